@@ -1,0 +1,1 @@
+"""Estimators of the centre of mass and their nodes."""

