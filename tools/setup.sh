@@ -58,7 +58,8 @@ if [ "$kind" = wheels ]; then
     *) fail "ROS 2 wheels exist for Python 3.10 to 3.14, $python is $python_version: set PYTHON to one of those" ;;
   esac
 else
-  need colcon python3-colcon-common-extensions "it builds the workspace"
+  "$python" -c 'import colcon_core' 2>/dev/null ||
+    fail "colcon is missing (it builds the workspace). Install it: sudo apt-get install python3-colcon-common-extensions"
 fi
 
 # --- the Python environment --------------------------------------------------------------------
@@ -83,8 +84,14 @@ if [ "$(cat "$venv/.environment" 2>/dev/null)" != "$environment_key" ]; then
   rm -rf build install
   find "$venv" -mindepth 1 -maxdepth 1 ! -name .setup.lock -exec rm -rf {} +
   site=()
-  [ "$kind" = ros ] && site=(--system-site-packages)
-  "$python" -m venv ${site[@]+"${site[@]}"} "$venv" || fail "python -m venv failed"
+  if [ "$kind" = ros ]; then
+    site=(--system-site-packages)
+    # ROS' own extension modules are built for the system's numpy: keep that one.
+    "$python" -c 'import numpy; print("numpy==" + numpy.__version__)' >"$venv/constraints.txt" ||
+      fail "numpy is missing, although ROS is sourced. Install it: sudo apt-get install python3-numpy"
+    requirements+=(-c "$venv/constraints.txt")
+  fi
+  "$python" -m venv ${site[@]+"${site[@]}"} "$venv" >"$log" 2>&1 || fail "python -m venv failed ($log)"
   # --retries: without network, say so after seconds, not minutes.
   "$venv/bin/python" -m pip install --no-input --disable-pip-version-check --retries 2 \
     "${requirements[@]}" >"$log" 2>&1 || explain_pip
@@ -112,8 +119,9 @@ if [ "$(cat install/.workspace 2>/dev/null)" != "$workspace_key" ]; then
   # shellcheck disable=SC1091
   [ "$kind" = wheels ] && . "$venv/local_setup.sh"
   set -u
-  # colcon itself may come from the system; packages are built by the environment's Python.
-  if ! python -m colcon --log-base log build --symlink-install --base-paths "${base_paths[@]}" \
+  # colcon may come from the system; run by the environment's Python it builds for that one.
+  if ! python -c 'import sys; from colcon_core.command import main; sys.argv[0] = "colcon"; sys.exit(main())' \
+      --log-base log build --symlink-install --base-paths "${base_paths[@]}" \
       --event-handlers console_direct- console_cohesion- \
       --cmake-args -DBUILD_TESTING=OFF "-DPython3_EXECUTABLE=$venv/bin/python" \
         --no-warn-unused-cli >"$log" 2>&1; then
