@@ -1,0 +1,84 @@
+"""Mesh names of a URDF lead into the robot's own files and nowhere else."""
+
+from pathlib import Path
+
+import pytest
+from com_simulation.resources import package_root, resolve_uri
+
+
+@pytest.fixture
+def urdf(tmp_path: Path) -> Path:
+    package = tmp_path / "ws" / "my_robot"
+    for folder in ("urdf", "meshes"):
+        (package / folder).mkdir(parents=True)
+    (package / "package.xml").write_text("<package/>")
+    (package / "meshes" / "arm 1.stl").write_text("solid")
+    (tmp_path / "ws" / "secret.stl").write_text("solid")
+    (package / "urdf" / "my.urdf").write_text("<robot/>")
+    return package / "urdf" / "my.urdf"
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "package://my_robot/meshes/arm 1.stl",
+        "package:///my_robot/meshes/arm%201.stl",
+        "../meshes/arm 1.stl",
+    ],
+)
+def test_names_that_lead_to_the_mesh(urdf: Path, uri: str) -> None:
+    assert resolve_uri(uri, urdf) == urdf.parent.parent / "meshes" / "arm 1.stl"
+
+
+def test_file_scheme_and_absolute_path_inside_the_package(urdf: Path) -> None:
+    mesh = urdf.parent.parent / "meshes" / "arm 1.stl"
+    assert resolve_uri(f"file://{mesh}", urdf) == mesh
+    assert resolve_uri(str(mesh), urdf) == mesh
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "package://",
+        "package://..",
+        "package://my_robot",
+        "package://my_robot/../secret.stl",
+        "package://my_robot/%2e%2e/secret.stl",
+        "package://../secret.stl",
+        "package://other_robot/meshes/arm 1.stl",
+        "package://etc/passwd",
+        "../../secret.stl",
+        "file:///etc/passwd",
+        "/etc/passwd",
+        "../meshes/" + "x" * 5000,
+        "../meshes/arm 1.stl\0.stl",
+        "http://example.org/arm.stl",
+    ],
+)
+def test_names_that_lead_nowhere(urdf: Path, uri: str) -> None:
+    assert resolve_uri(uri, urdf) is None
+
+
+def test_package_beside_an_ancestor(urdf: Path) -> None:
+    other = urdf.parents[2] / "my_meshes"
+    other.mkdir()
+    (other / "leg.stl").write_text("solid")
+    assert resolve_uri("package://my_meshes/leg.stl", urdf) is None  # not yet a package
+    (other / "package.xml").write_text("<package/>")
+    assert resolve_uri("package://my_meshes/leg.stl", urdf) == other / "leg.stl"
+
+
+def test_installed_package(urdf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    share = tmp_path / "prefix" / "share" / "installed_robot"
+    share.mkdir(parents=True)
+    (share / "leg.stl").symlink_to(urdf.parents[2] / "secret.stl")  # as --symlink-install does
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
+    assert resolve_uri("package://installed_robot/leg.stl", None) == share / "leg.stl"
+    assert resolve_uri("leg.stl", None) is None
+
+
+def test_package_root_without_package_xml(tmp_path: Path) -> None:
+    assert package_root(tmp_path / "robot" / "urdf" / "a.urdf") == tmp_path / "robot"
+    assert package_root("/urdf/a.urdf") == Path("/urdf")
+    assert package_root("/a.urdf") == Path("/")
