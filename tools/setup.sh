@@ -22,7 +22,9 @@ fi
 mkdir -p "$venv"
 
 # --- which kind of machine ---------------------------------------------------------------------
-if [ -n "${ROS_DISTRO:-}" ] && [ -z "${_ROS_WHEELS_BOOTSTRAP_COMPLETE:-}" ]; then
+# (A shell that has sourced this checkout's own install/ is not one with ROS.)
+foreign=$(printf %s "${AMENT_PREFIX_PATH:-}" | tr ':' '\n' | grep -v "^$root/" || true)
+if [ -n "${ROS_DISTRO:-}" ] && [ -n "$foreign" ]; then
   kind=ros
   python=python3   # the one that this ROS distribution was built for
   case "$ROS_DISTRO" in

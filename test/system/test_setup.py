@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = [
     *("bash", "cat", "cut", "dirname", "env", "find", "flock", "grep", "head", "mkdir", "rm"),
-    *("sed", "sha256sum", "sort", "tail", "touch", "uname", "xargs"),
+    *("sed", "sha256sum", "sort", "tail", "touch", "tr", "uname", "xargs"),
     *("gcc", "g++", "make", "cmake", "python3"),
 ]
 
@@ -88,7 +88,7 @@ def test_unsupported_python(checkout):
 
 
 def test_old_ros_distribution(checkout):
-    line = run_setup(checkout, ROS_DISTRO="humble")
+    line = run_setup(checkout, ROS_DISTRO="humble", AMENT_PREFIX_PATH="/opt/ros/humble")
     assert "ROS 2 humble is too old" in line
 
 
