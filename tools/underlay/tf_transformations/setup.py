@@ -14,6 +14,6 @@ setup(
     zip_safe=True,
     maintainer="Center of Mass suite maintainers",
     maintainer_email="maintainers@example.org",
-    description="The functions of tf_transformations that the suite uses, for machines without ROS.",
+    description="What the suite uses of tf_transformations, for machines without ROS.",
     license="Apache-2.0",
 )
