@@ -14,6 +14,6 @@ setup(
     zip_safe=True,
     maintainer="Center of Mass suite maintainers",
     maintainer_email="maintainers@example.org",
-    description="The true centre of mass of any URDF by statically equivalent serial chains (no ROS).",
+    description="The true centre of mass of any URDF by statically equivalent serial chains.",
     license="Apache-2.0",
 )

@@ -1,0 +1,177 @@
+"""The moving bodies of a robot: links and what is fixed to them, as flat arrays for kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model.arrays import Array, freeze
+from com_model.mimic import resolve_mimics
+from com_model.tree import Tree
+from com_model.urdf import Joint, Mimic
+
+ROOT, REVOLUTE, PRISMATIC = 0, 1, 2
+"""Values of Bodies.joint_type; a continuous joint is REVOLUTE here."""
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Bodies:
+    """B moving bodies, depth-first: the root, then one per joint that moves, mimic ones included.
+
+    A body is the child link of its joint with all links that fixed joints tie to it; its frame is
+    that link's frame. At joint position s = multiplier * q[q_index] + offset,
+      R_parent_body = R Rot(axis, s)              origin in the parent: d               (revolute)
+      R_parent_body = R                           origin in the parent: d + R axis s    (prismatic)
+    The bodies of the subtree of b are b .. subtree_end[b] - 1.
+
+    Attributes:
+        names: Name of each body's first link; names[0] is the root link.
+        joint_names: Name of the joint above each body; "" for the root.
+        parent: (B,) index of the parent body, -1 for the root; always smaller than the own index.
+        joint_type: (B,) ROOT, REVOLUTE or PRISMATIC.
+        R: (B, 3, 3) rotation from body to parent body axes at s = 0; identity for the root.
+        d: (B, 3) m, origin of the joint in the parent body's frame; zero for the root.
+        axis: (B, 3) unit axis in the body's own frame; zero for the root.
+        q_index: (B,) index into q of the joint that moves it (a mimic joint's master); -1 root.
+        multiplier: (B,) 1 for joints that follow no other, 0 for the root.
+        offset: (B,) rad or m; 0 for joints that follow no other.
+        mass: (B,) kg, with all links of the body.
+        first_moment: (B, 3) kg m, sum of mass times centre of mass in the body's frame.
+        subtree_mass: (B,) kg, of the body and all below it.
+        subtree_end: (B,) one past the last body of the subtree.
+        body_of_link: (L,) index of the body that each link of the model belongs to.
+        R_body_link: (L, 3, 3) constant rotation from link to body axes.
+        p_body_link: (L, 3) m, constant origin of the link's frame in the body's frame.
+    """
+
+    names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    parent: Indices
+    joint_type: Indices
+    R: Array
+    d: Array
+    axis: Array
+    q_index: Indices
+    multiplier: Array
+    offset: Array
+    mass: Array
+    first_moment: Array
+    subtree_mass: Array
+    subtree_end: Indices
+    body_of_link: Indices
+    R_body_link: Array
+    p_body_link: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @property
+    def count(self) -> int:
+        """Number of bodies, B = 1 + number of moving joints (mimic ones included)."""
+        return len(self.names)
+
+
+def independent_joints(tree: Tree) -> tuple[Joint, ...]:
+    """Lists the joints that move by themselves, depth-first: the order of q."""
+    return tuple(j for j in tree.joints if j and j.kind != "fixed" and j.mimic is None)
+
+
+def build_bodies(tree: Tree) -> Bodies:
+    """Folds the fixed joints of a tree into their parents.
+
+    Raises:
+        UrdfError: A mimic joint follows a missing or fixed joint, or itself.
+    """
+    heads = [i for i, j in enumerate(tree.joints) if j is None or j.kind != "fixed"]
+    body_of_link, R_link, p_link = _fold(tree)
+    joints = [joint for i in heads[1:] if (joint := tree.joints[i]) is not None]
+    parent = np.array([-1, *(body_of_link[tree.parents[i]] for i in heads[1:])], dtype=np.int64)
+    R = np.tile(np.eye(3), (len(heads), 1, 1))
+    d = np.zeros((len(heads), 3))
+    for b, (i, joint) in enumerate(zip(heads[1:], joints, strict=True), start=1):
+        carrier = tree.parents[i]
+        R[b] = R_link[carrier] @ joint.R
+        d[b] = p_link[carrier] + R_link[carrier] @ joint.d
+    q_index, multiplier, offset = _drives(tree, joints)
+    mass, first_moment = _masses(tree, body_of_link, R_link, p_link, len(heads))
+    kinds = [PRISMATIC if joint.kind == "prismatic" else REVOLUTE for joint in joints]
+    return Bodies(
+        names=tuple(tree.links[i].name for i in heads),
+        joint_names=("", *(joint.name for joint in joints)),
+        parent=parent,
+        joint_type=np.array([ROOT, *kinds], dtype=np.int64),
+        R=R,
+        d=d,
+        axis=np.array([np.zeros(3), *(joint.axis for joint in joints)]),
+        q_index=q_index,
+        multiplier=multiplier,
+        offset=offset,
+        mass=mass,
+        first_moment=first_moment,
+        subtree_mass=sum_over_subtrees(parent, mass),
+        subtree_end=_subtree_ends(parent),
+        body_of_link=body_of_link,
+        R_body_link=R_link,
+        p_body_link=p_link,
+    )
+
+
+def sum_over_subtrees(parent: Sequence[int] | Indices, values: Array) -> Array:
+    """Adds up values over each element's subtree; parents stand before their children."""
+    total = np.array(values, dtype=np.float64)
+    for i in range(len(parent) - 1, 0, -1):
+        total[parent[i]] += total[i]
+    return total
+
+
+def _subtree_ends(parent: Indices) -> Indices:
+    ends = np.arange(1, len(parent) + 1)
+    for i in range(len(parent) - 1, 0, -1):
+        ends[parent[i]] = max(ends[parent[i]], ends[i])
+    return ends
+
+
+def _fold(tree: Tree) -> tuple[Indices, Array, Array]:
+    """Finds each link's body and its constant pose in it."""
+    count = len(tree.links)
+    body = np.zeros(count, dtype=np.int64)
+    R = np.tile(np.eye(3), (count, 1, 1))
+    p = np.zeros((count, 3))
+    bodies = 1
+    for i in range(1, count):
+        joint, parent = tree.joints[i], tree.parents[i]
+        if joint is None or joint.kind != "fixed":
+            body[i] = bodies
+            bodies += 1
+        else:
+            body[i] = body[parent]
+            R[i] = R[parent] @ joint.R
+            p[i] = p[parent] + R[parent] @ joint.d
+    return body, R, p
+
+
+def _drives(tree: Tree, joints: Sequence[Joint]) -> tuple[Indices, Array, Array]:
+    """Finds for each body what drives it: index into q, multiplier, offset."""
+    moving = {joint.name: joint for joint in joints}
+    fixed = {joint.name: joint for joint in tree.joints if joint and joint.kind == "fixed"}
+    mimics: Mapping[str, Mimic] = resolve_mimics(moving, fixed)
+    index = {joint.name: i for i, joint in enumerate(independent_joints(tree))}
+    drives = [mimics.get(joint.name, Mimic(joint.name, 1.0, 0.0)) for joint in joints]
+    return (
+        np.array([-1, *(index[drive.master] for drive in drives)], dtype=np.int64),
+        np.array([0.0, *(drive.multiplier for drive in drives)]),
+        np.array([0.0, *(drive.offset for drive in drives)]),
+    )
+
+
+def _masses(tree: Tree, body: Indices, R: Array, p: Array, count: int) -> tuple[Array, Array]:
+    mass, first_moment = np.zeros(count), np.zeros((count, 3))
+    for i, link in enumerate(tree.links):
+        mass[body[i]] += link.mass
+        first_moment[body[i]] += link.mass * (p[i] + R[i] @ link.com)
+    return mass, first_moment

@@ -1,0 +1,76 @@
+"""Errors of com_model: each says what was got, what was expected and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from com_model.text import closest, listing, quote
+
+
+class ComModelError(Exception):
+    """Root of all errors that com_model raises on purpose."""
+
+
+class UrdfError(ComModelError):
+    """A URDF cannot become a model.
+
+    Attributes:
+        message: What is wrong.
+        element: The XML element at fault with its name and line, e.g. "joint 'knee' (line 12)".
+        mend: What to change in the file.
+    """
+
+    def __init__(self, message: str, element: str, mend: str) -> None:
+        super().__init__(f"{element}: {message}. {mend}.")
+        self.message = message
+        self.element = element
+        self.mend = mend
+
+
+class UnknownNameError(ComModelError):
+    """A name is not one of the model's.
+
+    Attributes:
+        kind: What the name was to be, e.g. "joint".
+        name: The name that was asked for.
+        valid: The names that exist.
+    """
+
+    def __init__(self, kind: str, name: str, valid: Sequence[str]) -> None:
+        meant = closest(name, valid)
+        guess = f", did you mean {quote(meant)}?" if meant else ";"
+        known = f" valid: {listing(valid, limit=200)}" if valid else " there are none"
+        super().__init__(f"no {kind} {quote(name)}{guess}{known}")
+        self.kind = kind
+        self.name = name
+        self.valid = tuple(valid)
+
+
+class ShapeError(ComModelError):
+    """An array has the wrong shape or cannot be read as an array of numbers.
+
+    Attributes:
+        name: Name of the argument.
+        expected: The shape in words, e.g. "(25,)".
+        got: The shape, or the type, that came.
+    """
+
+    def __init__(self, name: str, expected: str, got: str, hint: str = "") -> None:
+        super().__init__(f"{name}: expected {expected}, got {got}{'. ' + hint if hint else ''}")
+        self.name = name
+        self.expected = expected
+        self.got = got
+
+
+class ConfigError(ComModelError):
+    """A robot configuration is unreadable, incomplete or does not fit the robot.
+
+    Attributes:
+        source: The file, or "robot configuration" where it came from a dictionary.
+        key: Path of the key at fault, e.g. "feet.l_sole.side"; empty for the whole file.
+    """
+
+    def __init__(self, message: str, source: str = "robot configuration", key: str = "") -> None:
+        super().__init__(f"{source}: {key + ': ' if key else ''}{message}")
+        self.source = source
+        self.key = key

@@ -1,0 +1,191 @@
+"""RobotModel: the masses, joints and frames of a robot, read from its URDF."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_model.arrays import Array, as_array, freeze
+from com_model.bodies import Bodies, Indices, build_bodies, independent_joints, sum_over_subtrees
+from com_model.exceptions import UnknownNameError, UrdfError
+from com_model.spelling import find_misspellings
+from com_model.text import listing
+from com_model.tree import Tree, build_tree
+from com_model.urdf import Urdf, parse_urdf
+from com_model.xml_reader import read_bounded
+
+
+@dataclass(frozen=True, eq=False)
+class RobotModel:
+    """A robot of L links and n independent joints; arrays are read-only.
+
+    Links and joints stand depth-first, children in the order of their joints in the URDF. Fixed
+    and mimic joints are not among the n. A massless world link above a floating or planar joint is
+    dropped: the link below it is the root.
+
+    Attributes:
+        name: Name of the robot.
+        link_names: L names, root first.
+        link_parents: (L,) index of the parent link, -1 for the root.
+        joint_names: n names, the order of q.
+        joint_types: n times "revolute", "continuous" or "prismatic".
+        mass: kg, of all links.
+        link_masses: (L,) kg; 0 for links without inertial.
+        link_coms: (L, 3) m, centre of mass in the link's frame; 0 for links without inertial.
+        link_inertias: (L, 3, 3) kg m^2, about the centre of mass, axes of the link.
+        subtree_masses: (L,) kg, of the link and all below it.
+        lower: (n,) smallest positions, rad or m; -inf where the URDF has none.
+        upper: (n,) largest positions; inf where the URDF has none.
+        velocity_limits: (n,) rad/s or m/s; inf where the URDF has none.
+        effort_limits: (n,) N m or N; inf where the URDF has none.
+        neutral: (n,) zero, clipped into the limits.
+        bodies: The moving bodies as flat arrays, fixed joints folded in.
+        xml: The URDF that it was read from.
+    """
+
+    name: str
+    link_names: tuple[str, ...]
+    link_parents: Indices
+    joint_names: tuple[str, ...]
+    joint_types: tuple[str, ...]
+    mass: float
+    link_masses: Array
+    link_coms: Array
+    link_inertias: Array
+    subtree_masses: Array
+    lower: Array
+    upper: Array
+    velocity_limits: Array
+    effort_limits: Array
+    neutral: Array
+    bodies: Bodies
+    xml: str
+
+    def __post_init__(self) -> None:
+        freeze(self)
+        object.__setattr__(self, "_link_index", {n: i for i, n in enumerate(self.link_names)})
+        object.__setattr__(self, "_joint_index", {n: i for i, n in enumerate(self.joint_names)})
+
+    @classmethod
+    def from_urdf(cls, xml: str | bytes) -> RobotModel:
+        """Reads a model from the text of a URDF.
+
+        Args:
+            xml: The document, up to 64 MiB.
+
+        Raises:
+            UrdfError: It is no URDF, or none that has a centre of mass.
+        """
+        urdf = parse_urdf(xml)
+        return _model(urdf, build_tree(urdf))
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> RobotModel:
+        """Reads a model from a URDF file.
+
+        Raises:
+            UrdfError: The file cannot be read, or from_urdf refuses what is in it.
+        """
+        return cls.from_urdf(read_bounded(path))
+
+    @property
+    def root_link(self) -> str:
+        """Name of the root link; its frame is the one that results are given in."""
+        return self.link_names[0]
+
+    @property
+    def n_links(self) -> int:
+        """Number of links, L."""
+        return len(self.link_names)
+
+    @property
+    def n_joints(self) -> int:
+        """Number of independent joints, n."""
+        return len(self.joint_names)
+
+    def link_index(self, name: str) -> int:
+        """Finds a link's index.
+
+        Raises:
+            UnknownNameError: There is no such link; lists those that there are.
+        """
+        index = self.__dict__["_link_index"].get(name)
+        if index is None:
+            raise UnknownNameError("link", name, self.link_names)
+        return int(index)
+
+    def joint_index(self, name: str) -> int:
+        """Finds an independent joint's index in q.
+
+        Raises:
+            UnknownNameError: There is no such joint; lists those that there are.
+        """
+        index = self.__dict__["_joint_index"].get(name)
+        if index is None:
+            raise UnknownNameError("joint", name, self.joint_names)
+        return int(index)
+
+    def check_q(self, q: ArrayLike, name: str = "q") -> Array:
+        """Converts joint positions to a float64 array of shape (n,), rad or m.
+
+        Raises:
+            ShapeError: Another shape; lists the joints.
+        """
+        hint = f"The joints are {listing(self.joint_names, limit=200)}"
+        return as_array(name, q, (self.n_joints,), hint)
+
+
+def _model(urdf: Urdf, tree: Tree) -> RobotModel:
+    masses = np.array([link.mass for link in tree.links])
+    _check_total_mass(urdf, tree, math.fsum(masses))
+    joints = independent_joints(tree)
+    lower = np.array([joint.lower for joint in joints], dtype=float)
+    upper = np.array([joint.upper for joint in joints], dtype=float)
+    with np.errstate(over="ignore", invalid="ignore"):
+        bodies = build_bodies(tree)
+    _check_finite(urdf, bodies)
+    return RobotModel(
+        name=urdf.name,
+        link_names=tuple(link.name for link in tree.links),
+        link_parents=np.array(tree.parents, dtype=np.int64),
+        joint_names=tuple(joint.name for joint in joints),
+        joint_types=tuple(joint.kind for joint in joints),
+        mass=math.fsum(masses),
+        link_masses=masses,
+        link_coms=np.array([link.com for link in tree.links]),
+        link_inertias=np.array([link.inertia for link in tree.links]),
+        subtree_masses=sum_over_subtrees(tree.parents, masses),
+        lower=lower,
+        upper=upper,
+        velocity_limits=np.array([joint.velocity for joint in joints], dtype=float),
+        effort_limits=np.array([joint.effort for joint in joints], dtype=float),
+        neutral=np.clip(np.zeros(len(joints)), lower, upper),
+        bodies=bodies,
+        xml=urdf.text,
+    )
+
+
+def _check_total_mass(urdf: Urdf, tree: Tree, mass: float) -> None:
+    if mass > 0.0:
+        return
+    with_inertial = sum(link.has_inertial for link in tree.links)
+    misspelt = [str(m) for m in find_misspellings(urdf.node) if m.matters]
+    if misspelt:
+        mend = f"Misspelt tags: {'; '.join(misspelt)}"
+    elif with_inertial:
+        mend = "Give the <mass> of the links their values in kg"
+    else:
+        mend = "Add <inertial> elements with the masses of the links"
+    counts = f"{with_inertial} of {len(tree.links)} links have an <inertial>"
+    raise UrdfError(f"the total mass is 0 kg ({counts})", str(urdf.node), mend)
+
+
+def _check_finite(urdf: Urdf, bodies: Bodies) -> None:
+    arrays = (bodies.d, bodies.first_moment, bodies.subtree_mass, bodies.multiplier, bodies.offset)
+    if not all(np.isfinite(array).all() for array in arrays):
+        mend = "Masses are in kg and lengths in m: look for a value with a wrong exponent"
+        raise UrdfError("sums of its values overflow", str(urdf.node), mend)
