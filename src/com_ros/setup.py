@@ -14,6 +14,6 @@ setup(
     zip_safe=True,
     maintainer="Center of Mass suite maintainers",
     maintainer_email="maintainers@example.org",
-    description="What the nodes of the Center of Mass suite share: conversions, inputs, parameters, outputs.",
+    description="What the nodes of the Center of Mass suite share",
     license="Apache-2.0",
 )

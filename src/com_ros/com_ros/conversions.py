@@ -1,0 +1,236 @@
+"""Messages <-> numpy, in pairs `<message>_to_numpy` / `numpy_to_<message>`.
+
+Lengths in m, angles in rad, forces in N. Quaternions are ordered x, y, z, w as in ROS messages.
+`R_ab` maps coordinates of frame b to frame a. Arrays are float64 and owned by the caller.
+Every pair is tested by round trip.
+"""
+
+import array
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, Pose, Quaternion, Transform, Vector3, Wrench
+from numpy.typing import ArrayLike, NDArray
+from sensor_msgs.msg import Imu, JointState
+from tf_transformations import (
+    euler_from_quaternion,
+    quaternion_from_euler,
+    quaternion_from_matrix,
+    quaternion_matrix,
+)
+
+from com_ros.exceptions import ConversionError
+
+Array = NDArray[np.float64]
+
+NS_PER_S = 1_000_000_000
+QUATERNION_NORM_TOLERANCE = 1e-2  # float32 drivers and rounded text stay far below
+
+
+# --- time ------------------------------------------------------------------------------------
+def stamp_to_ns(stamp: Time) -> int:
+    """Nanoseconds since the epoch of the clock that made the stamp (exact, an int)."""
+    return stamp.sec * NS_PER_S + stamp.nanosec
+
+
+def ns_to_stamp(time_ns: int) -> Time:
+    """Stamp of a time in nanoseconds; times before the epoch have a negative `sec`."""
+    sec, nanosec = divmod(int(time_ns), NS_PER_S)
+    return Time(sec=sec, nanosec=nanosec)
+
+
+# --- vectors ---------------------------------------------------------------------------------
+def point_to_numpy(msg: Point) -> Array:
+    """(3,) of a Point, m."""
+    return np.array((msg.x, msg.y, msg.z))
+
+
+def numpy_to_point(values: ArrayLike, out: Point | None = None) -> Point:
+    """Point of a (3,) array, m; `out` is filled in place if given."""
+    msg = Point() if out is None else out
+    msg.x, msg.y, msg.z = _vector(values, 3, "point")
+    return msg
+
+
+def vector3_to_numpy(msg: Vector3) -> Array:
+    """(3,) of a Vector3."""
+    return np.array((msg.x, msg.y, msg.z))
+
+
+def numpy_to_vector3(values: ArrayLike, out: Vector3 | None = None) -> Vector3:
+    """Vector3 of a (3,) array; `out` is filled in place if given."""
+    msg = Vector3() if out is None else out
+    msg.x, msg.y, msg.z = _vector(values, 3, "vector")
+    return msg
+
+
+def points_to_numpy(msgs: Sequence[Point | Vector3]) -> Array:
+    """(k, 3) of k Points or Vector3s."""
+    return np.array([(m.x, m.y, m.z) for m in msgs]).reshape(-1, 3)
+
+
+def numpy_to_points(values: ArrayLike) -> list[Point]:
+    """K Points of a (k, 3) array, m."""
+    return [Point(x=x, y=y, z=z) for x, y, z in _rows(values, 3, "points")]
+
+
+def numpy_to_vectors(values: ArrayLike) -> list[Vector3]:
+    """K Vector3s of a (k, 3) array."""
+    return [Vector3(x=x, y=y, z=z) for x, y, z in _rows(values, 3, "vectors")]
+
+
+def wrench_to_numpy(msg: Wrench) -> Array:
+    """(6,) force (N) then torque (N m)."""
+    f, t = msg.force, msg.torque
+    return np.array((f.x, f.y, f.z, t.x, t.y, t.z))
+
+
+def numpy_to_wrench(values: ArrayLike, out: Wrench | None = None) -> Wrench:
+    """Wrench of a (6,) array: force (N) then torque (N m); `out` is filled in place if given."""
+    msg = Wrench() if out is None else out
+    f, t = msg.force, msg.torque
+    f.x, f.y, f.z, t.x, t.y, t.z = _vector(values, 6, "wrench")
+    return msg
+
+
+# --- rotations -------------------------------------------------------------------------------
+def quaternion_to_numpy(msg: Quaternion) -> Array:
+    """(4,) x, y, z, w."""
+    return np.array((msg.x, msg.y, msg.z, msg.w))
+
+
+def numpy_to_quaternion(values: ArrayLike, out: Quaternion | None = None) -> Quaternion:
+    """Quaternion of a (4,) array x, y, z, w; `out` is filled in place if given."""
+    msg = Quaternion() if out is None else out
+    msg.x, msg.y, msg.z, msg.w = _vector(values, 4, "quaternion")
+    return msg
+
+
+def quaternion_to_rotation(msg: Quaternion) -> Array:
+    """(3, 3) rotation matrix of a quaternion message.
+
+    Raises:
+        ConversionError: when the quaternion is not of unit length (all zero is what a driver
+            without orientation sends; it must not pass for "level").
+    """
+    xyzw = (msg.x, msg.y, msg.z, msg.w)
+    norm = math.hypot(*xyzw)
+    if not abs(norm - 1.0) <= QUATERNION_NORM_TOLERANCE:  # also true for NaN
+        text = ", ".join(f"{value:.6g}" for value in xyzw)
+        raise ConversionError(f"quaternion (x, y, z, w) = ({text}) has length {norm:.6g}, not 1")
+    unit = [value / norm for value in xyzw]
+    return np.array(quaternion_matrix(unit)[:3, :3], dtype=np.float64)
+
+
+def rotation_to_quaternion(R: ArrayLike, out: Quaternion | None = None) -> Quaternion:
+    """Quaternion message of a (3, 3) rotation matrix, w >= 0; `out` is filled if given."""
+    T = np.eye(4)
+    T[:3, :3] = R
+    xyzw = np.asarray(quaternion_from_matrix(T), dtype=np.float64)
+    return numpy_to_quaternion(-xyzw if xyzw[3] < 0.0 else xyzw, out)
+
+
+def quaternion_to_euler(msg: Quaternion) -> Array:
+    """(3,) roll, pitch, yaw, rad: R = Rz(yaw) Ry(pitch) Rx(roll), REP-103."""
+    return np.array(euler_from_quaternion((msg.x, msg.y, msg.z, msg.w)), dtype=np.float64)
+
+
+def euler_to_quaternion(rpy: ArrayLike, out: Quaternion | None = None) -> Quaternion:
+    """Quaternion message of (3,) roll, pitch, yaw, rad: R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    roll, pitch, yaw = _vector(rpy, 3, "roll, pitch, yaw")
+    return numpy_to_quaternion(quaternion_from_euler(roll, pitch, yaw), out)
+
+
+def pose_to_numpy(msg: Pose) -> tuple[Array, Array]:
+    """Pose of frame b in frame a -> R_ab (3, 3), p_ab (3,) m."""
+    return quaternion_to_rotation(msg.orientation), point_to_numpy(msg.position)
+
+
+def numpy_to_pose(R: ArrayLike, p: ArrayLike, out: Pose | None = None) -> Pose:
+    """Pose of R_ab (3, 3) and p_ab (3,) m; `out` is filled in place if given."""
+    msg = Pose() if out is None else out
+    rotation_to_quaternion(R, msg.orientation)
+    numpy_to_point(p, msg.position)
+    return msg
+
+
+def transform_to_numpy(msg: Transform) -> tuple[Array, Array]:
+    """Transform of parent a, child b -> R_ab (3, 3), p_ab (3,) m."""
+    return quaternion_to_rotation(msg.rotation), vector3_to_numpy(msg.translation)
+
+
+def numpy_to_transform(R: ArrayLike, p: ArrayLike, out: Transform | None = None) -> Transform:
+    """Transform of R_ab (3, 3) and p_ab (3,) m; `out` is filled in place if given."""
+    msg = Transform() if out is None else out
+    rotation_to_quaternion(R, msg.rotation)
+    numpy_to_vector3(p, msg.translation)
+    return msg
+
+
+# --- sensors ---------------------------------------------------------------------------------
+def imu_to_rotation(msg: Imu) -> Array:
+    """R_world_imu (3, 3) of an Imu message; the world's z axis points up (REP-103).
+
+    Raises:
+        ConversionError: when the message says that it carries no orientation
+            (orientation_covariance[0] = -1) or the quaternion is not of unit length.
+    """
+    if msg.orientation_covariance[0] == -1.0:
+        raise ConversionError("imu carries no orientation (orientation_covariance[0] is -1)")
+    return quaternion_to_rotation(msg.orientation)
+
+
+def numpy_to_joint_state(
+    names: Sequence[str],
+    position: ArrayLike,
+    velocity: ArrayLike = (),
+    effort: ArrayLike = (),
+    stamp: Time | None = None,
+    out: JointState | None = None,
+) -> JointState:
+    """JointState with n names.
+
+    Args:
+        names: n joint names.
+        position: (n,) rad or m.
+        velocity: (n,) rad/s or m/s, or empty when not known.
+        effort: (n,) N m or N, or empty when not known.
+        stamp: of the header; left as it is when None.
+        out: filled in place if given; keeps its names when they are the same list.
+    """
+    msg = JointState() if out is None else out
+    if msg.name is not names:
+        msg.name = names if isinstance(names, list) else list(names)
+    msg.position = numpy_to_doubles(position)
+    msg.velocity = numpy_to_doubles(velocity)
+    msg.effort = numpy_to_doubles(effort)
+    if stamp is not None:
+        msg.header.stamp = stamp
+    return msg
+
+
+def doubles_to_numpy(values: Sequence[float]) -> Array:
+    """(n,) copy of a float64[] field."""
+    return np.array(values, dtype=np.float64)
+
+
+def numpy_to_doubles(values: ArrayLike) -> array.array:
+    """Contents of a float64[] field, row-major: array('d'), which the setters take as it is."""
+    return array.array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
+
+
+# --- helpers ---------------------------------------------------------------------------------
+def _vector(values: ArrayLike, n: int, what: str) -> list[float]:
+    listed = np.asarray(values, dtype=np.float64)
+    if listed.shape != (n,):
+        raise ConversionError(f"{what}: expected shape ({n},), got {listed.shape}")
+    return listed.tolist()
+
+
+def _rows(values: ArrayLike, n: int, what: str) -> list[list[float]]:
+    listed = np.asarray(values, dtype=np.float64)
+    if listed.ndim != 2 or listed.shape[1] != n:
+        raise ConversionError(f"{what}: expected shape (k, {n}), got {listed.shape}")
+    return listed.tolist()

@@ -1,0 +1,42 @@
+"""A ROS context of its own for each test that needs a node; nothing is sent to other processes."""
+
+import itertools
+import os
+
+os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
+os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+
+import pytest
+import rclpy
+from rclpy.node import Node
+
+
+@pytest.fixture(scope="module")
+def ros_context():
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    yield context
+    rclpy.try_shutdown(context=context)
+
+
+@pytest.fixture
+def make_node(ros_context):
+    """make_node(name="value", ...): a node with these parameter overrides; "__" stands for "."."""
+    nodes = []
+    numbers = itertools.count()
+
+    def make(**overrides):
+        node = Node(
+            f"node_{next(numbers)}",
+            context=ros_context,
+            parameter_overrides=[
+                rclpy.Parameter(name.replace("__", "."), value=value)
+                for name, value in overrides.items()
+            ],
+        )
+        nodes.append(node)
+        return node
+
+    yield make
+    for node in nodes:
+        node.destroy_node()
