@@ -62,6 +62,10 @@ class ShapeError(ComModelError):
         self.got = got
 
 
+class GeometryError(ComModelError):
+    """Points or directions that do not define what is asked of them."""
+
+
 class ConfigError(ComModelError):
     """A robot configuration is unreadable, incomplete or does not fit the robot.
 
