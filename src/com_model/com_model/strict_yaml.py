@@ -1,0 +1,189 @@
+"""YAML as plain data: bounded, no tags, no aliases (which can blow up), no key twice."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Hashable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from com_model.exceptions import ConfigError
+from com_model.text import closest, listing, quote
+
+MAX_BYTES = 2**18
+T = TypeVar("T")
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """SafeLoader without aliases and without silent duplicates."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark
+            raise yaml.composer.ComposerError(None, None, "aliases are not read", mark)
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        keys: set[Any] = set()
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in keys:
+                    problem = f"the key {quote(key.value)} is there twice"
+                    raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+                keys.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(path: str | os.PathLike[str]) -> Any:
+    """Reads a YAML file of at most 256 KiB.
+
+    Raises:
+        ConfigError: It cannot be read, is too large, or is not plain YAML.
+    """
+    file = Path(path)
+    source = str(file)
+    try:
+        if not file.is_file():
+            problem = "is not a regular file" if file.exists() else "does not exist"
+            raise ConfigError(f"{problem}. Give the path of a YAML file", source)
+        with file.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot be read: {error}", source) from error
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"is larger than {MAX_BYTES // 1024} KiB. Is this the file?", source)
+    try:
+        return yaml.load(data, Loader=_StrictLoader)  # noqa: S506 (a SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise ConfigError(f"is not plain YAML: {error.problem}{where}", source) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        reason = "it nests too deep" if isinstance(error, RecursionError) else str(error)
+        raise ConfigError(f"is not plain YAML: {reason}", source) from error
+
+
+class Section:
+    """A mapping of a configuration, read key by key; finish() refuses keys that nobody read.
+
+    Every getter takes a key and returns its value in the right type, or the default where the key
+    is missing; every error names the file, the path of the key, what was expected and what came.
+    """
+
+    def __init__(self, data: Any, source: str, path: str = "") -> None:
+        self.source, self.path = source, path
+        if not isinstance(data, Mapping):
+            raise self.error(f"expected keys with values, got {_words(data)}")
+        for key in data:
+            if not isinstance(key, str):
+                raise self.error(f"the key {key!r} is {_words(key)}: write it in quotes")
+        self._data = data
+        self._read: set[str] = set()
+
+    def error(self, message: str, key: str = "") -> ConfigError:
+        """Makes an error about a key of this section, or about the section."""
+        return ConfigError(
+            message, self.source, ".".join(part for part in (self.path, key) if part)
+        )
+
+    def entries(self) -> list[str]:
+        """Lists the keys, for sections with names of the user's choice."""
+        self._read.update(self._data)
+        return list(self._data)
+
+    def section(self, key: str) -> Section:
+        """Reads a section; an empty one where the key is missing."""
+        path = f"{self.path}.{key}" if self.path else key
+        return Section(self._get(key, {}), self.source, path)
+
+    def text(self, key: str, default: T, valid: tuple[str, ...] = ()) -> str | T:
+        """Reads a text that is not empty, optionally one of some."""
+        value = self._get(key, default)
+        if value is default:
+            return default
+        if not isinstance(value, str) or not value.strip():
+            raise self.error(f"expected text, got {_words(value)}: write it in quotes", key)
+        if not value.isprintable():
+            raise self.error(f"expected one line of text, got {quote(value)}", key)
+        if valid and value not in valid:
+            raise self.error(f"expected one of {listing(valid)}, got {quote(value)}", key)
+        return value
+
+    def number(self, key: str, default: T, least: float = -math.inf) -> float | T:
+        """Reads a finite number that is at least some value."""
+        value = self._get(key, default)
+        return default if value is default else self._number(value, key, least)
+
+    def sign(self, key: str, default: T) -> int | T:
+        """Reads 1 or -1."""
+        value = self._get(key, default)
+        if value is not default and (isinstance(value, bool) or value not in (1, -1)):
+            raise self.error(f"expected 1 or -1, got {_words(value)}", key)
+        return default if value is default else int(value)
+
+    def rows(self, key: str, width: int) -> list[list[float]]:
+        """Reads a list of rows of finite numbers; empty where the key is missing."""
+        return self._list(key, lambda row: self._row(row, key, width))
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """Reads a list of different texts."""
+        names = tuple(self._list(key, lambda value: self._name(value, key)))
+        if len(set(names)) < len(names):
+            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            raise self.error(f"{quote(twice)} is there twice", key)
+        return names
+
+    def finish(self) -> None:
+        """Refuses keys that were not read, with those that are valid."""
+        for key in self._data:
+            if key not in self._read:
+                meant = closest(key, sorted(self._read))
+                guess = f"did you mean {quote(meant)}? " if meant else ""
+                valid = listing(sorted(self._read), limit=50)
+                raise self.error(f"unknown key {quote(key)}; {guess}valid keys: {valid}")
+
+    def _get(self, key: str, default: Any) -> Any:
+        self._read.add(key)
+        value = self._data.get(key)
+        return default if value is None else value
+
+    def _list(self, key: str, convert: Callable[[Any], T]) -> list[T]:
+        values = self._get(key, [])
+        if not isinstance(values, list | tuple):
+            raise self.error(f"expected a list, got {_words(values)}", key)
+        return [convert(value) for value in values]
+
+    def _row(self, row: Any, key: str, width: int) -> list[float]:
+        if not isinstance(row, list | tuple) or len(row) != width:
+            raise self.error(f"expected rows of {width} numbers, got {_words(row)}", key)
+        return [self._number(value, key) for value in row]
+
+    def _name(self, value: Any, key: str) -> str:
+        if not isinstance(value, str) or not value:
+            raise self.error(f"expected names, got {_words(value)}: write it in quotes", key)
+        return value
+
+    def _number(self, value: Any, key: str, least: float = -math.inf) -> float:
+        if isinstance(value, str):
+            mend = "write it with a point, like 1.0e-3, without quotes or unit"
+            raise self.error(f"expected a number, got the text {quote(value)}: {mend}", key)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.error(f"expected a number, got {_words(value)}", key)
+        if not abs(value) < 1e300:
+            raise self.error("expected a finite number", key)
+        if value < least:
+            raise self.error(f"expected at least {least:g}, got {value:g}", key)
+        return float(value)
+
+
+def _words(value: Any) -> str:
+    """Names what came, in the words of YAML."""
+    if value is None:
+        return "nothing"
+    kinds = {bool: "true or false", Mapping: "keys with values", list: "a list", str: "the text"}
+    kind = next((name for type_, name in kinds.items() if isinstance(value, type_)), None)
+    shown = repr(value)
+    return f"{kind + ' ' if kind else ''}{shown[:60] + ('...' if len(shown) > 60 else '')}"
