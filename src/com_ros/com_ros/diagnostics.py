@@ -1,0 +1,81 @@
+"""A node's health on /diagnostics, and the measuring of rate and latency."""
+
+from collections.abc import Mapping
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.node import Node
+
+from com_ros.conversions import NS_PER_S
+from com_ros.qos import RESULT
+
+OK = DiagnosticStatus.OK
+WARN = DiagnosticStatus.WARN
+ERROR = DiagnosticStatus.ERROR
+STALE = DiagnosticStatus.STALE
+
+
+class Diagnostics:
+    """Publishes one status of a node.
+
+    Args:
+        node: its full name stands in front of the status' name.
+        title: what the status is about.
+    """
+
+    def __init__(self, node: Node, title: str) -> None:
+        self._node = node
+        self._name = f"{node.get_fully_qualified_name().lstrip('/')}: {title}"
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", RESULT)
+
+    def publish(
+        self, level: bytes, message: str, values: Mapping[str, object], hardware_id: str = ""
+    ) -> None:
+        """Publish the status.
+
+        Args:
+            level: OK, WARN, ERROR or STALE of this module.
+            message: one line.
+            values: what a person wants to know; floats are written with six digits.
+            hardware_id: the robot's name.
+        """
+        status = DiagnosticStatus(
+            level=level, name=self._name, message=message, hardware_id=hardware_id
+        )
+        status.values = [KeyValue(key=key, value=_text(value)) for key, value in values.items()]
+        msg = DiagnosticArray(status=[status])
+        msg.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(msg)
+
+
+class RateMeter:
+    """Counts events and their latencies between two looks."""
+
+    def __init__(self) -> None:
+        self._since_ns: int | None = None
+        self._count = 0
+        self._sum_ns = 0
+        self._max_ns = 0
+
+    def add(self, latency_ns: int) -> None:
+        """One event, `latency_ns` after the data that caused it was stamped."""
+        self._count += 1
+        self._sum_ns += latency_ns
+        self._max_ns = max(self._max_ns, latency_ns)
+
+    def take(self, now_ns: int) -> dict[str, float]:
+        """Rate (1/s) since the last call, mean and largest latency (ms; NaN without events)."""
+        elapsed_ns = now_ns - self._since_ns if self._since_ns is not None else 0
+        count = self._count
+        result = {
+            "rate_hz": count * NS_PER_S / elapsed_ns if elapsed_ns > 0 else float("nan"),
+            "latency_mean_ms": self._sum_ns / count / 1e6 if count else float("nan"),
+            "latency_max_ms": self._max_ns / 1e6 if count else float("nan"),
+        }
+        self._since_ns, self._count, self._sum_ns, self._max_ns = now_ns, 0, 0, 0
+        return result
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,56 @@
+"""Orientation of the IMU's link from Imu messages, only while it is current and real."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sensor_msgs.msg import Imu
+
+from com_ros.conversions import imu_to_rotation
+from com_ros.exceptions import ConversionError
+from com_ros.freshness import Latest, sample_time_ns
+
+
+@dataclass(frozen=True)
+class ImuReading:
+    """Orientation at a time.
+
+    Attributes:
+        R_world_imu: (3, 3), world z up; None when it is not known.
+        frame: the message's frame_id.
+        problem: why the orientation is not known, with the mend; empty when it is.
+    """
+
+    R_world_imu: NDArray[np.float64] | None
+    frame: str = ""
+    problem: str = ""
+
+
+class ImuInput:
+    """Keeps the latest Imu message.
+
+    Args:
+        timeout_s: largest time between the IMU's sample and the data that it is used with, s.
+        topic: for messages to people.
+    """
+
+    def __init__(self, timeout_s: float, topic: str = "imu") -> None:
+        self._latest: Latest[Imu] = Latest(timeout_s)
+        self._topic = topic
+
+    def update(self, msg: Imu, received_ns: int) -> None:
+        """Take in one message; it is looked at when it is needed."""
+        self._latest.set(msg, sample_time_ns(msg.header.stamp, received_ns))
+
+    def reading(self, at_ns: int) -> ImuReading:
+        """The orientation at a time (of the data that it is combined with)."""
+        msg = self._latest.current(at_ns)
+        if msg is None:
+            state = self._latest.describe(self._topic, at_ns)
+            mend = "start the imu driver, or set use_imu to false to assume level ground"
+            return ImuReading(None, problem=f"{state}: {mend}")
+        try:
+            return ImuReading(imu_to_rotation(msg), msg.header.frame_id)
+        except ConversionError as error:
+            mend = "use a driver or filter that gives orientation, or set use_imu to false"
+            return ImuReading(None, problem=f"{self._topic}: {error}; {mend}")

@@ -1,0 +1,97 @@
+"""The robot's model from the parameter or the topic `robot_description`, and from every new one.
+
+A description that cannot be used is refused with what is wrong and how to mend it; the model
+that the node had before stays in use.
+"""
+
+from collections.abc import Callable
+
+from com_model.exceptions import ComModelError
+from com_model.model import RobotModel
+from com_model.text import listing
+from rclpy.node import Node
+from std_msgs.msg import String
+
+from com_ros.exceptions import ComRosError
+from com_ros.qos import LATCHED
+from com_ros.throttle import ThrottledLog
+
+TOPIC = "robot_description"
+
+
+class RobotDescription:
+    """Loads robot descriptions and hands the models on.
+
+    The newest description wins, wherever it comes from; one that is the same as that in use is
+    ignored. To keep to the parameter, remap the topic.
+
+    Args:
+        node: the node that listens.
+        on_model: called with each new model; may refuse it with a ComModelError or ComRosError.
+        xml: the parameter's text, empty to wait for the topic.
+        log: where to say that the description has not come yet.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        on_model: Callable[[RobotModel], None],
+        xml: str = "",
+        log: ThrottledLog | None = None,
+    ) -> None:
+        self._on_model = on_model
+        self._logger = node.get_logger()
+        self._log = log or ThrottledLog(self._logger)
+        self.model: RobotModel | None = None
+        self.refusal = ""
+        self._from_parameter = False
+        self.topic = node.resolve_topic_name(TOPIC)
+        if xml:
+            self._from_parameter = self._load(xml, "parameter robot_description")
+        self._subscription = node.create_subscription(String, TOPIC, self._receive, LATCHED)
+
+    @property
+    def waiting(self) -> str:
+        """What is missing, with the mend; empty when there is a model."""
+        if self.model is not None:
+            return ""
+        if self.refusal:
+            return f"no usable robot_description: {self.refusal}"
+        return (
+            f"no robot_description yet: waiting for a latched message on {self.topic} "
+            "(robot_state_publisher sends it; or give the parameter robot_description)"
+        )
+
+    def warn_while_waiting(self) -> None:
+        """One throttled warning that names what is missing; call it from a timer."""
+        if self.model is None:
+            self._log.warn("robot_description", self.waiting)
+
+    def _receive(self, msg: String) -> None:
+        previous, was_parameter = self.model, self._from_parameter
+        if self._load(msg.data, self.topic) and previous is not None and was_parameter:
+            self._from_parameter = False
+            self._logger.warning(
+                f"the description on {self.topic} replaces that of the parameter "
+                f"robot_description (mass {previous.mass:.6g} kg before); "
+                "remap the topic to keep to the parameter"
+            )
+
+    def _load(self, xml: str, origin: str) -> bool:
+        if self.model is not None and xml == self.model.xml:
+            return False
+        try:
+            model = RobotModel.from_urdf(xml)
+            self._on_model(model)
+        except (ComModelError, ComRosError) as error:
+            self.refusal = str(error)
+            kept = f"; keeping '{self.model.name}'" if self.model is not None else ""
+            self._logger.error(f"robot_description from {origin} refused: {error}{kept}")
+            return False
+        self.model, self.refusal = model, ""
+        self._log.clear("robot_description")
+        self._logger.info(
+            f"model '{model.name}' from {origin}: {model.n_links} links, {model.n_joints} joints "
+            f"({listing(model.joint_names, 3)}), {model.mass:.6g} kg, root '{model.root_link}'"
+        )
+        return True

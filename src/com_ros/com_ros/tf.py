@@ -1,0 +1,54 @@
+"""Frames on /tf."""
+
+from collections.abc import Iterable
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TransformStamped
+from numpy.typing import ArrayLike
+from rclpy.node import Node
+from tf2_msgs.msg import TFMessage
+
+from com_ros.conversions import numpy_to_vector3, rotation_to_quaternion
+from com_ros.qos import TF
+
+
+class FramePublisher:
+    """Publishes frames; several at one time go into one message.
+
+    Args:
+        node: that publishes. /tf is absolute, as for tf2's own broadcasters: remap it to keep
+            the frames of a namespace apart.
+        prefix: stands in front of every frame name, e.g. "robot1/".
+    """
+
+    def __init__(self, node: Node, prefix: str = "") -> None:
+        self._publisher = node.create_publisher(TFMessage, "/tf", TF)
+        self._prefix = prefix
+
+    def send(self, stamp: Time, parent: str, children: Iterable[tuple[str, ArrayLike]]) -> None:
+        """Publish frames that are parallel to their parent.
+
+        Args:
+            stamp: of the data that they were computed from.
+            parent: frame name.
+            children: frame names with their origins (3,) in the parent, m.
+        """
+        transforms = [
+            self._transform(stamp, parent, child, origin, None) for child, origin in children
+        ]
+        self._publisher.publish(TFMessage(transforms=transforms))
+
+    def send_pose(self, stamp: Time, parent: str, child: str, R: ArrayLike, p: ArrayLike) -> None:
+        """Publish one frame with R_parent_child (3, 3) and its origin p (3,) in the parent, m."""
+        self._publisher.publish(TFMessage(transforms=[self._transform(stamp, parent, child, p, R)]))
+
+    def _transform(
+        self, stamp: Time, parent: str, child: str, p: ArrayLike, R: ArrayLike | None
+    ) -> TransformStamped:
+        msg = TransformStamped(child_frame_id=self._prefix + child)
+        msg.header.stamp = stamp
+        msg.header.frame_id = self._prefix + parent
+        numpy_to_vector3(p, msg.transform.translation)
+        if R is not None:
+            rotation_to_quaternion(R, msg.transform.rotation)
+        return msg
