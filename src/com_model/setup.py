@@ -16,4 +16,5 @@ setup(
     maintainer_email="maintainers@example.org",
     description="The true centre of mass of any URDF by statically equivalent serial chains.",
     license="Apache-2.0",
+    entry_points={"console_scripts": ["audit = com_model.commands.audit:main"]},
 )

@@ -1,5 +1,6 @@
 """The true centre of mass of any URDF by statically equivalent serial chains (no ROS)."""
 
+from com_model.audit import AuditReport, Finding, audit
 from com_model.exceptions import (
     ComModelError,
     ConfigError,
@@ -14,8 +15,10 @@ from com_model.robot_config import Foot, RobotConfig, Servo, ServoGains
 from com_model.support import SupportPolygon, fit_plane
 
 __all__ = [
+    "AuditReport",
     "ComModelError",
     "ConfigError",
+    "Finding",
     "Foot",
     "GeometryError",
     "RobotConfig",
@@ -26,6 +29,7 @@ __all__ = [
     "SupportPolygon",
     "UnknownNameError",
     "UrdfError",
+    "audit",
     "fit_plane",
     "link_pose",
     "link_poses",

@@ -80,8 +80,7 @@ class RobotModel:
         Raises:
             UrdfError: It is no URDF, or none that has a centre of mass.
         """
-        urdf = parse_urdf(xml)
-        return _model(urdf, build_tree(urdf))
+        return model_of(parse_urdf(xml))
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> RobotModel:
@@ -139,7 +138,9 @@ class RobotModel:
         return as_array(name, q, (self.n_joints,), hint)
 
 
-def _model(urdf: Urdf, tree: Tree) -> RobotModel:
+def model_of(urdf: Urdf) -> RobotModel:
+    """Makes the model of a URDF that has been read; see RobotModel.from_urdf."""
+    tree = build_tree(urdf)
     masses = np.array([link.mass for link in tree.links])
     _check_total_mass(urdf, tree, math.fsum(masses))
     joints = independent_joints(tree)

@@ -119,10 +119,12 @@ class Section:
 
     def sign(self, key: str, default: T) -> int | T:
         """Reads 1 or -1."""
-        value = self._get(key, default)
-        if value is not default and (isinstance(value, bool) or value not in (1, -1)):
+        value = self._get(key, None)
+        if value is None:
+            return default
+        if isinstance(value, bool) or value not in (1, -1):
             raise self.error(f"expected 1 or -1, got {_words(value)}", key)
-        return default if value is default else int(value)
+        return int(value)
 
     def rows(self, key: str, width: int) -> list[list[float]]:
         """Reads a list of rows of finite numbers; empty where the key is missing."""

@@ -125,9 +125,8 @@ def _add_origin(parent: ET.Element, node: Node, owner: Node) -> None:
     if origin is None:
         return
     where = f"<origin> of {owner}"
-    values = {
-        key: _vector(origin, key, where) for key in ("xyz", "rpy") if key in origin.attributes
-    }
+    keys = [key for key in ("xyz", "rpy") if key in origin.attributes]
+    values: dict[str, str] = {key: _vector(origin, key, where) for key in keys}
     if "quat_xyzw" in origin.attributes:
         values["rpy"] = _rpy_of_quaternion(origin, where)
     ET.SubElement(parent, "origin", values)

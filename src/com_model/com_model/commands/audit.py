@@ -1,0 +1,59 @@
+"""Command line: examine a URDF for what makes a wrong centre of mass."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from com_model.audit import audit
+from com_model.exceptions import ComModelError
+from com_model.xml_reader import MAX_BYTES
+
+_EPILOG = """\
+What it looks for:
+  error    what keeps the URDF from loading, or makes the centre of mass or a simulation wrong:
+           broken structure, misspelt tags such as <intertial> (parsers skip them without a word),
+           inertias that no body can have, a total mass more than 5 % off the scale's
+  warning  what probably does: links that move but have no mass, centres of mass far outside
+           their link, left and right sides that do not mirror each other, 1 % off the scale
+  info     what is worth a look
+
+Examples:
+  ros2 run com_model audit robot.urdf
+  ros2 run com_model audit robot.urdf --scale 7.2     robot on a scale: 7.2 kg, batteries in
+  xacro robot.urdf.xacro | ros2 run com_model audit -
+
+Exit status: 0 no errors, 1 errors found, 2 wrong arguments.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        argv: Arguments; those of the process by default.
+
+    Returns:
+        Exit status: 0 no errors, 1 errors found, 2 wrong arguments.
+    """
+    parser = argparse.ArgumentParser(
+        prog="audit",
+        description="Examines a robot's URDF for what makes a wrong centre of mass.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("urdf", help="path of the URDF; - reads it from standard input")
+    parser.add_argument("--scale", type=float, metavar="KG", help="what a scale shows, kg")
+    arguments = parser.parse_args(argv)
+    robot = sys.stdin.buffer.read(MAX_BYTES + 1) if arguments.urdf == "-" else arguments.urdf
+    try:
+        found = audit(robot, scale_mass=arguments.scale)
+    except ComModelError as error:
+        parser.error(str(error))
+    print(found.text())
+    return 0 if found.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
