@@ -1,0 +1,152 @@
+"""A robot's shapes come out of its URDF, with a stand-in and a note where they cannot."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from com_simulation.shapes import (
+    MAX_TOTAL_TRIANGLES,
+    PLAIN_COLOR,
+    box_triangles,
+    cylinder_triangles,
+    robot_shape,
+    rod_triangles,
+    sphere_triangles,
+)
+
+BOX = '<geometry><box size="2 4 6"/></geometry>'
+LOST = '<geometry><mesh filename="package://nowhere/lost.stl"/></geometry>'
+
+
+def robot(*links: str, extra: str = "") -> str:
+    bodies = "".join(f'<link name="l{k}">{link}</link>' for k, link in enumerate(links))
+    return f'<robot name="r">{extra}{bodies}</robot>'
+
+
+def area(triangles: np.ndarray) -> float:
+    edges = triangles[:, 1:] - triangles[:, :1]
+    return float(np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1).sum() / 2)
+
+
+def test_primitives_have_their_area() -> None:
+    assert area(box_triangles(np.array([2.0, 4.0, 6.0]))) == pytest.approx(88)
+    assert area(cylinder_triangles(0.5, 2.0)) == pytest.approx(
+        2 * np.pi * 0.25 + 2 * np.pi * 0.5 * 2, rel=2e-3
+    )
+    assert area(sphere_triangles(2.0)) == pytest.approx(16 * np.pi, rel=2e-3)
+
+
+def test_primitives_stay_within_their_size() -> None:
+    np.testing.assert_allclose(np.ptp(box_triangles(np.array([2, 4, 6])), axis=(0, 1)), [2, 4, 6])
+    np.testing.assert_allclose(np.ptp(cylinder_triangles(0.5, 3.0), axis=(0, 1)), [1, 1, 3])
+    radii = np.linalg.norm(sphere_triangles(2.0), axis=-1)
+    np.testing.assert_allclose(radii, 2.0)
+
+
+@pytest.mark.parametrize("end", [[0, 0, 2], [0, 0, -2], [1, 2, 3], [-2, 0, 0]])
+def test_rod_reaches_from_start_to_end(end: list[float]) -> None:
+    start, stop = np.array([0.1, 0.2, 0.3]), np.array(end, dtype=float)
+    axis = (stop - start) / np.linalg.norm(stop - start)
+    points = rod_triangles(start, stop, 0.05).reshape(-1, 3) - start
+    along = points @ axis
+    assert along.min() == pytest.approx(0, abs=1e-12)
+    assert along.max() == pytest.approx(np.linalg.norm(stop - start))
+    across = np.linalg.norm(points - along[:, None] * axis, axis=1)
+    assert across.max() == pytest.approx(0.05)
+    assert rod_triangles(start, start, 0.05).shape == (0, 3, 3)
+
+
+def test_visual_with_origin_and_named_color() -> None:
+    origin = '<origin xyz="10 0 0" rpy="0 0 1.5707963267948966"/>'
+    visual = f'<visual>{origin}{BOX}<material name="red"/></visual>'
+    red = '<material name="red"><color rgba="1 0.25 0 1"/></material>'
+    shape = robot_shape(robot(visual, extra=red), None)
+    (piece,) = shape.pieces
+    assert piece.link == "l0"
+    assert piece.color == (1, 0.25, 0)
+    np.testing.assert_allclose(np.ptp(piece.triangles, axis=(0, 1)), [4, 2, 6])
+    np.testing.assert_allclose(piece.triangles.reshape(-1, 3).mean(axis=0), [10, 0, 0], atol=1e-12)
+    assert (shape.bare_links, shape.note) == ((), "")
+
+
+def test_color_defined_by_another_link_and_unknown_color() -> None:
+    blue = f'<visual>{BOX}<material name="m"><color rgba="0 0 1 1"/></material></visual>'
+    shape = robot_shape(
+        robot(
+            blue,
+            f'<visual>{BOX}<material name="m"/></visual>',
+            f'<visual>{BOX}<material name="gone"/></visual>',
+            f"<visual>{BOX}</visual>",
+            f'<visual>{BOX}<material name="n"><color rgba="red"/></material></visual>',
+        ),
+        None,
+    )
+    colors = [piece.color for piece in shape.pieces]
+    assert colors == [(0, 0, 1), (0, 0, 1), PLAIN_COLOR, PLAIN_COLOR, PLAIN_COLOR]
+
+
+def test_mesh_is_scaled_and_read_once(tmp_path: Path) -> None:
+    (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    mesh = '<geometry><mesh filename="a.obj" scale="2 -3 1"/></geometry>'
+    xml = robot(f"<visual>{mesh}</visual>", f"<visual>{mesh}</visual>")
+    shape = robot_shape(xml, tmp_path / "r.urdf")
+    for piece in shape.pieces:
+        np.testing.assert_allclose(piece.triangles, [[[0, 0, 0], [2, 0, 0], [0, -3, 0]]])
+
+
+def test_collision_stands_in_for_an_unreadable_visual_and_lines_for_the_rest() -> None:
+    shape = robot_shape(
+        robot(
+            f"<visual>{LOST}</visual><collision>{BOX}</collision>",
+            f"<visual>{LOST}</visual>",
+            f"<visual>{BOX}</visual>",
+            "",
+        ),
+        None,
+    )
+    assert [piece.link for piece in shape.pieces] == ["l0", "l2"]
+    assert shape.bare_links == ("l1",)
+    assert shape.note == (
+        "not drawn: lost.stl (no such file in the robot's package); "
+        "instead 1 links by collision shapes, 1 links by lines between joints"
+    )
+
+
+def test_collision_shapes_of_a_robot_without_visuals() -> None:
+    shape = robot_shape(robot(f"<collision>{BOX}</collision>", ""), None)
+    assert [piece.link for piece in shape.pieces] == ["l0"]
+    assert shape.note == ""
+
+
+def test_no_shapes_at_all() -> None:
+    shape = robot_shape(robot("", ""), None)
+    assert shape.bare_links == ("l0", "l1")
+    assert shape.note == "the URDF has no shapes: lines between joints are drawn"
+
+
+@pytest.mark.parametrize(
+    ("visual", "reason"),
+    [
+        ("", "no geometry"),
+        ("<geometry/>", "no geometry"),
+        ("<geometry><cone/></geometry>", "unknown geometry 'cone'"),
+        ('<geometry><box size="1 2"/></geometry>', "size needs three numbers, got '1 2'"),
+        ('<geometry><sphere radius="big"/></geometry>', "could not convert string to float"),
+        ("<geometry><sphere/></geometry>", "could not convert string to float"),
+        ('<geometry><sphere radius="inf"/></geometry>', "radius is not finite"),
+        (f'<origin xyz="1 2"/>{BOX}', "xyz needs three numbers, got '1 2'"),
+    ],
+)
+def test_unreadable_visuals_are_told(visual: str, reason: str) -> None:
+    shape = robot_shape(robot(f"<visual>{visual}</visual>"), None)
+    assert reason in shape.note
+    assert shape.bare_links == ("l0",)
+
+
+def test_number_of_triangles_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_TOTAL_TRIANGLES > 1_000_000
+    monkeypatch.setattr("com_simulation.shapes.MAX_TOTAL_TRIANGLES", 20)
+    shape = robot_shape(robot(f"<visual>{BOX}</visual>", f"<visual>{BOX}</visual>"), None)
+    assert [piece.link for piece in shape.pieces] == ["l0"]
+    assert shape.bare_links == ("l1",)
+    assert "more than 20 triangles in all" in shape.note
