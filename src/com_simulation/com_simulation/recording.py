@@ -1,0 +1,113 @@
+"""What arrived on the topics of a run: samples matched by stamp, and their statistics."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
+
+_PENDING = 4096  # samples that may wait for their counterpart
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One message on `com`.
+
+    Attributes:
+        stamp_ns: of the joint positions that it was computed from.
+        received_ns: when it arrived, on the clock that stamps are taken from.
+        com: (x, y, z) m in the root link's frame; NaN where unknown.
+        margin: m; NaN without feet.
+    """
+
+    stamp_ns: int
+    received_ns: int
+    com: tuple[float, float, float]
+    margin: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """A run as arrays, one row per sample on `com`.
+
+    Attributes:
+        time: (t,) s since the first stamp.
+        com: (t, 3) m.
+        truth: (t, 3) m, of the same stamp; NaN where none arrived.
+        margin: (t,) m.
+        latency: (t,) s, receipt minus stamp.
+    """
+
+    time: np.ndarray
+    com: np.ndarray
+    truth: np.ndarray
+    margin: np.ndarray
+    latency: np.ndarray
+
+    @property
+    def error(self) -> np.ndarray:
+        """Return the distances (t,) between com and truth, m."""
+        return np.linalg.norm(self.com - self.truth, axis=1)
+
+    def thinned(self, count: int) -> Series:
+        """Return at most about count rows, evenly spread."""
+        step = max(1, math.ceil(len(self.time) / count))
+        return Series(
+            self.time[::step],
+            self.com[::step],
+            self.truth[::step],
+            self.margin[::step],
+            self.latency[::step],
+        )
+
+
+class Recording:
+    """Collects samples of `com` and of the truth, in any order, and matches them by stamp."""
+
+    def __init__(self) -> None:
+        self.samples: list[Sample] = []
+        self._truths: list[tuple[float, float, float] | None] = []
+        self._early: OrderedDict[int, tuple[float, float, float]] = OrderedDict()
+        self._waiting: OrderedDict[int, int] = OrderedDict()  # stamp: index of the sample
+
+    def add_com(self, sample: Sample) -> None:
+        """Take a sample of `com`."""
+        truth = self._early.pop(sample.stamp_ns, None)
+        if truth is None:
+            _remember(self._waiting, sample.stamp_ns, len(self.samples))
+        self.samples.append(sample)
+        self._truths.append(truth)
+
+    def add_truth(self, stamp_ns: int, com: tuple[float, float, float]) -> None:
+        """Take a sample of the truth."""
+        index = self._waiting.pop(stamp_ns, None)
+        if index is None:
+            _remember(self._early, stamp_ns, com)
+        else:
+            self._truths[index] = com
+
+    def series(self, last: int | None = None) -> Series:
+        """Return all samples, or only the last few, as arrays."""
+        start = 0 if last is None else max(0, len(self.samples) - last)
+        samples = self.samples[start:]
+        unknown = (math.nan, math.nan, math.nan)
+        truths = [unknown if truth is None else truth for truth in self._truths[start:]]
+        stamps = np.array([sample.stamp_ns for sample in samples], dtype=np.int64)
+        received = np.array([sample.received_ns for sample in samples], dtype=np.int64)
+        first = self.samples[0].stamp_ns if samples else 0
+        return Series(
+            time=(stamps - first) / NS_PER_S,
+            com=np.array([sample.com for sample in samples], dtype=float).reshape(-1, 3),
+            truth=np.array(truths, dtype=float).reshape(-1, 3),
+            margin=np.array([sample.margin for sample in samples], dtype=float),
+            latency=(received - stamps) / NS_PER_S,
+        )
+
+
+def _remember(store: OrderedDict, stamp_ns: int, value: object) -> None:
+    store[stamp_ns] = value
+    if len(store) > _PENDING:
+        store.popitem(last=False)
