@@ -102,10 +102,9 @@ class Node:
     def describe(self) -> str:
         """The node as text for people: the command and the parameters in it."""
         try:
-            program = str(self.program())
+            lines = [f"[{self.label}] {shlex.join([str(self.program()), *self.arguments])}"]
         except FileNotFoundError as error:
-            program = f"skipped: {error}"
-        lines = [f"[{self.label}] {shlex.join([program, *self.arguments])}"]
+            return f"[{self.label}] skipped: {error}"
         if self.namespace is not None:
             lines.append(f"    namespace {self.namespace}")
         for block in self.parameters:
