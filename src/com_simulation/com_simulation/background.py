@@ -1,0 +1,120 @@
+"""A program in the background that is gone when we are done with it, whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+# What is sent to end it, and for how long (s) it is waited for each. The first is long enough for
+# a launch program to end its own children the hard way.
+STOPS = ((signal.SIGINT, 14.0), (signal.SIGTERM, 4.0), (signal.SIGKILL, 4.0))
+_PR_SET_PDEATHSIG = 1
+_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+
+class Background:
+    """Runs a command as the leader of a process group of its own, its output in a log file.
+
+    Use as a context manager. It must be entered from the main thread, for the command is killed
+    with the thread that started it.
+    """
+
+    def __init__(
+        self, command: Sequence[str], log: str | Path, env: Mapping[str, str] | None = None
+    ) -> None:
+        self.command = list(command)
+        self.log = Path(log)
+        self.env = dict(os.environ if env is None else env)
+        self._process: subprocess.Popen | None = None
+
+    def __enter__(self) -> Background:
+        # An ignored SIGINT is inherited, a handled one is not: the child must be able to hear it.
+        if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self.env,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
+            )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def exit_code(self) -> int | None:
+        """Return the exit code, None while it runs."""
+        return None if self._process is None else self._process.poll()
+
+    def stop(self, stops: Sequence[tuple[signal.Signals, float]] = STOPS) -> None:
+        """End the command and what is left of its process group, asking nicely first.
+
+        A KeyboardInterrupt meanwhile makes it ask harder at once.
+        """
+        process = self._process
+        if process is None:
+            return
+        for number, patience in stops:
+            try:
+                if not self._alive() or self._signal_and_wait(number, patience):
+                    break
+            except KeyboardInterrupt:
+                continue
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=1.0)
+
+    def tail(self, lines: int = 12) -> str:
+        """Return the last lines of the log."""
+        try:
+            with self.log.open("rb") as log:
+                log.seek(max(0, self.log.stat().st_size - 16_384))
+                text = log.read().decode(errors="replace")
+        except OSError:
+            return ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def _signal_and_wait(self, number: signal.Signals, patience: float) -> bool:
+        """Send a signal to the group; return whether all of it has ended in time."""
+        assert self._process is not None  # noqa: S101  (stop() has checked)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+        deadline = time.monotonic() + patience
+        while self._alive():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def _alive(self) -> bool:
+        """Return whether the command or anything in its process group still runs."""
+        assert self._process is not None  # noqa: S101  (stop() has checked)
+        self._process.poll()  # reaps it: a zombie would count as alive
+        try:
+            os.killpg(self._process.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel, in the child, to be killed when the thread that made it ends."""
+    if _prctl is not None:
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

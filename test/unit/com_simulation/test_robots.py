@@ -1,0 +1,78 @@
+"""Robots are found by name or path; for a wrong name the valid ones are told."""
+
+from pathlib import Path
+
+import pytest
+from com_simulation.exceptions import UnknownRobotError
+from com_simulation.robots import collection_robots, find_robot, known_robots
+
+
+@pytest.fixture
+def share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in (
+        "prefix/share/robot_descriptions/urdf/hoap2.urdf",
+        "prefix/share/robot_descriptions/config/hoap2.yaml",
+        "prefix/share/robot_descriptions/config/hopper.yaml",
+        "prefix/share/example-robot-data/robots/hopper_description/urdf/hopper.urdf",
+        "prefix/share/example-robot-data/robots/hopper_b_description/robots/hopper.urdf",
+        "prefix/share/example-robot-data/robots/talos_data/robots/talos_full.urdf",
+        "prefix/share/example-robot-data/robots/talos_data/robots/talos_reduced.urdf",
+        "prefix/share/example-robot-data/robots/ur_description/urdf/ur5_robot.urdf",
+        "prefix/share/example-robot-data/robots/ur_description/urdf/ur5_gripper.urdf",
+        "prefix/share/example-robot-data/robots/empty_description/readme",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
+    monkeypatch.setattr("com_simulation.robots.metadata.files", lambda _: None)
+    return tmp_path / "prefix" / "share"
+
+
+def test_names_of_a_collection(share: Path) -> None:
+    robots = share / "example-robot-data" / "robots"
+    found = {name: str(p.relative_to(robots)) for name, p in collection_robots(robots).items()}
+    assert found == {
+        "hopper": "hopper_b_description/robots/hopper.urdf",
+        "hopper_b": "hopper_b_description/robots/hopper.urdf",
+        "talos": "talos_data/robots/talos_reduced.urdf",
+        "talos_full": "talos_data/robots/talos_full.urdf",
+        "talos_reduced": "talos_data/robots/talos_reduced.urdf",
+        "ur": "ur_description/urdf/ur5_robot.urdf",
+        "ur5": "ur_description/urdf/ur5_robot.urdf",
+        "ur5_gripper": "ur_description/urdf/ur5_gripper.urdf",
+        "ur5_robot": "ur_description/urdf/ur5_robot.urdf",
+    }
+
+
+def test_own_robot_with_its_configuration(share: Path) -> None:
+    robot = find_robot("hoap2")
+    assert robot.name == "hoap2"
+    assert robot.urdf == share / "robot_descriptions/urdf/hoap2.urdf"
+    assert robot.config == share / "robot_descriptions/config/hoap2.yaml"
+    assert find_robot("hopper").config == share / "robot_descriptions/config/hopper.yaml"
+    assert find_robot("talos").config is None
+
+
+def test_path_of_a_urdf(share: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.urdf").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for path in ("mine.urdf", "./mine.urdf", str(tmp_path / "mine.urdf")):
+        robot = find_robot(path)
+        assert (robot.name, robot.urdf, robot.config) == ("mine", tmp_path / "mine.urdf", None)
+    with pytest.raises(UnknownRobotError, match=r"robot '\./gone\.urdf': there is no such file"):
+        find_robot("./gone.urdf")
+
+
+def test_unknown_name_lists_the_valid_ones_like_ones_first(share: Path) -> None:
+    with pytest.raises(UnknownRobotError, match="robot 'hop2': not a known robot") as caught:
+        find_robot("hop2")
+    assert caught.value.valid[0] == "hoap2"
+    assert set(caught.value.valid) == set(known_robots())
+    assert "valid names: hoap2, hopper" in str(caught.value)
+
+
+def test_nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AMENT_PREFIX_PATH", "")
+    monkeypatch.setattr("com_simulation.robots.metadata.files", lambda _: None)
+    with pytest.raises(UnknownRobotError, match="robot 'hoap2': not a known robot"):
+        find_robot("hoap2")
