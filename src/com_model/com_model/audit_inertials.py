@@ -38,7 +38,7 @@ def check_masses(model: RobotModel, urdf: Urdf) -> list[Finding]:
             groups[kind].append(bodies.names[b])
     moving = f"of {bodies.count - 1} links that move"
     words = {
-        "nothing": ("warning", f"{moving} have no mass, nor has anything that they carry"),
+        "nothing": ("warning", f"{moving} have no mass, nor has anything they carry"),
         "shape": ("warning", f"{moving} have a shape but no mass"),
         "dummy": ("info", f"{moving} have no mass and no shape"),
     }

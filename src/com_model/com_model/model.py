@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
 
@@ -17,6 +16,8 @@ from com_model.text import listing
 from com_model.tree import Tree, build_tree
 from com_model.urdf import Urdf, parse_urdf
 from com_model.xml_reader import read_bounded
+
+_LEAST_MASS = 1e-9  # kg, of a whole robot
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,24 +143,27 @@ def model_of(urdf: Urdf) -> RobotModel:
     """Makes the model of a URDF that has been read; see RobotModel.from_urdf."""
     tree = build_tree(urdf)
     masses = np.array([link.mass for link in tree.links])
-    _check_total_mass(urdf, tree, math.fsum(masses))
+    inertias = np.array([link.inertia for link in tree.links])
     joints = independent_joints(tree)
     lower = np.array([joint.lower for joint in joints], dtype=float)
     upper = np.array([joint.upper for joint in joints], dtype=float)
     with np.errstate(over="ignore", invalid="ignore"):
+        mass = float(np.sum(masses))
+        _check_total_mass(urdf, tree, mass)
         bodies = build_bodies(tree)
-    _check_finite(urdf, bodies)
+        subtree_masses = sum_over_subtrees(tree.parents, masses)
+    _check_finite(urdf, bodies, inertias)
     return RobotModel(
         name=urdf.name,
         link_names=tuple(link.name for link in tree.links),
         link_parents=np.array(tree.parents, dtype=np.int64),
         joint_names=tuple(joint.name for joint in joints),
         joint_types=tuple(joint.kind for joint in joints),
-        mass=math.fsum(masses),
+        mass=mass,
         link_masses=masses,
         link_coms=np.array([link.com for link in tree.links]),
-        link_inertias=np.array([link.inertia for link in tree.links]),
-        subtree_masses=sum_over_subtrees(tree.parents, masses),
+        link_inertias=inertias,
+        subtree_masses=subtree_masses,
         lower=lower,
         upper=upper,
         velocity_limits=np.array([joint.velocity for joint in joints], dtype=float),
@@ -171,7 +175,7 @@ def model_of(urdf: Urdf) -> RobotModel:
 
 
 def _check_total_mass(urdf: Urdf, tree: Tree, mass: float) -> None:
-    if mass > 0.0:
+    if mass > _LEAST_MASS:
         return
     with_inertial = sum(link.has_inertial for link in tree.links)
     misspelt = [str(m) for m in find_misspellings(urdf.node) if m.matters]
@@ -182,11 +186,12 @@ def _check_total_mass(urdf: Urdf, tree: Tree, mass: float) -> None:
     else:
         mend = "Add <inertial> elements with the masses of the links"
     counts = f"{with_inertial} of {len(tree.links)} links have an <inertial>"
-    raise UrdfError(f"the total mass is 0 kg ({counts})", str(urdf.node), mend)
+    raise UrdfError(f"the total mass is {mass:g} kg ({counts})", str(urdf.node), mend)
 
 
-def _check_finite(urdf: Urdf, bodies: Bodies) -> None:
-    arrays = (bodies.d, bodies.first_moment, bodies.subtree_mass, bodies.multiplier, bodies.offset)
+def _check_finite(urdf: Urdf, bodies: Bodies, inertias: Array) -> None:
+    drives = bodies.multiplier, bodies.offset
+    arrays = inertias, bodies.d, bodies.first_moment, bodies.subtree_mass, *drives
     if not all(np.isfinite(array).all() for array in arrays):
         mend = "Masses are in kg and lengths in m: look for a value with a wrong exponent"
         raise UrdfError("sums of its values overflow", str(urdf.node), mend)

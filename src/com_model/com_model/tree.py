@@ -54,7 +54,7 @@ def _joints_above(urdf: Urdf, links: Mapping[str, Link]) -> dict[str, Joint]:
         for end, name in (("parent", joint.parent), ("child", joint.child)):
             if name not in links:
                 meant = closest(name, list(links))
-                mend = f"Did you mean {quote(meant)}?" if meant else "Add that link"
+                mend = f"Did you mean {quote(meant)}?" if meant else "Add that link."
                 mend += f" The links are {listing(links)}"
                 raise UrdfError(f"its {end} link {quote(name)} does not exist", joint.element, mend)
         if joint.child in above:

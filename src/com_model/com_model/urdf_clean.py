@@ -84,7 +84,7 @@ def _add_joint(robot: ET.Element, node: Node) -> None:
     kind = _attribute(node, "type", str(node))
     if kind not in JOINT_TYPES:
         meant = closest(kind.lower(), JOINT_TYPES)
-        guess = f"did you mean {meant!r}? " if meant else ""
+        guess = f"Did you mean {meant!r}? " if meant else ""
         mend = f"{guess}Use one of {listing(JOINT_TYPES)}"
         raise UrdfError(f"unknown joint type {quote(kind)}", str(node), mend)
     joint = ET.SubElement(robot, "joint", name=_name(node), type=kind)
@@ -201,7 +201,7 @@ def _check_number(text: str, key: str, where: str) -> str:
         mend = "This is a xacro file: expand it first with `xacro FILE.xacro > FILE.urdf`"
         raise UrdfError(f"{key} holds the expression {quote(text)}", where, mend)
     if re.fullmatch(r"[+-]?(nan|inf|infinity)", text, re.IGNORECASE) or _NUMBER.fullmatch(text):
-        mend = "Write a finite number; leave a limit that there is not out"
+        mend = "Write a finite number; leave out a limit that does not exist"
         raise UrdfError(f"{key} is {quote(text)}, which is not finite", where, mend)
     mend = "Write a decimal number with a point, without unit"
     raise UrdfError(f"{key} is {quote(text)}, which is not a number", where, mend)
