@@ -206,6 +206,36 @@ def test_neighbours_do_not_touch(posture):
     assert touching == set()
 
 
+def test_servos_of_the_configuration_hold_the_robot():
+    spec = mujoco.MjSpec.from_file(str(URDF))
+    spec.compiler.fusestatic = False
+    spec.option.timestep = 0.001
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
+    for joint in spec.joints:
+        gains = CONFIG["servo"]["default"] | CONFIG["servo"]["joints"].get(joint.name, {})
+        joint.armature = gains["armature"]
+        transmission = mujoco.mjtTrn.mjTRN_JOINT
+        servo = spec.add_actuator(name=joint.name, target=joint.name, trntype=transmission)
+        servo.set_to_position(kp=gains["stiffness"], kv=gains["damping"])
+        servo.forcelimited, servo.forcerange = True, [-gains["effort"], gains["effort"]]
+    spec.body("base_link").add_freejoint()
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    for name, angle in CONFIG["posture"].items():
+        data.joint(name).qpos = angle
+        data.actuator(name).ctrl = angle
+    mujoco.mj_kinematics(model, data)
+    data.qpos[2] = -data.body("l_sole").xpos[2]
+    start = data.qpos.copy()
+    for _ in range(4000):
+        mujoco.mj_step(model, data)
+    assert np.abs(np.degrees(data.qpos - start)[7:]).max() < 0.5  # sag of the joints
+    assert np.degrees(np.arccos(data.body("base_link").xmat[8])) < 1.0
+    assert abs(data.qpos[2] - start[2]) < 1e-3
+    assert np.abs(data.qvel).max() < 1e-3  # stands still
+
+
 def run(*arguments):
     command = [sys.executable, str(SCRIPT), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
