@@ -27,13 +27,13 @@ def resolve_mimics(moving: Mapping[str, Joint], fixed: Mapping[str, Joint]) -> d
     """
     resolved: dict[str, Mimic] = {}
     for name, joint in moving.items():
-        chain: list[str] = []
+        chain: dict[str, None] = {}  # in order
         while joint.mimic is not None and joint.name not in resolved:
             if joint.name in chain:
-                circle = " -> ".join(quote(n)[1:-1] for n in [*chain[:9], joint.name])
+                circle = " -> ".join(quote(n)[1:-1] for n in [*list(chain)[:9], joint.name])
                 mend = "Let one of them move by itself: delete its <mimic>"
                 raise UrdfError(f"mimics itself: {circle}", moving[name].element, mend)
-            chain.append(joint.name)
+            chain[joint.name] = None
             joint = _master(joint, moving, fixed)
         for follower in reversed(chain):
             resolved[follower] = _compose(moving[follower], resolved)

@@ -20,7 +20,7 @@ from com_model.xml_reader import read_bounded
 _LEAST_MASS = 1e-9  # kg, of a whole robot
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RobotModel:
     """A robot of L links and n independent joints; arrays are read-only.
 
@@ -70,6 +70,9 @@ class RobotModel:
         freeze(self)
         object.__setattr__(self, "_link_index", {n: i for i, n in enumerate(self.link_names)})
         object.__setattr__(self, "_joint_index", {n: i for i, n in enumerate(self.joint_names)})
+
+    def __repr__(self) -> str:
+        return f"<RobotModel {self.name!r}: {self.n_links} links, {self.n_joints} joints>"
 
     @classmethod
     def from_urdf(cls, xml: str | bytes) -> RobotModel:

@@ -19,7 +19,7 @@ from com_model.text import quote
 
 MAX_BYTES = 64 * 2**20
 MAX_DEPTH = 100
-MAX_NODES = 1_000_000
+MAX_NODES = 100_000
 
 Schema = Mapping[str, Any]
 """Tags that are kept, each with the schema of its children."""

@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
-
-from com_model import ComModelError, RobotModel, audit
 from com_model.audit_symmetry import left_right_pairs
 from com_model.commands.audit import main
+
+from com_model import ComModelError, RobotModel, audit
 
 BOX = '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>'
 
@@ -151,11 +151,11 @@ def test_links_that_move_without_mass():
 @pytest.mark.parametrize(
     ("inertia", "severity", "words"),
     [
-        (moments(0.01, 0.01, -0.01), "error", "the inertia is not positive definite: its principal"),
-        (moments(0.01, 0.01, 0.01, xy=0.02), "error", "not positive definite: its principal moments"
-         " are -0.01, 0.01 and 0.03 kg m^2"),
-        (moments(0.01, 0.01, 0.03), "error", "the inertia violates the triangle inequality: its "
-         "principal moments are 0.01, 0.01 and 0.03 kg m^2"),
+        (moments(1, 1, -1), "error", "the inertia is not positive definite: its principal moments"),
+        (moments(1, 1, 1, xy=2), "error", "not positive definite: its principal moments are -1, 1 "
+         "and 3 kg m^2"),
+        (moments(1, 1, 3), "error", "the inertia violates the triangle inequality: its principal "
+         "moments are 1, 1 and 3 kg m^2"),
         (moments(0, 0.01, 0.01), "warning", "the inertia is that of a rod without thickness"),
         (moments(0, 0, 0), "warning", "has a mass of 1.0 kg but no inertia"),
         ("", "warning", "has a mass of 1.0 kg but no inertia"),

@@ -171,7 +171,8 @@ TREES = {
     ),
     "unknown parent": (
         robot(A, B, joint("aa", "b")),
-        "joint 'j' (line 1): its parent link 'aa' does not exist. Add that link. The links are a, b.",
+        "joint 'j' (line 1): its parent link 'aa' does not exist. Add that link. "
+        "The links are a, b.",
     ),
     "unknown child": (
         robot('<link name="base"/>', '<link name="hand"/>', joint("base", "hands")),

@@ -3,9 +3,9 @@
 import numpy as np
 import pinocchio
 import pytest
+from com_model.bodies import PRISMATIC, REVOLUTE, ROOT
 
 from com_model import RobotModel, ShapeError, UnknownNameError, UrdfError
-from com_model.bodies import PRISMATIC, REVOLUTE, ROOT
 
 
 def test_arm_has_the_masses_limits_and_names_of_its_urdf(load, data):
@@ -16,6 +16,7 @@ def test_arm_has_the_masses_limits_and_names_of_its_urdf(load, data):
     assert model.joint_names == ("shoulder",)
     assert model.joint_types == ("revolute",)
     assert model.mass == 3.0
+    assert repr(model) == "<RobotModel 'arm': 2 links, 1 joints>"
     np.testing.assert_array_equal(model.link_parents, [-1, 0])
     np.testing.assert_array_equal(model.link_masses, [2, 1])
     np.testing.assert_array_equal(model.link_coms, [[0.1, 0, 0], [0.5, 0, 0]])
@@ -140,8 +141,8 @@ def test_wrong_joint_positions_name_the_joints(load):
 
 def test_arrays_are_read_only(load):
     model = load("gripper")
-    arrays = [v for v in (*vars(model).values(), *vars(model.bodies).values())]
-    arrays = [v for v in arrays if isinstance(v, np.ndarray)]
+    values = (*vars(model).values(), *vars(model.bodies).values())
+    arrays = [value for value in values if isinstance(value, np.ndarray)]
     assert len(arrays) >= 20
     for array in arrays:
         assert not array.flags.writeable
@@ -164,7 +165,8 @@ def test_a_long_chain_is_no_recursion():
     links = "".join(f'<link name="l{i}"/>' for i in range(n))
     links += f'<link name="l{n}"><inertial><mass value="1"/></inertial></link>'
     joints = "".join(
-        f'<joint name="j{i}" type="continuous"><parent link="l{i}"/><child link="l{i + 1}"/></joint>'
+        f'<joint name="j{i}" type="continuous"><parent link="l{i}"/>'
+        f'<child link="l{i + 1}"/></joint>'
         for i in range(n)
     )
     model = RobotModel.from_urdf(f'<robot name="snake">{links}{joints}</robot>')

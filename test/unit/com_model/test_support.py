@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from com_model.support import convex_hull
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -9,7 +10,6 @@ from scipy.optimize import linprog
 from scipy.spatial.transform import Rotation
 
 from com_model import GeometryError, ShapeError, SupportPolygon, fit_plane
-from com_model.support import convex_hull
 
 SQUARE = np.array([[1, 1, 0], [-1, 1, 0], [-1, -1, 0], [1, -1, 0]], dtype=float)
 GRID = st.integers(-8, 8).map(lambda i: i / 4)
@@ -117,7 +117,7 @@ def test_on_a_slope_the_point_falls_along_gravity():
 
 
 def test_contacts_off_the_plane_come_onto_it_along_gravity():
-    points = SQUARE + [[0, 0, 0.1], [0, 0, -0.1], [0, 0, 0.1], [0, 0, -0.1]]
+    points = SQUARE + np.outer([0.1, -0.1, 0.1, -0.1], [0, 0, 1])
     polygon = SupportPolygon.from_points(points, gravity=[1, 0, -1])
     np.testing.assert_allclose(polygon.vertices[:, 2], 0.0, atol=1e-15)
     expected = {(1.1, 1.0), (-1.1, 1.0), (-0.9, -1.0), (0.9, -1.0)}
