@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,6 +52,28 @@ class Series:
     def error(self) -> np.ndarray:
         """Return the distances (t,) between com and truth, m."""
         return np.linalg.norm(self.com - self.truth, axis=1)
+
+    @property
+    def rate_hz(self) -> float:
+        """Return the mean number of samples per second; NaN for fewer than two."""
+        span = self.time[-1] - self.time[0] if len(self.time) > 1 else 0.0
+        return (len(self.time) - 1) / span if span > 0 else math.nan
+
+    def summary(self) -> dict[str, float | int | None]:
+        """Return the figures of the run; None for those that are not known."""
+        error, margin, latency = self.error, self.margin, self.latency
+        figures = {
+            "seconds": round(self.time[-1] - self.time[0], 3) if len(self.time) else 0.0,
+            "messages": len(self.time),
+            "rate_hz": round(self.rate_hz, 1),
+            "p50_ms": round(1000 * _percentile(latency, 50), 3),
+            "p99_ms": round(1000 * _percentile(latency, 99), 3),
+            "com_error_mm": 1000 * _over(np.mean, error),
+            "com_error_max_mm": 1000 * _over(np.max, error),
+            "truths_matched": int(np.isfinite(error).sum()),
+            "margin_min_mm": round(1000 * _over(np.min, margin), 2),
+        }
+        return {name: value if math.isfinite(value) else None for name, value in figures.items()}
 
     def thinned(self, count: int) -> Series:
         """Return at most about count rows, evenly spread."""
@@ -105,6 +128,16 @@ class Recording:
             margin=np.array([sample.margin for sample in samples], dtype=float),
             latency=(received - stamps) / NS_PER_S,
         )
+
+
+def _over(function: Callable[[np.ndarray], float], values: np.ndarray) -> float:
+    """Apply a function to the finite values; NaN if there is none."""
+    finite = values[np.isfinite(values)]
+    return float(function(finite)) if len(finite) else math.nan
+
+
+def _percentile(values: np.ndarray, share: float) -> float:
+    return _over(lambda finite: float(np.percentile(finite, share)), values)
 
 
 def _remember(store: OrderedDict, stamp_ns: int, value: object) -> None:

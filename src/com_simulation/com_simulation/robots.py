@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import metadata
@@ -45,9 +45,7 @@ def find_robot(robot: str) -> RobotFiles:
         return RobotFiles(path.stem, path.resolve(), _config(path.stem))
     known = known_robots()
     if robot not in known:
-        alike = get_close_matches(robot, known, n=3, cutoff=0.5)
-        names = [*alike, *sorted(set(known) - set(alike))]
-        raise UnknownRobotError(robot, tuple(names), "not a known robot nor the path of a URDF")
+        raise UnknownRobotError(robot, _suggestions(robot, known), "unknown, and no URDF's path")
     return RobotFiles(robot, known[robot], _config(robot))
 
 
@@ -81,6 +79,14 @@ def collection_robots(folder: Path) -> dict[str, Path]:
     named = {stem: paths[0] for stem, paths in by_name.items()}
     plain = {stem.removesuffix("_robot"): path for stem, path in named.items()}
     return usual | plain | named
+
+
+def _suggestions(robot: str, known: Mapping[str, Path]) -> tuple[str, ...]:
+    """Return one name for each known file, the shortest, those most like a wrong name first."""
+    shortest = {known[name]: name for name in sorted(known, key=len, reverse=True)}
+    names = sorted(shortest.values(), key=str.lower)
+    alike = get_close_matches(robot, names, n=3, cutoff=0.5)
+    return (*alike, *(name for name in names if name not in alike))
 
 
 def _short(folder: str) -> str:

@@ -50,6 +50,33 @@ def test_what_never_matches_is_forgotten() -> None:
     assert np.isnan(recording.series().error).all()
 
 
+def test_summary() -> None:
+    recording = Recording()
+    for k in range(101):
+        recording.add_com(sample(START + k * 2_000_000, 0.001 * (k % 2), margin=0.05 - k * 1e-4))
+        recording.add_truth(START + k * 2_000_000, (0.0, 0.0, 0.0))
+    assert recording.series().summary() == {
+        "seconds": 0.2,
+        "messages": 101,
+        "rate_hz": 500.0,
+        "p50_ms": 0.25,
+        "p99_ms": 0.25,
+        "com_error_mm": pytest.approx(50 / 101),
+        "com_error_max_mm": pytest.approx(1.0),
+        "truths_matched": 101,
+        "margin_min_mm": 40.0,
+    }
+
+
+def test_summary_of_what_is_not_known_is_none() -> None:
+    recording = Recording()
+    recording.add_com(sample(START, margin=np.nan))
+    summary = recording.series().summary()
+    nothing = {"rate_hz", "com_error_mm", "com_error_max_mm", "margin_min_mm"}
+    assert {name for name, value in summary.items() if value is None} == nothing
+    assert Recording().series().summary()["messages"] == 0
+
+
 @pytest.mark.parametrize(("count", "rows"), [(3, 3), (4, 4), (5, 5), (9, 5), (10, 10), (99, 10)])
 def test_thinned(count: int, rows: int) -> None:
     recording = Recording()

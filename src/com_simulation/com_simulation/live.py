@@ -1,0 +1,98 @@
+"""What is seen while a run lasts: a table that changes in place, or plain lines in a log."""
+
+from __future__ import annotations
+
+import math
+import time
+from types import TracebackType
+
+import numpy as np
+from rich.console import Console
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+from com_simulation.recording import Series
+
+LINE_EVERY_S = 2.0
+
+
+class LiveView:
+    """Shows the newest samples of a run; use as a context manager.
+
+    Args:
+        title: of the table.
+        seconds: length of the run.
+        console: where to; a table if it is a terminal, else a line every two seconds.
+    """
+
+    def __init__(self, title: str, seconds: float, console: Console) -> None:
+        self.title = title
+        self.seconds = seconds
+        self.console = console
+        self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
+        self._last_line = -math.inf
+
+    def __enter__(self) -> LiveView:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, series: Series, done: float) -> None:
+        """Show the newest samples.
+
+        Args:
+            series: those of about the last second; may be empty.
+            done: s of the run so far.
+        """
+        if self._live:
+            self._live.update(table(self.title, series, done, self.seconds), refresh=True)
+        elif len(series.time) and time.monotonic() - self._last_line >= LINE_EVERY_S:
+            self._last_line = time.monotonic()
+            self.console.print(line(series, done), soft_wrap=True, highlight=False)
+
+
+def rows(series: Series) -> list[tuple[str, str]]:
+    """Return what is shown of the newest samples: names and values with their units."""
+    if not len(series.time):
+        return [("waiting", "for the first message on com")]
+    x, y, z = 1000 * series.com[-1]
+    p50, p99 = 1000 * np.percentile(series.latency, [50, 99])
+    margin = 1000 * series.margin[-1]
+    errors = series.error[np.isfinite(series.error)]
+    return [
+        ("CoM", f"{x:8.2f} {y:8.2f} {z:8.2f} mm"),
+        ("margin", f"{margin:.2f} mm" if math.isfinite(margin) else "no feet known"),
+        ("rate", f"{series.rate_hz:.0f} Hz"),
+        ("latency", f"{p50:.2f} ms, 99 %: {p99:.2f} ms"),
+        ("error", f"{1000 * errors.max():.1e} mm" if len(errors) else "no truth yet"),
+    ]
+
+
+def line(series: Series, done: float) -> str:
+    """Return the newest samples as one line."""
+    return f"{done:5.1f} s  " + "  ".join(
+        f"{name} {' '.join(value.split())}" for name, value in rows(series)
+    )
+
+
+def table(title: str, series: Series, done: float, seconds: float) -> Panel:
+    """Return the newest samples as a table over a bar of the time."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim")
+    grid.add_column(justify="left", min_width=36)
+    for name, value in rows(series):
+        grid.add_row(name, value)
+    grid.add_row("time", f"{min(done, seconds):.0f} of {seconds:.0f} s")
+    grid.add_row("", ProgressBar(total=seconds, completed=min(done, seconds), width=36))
+    return Panel(grid, title=title, title_align="left", expand=False, border_style="cyan")
