@@ -37,7 +37,6 @@ class Link:
         com: (3,) m, centre of mass in the link frame.
         inertia: (3, 3) kg m^2, about the centre of mass, axes of the link.
         has_inertial: The link has an <inertial> element.
-        has_inertia: That has an <inertia> element.
     """
 
     name: str
@@ -46,7 +45,6 @@ class Link:
     com: Array
     inertia: Array
     has_inertial: bool
-    has_inertia: bool
 
 
 @dataclass(frozen=True)
@@ -73,8 +71,9 @@ class Joint:
         axis: (3,) unit vector in the child link's frame.
         lower: Smallest position, rad or m, -inf where there is none.
         upper: Largest position, inf where there is none.
-        velocity: Largest speed, rad/s or m/s, inf where there is none.
-        effort: Largest torque or force, N m or N, inf where there is none.
+        velocity: Largest speed, rad/s or m/s; inf where there is none, or a negative one (which is
+            how converters from SDF write that).
+        effort: Largest torque or force, N m or N; inf likewise.
         mimic: The joint that it follows, or None.
     """
 
@@ -149,14 +148,13 @@ def _pose(origin: Any) -> tuple[Array, Array]:
 def _link(parsed: Any, node: Node) -> Link:
     inertial = parsed.inertial
     if inertial is None:
-        return Link(parsed.name, str(node), 0.0, np.zeros(3), np.zeros((3, 3)), False, False)
+        return Link(parsed.name, str(node), 0.0, np.zeros(3), np.zeros((3, 3)), False)
     R, com = _pose(inertial.origin)
     inertia = np.zeros((3, 3))
     if inertial.inertia is not None:
         inertia = R @ np.array(inertial.inertia.to_matrix(), dtype=float) @ R.T
         inertia = (inertia + inertia.T) / 2
-    has_inertia = inertial.inertia is not None
-    return Link(parsed.name, str(node), float(inertial.mass), com, inertia, True, has_inertia)
+    return Link(parsed.name, str(node), float(inertial.mass), com, inertia, True)
 
 
 def _joint(parsed: Any, node: Node) -> Joint:
@@ -174,8 +172,8 @@ def _joint(parsed: Any, node: Node) -> Joint:
         axis=_unit(parsed.axis or (1, 0, 0), node) if moves else np.zeros(3),
         lower=limit.lower if bounded else -math.inf,
         upper=limit.upper if bounded else math.inf,
-        velocity=limit.velocity if limit else math.inf,
-        effort=limit.effort if limit else math.inf,
+        velocity=limit.velocity if limit and limit.velocity >= 0.0 else math.inf,
+        effort=limit.effort if limit and limit.effort >= 0.0 else math.inf,
         mimic=_mimic(parsed.mimic),
     )
     if joint.lower > joint.upper:

@@ -24,6 +24,7 @@ SCHEMA: Schema = {
 JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_MOST = 1e30  # of any value but a limit, in SI units
 _XACRO = re.compile(r"\$[({]")
 
 
@@ -112,7 +113,8 @@ def _add_limit(joint: ET.Element, node: Node) -> None:
     limit = _only(node, "limit")
     if limit is None:
         return
-    values = _given(limit, ("lower", "upper", "velocity", "effort"), f"<limit> of {node}")
+    keys = "lower", "upper", "velocity", "effort"
+    values = _given(limit, keys, f"<limit> of {node}", most=math.inf)
     if "lower" in values or "upper" in values:
         defaults = {"lower": "0", "upper": "0", "velocity": "inf", "effort": "inf"}
     else:
@@ -175,12 +177,12 @@ def _name(node: Node) -> str:
     return _attribute(node, "name", f"<{node.tag}> (line {node.line})")
 
 
-def _given(node: Node, keys: tuple[str, ...], where: str) -> dict[str, str]:
-    return {key: _number(node, key, where) for key in keys if key in node.attributes}
+def _given(node: Node, keys: tuple[str, ...], where: str, most: float = _MOST) -> dict[str, str]:
+    return {key: _number(node, key, where, most) for key in keys if key in node.attributes}
 
 
-def _number(node: Node, key: str, where: str) -> str:
-    return _check_number(_attribute(node, key, where).strip(), key, where)
+def _number(node: Node, key: str, where: str, most: float = _MOST) -> str:
+    return _check_number(_attribute(node, key, where).strip(), key, where, most)
 
 
 def _vector(node: Node, key: str, where: str, size: int = 3) -> str:
@@ -194,8 +196,11 @@ def _vector(node: Node, key: str, where: str, size: int = 3) -> str:
     return " ".join(_check_number(number, key, where) for number in numbers)
 
 
-def _check_number(text: str, key: str, where: str) -> str:
+def _check_number(text: str, key: str, where: str, most: float = _MOST) -> str:
     if _NUMBER.fullmatch(text) and math.isfinite(float(text)):
+        if abs(float(text)) > most:
+            mend = "Write it in SI units: m, kg, kg m^2, rad"
+            raise UrdfError(f"{key} is {quote(text)}, which no robot has", where, mend)
         return text
     if _XACRO.search(text):
         mend = "This is a xacro file: expand it first with `xacro FILE.xacro > FILE.urdf`"

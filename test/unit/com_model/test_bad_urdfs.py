@@ -357,13 +357,25 @@ ELEMENTS = {
         "<mimic> of joint 'k' (line 1): multiplier is 'nan', which is not finite. "
         "Write a finite number; leave out a limit that does not exist.",
     ),
-    "overflow of masses": (
-        robot(*(link.replace('"1"', '"1e308"') for link in (A, B)), joint()),
-        "robot 'r' (line 1): sums of its values overflow. "
-        "Masses are in kg and lengths in m: look for a value with a wrong exponent.",
+    "impossible mass": (
+        body('<inertial><mass value="1e308"/></inertial>'),
+        "<mass> of link 'a' (line 1): value is '1e308', which no robot has. "
+        "Write it in SI units: m, kg, kg m^2, rad.",
     ),
     "overflow": (
-        body('<inertial><origin xyz="1e300 0 0"/><mass value="1e300"/></inertial>'),
+        robot(
+            '<link name="l0"/>',
+            *(f'<link name="l{i}">{MASS}</link>' for i in range(1, 13)),
+            *(
+                joint(
+                    f"l{i}",
+                    f"l{i + 1}",
+                    f"j{i}",
+                    inside=f'<mimic joint="j{i - 1}" multiplier="1e30"/>' if i else "",
+                )
+                for i in range(12)
+            ),
+        ),
         "robot 'r' (line 1): sums of its values overflow. "
         "Masses are in kg and lengths in m: look for a value with a wrong exponent.",
     ),

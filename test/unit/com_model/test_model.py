@@ -48,6 +48,16 @@ def test_missing_limits_are_infinite(load):
     assert (hip[1], toe[1]) == (0.0, 0.0)  # one alone: the other is 0, as URDF says
 
 
+def test_limits_as_converters_from_sdf_write_them_are_none():
+    xml = """<robot name="r"><link name="a"/><link name="b"><inertial><mass value="1"/></inertial>
+      </link><joint name="j" type="revolute"><parent link="a"/><child link="b"/>
+      <limit lower="-1.79769e+308" upper="1.79769e+308" effort="-1" velocity="-1"/></joint>
+      </robot>"""
+    model = RobotModel.from_urdf(xml)
+    assert model.upper[0] == 1.79769e308
+    assert (model.velocity_limits[0], model.effort_limits[0]) == (np.inf, np.inf)
+
+
 def test_links_and_joints_stand_depth_first_in_document_order(load):
     model = load("gripper")
     assert model.link_names == ("palm", "thumb", "finger_1", "finger_2", "finger_3")
