@@ -47,7 +47,8 @@ def parameter_value(text: str, type_name: str, expand: Callable[[Template], str]
     """Value of a parameter that has passed check_value.
 
     Args:
-        text, type_name: as in check_value.
+        text: the attribute as written, with substitutions.
+        type_name: one of TYPES; BY_YAML where the file gives no type.
         expand: gives the value of a parsed text.
 
     Raises:
