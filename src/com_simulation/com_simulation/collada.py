@@ -17,8 +17,7 @@ _Element = ET.Element
 def collada_triangles(data: bytes) -> np.ndarray:
     """Return all triangles (m, 3, 3) of the document's scene, in metres.
 
-    The document's ``up_axis`` is not applied: robot viewers do not either, and the poses in URDFs
-    are made for that.
+    The document's ``up_axis`` is not applied.
 
     Raises:
         ValueError: not such a document, or one with a DOCTYPE, which could hold entities.

@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,15 +23,24 @@ _NUMBER = rb"[-+0-9.eE]+"
 _STL_VERTEX = re.compile(rb"vertex\s+(%s)\s+(%s)\s+(%s)" % (_NUMBER, _NUMBER, _NUMBER))
 
 
-def load_mesh(path: str | Path) -> np.ndarray:
+class Mesh(NamedTuple):
+    """The content of a mesh file.
+
+    Attributes:
+        triangles: corners (m, 3, 3), m >= 1, in the file's axes; metres where the file says so.
+        y_up: the file says that its y axis points upwards. Robot viewers differ in whether they
+            turn such a mesh; here it is not turned.
+    """
+
+    triangles: np.ndarray
+    y_up: bool = False
+
+
+def load_mesh(path: str | Path) -> Mesh:
     """Read the triangles of a mesh file.
 
     Args:
         path: a file ending in .stl, .obj or .dae, in any case of letters.
-
-    Returns:
-        Corners (m, 3, 3), m >= 1, float64, in the file's axes (a COLLADA file's unit is turned
-        into metres; its ``up_axis`` is left alone, as robot viewers do).
 
     Raises:
         MeshError: not such a file, too large, damaged, or without a triangle.
@@ -42,7 +52,8 @@ def load_mesh(path: str | Path) -> np.ndarray:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise MeshError(path, f"larger than {MAX_BYTES // 2**20} MB")
-        triangles = reader(path.read_bytes())
+        data = path.read_bytes()
+        triangles = reader(data)
     except (OSError, ValueError, IndexError, KeyError) as error:
         raise MeshError(path, f"not a readable {path.suffix.lower()} file ({error})") from error
     if len(triangles) > MAX_TRIANGLES:
@@ -50,7 +61,7 @@ def load_mesh(path: str | Path) -> np.ndarray:
     triangles = triangles[np.isfinite(triangles).all(axis=(1, 2))]
     if len(triangles) == 0:
         raise MeshError(path, "no triangle in it")
-    return triangles
+    return Mesh(triangles, reader is collada_triangles and b"Y_UP" in data)
 
 
 def stl_triangles(data: bytes) -> np.ndarray:

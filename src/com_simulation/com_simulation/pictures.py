@@ -79,7 +79,10 @@ def body_panel(axes: Axes, scene: Scene) -> None:
 def chain_panel(axes: Axes, scene: Scene) -> None:
     """Draw the neighbourhood of the chain, enlarged."""
     width, height = pixel_axes(axes)
-    camera = _camera(scene, scene.chain, width, height, border=0.17)
+    # A chain that is next to nothing is not enlarged without end.
+    middle, least = scene.chain.mean(axis=0), 0.02 * scene.size * np.array([[0, 0, -1], [0, 0, 1]])
+    points = np.concatenate([scene.chain, middle + least])
+    camera = _camera(scene, points, width, height, border=0.17)
     _body(axes, scene, camera, opacity=0.25)
     _chain(axes, scene, camera, width=2.6)
     com_symbol(axes, _pixel(camera, scene.com), radius=9.5)
@@ -93,11 +96,12 @@ def chain_panel(axes: Axes, scene: Scene) -> None:
 
 
 def support_panel(axes: Axes, scene: Scene) -> None:
-    """Draw the ground from above, the robot's front upwards, in mm."""
-    to_mm = 1000 * np.array([-1.0, 1.0])
+    """Draw the ground from above, the robot's front upwards, in mm from its root link."""
+    c, s = np.cos(scene.heading), np.sin(scene.heading)
+    left_and_forward = 1000 * np.array([[-s, c, 0], [c, s, 0]])
 
     def plan(points: np.ndarray) -> np.ndarray:
-        return points[..., [1, 0]] * to_mm
+        return points @ left_and_forward.T
 
     for sole in scene.soles:
         axes.add_patch(
@@ -127,7 +131,8 @@ def support_panel(axes: Axes, scene: Scene) -> None:
         axes.plot(*here, "o", ms=7, mfc="white", mec=GRAVITY, mew=2)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.12)
-    axes.set_xlabel("to the right (mm)", fontsize=9, color=INK)
+    axes.invert_xaxis()
+    axes.set_xlabel("left (mm)", fontsize=9, color=INK)
     axes.set_ylabel("forward (mm)", fontsize=9, color=INK)
     axes.tick_params(labelsize=8, colors=FAINT, length=2)
     for name, side in axes.spines.items():
@@ -145,7 +150,7 @@ def nearest_edge_point(polygon: np.ndarray, point: np.ndarray) -> np.ndarray:
 
 
 def _title(figure: Figure, scene: Scene) -> None:
-    x, y, z = 1000 * scene.com_in_root
+    x, y, z = np.round(1000 * scene.com_in_root, 1) + 0.0  # no -0.0
     com = minus(f"({x:.1f}, {y:.1f}, {z:.1f})")
     facts = [f"{scene.mass:.2f} kg", f"CoM {com} mm in {scene.root_link}"]
     if np.isfinite(scene.margin):
@@ -182,7 +187,8 @@ def _legend(figure: Figure, scene: Scene) -> None:
 
 def _camera(scene: Scene, points: np.ndarray, width: int, height: int, border: float) -> Camera:
     middle = (scene.points.min(axis=0) + scene.points.max(axis=0)) / 2
-    camera = Camera.looking_at(middle, _AZIMUTH_DEG, _ELEVATION_DEG, 4 * scene.size)
+    azimuth_deg = np.degrees(scene.heading) + _AZIMUTH_DEG
+    camera = Camera.looking_at(middle, azimuth_deg, _ELEVATION_DEG, 4 * scene.size)
     return camera.fitted(points, width, height, border)
 
 

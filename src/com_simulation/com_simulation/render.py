@@ -104,7 +104,8 @@ def render(
     fill_depth(np.ascontiguousarray(corners[visible]), visible, depth, nearest)
 
     covered = nearest >= 0
-    shaded = colors * _brightness(camera, triangles)[:, None]
+    # Black parts a little lighter, else their shape could not be seen.
+    shaded = (0.2 + 0.8 * colors) * _brightness(camera, triangles)[:, None]
     image = np.zeros((*depth.shape, 4), dtype=np.float32)
     image[covered, :3] = np.clip(shaded, 0, 1)[nearest[covered]]
     image[covered, 3] = 1

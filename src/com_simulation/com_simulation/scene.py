@@ -12,7 +12,8 @@ from com_model.robot_config import Foot
 from com_model.support import SupportPolygon, sole_points
 from scipy.spatial.transform import Rotation
 
-from com_simulation.shapes import RobotShape, rod_triangles
+from com_simulation.primitives import rod_triangles
+from com_simulation.shapes import RobotShape
 
 _ROD_COLOR = (0.55, 0.58, 0.62)
 
@@ -53,6 +54,7 @@ class Scene:
         com_in_root: (3,) the CoM in the root link's frame.
         R_world_root: (3, 3).
         p_world_root: (3,).
+        heading: rad, direction that the robot faces, from x towards y.
         triangles: (m, 3, 3) of the robot's shape.
         colors: (m, 3).
         owners: (m,) number of the part that a triangle belongs to.
@@ -72,6 +74,7 @@ class Scene:
     com_in_root: np.ndarray
     R_world_root: np.ndarray
     p_world_root: np.ndarray
+    heading: float
     triangles: np.ndarray
     colors: np.ndarray
     owners: np.ndarray
@@ -143,6 +146,7 @@ def build_scene(
         com_in_root=last.com,
         R_world_root=R,
         p_world_root=p,
+        heading=_heading(model, feet, last, R),
         triangles=triangles,
         colors=colors,
         owners=owners,
@@ -167,6 +171,18 @@ def _soles(
         + foot.radius * down
         for foot in feet
     )
+
+
+def _heading(model: RobotModel, feet: Sequence[Foot], snapshot: Snapshot, R: np.ndarray) -> float:
+    """Return the direction across the line from right to left feet; without those that of x."""
+    sides = {
+        side: [link_pose(model, snapshot.q, f.frame, R)[1] for f in feet if f.side == side]
+        for side in ("left", "right")
+    }
+    if not all(sides.values()):
+        return float(np.arctan2(R[1, 0], R[0, 0]))
+    x, y, _ = np.mean(sides["left"], axis=0) - np.mean(sides["right"], axis=0)
+    return float(np.arctan2(-x, y))
 
 
 def _trace(model: RobotModel, snapshots: Sequence[Snapshot]) -> np.ndarray:

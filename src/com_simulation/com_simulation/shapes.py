@@ -1,5 +1,7 @@
 """What a robot looks like: triangles of its URDF's shapes, link by link."""
 
+from __future__ import annotations
+
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable
@@ -10,12 +12,12 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from com_simulation.exceptions import MeshError
-from com_simulation.meshes import load_mesh
+from com_simulation.meshes import Mesh, load_mesh
+from com_simulation.primitives import box_triangles, cylinder_triangles, sphere_triangles
 from com_simulation.resources import resolve_uri
 
 MAX_TOTAL_TRIANGLES = 3_000_000
 PLAIN_COLOR = (0.80, 0.81, 0.83)
-_SIDES = 96  # of a circle
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,21 @@ def robot_shape(xml: str, urdf_path: str | Path | None) -> RobotShape:
     Each link is drawn by its visuals. A link with a visual that cannot be read is drawn by its
     collision shapes instead, and when those cannot be read either (or the whole robot has no
     shape) it is listed in ``bare_links``.
+
+    Robots are made for viewers that turn COLLADA meshes whose y axis points upwards, or for viewers
+    that do not. Of the two readings that one counts whose shapes lie nearer to the centres of mass
+    of their links.
     """
     root = ET.fromstring(xml)  # noqa: S314  its entities were refused by RobotModel
     reader = _ShapeReader(root, urdf_path)
+    shape = _read(root, reader)
+    if any(mesh.y_up for mesh in reader.meshes.values()):
+        turning = _ShapeReader(root, urdf_path, reader.meshes, turn_y_up=True)
+        shape = min(shape, _read(root, turning), key=lambda s: _distance_to_coms(s, root))
+    return shape
+
+
+def _read(root: ET.Element, reader: _ShapeReader) -> RobotShape:
     pieces: list[Piece] = []
     bare: list[str] = []
     replaced: list[str] = []
@@ -80,11 +94,18 @@ def robot_shape(xml: str, urdf_path: str | Path | None) -> RobotShape:
 class _ShapeReader:
     """Reads the shapes of links, each mesh file once."""
 
-    def __init__(self, root: ET.Element, urdf_path: str | Path | None) -> None:
+    def __init__(
+        self,
+        root: ET.Element,
+        urdf_path: str | Path | None,
+        meshes: dict[Path, Mesh] | None = None,
+        turn_y_up: bool = False,
+    ) -> None:
         self.urdf_path = urdf_path
+        self.meshes = {} if meshes is None else meshes
+        self.turn_y_up = turn_y_up
         self.colors = dict(_named_colors(root.findall("material")))
         self.colors |= dict(_named_colors(root.iterfind("link/visual/material")))
-        self.meshes: dict[Path, np.ndarray] = {}
         self.problems: dict[str, str] = {}  # shape: why it was left out
         self.triangles_left = MAX_TOTAL_TRIANGLES
 
@@ -125,54 +146,16 @@ class _ShapeReader:
             raise ValueError("no such file in the robot's package")
         if path not in self.meshes:
             self.meshes[path] = load_mesh(path)
-        return self.meshes[path]
+        triangles, y_up = self.meshes[path]
+        if y_up and self.turn_y_up:
+            return np.stack([triangles[..., 0], -triangles[..., 2], triangles[..., 1]], axis=-1)
+        return triangles
 
     def color(self, material: ET.Element | None) -> tuple[float, float, float]:
         if material is None:
             return PLAIN_COLOR
         own = dict(_named_colors([material]))
         return (own or self.colors).get(material.get("name", ""), PLAIN_COLOR)
-
-
-def box_triangles(size: np.ndarray) -> np.ndarray:
-    """Return the 12 triangles of a box around the origin; size (3,) is its full extent."""
-    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size / 2
-    quads = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
-    return corners[[[q[0], q[i], q[i + 1]] for q in quads for i in (1, 2)]]
-
-
-def cylinder_triangles(radius: float, length: float) -> np.ndarray:
-    """Return the triangles of a cylinder around z, centred at the origin."""
-    return _revolve([0, radius, radius, 0], np.array([-1, -1, 1, 1]) * length / 2)
-
-
-def sphere_triangles(radius: float) -> np.ndarray:
-    """Return the triangles of a sphere around the origin."""
-    latitude = np.linspace(-np.pi / 2, np.pi / 2, _SIDES // 2 + 1)
-    return _revolve(radius * np.cos(latitude), radius * np.sin(latitude))
-
-
-def rod_triangles(start: np.ndarray, end: np.ndarray, radius: float) -> np.ndarray:
-    """Return the triangles of a cylinder from start (3,) to end (3,); none if they coincide."""
-    axis = end - start
-    length = float(np.linalg.norm(axis))
-    if length == 0:
-        return np.empty((0, 3, 3))
-    R, _ = Rotation.align_vectors(axis[None] / length, [[0, 0, 1]])
-    upright = cylinder_triangles(radius, length).reshape(-1, 3)
-    return (R.apply(upright) + (start + end) / 2).reshape(-1, 3, 3)
-
-
-def _revolve(radii: Iterable[float], heights: np.ndarray) -> np.ndarray:
-    """Return the triangles of a profile (radius, height) turned about z."""
-    angle = np.linspace(0, 2 * np.pi, _SIDES + 1)
-    r, z = np.asarray(list(radii))[:, None], np.asarray(heights)[:, None] + 0 * angle
-    grid = np.stack([r * np.cos(angle), r * np.sin(angle), z], axis=-1)
-    a, b, c, d = grid[:-1, :-1], grid[:-1, 1:], grid[1:, 1:], grid[1:, :-1]
-    triangles = np.concatenate([np.stack([a, b, c], axis=2), np.stack([a, c, d], axis=2)])
-    triangles = triangles.reshape(-1, 3, 3)
-    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
-    return triangles[np.any(normals != 0, axis=1)]  # without the empty ones at the poles
 
 
 _PRIMITIVES: dict[str, Callable[[ET.Element], np.ndarray]] = {
@@ -203,6 +186,21 @@ def _pose(origin: ET.Element | None) -> tuple[np.ndarray, np.ndarray]:
         return np.eye(3), np.zeros(3)
     rpy = _vector(origin, "rpy", "0 0 0")
     return Rotation.from_euler("xyz", rpy).as_matrix(), _vector(origin, "xyz", "0 0 0")
+
+
+def _distance_to_coms(shape: RobotShape, root: ET.Element) -> float:
+    """Return the mean distance between the middle of a piece and the CoM of its link, m."""
+    coms = {}
+    for link in root.findall("link"):
+        origin = link.find("inertial/origin")
+        if origin is not None:
+            coms[link.get("name", "")] = _vector(origin, "xyz", "0 0 0")
+    distances = [
+        np.linalg.norm(piece.triangles.reshape(-1, 3).mean(axis=0) - coms[piece.link])
+        for piece in shape.pieces
+        if piece.link in coms
+    ]
+    return float(np.mean(distances)) if distances else 0.0
 
 
 def _named_colors(

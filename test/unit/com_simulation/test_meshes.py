@@ -46,7 +46,7 @@ def binary_stl(triangles: np.ndarray) -> bytes:
 def test_binary_stl(tmp_path: Path) -> None:
     path = tmp_path / "a.STL"
     path.write_bytes(binary_stl(TRIANGLES))
-    np.testing.assert_array_equal(load_mesh(path), TRIANGLES)
+    np.testing.assert_array_equal(load_mesh(path).triangles, TRIANGLES)
 
 
 def test_text_stl(tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_text_stl(tmp_path: Path) -> None:
     )
     path = tmp_path / "a.stl"
     path.write_text(f"solid a\n{facets}endsolid a\n")
-    np.testing.assert_array_equal(load_mesh(path), TRIANGLES)
+    np.testing.assert_array_equal(load_mesh(path).triangles, TRIANGLES)
 
 
 def test_obj_polygons_become_fans_and_indices_may_count_back(tmp_path: Path) -> None:
@@ -68,13 +68,16 @@ def test_obj_polygons_become_fans_and_indices_may_count_back(tmp_path: Path) -> 
         "f 1//1 2//1 3//1 4//1\nf -4/1 -3/2 -2/3\n"
     )
     quad = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], dtype=float)
-    np.testing.assert_array_equal(load_mesh(path), quad[[[0, 1, 2], [0, 2, 3], [0, 1, 2]]])
+    np.testing.assert_array_equal(
+        load_mesh(path).triangles, quad[[[0, 1, 2], [0, 2, 3], [0, 1, 2]]]
+    )
 
 
 def test_collada_polygons_in_metres_and_up_axis_left_alone(tmp_path: Path) -> None:
     quad = 0.01 * np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], dtype=float)
     loaded = load_mesh(collada(tmp_path / "a.dae"))
-    np.testing.assert_allclose(loaded, quad[[[0, 1, 2], [0, 2, 3]]])
+    assert loaded.y_up
+    np.testing.assert_allclose(loaded.triangles, quad[[[0, 1, 2], [0, 2, 3]]])
 
 
 def test_collada_transforms_apply_in_document_order_down_the_nodes(tmp_path: Path) -> None:
@@ -88,7 +91,9 @@ def test_collada_transforms_apply_in_document_order_down_the_nodes(tmp_path: Pat
         '<node><instance_geometry url="#g"/></node></node>'
     )
     loaded = load_mesh(collada(tmp_path / "a.dae", triangle, scene, held))
-    np.testing.assert_allclose(100 * loaded, [[[5, 0, 7], [5, 2, 7], [4, 2, 7]]], atol=1e-12)
+    np.testing.assert_allclose(
+        100 * loaded.triangles, [[[5, 0, 7], [5, 2, 7], [4, 2, 7]]], atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The scene agrees with what was published, and the picture shows it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,13 @@ def test_scene_of_a_leaning_robot_is_upright() -> None:
     assert np.ptp(scene.triangles[..., 0]) > np.ptp(upright_scene.triangles[..., 0]) + 0.1
 
 
+def test_robot_faces_across_its_feet_wherever_its_x_axis_points() -> None:
+    assert scene_of(snapshot()).heading == pytest.approx(0)
+    assert scene_of(snapshot(), feet=()).heading == pytest.approx(0)
+    backwards = (replace(FEET[0], side="right"), replace(FEET[1], side="left"))
+    assert abs(scene_of(snapshot(), feet=backwards).heading) == pytest.approx(np.pi)
+
+
 def test_only_feet_in_contact_make_the_polygon() -> None:
     scene = scene_of(snapshot(contacts=("left_sole",)))
     assert len(scene.soles) == 1
@@ -188,7 +196,7 @@ def test_picture_of_a_hanging_robot_has_no_polygon(tmp_path: Path) -> None:
 def test_picture_of_a_robot_that_is_a_single_point(tmp_path: Path) -> None:
     xml = f'<robot name="dot"><link name="base">{MASS}</link></robot>'
     dot = snapshot(q=np.zeros(0), com=np.zeros(3), chain=np.zeros((2, 3)), contacts=())
-    draw_picture(scene_of(dot, xml=xml), tmp_path / "dot.png")
+    draw_picture(scene_of(dot, feet=(), xml=xml), tmp_path / "dot.png")
     assert (tmp_path / "dot.png").is_file()
 
 

@@ -4,15 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from com_simulation.shapes import (
-    MAX_TOTAL_TRIANGLES,
-    PLAIN_COLOR,
+from com_simulation.primitives import (
     box_triangles,
     cylinder_triangles,
-    robot_shape,
     rod_triangles,
     sphere_triangles,
 )
+from com_simulation.shapes import MAX_TOTAL_TRIANGLES, PLAIN_COLOR, robot_shape
 
 BOX = '<geometry><box size="2 4 6"/></geometry>'
 LOST = '<geometry><mesh filename="package://nowhere/lost.stl"/></geometry>'
@@ -92,6 +90,24 @@ def test_mesh_is_scaled_and_read_once(tmp_path: Path) -> None:
     shape = robot_shape(xml, tmp_path / "r.urdf")
     for piece in shape.pieces:
         np.testing.assert_allclose(piece.triangles, [[[0, 0, 0], [2, 0, 0], [0, -3, 0]]])
+
+
+@pytest.mark.parametrize(("com", "middle"), [("0 5 0", [0, 5, 0]), ("0 0 5", [0, 0, 5])])
+def test_collada_mesh_is_turned_where_that_brings_it_to_the_com(
+    tmp_path: Path, com: str, middle: list[float]
+) -> None:
+    (tmp_path / "a.dae").write_text(
+        '<COLLADA><asset><up_axis>Y_UP</up_axis></asset><mesh id="g"><mesh>'
+        '<source id="s"><float_array>-1 5 0 1 5 -1 0 5 1</float_array></source>'
+        '<vertices id="v"><input semantic="POSITION" source="#s"/></vertices>'
+        '<triangles><input semantic="VERTEX" source="#v"/><p>0 1 2</p></triangles></mesh></mesh>'
+        "<library_visual_scenes><visual_scene><node>"
+        '<instance_geometry url="#g"/></node></visual_scene></library_visual_scenes></COLLADA>'
+    )
+    inertial = f'<inertial><origin xyz="{com}"/><mass value="1"/></inertial>'
+    visual = '<visual><geometry><mesh filename="a.dae"/></geometry></visual>'
+    shape = robot_shape(robot(inertial + visual), tmp_path / "r.urdf")
+    np.testing.assert_allclose(shape.pieces[0].triangles[0].mean(axis=0), middle, atol=1e-12)
 
 
 def test_collision_stands_in_for_an_unreadable_visual_and_lines_for_the_rest() -> None:
