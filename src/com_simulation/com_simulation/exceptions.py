@@ -42,3 +42,18 @@ class UnknownRobotError(ComSimulationError):
         self.valid = valid
         names = f"; valid names: {', '.join(valid)}" if valid else ""
         super().__init__(f"robot '{robot}': {reason}{names}")
+
+
+class DivergedError(ComSimulationError):
+    """The physics became unstable.
+
+    Attributes:
+        time: s, of the simulation.
+    """
+
+    def __init__(self, time: float, step: float) -> None:
+        self.time = time
+        super().__init__(
+            f"the physics diverged at {time:.3f} s: take a physics step below {step:g} s or less "
+            "stiff servos"
+        )

@@ -13,8 +13,9 @@ def resolve_uri(uri: str, urdf_path: str | Path | None) -> Path | None:
 
     A URDF comes from anywhere, so a name leads nowhere but into a robot's own files:
     ``package://NAME/REST`` into the package NAME (an ancestor folder of the URDF with that name, a
-    folder with a package.xml beside one of them, else an installed package), and a relative or
-    ``file://`` name into the package that the URDF itself stands in (:func:`package_root`).
+    folder with a package.xml beside one of them, else an installed package or one below
+    ROS_PACKAGE_PATH), and a relative or ``file://`` name into the package that the URDF itself
+    stands in (:func:`package_root`).
 
     Args:
         uri: ``package://...``, ``file://...``, an absolute or a relative path.
@@ -65,9 +66,14 @@ def _package_folders(name: str, urdf: Path | None) -> list[Path]:
         folders += [ancestor for ancestor in urdf.parents if ancestor.name == name]
         beside = [ancestor / name for ancestor in urdf.parents]
         folders += [folder for folder in beside if (folder / "package.xml").is_file()]
-    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-    folders += [Path(prefix) / "share" / name for prefix in prefixes if prefix]
+    folders += [Path(prefix) / "share" / name for prefix in _paths("AMENT_PREFIX_PATH")]
+    for path in map(Path, _paths("ROS_PACKAGE_PATH")):
+        folders += [path] if path.name == name else [path / name]
     return [folder for folder in folders if folder.is_dir()]
+
+
+def _paths(variable: str) -> list[str]:
+    return [path for path in os.environ.get(variable, "").split(os.pathsep) if path]
 
 
 def _file_inside(folder: Path, path: str) -> Path | None:

@@ -78,6 +78,18 @@ def test_installed_package(urdf: Path, tmp_path: Path, monkeypatch: pytest.Monke
     assert resolve_uri("leg.stl", None) is None
 
 
+@pytest.mark.parametrize("entry", ["source", "source/my_arm"])
+def test_package_below_ros_package_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    package = tmp_path / "source" / "my_arm"
+    package.mkdir(parents=True)
+    (package / "leg.stl").write_text("solid")
+    monkeypatch.setenv("ROS_PACKAGE_PATH", f"{tmp_path / entry}")
+    assert resolve_uri("package://my_arm/leg.stl", None) == package / "leg.stl"
+    assert resolve_uri("package://my_arm/../my_arm/../../x", None) is None
+
+
 def test_package_root_without_package_xml(tmp_path: Path) -> None:
     assert package_root(tmp_path / "robot" / "urdf" / "a.urdf") == tmp_path / "robot"
     assert package_root("/urdf/a.urdf") == Path("/urdf")

@@ -1,0 +1,82 @@
+"""Which shapes may touch: bare feet get some, neighbours must not."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model import Foot, RobotModel
+from com_simulation.collision import SPHERE, Shape
+from com_simulation.placement import lowest_height
+
+Array = NDArray[np.float64]
+
+CORNER_RADIUS = 0.004  # m, of the balls at the corners of a sole without shapes
+POINT_RADIUS = 0.01  # m, of the ball of a point foot whose radius is not known
+FOOT_GAP = 0.02  # m, by which a foot's shapes may end above its sole and still be its own
+TOUCHING = 0.002  # m; pairs of shapes that are closer at the start never collide
+
+
+def is_bare(
+    robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, foot: Foot, up: Array
+) -> bool:
+    """Tells whether a foot needs shapes of its own: foot_shapes.
+
+    It does when no shape of the URDF ends near its sole, and when the lowest one is a mesh while
+    the configuration knows the sole: of a mesh on a plane MuJoCo takes four contacts, which jump
+    between the vertices and shake the robot.
+
+    Args:
+        robot: The model.
+        mj: Its MuJoCo model.
+        data: The nominal posture, kinematics computed.
+        foot: The foot.
+        up: (3,) normal of the ground, world axes.
+    """
+    link = robot.link_index(foot.frame)
+    body = body_of_foot(robot, foot)
+    sole = data.xpos[body] + data.xmat[body].reshape(3, 3) @ robot.bodies.p_body_link[link]
+    shapes = np.flatnonzero(mj.geom_bodyid == body)
+    heights = [lowest_height(mj, data, up, int(geom)) for geom in shapes]
+    if not heights or min(heights) > float(up @ sole) - foot.radius + FOOT_GAP:
+        return True
+    on_mesh = mj.geom_type[shapes[np.argmin(heights)]] == mujoco.mjtGeom.mjGEOM_MESH
+    return bool(on_mesh and (len(foot.corners) or foot.radius))
+
+
+def body_of_foot(robot: RobotModel, foot: Foot) -> int:
+    """Number of the MuJoCo body that a foot belongs to."""
+    return int(robot.bodies.body_of_link[robot.link_index(foot.frame)]) + 1
+
+
+def foot_shapes(foot: Foot) -> list[Shape]:
+    """Balls that carry a foot: one below each corner of its sole, or the ball of a point foot."""
+    if len(foot.corners) == 0:
+        return [Shape(foot.frame, SPHERE, (foot.radius or POINT_RADIUS,), np.eye(3), np.zeros(3))]
+    centers = np.column_stack([foot.corners, np.full(len(foot.corners), CORNER_RADIUS)])
+    return [Shape(foot.frame, SPHERE, (CORNER_RADIUS,), np.eye(3), c) for c in centers]
+
+
+def touching_pairs(mj: mujoco.MjModel, data: mujoco.MjData) -> list[tuple[int, int]]:
+    """Pairs of MuJoCo bodies of the robot that touch, or nearly, in the current posture."""
+    margin = mj.geom_margin.copy()
+    try:
+        mj.geom_margin[:] = TOUCHING / 2.0
+        mujoco.mj_kinematics(mj, data)
+        mujoco.mj_comPos(mj, data)
+        mujoco.mj_collision(mj, data)
+    finally:
+        mj.geom_margin[:] = margin
+    geoms = data.contact.geom.reshape(-1, 2)
+    robot_only = geoms[(geoms > 0).all(axis=1)]
+    return sorted({tuple(sorted(pair)) for pair in mj.geom_bodyid[robot_only].tolist()})
+
+
+def neighbours_of_root(robot: RobotModel) -> list[tuple[int, int]]:
+    """Pairs of MuJoCo bodies: the root and what hangs on it.
+
+    MuJoCo lets parents and children pass through each other, but not where the parent is fixed to
+    the world.
+    """
+    return [(1, int(b) + 1) for b in np.flatnonzero(robot.bodies.parent == 0)]

@@ -1,0 +1,233 @@
+"""What the servos are asked to do: joint targets as piecewise cubics in time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from com_simulation.exceptions import CommandError
+
+Array = NDArray[np.float64]
+
+MAX_POINTS = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Points that joints pass through, in the robot's order of joints.
+
+    Attributes:
+        joints: (k,) numbers of the joints that it moves.
+        times: (m,) s, ascending, from its start.
+        positions: (m, k) rad or m.
+        velocities: (m, k) rad/s or m/s; None for straight lines between the points.
+    """
+
+    joints: NDArray[np.int64]
+    times: Array
+    positions: Array
+    velocities: Array | None
+
+
+def read_trajectory(
+    joint_names: Sequence[str],
+    names: Sequence[str],
+    times: Sequence[float],
+    positions: Sequence[Sequence[float]],
+    velocities: Sequence[Sequence[float]],
+) -> Trajectory:
+    """Checks a trajectory that came from outside.
+
+    Args:
+        joint_names: The robot's joints.
+        names: The joints that the trajectory moves, in any order.
+        times: Per point, s from the start.
+        positions: Per point, one per joint.
+        velocities: Per point, one per joint or none; used when every point has them.
+
+    Raises:
+        CommandError: Names what is wrong and what to send instead.
+    """
+    joints = _joint_numbers(joint_names, names)
+    if not times:
+        raise CommandError("the trajectory has no points: send at least one")
+    if len(times) > MAX_POINTS:
+        raise CommandError(f"the trajectory has {len(times)} points: send at most {MAX_POINTS}")
+    ascending = np.array(times, dtype=float)
+    late = np.flatnonzero(np.diff(ascending) <= 0)
+    if late.size or ascending[0] < 0:
+        at = int(late[0]) + 1 if late.size else 0
+        raise CommandError(
+            f"time_from_start of point {at} is {ascending[at]:g} s: times must start at 0 or later "
+            "and ascend from point to point"
+        )
+    with_velocities = any(len(point) for point in velocities)
+    return Trajectory(
+        joints=joints,
+        times=ascending,
+        positions=_table("positions", positions, len(joints)),
+        velocities=_table("velocities", velocities, len(joints)) if with_velocities else None,
+    )
+
+
+def read_targets(joint_names: Sequence[str], values: ArrayLike) -> Array:
+    """Checks joint targets (n,) in the robot's order of joints.
+
+    Raises:
+        CommandError: Names what is wrong and what to send instead.
+    """
+    targets = np.array(values, dtype=float)
+    if targets.shape != (len(joint_names),):
+        raise CommandError(
+            f"got {targets.size} joint commands, expected {len(joint_names)} in the order "
+            f"{', '.join(joint_names)}"
+        )
+    if not np.isfinite(targets).all():
+        wrong = joint_names[int(np.flatnonzero(~np.isfinite(targets))[0])]
+        raise CommandError(f"the command for '{wrong}' is not a finite number: send one")
+    return targets
+
+
+def _joint_numbers(joint_names: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
+    if not names:
+        raise CommandError("the trajectory names no joints: fill joint_names")
+    number = {name: i for i, name in enumerate(joint_names)}
+    unknown = [name for name in names if name not in number]
+    if unknown:
+        raise CommandError(
+            f"unknown joint '{unknown[0][:80]}': the robot's joints are {', '.join(joint_names)}"
+        )
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if list(names).count(name) > 1)
+        raise CommandError(f"joint '{twice}' is named twice: name each joint once")
+    return np.array([number[name] for name in names], dtype=np.int64)
+
+
+def _table(what: str, rows: Sequence[Sequence[float]], width: int) -> Array:
+    for i, row in enumerate(rows):
+        if len(row) != width:
+            raise CommandError(
+                f"point {i} has {len(row)} {what} for {width} joints: send one for each"
+            )
+    table = np.array(rows, dtype=float)
+    if not np.isfinite(table).all():
+        i = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
+        raise CommandError(f"{what} of point {i} are not all finite numbers: send finite ones")
+    return table
+
+
+class JointMotion:
+    """Targets of n joints over time; before the first piece and after the last one they stand.
+
+    Piece k, from starts[k] on, is c0 + c1 s + c2 s^2 + c3 s^3 with s = t - starts[k].
+    """
+
+    def __init__(self, posture: ArrayLike) -> None:
+        self._starts: list[float] = [0.0]
+        self._pieces: list[Array] = [_still(np.array(posture, dtype=float))]
+
+    def target(self, t: float) -> Array:
+        """Targets (n,), rad or m, at time t."""
+        return self._value(t)[0]
+
+    def moving(self, t: float) -> bool:
+        """Whether targets change at time t or later."""
+        return t < self._starts[-1]
+
+    def hold(self, now: float, targets: Array) -> None:
+        """Jumps to targets (n,) at time `now` and stands."""
+        self._cut(now)
+        self._append(now, _still(targets))
+
+    def follow(self, now: float, start: float, trajectory: Trajectory) -> None:
+        """Lets joints follow a trajectory that begins at time `start`.
+
+        What was asked before stays up to then; from then on the joints that the trajectory does not
+        name stand. From where the targets are, the motion leads to the first point that is still to
+        come; points that are due already are passed over. A single point at time 0 is jumped to.
+
+        Raises:
+            CommandError: All points are in the past.
+        """
+        begin = max(now, start)
+        position, velocity = self._value(begin)
+        due = np.flatnonzero(start + trajectory.times > begin)
+        if not due.size:
+            self._jump(begin, start, position, trajectory)
+            return
+        self._cut(begin)
+        knots = [position] * (len(due) + 1)
+        speeds = None if trajectory.velocities is None else [np.zeros_like(position)] * len(knots)
+        if speeds is not None:
+            speeds[0] = _only(velocity, trajectory.joints)
+        for k, point in enumerate(due, start=1):
+            knots[k] = _replaced(position, trajectory.joints, trajectory.positions[point])
+            if speeds is not None and trajectory.velocities is not None:
+                still = np.zeros_like(position)
+                speeds[k] = _replaced(still, trajectory.joints, trajectory.velocities[point])
+        times = np.append(begin, start + trajectory.times[due])
+        for k in range(len(due)):
+            ends = None if speeds is None else (speeds[k], speeds[k + 1])
+            self._append(times[k], _cubic(knots[k], knots[k + 1], times[k + 1] - times[k], ends))
+        self._append(times[-1], _still(knots[-1]))
+
+    def forget(self, now: float) -> None:
+        """Drops the pieces that are over at time `now`."""
+        current = max(bisect_right(self._starts, now) - 1, 0)
+        del self._starts[:current], self._pieces[:current]
+
+    def _jump(self, begin: float, start: float, position: Array, trajectory: Trajectory) -> None:
+        late = begin - (start + float(trajectory.times[-1]))
+        if late > 0:
+            raise CommandError(
+                f"the trajectory ended {late:.3g} s before it came: stamp it later, or leave its "
+                "stamp 0 to start at once"
+            )
+        self.hold(begin, _replaced(position, trajectory.joints, trajectory.positions[-1]))
+
+    def _value(self, t: float) -> tuple[Array, Array]:
+        k = max(bisect_right(self._starts, t) - 1, 0)
+        c0, c1, c2, c3 = self._pieces[k]
+        s = t - self._starts[k]
+        return c0 + s * (c1 + s * (c2 + s * c3)), c1 + s * (2.0 * c2 + s * 3.0 * c3)
+
+    def _cut(self, t: float) -> None:
+        """Drops the pieces that would begin at time t or later."""
+        while self._starts and self._starts[-1] >= t:
+            del self._starts[-1], self._pieces[-1]
+
+    def _append(self, start: float, piece: Array) -> None:
+        self._starts.append(float(start))
+        self._pieces.append(piece)
+
+
+def _still(position: Array) -> Array:
+    piece = np.zeros((4, len(position)))
+    piece[0] = position
+    return piece
+
+
+def _replaced(values: Array, where: NDArray[np.int64], by: Array) -> Array:
+    result = values.copy()
+    result[where] = by
+    return result
+
+
+def _only(values: Array, where: NDArray[np.int64]) -> Array:
+    return _replaced(np.zeros_like(values), where, values[where])
+
+
+def _cubic(q0: Array, q1: Array, duration: float, ends: tuple[Array, Array] | None) -> Array:
+    """Coefficients (4, n) of the line, or with end velocities the cubic, from q0 to q1."""
+    slope = (q1 - q0) / duration
+    if ends is None:
+        zero = np.zeros_like(q0)
+        return np.array([q0, slope, zero, zero])
+    v0, v1 = ends
+    c2 = (3.0 * slope - 2.0 * v0 - v1) / duration
+    c3 = (v0 + v1 - 2.0 * slope) / duration**2
+    return np.array([q0, v0, c2, c3])

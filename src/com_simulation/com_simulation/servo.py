@@ -1,0 +1,155 @@
+"""Position servos: gains from a robot's configuration, else such that any robot holds still."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model import RobotModel, ServoGains
+
+Array = NDArray[np.float64]
+
+NATURAL_FREQUENCY = 30.0  # rad/s, of a joint under a default servo
+SAG = 0.002  # rad or m, at most, of a default servo whose joint carries its load out sideways
+SMALLEST_INERTIA = 1e-5  # kg m^2 or kg, so that a joint without masses has a servo too
+ARMATURE_SHARE = 0.05  # reflected inertia of a default drive over the inertia that it moves
+FASTEST = 0.2  # natural frequency times physics step, at most: contacts are blind to the damping
+SPARE_EFFORT = 1.2  # a limit from the URDF must leave this over what the posture needs
+
+
+@dataclass(frozen=True, eq=False)
+class Servos:
+    """Position servos, tau = stiffness (target - q) - damping qd, |tau| <= effort.
+
+    Attributes:
+        stiffness: (n,) N m/rad or N/m.
+        damping: (n,) N m s/rad or N s/m.
+        armature: (n,) kg m^2 or kg, inertia of the drive, seen at the joint.
+        effort: (n,) N m or N; inf where there is no limit.
+    """
+
+    stiffness: Array
+    damping: Array
+    armature: Array
+    effort: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """What each joint carries in the nominal posture.
+
+    Attributes:
+        inertia: (n,) kg m^2 or kg, about the joint's axis, of what it moves.
+        moment: (n,) N m or N, weight of that times its distance from the axis.
+        torque: (n,) N m or N, of gravity about the axis in this posture.
+        subtree_inertia: (n,) kg m^2 or kg, of the bodies beyond the joint.
+    """
+
+    inertia: Array
+    moment: Array
+    torque: Array
+    subtree_inertia: Array
+
+
+def joint_loads(robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, share: Array) -> Loads:
+    """Measures the loads of all independent joints.
+
+    A joint moves the bodies beyond it; one between the base and a foot on the ground moves all the
+    others as well, and the greater of the two loads counts: the whole for gains, the foot's share
+    for the torque of the posture. Joints that mimic it add their own.
+
+    Args:
+        robot: The model.
+        mj: Its MuJoCo model.
+        data: Its posture, kinematics computed.
+        share: (n,) of the robot's weight that the foot beyond the joint carries; 0 without one.
+    """
+    loads = np.zeros((4, robot.n_joints))
+    for body in range(1, robot.bodies.count):
+        joint, multiplier = robot.bodies.q_index[body], abs(robot.bodies.multiplier[body])
+        beyond = np.zeros(robot.bodies.count, dtype=bool)
+        beyond[body : robot.bodies.subtree_end[body]] = True
+        load = subtree = _load_about(mj, data, body, beyond)
+        if share[joint] > 0:
+            others = _load_about(mj, data, body, ~beyond)
+            load = np.maximum(load, others * [1.0, 1.0, share[joint], 1.0])
+        squared = multiplier**2
+        loads[:, joint] += np.array([squared, multiplier, multiplier, 0.0]) * load
+        loads[3, joint] += squared * subtree[0]
+    return Loads(*loads)
+
+
+def _load_about(mj: mujoco.MjModel, data: mujoco.MjData, body: int, which: Array) -> Array:
+    """Inertia, moment, gravity torque (and inertia again), (4,), of bodies about a body's joint."""
+    joint = mj.body_jntadr[body + 1]
+    axis = data.xaxis[joint]
+    mass = mj.body_mass[1:][which]
+    weight = np.linalg.norm(mj.opt.gravity) * mass.sum()
+    if mj.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE:
+        torque = abs(axis @ mj.opt.gravity) * mass.sum()
+        return np.array([mass.sum(), weight, torque, mass.sum()])
+    arms = data.xipos[1:][which] - data.xanchor[joint]
+    across = np.cross(axis, arms)
+    principal_axes = data.ximat[1:][which].reshape(-1, 3, 3)
+    spin = (axis @ principal_axes) ** 2 * mj.body_inertia[1:][which]
+    inertia = spin.sum() + (mass * (across**2).sum(axis=1)).sum()
+    moment = np.linalg.norm(mass @ across) * np.linalg.norm(mj.opt.gravity)
+    torque = abs(mass @ across @ mj.opt.gravity)
+    return np.array([inertia, moment, torque, inertia])
+
+
+def default_servos(robot: RobotModel, loads: Loads, step: float) -> tuple[Servos, tuple[str, ...]]:
+    """Chooses gains that hold the robot still, and critically damped.
+
+    stiffness = max(w^2 I, m g d / sag),  damping = 2 sqrt(stiffness I)
+
+    The armature keeps the free end of a stiff joint slow enough for the physics.
+
+    Args:
+        robot: The model.
+        loads: Of its joints.
+        step: s, of the physics.
+
+    Returns:
+        The servos, and the names of joints whose effort limit in the URDF could not carry the
+        nominal posture, so that it does not count.
+    """
+    inertia = np.maximum(loads.inertia, SMALLEST_INERTIA)
+    stiffness = np.maximum(NATURAL_FREQUENCY**2 * inertia, loads.moment / SAG)
+    least = ARMATURE_SHARE * np.maximum(loads.subtree_inertia, SMALLEST_INERTIA)
+    armature = np.maximum(least, stiffness * (step / FASTEST) ** 2 - loads.subtree_inertia)
+    limits = robot.effort_limits
+    weak = limits < SPARE_EFFORT * loads.torque + 1e-9
+    servos = Servos(
+        stiffness=stiffness,
+        damping=2.0 * np.sqrt(stiffness * inertia),
+        armature=armature,
+        effort=np.where(weak, np.inf, limits),
+    )
+    return servos, tuple(robot.joint_names[i] for i in np.flatnonzero(weak))
+
+
+def configured_servos(
+    robot: RobotModel, defaults: Servos, gains: Callable[[str], ServoGains | None] | None
+) -> Servos:
+    """Puts a configuration's gains in the place of the default ones.
+
+    Args:
+        robot: The model.
+        defaults: What counts where the configuration says nothing.
+        gains: com_model's ``RobotConfig.servo.gains``.
+    """
+    if gains is None:
+        return defaults
+    arrays = {name: getattr(defaults, name).copy() for name in vars(defaults)}
+    for i, name in enumerate(robot.joint_names):
+        given = gains(name)
+        for key, array in arrays.items():
+            value = getattr(given, key, None)
+            if value is not None:
+                array[i] = value
+    return replace(defaults, **arrays)

@@ -1,0 +1,132 @@
+"""A robot in MuJoCo, moved from sample to sample."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from com_simulation.exceptions import DivergedError
+from com_simulation.motion import JointMotion, Trajectory, read_targets
+from com_simulation.noise import Noise, NoiseLevels
+from com_simulation.sensors import Reading, Sensors
+from com_simulation.world import World
+
+Array = NDArray[np.float64]
+
+_DIVERGED = [
+    int(warning)
+    for warning in (
+        mujoco.mjtWarning.mjWARN_BADQPOS,
+        mujoco.mjtWarning.mjWARN_BADQVEL,
+        mujoco.mjtWarning.mjWARN_BADQACC,
+    )
+]
+
+
+class Simulation:
+    """Steps the physics and reads the sensors; the same commands and seed give the same bits.
+
+    Args:
+        world: The robot on the ground.
+        sample_period: s between readings, rounded to whole steps of the physics, at least one.
+        noise: Of the sensors.
+        seed: Of the noise.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        sample_period: float = 0.002,
+        noise: NoiseLevels | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.world = world
+        self.step = float(world.mj.opt.timestep)
+        self.steps_per_sample = max(1, round(sample_period / self.step))
+        self._levels = noise or NoiseLevels()
+        self._data = mujoco.MjData(world.mj)
+        self._sensors = Sensors(world, self._data)
+        self._seed = seed
+        # Otherwise MuJoCo writes a log into the working folder; warnings are counted in its data.
+        mujoco.set_mju_user_warning(_ignore)
+        self.reset()
+
+    @property
+    def sample_period(self) -> float:
+        """Time between readings, s."""
+        return self.steps_per_sample * self.step
+
+    @property
+    def time(self) -> float:
+        """Time of the last reading, s; before the first one 0."""
+        return self._samples_time
+
+    def reset(self) -> None:
+        """Puts the robot back to the start: nominal posture, time 0, the seed's first noise."""
+        robot, data = self.world.robot, self._data
+        mujoco.mj_resetData(self.world.mj, data)
+        data.qpos[:] = self.world.qpos
+        self.motion = JointMotion(self.world.posture)
+        self._standing = False  # true: the targets in data.ctrl stay as they are
+        self._noise = Noise(self._levels, robot.n_joints, len(self.world.feet), self._seed)
+        self._count = 0
+        self._samples_time = 0.0
+
+    def command(self, targets: ArrayLike) -> None:
+        """Sends the joints to targets (n,), rad or m; limits clip them.
+
+        Raises:
+            CommandError: Wrong length or not finite.
+        """
+        self.motion.hold(self.time, read_targets(self.world.robot.joint_names, targets))
+        self._standing = False
+
+    def follow(self, trajectory: Trajectory, start: float | None = None) -> None:
+        """Follows a trajectory that begins at time `start` (s; by default now).
+
+        Raises:
+            CommandError: It is over already.
+        """
+        self.motion.follow(self.time, self.time if start is None else start, trajectory)
+        self._standing = False
+
+    def advance(self) -> Reading:
+        """Goes on to the next sample, the first one at time 0, and reads the sensors.
+
+        Raises:
+            DivergedError: The physics has become unstable.
+        """
+        if self._count > 0:
+            self._advance_physics(self.steps_per_sample - 1)
+        data = self._data
+        time = self._count * self.steps_per_sample * self.step
+        qpos, qvel = data.qpos.copy(), data.qvel.copy()
+        self._samples_time = time
+        self._advance_physics(1)
+        if data.warning.number[_DIVERGED].any():
+            raise DivergedError(time, self.step)
+        self._count += 1
+        return self._noise.add(self._sensors.read(time, qpos, qvel))
+
+    def _advance_physics(self, steps: int) -> None:
+        mj, data = self.world.mj, self._data
+        if not self._standing:
+            self._standing = not self.motion.moving(data.time)
+            self._set_targets()
+        if self._standing:
+            if steps:
+                mujoco.mj_step(mj, data, steps)
+            return
+        for _ in range(steps):
+            self._set_targets()
+            mujoco.mj_step(mj, data)
+        self.motion.forget(data.time)
+
+    def _set_targets(self) -> None:
+        robot, data = self.world.robot, self._data
+        np.clip(self.motion.target(data.time), robot.lower, robot.upper, out=data.ctrl)
+
+
+def _ignore(text: str) -> None:
+    """MuJoCo's warnings are looked up where they matter."""
