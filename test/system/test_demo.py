@@ -1,0 +1,233 @@
+"""The demo, as a user runs it, and what it says when something is wrong."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+MASS = '<mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+URDF = f"""<robot name="lift"><link name="base"/><link name="tip">
+<inertial>{MASS}</inertial><visual><geometry><sphere radius="0.1"/></geometry></visual></link>
+<joint name="lift" type="prismatic"><parent link="base"/><child link="tip"/><axis xyz="0 0 1"/>
+<limit lower="0" upper="1" effort="1" velocity="1"/></joint></robot>"""
+# What simulator and sesc_publisher would publish for that robot, CoM wrong by OFF metres.
+STAND_IN = """
+import sys, numpy as np, rclpy
+from com_msgs.msg import CenterOfMass
+from com_ros.com_conversions import ComValues, numpy_to_center_of_mass, numpy_to_sesc_chain
+from com_msgs.msg import SescChain
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+off = float(sys.argv[1])
+rclpy.init()
+node = Node("stand_in")
+com, truth = (node.create_publisher(CenterOfMass, t, 10) for t in ("com", "ground_truth/com"))
+sesc, joints = node.create_publisher(SescChain, "sesc", 10), node.create_publisher(
+    JointState, "joint_states", 10)
+count = 0
+
+def message(z, stamp):
+    nan = np.full(3, np.nan)
+    values = ComValues(1, "", 2.0, np.array([0, 0, z]), nan, np.array([0, 0, -1.0]), 1,
+                       np.zeros(3), np.nan, ())
+    return numpy_to_center_of_mass(values, stamp, "base")
+
+def tick():
+    global count
+    count += 1
+    stamp = node.get_clock().now().to_msg()
+    z = 0.5 + 0.1 * np.sin(count / 50)
+    msg = JointState(name=["lift"], position=[z])
+    msg.header.stamp = stamp
+    joints.publish(msg)
+    truth.publish(message(z, stamp))
+    com.publish(message(z + off, stamp))
+    if count % 10 == 0:
+        sesc.publish(numpy_to_sesc_chain(2.0, ["tip"], [[0, 0, z]], [[0, 0, 0], [0, 0, z]],
+                                         stamp, "base"))
+
+node.create_timer(0.01, tick)
+print("stand-in runs", flush=True)
+try:
+    rclpy.spin(node)
+except KeyboardInterrupt:
+    pass
+"""
+
+
+@pytest.fixture
+def demo(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The script as a module; ROS_DOMAIN_ID is left to it."""
+    monkeypatch.delenv("ROS_DOMAIN_ID", raising=False)
+    on_terminate = signal.getsignal(signal.SIGTERM)
+    spec = importlib.util.spec_from_file_location("demo_under_test", TOOLS / "demo.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    os.environ.pop("ROS_DOMAIN_ID", None)
+    signal.signal(signal.SIGTERM, on_terminate)
+
+
+@pytest.fixture
+def lift(tmp_path: Path) -> str:
+    (tmp_path / "lift.urdf").write_text(URDF)
+    return str(tmp_path / "lift.urdf")
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, demo: ModuleType, *command: str) -> None:
+    monkeypatch.setattr(demo, "launch_command", lambda _: [sys.executable, "-c", *command])
+
+
+def left_over(tag: str) -> list[int]:
+    """Processes with COM_TEST_TAG=tag in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"COM_TEST_TAG={tag}".encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_hoap2_for_three_seconds(tmp_path: Path) -> None:
+    env = {**os.environ, "COM_TEST_TAG": str(tmp_path)}
+    env.pop("ROS_DOMAIN_ID", None)
+    done = subprocess.run(
+        [sys.executable, TOOLS / "demo.py", "--seconds", "3", "--out", tmp_path / "out"],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        env=env,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures["robot"] == "hoap2"
+    assert figures["seconds"] == pytest.approx(3, abs=0.5)
+    assert figures["messages"] > 100
+    assert figures["truths_matched"] > 0.9 * figures["messages"]
+    assert figures["com_error_max_mm"] < 1e-6
+    assert figures["margin_min_mm"] > 5
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"hoap2.png", "hoap2_com.png", "launch.log"}
+    assert left_over(str(tmp_path)) == []
+
+
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+    env = {**os.environ, "COM_TEST_TAG": str(tmp_path)}
+    env.pop("ROS_DOMAIN_ID", None)
+    command = [sys.executable, TOOLS / "demo.py", "--out", tmp_path / "out"]
+    running = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+    )
+    end = time.monotonic() + 60
+    while len(left_over(str(tmp_path))) < 3:  # demo, launch, a node
+        assert time.monotonic() < end, "the nodes do not start"
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    _, errors = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert errors.splitlines()[-1] == "demo: interrupted, everything is stopped"
+    assert left_over(str(tmp_path)) == []
+
+
+def test_figures_and_files(
+    demo: ModuleType,
+    lift: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    stand_in(monkeypatch, demo, STAND_IN, "0.0005")
+    assert demo.main([lift, "--seconds", "2", "--out", str(tmp_path / "new" / "out")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("lift: 1 joints, 2.00 kg, hangs from its base; ROS_DOMAIN_ID ")
+    figures = json.loads(lines[-1])
+    assert figures["com_error_mm"] == pytest.approx(0.5)
+    assert figures["rate_hz"] == pytest.approx(100, rel=0.2)
+    assert figures["mass_kg"] == 2.0
+    assert figures["margin_min_mm"] is None
+    assert Path(figures["picture"]).is_file()
+    assert Path(figures["plot"]).is_file()
+
+
+def test_com_that_is_off_the_truth(
+    demo: ModuleType,
+    lift: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    stand_in(monkeypatch, demo, STAND_IN, "0.002")
+    assert demo.main([lift, "--seconds", "1", "--out", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == "demo: the CoM is up to 2 mm off the truth, 1 allowed\n"
+
+
+def test_launch_that_dies(
+    demo: ModuleType,
+    lift: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    stand_in(monkeypatch, demo, "print('first'); print('no such package')")
+    assert demo.main([lift, "--out", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        "demo: the launch ended early, its log says:\nfirst\nno such package\n"
+    )
+
+
+def test_no_data(
+    demo: ModuleType,
+    lift: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    monkeypatch.setattr(demo, "FIRST_MESSAGE_S", 0.5)
+    stand_in(monkeypatch, demo, "import time; print('I wait', flush=True); time.sleep(60)")
+    assert demo.main([lift, "--out", str(tmp_path)]) == 1
+    errors = capsys.readouterr().err
+    assert errors.startswith("demo: no message on com for ")
+    assert errors.endswith("the launch's log ends with:\nI wait\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["hop2"], "demo: robot 'hop2': unknown, and no URDF's path; valid names: hoap2"),
+        (["./gone.urdf"], "demo: robot './gone.urdf': there is no such file"),
+        (["{broken}"], "demo: "),
+        (["hoap2", "--out", "{broken}"], "demo: [Errno"),
+    ],
+)
+def test_wrong_commands(
+    demo: ModuleType,
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    broken = tmp_path / "broken.urdf"
+    broken.write_text("<robot")
+    assert demo.main([word.replace("{broken}", str(broken)) for word in words]) == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith(message)
+    assert len(errors.splitlines()) == 1
+
+
+@pytest.mark.parametrize("seconds", ["0", "nan", "1e9", "soon"])
+def test_wrong_seconds(demo: ModuleType, seconds: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        demo.main(["hoap2", "--seconds", seconds])
+    assert "--seconds" in capsys.readouterr().err

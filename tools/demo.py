@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Shows the suite at work: a robot sways in simulation, its CoM and SESC are published.
+
+Starts the launch file that ships, nodes as processes of their own; shows live what arrives; ends
+by itself; writes a picture and a plot, and prints the figures of the run as JSON on its last line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+import rclpy
+from com_model.exceptions import ComModelError
+from com_model.model import RobotModel
+from com_model.robot_config import RobotConfig
+from com_simulation.background import Background
+from com_simulation.exceptions import ComSimulationError
+from com_simulation.live import LiveView
+from com_simulation.nodes.monitor import Monitor
+from com_simulation.pictures import draw_picture
+from com_simulation.plots import draw_plot
+from com_simulation.recording import Series
+from com_simulation.robots import RobotFiles, find_robot
+from com_simulation.ros_domain import free_domain_id
+from com_simulation.scene import build_scene
+from com_simulation.shapes import robot_shape
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+from rich.console import Console
+
+TOOLS = Path(__file__).resolve().parent
+MAX_ERROR_MM = 1.0
+FIRST_MESSAGE_S = 90.0  # the first start compiles the kernels
+SILENCE_S = 5.0
+REFRESH_S = 0.25
+
+
+class DemoError(Exception):
+    """Why the demo failed, in one line."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0, 1 for a failed run, 2 for a wrong command, 130 for Ctrl-C."""
+    options = command_line(words)
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        robot = find_robot(options.robot)
+        model = RobotModel.from_file(robot.urdf)
+        config = configuration(robot, model)
+        options.out.mkdir(parents=True, exist_ok=True)
+    except (ComSimulationError, ComModelError, OSError) as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 2
+    try:
+        monitor, series = run(robot, model, config, options)
+        figures = {"robot": robot.name, **series.summary()}
+        figures |= write_images(robot, model, config, monitor, series, options.out)
+        print(json.dumps(figures))
+        check(figures)
+    except (DemoError, OSError) as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("demo: interrupted, everything is stopped", file=sys.stderr)
+        return 128 + signal.SIGINT
+    return 0
+
+
+def command_line(words: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__.partition("\n\n")[0])
+    parser.add_argument(
+        "robot", nargs="?", default="hoap2", help="a name (hoap2, talos, ...) or the path of a URDF"
+    )
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long to record")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for what it writes")
+    options = parser.parse_args(words)
+    if not 1.0 <= options.seconds <= 3600.0:
+        parser.error(f"--seconds {options.seconds:g}: give 1 to 3600")
+    return options
+
+
+def configuration(robot: RobotFiles, model: RobotModel) -> RobotConfig | None:
+    """Read the robot's configuration, if there is one that is about this robot.
+
+    Raises:
+        ConfigError: it does not fit a robot that was asked for by name.
+    """
+    if robot.config is None:
+        return None
+    config = RobotConfig.from_file(robot.config)
+    config.check(model)
+    return config
+
+
+def launch_command(robot: RobotFiles) -> list[str]:
+    """Return the command that starts the launch file, with ROS where that is installed."""
+    ros = shutil.which("ros2") and importlib.util.find_spec("ros2launch")
+    start = ["ros2", "launch"] if ros else [sys.executable, str(TOOLS / "run_launch")]
+    arguments = ["simulation:=true", "rviz:=false", "sway:=true"]
+    if robot.name == "hoap2":
+        return [*start, "com_bringup", "hoap2.launch.xml", *arguments]
+    arguments.append(f"urdf:={robot.urdf}")
+    if robot.config is not None:
+        arguments.append(f"config:={robot.config}")
+    return [*start, "com_bringup", "view_robot.launch.xml", *arguments]
+
+
+def run(
+    robot: RobotFiles, model: RobotModel, config: RobotConfig | None, options: argparse.Namespace
+) -> tuple[Monitor, Series]:
+    """Start the launch file, record, stop it.
+
+    Raises:
+        DemoError: no data came, or it stopped coming.
+    """
+    os.environ.setdefault("ROS_DOMAIN_ID", str(free_domain_id() or 0))
+    stands = "stands on its feet" if config is not None and config.feet else "hangs from its base"
+    print(
+        f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}; "
+        f"ROS_DOMAIN_ID {os.environ['ROS_DOMAIN_ID']}, log {options.out / 'launch.log'}",
+        flush=True,
+    )
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    try:
+        with Background(launch_command(robot), options.out / "launch.log") as launch:
+            monitor = Monitor(model)
+            record(
+                monitor, launch, options.seconds, LiveView(robot.name, options.seconds, Console())
+            )
+            return monitor, monitor.recording.series()
+    finally:
+        rclpy.try_shutdown()
+
+
+def record(monitor: Monitor, launch: Background, seconds: float, view: LiveView) -> None:
+    """Listen until data of that many seconds has arrived; see run."""
+    executor = SingleThreadedExecutor()
+    executor.add_node(monitor)
+    samples = monitor.recording.samples
+    started = heard = time.monotonic()
+    begin: float | None = None
+    with view:
+        while begin is None or time.monotonic() < begin + seconds:
+            count = len(samples)
+            refresh = time.monotonic() + REFRESH_S
+            while time.monotonic() < refresh:
+                executor.spin_once(timeout_sec=0.05)
+            now = time.monotonic()
+            if len(samples) > count:
+                heard = now
+                begin = begin or now
+            view.show(monitor.recording.series(last=500), now - (begin or now))
+            if launch.exit_code is not None:
+                raise DemoError(f"the launch ended early, its log says:\n{launch.tail()}")
+            if now - heard > (SILENCE_S if begin else FIRST_MESSAGE_S):
+                raise DemoError(silence(monitor, launch, now - (heard if begin else started)))
+    executor.shutdown()
+
+
+def silence(monitor: Monitor, launch: Background, seconds: float) -> str:
+    """Say why nothing can be shown."""
+    if monitor.unknown:
+        said = f"the CoM is not known: {monitor.reason}"
+    else:
+        said = f"no message on com for {seconds:.0f} s"
+    return f"{said}; the launch's log ends with:\n{launch.tail()}"
+
+
+def write_images(
+    robot: RobotFiles,
+    model: RobotModel,
+    config: RobotConfig | None,
+    monitor: Monitor,
+    series: Series,
+    out: Path,
+) -> dict[str, str | float]:
+    """Write the picture and the plot; return where they are."""
+    if not monitor.snapshots:
+        raise DemoError("no chain arrived on sesc together with com and joint_states")
+    shape = robot_shape(model.xml, robot.urdf)
+    if shape.note:
+        print(f"{robot.name}: {shape.note}")
+    picture, plot = out / f"{robot.name}.png", out / f"{robot.name}_com.png"
+    feet = config.feet if config is not None else ()
+    draw_picture(build_scene(model, shape, feet, monitor.snapshots, robot.name), picture)
+    title = f"{robot.name}: CoM in {model.root_link}, {series.rate_hz:.0f} Hz, against the truth"
+    draw_plot(series, title, plot)
+    return {"mass_kg": round(model.mass, 6), "picture": str(picture), "plot": str(plot)}
+
+
+def check(figures: dict) -> None:
+    """Raise DemoError if the CoM was not compared with the truth, or differs from it."""
+    error = figures["com_error_max_mm"]
+    if error is None:
+        raise DemoError("no message on ground_truth/com has the stamp of one on com")
+    if error > MAX_ERROR_MM:
+        raise DemoError(f"the CoM is up to {error:.3g} mm off the truth, {MAX_ERROR_MM:g} allowed")
+
+
+def interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Handle SIGTERM as Ctrl-C: everything that was started is stopped on the way out."""
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())
