@@ -14,9 +14,7 @@ from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, as_array, freeze
 from com_model.exceptions import GeometryError, ShapeError
-
-Point = tuple[float, float]
-_SLIVER = 1e-10  # of the extent: corners that stand out by less are none
+from com_model.hull import convex_hull, signed_distance
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +147,7 @@ class SupportPolygon:
             ShapeError: Another shape.
         """
         flat = (self.project(point) - self.origin) @ self._axes
-        signed = _signed_distance(self._corners, np.atleast_2d(flat))
+        signed = signed_distance(self._corners, np.atleast_2d(flat))
         return float(signed[0]) if flat.ndim == 1 else signed
 
 
@@ -197,65 +195,6 @@ def fit_plane(points: ArrayLike, up: ArrayLike = (0.0, 0.0, 1.0)) -> tuple[Array
         raise GeometryError("the points are on a line: give one beside it, or the plane's normal")
     normal = directions[2]
     return center, normal if normal @ side >= 0 else -normal
-
-
-def convex_hull(points: Array, resolution: float = 0.0) -> Array:
-    """Finds the convex hull in the plane, counter-clockwise (monotone chain, [Andrew 1979]).
-
-    Args:
-        points: (m, 2), m at least 1.
-        resolution: Corners that stand out by no more are none; nor are those by 1e-10 of the
-            extent.
-
-    Returns:
-        (k, 2) corners, without points on the edges; k = 1 or 2 where all are one or in line.
-    """
-    tolerance = max(_SLIVER * float(np.ptp(points, axis=0).max()), resolution)
-    ordered: list[Point] = sorted({(x, y) for x, y in points.tolist()})
-    outline = _half_hull(ordered)[:-1] + _half_hull(ordered[::-1])[:-1] or ordered
-    k = 0
-    while k < len(outline) and len(outline) > 1:
-        before, after = outline[k - 1], outline[(k + 1) % len(outline)]
-        if _distance_to_segment(outline[k], before, after) <= tolerance:
-            del outline[k]
-            k = max(k - 1, 0)
-        else:
-            k += 1
-    return np.array(outline)
-
-
-def _half_hull(points: Sequence[Point]) -> list[Point]:
-    """Walks from the first to the last point, turning left only."""
-    hull: list[Point] = []
-    for c in points:
-        while len(hull) > 1:
-            a, b = hull[-2], hull[-1]
-            if (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) > 0.0:
-                break
-            hull.pop()
-        hull.append(c)
-    return hull
-
-
-def _distance_to_segment(p: Point, a: Point, b: Point) -> float:
-    x, y = b[0] - a[0], b[1] - a[1]
-    u, v = p[0] - a[0], p[1] - a[1]
-    length2 = x * x + y * y
-    along = min(max((u * x + v * y) / length2, 0.0), 1.0) if length2 > 0.0 else 0.0
-    return hypot(u - along * x, v - along * y)
-
-
-def _signed_distance(corners: Array, points: Array) -> Array:
-    """Distance of points (N, 2) to the outline of corners (k, 2), positive inside."""
-    edges = np.concatenate([corners[1:], corners[:1]]) - corners
-    offsets = points[:, None, :] - corners
-    length2 = np.maximum((edges**2).sum(axis=1), np.finfo(float).tiny)
-    along = np.clip((offsets * edges).sum(axis=2) / length2, 0.0, 1.0)
-    across = offsets - along[:, :, None] * edges
-    distance = np.sqrt((across**2).sum(axis=2).min(axis=1))
-    turns = edges[:, 0] * offsets[:, :, 1] - edges[:, 1] * offsets[:, :, 0]
-    inside = (turns >= 0.0).all(axis=1) & (len(corners) > 2)
-    return np.where(inside, distance, 0.0 - distance)
 
 
 def _axes_across(normal: Array) -> Array:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from com_model.support import convex_hull
+from com_model.hull import convex_hull
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp

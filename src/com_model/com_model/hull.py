@@ -1,0 +1,80 @@
+"""Convex hulls in the plane, and how far inside them points are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import hypot
+
+import numpy as np
+
+from com_model.arrays import Array
+
+Point = tuple[float, float]
+_SLIVER = 1e-10  # of the extent: corners that stand out by less are none
+
+
+def convex_hull(points: Array, resolution: float = 0.0) -> Array:
+    """Finds the convex hull in the plane, counter-clockwise (monotone chain, [Andrew 1979]).
+
+    Args:
+        points: (m, 2), m at least 1.
+        resolution: Corners that stand out by no more are none; nor are those by 1e-10 of the
+            extent.
+
+    Returns:
+        (k, 2) corners, without points on the edges; k = 1 or 2 where all are one or in line.
+    """
+    tolerance = max(_SLIVER * float(np.ptp(points, axis=0).max()), resolution)
+    ordered: list[Point] = sorted({(x, y) for x, y in points.tolist()})
+    outline = _half_hull(ordered)[:-1] + _half_hull(ordered[::-1])[:-1] or ordered
+    k = 0
+    while k < len(outline) and len(outline) > 1:
+        before, after = outline[k - 1], outline[(k + 1) % len(outline)]
+        if _distance_to_segment(outline[k], before, after) <= tolerance:
+            del outline[k]
+            k = max(k - 1, 0)
+        else:
+            k += 1
+    return np.array(outline)
+
+
+def _half_hull(points: Sequence[Point]) -> list[Point]:
+    """Walks from the first to the last point, turning left only."""
+    hull: list[Point] = []
+    for c in points:
+        while len(hull) > 1:
+            a, b = hull[-2], hull[-1]
+            if (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) > 0.0:
+                break
+            hull.pop()
+        hull.append(c)
+    return hull
+
+
+def _distance_to_segment(p: Point, a: Point, b: Point) -> float:
+    x, y = b[0] - a[0], b[1] - a[1]
+    u, v = p[0] - a[0], p[1] - a[1]
+    length2 = x * x + y * y
+    along = min(max((u * x + v * y) / length2, 0.0), 1.0) if length2 > 0.0 else 0.0
+    return hypot(u - along * x, v - along * y)
+
+
+def signed_distance(corners: Array, points: Array) -> Array:
+    """Computes the distance of points to the outline of a hull.
+
+    Args:
+        corners: (k, 2) of the hull, counter-clockwise.
+        points: (N, 2).
+
+    Returns:
+        (N,) positive inside, negative outside; never positive where k < 3.
+    """
+    edges = np.concatenate([corners[1:], corners[:1]]) - corners
+    offsets = points[:, None, :] - corners
+    length2 = np.maximum((edges**2).sum(axis=1), np.finfo(float).tiny)
+    along = np.clip((offsets * edges).sum(axis=2) / length2, 0.0, 1.0)
+    across = offsets - along[:, :, None] * edges
+    distance = np.sqrt((across**2).sum(axis=2).min(axis=1))
+    turns = edges[:, 0] * offsets[:, :, 1] - edges[:, 1] * offsets[:, :, 0]
+    inside = (turns >= 0.0).all(axis=1) & (len(corners) > 2)
+    return np.where(inside, distance, 0.0 - distance)
