@@ -139,9 +139,19 @@ def fill_depth(
         right = min(width, int(np.ceil(max(x0, x1, x2))) + 1)
         top = max(0, int(np.floor(min(y0, y1, y2))))
         bottom = min(height, int(np.ceil(max(y0, y1, y2))) + 1)
+        # Along a row, the weights of corners 1, 2 and 0 grow by:
+        g1, g2 = (y2 - y0) / area, (y0 - y1) / area
         for i in range(top, bottom):
             y = i + 0.5
-            for j in range(left, right):
+            start1 = (-x0 * (y2 - y0) - (x2 - x0) * (y - y0)) / area
+            start2 = ((x1 - x0) * (y - y0) + x0 * (y1 - y0)) / area
+            first, end = float(left), float(right)
+            for start, growth in ((start1, g1), (start2, g2), (1 - start1 - start2, -g1 - g2)):
+                if growth > 0:  # from the pixel on where the weight is positive, less one
+                    first = min(max(first, np.floor(-start / growth) - 1), right)
+                elif growth < 0:
+                    end = max(min(end, np.ceil(-start / growth) + 1), left)
+            for j in range(int(first), int(end)):
                 x = j + 0.5
                 b1 = ((x - x0) * (y2 - y0) - (x2 - x0) * (y - y0)) / area
                 b2 = ((x1 - x0) * (y - y0) - (x - x0) * (y1 - y0)) / area
