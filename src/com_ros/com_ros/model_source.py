@@ -89,7 +89,6 @@ class RobotDescription:
             self._logger.error(f"robot_description from {origin} refused: {error}{kept}")
             return False
         self.model, self.refusal = model, ""
-        self._log.clear("robot_description")
         self._logger.info(
             f"model '{model.name}' from {origin}: {model.n_links} links, {model.n_joints} joints "
             f"({listing(model.joint_names, 3)}), {model.mass:.6g} kg, root '{model.root_link}'"

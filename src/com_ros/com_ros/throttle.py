@@ -42,8 +42,3 @@ class ThrottledLog:
         self._last[kind] = now
         self._logger.warning(text)
         return True
-
-    def clear(self, kind: str, text: str = "") -> None:
-        """The situation is over: say so once, and warn at once if it comes back."""
-        if self._last.pop(kind, None) is not None and text:
-            self._logger.info(text)

@@ -1,0 +1,99 @@
+"""What a person looks at: markers, frames and the chain, at a rate of their own.
+
+Publishes:
+    com/markers (visualization_msgs/MarkerArray): CoM, projection, SESC, support polygon.
+    sesc (com_msgs/SescChain): the statically equivalent serial chain.
+    /tf (tf2_msgs/TFMessage): frames `com` and `com_projection`, parallel to the root link.
+"""
+
+from builtin_interfaces.msg import Time
+from com_ros.com_conversions import numpy_to_sesc_chain
+from com_ros.conversions import NS_PER_S
+from com_ros.markers import MarkerMaker, clear_markers
+from com_ros.qos import RESULT
+from com_ros.tf import FramePublisher
+from numpy.typing import NDArray
+from rclpy.node import Node
+from visualization_msgs.msg import Marker, MarkerArray
+
+from com_estimation.com_state import ComObserver, ComState, Ground, Status
+from com_msgs.msg import SescChain
+
+RED = (0.85, 0.1, 0.1, 1.0)
+ORANGE = (1.0, 0.55, 0.0, 0.9)
+BLUE = (0.1, 0.35, 0.85, 1.0)
+GREEN = (0.1, 0.7, 0.25, 1.0)
+LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
+
+
+class ComDisplay:
+    """Shows states of the CoM.
+
+    Args:
+        node: that publishes.
+        frame_prefix: stands in front of every frame name.
+    """
+
+    def __init__(self, node: Node, frame_prefix: str = "") -> None:
+        self._prefix = frame_prefix
+        self._markers = node.create_publisher(MarkerArray, "com/markers", RESULT)
+        self._sesc = node.create_publisher(SescChain, "sesc", RESULT)
+        self._frames = FramePublisher(node, frame_prefix)
+        self._shown = False
+
+    def show(self, state: ComState, observer: ComObserver, stamp: Time) -> None:
+        """Show a state; with the status UNKNOWN what was shown before is removed."""
+        if state.status is Status.UNKNOWN or state.q is None:
+            self.hide()
+            return
+        root = observer.model.root_link
+        projected = state.ground is not Ground.UNKNOWN
+        self._frames.send(
+            stamp,
+            root,
+            [("com", state.position)]
+            + ([("com_projection", state.projection)] if projected else []),
+        )
+        wants_markers = self._markers.get_subscription_count() > 0
+        if not (wants_markers or self._sesc.get_subscription_count() > 0):
+            return
+        points = observer.sesc.chain(state.q)
+        frame = self._prefix + root
+        if wants_markers:
+            maker = MarkerMaker(frame, stamp, LIFETIME_NS)
+            self._markers.publish(MarkerArray(markers=_markers(maker, state, points)))
+            self._shown = True
+        self._sesc.publish(
+            numpy_to_sesc_chain(
+                state.mass,
+                observer.sesc.chain_links,
+                observer.sesc.parameters_at(state.q),
+                points,
+                stamp,
+                frame,
+            )
+        )
+
+    def hide(self) -> None:
+        """Remove what is shown."""
+        if self._shown:
+            self._markers.publish(clear_markers())
+            self._shown = False
+
+
+def _markers(maker: MarkerMaker, state: ComState, chain: NDArray) -> list[Marker]:
+    size = 0.02 * state.mass ** (1.0 / 3.0)  # m: 4 cm for 7 kg, 9 cm for 95 kg
+    markers = [
+        maker.sphere("com", state.position, size, RED),
+        maker.line("sesc", chain, 0.25 * size, BLUE),
+        maker.balls("sesc_joints", chain[:-1], 0.5 * size, BLUE),
+    ]
+    if state.ground is not Ground.UNKNOWN:
+        markers.append(maker.disc("com_projection", state.projection, state.gravity, size, ORANGE))
+        markers.append(
+            maker.line("gravity_line", [state.position, state.projection], 0.1 * size, ORANGE)
+        )
+    if state.polygon is not None and len(state.polygon.vertices) > 1:
+        vertices = state.polygon.vertices
+        markers.append(maker.line("support_polygon", vertices, 0.15 * size, GREEN, closed=True))
+    return markers

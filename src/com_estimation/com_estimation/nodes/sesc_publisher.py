@@ -1,0 +1,271 @@
+"""Publishes a robot's true centre of mass, its Jacobian and the chain that models it (SESC).
+
+Subscribes:
+    robot_description (std_msgs/String, latched): the URDF; a new one replaces the model.
+    joint_states (sensor_msgs/JointState): matched by name; several publishers are merged.
+    imu (sensor_msgs/Imu): only with use_imu; direction of gravity.
+    <foot>/wrench (geometry_msgs/WrenchStamped): which feet stand; as long as none is heard the
+        feet's poses tell. The topics' names are the configuration's.
+
+Publishes, for each joint_states message and with its stamp:
+    com (com_msgs/CenterOfMass): also when it is not known, with the reason.
+    com/point (geometry_msgs/PointStamped), com/jacobian (com_msgs/ComJacobian): when it is known.
+
+Publishes at display_rate_hz: com/markers, sesc and /tf; at 1 Hz: /diagnostics.
+
+Parameters: see Parameters.
+"""
+
+import sys
+import time
+from dataclasses import dataclass
+from functools import partial
+
+from builtin_interfaces.msg import Time
+from com_model.audit import audit
+from com_ros.exceptions import ParameterError
+from com_ros.freshness import sample_time_ns
+from com_ros.imu_input import ImuInput
+from com_ros.joint_input import JointInput
+from com_ros.main import run
+from com_ros.model_source import RobotDescription
+from com_ros.parameters import declare, parameter
+from com_ros.silence import SilenceWatch
+from com_ros.throttle import ThrottledLog
+from com_ros.wrench_input import WrenchInputs
+from geometry_msgs.msg import WrenchStamped
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from sensor_msgs.msg import Imu, JointState
+
+from com_estimation.com_state import LEVEL, Attitude, ComObserver, ComState, Status, unknown_state
+from com_estimation.contacts import choose_feet
+from com_estimation.nodes.com_display import ComDisplay
+from com_estimation.nodes.com_output import ComOutput
+from com_model import RobotConfig, RobotModel, UnknownNameError
+from com_ros import diagnostics, qos
+
+JOINT_STATES_DEPTH = 200  # messages that may wait: 0.2 s at 1 kHz
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of the node."""
+
+    robot_description: str = parameter("", "the robot's URDF; empty: wait for the topic")
+    robot_config: str = parameter("", "path of the robot's configuration (YAML); empty: none")
+    feet: tuple[str, ...] = parameter(
+        (), "sole frames, links of the URDF; empty: those of robot_config"
+    )
+    use_imu: bool = parameter(
+        False, "take gravity's direction from imu; false: the ground is level"
+    )
+    imu_link: str = parameter(
+        "", "link that carries the IMU; empty: robot_config's, else the frame_id of imu"
+    )
+    imu_timeout: float = parameter(
+        0.2, "s, largest time between imu and joint_states", (0.001, 60.0)
+    )
+    joint_timeout: float = parameter(
+        0.5,
+        "s, silence of joint_states after which the CoM is not known; largest time between parts "
+        "of the joints, and between a wrench and joint_states",
+        (0.001, 60.0),
+    )
+    publish_jacobian: bool = parameter(True, "publish com/jacobian")
+    display_rate_hz: float = parameter(
+        30.0, "1/s, rate of com/markers, sesc and /tf; 0: none of them", (0.0, 1000.0)
+    )
+    assumed_joints: tuple[str, ...] = parameter((), "joints that joint_states does not carry ...")
+    assumed_positions: tuple[float, ...] = parameter((), "... and their positions, rad or m")
+    contact_force: float = parameter(
+        5.0, "N, force across a sole from which its foot counts as in contact", (0.0, 1e6)
+    )
+    contact_tolerance: float = parameter(
+        0.005,
+        "m, height over the lowest foot up to which a foot counts as in contact where forces are "
+        "not known",
+        (0.0, 1.0),
+    )
+    frame_prefix: str = parameter("", 'stands in front of every frame name, e.g. "robot1/"')
+
+
+@dataclass(frozen=True)
+class _Robot:
+    """What belongs to one model."""
+
+    observer: ComObserver
+    joints: JointInput
+    frame: str
+    joint_names: list[str]
+    facts: dict[str, object]
+
+
+class SescPublisher(Node):
+    """The node; see the module's text."""
+
+    def __init__(self) -> None:
+        super().__init__("sesc_publisher")
+        self._settings = p = declare(self, Parameters)
+        self._assumed = _assumed_positions(p)
+        self._config = RobotConfig.from_file(p.robot_config) if p.robot_config else None
+        self._feet = choose_feet(p.feet, self._config.feet if self._config else ())
+        self._log = ThrottledLog(self.get_logger())
+
+        self._robot: _Robot | None = None
+        self._imu = ImuInput(p.imu_timeout, self.resolve_topic_name("imu"))
+        self._wrenches = WrenchInputs([foot.wrench_topic for foot in self._feet], p.joint_timeout)
+        self._silence = SilenceWatch(p.joint_timeout)
+        self._rate = diagnostics.RateMeter()
+        self._state, self._stamp = unknown_state(""), Time()
+        self._to_display = False
+
+        self._output = ComOutput(self, with_jacobian=p.publish_jacobian)
+        self._display = ComDisplay(self, p.frame_prefix)
+        self._diagnostics = diagnostics.Diagnostics(self, "centre of mass")
+
+        self._description = RobotDescription(self, self._use_model, p.robot_description, self._log)
+        depth = qos.stream(JOINT_STATES_DEPTH)
+        self._joint_states = self.create_subscription(
+            JointState, "joint_states", self._on_joint_states, depth
+        )
+        if p.use_imu:
+            self.create_subscription(Imu, "imu", self._on_imu, qos.stream())
+        for index, foot in enumerate(self._feet):
+            callback = partial(self._on_wrench, index)
+            self.create_subscription(WrenchStamped, foot.wrench_topic, callback, qos.stream())
+
+        steady = Clock(clock_type=ClockType.STEADY_TIME)  # goes on when simulated time stands
+        if p.display_rate_hz > 0.0:
+            self.create_timer(1.0 / p.display_rate_hz, self._on_display, clock=steady)
+        self.create_timer(min(p.joint_timeout / 4.0, 0.25), self._on_watch, clock=steady)
+        self.create_timer(1.0, self._on_diagnostics, clock=steady)
+
+    def _use_model(self, model: RobotModel) -> None:
+        """Make what belongs to a new model; raises when it does not fit the configuration."""
+        p = self._settings
+        if self._config is not None:
+            self._config.check(model)
+        try:
+            observer = ComObserver(model, self._feet, p.contact_tolerance, p.contact_force)
+        except UnknownNameError as error:
+            raise ParameterError("feet", [foot.frame for foot in self._feet], str(error)) from None
+        joints = JointInput(model.joint_names, p.joint_timeout, self._assumed)
+        errors = audit(model).of("error")
+        if errors:
+            first = f"{errors[0].element}: {errors[0].message}. {errors[0].mend}"
+            self.get_logger().warning(f"{len(errors)} errors in model '{model.name}': {first}")
+        facts = {
+            "model": model.name,
+            "mass_kg": model.mass,
+            "joints": model.n_joints,
+            "feet": ", ".join(foot.frame for foot in self._feet) or "none",
+            "audit_errors": len(errors),
+        }
+        frame = p.frame_prefix + model.root_link
+        self._robot = _Robot(observer, joints, frame, list(model.joint_names), facts)
+
+    # --- inputs ------------------------------------------------------------------------------
+    def _on_joint_states(self, msg: JointState) -> None:
+        received_ns = self.get_clock().now().nanoseconds
+        time_ns = sample_time_ns(msg.header.stamp, received_ns)
+        state = self._observe(msg, time_ns)
+        if state is None:
+            return
+        self._silence.heard()
+        self._publish(state, msg.header.stamp)
+        self._rate.add(received_ns - time_ns)
+
+    def _on_imu(self, msg: Imu) -> None:
+        self._imu.update(msg, self.get_clock().now().nanoseconds)
+
+    def _on_wrench(self, index: int, msg: WrenchStamped) -> None:
+        self._wrenches.update(index, msg, self.get_clock().now().nanoseconds)
+
+    def _observe(self, msg: JointState, time_ns: int) -> ComState | None:
+        """State at a message; None when the message is about other joints than the robot's."""
+        if self._robot is None:
+            return unknown_state(self._description.waiting)
+        sample = self._robot.joints.update(msg, time_ns)
+        if sample is None:
+            return None
+        observer = self._robot.observer
+        if sample.error:
+            return unknown_state(sample.error, observer.model.mass)
+        forces, problem = self._wrenches.forces(time_ns)
+        warnings = (*sample.warnings, problem) if problem else sample.warnings
+        attitude = self._attitude(time_ns)
+        return observer.update(sample.position, sample.velocity, attitude, forces, warnings)
+
+    def _attitude(self, time_ns: int) -> Attitude:
+        if not self._settings.use_imu:
+            return LEVEL
+        reading = self._imu.reading(time_ns)
+        configured = self._config.imu_link if self._config else None
+        link = self._settings.imu_link or configured or reading.frame
+        return Attitude(False, reading.R_world_imu, link, reading.problem)
+
+    # --- outputs -----------------------------------------------------------------------------
+    def _publish(self, state: ComState, stamp: Time) -> None:
+        robot = self._robot
+        frame, names = (robot.frame, robot.joint_names) if robot else ("", [])
+        self._output.publish(state, stamp, frame, names)
+        self._state, self._stamp, self._to_display = state, stamp, True
+        if state.status is not Status.OK:
+            self._log.warn(state.status.name, f"com is {state.status.name}: {state.reason}")
+
+    def _on_display(self) -> None:
+        if self._to_display and self._robot is not None:
+            self._display.show(self._state, self._robot.observer, self._stamp)
+            self._to_display = False
+
+    def _on_watch(self) -> None:
+        """Name what is missing; one UNKNOWN when joint_states fall silent."""
+        self._description.warn_while_waiting()
+        topic = self._joint_states.topic_name
+        if self._silence.fell_silent():
+            reason = f"{topic} silent for {self._silence.silent_for_s:.2f} s: check its driver"
+            mass = self._robot.observer.model.mass if self._robot else float("nan")
+            self._publish(unknown_state(reason, mass), self._stamp)
+        elif self._silence.silent and not self._silence.ever_heard:
+            self._log.warn(
+                "joint_states",
+                f"no joint_states yet on {topic}: start the robot's driver or its "
+                "joint_state_broadcaster, or remap the topic",
+            )
+
+    def _on_diagnostics(self) -> None:
+        state, robot = self._state, self._robot
+        level = diagnostics.WARN if state.status is Status.DEGRADED else diagnostics.ERROR
+        reason = state.reason or "no joint_states yet"
+        if state.status is Status.OK:
+            level, reason = diagnostics.OK, "centre of mass is known"
+        values = {
+            **self._rate.take(time.monotonic_ns()),
+            "status": state.status.name,
+            "reason": state.reason,
+            "contacts": ", ".join(state.contacts),
+            "support_margin_m": state.margin,
+            **(robot.facts if robot else {}),
+        }
+        self._diagnostics.publish(level, reason, values, str(values.get("model", "")))
+
+
+def _assumed_positions(p: Parameters) -> dict[str, float]:
+    if len(p.assumed_joints) != len(p.assumed_positions):
+        count = len(p.assumed_joints)
+        raise ParameterError(
+            "assumed_positions",
+            list(p.assumed_positions),
+            f"give {count}, one for each of assumed_joints",
+        )
+    return dict(zip(p.assumed_joints, p.assumed_positions, strict=True))
+
+
+def main() -> int:
+    """Run the node."""
+    return run(SescPublisher)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
