@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 _SIDES = 96  # of a circle
 
@@ -32,9 +31,11 @@ def rod_triangles(start: np.ndarray, end: np.ndarray, radius: float) -> np.ndarr
     length = float(np.linalg.norm(axis))
     if length == 0:
         return np.empty((0, 3, 3))
-    R, _ = Rotation.align_vectors(axis[None] / length, [[0, 0, 1]])
-    upright = cylinder_triangles(radius, length).reshape(-1, 3)
-    return (R.apply(upright) + (start + end) / 2).reshape(-1, 3, 3)
+    z = axis / length
+    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+    x /= np.linalg.norm(x)
+    R = np.column_stack([x, np.cross(z, x), z])
+    return cylinder_triangles(radius, length) @ R.T + (start + end) / 2
 
 
 def _revolve(radii: Iterable[float], heights: np.ndarray) -> np.ndarray:
