@@ -28,6 +28,13 @@ def minus(text: str) -> str:
     return text.replace("-", "\N{MINUS SIGN}")
 
 
+def plain(text: str, longest: int = 40) -> str:
+    """Return text from a file fit for a picture: printable, not too long, no formula."""
+    text = "".join(letter if letter.isprintable() else "?" for letter in text)
+    text = text if len(text) <= longest else text[: longest - 1] + "…"
+    return text.replace("$", r"\$")
+
+
 def panel_title(axes: Axes, text: str) -> None:
     """Put a panel's heading at its left."""
     axes.set_title(text, fontsize=10.5, color=INK, loc="left", fontweight="bold", pad=7)

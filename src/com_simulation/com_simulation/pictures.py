@@ -32,6 +32,7 @@ from com_simulation.marks import (
     minus,
     panel_title,
     pixel_axes,
+    plain,
     round_length,
     scale_bar,
 )
@@ -87,7 +88,7 @@ def chain_panel(axes: Axes, scene: Scene) -> None:
     _chain(axes, scene, camera, width=2.6)
     com_symbol(axes, _pixel(camera, scene.com), radius=9.5)
     x, y = _pixel(camera, scene.chain[0])
-    label(axes, (x, y + 20), scene.root_link, color=CHAIN)
+    label(axes, (x, y + 20), plain(scene.root_link), color=CHAIN)
     depth = camera.project(scene.com)[2]
     scale_bar(axes, camera.scale / depth, width, height)
     for side in axes.spines.values():
@@ -118,9 +119,8 @@ def support_panel(axes: Axes, scene: Scene) -> None:
         here = plan(scene.projection)
         edge = plan(nearest_edge_point(scene.polygon, scene.projection))
         axes.plot(*np.stack([here, edge]).T, color=INK, lw=1.1)
-        label = f"{1000 * scene.margin:.1f} mm"
         axes.annotate(
-            label,
+            minus(f"{1000 * scene.margin:.1f} mm"),
             (here + edge) / 2,
             (6, 5),
             textcoords="offset points",
@@ -152,15 +152,15 @@ def nearest_edge_point(polygon: np.ndarray, point: np.ndarray) -> np.ndarray:
 def _title(figure: Figure, scene: Scene) -> None:
     x, y, z = np.round(1000 * scene.com_in_root, 1) + 0.0  # no -0.0
     com = minus(f"({x:.1f}, {y:.1f}, {z:.1f})")
-    facts = [f"{scene.mass:.2f} kg", f"CoM {com} mm in {scene.root_link}"]
+    facts = [f"{scene.mass:.2f} kg", f"CoM {com} mm in {plain(scene.root_link)}"]
     if np.isfinite(scene.margin):
-        facts.append(f"margin {1000 * scene.margin:.1f} mm")
-    figure.text(0.025, 0.945, scene.name, fontsize=17, fontweight="bold", color=INK)
+        facts.append(minus(f"margin {1000 * scene.margin:.1f} mm"))
+    figure.text(0.025, 0.945, plain(scene.name), fontsize=17, fontweight="bold", color=INK)
     figure.text(0.98, 0.945, "   ·   ".join(facts), fontsize=12.5, color=INK, ha="right")
 
 
 def _legend(figure: Figure, scene: Scene) -> None:
-    plane = "ground" if scene.has_ground else f"plane of {scene.root_link}"
+    plane = "ground" if scene.has_ground else f"plane of {plain(scene.root_link)}"
     entries = [
         Line2D([], [], color=CHAIN, lw=2.2, marker="o", ms=4, label="SESC chain"),
         Line2D([], [], ls="", marker="o", ms=9, mfc=COM, mec=INK, label="centre of mass"),
@@ -182,7 +182,7 @@ def _legend(figure: Figure, scene: Scene) -> None:
         handletextpad=0.6,
     )
     if scene.note:
-        figure.text(0.98, 0.022, scene.note, fontsize=7, color=FAINT, ha="right")
+        figure.text(0.98, 0.022, plain(scene.note, 160), fontsize=7, color=FAINT, ha="right")
 
 
 def _camera(scene: Scene, points: np.ndarray, width: int, height: int, border: float) -> Camera:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from com_simulation.files import save_figure
-from com_simulation.marks import ALARM, FAINT, INK, RULE, SUPPORT, minus
+from com_simulation.marks import ALARM, FAINT, INK, RULE, SUPPORT, minus, plain
 from com_simulation.recording import Series
 
 DPI = 110
@@ -31,7 +31,8 @@ def plot_figure(series: Series, title: str) -> Figure:
     FigureCanvasAgg(figure)
     shown = series.thinned(MAX_POINTS)
     top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(2.2, 1, 1))
-    figure.suptitle(title, fontsize=13, fontweight="bold", color=INK, x=0.012, ha="left")
+    style = {"fontsize": 13, "fontweight": "bold", "color": INK}
+    figure.suptitle(plain(title, 100), x=0.012, ha="left", **style)
     _com_axes(top, shown)
     _error_axes(middle, shown)
     _margin_axes(bottom, shown)

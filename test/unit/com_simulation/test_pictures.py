@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
-from com_simulation.marks import CHAIN, GRAVITY, SUPPORT, round_length
+from com_simulation.marks import CHAIN, GRAVITY, SUPPORT, plain, round_length
 from com_simulation.pictures import draw_picture, nearest_edge_point
 from com_simulation.scene import Snapshot, build_scene, upright
 from com_simulation.shapes import robot_shape
@@ -198,6 +198,14 @@ def test_picture_of_a_robot_that_is_a_single_point(tmp_path: Path) -> None:
     dot = snapshot(q=np.zeros(0), com=np.zeros(3), chain=np.zeros((2, 3)), contacts=())
     draw_picture(scene_of(dot, feet=(), xml=xml), tmp_path / "dot.png")
     assert (tmp_path / "dot.png").is_file()
+
+
+def test_names_from_a_urdf_are_plain_text(tmp_path: Path) -> None:
+    assert plain("a\nb$c$") == r"a?b\$c\$"
+    assert plain("x" * 50) == "x" * 39 + "…"
+    wild = replace(scene_of(snapshot()), name="$\\frac{1}$", root_link="$$" + "y" * 500, note="$_$")
+    draw_picture(wild, tmp_path / "wild.png")
+    assert (tmp_path / "wild.png").is_file()
 
 
 def test_failed_picture_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
