@@ -50,10 +50,11 @@ class Pacer:
         """Waits until sample `sim_time` (s) is due; not at all when it is overdue."""
         if self._factor <= 0.0:
             return
-        ahead = self._start + self._given_up + sim_time / self._factor - self._clock()
+        now = self._clock()
+        ahead = self._start + self._given_up + sim_time / self._factor - now
         if ahead > 0.0:
             self._sleep(ahead)
-            self._slept += ahead
+            self._slept += self._clock() - now
         elif ahead < -MAX_BACKLOG:
             self._given_up -= ahead
 

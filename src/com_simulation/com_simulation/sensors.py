@@ -13,6 +13,9 @@ from com_simulation.world import World
 
 Array = NDArray[np.float64]
 
+ROOT = 1  # MuJoCo's number of the robot's root body
+_XYZW = [1, 2, 3, 0]  # MuJoCo's quaternions are w, x, y, z
+
 
 @dataclass(frozen=True, eq=False)
 class Reading:
@@ -60,61 +63,57 @@ class Sensors:
 
     def __init__(self, world: World, data: mujoco.MjData) -> None:
         self._world, self._data = world, data
-        robot, mj = world.robot, world.mj
-        self._root = 1
-        self._floating = world.floating
-        self._imu_site = mj.site("imu").id
-        self._feet = [body_of_foot(robot, foot) for foot in world.feet]
-        links = [robot.link_index(foot.wrench_frame) for foot in world.feet]
-        self._frame_bodies = [int(robot.bodies.body_of_link[link]) + 1 for link in links]
-        self._R_body_frame = robot.bodies.R_body_link[links]
-        self._p_body_frame = robot.bodies.p_body_link[links]
-        self._signs = np.array([foot.wrench_sign for foot in world.feet], dtype=float)
+        self._imu = world.mj.site("imu").id
+        self._feet = [
+            (body_of_foot(world.robot, foot), world.mj.site(f"wrench{i}").id, foot.wrench_sign)
+            for i, foot in enumerate(world.feet)
+        ]
 
     def read(self, time: float, qpos: Array, qvel: Array) -> Reading:
         """Reads all sensors after a step that began at `time` with qpos and qvel."""
         world, data = self._world, self._data
-        R = data.xmat[self._root].reshape(3, 3)
-        accelerometer, gyro, com_velocity = data.sensordata.reshape(3, 3)
-        com = (data.subtree_com[self._root] - data.xpos[self._root]) @ R
-        relative = com_velocity @ R
-        if self._floating:  # qvel: linear velocity in world axes, angular velocity in the root's
-            relative = relative - qvel[:3] @ R - _cross(qvel[3:6], com)
+        R_world_root, root = data.xmat[ROOT].reshape(3, 3), data.xpos[ROOT].copy()
+        accelerometer, gyro, com_velocity = data.sensordata.copy().reshape(3, 3)
+        com = (data.subtree_com[ROOT] - root) @ R_world_root
+        relative = com_velocity @ R_world_root
+        if world.floating:  # qvel: linear velocity in world axes, angular velocity in the root's
+            relative = relative - qvel[:3] @ R_world_root - _cross(qvel[3:6], com)
         imu = np.empty(4)
-        mujoco.mju_mat2Quat(imu, data.site_xmat[self._imu_site])
+        mujoco.mju_mat2Quat(imu, data.site_xmat[self._imu])
         return Reading(
             time=time,
             position=qpos[world.joint_qpos],
             velocity=qvel[world.joint_dof],
             effort=data.qfrc_actuator[world.joint_dof],
             wrenches=self._wrenches(),
-            imu_orientation=imu[[1, 2, 3, 0]],
-            angular_velocity=gyro.copy(),
-            specific_force=accelerometer.copy(),
+            imu_orientation=imu[_XYZW],
+            angular_velocity=gyro,
+            specific_force=accelerometer,
             com=com,
             com_velocity=relative,
-            gravity=-R[2],
-            root_position=data.xpos[self._root].copy(),
-            root_orientation=data.xquat[self._root][[1, 2, 3, 0]],
+            gravity=-R_world_root[2],
+            root_position=root,
+            root_orientation=data.xquat[ROOT][_XYZW],
         )
 
     def _wrenches(self) -> Array:
         """Sums of all contact forces on the feet, (f, 6).
 
         MuJoCo's cfrc_ext holds, per body, torque and force of its contacts about the CoM of the
-        robot in world axes: tau_sole = tau + (c - p_sole) x f.
+        robot in world axes; they are moved to the wrench frame:
+        tau_frame = R^T (tau + (c - p_frame) x f), f_frame = R^T f.
         """
         data = self._data
+        center = data.subtree_com[ROOT]
         result = np.empty((len(self._feet), 6))
-        center = data.subtree_com[self._root]
-        for i, (foot, body) in enumerate(zip(self._feet, self._frame_bodies, strict=True)):
-            R_world_body = data.xmat[body].reshape(3, 3)
-            R = R_world_body @ self._R_body_frame[i]
-            origin = data.xpos[body] + R_world_body @ self._p_body_frame[i]
-            torque, force = data.cfrc_ext[foot].reshape(2, 3)
-            result[i, :3] = force @ R
-            result[i, 3:] = (torque + _cross(center - origin, force)) @ R
-        return result * self._signs[:, None]
+        moved = np.empty(6)
+        for row, (body, site, sign) in zip(result, self._feet, strict=True):
+            origin, R = data.site_xpos[site], data.site_xmat[site]
+            mujoco.mju_transformSpatial(moved, data.cfrc_ext[body], 1, origin, center, R)
+            row[:3], row[3:] = moved[3:], moved[:3]
+            if sign < 0:
+                row *= -1.0
+        return result
 
 
 def _cross(a: Array, b: Array) -> Array:

@@ -14,14 +14,7 @@ from com_simulation.world import World
 
 Array = NDArray[np.float64]
 
-_DIVERGED = [
-    int(warning)
-    for warning in (
-        mujoco.mjtWarning.mjWARN_BADQPOS,
-        mujoco.mjtWarning.mjWARN_BADQVEL,
-        mujoco.mjtWarning.mjWARN_BADQACC,
-    )
-]
+_DIVERGED = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADQACC) + 1)
 
 
 class Simulation:

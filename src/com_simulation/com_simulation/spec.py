@@ -7,6 +7,8 @@ has the number b + 1.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import mujoco
 import numpy as np
 from com_model.bodies import PRISMATIC
@@ -204,14 +206,16 @@ def add_servos(spec: mujoco.MjSpec, robot: RobotModel, servos: Servos) -> None:
             servo.forcerange = [-servos.effort[i], servos.effort[i]]
 
 
-def add_sensors(spec: mujoco.MjSpec, robot: RobotModel, imu_link: str) -> None:
-    """Adds the IMU at a link's frame: accelerometer, gyroscope; and the velocity of the CoM."""
-    link = robot.link_index(imu_link)
-    spec.body(f"body{robot.bodies.body_of_link[link]}").add_site(
-        name="imu",
-        pos=robot.bodies.p_body_link[link],
-        quat=quaternion_wxyz(robot.bodies.R_body_link[link]),
-    )
+def add_sensors(
+    spec: mujoco.MjSpec, robot: RobotModel, imu_link: str, wrench_frames: Sequence[str]
+) -> None:
+    """Adds the IMU at a link's frame: accelerometer, gyroscope; and the velocity of the CoM.
+
+    Sites mark the IMU ("imu") and the links in whose frames wrenches are given ("wrench<i>").
+    """
+    _add_site(spec, robot, "imu", imu_link)
+    for i, frame in enumerate(wrench_frames):
+        _add_site(spec, robot, f"wrench{i}", frame)
     site, body = mujoco.mjtObj.mjOBJ_SITE, mujoco.mjtObj.mjOBJ_BODY
     for kind, objtype, objname in (
         (mujoco.mjtSensor.mjSENS_ACCELEROMETER, site, "imu"),
@@ -219,3 +223,12 @@ def add_sensors(spec: mujoco.MjSpec, robot: RobotModel, imu_link: str) -> None:
         (mujoco.mjtSensor.mjSENS_SUBTREELINVEL, body, "body0"),
     ):
         spec.add_sensor(type=kind, objtype=objtype, objname=objname)
+
+
+def _add_site(spec: mujoco.MjSpec, robot: RobotModel, name: str, link_name: str) -> None:
+    link = robot.link_index(link_name)
+    spec.body(f"body{robot.bodies.body_of_link[link]}").add_site(
+        name=name,
+        pos=robot.bodies.p_body_link[link],
+        quat=quaternion_wxyz(robot.bodies.R_body_link[link]),
+    )

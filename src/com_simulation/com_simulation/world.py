@@ -132,7 +132,8 @@ class _Builder:
 
     def build(self, urdf_path: str | os.PathLike[str] | None) -> World:
         self._add_shapes(urdf_path)
-        add_sensors(self.spec, self.robot, self.imu_link)
+        wrench_frames = [foot.wrench_frame for foot in self.feet]
+        add_sensors(self.spec, self.robot, self.imu_link, wrench_frames)
         mj, data = self._place()
         if self.floating and self._add_bare_feet(mj, data):
             mj, data = self._place()

@@ -1,0 +1,235 @@
+"""MuJoCo in the place of a robot and its drivers.
+
+Publishes
+    joint_states (sensor_msgs/JointState): position, velocity, effort of the servos
+    imu (sensor_msgs/Imu): orientation, angular velocity, specific force of the IMU's link
+    <foot>/wrench (geometry_msgs/WrenchStamped): force of the ground on each foot of robot_config
+    ground_truth/com (com_msgs/CenterOfMass): the true CoM in the root link's frame, without noise
+    /tf: odom -> root link; /clock and robot_description when asked for; /diagnostics
+    All of one instant carry the same stamp: the time at the start plus the simulated time, or with
+    publish_clock the simulated time alone.
+Subscribes
+    joint_trajectory (trajectory_msgs/JointTrajectory): joints by name, cubics where every point has
+        velocities, else lines; a stamp of 0 starts it at once
+    joint_commands (std_msgs/Float64MultiArray): one target per joint, in the order of joint_states
+    robot_description (std_msgs/String): when neither of the parameters gives the robot
+Parameters: see simulator_parameters.Parameters.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
+from com_ros.exceptions import ComRosError
+from com_ros.main import run
+from com_ros.model_source import RobotDescription
+from com_ros.parameters import declare
+from com_ros.throttle import ThrottledLog
+from rclpy.node import Node
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
+
+from com_model import RobotConfig, RobotModel
+from com_ros import diagnostics, qos
+from com_simulation.exceptions import CommandError, ComSimulationError
+from com_simulation.motion import read_targets, read_trajectory
+from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, TimeOutput
+from com_simulation.nodes.simulator_parameters import Parameters
+from com_simulation.pacing import Pacer
+from com_simulation.simulation import Simulation
+from com_simulation.world import World, build_world
+
+POSE_RATE_HZ = 50.0
+FURTHEST_START = 60.0  # s; a trajectory that begins later was stamped by another clock
+LATE = 0.1  # s behind the wall clock from which on the machine counts as too slow
+
+
+class Simulator(Node):
+    """Simulates a robot in a thread of its own; the executor's thread takes the commands."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__("simulator", **kwargs)
+        self._options = declare(self, Parameters)
+        self._options.check()
+        self._log = ThrottledLog(self.get_logger())
+        self._diagnostics = diagnostics.Diagnostics(self, "simulation")
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+        self._commands: deque[Callable[[], None]] = deque()
+        self._description: RobotDescription | None = None
+        robot = self._given_robot()
+        if robot is not None:
+            self._start(robot)
+        else:
+            self._description = RobotDescription(self, self._start, log=self._log)
+        self.create_timer(1.0, self._look_after)
+
+    def destroy_node(self) -> None:
+        """Stop the simulation first."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        super().destroy_node()
+
+    # --- start ---------------------------------------------------------------------------------
+    def _given_robot(self) -> RobotModel | None:
+        options = self._options
+        if options.robot_description:
+            return RobotModel.from_urdf(options.robot_description)
+        return RobotModel.from_file(options.urdf_file) if options.urdf_file else None
+
+    def _start(self, robot: RobotModel) -> None:
+        if self._thread is not None:
+            raise ComRosError("a robot is being simulated: start another simulator for this one")
+        options = self._options
+        world = self._build(robot)
+        noise = options.noise.levels()
+        self._simulation = Simulation(world, 1.0 / options.publish_rate_hz, noise, options.seed)
+        self._say_what_starts(world)
+        self._sensors = SensorOutput(self, world, noise)
+        self._clock_output = TimeOutput(self) if options.publish_clock else None
+        self._pose: PoseOutput | None = None
+        if options.publish_odom_tf:
+            self._pose = PoseOutput(self, robot.root_link, POSE_RATE_HZ, options.frame_prefix)
+        if options.publish_robot_description:
+            latched = self.create_publisher(String, "robot_description", qos.LATCHED)
+            latched.publish(String(data=robot.xml))
+        self.create_subscription(
+            JointTrajectory, "joint_trajectory", self._on_trajectory, qos.RESULT
+        )
+        self.create_subscription(Float64MultiArray, "joint_commands", self._on_targets, qos.RESULT)
+        self._start_ns = 0 if options.publish_clock else self.get_clock().now().nanoseconds
+        self._pacer = Pacer(options.real_time_factor)
+        self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
+        self._thread.start()
+
+    def _build(self, robot: RobotModel) -> World:
+        options = self._options
+        config = RobotConfig.from_file(options.robot_config) if options.robot_config else None
+        try:
+            return build_world(
+                robot,
+                config,
+                base=options.base,
+                ground_slope=float(np.deg2rad(options.ground_slope_deg)),
+                step=options.physics_step,
+                urdf_path=options.urdf_file or None,
+            )
+        except ComSimulationError as error:
+            raise ComRosError(str(error)) from error
+
+    def _say_what_starts(self, world: World) -> None:
+        base = "standing" if world.floating else "with a fixed base"
+        self.get_logger().info(
+            f"simulating '{world.robot.name}' {base}: {world.robot.n_joints} joints, "
+            f"{world.robot.mass:.6g} kg, {len(world.feet)} feet, IMU in '{world.imu_link}', "
+            f"{1.0 / self._simulation.sample_period:g} samples a second"
+        )
+        for note in world.notes:
+            self.get_logger().warning(note)
+
+    # --- the simulation's thread ---------------------------------------------------------------
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set() and self.context.ok():
+                self._sample()
+        except Exception as error:
+            if self.context.ok():  # else ROS was shut down while a message was on its way
+                self._error = error
+
+    def _sample(self) -> None:
+        while self._commands:
+            try:
+                self._commands.popleft()()
+            except CommandError as error:
+                self._log.warn("joint_trajectory", f"joint_trajectory refused: {error}")
+        reading = self._simulation.advance()
+        self._pacer.wait(reading.time)
+        stamp = ns_to_stamp(self._start_ns + round(reading.time * NS_PER_S))
+        if self._clock_output is not None:
+            self._clock_output.publish(stamp)
+        self._sensors.publish(reading, stamp)
+        if self._pose is not None:
+            self._pose.publish(reading, stamp)
+
+    # --- the executor's thread -----------------------------------------------------------------
+    def _on_trajectory(self, msg: JointTrajectory) -> None:
+        try:
+            trajectory = read_trajectory(
+                self._simulation.world.robot.joint_names,
+                msg.joint_names,
+                [p.time_from_start.sec + p.time_from_start.nanosec / NS_PER_S for p in msg.points],
+                [p.positions for p in msg.points],
+                [p.velocities for p in msg.points],
+            )
+            start = self._time_of(msg.header.stamp)
+        except CommandError as error:
+            self._log.warn("joint_trajectory", f"joint_trajectory refused: {error}")
+            return
+        self._commands.append(lambda: self._simulation.follow(trajectory, start))
+
+    def _on_targets(self, msg: Float64MultiArray) -> None:
+        try:
+            targets = read_targets(self._simulation.world.robot.joint_names, msg.data)
+        except CommandError as error:
+            self._log.warn("joint_commands", f"joint_commands refused: {error}")
+            return
+        self._commands.append(lambda: self._simulation.command(targets))
+
+    def _time_of(self, stamp: Time) -> float | None:
+        """Simulated time (s) of a trajectory's stamp; None for 0, which means at once."""
+        stamp_ns = stamp_to_ns(stamp)
+        if stamp_ns == 0:
+            return None
+        time = (stamp_ns - self._start_ns) / NS_PER_S
+        ahead = time - self._simulation.time
+        if ahead > FURTHEST_START:
+            raise CommandError(
+                f"it begins in {ahead:.3g} s: stamp it by the clock of joint_states, or leave its "
+                "stamp 0 to start at once"
+            )
+        return time
+
+    def _look_after(self) -> None:
+        if self._error is not None:
+            self._diagnostics.publish(diagnostics.ERROR, str(self._error), {})
+            if isinstance(self._error, ComSimulationError):
+                raise ComRosError(str(self._error)) from self._error
+            raise self._error
+        if self._thread is not None:
+            self._report()
+        elif self._description is not None:
+            self._description.warn_while_waiting()
+            self._diagnostics.publish(diagnostics.WARN, self._description.waiting, {})
+
+    def _report(self) -> None:
+        time = self._simulation.time
+        pace = self._pacer.report(time)
+        level, message = diagnostics.OK, "simulating"
+        if pace.drift > LATE:
+            level = diagnostics.WARN
+            message = (
+                f"the machine is too slow: {pace.drift:.3g} s behind, "
+                f"{pace.real_time_factor:.2f} times real time; lower publish_rate_hz, raise "
+                "physics_step, or set publish_clock here and use_sim_time in the other nodes"
+            )
+            self._log.warn("drift", message)
+        values = {
+            "simulated_time_s": time,
+            "real_time_factor": pace.real_time_factor,
+            "drift_s": pace.drift,
+            "load": pace.load,
+            "rate_hz": 1.0 / self._simulation.sample_period,
+        }
+        name = self._simulation.world.robot.name
+        self._diagnostics.publish(level, message, values, hardware_id=name)
+
+
+def main() -> int:
+    """Run the node."""
+    return run(Simulator)
