@@ -1,5 +1,9 @@
 """The true centre of mass of any URDF by statically equivalent serial chains (no ROS)."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from com_model.audit import AuditReport, Finding, audit
 from com_model.exceptions import (
     ComModelError,
@@ -14,6 +18,9 @@ from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig, Servo, ServoGains
 from com_model.support import SupportPolygon, fit_plane
 
+if TYPE_CHECKING:
+    from com_model.sesc import Sesc
+
 __all__ = [
     "AuditReport",
     "ComModelError",
@@ -25,6 +32,7 @@ __all__ = [
     "RobotModel",
     "Servo",
     "ServoGains",
+    "Sesc",
     "ShapeError",
     "SupportPolygon",
     "UnknownNameError",
@@ -34,3 +42,12 @@ __all__ = [
     "link_pose",
     "link_poses",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports Sesc when it is first used: its compiler takes longer to load than all the rest."""
+    if name == "Sesc":
+        from com_model.sesc import Sesc
+
+        return Sesc
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
