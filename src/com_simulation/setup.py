@@ -14,11 +14,14 @@ setup(
     zip_safe=True,
     maintainer="Center of Mass suite maintainers",
     maintainer_email="maintainers@example.org",
-    description="MuJoCo in the place of a robot and its drivers: the same topics, plus the true centre of mass.",
+    description=(
+        "MuJoCo in the place of a robot and its drivers: the same topics, plus the true centre of mass."
+    ),
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
             "simulator = com_simulation.nodes.simulator:main",
+            "sway = com_simulation.nodes.sway:main",
         ],
     },
 )

@@ -73,10 +73,15 @@ def touching_pairs(mj: mujoco.MjModel, data: mujoco.MjData) -> list[tuple[int, i
     return sorted({tuple(sorted(pair)) for pair in mj.geom_bodyid[robot_only].tolist()})
 
 
-def neighbours_of_root(robot: RobotModel) -> list[tuple[int, int]]:
-    """Pairs of MuJoCo bodies: the root and what hangs on it.
+def neighbours(robot: RobotModel) -> list[tuple[int, int]]:
+    """Pairs of MuJoCo bodies at most two joints apart.
 
-    MuJoCo lets parents and children pass through each other, but not where the parent is fixed to
-    the world.
+    Where several joints make one hip or wrist, the hulls of the links around them overlap.
     """
-    return [(1, int(b) + 1) for b in np.flatnonzero(robot.bodies.parent == 0)]
+    parent = robot.bodies.parent.tolist()
+    pairs = set()
+    for body in range(1, len(parent)):
+        near = {parent[body], parent[parent[body]] if parent[body] > 0 else -1}
+        near |= {b for b in range(1, body) if parent[b] == parent[body]}
+        pairs |= {(min(body, b) + 1, max(body, b) + 1) for b in near if b >= 0}
+    return sorted(pairs)

@@ -57,3 +57,7 @@ class DivergedError(ComSimulationError):
             f"the physics diverged at {time:.3f} s: take a physics step below {step:g} s or less "
             "stiff servos"
         )
+
+
+class SwayError(ComSimulationError):
+    """No motion keeps the robot standing; the message says what stands in its way."""

@@ -15,7 +15,7 @@ from com_simulation.contacts import (
     body_of_foot,
     foot_shapes,
     is_bare,
-    neighbours_of_root,
+    neighbours,
     touching_pairs,
 )
 from com_simulation.exceptions import WorldError
@@ -225,10 +225,7 @@ class _Builder:
         return bool(bare)
 
     def _exclude(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
-        pairs = set(touching_pairs(mj, data))
-        if not self.floating:
-            pairs |= set(neighbours_of_root(self.robot))
-        for first, second in sorted(pairs):
+        for first, second in sorted({*touching_pairs(mj, data), *neighbours(self.robot)}):
             self.spec.add_exclude(bodyname1=f"body{first - 1}", bodyname2=f"body{second - 1}")
 
     def _servos(self, mj: mujoco.MjModel, data: mujoco.MjData) -> Servos:

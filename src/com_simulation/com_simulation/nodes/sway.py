@@ -1,0 +1,136 @@
+"""Lets a robot sway: a slow motion of the whole body around its nominal posture.
+
+Publishes
+    joint_trajectory (trajectory_msgs/JointTrajectory): the next second of the motion, twice a
+        second, from the moment on that somebody listens; it starts from where the robot is
+Subscribes
+    robot_description (std_msgs/String): when neither of the parameters gives the robot
+Parameters: see Parameters.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Duration
+from com_ros.conversions import NS_PER_S, numpy_to_doubles
+from com_ros.exceptions import ComRosError
+from com_ros.main import run
+from com_ros.model_source import RobotDescription
+from com_ros.parameters import declare, parameter
+from com_ros.throttle import ThrottledLog
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from com_model import RobotConfig, RobotModel
+from com_ros import qos
+from com_simulation.exceptions import SwayError
+from com_simulation.sway import Sway, plan_sway
+from com_simulation.world import BASES
+
+SEND_PERIOD = 0.5  # s
+HORIZON = 1.2  # s; longer than the period, so that a late message does not stop the robot
+POINT_PERIOD = 0.1  # s
+LEAD_IN = 2.0  # s, from wherever the robot is to the nominal posture
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of the node."""
+
+    robot_description: str = parameter(
+        "", "URDF as text; empty: urdf_file, or wait for the topic robot_description"
+    )
+    urdf_file: str = parameter("", "path of the URDF")
+    robot_config: str = parameter("", "path of the robot's configuration, YAML; empty: none")
+    base: str = parameter(
+        "auto", "root link free or fixed; auto: free if robot_config names feet", choices=BASES
+    )
+    amplitude: float = parameter(
+        0.1, "of the joints, rad, and of the lean sideways; shrinks until it is safe", (0.0, 1.0)
+    )
+    period: float = parameter(8.0, "of the motion, s", (1.0, 600.0))
+
+
+class SwayNode(Node):
+    """Sends a motion piece by piece."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__("sway", **kwargs)
+        self._options = declare(self, Parameters)
+        self._log = ThrottledLog(self.get_logger())
+        self._sway: Sway | None = None
+        self._start_ns: int | None = None
+        self._description: RobotDescription | None = None
+        options = self._options
+        if options.robot_description:
+            self._plan(RobotModel.from_urdf(options.robot_description))
+        elif options.urdf_file:
+            self._plan(RobotModel.from_file(options.urdf_file))
+        else:
+            self._description = RobotDescription(self, self._plan, log=self._log)
+        self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
+        self.create_timer(SEND_PERIOD, self._send)
+
+    def _plan(self, robot: RobotModel) -> None:
+        options = self._options
+        config = RobotConfig.from_file(options.robot_config) if options.robot_config else None
+        if config is not None:
+            config.check(robot)
+        standing = options.base != "fixed"
+        try:
+            sway = plan_sway(robot, config, standing, options.amplitude, options.period)
+        except SwayError as error:
+            raise ComRosError(f"robot '{robot.name}': {error}") from error
+        self._sway, self._names, self._start_ns = sway, list(robot.joint_names), None
+        margin = "" if np.isnan(sway.margin) else f", support margin {1000 * sway.margin:.0f} mm"
+        self.get_logger().info(
+            f"swaying '{robot.name}' by {sway.amplitude:.3g} rad in {sway.period:g} s{margin}"
+        )
+
+    def _send(self) -> None:
+        if self._sway is None:
+            if self._description is not None:
+                self._description.warn_while_waiting()
+            return
+        if self._publisher.get_subscription_count() == 0:
+            self._start_ns = None  # who comes next is led in from where it is
+            topic = self._publisher.topic_name
+            self._log.warn("listener", f"nobody listens to {topic}: start the robot or simulator")
+            return
+        now_ns = self.get_clock().now().nanoseconds
+        if self._start_ns is None or now_ns < self._start_ns:  # a simulated clock may start anew
+            self._start_ns = now_ns
+        time = (now_ns - self._start_ns) / NS_PER_S
+        self._publisher.publish(next_piece(self._names, self._sway.at, time))
+
+
+def next_piece(
+    names: list[str], motion: Callable[[float], tuple[np.ndarray, np.ndarray]], time: float
+) -> JointTrajectory:
+    """Message with the points of the next HORIZON.
+
+    Args:
+        names: joints, in the order of the motion.
+        motion: time from its start (s) -> positions (n,), velocities (n,).
+        time: s since the lead-in began; the motion starts LEAD_IN later.
+    """
+    first = int(np.floor(time / POINT_PERIOD)) + 1
+    last = int(np.floor((time + HORIZON) / POINT_PERIOD))
+    lead_in = round(LEAD_IN / POINT_PERIOD)
+    msg = JointTrajectory(joint_names=names)
+    for k in range(max(first, lead_in), max(last, lead_in) + 1):
+        position, velocity = motion((k - lead_in) * POINT_PERIOD)
+        ahead_ns = round((k * POINT_PERIOD - time) * NS_PER_S)
+        point = JointTrajectoryPoint(
+            positions=numpy_to_doubles(position), velocities=numpy_to_doubles(velocity)
+        )
+        point.time_from_start = Duration(sec=ahead_ns // NS_PER_S, nanosec=ahead_ns % NS_PER_S)
+        msg.points.append(point)
+    return msg
+
+
+def main() -> int:
+    """Run the node."""
+    return run(SwayNode)

@@ -1,0 +1,354 @@
+"""The simulator node: what it publishes belongs together, what it is told is done or refused."""
+
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rclpy
+from builtin_interfaces.msg import Duration
+from com_ros.conversions import (
+    imu_to_rotation,
+    ns_to_stamp,
+    point_to_numpy,
+    stamp_to_ns,
+    vector3_to_numpy,
+    wrench_to_numpy,
+)
+from com_ros.exceptions import ComRosError, ParameterError
+from com_simulation.exceptions import DivergedError
+from com_simulation.nodes.simulator import Simulator
+from com_simulation.ros_domain import free_domain_id
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray, String
+from tf2_msgs.msg import TFMessage
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from com_model import ConfigError, RobotModel, UrdfError, link_poses
+from com_msgs.msg import CenterOfMass
+from com_ros import qos
+
+DESCRIPTIONS = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
+HOAP2 = {
+    "robot_description": (DESCRIPTIONS / "urdf" / "hoap2.urdf").read_text(),
+    "robot_config": str(DESCRIPTIONS / "config" / "hoap2.yaml"),
+}
+ARM = """<robot name="arm"><link name="base"/>
+<joint name="a" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+</joint><link name="upper"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="b" type="continuous"><parent link="upper"/><child link="lower"/>
+<origin xyz="0.2 0 0"/><axis xyz="0 1 0"/></joint>
+<link name="lower"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
+TOPICS = {
+    "joint_states": JointState,
+    "imu": Imu,
+    "l_sole/wrench": WrenchStamped,
+    "r_sole/wrench": WrenchStamped,
+    "ground_truth/com": CenterOfMass,
+    "/tf": TFMessage,
+    "/clock": Clock,
+    "/diagnostics": DiagnosticArray,
+}
+
+
+class Bench:
+    """A simulator, and a node that hears what it says and commands it."""
+
+    def __init__(self, **parameters):
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, domain_id=free_domain_id())
+        self.heard = defaultdict(list)
+        self.node = rclpy.create_node("bench", context=self.context)
+        for topic, kind in TOPICS.items():
+            self.node.create_subscription(kind, topic, self.heard[topic].append, qos.stream(2000))
+        self.trajectory = self.node.create_publisher(
+            JointTrajectory, "joint_trajectory", qos.RESULT
+        )
+        self.commands = self.node.create_publisher(Float64MultiArray, "joint_commands", qos.RESULT)
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        self.simulator = None
+        try:
+            self.simulator = Simulator(context=self.context, parameter_overrides=overrides)
+        except Exception:
+            self.close()
+            raise
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.executor.add_node(self.simulator)
+
+    def until(self, condition, what, limit=30.0):
+        end = time.monotonic() + limit
+        while not condition():
+            counts = {topic: len(messages) for topic, messages in self.heard.items()}
+            assert time.monotonic() < end, f"no {what}; heard {counts}"
+            self.executor.spin_once(timeout_sec=0.05)
+
+    def wait_for(self, topic, count=1):
+        self.until(lambda: len(self.heard[topic]) >= count, f"{count} on {topic}")
+        return self.heard[topic]
+
+    def spin(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.executor.spin_once(timeout_sec=0.02)
+
+    def connect(self):
+        self.wait_for("joint_states")
+        publishers = (self.trajectory, self.commands)
+        self.until(lambda: all(p.get_subscription_count() for p in publishers), "subscription")
+
+    def positions(self):
+        """Joint positions heard last."""
+        return np.array(self.heard["joint_states"][-1].position)
+
+    def send(self, names, times, positions, velocities=None, stamp=None):
+        msg = JointTrajectory(joint_names=names)
+        for i, t in enumerate(times):
+            point = JointTrajectoryPoint(positions=[float(x) for x in positions[i]])
+            if velocities:
+                point.velocities = [float(x) for x in velocities[i]]
+            point.time_from_start = Duration(sec=int(t), nanosec=round((t % 1) * 1e9))
+            msg.points.append(point)
+        if stamp is not None:
+            msg.header.stamp = stamp
+        self.trajectory.publish(msg)
+
+    def close(self):
+        if self.simulator is not None:
+            self.executor.shutdown()
+            self.simulator.destroy_node()
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self.context)
+
+
+@pytest.fixture
+def bench():
+    benches = []
+
+    def make(**parameters):
+        benches.append(Bench(**parameters))
+        return benches[-1]
+
+    yield make
+    for item in benches:
+        item.close()
+
+
+@pytest.fixture
+def warnings(monkeypatch):
+    """Texts of the throttled warnings, without the throttle."""
+    texts = []
+    monkeypatch.setattr(
+        "com_ros.throttle.ThrottledLog.warn", lambda self, kind, text: texts.append(text)
+    )
+    return texts
+
+
+def by_stamp(messages):
+    return {stamp_to_ns(msg.header.stamp): msg for msg in messages}
+
+
+def test_all_of_one_instant_belongs_together(bench):
+    bench = bench(**HOAP2, publish_rate_hz=100.0)
+    bench.until(lambda: len(bench.heard["joint_states"]) > 150, "second of standing")
+    names = ("joint_states", "imu", "l_sole/wrench", "r_sole/wrench", "ground_truth/com")
+    stamped = {name: by_stamp(bench.heard[name]) for name in names}
+    common = set.intersection(*(set(messages) for messages in stamped.values()))
+    assert len(common) > 100
+    last = max(common)
+    assert abs(last - time.time_ns()) < 2e9  # comparable with now()
+    joints, imu, left, right, truth = (stamped[name][last] for name in names)
+
+    model = RobotModel.from_urdf(HOAP2["robot_description"])
+    assert tuple(joints.name) == model.joint_names
+    assert len(joints.position) == len(joints.velocity) == len(joints.effort) == 25
+    R, p = link_poses(model, joints.position)
+    com = model.link_masses @ (p + np.einsum("lij,lj->li", R, model.link_coms)) / model.mass
+    np.testing.assert_allclose(point_to_numpy(truth.position), com, atol=1e-6)
+    assert truth.status == CenterOfMass.STATUS_OK
+    assert truth.header.frame_id == "base_link"
+    assert truth.mass == pytest.approx(7.1200448)
+    assert np.isnan(truth.support_margin)
+
+    assert imu.header.frame_id == "imu_link"
+    force = imu_to_rotation(imu) @ vector3_to_numpy(imu.linear_acceleration)
+    np.testing.assert_allclose(force, [0, 0, 9.81], atol=0.1)
+    assert imu.orientation_covariance[0] > 0
+    assert (left.header.frame_id, right.header.frame_id) == ("l_sole", "r_sole")
+    weight = wrench_to_numpy(left.wrench) + wrench_to_numpy(right.wrench)
+    assert weight[2] == pytest.approx(7.1200448 * 9.81, rel=0.02)
+
+    transform = bench.heard["/tf"][-1].transforms[0]
+    assert (transform.header.frame_id, transform.child_frame_id) == ("odom", "base_link")
+    assert transform.transform.translation.z == pytest.approx(0.281, abs=0.01)
+    assert not bench.heard["/clock"]
+    steps = np.diff(sorted(stamped["joint_states"]))
+    assert (steps == 10_000_000).all()
+
+
+def test_clock_of_the_simulation(bench):
+    bench = bench(**HOAP2, publish_clock=True, real_time_factor=0.0, publish_rate_hz=100.0)
+    clocks = bench.wait_for("/clock", 50)
+    assert 0 <= clocks[0].clock.sec < 1000
+    stamps = set(by_stamp(bench.wait_for("joint_states", 50)))
+    assert {stamp_to_ns(clock.clock) for clock in clocks} & stamps
+    status = bench.wait_for("/diagnostics")[-1].status[0]
+    assert status.level == DiagnosticStatus.OK
+    assert status.hardware_id == "hoap2"
+    values = {item.key: float(item.value) for item in status.values}
+    assert values["drift_s"] == 0.0
+    assert values["rate_hz"] == pytest.approx(100.0)
+
+
+def test_commands_are_followed(bench):
+    bench = bench(robot_description=ARM, publish_rate_hz=100.0)
+    bench.connect()
+    bench.send(["b", "a"], [0.2, 0.4], [[0.0, 0.1], [-0.5, 0.3]], [[0, 0], [0, 0]])
+    bench.until(lambda: np.allclose(bench.positions(), [0.3, -0.5], atol=0.01), "trajectory")
+    bench.commands.publish(Float64MultiArray(data=[-0.2, 0.1]))
+    bench.until(lambda: np.allclose(bench.positions(), [-0.2, 0.1], atol=0.01), "command")
+
+
+def test_a_stamped_trajectory_begins_at_its_time(bench):
+    bench = bench(robot_description=ARM, publish_rate_hz=100.0)
+    bench.connect()
+    begin = stamp_to_ns(bench.heard["joint_states"][-1].header.stamp) + 500_000_000
+    bench.send(["a"], [0.1], [[0.4]], stamp=ns_to_stamp(begin))
+    bench.until(lambda: np.allclose(bench.positions(), [0.4, 0.0], atol=0.01), "trajectory")
+    moved = [
+        stamp_to_ns(msg.header.stamp)
+        for msg in bench.heard["joint_states"]
+        if msg.position[0] > 0.05
+    ]
+    assert begin < min(moved) < begin + 200_000_000
+
+
+def test_bad_commands_are_refused_with_the_mend(bench, warnings):
+    bench = bench(robot_description=ARM, publish_rate_hz=100.0)
+    bench.connect()
+    bench.send(["a", "b"], [0.3], [[0.2, 0.2]])
+    bench.until(lambda: np.allclose(bench.positions(), 0.2, atol=0.01), "good trajectory")
+    now = stamp_to_ns(bench.heard["joint_states"][-1].header.stamp)
+    for message, send in (
+        ("unknown joint 'x': the robot's joints are a, b", lambda: bench.send(["x"], [1], [[1]])),
+        ("positions of point 0 are not all finite", lambda: bench.send(["a"], [1], [[np.nan]])),
+        ("point 0 has 2 positions for 1 joints", lambda: bench.send(["a"], [1], [[1, 2]])),
+        ("times must start at 0 or later", lambda: bench.send(["a"], [2, 1], [[1], [2]])),
+        (
+            "stamp it by the clock of joint_states",
+            lambda: bench.send(["a"], [1], [[1]], stamp=ns_to_stamp(now + 10**12)),
+        ),
+        (
+            "s before it came",
+            lambda: bench.send(["a"], [1], [[1]], stamp=ns_to_stamp(now - 10**12)),
+        ),
+        (
+            "got 3 joint commands, expected 2 in the order a, b",
+            lambda: bench.commands.publish(Float64MultiArray(data=[1.0, 2.0, 3.0])),
+        ),
+        (
+            "command for 'b' is not a finite number",
+            lambda: bench.commands.publish(Float64MultiArray(data=[1.0, float("inf")])),
+        ),
+    ):
+        warnings.clear()
+        send()
+        bench.until(lambda: warnings, f"warning {message!r}")
+        assert message in warnings[0]
+        assert warnings[0].startswith(("joint_trajectory refused: ", "joint_commands refused: "))
+    bench.spin(0.2)
+    np.testing.assert_allclose(bench.positions(), 0.2, atol=0.01)
+
+
+def test_robot_from_the_topic_and_no_second_one(bench, warnings):
+    bench = bench(publish_rate_hz=100.0)
+    bench.until(lambda: warnings, "warning")
+    assert "no robot_description yet: waiting for a latched message" in warnings[0]
+    latched = bench.node.create_publisher(String, "robot_description", qos.LATCHED)
+    latched.publish(String(data="<robot name='broken'>"))
+    latched.publish(String(data=ARM))
+    joints = bench.wait_for("joint_states")
+    assert list(joints[0].name) == ["a", "b"]
+    latched.publish(String(data=HOAP2["robot_description"]))
+    bench.spin(0.3)
+    assert len(bench.heard["joint_states"][-1].name) == 2
+
+
+def test_file_and_robot_description_on_the_topic(bench, tmp_path):
+    file = tmp_path / "arm.urdf"
+    file.write_text(ARM)
+    bench = bench(urdf_file=str(file), publish_robot_description=True, frame_prefix="r1/")
+    heard = []
+    bench.node.create_subscription(String, "robot_description", heard.append, qos.LATCHED)
+    bench.until(lambda: heard, "robot_description")
+    assert heard[0].data == ARM
+    assert bench.wait_for("/tf")[0].transforms[0].child_frame_id == "r1/base"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"base": "flying"}, ParameterError, "'base' is 'flying': give one of auto, floating"),
+        ({"physics_step": 1.0}, ParameterError, "give a value from 1e-05 to 0.02"),
+        ({"noise.gyro": -1.0}, ParameterError, "'noise.gyro' is -1.0: give a value from 0"),
+        (
+            {"publish_rate_hz": 2000.0},
+            ParameterError,
+            "give at most 1000, or a physics_step of at most 0.0005",
+        ),
+        ({"urdf_file": "/nowhere.urdf", "robot_description": ""}, UrdfError, "does not exist"),
+        ({"robot_config": "/nowhere.yaml"}, ConfigError, "nowhere.yaml"),
+        ({"robot_config": HOAP2["robot_config"]}, ConfigError, "the URDF's root is 'base', not"),
+    ],
+)
+def test_bad_parameters_end_with_the_mend(bench, parameters, error, message):
+    with pytest.raises(error, match=message):
+        bench(**{"robot_description": ARM, **parameters})
+
+
+def test_a_diverged_simulation_ends_the_node(bench):
+    bench = bench(robot_description=ARM, publish_rate_hz=100.0)
+    bench.wait_for("joint_states")
+    bench.simulator._error = DivergedError(1.5, 0.001)
+    with pytest.raises(ComRosError, match=r"diverged at 1\.500 s: take a physics step below"):
+        bench.spin(3.0)
+    bench.simulator._error = None
+    levels = [msg.status[0].level for msg in bench.wait_for("/diagnostics")]
+    assert DiagnosticStatus.ERROR in levels
+
+
+def test_a_slow_machine_is_reported(bench, warnings, monkeypatch):
+    monkeypatch.setattr("com_simulation.nodes.simulator.LATE", -1.0)
+    bench = bench(robot_description=ARM, publish_rate_hz=100.0)
+    status = bench.wait_for("/diagnostics")[-1].status[0]
+    assert status.level == DiagnosticStatus.WARN
+    assert "lower publish_rate_hz, raise physics_step, or set publish_clock here" in status.message
+    assert any("the machine is too slow" in text for text in warnings)
+
+
+def test_the_same_seed_gives_the_same_messages(bench):
+    parameters = {
+        "robot_description": ARM,
+        "seed": 5,
+        "noise.position": 0.01,
+        "publish_clock": True,
+        "real_time_factor": 20.0,
+        "publish_rate_hz": 100.0,
+    }
+    runs = []
+    for _ in range(2):
+        one = bench(**parameters)
+        messages = by_stamp(one.wait_for("joint_states", 100))
+        runs.append({stamp: tuple(msg.position) for stamp, msg in messages.items()})
+    common = set(runs[0]) & set(runs[1])
+    assert len(common) > 10
+    assert all(runs[0][stamp] == runs[1][stamp] for stamp in common)
+    assert len({runs[0][stamp] for stamp in common}) > 10
