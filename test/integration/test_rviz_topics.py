@@ -1,0 +1,217 @@
+"""rviz shows only what is published; launch files give nodes only parameters that they have.
+
+The nodes are made as hoap2.launch.xml would start them, and asked.
+"""
+
+import random
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import rclpy
+import yaml
+from com_estimation.nodes.sesc_publisher import SescPublisher
+from com_simulation.nodes.simulator import Simulator
+from com_simulation.nodes.sway import SwayNode
+from com_simulation.robots import find_robot
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import (
+    DurabilityPolicy,
+    QoSCompatibility,
+    QoSProfile,
+    ReliabilityPolicy,
+    qos_check_compatible,
+)
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import MarkerArray
+
+from com_model import RobotModel
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from launcher.interpreter import nodes_of  # noqa: E402
+
+RVIZ_FILES = sorted((ROOT / "launch" / "rviz").glob("*.rviz"))
+CLASSES = {"sesc_publisher": SescPublisher, "simulator": Simulator, "sway": SwayNode}
+NAMESPACE = "/lab"
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+TF = QoSProfile(depth=100)
+# What robot_state_publisher, which is no part of the suite, publishes by its documentation.
+FOREIGN = {
+    f"{NAMESPACE}/robot_description": (String, LATCHED),
+    "/tf": (TFMessage, TF),
+    "/tf_static": (TFMessage, LATCHED),
+}
+SHOWS = {
+    "rviz_default_plugins/MarkerArray": "MarkerArray",
+    "rviz_default_plugins/RobotModel": "String",
+    "rviz_default_plugins/PointStamped": "PointStamped",
+    "rviz_default_plugins/Wrench": "WrenchStamped",
+}
+PATIENCE = 30.0  # s
+
+
+@pytest.fixture(scope="module", autouse=True)
+def domain():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROS_DOMAIN_ID", str(random.SystemRandom().randint(1, 101)))
+        patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        yield
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory):
+    """Make a node of hoap2.launch.xml; hand it on; end it."""
+    folder = tmp_path_factory.mktemp("parameters")
+    plan = nodes_of(
+        ROOT / "launch/hoap2.launch.xml",
+        {"namespace": NAMESPACE, "sway": "true", "simulation": "true", "use_imu": "false"},
+    )
+    by_name = {node.executable: node for node in plan}
+
+    class Started:
+        def __init__(self, name):
+            self.plan = by_name[name]
+            self.make = CLASSES[name]
+
+        def __enter__(self):
+            rclpy.init(args=self.plan.command(folder))
+            self.node = self.make()
+            return self.node
+
+        def __exit__(self, *_):
+            self.node.destroy_node()
+            rclpy.shutdown()
+
+    return Started
+
+
+@pytest.fixture(scope="module")
+def published(started):
+    """Topic -> message type and QoS, of all nodes."""
+    found = dict(FOREIGN)
+    for name in CLASSES:
+        with started(name) as node:
+            found |= {p.topic_name: (p.msg_type, p.qos_profile) for p in node.publishers}
+    return found
+
+
+def displays(path):
+    return yaml.safe_load(path.read_text())["Visualization Manager"]["Displays"]
+
+
+def topics(item):
+    """Every topic below an entry of an rviz file: (name, its QoS entries)."""
+    if isinstance(item, list):
+        return [found for part in item for found in topics(part)]
+    if not isinstance(item, dict):
+        return []
+    found = []
+    for key, value in item.items():
+        if key.endswith("Topic"):
+            entry = value if isinstance(value, dict) else {"Value": value}
+            found.append((entry["Value"], entry))
+        else:
+            found += topics(value)
+    return found
+
+
+def resolve(topic):
+    return topic if topic.startswith("/") else f"{NAMESPACE}/{topic}"
+
+
+def test_there_is_something_to_show():
+    assert [path.name for path in RVIZ_FILES] == ["com.rviz"]
+
+
+@pytest.mark.parametrize("path", RVIZ_FILES, ids=lambda path: path.name)
+def test_every_topic_is_published(path, published):
+    manager = yaml.safe_load(path.read_text())["Visualization Manager"]
+    named = [resolve(name) for name, _ in topics(manager)]
+    assert f"{NAMESPACE}/com/markers" in named
+    assert set(named) <= set(published), "rviz shows topics that no node publishes"
+
+
+@pytest.mark.parametrize("path", RVIZ_FILES, ids=lambda path: path.name)
+def test_topics_are_relative(path):
+    """So that rviz in a namespace shows the robot of that namespace."""
+    assert [name for name, _ in topics(displays(path)) if name.startswith("/")] == []
+
+
+@pytest.mark.parametrize("path", RVIZ_FILES, ids=lambda path: path.name)
+def test_types_and_qos_fit(path, published):
+    for display in displays(path):
+        for name, entry in topics(display):
+            kind, offered = published[resolve(name)]
+            assert kind.__name__ == SHOWS[display["Class"]]
+            wanted = QoSProfile(
+                depth=entry["Depth"],
+                reliability=ReliabilityPolicy[_constant(entry["Reliability Policy"])],
+                durability=DurabilityPolicy[_constant(entry["Durability Policy"])],
+            )
+            verdict, reason = qos_check_compatible(offered, wanted)
+            assert verdict != QoSCompatibility.ERROR, f"{name}: {reason}"
+
+
+def _constant(text):
+    return text.upper().replace(" ", "_")
+
+
+@pytest.mark.parametrize("path", RVIZ_FILES, ids=lambda path: path.name)
+def test_marker_namespaces_are_those_that_are_published(path, started):
+    expected = {
+        namespace
+        for display in displays(path)
+        if display["Class"] == "rviz_default_plugins/MarkerArray"
+        for namespace in display["Namespaces"]
+    }
+    with started("sesc_publisher") as node:
+        assert _marker_namespaces(node) == expected
+
+
+def _marker_namespaces(node):
+    """Namespaces of the first markers that the node publishes for a robot that stands level."""
+    ear = rclpy.create_node("ear", namespace=NAMESPACE, use_global_arguments=False)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    executor.add_node(ear)
+    heard = []
+    ear.create_subscription(MarkerArray, "com/markers", heard.append, 10)
+    driver = ear.create_publisher(JointState, "joint_states", 10)
+    names = list(RobotModel.from_file(find_robot("hoap2").urdf).joint_names)
+    limit = time.monotonic() + PATIENCE
+    while not heard:
+        assert time.monotonic() < limit, "no markers"
+        message = JointState(name=names, position=[0.0] * len(names))
+        message.header.stamp = ear.get_clock().now().to_msg()
+        driver.publish(message)
+        executor.spin_once(timeout_sec=0.05)
+    executor.shutdown()
+    ear.destroy_node()
+    return {marker.ns for marker in heard[0].markers}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_launch_files_give_only_parameters_that_the_node_has(name, started):
+    run = started(name)
+    given = set()
+    for block in run.plan.parameters:
+        given |= set(block if isinstance(block, dict) else _names_in(block))
+    with run as node:
+        unknown = {parameter for parameter in given if not node.has_parameter(parameter)}
+    assert unknown == set()
+
+
+def _names_in(path):
+    (content,) = yaml.safe_load(path.read_text()).values()
+    return _flat(content["ros__parameters"])
+
+
+def _flat(tree, prefix=""):
+    names = []
+    for key, value in tree.items():
+        names += _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else [prefix + key]
+    return names

@@ -1,0 +1,155 @@
+"""Launch files started as a user starts them, and an ear on their topics."""
+
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.qos import qos_profile_sensor_data
+
+RUN_LAUNCH = Path(__file__).resolve().parents[2] / "tools" / "run_launch"
+PATIENCE = 60.0  # s; on a busy machine start-up takes a while
+LAST_DOMAIN = 101  # of ROS: higher ones meet the ports of ordinary programs
+
+
+class Launch:
+    """A run of tools/run_launch; its children carry a mark in their environment."""
+
+    def __init__(self, *words):
+        self.mark = f"COM_TEST={uuid.uuid4()}"
+        name, value = self.mark.split("=")
+        self.process = subprocess.Popen(
+            [RUN_LAUNCH, *map(str, words)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, name: value},
+        )
+        self.lines = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        self.lines.extend(iter(self.process.stdout.readline, ""))
+
+    @property
+    def output(self):
+        return "".join(self.lines)
+
+    def wait_for(self, text):
+        """Wait until a text was printed."""
+        limit = time.monotonic() + PATIENCE
+        while text not in self.output:
+            assert self.process.poll() is None, f"ended without {text!r}:\n{self.output}"
+            assert time.monotonic() < limit, f"no {text!r}:\n{self.output}"
+            time.sleep(0.05)
+
+    def processes(self):
+        """Pid -> command line of whatever this launch started and still runs."""
+        found = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if self.mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                    found[int(folder.name)] = command
+            except OSError:
+                continue  # ended meanwhile, or another user's
+        return found
+
+    def pid_of(self, executable):
+        """Pid of a node by the name of its program."""
+        (pid,) = [pid for pid, line in self.processes().items() if f"/{executable} " in line]
+        return pid
+
+    def stop(self):
+        """Ctrl-C; return the exit code."""
+        self.process.send_signal(signal.SIGINT)
+        return self.finish()
+
+    def finish(self):
+        """Wait for the end; return the exit code."""
+        code = self.process.wait(timeout=PATIENCE)
+        self._reader.join(timeout=PATIENCE)
+        return code
+
+    def wait_until_gone(self):
+        """Wait until nothing that this launch started runs."""
+        limit = time.monotonic() + PATIENCE
+        while self.processes():
+            assert time.monotonic() < limit, f"still there: {self.processes()}"
+            time.sleep(0.05)
+
+    def close(self):
+        """Leave nothing behind, whatever happened."""
+        self.process.kill()
+        self.process.wait()
+        for pid in self.processes():
+            os.kill(pid, signal.SIGKILL)
+        self._reader.join(timeout=5.0)
+        self.process.stdout.close()
+
+
+class Ear:
+    """A node of the test that collects messages."""
+
+    def __init__(self, domain):
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, domain_id=domain)
+        self.node = rclpy.create_node("ear", context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+
+    def listen(self, kind, topic, profile=qos_profile_sensor_data):
+        """List that fills with the messages of a topic."""
+        heard = []
+        self.node.create_subscription(kind, topic, heard.append, profile)
+        return heard
+
+    def until(self, condition, what):
+        """Listen until a condition holds."""
+        limit = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < limit, f"still no {what}"
+            self.executor.spin_once(timeout_sec=0.1)
+
+    def close(self):
+        self.executor.shutdown()
+        self.node.destroy_node()
+        rclpy.shutdown(context=self.context)
+
+
+@pytest.fixture
+def domain(monkeypatch):
+    """A ROS domain of the test's own."""
+    number = random.SystemRandom().randint(1, LAST_DOMAIN)
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(number))
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    return number
+
+
+@pytest.fixture
+def launch(domain):
+    """Start launch files; what they started is gone at the end."""
+    started = []
+
+    def start(*words):
+        started.append(Launch(*words))
+        return started[-1]
+
+    yield start
+    for item in started:
+        item.close()
+
+
+@pytest.fixture
+def ear(domain):
+    listener = Ear(domain)
+    yield listener
+    listener.close()
