@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.contacts import Feet
 from com_estimation.link_frames import LinkFrames
+from com_estimation.stance import Feet, Stance
 from com_model import (
     Foot,
-    GeometryError,
     RobotModel,
     Sesc,
     SupportPolygon,
@@ -64,7 +64,7 @@ class ComState:
         contacts: sole frames in contact.
         jacobian: (3, n) m/rad or m/m, or None with the status UNKNOWN.
         q: (n,) rad or m, the joint positions that it belongs to, or None.
-        polygon: the support polygon, or None.
+        stance: contact points and ground, or None.
     """
 
     status: Status
@@ -79,7 +79,13 @@ class ComState:
     contacts: tuple[str, ...] = ()
     jacobian: Array | None = None
     q: Array | None = None
-    polygon: SupportPolygon | None = None
+    stance: Stance | None = None
+
+    def support_polygon(self) -> SupportPolygon | None:
+        """The support polygon, or None without ground or feet."""
+        if self.stance is None:
+            return None
+        return SupportPolygon.from_points(self.stance.points, self.stance.normal, self.gravity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +117,7 @@ class _Support:
     projection: Array = field(default_factory=lambda: NOWHERE)
     margin: float = float("nan")
     contacts: tuple[str, ...] = ()
-    polygon: SupportPolygon | None = None
+    stance: Stance | None = None
 
 
 def unknown_state(reason: str, mass: float = float("nan")) -> ComState:
@@ -132,8 +138,8 @@ class ComObserver:
     Args:
         model: the robot.
         feet: f feet; their frames and wrench frames are links of the model.
-        contact_tolerance: m, see contacts.Feet.
-        contact_force: N, see contacts.Feet.
+        contact_tolerance: m, see stance.Feet.
+        contact_force: N, see stance.Feet.
 
     Raises:
         UnknownNameError: a foot's frame is not a link of the model.
@@ -154,7 +160,15 @@ class ComObserver:
         sole_and_sensor = [foot.frame for foot in feet] + [foot.wrench_frame for foot in feet]
         self._foot_frames = LinkFrames(model, sole_and_sensor)
         self._imu_frame = LinkFrames(model, [model.root_link])
-        self.update(model.neutral, model.neutral)  # compiles what is compiled at first use
+        self._compile()
+
+    def _compile(self) -> None:
+        """Compile, or load from the cache, what else would be compiled at the first sample."""
+        still = np.zeros(self.model.n_joints)
+        self.update(self.model.neutral, still)
+        press = np.full((self._n_feet, 3), 1e9)
+        imu = Attitude(False, np.eye(3), self.model.root_link)
+        self.update(self.model.neutral, still, imu, press if self._n_feet else None)
 
     def update(
         self,
@@ -200,7 +214,7 @@ class ComObserver:
             projection=support.projection,
             margin=support.margin,
             contacts=support.contacts,
-            polygon=support.polygon,
+            stance=support.stance,
         )
 
     def _measured_gravity(self, q: Array, attitude: Attitude, problems: list[str]) -> Array | None:
@@ -234,35 +248,25 @@ class ComObserver:
             if down is None:
                 return _Support()
             return _Support(down, Ground.ROOT, com - (down @ com) * down)
-        up = UP if gravity is None else -gravity
+        known = _Support() if gravity is None else _Support(gravity)
         R, p = self._foot_frames.poses(q)
-        R_sole, R_sensor = R[: self._n_feet], R[self._n_feet :]
-        points = self._feet.points(R_sole, p[: self._n_feet])
-        if forces is None:
-            contact = self._feet.touching(R_sole, points, up)
-        else:
-            contact = self._feet.loaded(
-                R_sole, np.einsum("fij,fj->fi", R_sensor, forces * self._signs)
-            )
-        measured = _Support(gravity) if gravity is not None else _Support()
-        if not contact.any():
-            problems.append("no foot is in contact: no ground to project onto")
-            return measured
-        names = tuple(name for name, on in zip(self._feet.names, contact, strict=True) if on)
-        touching, normal = self._feet.ground(R_sole, points, contact, up)
-        down = -normal if assume_level else gravity
+        R_sole, p_sole, R_sensor = R[: self._n_feet], p[: self._n_feet], R[self._n_feet :]
+        if forces is not None:
+            forces = (R_sensor @ (forces * self._signs)[:, :, None])[:, :, 0]
+        stance = self._feet.stand(R_sole, p_sole, UP if gravity is None else -gravity, forces)
+        if stance is None:
+            problems.append("no foot is in contact: there is no ground to project onto")
+            return known
+        contacts = tuple(compress(self._feet.names, stance.contact))
+        down = -stance.normal if assume_level else gravity
         if down is None:
-            return replace(measured, contacts=names)
-        try:
-            polygon = SupportPolygon.from_points(touching, normal, down)
-        except GeometryError as error:
-            problems.append(f"ground: {error}")
-            return replace(measured, contacts=names)
-        return _Support(
-            down,
-            Ground.FEET,
-            polygon.project(com),
-            float(polygon.margin(com)),
-            names,
-            polygon,
-        )
+            return replace(known, contacts=contacts)
+        fallen = stance.fall(com, down)
+        if fallen is None:
+            problems.append(
+                "gravity does not point into the ground under the feet: check how the imu is "
+                "mounted (imu_link) and its orientation"
+            )
+            return replace(known, contacts=contacts)
+        projection, margin = fallen
+        return _Support(down, Ground.FEET, projection, margin, contacts, stance)

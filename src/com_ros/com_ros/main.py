@@ -16,6 +16,7 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 
 from com_ros.exceptions import ComRosError
+from com_ros.executor import EventsSpinner
 
 CONFIGURATION_ERRORS = (ComRosError, ComModelError)
 
@@ -23,20 +24,20 @@ CONFIGURATION_ERRORS = (ComRosError, ComModelError)
 def run(
     make_node: Callable[[], Node],
     args: list[str] | None = None,
-    make_executor: Callable[[], Executor] = SingleThreadedExecutor,
+    make_executor: Callable[[], Executor | EventsSpinner] = SingleThreadedExecutor,
 ) -> int:
     """Start ROS, make the node, spin it until it is told to stop, and clean up.
 
     Args:
         make_node: the node's class, or a function that makes it.
         args: command line; that of the process when None.
-        make_executor: what spins the node.
+        make_executor: what spins the node; com_ros.executor.make_fast_executor for high rates.
 
     Returns:
         The exit code of the process.
     """
     node: Node | None = None
-    executor: Executor | None = None
+    executor: Executor | EventsSpinner | None = None
     try:
         rclpy.init(args=args)
         node = make_node()
@@ -69,7 +70,7 @@ def settle_memory() -> None:
     gc.freeze()
 
 
-def _clean_up(node: Node | None, executor: Executor | None) -> None:
+def _clean_up(node: Node | None, executor: Executor | EventsSpinner | None) -> None:
     if executor is not None:
         executor.shutdown(timeout_sec=1.0)
     if node is not None:

@@ -37,6 +37,6 @@ def stream(depth: int = 1) -> QoSProfile:
 
     Args:
         depth: messages that may wait while the node is busy: 1 for a node that wants the newest
-            one, more for a node that must see every one (at 1 kHz, 200 bridge 0.2 s).
+            one, more for a node that must see every one (at 1 kHz, 500 bridge 0.5 s).
     """
     return _keep_last(depth, reliability=ReliabilityPolicy.BEST_EFFORT)

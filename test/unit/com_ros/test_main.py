@@ -8,8 +8,12 @@ import textwrap
 
 import pytest
 
+EXECUTORS = ["SingleThreadedExecutor", "make_fast_executor"]
+
 HEAD = """
 import sys, time
+from com_ros.executor import make_fast_executor
+from rclpy.executors import SingleThreadedExecutor
 from com_ros.exceptions import ParameterError
 from com_ros.main import run
 from rclpy.node import Node
@@ -44,9 +48,10 @@ def finish(process):
     return process.returncode, out, err
 
 
+@pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_with_code_0_and_no_trace(number):
-    process = start("sys.exit(run(Quiet))")
+def test_a_signal_ends_it_with_code_0_and_no_trace(number, executor):
+    process = start(f"sys.exit(run(Quiet, make_executor={executor}))")
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
     code, _, err = finish(process)
@@ -54,15 +59,16 @@ def test_a_signal_ends_it_with_code_0_and_no_trace(number):
     assert "Traceback" not in err
 
 
-def test_a_second_interrupt_does_not_break_the_clean_up():
-    process = start("""
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_second_interrupt_does_not_break_the_clean_up(executor):
+    process = start(f"""
         class Slow(Quiet):
             def destroy_node(self):
                 print("closing", flush=True)
                 time.sleep(0.3)
                 super().destroy_node()
                 print("closed", flush=True)
-        sys.exit(run(Slow))
+        sys.exit(run(Slow, make_executor={executor}))
     """)
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
@@ -89,13 +95,14 @@ def test_a_signal_while_the_node_is_being_made():
     assert "Traceback" not in err
 
 
-def test_shutdown_from_outside():
-    process = start("""
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_shutdown_from_outside(executor):
+    process = start(f"""
         import rclpy
         class Ending(Quiet):
             def tick(self):
                 rclpy.try_shutdown()
-        sys.exit(run(Ending))
+        sys.exit(run(Ending, make_executor={executor}))
     """)
     code, _, err = finish(process)
     assert code == 0, err
@@ -116,13 +123,59 @@ def test_a_wrong_parameter_is_one_line_and_code_1():
     assert "Traceback" not in err
 
 
-def test_a_bug_keeps_its_trace():
-    process = start("""
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_bug_keeps_its_trace(executor):
+    process = start(f"""
         class Broken(Quiet):
             def tick(self):
                 raise RuntimeError("a bug")
-        sys.exit(run(Broken))
+        sys.exit(run(Broken, make_executor={executor}))
     """)
     code, _, err = finish(process)
     assert code == 1
     assert "RuntimeError: a bug" in err
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_spinning_node_hears_timers_topics_and_parameter_services(executor):
+    process = start(f"""
+        from rcl_interfaces.srv import GetParameters
+        from std_msgs.msg import String
+        class Busy(Quiet):
+            def __init__(self):
+                super().__init__()
+                self.declare_parameter("answer", 42)
+                self.heard = []
+                self.create_subscription(String, "topic", self.heard.append, 10)
+                self.publisher = self.create_publisher(String, "topic", 10)
+                self.client = self.create_client(GetParameters, "~/get_parameters")
+                self.future = None
+            def tick(self):
+                self.publisher.publish(String(data="x"))
+                if self.future is None and self.client.service_is_ready():
+                    self.future = self.client.call_async(GetParameters.Request(names=["answer"]))
+                if self.heard and self.future is not None and self.future.done():
+                    print(self.future.result().values[0].integer_value, flush=True)
+                    raise KeyboardInterrupt
+        sys.exit(run(Busy, make_executor={executor}))
+    """)
+    code, out, err = finish(process)
+    assert (code, out) == (0, "42\n"), err
+
+
+def test_an_idle_node_sleeps():
+    process = start("""
+        class Idle(Node):
+            def __init__(self):
+                super().__init__("idle")
+                self.create_timer(1.0, self.look)
+                self.used = None
+            def look(self):
+                if self.used is not None:
+                    print("asleep" if time.process_time() - self.used < 0.5 else "busy", flush=True)
+                    raise KeyboardInterrupt
+                self.used = time.process_time()
+        sys.exit(run(Idle, make_executor=make_fast_executor))
+    """)
+    code, out, err = finish(process)
+    assert (code, out) == (0, "asleep\n"), err

@@ -93,7 +93,8 @@ def _markers(maker: MarkerMaker, state: ComState, chain: NDArray) -> list[Marker
         markers.append(
             maker.line("gravity_line", [state.position, state.projection], 0.1 * size, ORANGE)
         )
-    if state.polygon is not None and len(state.polygon.vertices) > 1:
-        vertices = state.polygon.vertices
+    polygon = state.support_polygon()
+    if polygon is not None and len(polygon.vertices) > 1:
+        vertices = polygon.vertices
         markers.append(maker.line("support_polygon", vertices, 0.15 * size, GREEN, closed=True))
     return markers

@@ -24,6 +24,7 @@ from functools import partial
 from builtin_interfaces.msg import Time
 from com_model.audit import audit
 from com_ros.exceptions import ParameterError
+from com_ros.executor import make_fast_executor
 from com_ros.freshness import sample_time_ns
 from com_ros.imu_input import ImuInput
 from com_ros.joint_input import JointInput
@@ -39,13 +40,13 @@ from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
 
 from com_estimation.com_state import LEVEL, Attitude, ComObserver, ComState, Status, unknown_state
-from com_estimation.contacts import choose_feet
 from com_estimation.nodes.com_display import ComDisplay
 from com_estimation.nodes.com_output import ComOutput
+from com_estimation.stance import choose_feet
 from com_model import RobotConfig, RobotModel, UnknownNameError
 from com_ros import diagnostics, qos
 
-JOINT_STATES_DEPTH = 200  # messages that may wait: 0.2 s at 1 kHz
+JOINT_STATES_DEPTH = 500  # messages that may wait: 0.5 s at 1 kHz
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,7 @@ def _assumed_positions(p: Parameters) -> dict[str, float]:
 
 def main() -> int:
     """Run the node."""
-    return run(SescPublisher)
+    return run(SescPublisher, make_executor=make_fast_executor)
 
 
 if __name__ == "__main__":
