@@ -41,10 +41,10 @@ def test_axes_argument_names_another_convention(rotation):
     )
 
 
-def test_euler_matrix_and_back(rotation):
+def test_euler_angles_of_a_matrix(rotation):
     angles = rotation.as_euler("xyz")
-    matrix = tf_transformations.euler_matrix(*angles)
-    assert_allclose(matrix[:3, :3], rotation.as_matrix(), atol=1e-14)
+    assert_allclose(tf_transformations.euler_from_matrix(rotation.as_matrix()), angles)
+    matrix = tf_transformations.quaternion_matrix(rotation.as_quat())
     assert_allclose(tf_transformations.euler_from_matrix(matrix), angles)
 
 

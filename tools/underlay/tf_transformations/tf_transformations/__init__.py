@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 from transforms3d.affines import compose, decompose
-from transforms3d.euler import euler2mat, euler2quat, mat2euler
+from transforms3d.euler import euler2quat, mat2euler
 from transforms3d.quaternions import mat2quat, qmult, quat2mat
 
 Quaternion = tuple[float, float, float, float]
@@ -23,7 +23,6 @@ Angles = tuple[float, float, float]
 __all__ = [
     "euler_from_matrix",
     "euler_from_quaternion",
-    "euler_matrix",
     "quaternion_conjugate",
     "quaternion_from_euler",
     "quaternion_from_matrix",
@@ -48,11 +47,6 @@ def _w_last(quaternion: Sequence[float] | np.ndarray) -> Quaternion:
 def _homogeneous(rotation: np.ndarray) -> np.ndarray:
     """The 4 x 4 matrix of a rotation alone."""
     return compose(np.zeros(3), rotation, np.ones(3))
-
-
-def euler_matrix(ai: float, aj: float, ak: float, axes: str = "sxyz") -> np.ndarray:
-    """Rotation by Euler angles ai, aj, ak (rad) as a matrix (4, 4)."""
-    return _homogeneous(euler2mat(ai, aj, ak, axes=axes))
 
 
 def euler_from_matrix(matrix: ArrayLike, axes: str = "sxyz") -> Angles:
