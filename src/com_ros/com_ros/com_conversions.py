@@ -197,11 +197,10 @@ def numpy_to_sesc_chain(
     Raises:
         ConversionError: when the sizes do not fit together.
     """
-    sizes = (len(links), len(np.atleast_2d(parameters)), len(np.atleast_2d(points)) - 1)
-    if len(set(sizes)) != 1:
-        raise ConversionError(
-            f"sesc: {sizes[0]} links, {sizes[1]} parameters, {sizes[2] + 1} points"
-        )
+    n_parameters, n_points = np.shape(parameters)[0], np.shape(points)[0]
+    if not len(links) == n_parameters == n_points - 1:
+        sizes = f"{len(links)} links, {n_parameters} parameters, {n_points} points"
+        raise ConversionError(f"sesc: {sizes}; expected K, K and K + 1")
     msg = SescChain(mass=float(mass), links=list(links))
     msg.header.stamp = stamp
     msg.header.frame_id = frame

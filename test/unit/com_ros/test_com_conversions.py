@@ -1,0 +1,98 @@
+"""The suite's own messages: round trips, sizes, and that their constants fit the maths."""
+
+import math
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from com_estimation.com_state import Ground, Status, unknown_state
+from com_ros.com_conversions import (
+    ComValues,
+    center_of_mass_to_numpy,
+    com_jacobian_to_numpy,
+    numpy_to_center_of_mass,
+    numpy_to_com_jacobian,
+    numpy_to_sesc_chain,
+    sesc_chain_to_numpy,
+)
+from com_ros.exceptions import ConversionError
+from rclpy.serialization import deserialize_message, serialize_message
+
+from com_msgs.msg import CenterOfMass, ComJacobian
+
+STAMP = Time(sec=3, nanosec=4)
+RNG = np.random.default_rng(2)
+
+
+def some_values():
+    position, velocity, gravity, projection = RNG.normal(size=(4, 3))
+    return ComValues(
+        CenterOfMass.STATUS_DEGRADED, "why", 7.0, position, velocity, gravity,
+        CenterOfMass.GROUND_FEET, projection, -0.25, ("l_sole", "r_sole"),
+    )  # fmt: skip
+
+
+def assert_same(a, b):
+    for name in vars(a):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+
+
+def test_center_of_mass_round_trip_also_through_the_wire():
+    values = some_values()
+    msg = numpy_to_center_of_mass(values, STAMP, "base_link")
+    msg = deserialize_message(serialize_message(msg), CenterOfMass)
+    assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
+    assert_same(center_of_mass_to_numpy(msg), values)
+
+
+def test_a_reused_message_keeps_nothing_of_the_last_one():
+    msg = numpy_to_center_of_mass(some_values(), STAMP, "base_link")
+    nothing = unknown_state("no joints")
+    assert numpy_to_center_of_mass(nothing, Time(), "", msg) is msg
+    back = center_of_mass_to_numpy(msg)
+    assert (back.status, back.reason, back.contacts) == (0, "no joints", ())
+    assert math.isnan(back.mass)
+    for vector in (back.position, back.velocity, back.gravity, back.projection, [back.margin]):
+        assert np.isnan(vector).all()
+
+
+def test_status_and_ground_are_those_of_the_message():
+    for status in Status:
+        assert getattr(CenterOfMass, f"STATUS_{status.name}") == status
+    for ground in Ground:
+        assert getattr(CenterOfMass, f"GROUND_{ground.name}") == ground
+
+
+def test_com_jacobian_round_trip():
+    names, matrix, position = ["a", "b"], RNG.normal(size=(3, 2)), RNG.normal(size=3)
+    msg = numpy_to_com_jacobian(names, matrix, position, STAMP, "base_link")
+    assert list(msg.matrix) == list(matrix.ravel())  # row-major, as the message says
+    back_names, back_matrix, back_position = com_jacobian_to_numpy(msg)
+    assert back_names == tuple(names)
+    np.testing.assert_array_equal(back_matrix, matrix)
+    np.testing.assert_array_equal(back_position, position)
+    again = numpy_to_com_jacobian(names, 2.0 * matrix, position, STAMP, "base_link", msg)
+    assert again is msg
+    np.testing.assert_array_equal(com_jacobian_to_numpy(again)[1], 2.0 * matrix)
+
+
+def test_com_jacobian_of_wrong_size():
+    with pytest.raises(ConversionError, match=r"expected shape \(3, 2\), got \(2, 3\)"):
+        numpy_to_com_jacobian(["a", "b"], np.zeros((2, 3)), np.zeros(3), STAMP, "")
+    broken = ComJacobian(joint_names=["a", "b"], matrix=[1.0] * 5)
+    with pytest.raises(ConversionError, match="5 numbers for 2 joints, expected 6"):
+        com_jacobian_to_numpy(broken)
+
+
+def test_sesc_chain_round_trip():
+    links, parameters, points = ["a", "b"], RNG.normal(size=(2, 3)), RNG.normal(size=(3, 3))
+    msg = numpy_to_sesc_chain(7.0, links, parameters, points, STAMP, "base_link")
+    mass, back_links, back_parameters, back_points = sesc_chain_to_numpy(msg)
+    assert (mass, back_links, msg.header.frame_id) == (7.0, ("a", "b"), "base_link")
+    np.testing.assert_array_equal(back_parameters, parameters)
+    np.testing.assert_array_equal(back_points, points)
+
+
+def test_sesc_chain_of_wrong_size():
+    with pytest.raises(ConversionError, match="2 links, 2 parameters, 2 points; expected K, K"):
+        numpy_to_sesc_chain(7.0, ["a", "b"], np.zeros((2, 3)), np.zeros((2, 3)), STAMP, "")

@@ -1,0 +1,183 @@
+"""Inputs that grow old: freshness, silence, IMU, wrenches, throttled warnings."""
+
+import math
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from com_ros.conversions import rotation_to_quaternion
+from com_ros.freshness import Latest, sample_time_ns
+from com_ros.imu_input import ImuInput
+from com_ros.silence import SilenceWatch
+from com_ros.throttle import ThrottledLog
+from com_ros.wrench_input import WrenchInputs
+from geometry_msgs.msg import Quaternion, WrenchStamped
+from scipy.spatial.transform import Rotation
+from sensor_msgs.msg import Imu
+
+MS = 1_000_000
+
+
+class FakeClock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+class FakeLogger:
+    def __init__(self):
+        self.lines = []
+
+    def warning(self, text):
+        self.lines.append(text)
+
+
+# --- freshness -----------------------------------------------------------------------------------
+def test_latest():
+    latest = Latest(0.1)
+    assert latest.value is None
+    assert latest.current(0) is None
+    assert latest.age_s(0) == math.inf
+    latest.set("a", 1000 * MS)
+    assert latest.current(1100 * MS) == "a"
+    assert latest.current(1101 * MS) is None
+    assert latest.current(899 * MS) is None  # from the future
+    assert latest.value == "a"
+    assert latest.age_s(1250 * MS) == 0.25
+
+
+def test_latest_describes_why_it_has_nothing():
+    latest = Latest(0.1)
+    assert latest.describe("/imu", 0) == "/imu has not been heard"
+    latest.set("a", 1000 * MS)
+    assert latest.describe("/imu", 1250 * MS) == "/imu is silent for 0.25 s"
+    assert latest.describe("/imu", 500 * MS) == (
+        "/imu is 0.50 s ahead of joint_states: the clocks differ"
+    )
+
+
+def test_the_time_of_a_sample_is_its_stamp_or_its_receipt():
+    assert sample_time_ns(Time(sec=2), 5) == 2_000_000_000
+    assert sample_time_ns(Time(), 5) == 5
+
+
+# --- silence -------------------------------------------------------------------------------------
+def test_silence_is_told_once_each_time():
+    clock = FakeClock()
+    watch = SilenceWatch(0.5, clock)
+    clock.now += 1.0
+    assert watch.silent
+    assert not watch.fell_silent()  # it was never heard
+    watch.heard()
+    assert not watch.silent
+    clock.now += 0.4
+    assert not watch.fell_silent()
+    clock.now += 0.2
+    assert watch.fell_silent()
+    assert watch.silent_for_s == pytest.approx(0.6)
+    assert not watch.fell_silent()
+    watch.heard()
+    clock.now += 0.6
+    assert watch.fell_silent()
+
+
+# --- throttled warnings --------------------------------------------------------------------------
+def test_each_kind_of_warning_once_a_period():
+    clock, logger = FakeClock(), FakeLogger()
+    log = ThrottledLog(logger, 5.0, clock)
+    assert log.warn("imu", "imu is silent")
+    assert not log.warn("imu", "imu is silent still")
+    assert log.warn("joints", "joints are silent")
+    clock.now += 5.0
+    assert log.warn("imu", "imu is silent yet")
+    assert logger.lines == ["imu is silent", "joints are silent", "imu is silent yet"]
+
+
+# --- imu -----------------------------------------------------------------------------------------
+def imu_message(R, t=1.0, frame="imu_link"):
+    msg = Imu(orientation=rotation_to_quaternion(R))
+    msg.header.stamp = Time(sec=int(t), nanosec=round((t - int(t)) * 1e9))
+    msg.header.frame_id = frame
+    return msg
+
+
+def test_imu_reading():
+    R = Rotation.from_euler("xyz", [0.1, 0.2, 0.3]).as_matrix()
+    imu = ImuInput(0.1, "/imu")
+    imu.update(imu_message(R), 0)
+    reading = imu.reading(1050 * MS)
+    np.testing.assert_allclose(reading.R_world_imu, R, atol=1e-12)
+    assert (reading.frame, reading.problem) == ("imu_link", "")
+
+
+def test_imu_that_is_silent_or_stale():
+    imu = ImuInput(0.1, "/imu")
+    reading = imu.reading(0)
+    assert reading.R_world_imu is None
+    assert reading.problem == (
+        "/imu has not been heard: "
+        "start the imu driver, or set use_imu to false to assume level ground"
+    )
+    imu.update(imu_message(np.eye(3)), 0)
+    assert "/imu is silent for 0.50 s: start the imu driver" in imu.reading(1500 * MS).problem
+
+
+def test_imu_without_stamp_is_dated_by_its_receipt():
+    imu = ImuInput(0.1)
+    imu.update(imu_message(np.eye(3), t=0.0), 2000 * MS)
+    assert imu.reading(2050 * MS).problem == ""
+    assert "silent for" in imu.reading(2500 * MS).problem
+
+
+@pytest.mark.parametrize(
+    "orientation", [Quaternion(w=0.0), Quaternion(w=math.nan), Quaternion(x=1.0, w=1.0)]
+)
+def test_imu_with_a_broken_orientation(orientation):
+    imu = ImuInput(0.1, "/imu")
+    msg = imu_message(np.eye(3))
+    msg.orientation = orientation
+    imu.update(msg, 0)
+    reading = imu.reading(1000 * MS)
+    assert reading.R_world_imu is None
+    assert reading.problem.startswith("/imu: quaternion (x, y, z, w) = ")
+    assert "set use_imu to false" in reading.problem
+
+
+def test_imu_that_says_it_has_no_orientation():
+    imu = ImuInput(0.1, "/imu")
+    msg = imu_message(np.eye(3))
+    msg.orientation_covariance[0] = -1.0
+    imu.update(msg, 0)
+    assert "/imu: imu carries no orientation" in imu.reading(1000 * MS).problem
+
+
+# --- wrenches ------------------------------------------------------------------------------------
+def wrench_message(fz, t=1.0):
+    msg = WrenchStamped()
+    msg.header.stamp = Time(sec=int(t), nanosec=round((t - int(t)) * 1e9))
+    msg.wrench.force.z = fz
+    return msg
+
+
+def test_wrenches():
+    inputs = WrenchInputs(["l/wrench", "r/wrench"], 0.1)
+    assert inputs.forces(1000 * MS) == (None, "")  # a robot without force sensors
+    inputs.update(0, wrench_message(30.0), 0)
+    forces, problem = inputs.forces(1000 * MS)
+    assert forces is None
+    assert problem == "r/wrench has not been heard: check the force sensor's driver"
+    inputs.update(1, wrench_message(40.0), 0)
+    forces, problem = inputs.forces(1000 * MS)
+    np.testing.assert_array_equal(forces, [[0, 0, 30], [0, 0, 40]])
+    assert problem == ""
+    assert "l/wrench is silent for 0.30 s" in inputs.forces(1300 * MS)[1]
+
+
+def test_a_wrench_that_is_not_finite():
+    inputs = WrenchInputs(["l/wrench"], 0.1)
+    inputs.update(0, wrench_message(math.nan), 0)
+    forces, problem = inputs.forces(1000 * MS)
+    assert forces is None
+    assert problem == "l/wrench carries a force that is not finite: check its driver"

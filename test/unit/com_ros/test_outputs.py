@@ -1,0 +1,133 @@
+"""Markers, frames and diagnostics."""
+
+import math
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from com_ros.conversions import points_to_numpy, quaternion_to_rotation
+from com_ros.diagnostics import WARN, Diagnostics, RateMeter
+from com_ros.markers import MarkerMaker, clear_markers, rotation_with_z
+from com_ros.tf import FramePublisher
+from visualization_msgs.msg import Marker
+
+STAMP = Time(sec=5)
+RED = (1.0, 0.0, 0.0, 0.5)
+
+
+class Recorder:
+    """Stands in for a publisher."""
+
+    def __init__(self):
+        self.messages = []
+
+    def publish(self, msg):
+        self.messages.append(msg)
+
+
+@pytest.fixture
+def maker():
+    return MarkerMaker("base_link", STAMP, lifetime_ns=1_500_000_000)
+
+
+def test_every_marker_carries_frame_stamp_and_lifetime(maker):
+    markers = [
+        maker.sphere("a", [1, 2, 3], 0.1, RED),
+        maker.disc("b", [1, 2, 3], [0, 0, -2], 0.1, RED),
+        maker.line("c", np.eye(3), 0.1, RED),
+        maker.balls("d", np.eye(3), 0.1, RED),
+    ]
+    for marker in markers:
+        assert marker.header.frame_id == "base_link"
+        assert marker.header.stamp == STAMP
+        assert (marker.lifetime.sec, marker.lifetime.nanosec) == (1, 500_000_000)
+        assert marker.color.a == 0.5
+        assert marker.action == Marker.ADD
+    assert len({marker.ns for marker in markers}) == len(markers)
+    assert [m.type for m in markers] == [
+        Marker.SPHERE,
+        Marker.CYLINDER,
+        Marker.LINE_STRIP,
+        Marker.SPHERE_LIST,
+    ]
+
+
+def test_a_closed_line_ends_where_it_began(maker):
+    triangle = np.eye(3)
+    points = points_to_numpy(maker.line("x", triangle, 0.1, RED, closed=True).points)
+    np.testing.assert_array_equal(points, [*triangle, triangle[0]])
+    segment = maker.line("x", triangle[:2], 0.1, RED, closed=True)
+    assert len(segment.points) == 2
+
+
+@pytest.mark.parametrize("normal", [[0, 0, 1], [0, 0, -1], [1, 0, 0], [0.3, -0.5, 0.8]])
+def test_a_disc_lies_across_its_normal(maker, normal):
+    R = rotation_with_z(normal)
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-15)
+    assert np.linalg.det(R) == pytest.approx(1.0)
+    np.testing.assert_allclose(R[:, 2], normal / np.linalg.norm(normal), atol=1e-15)
+    disc = maker.disc("x", [0, 0, 0], normal, 0.1, RED)
+    np.testing.assert_allclose(quaternion_to_rotation(disc.pose.orientation), R, atol=1e-12)
+
+
+def test_clearing():
+    (marker,) = clear_markers().markers
+    assert marker.action == Marker.DELETEALL
+
+
+def test_frames(make_node):
+    frames = FramePublisher(make_node(), "robot1/")
+    frames._publisher = Recorder()
+    frames.send(STAMP, "base_link", [("com", [1, 2, 3]), ("com_projection", [1, 2, 0])])
+    (msg,) = frames._publisher.messages
+    com, projection = msg.transforms
+    assert (com.header.frame_id, com.child_frame_id) == ("robot1/base_link", "robot1/com")
+    assert projection.child_frame_id == "robot1/com_projection"
+    assert com.header.stamp == STAMP
+    t, r = com.transform.translation, com.transform.rotation
+    assert (t.x, t.y, t.z, r.w) == (1.0, 2.0, 3.0, 1.0)
+
+
+def test_a_frame_with_a_rotation(make_node):
+    frames = FramePublisher(make_node())
+    frames._publisher = Recorder()
+    R = rotation_with_z([1, 2, 3])
+    frames.send_pose(STAMP, "odom", "base_link", R, [1, 2, 3])
+    (transform,) = frames._publisher.messages[0].transforms
+    np.testing.assert_allclose(quaternion_to_rotation(transform.transform.rotation), R, atol=1e-12)
+
+
+def test_diagnostics(make_node):
+    node = make_node()
+    diagnostics = Diagnostics(node, "centre of mass")
+    diagnostics._publisher = Recorder()
+    values = {"rate_hz": 999.98765, "feet": "none", "joints": 25, "ok": True, "margin": math.nan}
+    diagnostics.publish(WARN, "imu is silent", values, "hoap2")
+    (msg,) = diagnostics._publisher.messages
+    (status,) = msg.status
+    assert status.name == f"{node.get_name()}: centre of mass"
+    assert (status.level, status.message, status.hardware_id) == (WARN, "imu is silent", "hoap2")
+    assert {pair.key: pair.value for pair in status.values} == {
+        "rate_hz": "999.988",
+        "feet": "none",
+        "joints": "25",
+        "ok": "true",
+        "margin": "nan",
+    }
+    assert msg.header.stamp.sec > 0
+
+
+def test_rate_and_latency():
+    meter = RateMeter()
+    first = meter.take(0)
+    assert all(math.isnan(value) for value in first.values())
+    for latency_ms in (1, 2, 6):
+        meter.add(latency_ms * 1_000_000)
+    assert meter.take(500_000_000) == {
+        "rate_hz": 6.0,
+        "latency_mean_ms": 3.0,
+        "latency_max_ms": 6.0,
+    }
+    silent = meter.take(1_000_000_000)
+    assert silent["rate_hz"] == 0.0
+    assert math.isnan(silent["latency_mean_ms"])
