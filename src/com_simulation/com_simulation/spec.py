@@ -34,6 +34,10 @@ UNBOUNDED = 1e6  # rad or m
 # MuJoCo's contact bits: (type of one) & (affinity of the other), either way round.
 ROBOT_BIT, GROUND_BIT = 1, 2
 
+# The discrete one (MuJoCo 4) takes servos and contacts together: stiff small joints stay stable.
+_INTEGRATOR = getattr(
+    mujoco.mjtIntegrator, "mjINT_DISCRETE", mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+)
 _TYPES = {
     BOX: mujoco.mjtGeom.mjGEOM_BOX,
     SPHERE: mujoco.mjtGeom.mjGEOM_SPHERE,
@@ -103,7 +107,7 @@ def _set_options(spec: mujoco.MjSpec, step: float) -> None:
     spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
     spec.option.timestep = step
     spec.option.gravity = [0.0, 0.0, -GRAVITY]
-    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    spec.option.integrator = _INTEGRATOR
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = FRICTION_HARDNESS
     # A diverging simulation must be seen, not started again behind one's back.

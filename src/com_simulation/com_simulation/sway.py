@@ -152,7 +152,7 @@ class _FreeJoints:
         slides = np.array([kind == "prismatic" for kind in robot.joint_types], dtype=bool)
         wanted = np.where(slides, METRES_PER_RADIAN * amplitude, amplitude)
         by_range = KEPT_RANGE * (robot.upper - robot.lower)
-        by_speed = KEPT_SPEED * robot.velocity_limits * period / (2.0 * np.pi)
+        by_speed = _allowed_speed(robot) * period / (2.0 * np.pi)
         reach = np.zeros(robot.n_joints)
         reach[joints] = np.minimum(np.minimum(wanted, by_range), by_speed)[joints]
         middle = np.clip(posture, robot.lower + reach, robot.upper - reach)
@@ -220,9 +220,15 @@ def _through(
     return Sway(posture, period, amplitude, margin, first, again)
 
 
+def _allowed_speed(robot: RobotModel) -> Array:
+    """Joint speeds (n,) that the motion may use; a limit of 0 in a URDF means that there is none."""
+    limits = np.where(robot.velocity_limits > 0.0, robot.velocity_limits, np.inf)
+    return np.asarray(KEPT_SPEED * limits)
+
+
 def _check_speed(robot: RobotModel, sway: Sway) -> None:
     speeds = np.array([np.abs(sway.at(t)[1]) for t in np.linspace(0.0, 2.0 * sway.period, 200)])
-    too_fast = speeds.max(axis=0) > KEPT_SPEED * robot.velocity_limits
+    too_fast = speeds.max(axis=0) > _allowed_speed(robot)
     if too_fast.any():
         name = robot.joint_names[int(np.argmax(too_fast))]
         raise SwayError(f"joint '{name}' would need more than half of its velocity limit")
