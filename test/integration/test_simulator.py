@@ -331,7 +331,9 @@ def test_a_slow_machine_is_reported(bench, warnings, monkeypatch):
     status = bench.wait_for("/diagnostics")[-1].status[0]
     assert status.level == DiagnosticStatus.WARN
     assert "lower publish_rate_hz, raise physics_step, or set publish_clock here" in status.message
-    assert any("the machine is too slow" in text for text in warnings)
+    assert not warnings  # once is a hiccup
+    bench.until(lambda: warnings, "warning")
+    assert "the machine is too slow" in warnings[0]
 
 
 def test_the_same_seed_gives_the_same_messages(bench):

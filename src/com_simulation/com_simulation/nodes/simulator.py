@@ -46,6 +46,7 @@ from com_simulation.world import World, build_world
 POSE_RATE_HZ = 50.0
 FURTHEST_START = 60.0  # s; a trajectory that begins later was stamped by another clock
 LATE = 0.1  # s behind the wall clock from which on the machine counts as too slow
+LATE_REPORTS = 3  # one a second; fewer in a row are a hiccup that is caught up, and not logged
 
 
 class Simulator(Node):
@@ -60,6 +61,7 @@ class Simulator(Node):
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
+        self._late_reports = 0
         self._commands: deque[Callable[[], None]] = deque()
         self._description: RobotDescription | None = None
         robot = self._given_robot()
@@ -211,14 +213,16 @@ class Simulator(Node):
         time = self._simulation.time
         pace = self._pacer.report(time)
         level, message = diagnostics.OK, "simulating"
-        if pace.drift > LATE:
+        self._late_reports = self._late_reports + 1 if pace.drift > LATE else 0
+        if self._late_reports:
             level = diagnostics.WARN
             message = (
                 f"the machine is too slow: {pace.drift:.3g} s behind, "
                 f"{pace.real_time_factor:.2f} times real time; lower publish_rate_hz, raise "
                 "physics_step, or set publish_clock here and use_sim_time in the other nodes"
             )
-            self._log.warn("drift", message)
+            if self._late_reports >= LATE_REPORTS:
+                self._log.warn("drift", message)
         values = {
             "simulated_time_s": time,
             "real_time_factor": pace.real_time_factor,
