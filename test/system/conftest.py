@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
-from rclpy.qos import qos_profile_sensor_data
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 RUN_LAUNCH = Path(__file__).resolve().parents[2] / "tools" / "run_launch"
 PATIENCE = 60.0  # s; on a busy machine start-up takes a while
@@ -106,18 +106,21 @@ class Ear:
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
 
-    def listen(self, kind, topic, profile=qos_profile_sensor_data):
+    def listen(self, kind, topic):
         """List that fills with the messages of a topic."""
         heard = []
+        profile = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
         self.node.create_subscription(kind, topic, heard.append, profile)
         return heard
 
     def until(self, condition, what):
-        """Listen until a condition holds."""
+        """Listen until a condition holds; look ten times a second, listening costs enough."""
         limit = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < limit, f"still no {what}"
-            self.executor.spin_once(timeout_sec=0.1)
+            look = time.monotonic() + 0.1
+            while time.monotonic() < look:
+                self.executor.spin_once(timeout_sec=0.05)
 
     def close(self):
         self.executor.shutdown()

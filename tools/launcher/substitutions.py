@@ -74,8 +74,9 @@ class _Parser:
         if character == "\\" and self.position + 1 < len(self.text):
             self.position += 1
             character = self.text[self.position]
-            if self.text.startswith("\\$(", self.position):
-                raise self.error("a backslash just before $( has no clear meaning")
+            following = self.text[self.position + 1 : self.position + 2]
+            if character == "\\" and following and following in "$()'\"":
+                raise self.error(f"a backslash just before {following} has no clear meaning")
         self.position += 1
         return character
 

@@ -276,7 +276,7 @@ def test_command_that_complains_fails_like_with_ros(launch_file, package):
         ("$( var a)", "a name must follow $("),
         ("$(env a 'b)", "' is not closed"),
         ("$(var (a))", "unexpected (, write \\("),
-        ("\\\\$(var a)", "a backslash just before $( has no clear meaning"),
+        ("\\\\$(var a)", "a backslash just before $ has no clear meaning"),
     ],
 )
 def test_malformed_substitutions(launch_file, text, reason):
