@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from com_model.text import listing
 from com_model.urdf import rotation_of_rpy
 from com_model.xml_reader import Node, Schema, read_xml
 from numpy.typing import NDArray
@@ -62,10 +63,11 @@ class Collision:
         """One line on what was left out; empty when nothing was."""
         if not self.left_out:
             return ""
+        count = len(self.left_out)
         names = list(dict.fromkeys(name for name, _ in self.left_out))
-        shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-        reasons = "; ".join(dict.fromkeys(reason for _, reason in self.left_out[:3]))
-        return f"{len(self.left_out)} collision shapes left out: {shown} ({reasons})"
+        reasons = list(dict.fromkeys(reason for _, reason in self.left_out))
+        shapes = "1 collision shape" if count == 1 else f"{count} collision shapes"
+        return f"{shapes} left out: {listing(names)} ({listing(reasons, 2)})"
 
 
 def read_collision(

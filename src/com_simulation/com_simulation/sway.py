@@ -221,7 +221,7 @@ def _through(
 
 
 def _allowed_speed(robot: RobotModel) -> Array:
-    """Joint speeds (n,) that the motion may use; a limit of 0 in a URDF means that there is none."""
+    """Joint speeds (n,) that the motion may use; a limit of 0 in a URDF means none."""
     limits = np.where(robot.velocity_limits > 0.0, robot.velocity_limits, np.inf)
     return np.asarray(KEPT_SPEED * limits)
 

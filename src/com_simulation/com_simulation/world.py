@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
+from com_model.text import listing
 from numpy.typing import NDArray
 
 from com_model import Foot, RobotConfig, RobotModel
@@ -127,7 +128,7 @@ class _Builder:
         self.normal = self.R_world_ground[:, 2]
         self.notes: list[str] = []
         inertias = body_inertias(robot)
-        self._note_names("without a physical inertia, enlarged", inertias.mended, "bodies")
+        self._note_names("inertias enlarged to what a body can have", inertias.mended)
         self.spec = robot_spec(robot, inertias, floating, self.R_world_ground, step)
 
     def build(self, urdf_path: str | os.PathLike[str] | None) -> World:
@@ -221,7 +222,7 @@ class _Builder:
             for i, shape in enumerate(foot_shapes(foot)):
                 add_shape(self.spec, self.robot, shape, f"{foot.frame}{i}")
         names = tuple(foot.frame for foot in bare)
-        self._note_names("on balls at their soles for want of simple shapes", names, "feet")
+        self._note_names("feet carried by balls at their soles, for want of simple shapes", names)
         return bool(bare)
 
     def _exclude(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
@@ -239,7 +240,7 @@ class _Builder:
             for i, n in enumerate(self.robot.joint_names)
             if n in weak and np.isinf(servos.effort[i])
         )
-        self._note_names("whose effort limit cannot carry the posture, unlimited", weak, "joints")
+        self._note_names("effort limits that cannot carry the posture, ignored", weak)
         return servos
 
     def _shares_of_weight(self) -> Array:
@@ -253,7 +254,6 @@ class _Builder:
                 body = bodies.parent[body]
         return share
 
-    def _note_names(self, what: str, names: tuple[str, ...], kind: str) -> None:
+    def _note_names(self, what: str, names: tuple[str, ...]) -> None:
         if names:
-            shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if names[6:] else "")
-            self.notes.append(f"{len(names)} {kind} {what}: {shown}")
+            self.notes.append(f"{what}: {listing(names)}")

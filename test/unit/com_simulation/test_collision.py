@@ -81,7 +81,7 @@ def test_what_is_left_out(tmp_path, geometry, name, reason):
     result = read_collision(urdf(geometry), tmp_path / "urdf" / "r.urdf")
     assert result.shapes == ()
     note = result.note()
-    assert note.startswith(f"1 collision shapes left out: {name} (")
+    assert note.startswith(f"1 collision shape left out: {name} (")
     assert reason in note
     assert "\n" not in note
 
@@ -90,8 +90,8 @@ def test_one_line_for_many():
     meshes = [f'<mesh filename="package://x/m{i}.dae"/>' for i in range(20)]
     note = read_collision(urdf(*meshes, "<box size='1 1 1'/>")).note()
     assert note == (
-        "20 collision shapes left out: m0.dae, m1.dae, m2.dae, m3.dae, m4.dae, m5.dae and 14 more "
-        "(file not found in the robot's package)"
+        "20 collision shapes left out: m0.dae, m1.dae, m2.dae, m3.dae, m4.dae, m5.dae, m6.dae, "
+        "m7.dae and 12 more (file not found in the robot's package)"
     )
 
 

@@ -1,8 +1,11 @@
 """The MuJoCo model has the URDF's masses, stands on the ground, and says what it left out."""
 
+import itertools
+
 import mujoco
 import numpy as np
 import pytest
+from com_simulation.contacts import neighbours
 from com_simulation.exceptions import WorldError
 from com_simulation.placement import ground_rotation, lowest_height
 from com_simulation.world import build_world
@@ -112,8 +115,8 @@ def test_bare_feet_stand_on_balls_at_the_corners(robot_files):
     assert len(lines) == 1
     assert lines[0].startswith("47 collision shapes left out: ")
     assert (
-        "2 feet on balls at their soles for want of simple shapes: left_sole_link, right_sole_link"
-        in world.notes
+        "feet carried by balls at their soles, for want of simple shapes: "
+        "left_sole_link, right_sole_link" in world.notes
     )
     data = mujoco.MjData(world.mj)
     data.qpos[:], data.ctrl[:] = world.qpos, world.posture
@@ -177,7 +180,7 @@ def test_impossible_inertia_is_enlarged_and_named():
         '<inertia ixx="0.1" iyy="0.1" izz="0.9" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
     )
     world = build_world(robot)
-    assert world.notes == ("1 bodies without a physical inertia, enlarged: b",)
+    assert world.notes == ("inertias enlarged to what a body can have: b",)
     small, middle, large = np.sort(world.mj.body_inertia[2])
     assert large == pytest.approx(0.9)
     assert small + middle >= large
@@ -193,3 +196,24 @@ def test_a_configuration_of_another_robot(arm, robot_files):
 def test_posture_is_clipped_into_the_limits(arm):
     config = RobotConfig.from_dict({"name": "arm", "posture": {"shoulder": 2.0, "slide": -1.0}})
     np.testing.assert_allclose(build_world(arm, config).posture, [1.0, 0.0])
+
+
+def test_neighbours_up_to_two_joints_apart_never_collide():
+    chain = "".join(
+        f'<joint name="j{i}" type="revolute"><parent link="l{i - 1}"/><child link="l{i}"/></joint>'
+        for i in range(1, 4)
+    )
+    side = '<joint name="s" type="revolute"><parent link="l0"/><child link="side"/></joint>'
+    links = "".join(
+        f'<link name="{name}"><inertial><mass value="1"/></inertial></link>'
+        for name in ("l0", "l1", "l2", "l3", "side")
+    )
+    robot = RobotModel.from_urdf(f'<robot name="r">{links}{chain}{side}</robot>')
+    names = robot.bodies.names
+    pairs = {frozenset((names[a - 1], names[b - 1])) for a, b in neighbours(robot)}
+    all_pairs = {frozenset(pair) for pair in itertools.combinations(names, 2)}
+    assert all_pairs - pairs == {
+        frozenset(("l0", "l3")),
+        frozenset(("l2", "side")),
+        frozenset(("l3", "side")),
+    }

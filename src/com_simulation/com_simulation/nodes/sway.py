@@ -32,6 +32,7 @@ from com_simulation.world import BASES
 SEND_PERIOD = 0.5  # s
 HORIZON = 1.2  # s; longer than the period, so that a late message does not stop the robot
 POINT_PERIOD = 0.1  # s
+PATIENCE = 6  # times to send that go by before a missing listener is worth a warning
 LEAD_IN = 2.0  # s, from wherever the robot is to the nominal posture
 
 
@@ -62,6 +63,7 @@ class SwayNode(Node):
         self._log = ThrottledLog(self.get_logger())
         self._sway: Sway | None = None
         self._start_ns: int | None = None
+        self._unheard = 0
         self._description: RobotDescription | None = None
         options = self._options
         if options.robot_description:
@@ -96,9 +98,13 @@ class SwayNode(Node):
             return
         if self._publisher.get_subscription_count() == 0:
             self._start_ns = None  # who comes next is led in from where it is
-            topic = self._publisher.topic_name
-            self._log.warn("listener", f"nobody listens to {topic}: start the robot or simulator")
+            self._unheard += 1
+            if self._unheard >= PATIENCE:
+                topic = self._publisher.topic_name
+                what = f"nobody listens to {topic}: start the robot or simulator"
+                self._log.warn("listener", what)
             return
+        self._unheard = 0
         now_ns = self.get_clock().now().nanoseconds
         if self._start_ns is None or now_ns < self._start_ns:  # a simulated clock may start anew
             self._start_ns = now_ns
