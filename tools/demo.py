@@ -14,7 +14,6 @@ import os
 import shutil
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
@@ -24,7 +23,7 @@ from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
 from com_simulation.background import Background
-from com_simulation.exceptions import ComSimulationError
+from com_simulation.exceptions import ComSimulationError, RunError
 from com_simulation.live import LiveView
 from com_simulation.nodes.monitor import Monitor
 from com_simulation.pictures import draw_picture
@@ -33,20 +32,13 @@ from com_simulation.recording import Series
 from com_simulation.robots import RobotFiles, find_robot
 from com_simulation.ros_domain import free_domain_id
 from com_simulation.scene import build_scene
+from com_simulation.session import Times, record
 from com_simulation.shapes import robot_shape
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from rich.console import Console
 
 TOOLS = Path(__file__).resolve().parent
 MAX_ERROR_MM = 1.0
-FIRST_MESSAGE_S = 90.0  # the first start compiles the kernels
-SILENCE_S = 5.0
-REFRESH_S = 0.25
-
-
-class DemoError(Exception):
-    """Why the demo failed, in one line."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -67,7 +59,7 @@ def main(words: Sequence[str] | None = None) -> int:
         figures |= write_images(robot, model, config, monitor, series, options.out)
         print(json.dumps(figures))
         check(figures)
-    except (DemoError, OSError) as error:
+    except (RunError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -122,7 +114,7 @@ def run(
     """Start the launch file, record, stop it.
 
     Raises:
-        DemoError: no data came, or it stopped coming.
+        RunError: no data came, or it stopped coming.
     """
     os.environ.setdefault("ROS_DOMAIN_ID", str(free_domain_id() or 0))
     stands = "stands on its feet" if config is not None and config.feet else "hangs from its base"
@@ -135,46 +127,11 @@ def run(
     try:
         with Background(launch_command(robot), options.out / "launch.log") as launch:
             monitor = Monitor(model)
-            record(
-                monitor, launch, options.seconds, LiveView(robot.name, options.seconds, Console())
-            )
+            view = LiveView(robot.name, options.seconds, Console())
+            record(monitor, launch, Times(options.seconds), view)
             return monitor, monitor.recording.series()
     finally:
         rclpy.try_shutdown()
-
-
-def record(monitor: Monitor, launch: Background, seconds: float, view: LiveView) -> None:
-    """Listen until data of that many seconds has arrived; see run."""
-    executor = SingleThreadedExecutor()
-    executor.add_node(monitor)
-    samples = monitor.recording.samples
-    started = heard = time.monotonic()
-    begin: float | None = None
-    with view:
-        while begin is None or time.monotonic() < begin + seconds:
-            count = len(samples)
-            refresh = time.monotonic() + REFRESH_S
-            while time.monotonic() < refresh:
-                executor.spin_once(timeout_sec=0.05)
-            now = time.monotonic()
-            if len(samples) > count:
-                heard = now
-                begin = begin or now
-            view.show(monitor.recording.series(last=500), now - (begin or now))
-            if launch.exit_code is not None:
-                raise DemoError(f"the launch ended early, its log says:\n{launch.tail()}")
-            if now - heard > (SILENCE_S if begin else FIRST_MESSAGE_S):
-                raise DemoError(silence(monitor, launch, now - (heard if begin else started)))
-    executor.shutdown()
-
-
-def silence(monitor: Monitor, launch: Background, seconds: float) -> str:
-    """Say why nothing can be shown."""
-    if monitor.unknown:
-        said = f"the CoM is not known: {monitor.reason}"
-    else:
-        said = f"no message on com for {seconds:.0f} s"
-    return f"{said}; the launch's log ends with:\n{launch.tail()}"
 
 
 def write_images(
@@ -187,7 +144,7 @@ def write_images(
 ) -> dict[str, str | float]:
     """Write the picture and the plot; return where they are."""
     if not monitor.snapshots:
-        raise DemoError("no chain arrived on sesc together with com and joint_states")
+        raise RunError("no chain arrived on sesc together with com and joint_states")
     shape = robot_shape(model.xml, robot.urdf)
     if shape.note:
         print(f"{robot.name}: {shape.note}")
@@ -200,12 +157,12 @@ def write_images(
 
 
 def check(figures: dict) -> None:
-    """Raise DemoError if the CoM was not compared with the truth, or differs from it."""
+    """Raise RunError if the CoM was not compared with the truth, or differs from it."""
     error = figures["com_error_max_mm"]
     if error is None:
-        raise DemoError("no message on ground_truth/com has the stamp of one on com")
+        raise RunError("no message on ground_truth/com has the stamp of one on com")
     if error > MAX_ERROR_MM:
-        raise DemoError(f"the CoM is up to {error:.3g} mm off the truth, {MAX_ERROR_MM:g} allowed")
+        raise RunError(f"the CoM is up to {error:.3g} mm off the truth, {MAX_ERROR_MM:g} allowed")
 
 
 def interrupt(_number: int, _frame: FrameType | None) -> None:

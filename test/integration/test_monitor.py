@@ -12,7 +12,6 @@ from com_ros.com_conversions import ComValues, numpy_to_center_of_mass, numpy_to
 from com_ros.qos import RESULT
 from com_simulation.nodes.monitor import Monitor
 from com_simulation.ros_domain import free_domain_id
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
@@ -41,19 +40,17 @@ def run() -> Iterator[tuple[Robot, Monitor, Callable[[Callable[[], bool]], None]
     """A robot, a monitor that hears it, and a function that waits for a condition."""
     rclpy.init(domain_id=free_domain_id())
     robot, monitor = Robot(), Monitor(RobotModel.from_urdf(URDF))
-    executor = SingleThreadedExecutor()
-    executor.add_node(monitor)
 
     def wait(condition: Callable[[], bool]) -> None:
         end = time.monotonic() + 20
         while not condition():
             assert time.monotonic() < end, "waited in vain"
-            executor.spin_once(timeout_sec=0.05)
+            monitor.poll()
+            time.sleep(0.01)
 
     publishers = (robot.com, robot.truth, robot.sesc, robot.joints)
     wait(lambda: all(publisher.get_subscription_count() for publisher in publishers))
     yield robot, monitor, wait
-    executor.shutdown()
     monitor.destroy_node()
     robot.destroy_node()
     rclpy.shutdown()

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from com_simulation.session import Times
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 MASS = '<mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
@@ -73,6 +75,7 @@ def demo(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     spec = importlib.util.spec_from_file_location("demo_under_test", TOOLS / "demo.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "Times", partial(Times, settle=0.0))
     yield module
     os.environ.pop("ROS_DOMAIN_ID", None)
     signal.signal(signal.SIGTERM, on_terminate)
@@ -194,7 +197,7 @@ def test_no_data(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
 ) -> None:
-    monkeypatch.setattr(demo, "FIRST_MESSAGE_S", 0.5)
+    monkeypatch.setattr(demo, "Times", partial(Times, first_message=0.5))
     stand_in(monkeypatch, demo, "import time; print('I wait', flush=True); time.sleep(60)")
     assert demo.main([lift, "--out", str(tmp_path)]) == 1
     errors = capsys.readouterr().err

@@ -61,3 +61,7 @@ class DivergedError(ComSimulationError):
 
 class SwayError(ComSimulationError):
     """No motion keeps the robot standing; the message says what stands in its way."""
+
+
+class RunError(ComSimulationError):
+    """A run that brought no data, or wrong data; the message says what is known of the reason."""

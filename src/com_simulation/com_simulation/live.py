@@ -48,12 +48,12 @@ class LiveView:
         if self._live:
             self._live.stop()
 
-    def show(self, series: Series, done: float) -> None:
+    def show(self, series: Series, done: float | None) -> None:
         """Show the newest samples.
 
         Args:
             series: those of about the last second; may be empty.
-            done: s of the run so far.
+            done: s of the run so far; None before it begins.
         """
         if self._live:
             self._live.update(table(self.title, series, done, self.seconds), refresh=True)
@@ -79,20 +79,21 @@ def rows(series: Series) -> list[tuple[str, str]]:
     ]
 
 
-def line(series: Series, done: float) -> str:
+def line(series: Series, done: float | None) -> str:
     """Return the newest samples as one line."""
-    return f"{done:5.1f} s  " + "  ".join(
+    return ("starting " if done is None else f"{done:6.1f} s ") + "  ".join(
         f"{name} {' '.join(value.split())}" for name, value in rows(series)
     )
 
 
-def table(title: str, series: Series, done: float, seconds: float) -> Panel:
+def table(title: str, series: Series, done: float | None, seconds: float) -> Panel:
     """Return the newest samples as a table over a bar of the time."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column(justify="left", min_width=36)
     for name, value in rows(series):
         grid.add_row(name, value)
-    grid.add_row("time", f"{min(done, seconds):.0f} of {seconds:.0f} s")
-    grid.add_row("", ProgressBar(total=seconds, completed=min(done, seconds), width=36))
+    shown = 0.0 if done is None else min(done, seconds)
+    grid.add_row("time", "starting" if done is None else f"{shown:.0f} of {seconds:.0f} s")
+    grid.add_row("", ProgressBar(total=seconds, completed=shown, width=36))
     return Panel(grid, title=title, title_align="left", expand=False, border_style="cyan")

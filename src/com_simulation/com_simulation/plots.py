@@ -17,6 +17,7 @@ from com_simulation.recording import Series
 DPI = 110
 SIZE = (9.6, 7.2)  # inches
 AXIS_COLORS = ("#e03131", "#2f9e44", "#1971c2")  # x, y, z as in rviz
+_LEAST_MM = 1e-14  # shown in place of no error at all, which a logarithm does not know
 MAX_POINTS = 4000  # a line of more cannot be told apart from one of as many
 
 
@@ -80,8 +81,8 @@ def _error_axes(axes: Axes, series: Series) -> None:
     if not np.isfinite(error).any():
         _say(axes, "no truth arrived")
     else:
-        axes.semilogy(series.time, np.maximum(error, 1e-13), color="#7048e8", lw=1)
-        low = 10.0 ** np.floor(np.log10(max(np.nanmin(error), 1e-13)))
+        axes.semilogy(series.time, np.maximum(error, _LEAST_MM), color="#7048e8", lw=1)
+        low = 10.0 ** np.floor(np.log10(max(np.nanmin(error), _LEAST_MM)))
         axes.set_ylim(low / 3, max(30 * np.nanmax(error), 10 * low))
         axes.yaxis.set_major_locator(LogLocator(numticks=4))
         axes.minorticks_off()

@@ -38,7 +38,8 @@ def test_unknown_is_said() -> None:
 
 
 def test_line() -> None:
-    assert line(series(), 12.34).startswith(" 12.3 s  CoM -36.50 0.12 -23.80 mm  margin 41.60 mm")
+    assert line(series(), 12.34).startswith("  12.3 s CoM -36.50 0.12 -23.80 mm  margin 41.60 mm")
+    assert line(series(), None).startswith("starting CoM")
 
 
 def test_lines_every_two_seconds_where_there_is_no_terminal(
@@ -48,7 +49,7 @@ def test_lines_every_two_seconds_where_there_is_no_terminal(
     monkeypatch.setattr("com_simulation.live.time.monotonic", lambda: now[0])
     out = io.StringIO()
     with LiveView("box", 20, Console(file=out)) as view:
-        view.show(series(count=0), 0.0)
+        view.show(series(count=0), None)
         for step in range(20):
             now[0] = 100.0 + step / 4
             view.show(series(), step / 4)
@@ -59,7 +60,7 @@ def test_lines_every_two_seconds_where_there_is_no_terminal(
 def test_table_on_a_terminal() -> None:
     out = io.StringIO()
     with LiveView("box", 20, Console(file=out, force_terminal=True, width=80)) as view:
-        view.show(series(count=0), 0.0)
+        view.show(series(count=0), None)
         view.show(series(), 5.0)
     assert "for the first message on com" in out.getvalue()
     assert "41.60 mm" in out.getvalue()

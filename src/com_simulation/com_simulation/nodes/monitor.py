@@ -8,7 +8,8 @@ Subscribes:
 """
 
 from collections import OrderedDict
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from com_model.model import RobotModel
 from com_ros.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
@@ -16,6 +17,7 @@ from com_ros.conversions import stamp_to_ns
 from com_ros.joint_input import JointInput
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
 from com_msgs.msg import CenterOfMass, SescChain
@@ -38,19 +40,40 @@ class Monitor(Node):
     """
 
     def __init__(self, model: RobotModel) -> None:
-        super().__init__("com_monitor")
-        self.recording = Recording()
-        self.snapshots: list[Snapshot] = []
-        self.unknown = 0
-        self.reason = ""
+        super().__init__("com_monitor", enable_rosout=False, start_parameter_services=False)
+        self.start_over()
         self._names = model.joint_names
         self._coms: OrderedDict[int, CenterOfMass] = OrderedDict()
         self._joints: OrderedDict[int, JointState] = OrderedDict()
         self._chains: OrderedDict[int, SescChain] = OrderedDict()
-        self.create_subscription(CenterOfMass, "com", self._on_com, QUEUE)  # type: ignore[arg-type]
-        self.create_subscription(CenterOfMass, "ground_truth/com", self._on_truth, QUEUE)
-        self.create_subscription(SescChain, "sesc", self._on_sesc, QUEUE)
-        self.create_subscription(JointState, "joint_states", self._on_joints, QUEUE)
+        self._inputs: list[tuple[Subscription, Callable[[Any, dict], None]]] = []
+        self._listen(CenterOfMass, "com", self._on_com)
+        self._listen(CenterOfMass, "ground_truth/com", self._on_truth)
+        self._listen(JointState, "joint_states", self._on_joints)
+        self._listen(SescChain, "sesc", self._on_sesc)
+
+    def start_over(self) -> None:
+        """Forget what has been recorded."""
+        self.recording = Recording()
+        self.snapshots: list[Snapshot] = []
+        self.unknown = 0
+        self.reason = ""
+
+    def poll(self) -> None:
+        """Take in whatever has arrived; to be called again and again.
+
+        In place of an executor, which would take several times as much of the processor for
+        messages at such rates. The times of receipt are the middleware's, so that it does not
+        matter when this is called.
+        """
+        for subscription, take_in in self._inputs:
+            with subscription.handle:
+                while taken := subscription.handle.take_message(subscription.msg_type, False):
+                    take_in(*taken)
+
+    def _listen(self, kind: type, topic: str, take_in: Callable[[Any, dict], None]) -> None:
+        subscription = self.create_subscription(kind, topic, lambda _: None, QUEUE)
+        self._inputs.append((subscription, take_in))
 
     def _on_com(self, msg: CenterOfMass, info: dict) -> None:
         if msg.status == CenterOfMass.STATUS_UNKNOWN:
@@ -59,19 +82,18 @@ class Monitor(Node):
             return
         stamp_ns = stamp_to_ns(msg.header.stamp)
         com = (msg.position.x, msg.position.y, msg.position.z)
-        # The middleware's time of receipt: how busy this process is does not count.
         received_ns = info["received_timestamp"]
         self.recording.add_com(Sample(stamp_ns, received_ns, com, msg.support_margin))
         _keep(self._coms, stamp_ns, msg)
 
-    def _on_truth(self, msg: CenterOfMass) -> None:
+    def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
         com = (msg.position.x, msg.position.y, msg.position.z)
         self.recording.add_truth(stamp_to_ns(msg.header.stamp), com)
 
-    def _on_joints(self, msg: JointState) -> None:
+    def _on_joints(self, msg: JointState, _info: dict) -> None:
         _keep(self._joints, stamp_to_ns(msg.header.stamp), msg)
 
-    def _on_sesc(self, msg: SescChain) -> None:
+    def _on_sesc(self, msg: SescChain, _info: dict) -> None:
         """Keep the chain; its counterparts have surely arrived when the next one does."""
         for stamp_ns in list(self._chains):
             self._try_snapshot(stamp_ns, self._chains.pop(stamp_ns))

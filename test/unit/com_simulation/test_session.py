@@ -1,0 +1,82 @@
+"""A run waits, settles, records; and says why when it cannot."""
+
+import io
+
+import pytest
+from com_simulation.exceptions import RunError
+from com_simulation.live import LiveView
+from com_simulation.recording import Recording, Sample
+from com_simulation.session import Times, record
+from rich.console import Console
+
+QUICK = Times(record=0.4, settle=0.3, first_message=0.4, silence=0.3)
+
+
+class Launch:
+    """Stands in for com_simulation.background.Background."""
+
+    exit_code: int | None = None
+
+    def tail(self) -> str:
+        return "last words"
+
+
+class Listener:
+    """Hears a sample at each poll that `talks` allows."""
+
+    def __init__(self, talks=lambda poll: True) -> None:
+        self.talks = talks
+        self.polls = 0
+        self.forgotten = 0
+        self.unknown = 0
+        self.reason = ""
+        self.recording = Recording()
+
+    def poll(self) -> None:
+        self.polls += 1
+        if self.talks(self.polls):
+            self.recording.add_com(Sample(self.polls, self.polls, (0.0, 0.0, 0.0), 0.0))
+
+    def start_over(self) -> None:
+        self.forgotten = len(self.recording.samples)
+        self.recording = Recording()
+
+
+@pytest.fixture
+def view() -> LiveView:
+    return LiveView("box", 1.0, Console(file=io.StringIO()))
+
+
+def test_what_arrives_while_settling_is_not_recorded(view: LiveView) -> None:
+    listener = Listener(lambda poll: poll > 5)
+    record(listener, Launch(), QUICK, view)
+    assert listener.forgotten > 0
+    assert len(listener.recording.samples) == listener.polls - 5 - listener.forgotten
+    assert len(listener.recording.samples) > 5
+
+
+def test_no_message_at_all(view: LiveView) -> None:
+    with pytest.raises(
+        RunError, match="no message on com for . s; the launch's log ends with"
+    ) as e:
+        record(Listener(lambda poll: False), Launch(), QUICK, view)
+    assert str(caught.value).endswith("\nlast words")
+
+
+def test_messages_that_stop(view: LiveView) -> None:
+    with pytest.raises(RunError, match="no message on com for"):
+        record(Listener(lambda poll: poll < 5), Launch(), QUICK, view)
+
+
+def test_com_that_stays_unknown(view: LiveView) -> None:
+    listener = Listener(lambda poll: False)
+    listener.unknown, listener.reason = 7, "joint_states lacks the left arm"
+    with pytest.raises(RunError, match="the CoM is not known: joint_states lacks the left arm;"):
+        record(listener, Launch(), QUICK, view)
+
+
+def test_launch_that_ends(view: LiveView) -> None:
+    launch = Launch()
+    launch.exit_code = 1
+    with pytest.raises(RunError, match="the launch ended early, its log says:\nlast words"):
+        record(Listener(), launch, QUICK, view)
