@@ -21,7 +21,7 @@ from com_simulation.resources import resolve_uri
 Array = NDArray[np.float64]
 
 BOX, SPHERE, CYLINDER, CAPSULE, HULL = "box", "sphere", "cylinder", "capsule", "hull"
-SMALLEST = 1e-5  # m; thinner things are drawings, not bodies
+SMALLEST, LARGEST = 1e-5, 1e4  # m; thinner things are drawings, larger ones mistakes
 
 _PRIMITIVES = (BOX, SPHERE, CYLINDER, CAPSULE)
 _GEOMETRY: Schema = {kind: {} for kind in (*_PRIMITIVES, "mesh")}
@@ -161,7 +161,10 @@ class _Reader:
         if loaded.y_up and self.turn_y_up:
             points = points[:, [0, 2, 1]] * [1.0, -1.0, 1.0]
         scale = _numbers(mesh, "scale", 3) if "scale" in mesh.attributes else np.ones(3)
-        return convex_hull(points * scale)
+        points = points * scale
+        if np.abs(points).max() > LARGEST:
+            raise ValueError(f"it is larger than {LARGEST:g} m")
+        return convex_hull(points)
 
 
 def convex_hull(points: Array) -> Array:
@@ -216,6 +219,8 @@ def _numbers(node: Node, key: str, size: int) -> Array:
         values = np.empty(0)
     if values.shape != (size,) or not np.isfinite(values).all():
         raise ValueError(f"{key} is {text[:40]!r}, not {size} finite numbers")
+    if np.abs(values).max() > LARGEST:
+        raise ValueError(f"{key} is {text[:40]!r}, more than {LARGEST:g} m")
     return values
 
 

@@ -67,6 +67,8 @@ def test_mesh_becomes_its_convex_hull(tmp_path):
         ("<mesh/>", "mesh without a name", "file not found"),
         ('<box size="1 2"/>', "box of body", "size is '1 2', not 3 finite numbers"),
         ('<box size="1 2 0"/>', "box of body", "it has no volume"),
+        ('<box size="1 2 1e300"/>', "box of body", "size is '1 2 1e300', more than 10000 m"),
+        ('<mesh filename="../meshes/huge.stl" scale="1 1 9999"/>', "huge.stl", "larger than 10000"),
         ('<sphere radius="big"/>', "sphere of body", "radius is 'big'"),
         ('<cylinder radius="1"/>', "cylinder of body", "length is ''"),
         ("<cone/>", "shape of body", "unknown geometry 'cone'"),
@@ -77,7 +79,7 @@ def test_what_is_left_out(tmp_path, geometry, name, reason):
     meshes.mkdir()
     (meshes / "broken.stl").write_text("nonsense")
     (meshes / "flat.stl").write_text("solid f vertex 0 0 0 vertex 1 0 0 vertex 0 1 0")
-    cube_stl(meshes / "huge.stl")
+    cube_stl(meshes / "huge.stl", 100.0)
     result = read_collision(urdf(geometry), tmp_path / "urdf" / "r.urdf")
     assert result.shapes == ()
     note = result.note()
