@@ -20,7 +20,7 @@ Indices = NDArray[np.int64]
 
 
 class LinkFrames:
-    """Frames of k links in the root link's frame.
+    """Frames of k links in the root link's frame; one instance for one thread.
 
     Args:
         model: the robot.
@@ -40,6 +40,8 @@ class LinkFrames:
         self._p_link = np.ascontiguousarray(bodies.p_body_link[index])
         self._path = _ancestors(bodies.parent, self._body)
         self._slides = bodies.joint_type == PRISMATIC
+        self._R = np.tile(np.eye(3), (bodies.count, 1, 1))  # work space, its first row stays
+        self._p = np.zeros((bodies.count, 3))
 
     def poses(self, q: ArrayLike) -> tuple[Array, Array]:
         """Poses at joint positions.
@@ -62,9 +64,11 @@ class LinkFrames:
         if q.shape != (self._model.n_joints,):
             q = self._model.check_q(q)  # raises, and lists the joints
         b = self._model.bodies
-        R, p = _poses(
+        R, p = np.empty((len(self._body), 3, 3)), np.empty((len(self._body), 3))
+        _poses(
             q, self._path, self._body, self._R_link, self._p_link, self._slides,
             b.parent, b.R, b.d, b.axis, b.q_index, b.multiplier, b.offset,
+            self._R, self._p, R, p,
         )  # fmt: skip
         return R, p
 
@@ -78,6 +82,32 @@ def _ancestors(parent: Indices, bodies: Indices) -> Indices:
             found.add(body)
             body = int(parent[body])
     return np.array(sorted(found), dtype=np.int64)
+
+
+@njit
+def _multiply(A: Array, B: Array, out: Array) -> None:
+    """Sets out (3, 3) to A B."""
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j]
+
+
+@njit
+def _move(R: Array, p: Array, v: Array, out: Array) -> None:
+    """Sets out (3,) to p + R v."""
+    for i in range(3):
+        out[i] = p[i] + R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2]
+
+
+@njit
+def _turn(axis: Array, angle: float, out: Array) -> None:
+    """Sets out (3, 3) to Rot(a, s) = 1 + sin s [a]x + (1 - cos s) [a]x^2 (Rodrigues)."""
+    sine, versine = np.sin(angle), 1.0 - np.cos(angle)
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        out[i, i] = 1.0 - versine * (axis[j] * axis[j] + axis[k] * axis[k])
+        out[i, j] = versine * axis[i] * axis[j] - sine * axis[k]
+        out[j, i] = versine * axis[i] * axis[j] + sine * axis[k]
 
 
 @njit(cache=True)
@@ -95,47 +125,27 @@ def _poses(
     q_index: Indices,
     multiplier: Array,
     offset: Array,
-) -> tuple[Array, Array]:
-    """Compiled part of LinkFrames.poses."""
-    R = np.zeros((parent.size, 3, 3))
-    p = np.zeros((parent.size, 3))
-    R[0] = np.eye(3)
-    turn = np.empty((3, 3))
+    R: Array,
+    p: Array,
+    R_out: Array,
+    p_out: Array,
+) -> None:
+    """Compiled part of LinkFrames.poses.
+
+    R (B, 3, 3) and p (B, 3) hold the poses of the bodies, the root's set already; results go to
+    R_out (k, 3, 3) and p_out (k, 3).
+    """
+    turn, aligned, way = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     for b in path:
-        up = parent[b]
         s = multiplier[b] * q[q_index[b]] + offset[b]
-        x, y, z = axis[b, 0], axis[b, 1], axis[b, 2]
-        slide = slides[b]
-        sine = 0.0 if slide else np.sin(s)
-        versine = 0.0 if slide else 1.0 - np.cos(s)
-        # Rot(a, s) = 1 + sin s [a]x + (1 - cos s) [a]x^2 (Rodrigues)
-        turn[0, 0] = 1.0 - versine * (y * y + z * z)
-        turn[1, 1] = 1.0 - versine * (x * x + z * z)
-        turn[2, 2] = 1.0 - versine * (x * x + y * y)
-        turn[0, 1] = versine * x * y - sine * z
-        turn[1, 0] = versine * x * y + sine * z
-        turn[0, 2] = versine * x * z + sine * y
-        turn[2, 0] = versine * x * z - sine * y
-        turn[1, 2] = versine * y * z - sine * x
-        turn[2, 1] = versine * y * z + sine * x
-        for i in range(3):
-            for j in range(3):
-                for k in range(3):
-                    for m in range(3):
-                        R[b, i, j] += R[up, i, k] * R_0[b, k, m] * turn[m, j]
-            p[b, i] = p[up, i]
-            for k in range(3):
-                shift = d[b, k]
-                if slide:
-                    shift += s * (R_0[b, k, 0] * x + R_0[b, k, 1] * y + R_0[b, k, 2] * z)
-                p[b, i] += R[up, i, k] * shift
-    R_out = np.zeros((body.size, 3, 3))
-    p_out = np.zeros((body.size, 3))
+        _turn(axis[b], 0.0 if slides[b] else s, turn)
+        _multiply(R[parent[b]], R_0[b], aligned)
+        _multiply(aligned, turn, R[b])
+        _move(R[parent[b]], p[parent[b]], d[b], p[b])
+        if slides[b]:
+            for i in range(3):
+                way[i] = s * axis[b, i]
+            _move(aligned, p[b], way, p[b])
     for n in range(body.size):
-        for i in range(3):
-            p_out[n, i] = p[body[n], i]
-            for k in range(3):
-                p_out[n, i] += R[body[n], i, k] * p_link[n, k]
-                for j in range(3):
-                    R_out[n, i, j] += R[body[n], i, k] * R_link[n, k, j]
-    return R_out, p_out
+        _multiply(R[body[n]], R_link[n], R_out[n])
+        _move(R[body[n]], p[body[n]], p_link[n], p_out[n])

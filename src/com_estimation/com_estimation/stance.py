@@ -14,6 +14,7 @@ from com_model import Foot
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
+UNKNOWN_FORCES = np.empty((0, 3))
 STEEPEST = 0.1  # cosine of the steepest ground that gravity is believed for, 84 degrees
 
 
@@ -42,10 +43,11 @@ class Stance:
             The projection (3,) m, and its distance to the nearest edge of the support polygon, m,
             positive inside; None when gravity does not point into the ground.
         """
-        if -(gravity @ self.normal) < STEEPEST:
+        if not -(gravity @ self.normal) >= STEEPEST:  # also when gravity is NaN
             return None
-        projection, margin = kernels.fall(self.points, self.normal, gravity, com)
-        return projection, margin
+        projection = np.empty(3)
+        margin = kernels.fall(self.points, self.normal, gravity, com, projection)
+        return projection, float(margin)
 
 
 class Feet:
@@ -89,21 +91,14 @@ class Feet:
         Returns:
             The stance, or None when no foot is in contact.
         """
-        points = kernels.place_points(R, p, self._corners, self._owner)
-        if forces is None:
-            normal = kernels.supporting_normal(
-                R, points, self._owner, self._radius, self._is_sole, up, self._tolerance
-            )
-            contact = kernels.touching(
-                points, self._owner, self._radius, len(self.names), normal, self._tolerance
-            )
-        else:
-            contact = kernels.loaded(R, forces, self._is_sole, self._threshold)
-        if not contact.any():
-            return None
-        normal = kernels.ground_normal(R, points, self._owner, self._is_sole, contact, up)
-        touch = kernels.contact_points(points, self._owner, self._radius, contact, normal)
-        return Stance(contact, touch, normal)
+        contact = np.empty(len(self.names), dtype=np.bool_)
+        normal, touch = np.empty(3), np.empty((len(self._owner), 3))
+        count = kernels.stand(
+            R, p, self._corners, self._owner, self._radius, self._is_sole, up,
+            UNKNOWN_FORCES if forces is None else forces,
+            self._threshold, self._tolerance, contact, normal, touch,
+        )  # fmt: skip
+        return Stance(contact, touch[:count], normal) if count else None
 
 
 def choose_feet(names: Sequence[str], configured: Sequence[Foot]) -> tuple[Foot, ...]:
