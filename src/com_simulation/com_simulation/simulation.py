@@ -6,8 +6,9 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from com_simulation.commands import Trajectory, read_targets
 from com_simulation.exceptions import DivergedError
-from com_simulation.motion import JointMotion, Trajectory, read_targets
+from com_simulation.motion import JointMotion
 from com_simulation.noise import Noise, NoiseLevels
 from com_simulation.sensors import Reading, Sensors
 from com_simulation.world import World

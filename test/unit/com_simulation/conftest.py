@@ -4,7 +4,8 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
-from com_simulation.world import World, build_world
+from com_simulation.world import World
+from com_simulation.world_builder import build_world
 
 from com_model import RobotConfig, RobotModel
 

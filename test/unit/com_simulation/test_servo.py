@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from com_simulation.servo import NATURAL_FREQUENCY, SAG
 from com_simulation.spec import GRAVITY
-from com_simulation.world import build_world
+from com_simulation.world_builder import build_world
 
 from com_model import RobotConfig, RobotModel
 

@@ -7,12 +7,12 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
+from com_simulation.commands import read_trajectory
 from com_simulation.exceptions import CommandError, DivergedError
-from com_simulation.motion import read_trajectory
 from com_simulation.noise import NoiseLevels
 from com_simulation.simulation import Simulation
 from com_simulation.spec import GRAVITY
-from com_simulation.world import build_world
+from com_simulation.world_builder import build_world
 from scipy.spatial.transform import Rotation
 
 from com_model import RobotConfig, RobotModel, link_poses

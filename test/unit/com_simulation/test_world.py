@@ -8,7 +8,7 @@ import pytest
 from com_simulation.contacts import neighbours
 from com_simulation.exceptions import WorldError
 from com_simulation.placement import ground_rotation, lowest_height
-from com_simulation.world import build_world
+from com_simulation.world_builder import build_world
 
 from com_model import ConfigError, RobotConfig, RobotModel, UrdfError, link_poses
 

@@ -35,13 +35,14 @@ from trajectory_msgs.msg import JointTrajectory
 
 from com_model import RobotConfig, RobotModel
 from com_ros import diagnostics, qos
+from com_simulation.commands import read_targets, read_trajectory
 from com_simulation.exceptions import CommandError, ComSimulationError
-from com_simulation.motion import read_targets, read_trajectory
 from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, TimeOutput
 from com_simulation.nodes.simulator_parameters import Parameters
 from com_simulation.pacing import Pacer
 from com_simulation.simulation import Simulation
-from com_simulation.world import World, build_world
+from com_simulation.world import World
+from com_simulation.world_builder import build_world
 
 POSE_RATE_HZ = 50.0
 FURTHEST_START = 60.0  # s; a trajectory that begins later was stamped by another clock
