@@ -66,7 +66,7 @@ def body_panel(axes: Axes, scene: Scene) -> None:
     if scene.projection is not None:
         points.append(scene.projection[None])
     if scene.has_ground:
-        points.append(_flattened(scene).reshape(-1, 3))
+        points += [_flattened(scene).reshape(-1, 3), _grid(scene).reshape(-1, 3)]
     camera = _camera(scene, np.concatenate(points), width, height, border=0.04)
     if scene.has_ground:
         _ground(axes, scene, camera)
@@ -207,22 +207,23 @@ def _body(axes: Axes, scene: Scene, camera: Camera, opacity: float) -> None:
 def _ground(axes: Axes, scene: Scene, camera: Camera) -> None:
     """Draw a grid on the ground and the robot's soft shadow from straight above."""
     width, height = round(axes.get_xlim()[1]), round(axes.get_ylim()[0])
-    flat = _flattened(scene)
-    level = 0.0 if scene.projection is None else float(scene.projection[2])
-    dark = np.zeros_like(scene.colors)
+    flat, dark = _flattened(scene), np.zeros_like(scene.colors)
     shadow = render(camera, flat, dark, np.zeros(len(flat), dtype=int), width, height)
     shadow[..., 3] = 0.20 * gaussian_filter(shadow[..., 3], 5)
     axes.imshow(shadow, extent=(0, width, height, 0), zorder=1, aspect="auto")
+    lines = camera.project(_grid(scene))[..., :2]
+    axes.add_collection(LineCollection(list(lines), colors=GRID, linewidths=0.8, zorder=0))
 
+
+def _grid(scene: Scene) -> np.ndarray:
+    """Return the lines (j, 2, 3) of a grid on the ground, their spacing a round length."""
     step = round_length(scene.size / 8)
-    middle = step * np.round(scene.com[:2] / step)
     ticks = step * np.arange(-3, 4)
-    lines = []
-    for t in ticks:
-        for ends in ([(t, ticks[0]), (t, ticks[-1])], [(ticks[0], t), (ticks[-1], t)]):
-            corners = np.column_stack([middle + np.array(ends), [level, level]])
-            lines.append(camera.project(corners)[:, :2])
-    axes.add_collection(LineCollection(lines, colors=GRID, linewidths=0.8, zorder=0))
+    x, y = step * np.round(scene.com[:2] / step)
+    z = 0.0 if scene.projection is None else scene.projection[2]
+    along_y = [[(x + t, y + ticks[0], z), (x + t, y + ticks[-1], z)] for t in ticks]
+    along_x = [[(x + ticks[0], y + t, z), (x + ticks[-1], y + t, z)] for t in ticks]
+    return np.array(along_y + along_x)
 
 
 def _flattened(scene: Scene) -> np.ndarray:

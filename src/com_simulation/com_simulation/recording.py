@@ -68,8 +68,8 @@ class Series:
             "rate_hz": round(self.rate_hz, 1),
             "p50_ms": round(1000 * _percentile(latency, 50), 3),
             "p99_ms": round(1000 * _percentile(latency, 99), 3),
-            "com_error_mm": 1000 * _over(np.mean, error),
-            "com_error_max_mm": 1000 * _over(np.max, error),
+            "com_error_mm": float(f"{1000 * _over(np.mean, error):.3g}"),
+            "com_error_max_mm": float(f"{1000 * _over(np.max, error):.3g}"),
             "truths_matched": int(np.isfinite(error).sum()),
             "margin_min_mm": round(1000 * _over(np.min, margin), 2),
         }

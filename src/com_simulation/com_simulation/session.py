@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from com_simulation.recording import Recording
 POLL_S = 0.01
 REFRESH_S = 0.25
 SHOWN = 500  # newest samples that the view tells of
+# What tools/run_launch and ros2 launch say of a node that ended by an error.
+DEAD_NODE = re.compile(r"^\[run_launch\] \S+ (died|cannot be started)|: process has died ", re.M)
 
 
 class Listener(Protocol):
@@ -80,10 +83,15 @@ class _Session:
             heard = now if len(samples) > count else heard
             newest = self.listener.recording.series(last=SHOWN)
             self.view.show(newest, now - begin if recording else None)
-            if self.launch.exit_code is not None:
-                raise RunError(f"the launch ended early, its log says:\n{self.launch.tail()}")
+            self._check_launch()
             if now - heard > patience:
                 raise RunError(self._silence(now - heard))
+
+    def _check_launch(self) -> None:
+        if self.launch.exit_code is not None:
+            raise RunError(f"the launch ended early, its log says:\n{self.launch.tail()}")
+        if DEAD_NODE.search(self.launch.tail(lines=500)):
+            raise RunError(f"a node died, the launch's log says:\n{self.launch.tail()}")
 
     def _poll(self, seconds: float) -> None:
         end = time.monotonic() + seconds

@@ -16,9 +16,10 @@ class Launch:
     """Stands in for com_simulation.background.Background."""
 
     exit_code: int | None = None
+    log = "last words"
 
-    def tail(self) -> str:
-        return "last words"
+    def tail(self, lines: int = 12) -> str:
+        return self.log
 
 
 class Listener:
@@ -77,4 +78,26 @@ def test_launch_that_ends(view: LiveView) -> None:
     launch = Launch()
     launch.exit_code = 1
     with pytest.raises(RunError, match="the launch ended early, its log says:\nlast words"):
+        record(Listener(), launch, QUICK, view)
+
+
+@pytest.mark.parametrize(
+    ("log", "dead"),
+    [
+        ("[run_launch] sesc_publisher died with exit code 1", True),
+        ("[run_launch] sway died by signal SIGSEGV", True),
+        ("[run_launch] sway cannot be started: Permission denied", True),
+        ("[ERROR] [sway-3]: process has died [pid 42, exit code 1, cmd '/bin/sway'].", True),
+        ("[sway] [INFO] the wave died with time", False),
+        ("[run_launch] sway has finished", False),
+        ("[run_launch] robot_state_publisher skipped: package is not installed", False),
+    ],
+)
+def test_node_that_died(view: LiveView, log: str, dead: bool) -> None:
+    launch = Launch()
+    launch.log = f"first words\n{log}\nlast words"
+    if dead:
+        with pytest.raises(RunError, match=r"a node died, the launch's log says:\nfirst words"):
+            record(Listener(), launch, QUICK, view)
+    else:
         record(Listener(), launch, QUICK, view)
