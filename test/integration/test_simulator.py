@@ -164,7 +164,7 @@ def test_all_of_one_instant_belongs_together(bench):
     common = set.intersection(*(set(messages) for messages in stamped.values()))
     assert len(common) > 100
     last = max(common)
-    assert abs(last - time.time_ns()) < 2e9  # comparable with now()
+    assert abs(last - time.time_ns()) < 60e9  # comparable with now()
     joints, imu, left, right, truth = (stamped[name][last] for name in names)
 
     model = RobotModel.from_urdf(HOAP2["robot_description"])

@@ -57,14 +57,7 @@ class SensorOutput:
         self._truth_publisher = node.create_publisher(CenterOfMass, "ground_truth/com", profile)
 
     def publish(self, reading: Reading, stamp: Time) -> None:
-        """Publish one instant; joint_states after the sensors that are used together with it."""
-        for publisher, msg, wrench in zip(
-            self._wrench_publishers, self._wrenches, reading.wrenches, strict=True
-        ):
-            msg.header.stamp = stamp
-            numpy_to_wrench(wrench, msg.wrench)
-            publisher.publish(msg)
-        self._publish_imu(reading, stamp)
+        """Publish one instant; joint_states first, because control loops hang on it."""
         numpy_to_joint_state(
             self._joint_names,
             reading.position,
@@ -74,6 +67,13 @@ class SensorOutput:
             out=self._joints,
         )
         self._joints_publisher.publish(self._joints)
+        self._publish_imu(reading, stamp)
+        for publisher, msg, wrench in zip(
+            self._wrench_publishers, self._wrenches, reading.wrenches, strict=True
+        ):
+            msg.header.stamp = stamp
+            numpy_to_wrench(wrench, msg.wrench)
+            publisher.publish(msg)
         self._publish_truth(reading, stamp)
 
     def _publish_imu(self, reading: Reading, stamp: Time) -> None:
