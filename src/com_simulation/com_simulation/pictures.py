@@ -87,8 +87,8 @@ def chain_panel(axes: Axes, scene: Scene) -> None:
     _body(axes, scene, camera, opacity=0.25)
     _chain(axes, scene, camera, width=2.6)
     com_symbol(axes, _pixel(camera, scene.com), radius=9.5)
-    x, y = _pixel(camera, scene.chain[0])
-    label(axes, (x, y + 20), plain(scene.root_link), color=CHAIN)
+    (x, y), (_, next_y) = _pixel(camera, scene.chain[0]), _pixel(camera, scene.chain[1])
+    label(axes, (x, y - 11 if next_y > y else y + 20), plain(scene.root_link), color=CHAIN)
     depth = camera.project(scene.com)[2]
     scale_bar(axes, camera.scale / depth, width, height)
     for side in axes.spines.values():
