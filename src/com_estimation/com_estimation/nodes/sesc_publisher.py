@@ -20,6 +20,7 @@ import sys
 import time
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from com_model.audit import audit
@@ -103,10 +104,14 @@ class _Robot:
 
 
 class SescPublisher(Node):
-    """The node; see the module's text."""
+    """The node; see the module's text.
 
-    def __init__(self) -> None:
-        super().__init__("sesc_publisher")
+    Args:
+        options: passed on to rclpy's Node (namespace, parameter_overrides, context).
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("sesc_publisher", **options)
         self._settings = p = declare(self, Parameters)
         self._assumed = _assumed_positions(p)
         self._config = RobotConfig.from_file(p.robot_config) if p.robot_config else None

@@ -1,0 +1,160 @@
+"""Nodes in this process, talking over DDS with a node that plays the rest of the robot."""
+
+import os
+import time
+
+os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
+os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+
+import pytest
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+
+class World:
+    """Starts nodes under test, sends them messages and collects what they publish."""
+
+    def __init__(self, context):
+        self.executor = SingleThreadedExecutor(context=context)
+        self.context = context
+        self.node = Node("world", context=context)
+        self.executor.add_node(self.node)
+        self.nodes = [self.node]
+        self.publishers = {}
+        self.topics = set()
+
+    def start(self, make_node, *, namespace="", **parameters):
+        """Start a node; "__" in the name of a parameter stands for "."."""
+        overrides = [
+            rclpy.Parameter(name.replace("__", "."), value=value)
+            for name, value in parameters.items()
+        ]
+        node = make_node(
+            context=self.context, namespace=namespace or None, parameter_overrides=overrides
+        )
+        self.nodes.append(node)
+        self.executor.add_node(node)
+        outputs = [p for p in node.publishers if p.topic_name in self.topics]
+        self.spin_until(lambda: all(p.get_subscription_count() for p in outputs), "it is heard")
+        return node
+
+    def collect(self, kind, topic, qos=200):
+        """A list that grows with each message on a topic."""
+        heard = []
+        subscription = self.node.create_subscription(kind, topic, heard.append, qos)
+        self.topics.add(subscription.topic_name)
+        return heard
+
+    def publisher(self, kind, topic, qos=200):
+        """A publisher that somebody listens to."""
+        if topic not in self.publishers:
+            self.publishers[topic] = self.node.create_publisher(kind, topic, qos)
+        self.spin_until(self.publishers[topic].get_subscription_count, f"{topic} is heard")
+        return self.publishers[topic]
+
+    def send(self, topic, msg, qos=200):
+        """Publish a message to somebody who listens."""
+        self.publisher(type(msg), topic, qos).publish(msg)
+
+    def latch(self, topic, msg):
+        """Publish a message for whoever comes later, too."""
+        if topic not in self.publishers:
+            self.publishers[topic] = self.node.create_publisher(type(msg), topic, LATCHED)
+        self.publishers[topic].publish(msg)
+
+    def spin_until(self, condition, what="", timeout=20.0):
+        """Serve all nodes until a condition holds."""
+        end = time.monotonic() + timeout
+        while not condition():
+            assert time.monotonic() < end, f"in vain waited until {what or condition}"
+            self.executor.spin_once(timeout_sec=0.02)
+
+    def spin_for(self, seconds):
+        """Serve all nodes for a time."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.executor.spin_once(timeout_sec=left)
+
+    def close(self):
+        self.executor.shutdown()
+        for node in self.nodes:
+            node.destroy_node()
+
+
+@pytest.fixture(scope="session")
+def ros_context():
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    yield context
+    rclpy.try_shutdown(context=context)
+
+
+@pytest.fixture
+def world(ros_context):
+    world = World(ros_context)
+    yield world
+    world.close()
+
+
+LEG = """
+  <joint name="{s}_hip" type="revolute"><parent link="base_link"/><child link="{s}_leg"/>
+    <origin xyz="0 {y} 0"/><axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/>
+  </joint>
+  <link name="{s}_leg"><inertial><origin xyz="0 0 -0.5"/><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="{s}_knee" type="prismatic"><parent link="{s}_leg"/><child link="{s}_sole"/>
+    <origin xyz="0 0 -1"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="9" velocity="9"/>
+  </joint>
+  <link name="{s}_sole"/>
+"""
+
+
+def walker_urdf(name="walker", trunk_mass=2.0, root="base_link"):
+    """A trunk with its CoM at (0.1, 0, 0.5) and two legs of 1 kg, 1 m, at y = +-0.1 m.
+
+    Joints: l_hip, l_knee (slides up), r_hip, r_knee. At zero and 2 kg of trunk the CoM is at
+    (0.05, 0, 0). imu_link is turned by 180 degrees about x.
+    """
+    legs = LEG.format(s="l", y=0.1) + LEG.format(s="r", y=-0.1)
+    return f"""<robot name="{name}"><link name="base_link"><inertial><origin xyz="0.1 0 0.5"/>
+      <mass value="{trunk_mass}"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+      </inertial></link>{legs}
+      <joint name="mount" type="fixed"><parent link="base_link"/><child link="imu_link"/>
+      <origin rpy="3.141592653589793 0 0"/></joint><link name="imu_link"/></robot>""".replace(
+        "base_link", root
+    )
+
+
+WALKER_CONFIG = """
+name: walker
+root_link: base_link
+feet:
+  l_sole: {corners: [[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05], [-0.1, 0.05]]}
+  r_sole: {corners: [[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05], [-0.1, 0.05]],
+           wrench: {topic: right/force, sign: -1}}
+imu: {link: imu_link}
+"""
+
+
+@pytest.fixture
+def walker():
+    """The text of a small biped's URDF; see walker_urdf."""
+    return walker_urdf()
+
+
+@pytest.fixture
+def make_walker():
+    """walker_urdf, for other masses and names."""
+    return walker_urdf
+
+
+@pytest.fixture
+def walker_config(tmp_path):
+    """Path of its configuration: soles of 0.2 m x 0.1 m."""
+    path = tmp_path / "walker.yaml"
+    path.write_text(WALKER_CONFIG)
+    return str(path)
