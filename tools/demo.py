@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 
@@ -48,20 +49,16 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         robot = find_robot(options.robot)
         model = RobotModel.from_file(robot.urdf)
-        config = configuration(robot, model)
+        robot, config = with_fitting_config(robot, model)
         options.out.mkdir(parents=True, exist_ok=True)
-    except (ComSimulationError, ComModelError, OSError) as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 2
-    try:
         monitor, series = run(robot, model, config, options)
         figures = {"robot": robot.name, **series.summary()}
         figures |= write_images(robot, model, config, monitor, series, options.out)
         print(json.dumps(figures))
         check(figures)
-    except (RunError, OSError) as error:
+    except (ComSimulationError, ComModelError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
-        return 1
+        return 1 if isinstance(error, RunError) else 2
     except KeyboardInterrupt:
         print("demo: interrupted, everything is stopped", file=sys.stderr)
         return 128 + signal.SIGINT
@@ -82,30 +79,30 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def configuration(robot: RobotFiles, model: RobotModel) -> RobotConfig | None:
-    """Read the robot's configuration, if there is one that is about this robot.
-
-    Raises:
-        ConfigError: it does not fit a robot that was asked for by name.
-    """
+def with_fitting_config(
+    robot: RobotFiles, model: RobotModel
+) -> tuple[RobotFiles, RobotConfig | None]:
+    """Read the configuration of the robot's name, unless it is about another robot."""
     if robot.config is None:
-        return None
+        return robot, None
     config = RobotConfig.from_file(robot.config)
-    config.check(model)
-    return config
+    try:
+        config.check(model)
+    except ComModelError as error:
+        print(f"{robot.name}: not the robot of that name, so it has no feet: {error}")
+        return replace(robot, config=None), None
+    return robot, config
 
 
 def launch_command(robot: RobotFiles) -> list[str]:
     """Return the command that starts the launch file, with ROS where that is installed."""
     ros = shutil.which("ros2") and importlib.util.find_spec("ros2launch")
     start = ["ros2", "launch"] if ros else [sys.executable, str(TOOLS / "run_launch")]
-    arguments = ["simulation:=true", "rviz:=false", "sway:=true"]
-    if robot.name == "hoap2":
-        return [*start, "com_bringup", "hoap2.launch.xml", *arguments]
-    arguments.append(f"urdf:={robot.urdf}")
+    file = "hoap2.launch.xml" if robot.name == "hoap2" and robot.config else "view_robot.launch.xml"
+    arguments = [f"urdf:={robot.urdf}", "simulation:=true", "rviz:=false", "sway:=true"]
     if robot.config is not None:
         arguments.append(f"config:={robot.config}")
-    return [*start, "com_bringup", "view_robot.launch.xml", *arguments]
+    return [*start, "com_bringup", file, *arguments]
 
 
 def run(

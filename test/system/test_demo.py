@@ -229,6 +229,21 @@ def test_wrong_commands(
     assert len(errors.splitlines()) == 1
 
 
+def test_robot_that_only_shares_a_name(
+    demo: ModuleType, lift: str, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    other = Path(lift).rename(tmp_path / "hoap2.urdf")
+    robot = demo.find_robot(str(other))
+    assert robot.config is not None
+    robot, config = demo.with_fitting_config(robot, demo.RobotModel.from_file(other))
+    assert config is None
+    assert "hoap2: not the robot of that name, so it has no feet: " in capsys.readouterr().out
+    command = demo.launch_command(robot)
+    assert f"urdf:={other}" in command
+    assert "view_robot.launch.xml" in command
+    assert not any(word.startswith("config:=") for word in command)
+
+
 @pytest.mark.parametrize("seconds", ["0", "nan", "1e9", "soon"])
 def test_wrong_seconds(demo: ModuleType, seconds: str, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit, match="2"):
