@@ -1,10 +1,10 @@
 """Speed of the SESC against Pinocchio from Python: one configuration, and a batch of 100 000.
 
-Single: `Sesc.com_and_jacobian(q)` against `pinocchio.jacobianCenterOfMass(model, data, q)`, both
-called from Python, CoM and Jacobian of all joints, with the floating base in Pinocchio's 3 x (6 + n)
-matrix; `single_floating_ratio` is the same for `com_and_floating_jacobian(q, R, p)`, which gives
-that very matrix. Batch: `com_and_jacobian_batch(Q)` against a Python loop over Pinocchio. Start-up:
-import and first result in a new process, with an empty and a filled cache of compiled kernels.
+Single: `Sesc.com_and_jacobian(q)` against `pinocchio.jacobianCenterOfMass(model, data, q)`, one
+call from Python each, CoM and Jacobian of all joints; Pinocchio's has the floating base's columns,
+too. `single_floating_ratio` is the same for `com_and_floating_jacobian(q, R, p)`, which has them.
+Batch: `com_and_jacobian_batch(Q)` against a Python loop over Pinocchio. Start-up: import and first
+result in a new process, with an empty and a filled cache of compiled kernels.
 
 Ours and Pinocchio's repeats alternate; figures are medians. Ratios are Pinocchio's time over ours.
 The last line is one JSON object.
@@ -64,7 +64,7 @@ def seconds(call: Callable[[], object], calls: int = 1) -> float:
 def medians(calls: dict[str, Callable[[], object]], repeats: int, each: int) -> dict[str, float]:
     """Median time of each call, s; the calls take turns, so that a slow spell meets all of them."""
     times: dict[str, list[float]] = {name: [] for name in calls}
-    for name, call in calls.items():
+    for call in calls.values():
         seconds(call, each)
     for _ in range(repeats):
         for name, call in calls.items():
