@@ -3,40 +3,56 @@
 All of it stands in one file because numba's cache watches nothing but the file of the kernel that
 it keeps: had a kernel's helpers or constants a file of their own, an edit there would be missed.
 
-The robot comes as the array that com_model.packing makes: one row per moving body, columns as
-named below. Joints turn about, or slide along, the z axes of aligned frames. With C the constant
-rotation from a body's to its parent's axes, Z the joint's turn about z, t its travel times the
-share of the mass that it moves, and r the body's SESC vector (docs/derivations.md):
+The robot comes as the array that com_model.packing makes: a row a quantity, a column a body, in
+the order of com_model.bodies. Joints turn about, or slide along, the z axes of aligned frames.
+With C the constant rotation from a body's to its parent's axes, Z the joint's turn about z, t its
+travel times the share of the mass that it moves, and r the body's SESC vector:
 
-  pull, from the leaves to the root   S = Z (r + sum over the children of C_j (S_j + t_j e_z))
+  pull, from the leaves to the root   S = t e_z + Z (r + sum over the children of C_j S_j)
   CoM  = p_root + R_root S_root
   push, from the root to the leaves   X = R_parent C,  R = X Z
   column of a joint                   turn X (e_z x S) + slide X e_z
 
-The CoM so needs no orientation, the Jacobian no position. No fastmath: sums keep their order and
-NaN stays NaN, so that every machine gives the same result and a NaN in q is seen in it.
+So the CoM needs no orientation and the Jacobian no position (docs/derivations.md). No fastmath:
+sums keep their order and NaN stays NaN, so that a NaN in q is seen in what depends on it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-# Columns of a packed robot. The first four hold integers: see them by robot.view(np.uint64).
-PARENT = 0  # index of the parent body
-DRIVER = 1  # index into q of the joint that moves the body
-CHAINED = 2  # 1: the parent is the body of the row above, and C is a turn about x by "tilt"
-FORKS = 3  # 1: a body below is not chained to this one, which must therefore be remembered
+Array = NDArray[np.float64]
+Row = tuple[float, float, float, float, float]
+Nine = tuple[float, float, float, float, float, float, float, float, float]
+
+# Rows of a packed robot. The first four hold integers: see them by robot.view(np.uint64).
+PARENT = 0  # index of the parent body; of the root: B, the number of bodies
+DRIVER = 1  # index into q of the joint that moves the body; of the root: n
+CHAINED = 2  # 1: the parent is the body before this one, and C is a turn about x by "tilt"
+FORKS = 3  # 1: some child is not chained, so that this body must be remembered
 TURN = 4  # rad per unit of q; 0 where the joint slides
 OFFSET = 5  # rad
 SLIDE = 6  # m per unit of q, times the subtree's share of the mass; 0 where the joint turns
-REST = 7  # three columns: r, m
+ROOT_POSITION = 4  # three rows; of the root instead of the three above: p_root, m
+REST = 7  # three rows: r, m
 COS_TILT = 10
 SIN_TILT = 11
-ALIGN = 12  # nine columns: C by rows; of the root: from its aligned to its own axes
-COLUMNS = 21
+ALIGN = 12  # nine rows: C by rows; of the root: from its aligned axes to the world's
+# Rows that the kernels for one configuration work in.
+POSITIONS = 21
+ANGLES = 22
+SINES = 23
+COSINES = 24
+SUMS = 25  # three rows: S, m
+AXES = 28  # nine rows: R by rows
+ROWS = 37
 
-BLOCK = 32  # configurations that a batch kernel works on side by side
+BLOCK = 32  # configurations that a kernel for many works on side by side
 
 TWO_OVER_PI = 0.6366197723675814
 ROUNDER = 6755399441055744.0  # 1.5 * 2**52: adding and subtracting it rounds to an integer
@@ -52,8 +68,24 @@ COS_1, COS_2, COS_3 = 0.041666666666666664, -0.001388888888888739, 2.48015872987
 COS_4, COS_5, COS_6 = -2.7557317266186513e-07, 2.0876145106497293e-09, -1.1382548343152154e-11
 
 
+def keep(nogil: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compiles a function, to be kept on disk if there is any place for it that can be written.
+
+    Args:
+        nogil: Let go of the interpreter's lock meanwhile.
+    """
+
+    def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+        try:
+            return njit(cache=True, nogil=nogil)(function)
+        except RuntimeError:
+            return njit(nogil=nogil)(function)
+
+    return compiled
+
+
 @njit
-def sincos(angle):
+def sincos(angle: float) -> tuple[float, float]:
     """Computes sine and cosine without a branch, so that a loop over it runs in vector registers.
 
     Args:
@@ -79,8 +111,8 @@ def sincos(angle):
 
 
 @njit
-def fill_sincos(angles, sines, cosines):
-    """Computes the sines and cosines of an array."""
+def fill_sincos(angles: Array, sines: Array, cosines: Array) -> None:
+    """Sets the sines and cosines of an array of angles, rad."""
     far = 0
     for i in range(angles.size):
         sines[i], cosines[i] = sincos(angles[i])
@@ -92,115 +124,105 @@ def fill_sincos(angles, sines, cosines):
                 sines[i], cosines[i] = np.sin(angles[i]), np.cos(angles[i])
 
 
-# One configuration -------------------------------------------------------------------------------
+@njit
+def take(R: Array) -> Nine:
+    """Gives the nine elements of R."""
+    return R[0], R[1], R[2], R[3], R[4], R[5], R[6], R[7], R[8]
 
 
 @njit
-def tilted(x, y, z, body, c, s):
-    """Takes one row of R_parent through a chained body, whose C is a turn about x.
+def place(robot: Array, x: float, y: float, z: float, com: Array) -> None:
+    """Sets com (3,) m in the world from the root's S."""
+    for i in range(3):
+        row = ALIGN + 3 * i
+        turned = robot[row, 0] * x + robot[row + 1, 0] * y + robot[row + 2, 0] * z
+        com[i] = robot[ROOT_POSITION + i, 0] + turned
 
-    Args:
-        x, y, z: The row of R_parent.
-        body: The body's row of the robot.
-        c, s: Cosine and sine of the joint angle.
+
+# --- one configuration ------------------------------------------------------------------------
+@njit
+def pull(q: Array, robot: Array) -> None:
+    """Gathers the SESC vectors from the leaves to the root.
+
+    Sets the rows POSITIONS to COSINES, and SUMS (of the root, of others S_x and S_y only).
+    """
+    whole = robot.view(np.uint64)
+    robot[ANGLES] = robot[SUMS] = robot[SUMS + 1] = robot[SUMS + 2] = 0.0
+    count = np.int64(whole[PARENT, 0])
+    for k in range(1, count):
+        robot[POSITIONS, k] = q[whole[DRIVER, k]]
+        robot[ANGLES, k] = robot[TURN, k] * robot[POSITIONS, k] + robot[OFFSET, k]
+    fill_sincos(robot[ANGLES], robot[SINES], robot[COSINES])
+    x = y = z = 0.0
+    for k in range(count - 1, 0, -1):
+        x, y, z = x + robot[REST, k], y + robot[REST + 1, k], z + robot[REST + 2, k]
+        if whole[FORKS, k]:
+            x, y, z = x + robot[SUMS, k], y + robot[SUMS + 1, k], z + robot[SUMS + 2, k]
+        c, s = robot[COSINES, k], robot[SINES, k]
+        x, y, z = c * x - s * y, s * x + c * y, z + robot[SLIDE, k] * robot[POSITIONS, k]
+        robot[SUMS, k], robot[SUMS + 1, k] = x, y
+        if whole[CHAINED, k]:
+            c, s = robot[COS_TILT, k], robot[SIN_TILT, k]
+            y, z = c * y - s * z, s * y + c * z
+        else:
+            parent = whole[PARENT, k]
+            for i in range(3):
+                row = ALIGN + 3 * i
+                share = robot[row, k] * x + robot[row + 1, k] * y + robot[row + 2, k] * z
+                robot[SUMS + i, parent] += share
+            x = y = z = 0.0
+    robot[SUMS, 0] += x + robot[REST, 0]
+    robot[SUMS + 1, 0] += y + robot[REST + 1, 0]
+    robot[SUMS + 2, 0] += z + robot[REST + 2, 0]
+
+
+@njit
+def tilted(x: float, y: float, z: float, robot: Array, k: int) -> Row:
+    """Takes one row of R_parent, (x, y, z), through chained body k, whose C is a turn about x.
 
     Returns:
         The row of R (three numbers), and of X the first two; its third is that of R.
     """
-    u = body[COS_TILT] * y + body[SIN_TILT] * z
-    return c * x + s * u, c * u - s * x, body[COS_TILT] * z - body[SIN_TILT] * y, x, u
+    c, s = robot[COSINES, k], robot[SINES, k]
+    tilt_c, tilt_s = robot[COS_TILT, k], robot[SIN_TILT, k]
+    u = tilt_c * y + tilt_s * z
+    return c * x + s * u, c * u - s * x, tilt_c * z - tilt_s * y, x, u
 
 
 @njit
-def turned(x, y, z, body, c, s):
+def turned(x: float, y: float, z: float, robot: Array, k: int) -> Row:
     """The same as tilted for a body whose C is any rotation."""
-    t = x * body[ALIGN] + y * body[ALIGN + 3] + z * body[ALIGN + 6]
-    u = x * body[ALIGN + 1] + y * body[ALIGN + 4] + z * body[ALIGN + 7]
-    v = x * body[ALIGN + 2] + y * body[ALIGN + 5] + z * body[ALIGN + 8]
+    c, s = robot[COSINES, k], robot[SINES, k]
+    t = x * robot[ALIGN, k] + y * robot[ALIGN + 3, k] + z * robot[ALIGN + 6, k]
+    u = x * robot[ALIGN + 1, k] + y * robot[ALIGN + 4, k] + z * robot[ALIGN + 7, k]
+    v = x * robot[ALIGN + 2, k] + y * robot[ALIGN + 5, k] + z * robot[ALIGN + 8, k]
     return c * t + s * u, c * u - s * t, v, t, u
 
 
 @njit
-def pull(q, robot, joints, sums):
-    """Gathers the SESC vectors from the leaves to the root.
-
-    Args:
-        q: (n,) joint positions, rad or m.
-        robot: (B, COLUMNS).
-        joints: (4, at least B), set to positions, angles, sines and cosines.
-        sums: (B, 3) m, set to (S_x, S_y) of each body; of the root (S_x, S_y, S_z).
-    """
+def push(robot: Array, jacobian: Array) -> None:
+    """Adds the joints' columns to jacobian (3, n), after pull; sets AXES of bodies that fork."""
     whole = robot.view(np.uint64)
-    positions, angles, sines, cosines = joints[0], joints[1], joints[2], joints[3]
-    angles[:] = 0.0
-    for k in range(1, robot.shape[0]):
-        positions[k] = q[whole[k, DRIVER]]
-        angles[k] = robot[k, TURN] * positions[k] + robot[k, OFFSET]
-    fill_sincos(angles, sines, cosines)
-    sums[:] = 0.0
-    x = y = z = 0.0
-    for k in range(robot.shape[0] - 1, 0, -1):
-        body, c, s = robot[k], cosines[k], sines[k]
-        x, y, z = x + body[REST], y + body[REST + 1], z + body[REST + 2]
-        if whole[k, FORKS]:
-            x, y, z = x + sums[k, 0], y + sums[k, 1], z + sums[k, 2]
-        x, y, z = c * x - s * y, s * x + c * y, z + body[SLIDE] * positions[k]
-        sums[k, 0], sums[k, 1] = x, y
-        if whole[k, CHAINED]:
-            y, z = (
-                body[COS_TILT] * y - body[SIN_TILT] * z,
-                body[SIN_TILT] * y + body[COS_TILT] * z,
-            )
+    x0, y0, z0, x1, y1, z1, x2, y2, z2 = take(robot[ALIGN:, 0])
+    for i in range(9):
+        robot[AXES + i, 0] = robot[ALIGN + i, 0]
+    for k in range(1, np.int64(whole[PARENT, 0])):
+        if whole[CHAINED, k]:
+            x0, y0, z0, t0, u0 = tilted(x0, y0, z0, robot, k)
+            x1, y1, z1, t1, u1 = tilted(x1, y1, z1, robot, k)
+            x2, y2, z2, t2, u2 = tilted(x2, y2, z2, robot, k)
         else:
-            parent = whole[k, PARENT]
-            for i in range(3):
-                j = ALIGN + 3 * i
-                sums[parent, i] += body[j] * x + body[j + 1] * y + body[j + 2] * z
-            x = y = z = 0.0
-    sums[0, 0] += x + robot[0, REST]
-    sums[0, 1] += y + robot[0, REST + 1]
-    sums[0, 2] += z + robot[0, REST + 2]
-
-
-@njit
-def place(robot, root, sums, frame, com):
-    """Sets frame (9,), the root's aligned axes in the world by rows, and com (3,) m."""
-    x, y, z = sums[0, 0], sums[0, 1], sums[0, 2]
-    for i in range(3):
-        t, u, v, _, _ = turned(root[i, 0], root[i, 1], root[i, 2], robot[0], 1.0, 0.0)
-        frame[3 * i], frame[3 * i + 1], frame[3 * i + 2] = t, u, v
-        com[i] = root[3, i] + (t * x + u * y + v * z)
-
-
-@njit
-def push(robot, joints, sums, frames, jacobian):
-    """Adds the joints' columns to the Jacobian, from the root to the leaves.
-
-    Args:
-        robot: (B, COLUMNS).
-        joints, sums: As pull left them.
-        frames: (B, 9); the first row holds the root's axes, the others are overwritten.
-        jacobian: (3, n) m or 1, columns of q.
-    """
-    whole = robot.view(np.uint64)
-    x0, y0, z0, x1, y1, z1, x2, y2, z2 = take(frames[0])
-    for k in range(1, robot.shape[0]):
-        body, s, c, column = robot[k], joints[2, k], joints[3, k], whole[k, DRIVER]
-        a, b, slide = -body[TURN] * sums[k, 1], body[TURN] * sums[k, 0], body[SLIDE]
-        if whole[k, CHAINED]:
-            x0, y0, z0, t0, u0 = tilted(x0, y0, z0, body, c, s)
-            x1, y1, z1, t1, u1 = tilted(x1, y1, z1, body, c, s)
-            x2, y2, z2, t2, u2 = tilted(x2, y2, z2, body, c, s)
-        else:
-            R = frames[whole[k, PARENT]]
-            x0, y0, z0, t0, u0 = turned(R[0], R[1], R[2], body, c, s)
-            x1, y1, z1, t1, u1 = turned(R[3], R[4], R[5], body, c, s)
-            x2, y2, z2, t2, u2 = turned(R[6], R[7], R[8], body, c, s)
+            R = robot[AXES:, whole[PARENT, k]]
+            x0, y0, z0, t0, u0 = turned(R[0], R[1], R[2], robot, k)
+            x1, y1, z1, t1, u1 = turned(R[3], R[4], R[5], robot, k)
+            x2, y2, z2, t2, u2 = turned(R[6], R[7], R[8], robot, k)
+        turn, slide, column = robot[TURN, k], robot[SLIDE, k], whole[DRIVER, k]
+        a, b = -turn * robot[SUMS + 1, k], turn * robot[SUMS, k]
         jacobian[0, column] += a * t0 + b * u0 + slide * z0
         jacobian[1, column] += a * t1 + b * u1 + slide * z1
         jacobian[2, column] += a * t2 + b * u2 + slide * z2
-        if whole[k, FORKS]:
-            R = frames[k]
+        if whole[FORKS, k]:
+            R = robot[AXES:, k]
             R[0], R[1], R[2], R[3], R[4], R[5], R[6], R[7], R[8] = (
                 x0,
                 y0,
@@ -215,76 +237,112 @@ def push(robot, joints, sums, frames, jacobian):
 
 
 @njit
-def take(R):
-    """Gives the nine elements of R as a tuple."""
-    return R[0], R[1], R[2], R[3], R[4], R[5], R[6], R[7], R[8]
+def check_length(q: Array, robot: Array) -> None:
+    """Refuses a q of another length than n, beyond whose end the kernels would read."""
+    if q.size != robot.view(np.uint64)[DRIVER, 0]:
+        raise ValueError("q has the wrong length")
 
 
-@njit(cache=True)
-def com_of_one(q, robot, root, com):
+@keep()
+def com_of_one(q: Array, robot: Array, com: Array) -> None:
     """Computes the centre of mass.
 
     Args:
         q: (n,) joint positions, rad or m.
-        robot: (B, COLUMNS).
-        root: (4, 3), rows of R_world_root, then p_world_root in m.
+        robot: (ROWS, B rounded up to a multiple of 8); the last rows are overwritten.
         com: (3,) m, set to the centre of mass in the world.
+
+    Raises:
+        ValueError: q has another length.
     """
-    count = robot.shape[0]
-    sums = np.empty((count, 3))
-    pull(q, robot, np.empty((4, (count + 7) // 8 * 8)), sums)
-    place(robot, root, sums, np.empty(9), com)
+    check_length(q, robot)
+    pull(q, robot)
+    place(robot, robot[SUMS, 0], robot[SUMS + 1, 0], robot[SUMS + 2, 0], com)
 
 
-@njit(cache=True)
-def com_and_jacobian_of_one(q, robot, root, com, jacobian):
-    """Computes the centre of mass and its Jacobian; arguments as of com_of_one.
+@keep()
+def com_and_jacobian_of_one(q: Array, robot: Array, com: Array, jacobian: Array) -> None:
+    """Computes the centre of mass and its Jacobian.
 
     Args:
+        q: (n,) joint positions, rad or m.
+        robot: (ROWS, B rounded up to a multiple of 8); the last rows are overwritten.
+        com: (3,) m, set to the centre of mass in the world.
         jacobian: (3, n) for the joints alone, or (3, 6 + n) with the root's linear and angular
             velocity in world axes first; set.
+
+    Raises:
+        ValueError: q has another length.
     """
-    count = robot.shape[0]
-    joints = np.empty((4, (count + 7) // 8 * 8))
-    sums, frames = np.empty((count, 3)), np.empty((count, 9))
-    pull(q, robot, joints, sums)
-    place(robot, root, sums, frames[0], com)
+    check_length(q, robot)
+    pull(q, robot)
+    place(robot, robot[SUMS, 0], robot[SUMS + 1, 0], robot[SUMS + 2, 0], com)
     jacobian[:] = 0.0
-    push(robot, joints, sums, frames, jacobian[:, jacobian.shape[1] - q.size :])
+    push(robot, jacobian[:, jacobian.shape[1] - q.size :])
     if jacobian.shape[1] > q.size:
-        x, y, z = com[0] - root[3, 0], com[1] - root[3, 1], com[2] - root[3, 2]
+        x = com[0] - robot[ROOT_POSITION, 0]
+        y = com[1] - robot[ROOT_POSITION + 1, 0]
+        z = com[2] - robot[ROOT_POSITION + 2, 0]
         jacobian[0, 0] = jacobian[1, 1] = jacobian[2, 2] = 1.0
         jacobian[0, 4], jacobian[0, 5] = z, -y
         jacobian[1, 3], jacobian[1, 5] = -z, x
         jacobian[2, 3], jacobian[2, 4] = y, -x
 
 
-# Many configurations: BLOCK of them stand side by side, so that every inner loop is the same
-# arithmetic on neighbouring numbers. A body has five such rows of numbers, its "lanes"; in the end
-# the first three hold its column of the Jacobian. Rows are reached by constant offsets: that shows
-# the compiler that they do not overlap.
+@keep()
+def place_root(robot: Array, R: Array, p: Array, placed: Array) -> bool:
+    """Copies a robot and puts its root somewhere.
 
+    Args:
+        robot: (ROWS, at least B), whose world is the root's own frame.
+        R: (3, 3) orientation of the root in the world.
+        p: (3,) m, its position.
+        placed: Of the shape of robot, set.
+
+    Returns:
+        Whether R is orthonormal (to 1e-6) and right-handed.
+    """
+    placed[:] = robot
+    fine = True
+    for i in range(3):
+        placed[ROOT_POSITION + i, 0] = p[i]
+        for j in range(3):
+            a, b, c = robot[ALIGN + j, 0], robot[ALIGN + 3 + j, 0], robot[ALIGN + 6 + j, 0]
+            placed[ALIGN + 3 * i + j, 0] = R[i, 0] * a + R[i, 1] * b + R[i, 2] * c
+            product = R[i, 0] * R[j, 0] + R[i, 1] * R[j, 1] + R[i, 2] * R[j, 2]
+            fine &= np.abs(product - (1.0 if i == j else 0.0)) < 1e-6
+    x = R[0, 1] * R[1, 2] - R[0, 2] * R[1, 1]
+    y = R[0, 2] * R[1, 0] - R[0, 0] * R[1, 2]
+    z = R[0, 0] * R[1, 1] - R[0, 1] * R[1, 0]
+    return fine and x * R[2, 0] + y * R[2, 1] + z * R[2, 2] > 0.0
+
+
+# --- many configurations ----------------------------------------------------------------------
+# BLOCK of them stand side by side, so that every inner loop is the same arithmetic on neighbouring
+# numbers. A body has five such rows of numbers, its "lane"; in the end the first three hold its
+# column of the Jacobian. Rows are reached by constant offsets: that shows the compiler that they do
+# not overlap.
 POSITION, SINE, COSINE, SUM_X, SUM_Y = 0, BLOCK, 2 * BLOCK, 3 * BLOCK, 4 * BLOCK
-LANES = 5 * BLOCK
+LANE = 5 * BLOCK
 X, Y, Z = 0, BLOCK, 2 * BLOCK
 VECTOR = 3 * BLOCK
 MATRIX = 9 * BLOCK
 
 
 @njit
-def load(Q, start, robot, lanes):
+def load(Q: Array, start: int, robot: Array, lanes: Array) -> None:
     """Copies the positions of BLOCK configurations; past the last one, that one is repeated."""
     whole = robot.view(np.uint64)
     for b in range(BLOCK):
         q = Q[min(start + b, Q.shape[0] - 1)]
-        for k in range(1, robot.shape[0]):
-            lanes[k, b] = q[whole[k, DRIVER]]
+        for k in range(1, lanes.shape[0]):
+            lanes[k, b] = q[whole[DRIVER, k]]
 
 
 @njit
-def turn_lane(body, lane):
-    """Sets the sines and cosines of a body's joint angles."""
-    turn, offset = body[TURN], body[OFFSET]
+def turn_lane(robot: Array, k: int, lane: Array) -> None:
+    """Sets the sines and cosines of the joint angles of body k."""
+    turn, offset = robot[TURN, k], robot[OFFSET, k]
     far = 0
     for b in range(BLOCK):
         lane[SINE + b], lane[COSINE + b] = sincos(turn * lane[b] + offset)
@@ -298,10 +356,10 @@ def turn_lane(body, lane):
 
 
 @njit
-def pull_chained(body, lane, below):
-    """One body of pull: takes below (3 rows) from the sum of its children to its own share."""
-    rx, ry, rz, slide = body[REST], body[REST + 1], body[REST + 2], body[SLIDE]
-    tilt_c, tilt_s = body[COS_TILT], body[SIN_TILT]
+def pull_chained(robot: Array, k: int, lane: Array, below: Array) -> None:
+    """Takes below (3 rows) from the sum of the children of body k to what it adds to its parent."""
+    rx, ry, rz = robot[REST, k], robot[REST + 1, k], robot[REST + 2, k]
+    slide, tilt_c, tilt_s = robot[SLIDE, k], robot[COS_TILT, k], robot[SIN_TILT, k]
     for b in range(BLOCK):
         s, c = lane[SINE + b], lane[COSINE + b]
         x, y, z = below[X + b] + rx, below[Y + b] + ry, below[Z + b] + rz + slide * lane[b]
@@ -313,10 +371,10 @@ def pull_chained(body, lane, below):
 
 
 @njit
-def pull_free(body, lane, below, sums):
-    """The same for a body that is not chained: adds its share to its parent's sums (3 rows)."""
-    rx, ry, rz, slide = body[REST], body[REST + 1], body[REST + 2], body[SLIDE]
-    xx, xy, xz, yx, yy, yz, zx, zy, zz = take(body[ALIGN:])
+def pull_free(robot: Array, k: int, lane: Array, below: Array, sums: Array) -> None:
+    """The same for a body that is not chained: adds to its parent's sums (3 rows), clears below."""
+    rx, ry, rz, slide = robot[REST, k], robot[REST + 1, k], robot[REST + 2, k], robot[SLIDE, k]
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = take(robot[ALIGN:, k])
     for b in range(BLOCK):
         s, c = lane[SINE + b], lane[COSINE + b]
         x, y, z = below[X + b] + rx, below[Y + b] + ry, below[Z + b] + rz + slide * lane[b]
@@ -329,40 +387,45 @@ def pull_free(body, lane, below, sums):
 
 
 @njit
-def pull_block(robot, lanes, saved, below):
-    """Pull for a block; saved (B, MATRIX) is used up, below (VECTOR,) is set to the root's S."""
-    whole = robot.view(np.uint64)
-    for k in range(robot.shape[0]):
-        if whole[k, FORKS]:
-            saved[k, :VECTOR] = 0.0
-    below[:] = 0.0
-    for k in range(robot.shape[0] - 1, 0, -1):
-        turn_lane(robot[k], lanes[k])
-        if whole[k, FORKS]:
-            add(saved[k], below)
-        if whole[k, CHAINED]:
-            pull_chained(robot[k], lanes[k], below)
-        else:
-            pull_free(robot[k], lanes[k], below, saved[whole[k, PARENT]])
-    if whole[0, FORKS]:
-        add(saved[0], below)
-    for b in range(BLOCK):
-        below[X + b] += robot[0, REST]
-        below[Y + b] += robot[0, REST + 1]
-        below[Z + b] += robot[0, REST + 2]
-
-
-@njit
-def add(sums, below):
+def add(sums: Array, below: Array) -> None:
     """Adds the first three rows of sums to below."""
     for b in range(VECTOR):
         below[b] += sums[b]
 
 
 @njit
-def push_chained(body, lane, frame):
-    """One body of push: takes frame (9 rows) from its parent's axes to its own."""
-    turn, slide, tilt_c, tilt_s = body[TURN], body[SLIDE], body[COS_TILT], body[SIN_TILT]
+def pull_block(robot: Array, lanes: Array, saved: Array, below: Array) -> None:
+    """Pull for a block: sets below (VECTOR,) to the root's S; saved is work space, a row a body."""
+    whole = robot.view(np.uint64)
+    for k in range(lanes.shape[0]):
+        if whole[FORKS, k]:
+            saved[k, :VECTOR] = 0.0
+    below[:] = 0.0
+    for k in range(lanes.shape[0] - 1, 0, -1):
+        turn_lane(robot, k, lanes[k])
+        if whole[FORKS, k]:
+            add(saved[k], below)
+        if whole[CHAINED, k]:
+            pull_chained(robot, k, lanes[k], below)
+        else:
+            pull_free(robot, k, lanes[k], below, saved[whole[PARENT, k]])
+    if whole[FORKS, 0]:
+        add(saved[0], below)
+    for b in range(BLOCK):
+        below[X + b] += robot[REST, 0]
+        below[Y + b] += robot[REST + 1, 0]
+        below[Z + b] += robot[REST + 2, 0]
+
+
+@njit
+def push_chained(robot: Array, k: int, lane: Array, frame: Array) -> None:
+    """Takes frame (9 rows) from the axes of the parent of body k to its own; sets its columns."""
+    turn, slide, tilt_c, tilt_s = (
+        robot[TURN, k],
+        robot[SLIDE, k],
+        robot[COS_TILT, k],
+        robot[SIN_TILT, k],
+    )
     for b in range(BLOCK):
         s, c = lane[SINE + b], lane[COSINE + b]
         u, v = -turn * lane[SUM_Y + b], turn * lane[SUM_X + b]
@@ -375,10 +438,10 @@ def push_chained(body, lane, frame):
 
 
 @njit
-def push_free(body, lane, parent, frame):
-    """The same for a body that is not chained: parent (9 rows) holds its parent's axes."""
-    turn, slide = body[TURN], body[SLIDE]
-    xx, xy, xz, yx, yy, yz, zx, zy, zz = take(body[ALIGN:])
+def push_free(robot: Array, k: int, lane: Array, parent: Array, frame: Array) -> None:
+    """The same for a body that is not chained; parent (9 rows) holds the axes of its parent."""
+    turn, slide = robot[TURN, k], robot[SLIDE, k]
+    xx, xy, xz, yx, yy, yz, zx, zy, zz = take(robot[ALIGN:, k])
     for b in range(BLOCK):
         s, c = lane[SINE + b], lane[COSINE + b]
         u, v = -turn * lane[SUM_Y + b], turn * lane[SUM_X + b]
@@ -391,80 +454,78 @@ def push_free(body, lane, parent, frame):
 
 
 @njit
-def push_block(robot, axes, lanes, saved, frame):
-    """Push for a block; axes (9,) are the root's, the columns come to stand in the lanes."""
+def push_block(robot: Array, lanes: Array, saved: Array, frame: Array) -> None:
+    """Push for a block: sets the columns; saved and frame (MATRIX,) are work space."""
     whole = robot.view(np.uint64)
     for i in range(9):
-        frame[BLOCK * i : BLOCK * (i + 1)] = axes[i]
+        frame[BLOCK * i : BLOCK * (i + 1)] = robot[ALIGN + i, 0]
     saved[0] = frame
-    for k in range(1, robot.shape[0]):
-        if whole[k, CHAINED]:
-            push_chained(robot[k], lanes[k], frame)
+    for k in range(1, lanes.shape[0]):
+        if whole[CHAINED, k]:
+            push_chained(robot, k, lanes[k], frame)
         else:
-            push_free(robot[k], lanes[k], saved[whole[k, PARENT]], frame)
-        if whole[k, FORKS]:
+            push_free(robot, k, lanes[k], saved[whole[PARENT, k]], frame)
+        if whole[FORKS, k]:
             saved[k] = frame
 
 
 @njit
-def store_com(robot, root, below, com):
+def store_com(robot: Array, below: Array, com: Array) -> None:
     """Writes the centres of mass of the first configurations of a block, com (up to BLOCK, 3)."""
-    sums, frame = np.empty((1, 3)), np.empty(9)
     for b in range(com.shape[0]):
-        sums[0, 0], sums[0, 1], sums[0, 2] = below[X + b], below[Y + b], below[Z + b]
-        place(robot, root, sums, frame, com[b])
-    return frame
+        place(robot, below[X + b], below[Y + b], below[Z + b], com[b])
 
 
 @njit
-def store_jacobian(robot, lanes, jacobian):
+def store_jacobian(robot: Array, lanes: Array, jacobian: Array) -> None:
     """Writes the Jacobians of the first configurations of a block, (up to BLOCK, 3, n)."""
     whole = robot.view(np.uint64)
-    mimics = robot.shape[0] - 1 > jacobian.shape[2]
+    mimics = lanes.shape[0] - 1 > jacobian.shape[2]
     for b in range(jacobian.shape[0]):
         if mimics:
             jacobian[b] = 0.0
             for i in range(3):
-                for k in range(1, robot.shape[0]):
-                    jacobian[b, i, whole[k, DRIVER]] += lanes[k, BLOCK * i + b]
+                for k in range(1, lanes.shape[0]):
+                    jacobian[b, i, whole[DRIVER, k]] += lanes[k, BLOCK * i + b]
         else:
             for i in range(3):
-                for k in range(1, robot.shape[0]):
+                for k in range(1, lanes.shape[0]):
                     jacobian[b, i, k - 1] = lanes[k, BLOCK * i + b]
 
 
-@njit(cache=True, nogil=True)
-def com_of_many(Q, robot, root, com):
+@keep(nogil=True)
+def com_of_many(Q: Array, robot: Array, com: Array) -> None:
     """Computes the centres of mass of N configurations.
 
     Args:
         Q: (N, n) joint positions, rad or m.
-        robot: (B, COLUMNS).
-        root: (4, 3), rows of R_world_root, then p_world_root in m; the same for all.
+        robot: (ROWS, at least B).
         com: (N, 3) m, set to the centres of mass in the world.
     """
-    count = robot.shape[0]
-    lanes, saved = np.empty((count, LANES)), np.empty((count, MATRIX))
-    below = np.empty(VECTOR)
+    count = np.int64(robot.view(np.uint64)[PARENT, 0])
+    lanes, saved, below = np.empty((count, LANE)), np.empty((count, VECTOR)), np.empty(VECTOR)
     for start in range(0, Q.shape[0], BLOCK):
         load(Q, start, robot, lanes)
         pull_block(robot, lanes, saved, below)
-        store_com(robot, root, below, com[start : start + BLOCK])
+        store_com(robot, below, com[start : start + BLOCK])
 
 
-@njit(cache=True, nogil=True)
-def com_and_jacobian_of_many(Q, robot, root, com, jacobian):
+@keep(nogil=True)
+def com_and_jacobian_of_many(Q: Array, robot: Array, com: Array, jacobian: Array) -> None:
     """Computes the centres of mass of N configurations and their Jacobians.
 
     Args:
-        jacobian: (N, 3, n), set; the others as of com_of_many.
+        Q: (N, n) joint positions, rad or m.
+        robot: (ROWS, at least B).
+        com: (N, 3) m, set to the centres of mass in the world.
+        jacobian: (N, 3, n) m or 1, set.
     """
-    count = robot.shape[0]
-    lanes, saved = np.empty((count, LANES)), np.empty((count, MATRIX))
+    count = np.int64(robot.view(np.uint64)[PARENT, 0])
+    lanes, saved = np.empty((count, LANE)), np.empty((count, MATRIX))
     below, frame = np.empty(VECTOR), np.empty(MATRIX)
     for start in range(0, Q.shape[0], BLOCK):
         load(Q, start, robot, lanes)
         pull_block(robot, lanes, saved, below)
-        axes = store_com(robot, root, below, com[start : start + BLOCK])
-        push_block(robot, axes, lanes, saved, frame)
+        store_com(robot, below, com[start : start + BLOCK])
+        push_block(robot, lanes, saved, frame)
         store_jacobian(robot, lanes, jacobian[start : start + BLOCK])

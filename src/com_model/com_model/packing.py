@@ -4,9 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from com_model import kernels
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Bodies
+from com_model.kernels import (
+    ALIGN,
+    CHAINED,
+    COS_TILT,
+    DRIVER,
+    FORKS,
+    OFFSET,
+    PARENT,
+    REST,
+    ROOT_POSITION,
+    ROWS,
+    SIN_TILT,
+    SLIDE,
+    TURN,
+)
+
+PARALLEL = 1e-15
+"""Sine of the angle between two axes below which they count as parallel."""
 
 
 def sesc_vectors(bodies: Bodies) -> Array:
@@ -19,50 +36,50 @@ def sesc_vectors(bodies: Bodies) -> Array:
         (B, 3) m, in the bodies' frames.
     """
     moments = np.array(bodies.first_moment)
-    carried = bodies.subtree_mass[:, None] * bodies.d
-    np.add.at(moments, bodies.parent[1:], carried[1:])
+    np.add.at(moments, bodies.parent[1:], bodies.subtree_mass[1:, None] * bodies.d[1:])
     return moments / bodies.subtree_mass[0]
 
 
-def pack(bodies: Bodies) -> Array:
+def pack(bodies: Bodies, n: int) -> Array:
     """Turns every body's frame so that its joint works along z, and lists what the kernels need.
 
     With A_k the rotation from aligned to own axes of body k, the constant rotation between bodies
-    becomes C_k = A_parent^T R_k A_k. The turn of A_k about z is free. It is chosen such that the
+    becomes C_k = A_parent^T R_k A_k. The turn of A_k about z is free: it is chosen such that the
     next body, if it hangs on this one, has C = (turn about x) (turn about z), of which the second
-    is added to its joint angle ("chained").
+    is added to its joint angle. Such a body is "chained".
+
+    Args:
+        bodies: The B moving bodies.
+        n: Number of independent joints.
 
     Returns:
-        (B, kernels.COLUMNS), read-only; columns as named in com_model.kernels.
+        (kernels.ROWS, B rounded up to a multiple of 8); rows as named in com_model.kernels.
     """
-    A = _aligned_frames(bodies)
-    rest = np.einsum("kji,kj->ki", A, sesc_vectors(bodies))
-    robot = np.zeros((bodies.count, kernels.COLUMNS))
+    count = bodies.count
+    robot = np.zeros((ROWS, -(-count // 8) * 8))
     whole = robot.view(np.uint64)
-    chained = bodies.parent == np.arange(bodies.count) - 1
-    chained[0] = False
+    A = _aligned_frames(bodies)
+    C = np.einsum("kji,kjl,klm->kim", A[bodies.parent], bodies.R, A)
     slides = bodies.joint_type == PRISMATIC
     share = bodies.subtree_mass / bodies.subtree_mass[0]
-    for k in range(1, bodies.count):
-        parent = bodies.parent[k]
-        C = A[parent].T @ bodies.R[k] @ A[k]
-        robot[k, kernels.ALIGN :] = C.ravel()
-        if chained[k]:
-            robot[k, kernels.COS_TILT], robot[k, kernels.SIN_TILT] = C[2, 2], -C[1, 2]
-            robot[k, kernels.OFFSET] = np.arctan2(-C[0, 1], C[0, 0])
-        if slides[k]:
-            rest[parent] += C[:, 2] * share[k] * bodies.offset[k]
-        else:
-            robot[k, kernels.OFFSET] += bodies.offset[k]
-    robot[0, kernels.ALIGN :] = A[0].ravel()
-    robot[:, kernels.TURN] = np.where(slides, 0.0, bodies.multiplier)
-    robot[:, kernels.SLIDE] = np.where(slides, bodies.multiplier * share, 0.0)
-    robot[:, kernels.REST : kernels.REST + 3] = rest
-    whole[1:, kernels.PARENT] = bodies.parent[1:]
-    whole[1:, kernels.DRIVER] = bodies.q_index[1:]
-    whole[:, kernels.CHAINED] = chained
-    whole[bodies.parent[1:][~chained[1:]], kernels.FORKS] = 1
-    robot.setflags(write=False)
+    chained = bodies.parent == np.arange(count) - 1
+    chained[0] = False
+    C[0] = A[0]
+    rest = np.einsum("kji,kj->ki", A, sesc_vectors(bodies))
+    shifts = np.where(slides, share * bodies.offset, 0.0)
+    np.add.at(rest, bodies.parent[1:], shifts[1:, None] * C[1:, :, 2])
+    robot[TURN, :count] = np.where(slides, 0.0, bodies.multiplier)
+    robot[SLIDE, :count] = np.where(slides, bodies.multiplier * share, 0.0)
+    robot[OFFSET, :count] = np.where(slides, 0.0, bodies.offset)
+    robot[OFFSET, :count] += np.where(chained, np.arctan2(-C[:, 0, 1], C[:, 0, 0]), 0.0)
+    robot[COS_TILT, :count], robot[SIN_TILT, :count] = C[:, 2, 2], -C[:, 1, 2]
+    robot[REST : REST + 3, :count] = rest.T
+    robot[ALIGN : ALIGN + 9, :count] = C.reshape(count, 9).T
+    robot[ROOT_POSITION : ROOT_POSITION + 3, 0] = 0.0
+    whole[PARENT, 1:count], whole[PARENT, 0] = bodies.parent[1:], count
+    whole[DRIVER, 1:count], whole[DRIVER, 0] = bodies.q_index[1:], n
+    whole[CHAINED, :count] = chained
+    whole[FORKS, bodies.parent[1:][~chained[1:]]] = 1
     return robot
 
 
@@ -71,24 +88,12 @@ def _aligned_frames(bodies: Bodies) -> Array:
     A = np.empty((bodies.count, 3, 3))
     for k in range(bodies.count):
         z = bodies.axis[k] if k else np.array([0.0, 0.0, 1.0])
-        x = _square_to(z)
+        x = np.eye(3)[np.argmin(np.abs(z))]
         if k + 1 < bodies.count and bodies.parent[k + 1] == k:
             common = np.cross(z, bodies.R[k + 1] @ bodies.axis[k + 1])
             length = np.linalg.norm(common)
-            if length > PARALLEL:
-                x = common / length
-                x = x - z * (z @ x)
-                x /= np.linalg.norm(x)
+            x = common / length if length > PARALLEL else x
+        x = x - z * (z @ x)
+        x /= np.linalg.norm(x)
         A[k] = np.column_stack((x, np.cross(z, x), z))
     return A
-
-
-def _square_to(z: Array) -> Array:
-    """Gives some unit vector that is square to the unit vector z."""
-    x = np.eye(3)[np.argmin(np.abs(z))]
-    x = x - z * (z @ x)
-    return x / np.linalg.norm(x)
-
-
-PARALLEL = 1e-15
-"""Sine of the angle between two axes below which they count as parallel."""

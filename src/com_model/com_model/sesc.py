@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ from com_model.model import RobotModel
 from com_model.packing import pack, sesc_vectors
 
 FLOAT64 = np.dtype(np.float64)
+NOT_AS_HOPED = (AttributeError, TypeError, ValueError)
+"""What the quick way raises for a q that is no float64 array of shape (n,)."""
+empty = np.empty
 
 
 class Sesc:
@@ -50,9 +54,9 @@ class Sesc:
         self.model = model
         self.chain_links: tuple[str, ...] = model.bodies.names
         self._vectors = sesc_vectors(model.bodies)
-        self._robot = pack(model.bodies)
-        self._root = _root_pose(np.eye(3), None)
-        self._q_shape, self._shape, self._floating_shape = (n,), (3, n), (3, 6 + n)
+        # The kernels for one configuration work in it too; they hold the interpreter's lock.
+        self._robot = pack(model.bodies, n)
+        self._shape, self._floating_shape = (3, n), (3, 6 + n)
         self._com = _compiled("com_of_one")
         self._com_and_jacobian = _compiled("com_and_jacobian_of_one")
         self.parameters = self.parameters_at(np.zeros(n))
@@ -79,13 +83,17 @@ class Sesc:
             ShapeError: An argument has the wrong shape; of q, lists the joints.
             ComModelError: R_world_root is not a rotation.
         """
-        if not (type(q) is np.ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
-            q = self.model.check_q(q)
-        root = self._root
+        robot = self._robot
         if R_world_root is not None or p_world_root is not None:
-            root = _root_pose(R_world_root, p_world_root)
-        com = np.empty(3)
-        self._com(q, self._robot, root, com)
+            robot = self._placed(R_world_root, p_world_root)
+        com = empty(3)
+        array: Any = q
+        try:
+            if array.dtype is not FLOAT64:
+                raise TypeError
+            self._com(array, robot, com)
+        except NOT_AS_HOPED:
+            self._com(self.model.check_q(q), robot, com)
         return com
 
     def com_and_jacobian(
@@ -112,7 +120,19 @@ class Sesc:
             ShapeError: An argument has the wrong shape; of q, lists the joints.
             ComModelError: R_world_root is not a rotation.
         """
-        return self._both(q, R_world_root, p_world_root, self._shape)
+        robot = self._robot
+        if R_world_root is not None or p_world_root is not None:
+            robot = self._placed(R_world_root, p_world_root)
+        com, jacobian = empty(3), empty(self._shape)
+        array: Any = q
+        try:
+            if array.dtype is not FLOAT64:
+                raise TypeError
+            self._com_and_jacobian(array, robot, com, jacobian)
+        except NOT_AS_HOPED:
+            array = self.model.check_q(q)
+            self._com_and_jacobian(array, robot, com, jacobian)
+        return com, jacobian
 
     def com_and_floating_jacobian(
         self,
@@ -138,7 +158,19 @@ class Sesc:
             ShapeError: An argument has the wrong shape; of q, lists the joints.
             ComModelError: R_world_root is not a rotation.
         """
-        return self._both(q, R_world_root, p_world_root, self._floating_shape)
+        robot = self._robot
+        if R_world_root is not None or p_world_root is not None:
+            robot = self._placed(R_world_root, p_world_root)
+        com, jacobian = empty(3), empty(self._floating_shape)
+        array: Any = q
+        try:
+            if array.dtype is not FLOAT64:
+                raise TypeError
+            self._com_and_jacobian(array, robot, com, jacobian)
+        except NOT_AS_HOPED:
+            array = self.model.check_q(q)
+            self._com_and_jacobian(array, robot, com, jacobian)
+        return com, jacobian
 
     def com_velocity(
         self,
@@ -198,9 +230,9 @@ class Sesc:
         """
         Q = self._configurations(Q)
         com = np.empty((len(Q), 3))
-        root = _root_pose(R_world_root, p_world_root)
+        robot = self._placed(R_world_root, p_world_root)
         kernel = _compiled("com_of_many")
-        _share(threads, len(Q), lambda i: kernel(Q[i], self._robot, root, com[i]))
+        _share(threads, len(Q), lambda i: kernel(Q[i], robot, com[i]))
         return com
 
     def com_and_jacobian_batch(
@@ -227,9 +259,9 @@ class Sesc:
         """
         Q = self._configurations(Q)
         com, jacobian = np.empty((len(Q), 3)), np.empty((len(Q), *self._shape))
-        root = _root_pose(R_world_root, p_world_root)
+        robot = self._placed(R_world_root, p_world_root)
         kernel = _compiled("com_and_jacobian_of_many")
-        _share(threads, len(Q), lambda i: kernel(Q[i], self._robot, root, com[i], jacobian[i]))
+        _share(threads, len(Q), lambda i: kernel(Q[i], robot, com[i], jacobian[i]))
         return com, jacobian
 
     def parameters_at(self, q: ArrayLike) -> Array:
@@ -279,54 +311,40 @@ class Sesc:
         steps = np.einsum("kij,kj->ki", R, self.parameters_at(q))
         return np.cumsum(np.vstack((p[:1], steps)), axis=0)
 
-    def _both(
-        self,
-        q: ArrayLike,
-        R_world_root: ArrayLike | None,
-        p_world_root: ArrayLike | None,
-        shape: tuple[int, int],
-    ) -> tuple[Array, Array]:
-        if not (type(q) is np.ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
-            q = self.model.check_q(q)
-        root = self._root
-        if R_world_root is not None or p_world_root is not None:
-            root = _root_pose(R_world_root, p_world_root)
-        com, jacobian = np.empty(3), np.empty(shape)
-        self._com_and_jacobian(q, self._robot, root, com, jacobian)
-        return com, jacobian
+    def _placed(self, R_world_root: ArrayLike | None, p_world_root: ArrayLike | None) -> Array:
+        """Gives the robot as the kernels take it, with its root at a pose."""
+        R = np.eye(3) if R_world_root is None else as_array("R_world_root", R_world_root, (3, 3))
+        p = np.zeros(3) if p_world_root is None else as_array("p_world_root", p_world_root, (3,))
+        placed = np.empty_like(self._robot)
+        if not _compiled("place_root")(self._robot, R, p, placed):
+            as_rotation("R_world_root", R)
+        return placed
 
     def _configurations(self, Q: ArrayLike) -> Array:
         names = ", ".join(self.model.joint_names)
         return as_array("Q", Q, (None, self.model.n_joints), f"The joints are {names}")
 
 
-def _root_pose(R_world_root: ArrayLike | None, p_world_root: ArrayLike | None) -> Array:
-    """Puts the pose of the root into the array (4, 3) that the kernels take."""
-    root = np.zeros((4, 3))
-    root[:3] = np.eye(3) if R_world_root is None else as_rotation("R_world_root", R_world_root)
-    if p_world_root is not None:
-        root[3] = as_array("p_world_root", p_world_root, (3,))
-    return root
-
-
 @cache
-def _compiled(name: str) -> Callable[..., None]:
+def _compiled(name: str) -> Callable[..., Any]:
     """Compiles a kernel, or loads it from numba's cache.
 
     What comes back is the machine code's own function, called without numba's look-up by the types
     of the arguments, which takes as long as a third of the work. So the types must be right: numba
-    checks dimensions and item size itself, float64 and shapes must be seen to before.
+    checks dimensions and item size itself, float64 and shapes must be seen to before. With
+    NUMBA_DISABLE_JIT=1 it is the plain Python function.
     """
     vector, matrix = types.float64[::1], types.float64[:, ::1]
     any_vector, any_matrix = types.float64[:], types.float64[:, :]
     arguments = {
-        "com_of_one": (any_vector, matrix, matrix, vector),
-        "com_and_jacobian_of_one": (any_vector, matrix, matrix, vector, matrix),
-        "com_of_many": (any_matrix, matrix, matrix, matrix),
-        "com_and_jacobian_of_many": (any_matrix, matrix, matrix, matrix, types.float64[:, :, ::1]),
+        "com_of_one": (any_vector, matrix, vector),
+        "com_and_jacobian_of_one": (any_vector, matrix, vector, matrix),
+        "com_of_many": (any_matrix, matrix, matrix),
+        "com_and_jacobian_of_many": (any_matrix, matrix, matrix, types.float64[:, :, ::1]),
+        "place_root": (matrix, any_matrix, any_vector, matrix),
     }
     kernel: Any = getattr(kernels, name)
-    return kernel.compile(arguments[name])
+    return kernel.compile(arguments[name]) if hasattr(kernel, "compile") else kernel
 
 
 def _share(threads: int, count: int, work: Callable[[slice], None]) -> None:
@@ -336,7 +354,7 @@ def _share(threads: int, count: int, work: Callable[[slice], None]) -> None:
     blocks = -(-count // kernels.BLOCK)
     parts = max(1, min(int(threads), blocks))
     ends = [kernels.BLOCK * (blocks * i // parts) for i in range(parts + 1)]
-    slices = [slice(start, end) for start, end in zip(ends[:-1], ends[1:], strict=True)]
+    slices = [slice(start, end) for start, end in pairwise(ends)]
     if parts == 1:
         work(slices[0])
         return
