@@ -239,12 +239,18 @@ def test_a_broken_description(world, com, walker, capfd, case):
     assert ask(world, com, joints(t_ms=2)).status == OK
 
 
-def test_a_misspelt_inertial_is_told(world, com, walker, capfd):
-    misspelt = walker.replace("inertial>", "inertia>", 2)
-    world.start(SescPublisher, robot_description=misspelt)
+def test_a_misspelt_inertial_is_told(world, walker, capfd):
+    world.start(SescPublisher, robot_description=walker.replace("inertial>", "intertial>", 2))
     log = capfd.readouterr().err
-    assert "model 'walker'" in log
-    assert "inertia" in log
+    assert "model 'walker': link 'base_link'" in log
+    assert "<intertial>" in log
+
+
+def test_a_description_whose_inertials_are_all_misspelt_gives_no_com(world, com, walker):
+    world.start(SescPublisher, robot_description=walker.replace("inertial>", "intertial>"))
+    values = ask(world, com, joints())
+    assert_unknown(values)
+    assert "<intertial>" in values.reason
 
 
 def test_a_description_of_another_robot_than_the_configuration_s(
@@ -299,7 +305,10 @@ def test_an_imu_that_is_silent(world, com, walker, walker_config, capfd):
         (imu(w=0.0), "/imu: quaternion (x, y, z, w) = (0, 0, 0, 0) has length 0, not 1"),
         (imu(w=NAN), "/imu: quaternion (x, y, z, w) = (0, 0, 0, nan)"),
         (imu(w=1.0), "gravity does not point into the ground under the feet: check how the imu"),
-        (imu(t_ms=5000, w=1.0), "/imu is 5.00 s ahead of joint_states: the clocks differ"),
+        (
+            imu(t_ms=5000, w=1.0),
+            "/imu is 5.00 s ahead of joint_states (other clock, or overloaded node)",
+        ),
     ],
     ids=["no orientation", "nan", "upside down", "another clock"],
 )

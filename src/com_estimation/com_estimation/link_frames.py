@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from com_model.bodies import PRISMATIC
+from com_model.kernels import keep
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
@@ -110,7 +111,7 @@ def _turn(axis: Array, angle: float, out: Array) -> None:
         out[j, i] = versine * axis[i] * axis[j] + sine * axis[k]
 
 
-@njit(cache=True)
+@keep()
 def _poses(
     q: Array,
     path: Indices,

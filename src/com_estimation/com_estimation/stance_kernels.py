@@ -11,6 +11,7 @@ are flat.
 from __future__ import annotations
 
 import numpy as np
+from com_model.kernels import keep
 from numba import njit
 from numpy.typing import NDArray
 
@@ -23,7 +24,7 @@ STRAIGHT = 1e-12  # of the squared extent: a corner of the hull that turns by le
 
 
 # --- which feet stand, on what ----------------------------------------------------------------
-@njit(cache=True)
+@keep()
 def stand(
     R: Array,
     p: Array,
@@ -247,7 +248,7 @@ def find_normal(
 
 
 # --- where the centre of mass falls --------------------------------------------------------------
-@njit(cache=True)
+@keep()
 def fall(touch: Array, normal: Array, gravity: Array, com: Array, projection: Array) -> float:
     """Where a point falls onto the ground, and how far inside the support polygon that is.
 

@@ -19,7 +19,7 @@ class Latest(Generic[T]):
 
     The age of a value is taken between sample times (its stamp against the stamp of the data that
     it is combined with), so that a replayed bag gives the same result at any speed. A value from
-    the future is as wrong as an old one: the clocks differ.
+    the future is as wrong as an old one.
 
     Args:
         timeout_s: age up to which the value is current, s.
@@ -58,5 +58,5 @@ class Latest(Generic[T]):
         if age == float("inf"):
             return f"{name} has not been heard"
         if age < 0:
-            return f"{name} is {-age:.2f} s ahead of joint_states: the clocks differ"
+            return f"{name} is {-age:.2f} s ahead of joint_states (other clock, or overloaded node)"
         return f"{name} is silent for {age:.2f} s"

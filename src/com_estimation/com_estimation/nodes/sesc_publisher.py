@@ -157,16 +157,19 @@ class SescPublisher(Node):
         except UnknownNameError as error:
             raise ParameterError("feet", [foot.frame for foot in self._feet], str(error)) from None
         joints = JointInput(model.joint_names, p.joint_timeout, self._assumed)
-        errors = audit(model).of("error")
+        findings = audit(model)
+        errors = findings.of("error")
         if errors:
             first = f"{errors[0].element}: {errors[0].message}. {errors[0].mend}"
-            self.get_logger().warning(f"{len(errors)} errors in model '{model.name}': {first}")
+            more = f" (and {len(errors) - 1} errors more)" if len(errors) > 1 else ""
+            self.get_logger().warning(f"model '{model.name}': {first}{more}")
         facts = {
             "model": model.name,
             "mass_kg": model.mass,
             "joints": model.n_joints,
             "feet": ", ".join(foot.frame for foot in self._feet) or "none",
             "audit_errors": len(errors),
+            "audit_findings": len(findings.findings),
         }
         frame = p.frame_prefix + model.root_link
         self._robot = _Robot(observer, joints, frame, list(model.joint_names), facts)
