@@ -14,7 +14,8 @@ travel times the share of the mass that it moves, and r the body's SESC vector:
   column of a joint                   turn X (e_z x S) + slide X e_z
 
 So the CoM needs no orientation and the Jacobian no position (docs/derivations.md). No fastmath:
-sums keep their order and NaN stays NaN, so that a NaN in q is seen in what depends on it.
+sums keep their order and NaN stays NaN, so that a NaN in q is seen in what depends on it. Shapes
+are not checked here.
 """
 
 from __future__ import annotations
@@ -32,17 +33,16 @@ Nine = tuple[float, float, float, float, float, float, float, float, float]
 
 # Rows of a packed robot. The first four hold integers: see them by robot.view(np.uint64).
 PARENT = 0  # index of the parent body; of the root: B, the number of bodies
-DRIVER = 1  # index into q of the joint that moves the body; of the root: n
+DRIVER = 1  # index into q of the joint that moves the body
 CHAINED = 2  # 1: the parent is the body before this one, and C is a turn about x by "tilt"
 FORKS = 3  # 1: some child is not chained, so that this body must be remembered
 TURN = 4  # rad per unit of q; 0 where the joint slides
 OFFSET = 5  # rad
 SLIDE = 6  # m per unit of q, times the subtree's share of the mass; 0 where the joint turns
-ROOT_POSITION = 4  # three rows; of the root instead of the three above: p_root, m
 REST = 7  # three rows: r, m
 COS_TILT = 10
 SIN_TILT = 11
-ALIGN = 12  # nine rows: C by rows; of the root: from its aligned axes to the world's
+ALIGN = 12  # nine rows: C by rows; of the root: from its aligned to its own axes
 # Rows that the kernels for one configuration work in.
 POSITIONS = 21
 ANGLES = 22
@@ -50,7 +50,8 @@ SINES = 23
 COSINES = 24
 SUMS = 25  # three rows: S, m
 AXES = 28  # nine rows: R by rows
-ROWS = 37
+ORIGIN = 9  # rows below AXES: p_root, three rows, m
+ROWS = 40
 
 BLOCK = 32  # configurations that a kernel for many works on side by side
 
@@ -131,12 +132,38 @@ def take(R: Array) -> Nine:
 
 
 @njit
-def place(robot: Array, x: float, y: float, z: float, com: Array) -> None:
-    """Sets com (3,) m in the world from the root's S."""
+def place_root(robot: Array, R: Array, p: Array, frame: Array) -> bool:
+    """Puts the root somewhere.
+
+    Args:
+        robot: (ROWS, at least B).
+        R: (3, 3) orientation of the root in the world.
+        p: (3,) m, its position.
+        frame: (12,), set to the root's aligned axes in the world, by rows, and to p.
+
+    Returns:
+        Whether R is orthonormal (to 1e-6) and right-handed.
+    """
+    fine = True
     for i in range(3):
-        row = ALIGN + 3 * i
-        turned = robot[row, 0] * x + robot[row + 1, 0] * y + robot[row + 2, 0] * z
-        com[i] = robot[ROOT_POSITION + i, 0] + turned
+        frame[ORIGIN + i] = p[i]
+        for j in range(3):
+            a, b, c = robot[ALIGN + j, 0], robot[ALIGN + 3 + j, 0], robot[ALIGN + 6 + j, 0]
+            frame[3 * i + j] = R[i, 0] * a + R[i, 1] * b + R[i, 2] * c
+            product = R[i, 0] * R[j, 0] + R[i, 1] * R[j, 1] + R[i, 2] * R[j, 2]
+            fine &= np.abs(product - (1.0 if i == j else 0.0)) < 1e-6
+    x = R[0, 1] * R[1, 2] - R[0, 2] * R[1, 1]
+    y = R[0, 2] * R[1, 0] - R[0, 0] * R[1, 2]
+    z = R[0, 0] * R[1, 1] - R[0, 1] * R[1, 0]
+    return fine and x * R[2, 0] + y * R[2, 1] + z * R[2, 2] > 0.0
+
+
+@njit
+def place(frame: Array, x: float, y: float, z: float, com: Array) -> None:
+    """Sets com (3,) m in the world from the root's S, with frame as place_root sets it."""
+    for i in range(3):
+        turned = frame[3 * i] * x + frame[3 * i + 1] * y + frame[3 * i + 2] * z
+        com[i] = frame[ORIGIN + i] + turned
 
 
 # --- one configuration ------------------------------------------------------------------------
@@ -203,9 +230,7 @@ def turned(x: float, y: float, z: float, robot: Array, k: int) -> Row:
 def push(robot: Array, jacobian: Array) -> None:
     """Adds the joints' columns to jacobian (3, n), after pull; sets AXES of bodies that fork."""
     whole = robot.view(np.uint64)
-    x0, y0, z0, x1, y1, z1, x2, y2, z2 = take(robot[ALIGN:, 0])
-    for i in range(9):
-        robot[AXES + i, 0] = robot[ALIGN + i, 0]
+    x0, y0, z0, x1, y1, z1, x2, y2, z2 = take(robot[AXES:, 0])
     for k in range(1, np.int64(whole[PARENT, 0])):
         if whole[CHAINED, k]:
             x0, y0, z0, t0, u0 = tilted(x0, y0, z0, robot, k)
@@ -237,52 +262,32 @@ def push(robot: Array, jacobian: Array) -> None:
 
 
 @njit
-def check_length(q: Array, robot: Array) -> None:
-    """Refuses a q of another length than n, beyond whose end the kernels would read."""
-    if q.size != robot.view(np.uint64)[DRIVER, 0]:
-        raise ValueError("q has the wrong length")
+def keep_root(robot: Array) -> None:
+    """Lets the world be the root's own frame."""
+    for i in range(9):
+        robot[AXES + i, 0] = robot[ALIGN + i, 0]
+    for i in range(3):
+        robot[AXES + ORIGIN + i, 0] = 0.0
 
 
-@keep()
-def com_of_one(q: Array, robot: Array, com: Array) -> None:
-    """Computes the centre of mass.
-
-    Args:
-        q: (n,) joint positions, rad or m.
-        robot: (ROWS, B rounded up to a multiple of 8); the last rows are overwritten.
-        com: (3,) m, set to the centre of mass in the world.
-
-    Raises:
-        ValueError: q has another length.
-    """
-    check_length(q, robot)
+@njit
+def find_com(q: Array, robot: Array, com: Array) -> None:
+    """Sets com (3,), with the root where it is."""
     pull(q, robot)
-    place(robot, robot[SUMS, 0], robot[SUMS + 1, 0], robot[SUMS + 2, 0], com)
+    x, y, z = robot[SUMS, 0], robot[SUMS + 1, 0], robot[SUMS + 2, 0]
+    place(robot[AXES:, 0], x, y, z, com)
 
 
-@keep()
-def com_and_jacobian_of_one(q: Array, robot: Array, com: Array, jacobian: Array) -> None:
-    """Computes the centre of mass and its Jacobian.
-
-    Args:
-        q: (n,) joint positions, rad or m.
-        robot: (ROWS, B rounded up to a multiple of 8); the last rows are overwritten.
-        com: (3,) m, set to the centre of mass in the world.
-        jacobian: (3, n) for the joints alone, or (3, 6 + n) with the root's linear and angular
-            velocity in world axes first; set.
-
-    Raises:
-        ValueError: q has another length.
-    """
-    check_length(q, robot)
-    pull(q, robot)
-    place(robot, robot[SUMS, 0], robot[SUMS + 1, 0], robot[SUMS + 2, 0], com)
+@njit
+def find_jacobian(q: Array, robot: Array, com: Array, jacobian: Array) -> None:
+    """Sets com (3,) and jacobian (3, n) or (3, 6 + n), with the root where it is."""
+    find_com(q, robot, com)
     jacobian[:] = 0.0
     push(robot, jacobian[:, jacobian.shape[1] - q.size :])
     if jacobian.shape[1] > q.size:
-        x = com[0] - robot[ROOT_POSITION, 0]
-        y = com[1] - robot[ROOT_POSITION + 1, 0]
-        z = com[2] - robot[ROOT_POSITION + 2, 0]
+        x = com[0] - robot[AXES + ORIGIN, 0]
+        y = com[1] - robot[AXES + ORIGIN + 1, 0]
+        z = com[2] - robot[AXES + ORIGIN + 2, 0]
         jacobian[0, 0] = jacobian[1, 1] = jacobian[2, 2] = 1.0
         jacobian[0, 4], jacobian[0, 5] = z, -y
         jacobian[1, 3], jacobian[1, 5] = -z, x
@@ -290,31 +295,57 @@ def com_and_jacobian_of_one(q: Array, robot: Array, com: Array, jacobian: Array)
 
 
 @keep()
-def place_root(robot: Array, R: Array, p: Array, placed: Array) -> bool:
-    """Copies a robot and puts its root somewhere.
+def com_of_one(q: Array, robot: Array, com: Array) -> None:
+    """Computes the centre of mass in the root's frame.
 
     Args:
-        robot: (ROWS, at least B), whose world is the root's own frame.
-        R: (3, 3) orientation of the root in the world.
-        p: (3,) m, its position.
-        placed: Of the shape of robot, set.
+        q: (n,) joint positions, rad or m.
+        robot: (ROWS, B rounded up to a multiple of 8); the last rows are overwritten.
+        com: (3,) m, set to the centre of mass.
+    """
+    keep_root(robot)
+    find_com(q, robot, com)
+
+
+@keep()
+def com_and_jacobian_of_one(q: Array, robot: Array, com: Array, jacobian: Array) -> None:
+    """Computes the centre of mass and its Jacobian in the root's frame.
+
+    Args:
+        q: (n,) joint positions, rad or m.
+        robot: (ROWS, B rounded up to a multiple of 8); the last rows are overwritten.
+        com: (3,) m, set to the centre of mass.
+        jacobian: (3, n) for the joints alone, or (3, 6 + n) with the root's linear and angular
+            velocity first; set.
+    """
+    keep_root(robot)
+    find_jacobian(q, robot, com, jacobian)
+
+
+@keep()
+def com_of_placed(q: Array, robot: Array, R: Array, p: Array, com: Array) -> bool:
+    """Computes the centre of mass in the world: com_of_one with the root at R (3, 3), p (3,) m.
 
     Returns:
-        Whether R is orthonormal (to 1e-6) and right-handed.
+        Whether R is a rotation.
     """
-    placed[:] = robot
-    fine = True
-    for i in range(3):
-        placed[ROOT_POSITION + i, 0] = p[i]
-        for j in range(3):
-            a, b, c = robot[ALIGN + j, 0], robot[ALIGN + 3 + j, 0], robot[ALIGN + 6 + j, 0]
-            placed[ALIGN + 3 * i + j, 0] = R[i, 0] * a + R[i, 1] * b + R[i, 2] * c
-            product = R[i, 0] * R[j, 0] + R[i, 1] * R[j, 1] + R[i, 2] * R[j, 2]
-            fine &= np.abs(product - (1.0 if i == j else 0.0)) < 1e-6
-    x = R[0, 1] * R[1, 2] - R[0, 2] * R[1, 1]
-    y = R[0, 2] * R[1, 0] - R[0, 0] * R[1, 2]
-    z = R[0, 0] * R[1, 1] - R[0, 1] * R[1, 0]
-    return fine and x * R[2, 0] + y * R[2, 1] + z * R[2, 2] > 0.0
+    fine = place_root(robot, R, p, robot[AXES:, 0])
+    find_com(q, robot, com)
+    return fine
+
+
+@keep()
+def com_and_jacobian_of_placed(
+    q: Array, robot: Array, R: Array, p: Array, com: Array, jacobian: Array
+) -> bool:
+    """Computes both in the world: com_and_jacobian_of_one with the root at R (3, 3), p (3,) m.
+
+    Returns:
+        Whether R is a rotation.
+    """
+    fine = place_root(robot, R, p, robot[AXES:, 0])
+    find_jacobian(q, robot, com, jacobian)
+    return fine
 
 
 # --- many configurations ----------------------------------------------------------------------
@@ -454,11 +485,11 @@ def push_free(robot: Array, k: int, lane: Array, parent: Array, frame: Array) ->
 
 
 @njit
-def push_block(robot: Array, lanes: Array, saved: Array, frame: Array) -> None:
-    """Push for a block: sets the columns; saved and frame (MATRIX,) are work space."""
+def push_block(robot: Array, root: Array, lanes: Array, saved: Array, frame: Array) -> None:
+    """Push for a block, root as of place_root; saved and frame (MATRIX,) are work space."""
     whole = robot.view(np.uint64)
     for i in range(9):
-        frame[BLOCK * i : BLOCK * (i + 1)] = robot[ALIGN + i, 0]
+        frame[BLOCK * i : BLOCK * (i + 1)] = root[i]
     saved[0] = frame
     for k in range(1, lanes.shape[0]):
         if whole[CHAINED, k]:
@@ -470,10 +501,10 @@ def push_block(robot: Array, lanes: Array, saved: Array, frame: Array) -> None:
 
 
 @njit
-def store_com(robot: Array, below: Array, com: Array) -> None:
+def store_com(root: Array, below: Array, com: Array) -> None:
     """Writes the centres of mass of the first configurations of a block, com (up to BLOCK, 3)."""
     for b in range(com.shape[0]):
-        place(robot, below[X + b], below[Y + b], below[Z + b], com[b])
+        place(root, below[X + b], below[Y + b], below[Z + b], com[b])
 
 
 @njit
@@ -494,38 +525,55 @@ def store_jacobian(robot: Array, lanes: Array, jacobian: Array) -> None:
 
 
 @keep(nogil=True)
-def com_of_many(Q: Array, robot: Array, com: Array) -> None:
+def com_of_many(Q: Array, robot: Array, R: Array, p: Array, com: Array) -> bool:
     """Computes the centres of mass of N configurations.
 
     Args:
         Q: (N, n) joint positions, rad or m.
         robot: (ROWS, at least B).
+        R: (3, 3) orientation of the root in the world, the same for all.
+        p: (3,) m, its position.
         com: (N, 3) m, set to the centres of mass in the world.
+
+    Returns:
+        Whether R is a rotation.
     """
     count = np.int64(robot.view(np.uint64)[PARENT, 0])
-    lanes, saved, below = np.empty((count, LANE)), np.empty((count, VECTOR)), np.empty(VECTOR)
+    lanes, saved = np.empty((count, LANE)), np.empty((count, VECTOR))
+    below, root = np.empty(VECTOR), np.empty(12)
+    fine = place_root(robot, R, p, root)
     for start in range(0, Q.shape[0], BLOCK):
         load(Q, start, robot, lanes)
         pull_block(robot, lanes, saved, below)
-        store_com(robot, below, com[start : start + BLOCK])
+        store_com(root, below, com[start : start + BLOCK])
+    return fine
 
 
 @keep(nogil=True)
-def com_and_jacobian_of_many(Q: Array, robot: Array, com: Array, jacobian: Array) -> None:
+def com_and_jacobian_of_many(
+    Q: Array, robot: Array, R: Array, p: Array, com: Array, jacobian: Array
+) -> bool:
     """Computes the centres of mass of N configurations and their Jacobians.
 
     Args:
         Q: (N, n) joint positions, rad or m.
         robot: (ROWS, at least B).
+        R: (3, 3) orientation of the root in the world, the same for all.
+        p: (3,) m, its position.
         com: (N, 3) m, set to the centres of mass in the world.
         jacobian: (N, 3, n) m or 1, set.
+
+    Returns:
+        Whether R is a rotation.
     """
     count = np.int64(robot.view(np.uint64)[PARENT, 0])
     lanes, saved = np.empty((count, LANE)), np.empty((count, MATRIX))
-    below, frame = np.empty(VECTOR), np.empty(MATRIX)
+    below, frame, root = np.empty(VECTOR), np.empty(MATRIX), np.empty(12)
+    fine = place_root(robot, R, p, root)
     for start in range(0, Q.shape[0], BLOCK):
         load(Q, start, robot, lanes)
         pull_block(robot, lanes, saved, below)
-        store_com(robot, below, com[start : start + BLOCK])
-        push_block(robot, lanes, saved, frame)
+        store_com(root, below, com[start : start + BLOCK])
+        push_block(robot, root, lanes, saved, frame)
         store_jacobian(robot, lanes, jacobian[start : start + BLOCK])
+    return fine

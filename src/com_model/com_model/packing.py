@@ -15,7 +15,6 @@ from com_model.kernels import (
     OFFSET,
     PARENT,
     REST,
-    ROOT_POSITION,
     ROWS,
     SIN_TILT,
     SLIDE,
@@ -40,17 +39,13 @@ def sesc_vectors(bodies: Bodies) -> Array:
     return moments / bodies.subtree_mass[0]
 
 
-def pack(bodies: Bodies, n: int) -> Array:
+def pack(bodies: Bodies) -> Array:
     """Turns every body's frame so that its joint works along z, and lists what the kernels need.
 
     With A_k the rotation from aligned to own axes of body k, the constant rotation between bodies
     becomes C_k = A_parent^T R_k A_k. The turn of A_k about z is free: it is chosen such that the
     next body, if it hangs on this one, has C = (turn about x) (turn about z), of which the second
     is added to its joint angle. Such a body is "chained".
-
-    Args:
-        bodies: The B moving bodies.
-        n: Number of independent joints.
 
     Returns:
         (kernels.ROWS, B rounded up to a multiple of 8); rows as named in com_model.kernels.
@@ -75,9 +70,8 @@ def pack(bodies: Bodies, n: int) -> Array:
     robot[COS_TILT, :count], robot[SIN_TILT, :count] = C[:, 2, 2], -C[:, 1, 2]
     robot[REST : REST + 3, :count] = rest.T
     robot[ALIGN : ALIGN + 9, :count] = C.reshape(count, 9).T
-    robot[ROOT_POSITION : ROOT_POSITION + 3, 0] = 0.0
     whole[PARENT, 1:count], whole[PARENT, 0] = bodies.parent[1:], count
-    whole[DRIVER, 1:count], whole[DRIVER, 0] = bodies.q_index[1:], n
+    whole[DRIVER, 1:count] = bodies.q_index[1:]
     whole[CHAINED, :count] = chained
     whole[FORKS, bodies.parent[1:][~chained[1:]]] = 1
     return robot

@@ -30,9 +30,8 @@ from com_model.model import RobotModel
 from com_model.packing import pack, sesc_vectors
 
 FLOAT64 = np.dtype(np.float64)
-NOT_AS_HOPED = (AttributeError, TypeError, ValueError)
-"""What the quick way raises for a q that is no float64 array of shape (n,)."""
-empty = np.empty
+UPRIGHT, CENTRE = np.eye(3), np.zeros(3)
+empty, ndarray = np.empty, np.ndarray
 
 
 class Sesc:
@@ -55,8 +54,8 @@ class Sesc:
         self.chain_links: tuple[str, ...] = model.bodies.names
         self._vectors = sesc_vectors(model.bodies)
         # The kernels for one configuration work in it too; they hold the interpreter's lock.
-        self._robot = pack(model.bodies, n)
-        self._shape, self._floating_shape = (3, n), (3, 6 + n)
+        self._robot = pack(model.bodies)
+        self._q_shape, self._shape, self._floating_shape = (n,), (3, n), (3, 6 + n)
         self._com = _compiled("com_of_one")
         self._com_and_jacobian = _compiled("com_and_jacobian_of_one")
         self.parameters = self.parameters_at(np.zeros(n))
@@ -83,17 +82,13 @@ class Sesc:
             ShapeError: An argument has the wrong shape; of q, lists the joints.
             ComModelError: R_world_root is not a rotation.
         """
-        robot = self._robot
-        if R_world_root is not None or p_world_root is not None:
-            robot = self._placed(R_world_root, p_world_root)
+        if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
+            q = self.model.check_q(q)
         com = empty(3)
-        array: Any = q
-        try:
-            if array.dtype is not FLOAT64:
-                raise TypeError
-            self._com(array, robot, com)
-        except NOT_AS_HOPED:
-            self._com(self.model.check_q(q), robot, com)
+        if R_world_root is None and p_world_root is None:
+            self._com(q, self._robot, com)
+        else:
+            self._place("com_of_placed", q, R_world_root, p_world_root, com)
         return com
 
     def com_and_jacobian(
@@ -120,18 +115,14 @@ class Sesc:
             ShapeError: An argument has the wrong shape; of q, lists the joints.
             ComModelError: R_world_root is not a rotation.
         """
-        robot = self._robot
-        if R_world_root is not None or p_world_root is not None:
-            robot = self._placed(R_world_root, p_world_root)
+        if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
+            q = self.model.check_q(q)
         com, jacobian = empty(3), empty(self._shape)
-        array: Any = q
-        try:
-            if array.dtype is not FLOAT64:
-                raise TypeError
-            self._com_and_jacobian(array, robot, com, jacobian)
-        except NOT_AS_HOPED:
-            array = self.model.check_q(q)
-            self._com_and_jacobian(array, robot, com, jacobian)
+        if R_world_root is None and p_world_root is None:
+            self._com_and_jacobian(q, self._robot, com, jacobian)
+        else:
+            kernel = "com_and_jacobian_of_placed"
+            self._place(kernel, q, R_world_root, p_world_root, com, jacobian)
         return com, jacobian
 
     def com_and_floating_jacobian(
@@ -158,18 +149,14 @@ class Sesc:
             ShapeError: An argument has the wrong shape; of q, lists the joints.
             ComModelError: R_world_root is not a rotation.
         """
-        robot = self._robot
-        if R_world_root is not None or p_world_root is not None:
-            robot = self._placed(R_world_root, p_world_root)
+        if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
+            q = self.model.check_q(q)
         com, jacobian = empty(3), empty(self._floating_shape)
-        array: Any = q
-        try:
-            if array.dtype is not FLOAT64:
-                raise TypeError
-            self._com_and_jacobian(array, robot, com, jacobian)
-        except NOT_AS_HOPED:
-            array = self.model.check_q(q)
-            self._com_and_jacobian(array, robot, com, jacobian)
+        if R_world_root is None and p_world_root is None:
+            self._com_and_jacobian(q, self._robot, com, jacobian)
+        else:
+            kernel = "com_and_jacobian_of_placed"
+            self._place(kernel, q, R_world_root, p_world_root, com, jacobian)
         return com, jacobian
 
     def com_velocity(
@@ -230,9 +217,7 @@ class Sesc:
         """
         Q = self._configurations(Q)
         com = np.empty((len(Q), 3))
-        robot = self._placed(R_world_root, p_world_root)
-        kernel = _compiled("com_of_many")
-        _share(threads, len(Q), lambda i: kernel(Q[i], robot, com[i]))
+        self._place_many("com_of_many", threads, Q, R_world_root, p_world_root, com)
         return com
 
     def com_and_jacobian_batch(
@@ -259,9 +244,8 @@ class Sesc:
         """
         Q = self._configurations(Q)
         com, jacobian = np.empty((len(Q), 3)), np.empty((len(Q), *self._shape))
-        robot = self._placed(R_world_root, p_world_root)
-        kernel = _compiled("com_and_jacobian_of_many")
-        _share(threads, len(Q), lambda i: kernel(Q[i], robot, com[i], jacobian[i]))
+        kernel = "com_and_jacobian_of_many"
+        self._place_many(kernel, threads, Q, R_world_root, p_world_root, com, jacobian)
         return com, jacobian
 
     def parameters_at(self, q: ArrayLike) -> Array:
@@ -311,14 +295,35 @@ class Sesc:
         steps = np.einsum("kij,kj->ki", R, self.parameters_at(q))
         return np.cumsum(np.vstack((p[:1], steps)), axis=0)
 
-    def _placed(self, R_world_root: ArrayLike | None, p_world_root: ArrayLike | None) -> Array:
-        """Gives the robot as the kernels take it, with its root at a pose."""
-        R = np.eye(3) if R_world_root is None else as_array("R_world_root", R_world_root, (3, 3))
-        p = np.zeros(3) if p_world_root is None else as_array("p_world_root", p_world_root, (3,))
-        placed = np.empty_like(self._robot)
-        if not _compiled("place_root")(self._robot, R, p, placed):
+    def _place(
+        self, name: str, q: Array, R: ArrayLike | None, p: ArrayLike | None, *results: Array
+    ) -> None:
+        """Runs a kernel for one configuration with the root at a pose."""
+        if not (type(R) is ndarray and R.dtype is FLOAT64 and R.shape == (3, 3)):
+            R = as_array("R_world_root", UPRIGHT if R is None else R, (3, 3))
+        if not (type(p) is ndarray and p.dtype is FLOAT64 and p.shape == (3,)):
+            p = as_array("p_world_root", CENTRE if p is None else p, (3,))
+        if not _compiled(name)(q, self._robot, R, p, *results):
             as_rotation("R_world_root", R)
-        return placed
+
+    def _place_many(
+        self,
+        name: str,
+        threads: int,
+        Q: Array,
+        R: ArrayLike | None,
+        p: ArrayLike | None,
+        *results: Array,
+    ) -> None:
+        """Runs a kernel for many configurations, in threads."""
+        kernel = _compiled(name)
+        R = as_rotation("R_world_root", UPRIGHT if R is None else R)
+        p = as_array("p_world_root", CENTRE if p is None else p, (3,))
+
+        def work(part: slice) -> None:
+            kernel(Q[part], self._robot, R, p, *(result[part] for result in results))
+
+        _share(threads, len(Q), work)
 
     def _configurations(self, Q: ArrayLike) -> Array:
         names = ", ".join(self.model.joint_names)
@@ -330,18 +335,20 @@ def _compiled(name: str) -> Callable[..., Any]:
     """Compiles a kernel, or loads it from numba's cache.
 
     What comes back is the machine code's own function, called without numba's look-up by the types
-    of the arguments, which takes as long as a third of the work. So the types must be right: numba
-    checks dimensions and item size itself, float64 and shapes must be seen to before. With
-    NUMBA_DISABLE_JIT=1 it is the plain Python function.
+    of the arguments, which takes as long as a third of the work. It does not check types or shapes
+    either: it must be given arrays of float64 with the right number of dimensions and lengths.
+    With NUMBA_DISABLE_JIT=1 it is the plain Python function.
     """
-    vector, matrix = types.float64[::1], types.float64[:, ::1]
+    vector, matrix, cube = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
     any_vector, any_matrix = types.float64[:], types.float64[:, :]
+    one, many = (any_vector, matrix), (any_matrix, matrix, any_matrix, any_vector)
     arguments = {
-        "com_of_one": (any_vector, matrix, vector),
-        "com_and_jacobian_of_one": (any_vector, matrix, vector, matrix),
-        "com_of_many": (any_matrix, matrix, matrix),
-        "com_and_jacobian_of_many": (any_matrix, matrix, matrix, types.float64[:, :, ::1]),
-        "place_root": (matrix, any_matrix, any_vector, matrix),
+        "com_of_one": (*one, vector),
+        "com_and_jacobian_of_one": (*one, vector, matrix),
+        "com_of_placed": (*one, any_matrix, any_vector, vector),
+        "com_and_jacobian_of_placed": (*one, any_matrix, any_vector, vector, matrix),
+        "com_of_many": (*many, matrix),
+        "com_and_jacobian_of_many": (*many, matrix, cube),
     }
     kernel: Any = getattr(kernels, name)
     return kernel.compile(arguments[name]) if hasattr(kernel, "compile") else kernel
