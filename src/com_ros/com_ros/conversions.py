@@ -71,9 +71,14 @@ def points_to_numpy(msgs: Sequence[Point | Vector3]) -> Array:
     return np.array([(m.x, m.y, m.z) for m in msgs]).reshape(-1, 3)
 
 
-def numpy_to_points(values: ArrayLike) -> list[Point]:
-    """K Points of a (k, 3) array, m."""
-    return [Point(x=x, y=y, z=z) for x, y, z in _rows(values, 3, "points")]
+def numpy_to_points(values: ArrayLike, out: Sequence[Point] = ()) -> list[Point]:
+    """K Points of a (k, 3) array, m; those of `out` are filled again if they are k."""
+    rows = _rows(values, 3, "points")
+    if len(out) != len(rows):
+        return [Point(x=x, y=y, z=z) for x, y, z in rows]
+    for point, (x, y, z) in zip(out, rows, strict=True):
+        point.x, point.y, point.z = x, y, z
+    return list(out)
 
 
 def numpy_to_vectors(values: ArrayLike) -> list[Vector3]:

@@ -1,11 +1,9 @@
-"""Shapes for rviz: each function makes one Marker; positions in the marker's frame, m."""
-
-from dataclasses import dataclass
+"""Shapes for rviz: each method makes one Marker; positions in the marker's frame, m."""
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
 from numpy.typing import ArrayLike
-from std_msgs.msg import ColorRGBA
+from std_msgs.msg import Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from com_ros.conversions import ns_to_stamp, numpy_to_point, numpy_to_points, rotation_to_quaternion
@@ -13,20 +11,26 @@ from com_ros.conversions import ns_to_stamp, numpy_to_point, numpy_to_points, ro
 Color = tuple[float, float, float, float]
 
 
-@dataclass(frozen=True)
 class MarkerMaker:
     """Makes markers that share a frame, a stamp and a lifetime.
 
-    Attributes:
-        frame: frame_id.
-        stamp: of the data that is shown.
+    Each name has one Marker, which is filled again the next time: making one takes longer than
+    all the rest. What it returns is therefore to be published before the next call.
+
+    Args:
         lifetime_ns: after this without a new one a marker vanishes, so that nothing stale is
             shown; 0 keeps it for ever.
     """
 
-    frame: str
-    stamp: Time
-    lifetime_ns: int = 0
+    def __init__(self, lifetime_ns: int = 0) -> None:
+        lifetime = ns_to_stamp(lifetime_ns)
+        self._lifetime = Duration(sec=lifetime.sec, nanosec=lifetime.nanosec)
+        self._header = Header()
+        self._made: dict[str, Marker] = {}
+
+    def at(self, frame: str, stamp: Time) -> None:
+        """Frame and stamp of the data that the next markers show."""
+        self._header = Header(frame_id=frame, stamp=stamp)
 
     def sphere(self, name: str, center: ArrayLike, diameter: float, color: Color) -> Marker:
         """A ball."""
@@ -48,27 +52,28 @@ class MarkerMaker:
     ) -> Marker:
         """A line through (k, 3) points; a closed one returns to the first."""
         marker = self._marker(name, Marker.LINE_STRIP, (width, 0.0, 0.0), color)
-        marker.points = numpy_to_points(points)
-        if closed and len(marker.points) > 2:
-            marker.points.append(marker.points[0])
+        corners = np.asarray(points, dtype=np.float64)
+        if closed and len(corners) > 2:
+            corners = np.concatenate([corners, corners[:1]])
+        marker.points = numpy_to_points(corners, marker.points)
         return marker
 
     def balls(self, name: str, centers: ArrayLike, diameter: float, color: Color) -> Marker:
         """Equal balls at (k, 3) points."""
         marker = self._marker(name, Marker.SPHERE_LIST, (diameter, diameter, diameter), color)
-        marker.points = numpy_to_points(centers)
+        marker.points = numpy_to_points(centers, marker.points)
         return marker
 
     def _marker(
         self, name: str, kind: int, scale: tuple[float, float, float], color: Color
     ) -> Marker:
-        marker = Marker(ns=name, type=kind, action=Marker.ADD)
-        marker.header.frame_id = self.frame
-        marker.header.stamp = self.stamp
+        marker = self._made.get(name)
+        if marker is None:
+            marker = self._made[name] = Marker(ns=name, action=Marker.ADD, lifetime=self._lifetime)
+        marker.header = self._header
+        marker.type = kind
         marker.scale.x, marker.scale.y, marker.scale.z = scale
-        marker.color = ColorRGBA(r=color[0], g=color[1], b=color[2], a=color[3])
-        lifetime = ns_to_stamp(self.lifetime_ns)
-        marker.lifetime = Duration(sec=lifetime.sec, nanosec=lifetime.nanosec)
+        marker.color.r, marker.color.g, marker.color.b, marker.color.a = color
         return marker
 
 

@@ -27,7 +27,9 @@ class Recorder:
 
 @pytest.fixture
 def maker():
-    return MarkerMaker("base_link", STAMP, lifetime_ns=1_500_000_000)
+    maker = MarkerMaker(lifetime_ns=1_500_000_000)
+    maker.at("base_link", STAMP)
+    return maker
 
 
 def test_every_marker_carries_frame_stamp_and_lifetime(maker):
@@ -68,6 +70,17 @@ def test_a_disc_lies_across_its_normal(maker, normal):
     np.testing.assert_allclose(R[:, 2], normal / np.linalg.norm(normal), atol=1e-15)
     disc = maker.disc("x", [0, 0, 0], normal, 0.1, RED)
     np.testing.assert_allclose(quaternion_to_rotation(disc.pose.orientation), R, atol=1e-12)
+
+
+def test_a_marker_is_filled_again(maker):
+    first = maker.balls("x", np.eye(3), 0.1, RED)
+    maker.at("other", Time(sec=6))
+    again = maker.balls("x", 2 * np.eye(3), 0.2, RED)
+    assert again is first
+    assert (again.header.frame_id, again.header.stamp.sec, again.scale.x) == ("other", 6, 0.2)
+    np.testing.assert_array_equal(points_to_numpy(again.points), 2 * np.eye(3))
+    fewer = maker.balls("x", np.eye(3)[:1], 0.2, RED)
+    np.testing.assert_array_equal(points_to_numpy(fewer.points), np.eye(3)[:1])
 
 
 def test_clearing():

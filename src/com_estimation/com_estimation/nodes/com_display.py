@@ -39,6 +39,7 @@ class ComDisplay:
         self._markers = node.create_publisher(MarkerArray, "com/markers", RESULT)
         self._sesc = node.create_publisher(SescChain, "sesc", RESULT)
         self._frames = FramePublisher(node, frame_prefix)
+        self._maker = MarkerMaker(LIFETIME_NS)
         self._shown = False
 
     def show(self, state: ComState, observer: ComObserver, stamp: Time) -> None:
@@ -60,8 +61,8 @@ class ComDisplay:
         points = observer.sesc.chain(state.q)
         frame = self._prefix + root
         if wants_markers:
-            maker = MarkerMaker(frame, stamp, LIFETIME_NS)
-            self._markers.publish(MarkerArray(markers=_markers(maker, state, points)))
+            self._maker.at(frame, stamp)
+            self._markers.publish(MarkerArray(markers=_markers(self._maker, state, points)))
             self._shown = True
         self._sesc.publish(
             numpy_to_sesc_chain(
