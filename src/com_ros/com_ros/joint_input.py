@@ -17,12 +17,13 @@ from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.exceptions import ParameterError
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 NEVER = -(2**62)
 MAX_LAYOUTS = 64  # distinct lists of names that are remembered
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JointSample:
     """The joints at the time of one message, in the model's order.
 
@@ -48,15 +49,15 @@ class _Layout:
     Attributes:
         names: the list, as it came.
         source: (m,) places in the message of the m joints of the model that it names.
-        target: (m,) their places in the model.
-        whole: the message holds exactly the model's joints in the model's order.
+        target: their places in the model, ascending; all of them as a slice.
+        joints: (m,) the same as indices.
         error: why the list is of no use, empty if it is.
     """
 
     names: list[str]
-    source: NDArray[np.intp]
-    target: NDArray[np.intp]
-    whole: bool
+    source: Indices
+    target: slice | Indices
+    joints: Indices
     error: str
 
 
@@ -78,18 +79,18 @@ class JointInput:
         self._names = list(names)
         self._index = {name: i for i, name in enumerate(names)}
         self._timeout_ns = int(timeout_s * NS_PER_S)
-        self._position, self._velocity, self._effort = np.full((3, len(names)), np.nan)
+        self._values = np.full((3, len(names)), np.nan)  # position, velocity, effort
         self._time_ns = np.full(len(names), NEVER, dtype=np.int64)
+        self._newest_ns = NEVER
         self._assumed = np.zeros(len(names), dtype=bool)
         self._layouts: dict[tuple[str, ...], _Layout] = {}
-        self._layout = _Layout([], np.empty(0, np.intp), np.empty(0, np.intp), not names, "")
+        self._layout = self._make_layout([])
         for name, position in (assumed or {}).items():
             if name not in self._index:
                 raise ParameterError("assumed_joints", name, f"valid: {listing(names, 200)}")
             joint = self._index[name]
             self._assumed[joint] = True
-            self._position[joint] = position
-            self._velocity[joint] = 0.0
+            self._values[:2, joint] = position, 0.0
 
     def update(self, msg: JointState, received_ns: int) -> JointSample | None:
         """Take in one message.
@@ -105,23 +106,16 @@ class JointInput:
         layout = self._layout_of(msg.name)
         stamp_ns = stamp_to_ns(msg.header.stamp)
         time_ns = stamp_ns or received_ns
-        previous_ns = self._last_time_ns(layout)
-        error = layout.error or self._take(layout, msg, time_ns)
-        error = error or self._missing(layout, time_ns)
+        warnings = self._check_stamp(layout, stamp_ns)
+        error = layout.error or self._take(layout, msg, time_ns) or self._missing(layout, time_ns)
         if error:
             unknown = np.full(len(self._names), np.nan)
             return JointSample(unknown, unknown, unknown, error)
-        if not layout.target.size and not self._assumed.all():
+        if not layout.joints.size and not self._assumed.all():
             return None
-        return JointSample(
-            self._position.copy(),
-            self._velocity.copy(),
-            self._effort.copy(),
-            warnings=(
-                *_check_stamp(stamp_ns, previous_ns),
-                *self._check_velocity(layout, msg),
-            ),
-        )
+        position, velocity, effort = self._values.copy()
+        warnings += self._check_velocity(layout, msg, velocity)
+        return JointSample(position, velocity, effort, warnings=warnings)
 
     # --- names -------------------------------------------------------------------------------
     def _layout_of(self, names: Sequence[str]) -> _Layout:
@@ -138,21 +132,19 @@ class JointInput:
         return layout
 
     def _make_layout(self, names: list[str]) -> _Layout:
-        known = [
-            (place, self._index[name]) for place, name in enumerate(names) if name in self._index
-        ]
-        source = np.array([place for place, _ in known], dtype=np.intp)
-        target = np.array([joint for _, joint in known], dtype=np.intp)
-        twice = [
-            name for name, count in Counter(names).items() if count > 1 and name in self._index
-        ]
+        place = {name: i for i, name in enumerate(names)}
+        joints = np.array([i for i, n in enumerate(self._names) if n in place], dtype=np.intp)
+        source = np.array([place[self._names[i]] for i in joints], dtype=np.intp)
+        counts = Counter(name for name in names if name in self._index)
+        twice = [name for name, count in counts.items() if count > 1]
         error = ""
         if twice:
             error = (
                 f"joint_states names {listing(twice)} more than once: "
                 "a message may carry each joint once"
             )
-        return _Layout(names, source, target, names == self._names, error)
+        target = slice(None) if len(joints) == len(self._names) else joints
+        return _Layout(names, source, target, joints, error)
 
     # --- values ------------------------------------------------------------------------------
     def _take(self, layout: _Layout, msg: JointState, time_ns: int) -> str:
@@ -162,26 +154,25 @@ class JointInput:
                 f"joint_states has {len(msg.position)} positions for {len(layout.names)} names: "
                 "a message must carry one position for each name"
             )
-        position = np.asarray(_part(layout, msg.position))
+        target = layout.target
+        position = np.asarray(msg.position, dtype=np.float64)[layout.source]
+        self._values[0, target] = position
+        self._values[1, target] = _part(layout, msg.velocity)
+        self._values[2, target] = _part(layout, msg.effort)
+        self._assumed[target] = False
+        self._time_ns[target] = time_ns
+        self._newest_ns = max(self._newest_ns, time_ns)
         finite = np.isfinite(position)
-        self._position[layout.target] = position
-        self._velocity[layout.target] = _part(layout, msg.velocity)
-        self._effort[layout.target] = _part(layout, msg.effort)
-        self._assumed[layout.target] = False
-        self._time_ns[layout.target] = time_ns
         if finite.all():
             return ""
-        self._time_ns[layout.target[~finite]] = NEVER
-        bad = listing(self._names[i] for i in layout.target[~finite])
+        broken = layout.joints[~finite]
+        self._time_ns[broken] = NEVER
+        bad = listing(self._names[i] for i in broken)
         return f"joint_states has a position that is not finite: {bad}; check the joint's driver"
-
-    def _last_time_ns(self, layout: _Layout) -> int:
-        times = self._time_ns if layout.whole else self._time_ns[layout.target]
-        return int(times.max(initial=NEVER))
 
     def _missing(self, layout: _Layout, time_ns: int) -> str:
         """Which joints are not known at a time, in words; empty when all are."""
-        if layout.whole:
+        if layout.joints.size == len(self._names):
             return ""
         age_ns = np.abs(time_ns - self._time_ns)
         lacking = np.flatnonzero(~self._assumed & (age_ns > self._timeout_ns))
@@ -201,40 +192,47 @@ class JointInput:
             "publish them, or list those that no driver reports in assumed_joints"
         )
 
-    @staticmethod
-    def _check_velocity(layout: _Layout, msg: JointState) -> tuple[str, ...]:
+    # --- what is doubtful --------------------------------------------------------------------
+    def _check_stamp(self, layout: _Layout, stamp_ns: int) -> tuple[str, ...]:
+        """Warnings about a stamp, before the message is stored."""
+        if stamp_ns > self._newest_ns and stamp_ns:
+            return ()
+        if stamp_ns == 0:
+            return ("joint_states has no stamp: its driver must fill header.stamp",)
+        previous_ns = int(self._time_ns[layout.target].max(initial=NEVER))
+        if previous_ns == NEVER or stamp_ns > previous_ns:
+            return ()
+        if stamp_ns == previous_ns:
+            return (
+                "joint_states repeats a stamp: two drivers of one joint, or a clock that stands",
+            )
+        back_s = (previous_ns - stamp_ns) / NS_PER_S
+        return (
+            f"the stamp of joint_states went back by {back_s:.3f} s: two drivers of one joint, "
+            "a clock that jumped, or a recording that was started again",
+        )
+
+    def _check_velocity(self, layout: _Layout, msg: JointState, velocity: Array) -> tuple[str, ...]:
+        """Warnings about the velocities of a message; none at all are no fault."""
         count = len(msg.velocity)
-        if count == 0:
+        if count == 0 or (count == len(layout.names) and np.isfinite(velocity).all()):
             return ()
         if count != len(layout.names):
             return (
                 f"joint_states has {count} velocities for {len(layout.names)} names: "
                 "a message must carry one for each name, or none",
             )
-        finite = np.isfinite(_part(layout, msg.velocity))
-        if finite.all():
+        bad = [self._names[i] for i in layout.joints if not np.isfinite(velocity[i])]
+        if not bad:
             return ()
-        bad = listing(layout.names[i] for i in layout.source[~finite])
-        return (f"joint_states has a velocity that is not finite: {bad}; check the joint's driver",)
+        return (
+            f"joint_states has a velocity that is not finite: {listing(bad)}; "
+            "check the joint's driver",
+        )
 
 
 def _part(layout: _Layout, values: Sequence[float]) -> Array | float:
     """(m,) of the model's joints, or NaN when the message does not carry one for each name."""
     if len(values) != len(layout.names):
         return np.nan
-    array = np.asarray(values, dtype=np.float64)
-    return array if layout.whole else array[layout.source]
-
-
-def _check_stamp(stamp_ns: int, previous_ns: int) -> tuple[str, ...]:
-    if stamp_ns == 0:
-        return ("joint_states has no stamp: its driver must fill header.stamp",)
-    if previous_ns == NEVER or stamp_ns > previous_ns:
-        return ()
-    if stamp_ns == previous_ns:
-        return ("joint_states repeats a stamp: two drivers of one joint, or a clock that stands",)
-    back_s = (previous_ns - stamp_ns) / NS_PER_S
-    return (
-        f"the stamp of joint_states went back by {back_s:.3f} s: two drivers of one joint, "
-        "a clock that jumped, or a recording that was started again",
-    )
+    return np.asarray(values, dtype=np.float64)[layout.source]
