@@ -93,7 +93,8 @@ def chain_panel(axes: Axes, scene: Scene) -> None:
     scale_bar(axes, camera.scale / depth, width, height)
     for side in axes.spines.values():
         side.set(visible=True, color=RULE)
-    panel_title(axes, f"SESC: {len(scene.chain) - 1} links, enlarged")
+    count = len(scene.chain) - 1
+    panel_title(axes, f"SESC: {count} link{'s' if count > 1 else ''}, enlarged")
 
 
 def support_panel(axes: Axes, scene: Scene) -> None:
