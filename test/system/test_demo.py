@@ -126,21 +126,27 @@ def test_hoap2_for_three_seconds(tmp_path: Path) -> None:
     assert left_over(str(tmp_path)) == []
 
 
-def test_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
-    env = {**os.environ, "COM_TEST_TAG": str(tmp_path)}
+@pytest.mark.parametrize("when", ["nodes start", "data arrives"])
+def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
+    env = {**os.environ, "COM_TEST_TAG": str(tmp_path), "PYTHONUNBUFFERED": "1"}
     env.pop("ROS_DOMAIN_ID", None)
-    command = [sys.executable, TOOLS / "demo.py", "--out", tmp_path / "out"]
-    running = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
-    )
+    output = tmp_path / "output"
+    with output.open("w") as stream:
+        command = [sys.executable, TOOLS / "demo.py", "--out", tmp_path / "out"]
+        running = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, env=env)
     end = time.monotonic() + 60
-    while len(left_over(str(tmp_path))) < 3:  # demo, launch, a node
-        assert time.monotonic() < end, "the nodes do not start"
+    while (
+        len(left_over(str(tmp_path))) < 3  # demo, launch, a node
+        if when == "nodes start"
+        else "starting CoM" not in output.read_text()
+    ):
+        assert time.monotonic() < end, output.read_text()
+        assert running.poll() is None, output.read_text()
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
-    _, errors = running.communicate(timeout=60)
-    assert running.returncode == 130
-    assert errors.splitlines()[-1] == "demo: interrupted, everything is stopped"
+    assert running.wait(timeout=60) == 130, output.read_text()
+    assert output.read_text().splitlines()[-1] == "demo: interrupted, everything is stopped"
+    assert "Traceback" not in output.read_text()
     assert left_over(str(tmp_path)) == []
 
 

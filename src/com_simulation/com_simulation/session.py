@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Protocol
 
 from com_simulation.background import Background
@@ -57,13 +60,31 @@ def record(listener: Listener, launch: Background, times: Times, view: LiveView)
 
     Raises:
         RunError: no data came, or it stopped coming, or the launch ended.
+        KeyboardInterrupt: SIGINT or SIGTERM arrived.
     """
-    session = _Session(listener, launch, view)
-    with view:
+    with view, deferred_interrupts() as interrupts:
+        session = _Session(listener, launch, view, interrupts)
         session.listen(lambda _: bool(listener.recording.samples), times.first_message, False)
         session.listen(lambda seconds: seconds >= times.settle, times.silence, False)
         listener.start_over()
         session.listen(lambda seconds: seconds >= times.record, times.silence, True)
+
+
+@contextmanager
+def deferred_interrupts() -> Iterator[list[int]]:
+    """Collect SIGINT and SIGTERM, for exceptions must not be raised inside the middleware."""
+    arrived: list[int] = []
+
+    def remember(number: int, _frame: FrameType | None) -> None:
+        arrived.append(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, remember) for number in numbers]
+    try:
+        yield arrived
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)
@@ -71,6 +92,7 @@ class _Session:
     listener: Listener
     launch: Background
     view: LiveView
+    interrupts: list[int]
 
     def listen(self, done: Callable[[float], bool], patience: float, recording: bool) -> None:
         """Listen until done(seconds), while something arrives within patience (s)."""
@@ -97,6 +119,8 @@ class _Session:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.listener.poll()
+            if self.interrupts:
+                raise KeyboardInterrupt
             time.sleep(POLL_S)
 
     def _silence(self, seconds: float) -> str:

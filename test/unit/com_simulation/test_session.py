@@ -1,6 +1,9 @@
 """A run waits, settles, records; and says why when it cannot."""
 
 import io
+import os
+import signal
+import time
 
 import pytest
 from com_simulation.exceptions import RunError
@@ -101,3 +104,21 @@ def test_node_that_died(view: LiveView, log: str, dead: bool) -> None:
             record(Listener(), launch, QUICK, view)
     else:
         record(Listener(), launch, QUICK, view)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_waits_until_messages_are_taken_in(view: LiveView, number: int) -> None:
+    before = signal.getsignal(number)
+    after_signal = []
+
+    def talks(poll: int) -> bool:
+        if poll == 3:
+            os.kill(os.getpid(), number)
+            time.sleep(0.01)
+            after_signal.append(poll)
+        return True
+
+    with pytest.raises(KeyboardInterrupt):
+        record(Listener(talks), Launch(), QUICK, view)
+    assert after_signal == [3]
+    assert signal.getsignal(number) == before
