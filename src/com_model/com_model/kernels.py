@@ -174,8 +174,8 @@ def pull(q: Array, robot: Array) -> None:
     Sets the rows POSITIONS to COSINES, and SUMS (of the root, of others S_x and S_y only).
     """
     whole = robot.view(np.uint64)
-    robot[ANGLES] = robot[SUMS] = robot[SUMS + 1] = robot[SUMS + 2] = 0.0
     count = np.int64(whole[PARENT, 0])
+    robot[ANGLES] = robot[SUMS] = robot[SUMS + 1] = robot[SUMS + 2] = 0.0
     for k in range(1, count):
         robot[POSITIONS, k] = q[whole[DRIVER, k]]
         robot[ANGLES, k] = robot[TURN, k] * robot[POSITIONS, k] + robot[OFFSET, k]
@@ -418,6 +418,20 @@ def pull_free(robot: Array, k: int, lane: Array, below: Array, sums: Array) -> N
 
 
 @njit
+def fill(row: Array, start: int, end: int, value: float) -> None:
+    """Sets some numbers of a row."""
+    for b in range(start, end):
+        row[b] = value
+
+
+@njit
+def copy(frame: Array, saved: Array) -> None:
+    """Copies nine rows."""
+    for b in range(MATRIX):
+        saved[b] = frame[b]
+
+
+@njit
 def add(sums: Array, below: Array) -> None:
     """Adds the first three rows of sums to below."""
     for b in range(VECTOR):
@@ -430,8 +444,8 @@ def pull_block(robot: Array, lanes: Array, saved: Array, below: Array) -> None:
     whole = robot.view(np.uint64)
     for k in range(lanes.shape[0]):
         if whole[FORKS, k]:
-            saved[k, :VECTOR] = 0.0
-    below[:] = 0.0
+            fill(saved[k], 0, VECTOR, 0.0)
+    fill(below, 0, VECTOR, 0.0)
     for k in range(lanes.shape[0] - 1, 0, -1):
         turn_lane(robot, k, lanes[k])
         if whole[FORKS, k]:
@@ -489,15 +503,15 @@ def push_block(robot: Array, root: Array, lanes: Array, saved: Array, frame: Arr
     """Push for a block, root as of place_root; saved and frame (MATRIX,) are work space."""
     whole = robot.view(np.uint64)
     for i in range(9):
-        frame[BLOCK * i : BLOCK * (i + 1)] = root[i]
-    saved[0] = frame
+        fill(frame, BLOCK * i, BLOCK * (i + 1), root[i])
+    copy(frame, saved[0])
     for k in range(1, lanes.shape[0]):
         if whole[CHAINED, k]:
             push_chained(robot, k, lanes[k], frame)
         else:
             push_free(robot, k, lanes[k], saved[whole[PARENT, k]], frame)
         if whole[FORKS, k]:
-            saved[k] = frame
+            copy(frame, saved[k])
 
 
 @njit
@@ -514,8 +528,9 @@ def store_jacobian(robot: Array, lanes: Array, jacobian: Array) -> None:
     mimics = lanes.shape[0] - 1 > jacobian.shape[2]
     for b in range(jacobian.shape[0]):
         if mimics:
-            jacobian[b] = 0.0
             for i in range(3):
+                for j in range(jacobian.shape[2]):
+                    jacobian[b, i, j] = 0.0
                 for k in range(1, lanes.shape[0]):
                     jacobian[b, i, whole[DRIVER, k]] += lanes[k, BLOCK * i + b]
         else:
