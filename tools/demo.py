@@ -20,6 +20,9 @@ from pathlib import Path
 from types import FrameType
 
 import rclpy
+from rclpy.signals import SignalHandlerOptions
+from rich.console import Console
+
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
@@ -35,8 +38,6 @@ from com_simulation.ros_domain import free_domain_id
 from com_simulation.scene import build_scene
 from com_simulation.session import Times, record
 from com_simulation.shapes import robot_shape
-from rclpy.signals import SignalHandlerOptions
-from rich.console import Console
 
 TOOLS = Path(__file__).resolve().parent
 MAX_ERROR_MM = 1.0

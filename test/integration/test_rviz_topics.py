@@ -11,10 +11,6 @@ from pathlib import Path
 import pytest
 import rclpy
 import yaml
-from com_estimation.nodes.sesc_publisher import SescPublisher
-from com_simulation.nodes.simulator import Simulator
-from com_simulation.nodes.sway import SwayNode
-from com_simulation.robots import find_robot
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import (
     DurabilityPolicy,
@@ -28,7 +24,11 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
+from com_estimation.nodes.sesc_publisher import SescPublisher
 from com_model import RobotModel
+from com_simulation.nodes.simulator import Simulator
+from com_simulation.nodes.sway import SwayNode
+from com_simulation.robots import find_robot
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import yaml
 from ament_index_python.packages import get_package_prefix
-from com_estimation.nodes.sesc_publisher import SescPublisher
-from com_ros.com_conversions import center_of_mass_to_numpy
-from com_ros.conversions import ns_to_stamp
-from com_ros.exceptions import ParameterError
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, Quaternion
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
+from com_estimation.nodes.sesc_publisher import SescPublisher
 from com_model import ConfigError
 from com_msgs.msg import CenterOfMass, ComJacobian
+from com_ros.com_conversions import center_of_mass_to_numpy
+from com_ros.conversions import ns_to_stamp
+from com_ros.exceptions import ParameterError
 
 OK, DEGRADED, UNKNOWN = (
     CenterOfMass.STATUS_OK,

@@ -8,18 +8,6 @@ import numpy as np
 import pytest
 import rclpy
 from builtin_interfaces.msg import Duration
-from com_ros.conversions import (
-    imu_to_rotation,
-    ns_to_stamp,
-    point_to_numpy,
-    stamp_to_ns,
-    vector3_to_numpy,
-    wrench_to_numpy,
-)
-from com_ros.exceptions import ComRosError, ParameterError
-from com_simulation.exceptions import DivergedError
-from com_simulation.nodes.simulator import Simulator
-from com_simulation.ros_domain import free_domain_id
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
@@ -33,6 +21,18 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from com_model import ConfigError, RobotModel, UrdfError, link_poses
 from com_msgs.msg import CenterOfMass
 from com_ros import qos
+from com_ros.conversions import (
+    imu_to_rotation,
+    ns_to_stamp,
+    point_to_numpy,
+    stamp_to_ns,
+    vector3_to_numpy,
+    wrench_to_numpy,
+)
+from com_ros.exceptions import ComRosError, ParameterError
+from com_simulation.exceptions import DivergedError
+from com_simulation.nodes.simulator import Simulator
+from com_simulation.ros_domain import free_domain_id
 
 DESCRIPTIONS = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
 HOAP2 = {

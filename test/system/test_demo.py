@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from com_simulation.session import Times
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"

@@ -6,13 +6,13 @@ import signal
 import numpy as np
 import pytest
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
-from com_simulation.robots import find_robot
 from numpy.testing import assert_allclose
 from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
 from com_model import RobotModel
 from com_msgs.msg import CenterOfMass
+from com_simulation.robots import find_robot
 
 
 def is_installed(package):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from com_model.bodies import PRISMATIC
-from com_model.kernels import keep
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from com_model import RobotModel
+from com_model.bodies import PRISMATIC
+from com_model.kernels import keep
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -11,9 +11,10 @@ are flat.
 from __future__ import annotations
 
 import numpy as np
-from com_model.kernels import keep
 from numba import njit
 from numpy.typing import NDArray
+
+from com_model.kernels import keep
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

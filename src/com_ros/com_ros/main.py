@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable
 
 import rclpy
-from com_model.exceptions import ComModelError
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.logging import get_logger
 from rclpy.node import Node
 
+from com_model.exceptions import ComModelError
 from com_ros.exceptions import ComRosError
 from com_ros.executor import EventsSpinner
 

@@ -6,12 +6,12 @@ that the node had before stays in use.
 
 from collections.abc import Callable
 
-from com_model.exceptions import ComModelError
-from com_model.model import RobotModel
-from com_model.text import listing
 from rclpy.node import Node
 from std_msgs.msg import String
 
+from com_model.exceptions import ComModelError
+from com_model.model import RobotModel
+from com_model.text import listing
 from com_ros.exceptions import ComRosError
 from com_ros.qos import LATCHED
 from com_ros.throttle import ThrottledLog

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from com_model.text import listing
-from com_model.urdf import rotation_of_rpy
-from com_model.xml_reader import Node, Schema, read_xml
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, QhullError
 
+from com_model.text import listing
+from com_model.urdf import rotation_of_rpy
+from com_model.xml_reader import Node, Schema, read_xml
 from com_simulation.exceptions import MeshError
 from com_simulation.meshes import Mesh, load_mesh
 from com_simulation.resources import resolve_uri

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import mujoco
 import numpy as np
-from com_model.kinematics import link_poses
-from com_model.support import sole_points
 from numpy.typing import NDArray
 
 from com_model import GeometryError, RobotConfig, RobotModel, fit_plane
+from com_model.kinematics import link_poses
+from com_model.support import sole_points
 from com_simulation.spec import GROUND_BIT
 
 Array = NDArray[np.float64]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.transform import Rotation
+
 from com_model.kinematics import link_pose, link_poses
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
 from com_model.support import SupportPolygon, sole_points
-from scipy.spatial.transform import Rotation
-
 from com_simulation.primitives import rod_triangles
 from com_simulation.shapes import RobotShape
 

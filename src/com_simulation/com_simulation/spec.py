@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import mujoco
 import numpy as np
-from com_model.bodies import PRISMATIC
 from numpy.typing import NDArray
 
 from com_model import RobotModel
+from com_model.bodies import PRISMATIC
 from com_simulation.collision import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shape
 from com_simulation.inertia import BodyInertias
 from com_simulation.servo import Servos

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from com_model.bodies import PRISMATIC
-from com_model.kinematics import body_poses
-from com_model.support import sole_points
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from com_model import Foot, RobotModel, link_poses
+from com_model.bodies import PRISMATIC
+from com_model.kinematics import body_poses
+from com_model.support import sole_points
 from com_simulation.exceptions import SwayError
 
 Array = NDArray[np.float64]

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from com_model.sesc import Sesc
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 from com_model import RobotConfig, RobotModel, SupportPolygon
+from com_model.sesc import Sesc
 from com_simulation.exceptions import SwayError
 from com_simulation.placement import support_normal
 from com_simulation.stance import Stance

@@ -6,10 +6,10 @@ import os
 
 import mujoco
 import numpy as np
-from com_model.text import listing
 from numpy.typing import NDArray
 
 from com_model import RobotConfig, RobotModel
+from com_model.text import listing
 from com_simulation.collision import read_collision
 from com_simulation.contacts import (
     body_of_foot,

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from com_estimation.link_frames import LinkFrames
 
 from com_estimation import link_frames
+from com_estimation.link_frames import LinkFrames
 from com_model import RobotModel, ShapeError, UnknownNameError, link_poses
 
 TREE = """<robot name="tree"><link name="root"><inertial><mass value="1"/>

@@ -4,9 +4,9 @@ import dataclasses
 
 import numpy as np
 import pytest
-from com_estimation.stance import Feet, choose_feet, point_foot
 from scipy.spatial.transform import Rotation
 
+from com_estimation.stance import Feet, choose_feet, point_foot
 from com_model import Foot
 
 UP = np.array([0.0, 0.0, 1.0])

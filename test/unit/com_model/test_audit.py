@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
-from com_model.audit_symmetry import left_right_pairs
-from com_model.commands.audit import main
 
 from com_model import ComModelError, RobotModel, audit
+from com_model.audit_symmetry import left_right_pairs
+from com_model.commands.audit import main
 
 BOX = '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>'
 

@@ -6,10 +6,10 @@ import sys
 import numba
 import numpy as np
 import pytest
-from com_model.packing import pack
 from scipy.spatial.transform import Rotation
 
 from com_model import RobotModel, Sesc, kernels
+from com_model.packing import pack
 
 ROBOTS = ["pr2_description/urdf/pr2.urdf", "icub_description/robots/icub.urdf"]
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pinocchio
 import pytest
-from com_model.kinematics import rotations_about
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from com_model import ComModelError, ShapeError, UnknownNameError, link_pose, link_poses
+from com_model.kinematics import rotations_about
 
 ROBOTS = [
     "talos_data/robots/talos_full_v2.urdf",

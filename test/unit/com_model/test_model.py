@@ -3,9 +3,9 @@
 import numpy as np
 import pinocchio
 import pytest
-from com_model.bodies import PRISMATIC, REVOLUTE, ROOT
 
 from com_model import RobotModel, ShapeError, UnknownNameError, UrdfError
+from com_model.bodies import PRISMATIC, REVOLUTE, ROOT
 
 
 def test_arm_has_the_masses_limits_and_names_of_its_urdf(load, data):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from com_model.kernels import BLOCK
 from scipy.spatial.transform import Rotation
 
 from com_model import ComModelError, Sesc, ShapeError
+from com_model.kernels import BLOCK
 
 ROBOTS = [
     "talos_data/robots/talos_full_v2.urdf",

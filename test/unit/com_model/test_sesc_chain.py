@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from com_model.bodies import PRISMATIC
 from scipy.spatial.transform import Rotation
 
 from com_model import Sesc, link_poses
+from com_model.bodies import PRISMATIC
 
 ROBOTS = [
     "talos_data/robots/talos_full_v2.urdf",

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from com_model.hull import convex_hull
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -10,6 +9,7 @@ from scipy.optimize import linprog
 from scipy.spatial.transform import Rotation
 
 from com_model import GeometryError, ShapeError, SupportPolygon, fit_plane
+from com_model.hull import convex_hull
 
 SQUARE = np.array([[1, 1, 0], [-1, 1, 0], [-1, -1, 0], [1, -1, 0]], dtype=float)
 GRID = st.integers(-8, 8).map(lambda i: i / 4)

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from com_model.urdf import parse_urdf, rotation_of_rpy
 from scipy.spatial.transform import Rotation
 from urdf_parser_py.urdf import URDF
+
+from com_model.urdf import parse_urdf, rotation_of_rpy
 
 MESSY = """<?xml version="1.0"?>
 <!DOCTYPE robot>

@@ -5,7 +5,10 @@ import math
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from rclpy.serialization import deserialize_message, serialize_message
+
 from com_estimation.com_state import Ground, Status, unknown_state
+from com_msgs.msg import CenterOfMass, ComJacobian
 from com_ros.com_conversions import (
     ComValues,
     center_of_mass_to_numpy,
@@ -16,9 +19,6 @@ from com_ros.com_conversions import (
     sesc_chain_to_numpy,
 )
 from com_ros.exceptions import ConversionError
-from rclpy.serialization import deserialize_message, serialize_message
-
-from com_msgs.msg import CenterOfMass, ComJacobian
 
 STAMP = Time(sec=3, nanosec=4)
 RNG = np.random.default_rng(2)

@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from com_ros.exceptions import ConversionError
 from geometry_msgs.msg import Point, Pose, Quaternion, Transform, Vector3, Wrench
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState
 
 from com_ros import conversions as cv
+from com_ros.exceptions import ConversionError
 
 RNG = np.random.default_rng(5)
 

@@ -5,15 +5,16 @@ import math
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Quaternion, WrenchStamped
+from scipy.spatial.transform import Rotation
+from sensor_msgs.msg import Imu
+
 from com_ros.conversions import rotation_to_quaternion
 from com_ros.freshness import Latest, sample_time_ns
 from com_ros.imu_input import ImuInput
 from com_ros.silence import SilenceWatch
 from com_ros.throttle import ThrottledLog
 from com_ros.wrench_input import WrenchInputs
-from geometry_msgs.msg import Quaternion, WrenchStamped
-from scipy.spatial.transform import Rotation
-from sensor_msgs.msg import Imu
 
 MS = 1_000_000
 

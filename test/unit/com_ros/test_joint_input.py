@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from sensor_msgs.msg import JointState
+
 from com_ros.exceptions import ParameterError
 from com_ros.joint_input import JointInput
-from sensor_msgs.msg import JointState
 
 NAMES = ["hip", "knee", "ankle"]
 TIMEOUT = 0.1

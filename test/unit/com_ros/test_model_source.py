@@ -1,9 +1,10 @@
 """RobotDescription without a wire: what it accepts, what it refuses, what it says."""
 
 import pytest
+from std_msgs.msg import String
+
 from com_model.exceptions import ComModelError
 from com_ros.model_source import RobotDescription
-from std_msgs.msg import String
 
 
 def urdf(name="robot", mass=1.0):

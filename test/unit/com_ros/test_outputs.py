@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from visualization_msgs.msg import Marker
+
 from com_ros.conversions import points_to_numpy, quaternion_to_rotation
 from com_ros.diagnostics import WARN, Diagnostics, RateMeter
 from com_ros.markers import MarkerMaker, clear_markers, rotation_with_z
 from com_ros.tf import FramePublisher
-from visualization_msgs.msg import Marker
 
 STAMP = Time(sec=5)
 RED = (1.0, 0.0, 0.0, 0.5)

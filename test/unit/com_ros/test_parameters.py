@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 
 import pytest
-from com_ros.exceptions import ParameterError
-from com_ros.parameters import declare, parameter
 from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.parameter import Parameter
+
+from com_ros.exceptions import ParameterError
+from com_ros.parameters import declare, parameter
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
-from com_simulation.world import World
-from com_simulation.world_builder import build_world
 
 from com_model import RobotConfig, RobotModel
+from com_simulation.world import World
+from com_simulation.world_builder import build_world
 
 CONFIGS = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions" / "config"
 EXAMPLES = "cmeel.prefix/share/example-robot-data/robots"

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from com_simulation.background import Background
 
 QUICK = ((signal.SIGINT, 0.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 3.0))

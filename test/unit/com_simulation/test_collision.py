@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from com_simulation.collision import CYLINDER, HULL, convex_hull, read_collision
 
 

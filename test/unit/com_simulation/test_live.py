@@ -4,9 +4,10 @@ import io
 
 import numpy as np
 import pytest
+from rich.console import Console
+
 from com_simulation.live import LiveView, line, rows
 from com_simulation.recording import Series
-from rich.console import Console
 
 
 def series(count: int = 101, error: float = 2e-9, margin: float = 0.0416) -> Series:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from com_simulation.exceptions import ComSimulationError, MeshError
 from com_simulation.meshes import load_mesh
 

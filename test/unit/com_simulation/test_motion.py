@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from com_simulation.commands import read_targets, read_trajectory
 from com_simulation.exceptions import CommandError
 from com_simulation.motion import JointMotion

@@ -1,6 +1,7 @@
 """The pace of a simulation against a clock that the test turns."""
 
 import pytest
+
 from com_simulation.pacing import MAX_BACKLOG, Pacer
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from com_simulation.plots import draw_plot, plot_figure
 from com_simulation.recording import Series
 

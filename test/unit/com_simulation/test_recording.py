@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from com_simulation.recording import Recording, Sample
 
 START = 1_700_000_000_123_456_789

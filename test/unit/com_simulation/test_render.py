@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from com_simulation.render import Camera, fill_depth, render
 
 SQUARE = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], dtype=float)

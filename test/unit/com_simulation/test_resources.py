@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from com_simulation.resources import package_root, resolve_uri
 
 

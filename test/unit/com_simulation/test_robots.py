@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from com_simulation.exceptions import UnknownRobotError
 from com_simulation.robots import collection_robots, find_robot, known_robots
 

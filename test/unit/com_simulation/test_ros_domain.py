@@ -3,6 +3,7 @@
 import socket
 
 import pytest
+
 from com_simulation.ros_domain import LAST_DOMAIN_ID, free_domain_id
 
 

@@ -6,11 +6,12 @@ import signal
 import time
 
 import pytest
+from rich.console import Console
+
 from com_simulation.exceptions import RunError
 from com_simulation.live import LiveView
 from com_simulation.recording import Recording, Sample
 from com_simulation.session import Times, record
-from rich.console import Console
 
 QUICK = Times(record=0.4, settle=0.3, first_message=0.4, silence=0.3)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from com_simulation.primitives import (
     box_triangles,
     cylinder_triangles,

@@ -7,15 +7,15 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
+from scipy.spatial.transform import Rotation
+
+from com_model import RobotConfig, RobotModel, link_poses
 from com_simulation.commands import read_trajectory
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.noise import NoiseLevels
 from com_simulation.simulation import Simulation
 from com_simulation.spec import GRAVITY
 from com_simulation.world_builder import build_world
-from scipy.spatial.transform import Rotation
-
-from com_model import RobotConfig, RobotModel, link_poses
 
 STANDING = [
     ("hoap2", None),

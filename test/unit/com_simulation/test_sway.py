@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+
+from com_model import RobotConfig, RobotModel, SupportPolygon, link_poses
 from com_model.support import sole_points
 from com_simulation.commands import Trajectory
 from com_simulation.exceptions import SwayError
 from com_simulation.simulation import Simulation
 from com_simulation.sway import plan_sway
 from com_simulation.world_builder import build_world
-from scipy.spatial.transform import Rotation
-
-from com_model import RobotConfig, RobotModel, SupportPolygon, link_poses
 
 STANDING = [
     ("hoap2", None),

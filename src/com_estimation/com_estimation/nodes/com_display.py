@@ -7,17 +7,17 @@ Publishes:
 """
 
 from builtin_interfaces.msg import Time
-from com_ros.com_conversions import numpy_to_sesc_chain
-from com_ros.conversions import NS_PER_S
-from com_ros.markers import MarkerMaker, clear_markers
-from com_ros.qos import RESULT
-from com_ros.tf import FramePublisher
 from numpy.typing import NDArray
 from rclpy.node import Node
 from visualization_msgs.msg import Marker, MarkerArray
 
 from com_estimation.com_state import ComObserver, ComState, Ground, Status
 from com_msgs.msg import SescChain
+from com_ros.com_conversions import numpy_to_sesc_chain
+from com_ros.conversions import NS_PER_S
+from com_ros.markers import MarkerMaker, clear_markers
+from com_ros.qos import RESULT
+from com_ros.tf import FramePublisher
 
 RED = (0.85, 0.1, 0.1, 1.0)
 ORANGE = (1.0, 0.55, 0.0, 0.9)

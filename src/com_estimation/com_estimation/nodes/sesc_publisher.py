@@ -23,7 +23,18 @@ from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import WrenchStamped
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from sensor_msgs.msg import Imu, JointState
+
+from com_estimation.com_state import LEVEL, Attitude, ComObserver, ComState, Status, unknown_state
+from com_estimation.nodes.com_display import ComDisplay
+from com_estimation.nodes.com_output import ComOutput
+from com_estimation.stance import choose_feet
+from com_model import RobotConfig, RobotModel, UnknownNameError
 from com_model.audit import audit
+from com_ros import diagnostics, qos
 from com_ros.exceptions import ParameterError
 from com_ros.executor import make_fast_executor
 from com_ros.freshness import sample_time_ns
@@ -35,17 +46,6 @@ from com_ros.parameters import declare, parameter
 from com_ros.silence import SilenceWatch
 from com_ros.throttle import ThrottledLog
 from com_ros.wrench_input import WrenchInputs
-from geometry_msgs.msg import WrenchStamped
-from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
-from sensor_msgs.msg import Imu, JointState
-
-from com_estimation.com_state import LEVEL, Attitude, ComObserver, ComState, Status, unknown_state
-from com_estimation.nodes.com_display import ComDisplay
-from com_estimation.nodes.com_output import ComOutput
-from com_estimation.stance import choose_feet
-from com_model import RobotConfig, RobotModel, UnknownNameError
-from com_ros import diagnostics, qos
 
 JOINT_STATES_DEPTH = 500  # messages that may wait: 0.5 s at 1 kHz
 

@@ -11,16 +11,16 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from com_model.model import RobotModel
-from com_ros.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
-from com_ros.conversions import stamp_to_ns
-from com_ros.joint_input import JointInput
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
+from com_model.model import RobotModel
 from com_msgs.msg import CenterOfMass, SescChain
+from com_ros.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
+from com_ros.conversions import stamp_to_ns
+from com_ros.joint_input import JointInput
 from com_simulation.recording import Recording, Sample
 from com_simulation.scene import Snapshot
 

@@ -23,18 +23,18 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
-from com_ros.exceptions import ComRosError
-from com_ros.main import run
-from com_ros.model_source import RobotDescription
-from com_ros.parameters import declare
-from com_ros.throttle import ThrottledLog
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from com_model import RobotConfig, RobotModel
 from com_ros import diagnostics, qos
+from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
+from com_ros.exceptions import ComRosError
+from com_ros.main import run
+from com_ros.model_source import RobotDescription
+from com_ros.parameters import declare
+from com_ros.throttle import ThrottledLog
 from com_simulation.commands import read_targets, read_trajectory
 from com_simulation.exceptions import CommandError, ComSimulationError
 from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, TimeOutput

@@ -7,6 +7,13 @@ import math
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import Imu, JointState
+
+from com_msgs.msg import CenterOfMass
+from com_ros import qos
 from com_ros.conversions import (
     numpy_to_joint_state,
     numpy_to_point,
@@ -16,13 +23,6 @@ from com_ros.conversions import (
     quaternion_to_rotation,
 )
 from com_ros.tf import FramePublisher
-from geometry_msgs.msg import WrenchStamped
-from rclpy.node import Node
-from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import Imu, JointState
-
-from com_msgs.msg import CenterOfMass
-from com_ros import qos
 from com_simulation.noise import NoiseLevels
 from com_simulation.sensors import Reading
 from com_simulation.world import World

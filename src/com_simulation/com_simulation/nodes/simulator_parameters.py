@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 from com_ros.exceptions import ParameterError
 from com_ros.parameters import parameter
-
 from com_simulation.noise import NoiseLevels
 from com_simulation.world import BASES, DEFAULT_STEP
 

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from com_model import RobotConfig, RobotModel
+from com_ros import qos
 from com_ros.conversions import NS_PER_S, numpy_to_doubles
 from com_ros.exceptions import ComRosError
 from com_ros.main import run
 from com_ros.model_source import RobotDescription
 from com_ros.parameters import declare, parameter
 from com_ros.throttle import ThrottledLog
-from rclpy.node import Node
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
-
-from com_model import RobotConfig, RobotModel
-from com_ros import qos
 from com_simulation.exceptions import SwayError
 from com_simulation.sway import Sway, plan_sway
 from com_simulation.world import BASES
