@@ -15,7 +15,8 @@ setup(
     maintainer="Center of Mass suite maintainers",
     maintainer_email="maintainers@example.org",
     description=(
-        "MuJoCo in the place of a robot and its drivers: the same topics, plus the true centre of mass."
+        "MuJoCo in the place of a robot and its drivers: the same topics, and the true centre of "
+        "mass."
     ),
     license="Apache-2.0",
     entry_points={

@@ -64,25 +64,24 @@ def test_missing_program(checkout, missing, package):
     assert line.endswith(f"sudo apt-get install {package}")
 
 
+def fake_python(checkout, question, answer):
+    """A python3 that answers the question that has a word in it, and else is the real one."""
+    fake = checkout / "fake_python3"
+    script = f'case "$*" in *{question}*) echo {answer};; *) exec {system_python()} "$@";; esac'
+    fake.write_text(f"#!/bin/sh\n{script}\n")
+    fake.chmod(0o755)
+    return str(fake)
+
+
 def test_missing_python_headers(checkout):
     """A Python whose include folder is elsewhere stands for one without headers."""
-    fake = checkout / "python3"
-    fake.write_text(
-        f'#!/bin/sh\ncase "$*" in *include*) echo /nonexistent;; *) exec {system_python()} "$@";; esac\n'
-    )
-    fake.chmod(0o755)
-    line = run_setup(checkout, PYTHON=str(fake))
+    line = run_setup(checkout, PYTHON=fake_python(checkout, "include", "/nonexistent"))
     assert "Python headers are missing (/nonexistent/Python.h)" in line
     assert "sudo apt-get install python3-dev" in line
 
 
 def test_unsupported_python(checkout):
-    fake = checkout / "python3"
-    fake.write_text(
-        f'#!/bin/sh\ncase "$*" in *version_info*) echo 3.9;; *) exec {system_python()} "$@";; esac\n'
-    )
-    fake.chmod(0o755)
-    line = run_setup(checkout, PYTHON=str(fake))
+    line = run_setup(checkout, PYTHON=fake_python(checkout, "version_info", "3.9"))
     assert "Python 3.10 to 3.14" in line
     assert "set PYTHON" in line
 
