@@ -1,14 +1,9 @@
 """sesc_publisher and bad input over DDS: never a crash, never a made-up CoM, always the mend."""
 
 import math
-import signal
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
-from ament_index_python.packages import get_package_prefix
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, Quaternion
 from sensor_msgs.msg import Imu, JointState
@@ -367,38 +362,3 @@ def test_parameters_that_do_not_fit_the_model(world, com, walker, parameters, te
     values = ask(world, com, joints())
     assert_unknown(values)
     assert text in values.reason
-
-
-# --- the process -----------------------------------------------------------------------------
-def run_node(tmp_path, **parameters):
-    file = tmp_path / "parameters.yaml"
-    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))
-    program = Path(get_package_prefix("com_estimation")) / "lib/com_estimation/sesc_publisher"
-    return subprocess.Popen(
-        [program, "--ros-args", "--params-file", file], stderr=subprocess.PIPE, text=True
-    )
-
-
-def test_the_program_ends_cleanly(tmp_path, walker):
-    process = run_node(tmp_path, robot_description=walker)
-    try:
-        assert "model 'walker' from parameter robot_description" in process.stderr.readline()
-        assert "no joint_states yet" in process.stderr.readline()  # it spins
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    assert process.returncode == 0, err
-    assert "Traceback" not in err
-
-
-def test_the_program_says_in_one_line_why_it_cannot_start(tmp_path):
-    process = run_node(tmp_path, robot_config=str(tmp_path / "missing.yaml"))
-    try:
-        _, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 1
-    assert "missing.yaml" in err
-    assert "Traceback" not in err
-    assert len(err.strip().splitlines()) == 1
