@@ -1,10 +1,14 @@
 """Speed of the SESC against Pinocchio from Python: one configuration, and a batch of 100 000.
 
-Single: `Sesc.com_and_jacobian(q)` against `pinocchio.jacobianCenterOfMass(model, data, q)`, one
-call from Python each, CoM and Jacobian of all joints; Pinocchio's has the floating base's columns,
-too. `single_floating_ratio` is the same for `com_and_floating_jacobian(q, R, p)`, which has them.
-Batch: `com_and_jacobian_batch(Q)` against a Python loop over Pinocchio. Start-up: import and first
-result in a new process, with an empty and a filled cache of compiled kernels.
+Single: one call from Python each that gives CoM and Jacobian, of the same shape:
+  floating  `Sesc.com_and_floating_jacobian(q)`, (3, 6 + n) in the root's frame, against
+            `pinocchio.jacobianCenterOfMass(model, data, q)` with a free-flyer at the root
+  placed    the same with the root at a pose: `com_and_floating_jacobian(q, R, p)`
+  fixed     `Sesc.com_and_jacobian(q)`, (3, n), against Pinocchio's model without free-flyer
+Pinocchio's call returns the Jacobian alone; its CoM is then found in data.com[0].
+Batch: `com_and_jacobian_batch(Q)` into new arrays, against a Python loop over Pinocchio's floating
+call that keeps no result. Start-up: import and first result in a new process, with an empty and a
+filled cache of compiled kernels.
 
 Ours and Pinocchio's repeats alternate; figures are medians. Ratios are Pinocchio's time over ours.
 The last line is one JSON object.
@@ -22,6 +26,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from timeit import Timer
 
 import numpy as np
 import pinocchio
@@ -38,6 +43,11 @@ ROBOTS = {
     "hoap2": "",
     "icub": "icub_description/robots/icub.urdf",
     "talos": "talos_data/robots/talos_full_v2.urdf",
+}
+PAIRS = {
+    "floating": "pinocchio floating",
+    "placed": "pinocchio floating",
+    "fixed": "pinocchio fixed",
 }
 CALLS = 2000  # per repeat
 REPEATS = 41
@@ -72,18 +82,30 @@ def medians(calls: dict[str, Callable[[], object]], repeats: int, each: int) -> 
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def single(model: RobotModel, oracle: PinocchioOracle, sesc: Sesc) -> dict[str, float]:
+def single(model: RobotModel, path: Path, sesc: Sesc) -> dict[str, float]:
     """Times of one configuration, s."""
     rng = np.random.default_rng(0)
     q, (R, p) = random_positions(model, rng), random_pose(rng)
-    position = oracle.positions(q, R, p)
-    calls = {
-        "ours": lambda: sesc.com_and_jacobian(q),
-        "pinocchio": lambda: pinocchio.jacobianCenterOfMass(oracle.model, oracle.data, position),
-        "floating": lambda: sesc.com_and_floating_jacobian(q, R, p),
-        "com": lambda: sesc.com(q),
+    names: dict[str, object] = {"sesc": sesc, "q": q, "R": R, "p": p, "pinocchio": pinocchio}
+    for kind in ("floating", "fixed"):
+        oracle = PinocchioOracle(model, path, floating=kind == "floating")
+        names[f"model_{kind}"], names[f"data_{kind}"] = oracle.model, oracle.data
+        names[f"q_{kind}"] = oracle.positions(q, R, p)
+    pinocchios = "pinocchio.jacobianCenterOfMass(model_{0}, data_{0}, q_{0})"
+    statements = {
+        "floating": "sesc.com_and_floating_jacobian(q)",
+        "pinocchio floating": pinocchios.format("floating"),
+        "placed": "sesc.com_and_floating_jacobian(q, R, p)",
+        "fixed": "sesc.com_and_jacobian(q)",
+        "pinocchio fixed": pinocchios.format("fixed"),
+        "com": "sesc.com(q)",
     }
-    return medians(calls, REPEATS, CALLS)
+    times: dict[str, list[float]] = {name: [] for name in statements}
+    timers = {name: Timer(text, globals=names) for name, text in statements.items()}
+    for _ in range(REPEATS):
+        for name, timer in timers.items():
+            times[name].append(timer.timeit(CALLS) / CALLS)
+    return {name: statistics.median(values[1:]) for name, values in times.items()}
 
 
 def batch(model: RobotModel, oracle: PinocchioOracle, sesc: Sesc) -> dict[str, float]:
@@ -132,29 +154,28 @@ def start_up(urdf: Path, repeats: int = 3) -> tuple[float, float]:
 
 
 def show(singles: dict[str, dict[str, float]], batches: dict[str, dict[str, float]]) -> None:
-    """Prints a row a robot."""
-    table = Table(title="CoM and Jacobian, microseconds per configuration")
-    for heading in (
-        *("robot", "single", "floating", "CoM only", "Pinocchio", "ratio"),
-        *("batch, 1 thread", "2 threads", "Pinocchio loop", "ratio, 1 thread"),
-    ):
-        table.add_column(heading, justify="right")
+    """Prints a row a robot and kind of call."""
+    one = Table(title="one CoM and Jacobian, microseconds")
+    for heading in ("robot", "call", "ours", "Pinocchio", "ratio"):
+        one.add_column(heading, justify="right")
     for robot, s in singles.items():
-        b = batches[robot]
-        cells = [s["ours"], s["floating"], s["com"], s["pinocchio"]]
-        more = [b["one"], b["two"], b["pinocchio"]]
-        table.add_row(
-            robot,
-            *(f"{1e6 * cell:.2f}" for cell in cells),
-            f"{s['pinocchio'] / s['ours']:.2f}",
-            *(f"{1e6 * cell:.3f}" for cell in more),
-            f"{b['pinocchio'] / b['one']:.2f}",
-        )
-    Console(width=140).print(table)
+        for kind, theirs in PAIRS.items():
+            pair = (f"{1e6 * s[kind]:.2f}", f"{1e6 * s[theirs]:.2f}", f"{s[theirs] / s[kind]:.2f}")
+            one.add_row(robot, kind, *pair)
+        one.add_row(robot, "CoM only", f"{1e6 * s['com']:.2f}", "", "")
+    many = Table(title=f"batch of {BATCH}, microseconds per configuration")
+    for heading in ("robot", "1 thread", "2 threads", "Pinocchio", "ratio, 1 thread"):
+        many.add_column(heading, justify="right")
+    for robot, b in batches.items():
+        cells = tuple(f"{1e6 * b[key]:.3f}" for key in ("one", "two", "pinocchio"))
+        many.add_row(robot, *cells, f"{b['pinocchio'] / b['one']:.2f}")
+    console = Console(width=100)
+    console.print(one)
+    console.print(many)
 
 
 def main() -> None:
-    """Measures all robots and prints the table and the JSON line."""
+    """Measures all robots and prints the tables and the JSON line."""
     argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     ).parse_args()
@@ -164,23 +185,26 @@ def main() -> None:
         path = urdfs[name] if name else HOAP2
         model = RobotModel.from_file(path)
         oracle, sesc = PinocchioOracle(model, path, floating=True), Sesc(model)
-        singles[robot], batches[robot] = single(model, oracle, sesc), batch(model, oracle, sesc)
+        singles[robot], batches[robot] = single(model, path, sesc), batch(model, oracle, sesc)
     show(singles, batches)
     cold, cached = start_up(HOAP2)
 
     def per_robot(value: Callable[[str], float], digits: int) -> dict[str, float]:
         return {robot: round(value(robot), digits) for robot in ROBOTS}
 
+    def ratio(kind: str) -> dict[str, float]:
+        return per_robot(lambda r: singles[r][PAIRS[kind]] / singles[r][kind], 2)
+
     summary = {
-        "single_ratio": per_robot(lambda r: singles[r]["pinocchio"] / singles[r]["ours"], 2),
-        "single_floating_ratio": per_robot(
-            lambda r: singles[r]["pinocchio"] / singles[r]["floating"], 2
-        ),
+        "single_ratio": ratio("floating"),
+        "single_placed_ratio": ratio("placed"),
+        "single_fixed_ratio": ratio("fixed"),
         "batch_ratio_1thread": per_robot(lambda r: batches[r]["pinocchio"] / batches[r]["one"], 2),
         "batch_ratio_2threads": per_robot(lambda r: batches[r]["pinocchio"] / batches[r]["two"], 2),
-        "single_us": per_robot(lambda r: 1e6 * singles[r]["ours"], 3),
-        "single_us_pinocchio": per_robot(lambda r: 1e6 * singles[r]["pinocchio"], 3),
+        "single_us": per_robot(lambda r: 1e6 * singles[r]["floating"], 3),
+        "single_us_pinocchio": per_robot(lambda r: 1e6 * singles[r][PAIRS["floating"]], 3),
         "batch_us_1thread": per_robot(lambda r: 1e6 * batches[r]["one"], 4),
+        "batch_us_2threads": per_robot(lambda r: 1e6 * batches[r]["two"], 4),
         "start_cold_s": round(cold, 3),
         "start_cached_s": round(cached, 3),
     }

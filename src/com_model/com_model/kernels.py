@@ -28,6 +28,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
 Row = tuple[float, float, float, float, float]
 Nine = tuple[float, float, float, float, float, float, float, float, float]
 
@@ -522,21 +523,25 @@ def store_com(root: Array, below: Array, com: Array) -> None:
 
 
 @njit
-def store_jacobian(robot: Array, lanes: Array, jacobian: Array) -> None:
+def find_owners(robot: Array, count: int, owners: Indices) -> None:
+    """Sets owners (n,) to the first body that each joint moves; mimic joints move others."""
+    whole = robot.view(np.uint64)
+    for k in range(count - 1, 0, -1):
+        owners[whole[DRIVER, k]] = k
+
+
+@njit
+def store_jacobian(robot: Array, owners: Indices, lanes: Array, jacobian: Array) -> None:
     """Writes the Jacobians of the first configurations of a block, (up to BLOCK, 3, n)."""
     whole = robot.view(np.uint64)
-    mimics = lanes.shape[0] - 1 > jacobian.shape[2]
+    for k in range(1, lanes.shape[0]):
+        owner = owners[whole[DRIVER, k]]
+        if owner != k:
+            add(lanes[k], lanes[owner])
     for b in range(jacobian.shape[0]):
-        if mimics:
-            for i in range(3):
-                for j in range(jacobian.shape[2]):
-                    jacobian[b, i, j] = 0.0
-                for k in range(1, lanes.shape[0]):
-                    jacobian[b, i, whole[DRIVER, k]] += lanes[k, BLOCK * i + b]
-        else:
-            for i in range(3):
-                for k in range(1, lanes.shape[0]):
-                    jacobian[b, i, k - 1] = lanes[k, BLOCK * i + b]
+        for i in range(3):
+            for j in range(owners.size):
+                jacobian[b, i, j] = lanes[owners[j], BLOCK * i + b]
 
 
 @keep(nogil=True)
@@ -584,11 +589,13 @@ def com_and_jacobian_of_many(
     count = np.int64(robot.view(np.uint64)[PARENT, 0])
     lanes, saved = np.empty((count, LANE)), np.empty((count, MATRIX))
     below, frame, root = np.empty(VECTOR), np.empty(MATRIX), np.empty(12)
+    owners = np.empty(Q.shape[1], np.int64)
+    find_owners(robot, count, owners)
     fine = place_root(robot, R, p, root)
     for start in range(0, Q.shape[0], BLOCK):
         load(Q, start, robot, lanes)
         pull_block(robot, lanes, saved, below)
         store_com(root, below, com[start : start + BLOCK])
         push_block(robot, root, lanes, saved, frame)
-        store_jacobian(robot, lanes, jacobian[start : start + BLOCK])
+        store_jacobian(robot, owners, lanes, jacobian[start : start + BLOCK])
     return fine

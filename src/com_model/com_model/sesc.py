@@ -88,7 +88,9 @@ class Sesc:
         if R_world_root is None and p_world_root is None:
             self._com(q, self._robot, com)
         else:
-            self._place("com_of_placed", q, R_world_root, p_world_root, com)
+            R, p = _pose(R_world_root, p_world_root)
+            if not _compiled("com_of_placed")(q, self._robot, R, p, com):
+                as_rotation("R_world_root", R)
         return com
 
     def com_and_jacobian(
@@ -121,8 +123,10 @@ class Sesc:
         if R_world_root is None and p_world_root is None:
             self._com_and_jacobian(q, self._robot, com, jacobian)
         else:
-            kernel = "com_and_jacobian_of_placed"
-            self._place(kernel, q, R_world_root, p_world_root, com, jacobian)
+            R, p = _pose(R_world_root, p_world_root)
+            kernel = _compiled("com_and_jacobian_of_placed")
+            if not kernel(q, self._robot, R, p, com, jacobian):
+                as_rotation("R_world_root", R)
         return com, jacobian
 
     def com_and_floating_jacobian(
@@ -155,8 +159,10 @@ class Sesc:
         if R_world_root is None and p_world_root is None:
             self._com_and_jacobian(q, self._robot, com, jacobian)
         else:
-            kernel = "com_and_jacobian_of_placed"
-            self._place(kernel, q, R_world_root, p_world_root, com, jacobian)
+            R, p = _pose(R_world_root, p_world_root)
+            kernel = _compiled("com_and_jacobian_of_placed")
+            if not kernel(q, self._robot, R, p, com, jacobian):
+                as_rotation("R_world_root", R)
         return com, jacobian
 
     def com_velocity(
@@ -295,17 +301,6 @@ class Sesc:
         steps = np.einsum("kij,kj->ki", R, self.parameters_at(q))
         return np.cumsum(np.vstack((p[:1], steps)), axis=0)
 
-    def _place(
-        self, name: str, q: Array, R: ArrayLike | None, p: ArrayLike | None, *results: Array
-    ) -> None:
-        """Runs a kernel for one configuration with the root at a pose."""
-        if not (type(R) is ndarray and R.dtype is FLOAT64 and R.shape == (3, 3)):
-            R = as_array("R_world_root", UPRIGHT if R is None else R, (3, 3))
-        if not (type(p) is ndarray and p.dtype is FLOAT64 and p.shape == (3,)):
-            p = as_array("p_world_root", CENTRE if p is None else p, (3,))
-        if not _compiled(name)(q, self._robot, R, p, *results):
-            as_rotation("R_world_root", R)
-
     def _place_many(
         self,
         name: str,
@@ -317,8 +312,8 @@ class Sesc:
     ) -> None:
         """Runs a kernel for many configurations, in threads."""
         kernel = _compiled(name)
-        R = as_rotation("R_world_root", UPRIGHT if R is None else R)
-        p = as_array("p_world_root", CENTRE if p is None else p, (3,))
+        R, p = _pose(R, p)
+        as_rotation("R_world_root", R)
 
         def work(part: slice) -> None:
             kernel(Q[part], self._robot, R, p, *(result[part] for result in results))
@@ -328,6 +323,15 @@ class Sesc:
     def _configurations(self, Q: ArrayLike) -> Array:
         names = ", ".join(self.model.joint_names)
         return as_array("Q", Q, (None, self.model.n_joints), f"The joints are {names}")
+
+
+def _pose(R: ArrayLike | None, p: ArrayLike | None) -> tuple[Array, Array]:
+    """Converts the pose of the root; whether R is a rotation the kernels tell."""
+    if not (type(R) is ndarray and R.dtype is FLOAT64 and R.shape == (3, 3)):
+        R = UPRIGHT if R is None else as_array("R_world_root", R, (3, 3))
+    if not (type(p) is ndarray and p.dtype is FLOAT64 and p.shape == (3,)):
+        p = CENTRE if p is None else as_array("p_world_root", p, (3,))
+    return R, p
 
 
 @cache
