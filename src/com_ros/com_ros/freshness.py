@@ -1,5 +1,6 @@
-"""The latest value of an input and whether it is still current."""
+"""The latest values of an input and whether one is current."""
 
+from collections import deque
 from typing import Generic, TypeVar
 
 from builtin_interfaces.msg import Time
@@ -14,43 +15,57 @@ def sample_time_ns(stamp: Time, received_ns: int) -> int:
     return stamp_to_ns(stamp) or received_ns
 
 
+HISTORY = 500  # values kept: half a second at 1 kHz
+
+
 class Latest(Generic[T]):
-    """The latest value with its time.
+    """The latest values with their times.
 
     The age of a value is taken between sample times (its stamp against the stamp of the data that
     it is combined with), so that a replayed bag gives the same result at any speed. A value from
-    the future is as wrong as an old one.
+    the future is as wrong as an old one. Some values are kept, because a busy node may take in
+    this input's newest message before older ones of the data that it is combined with.
 
     Args:
-        timeout_s: age up to which the value is current, s.
+        timeout_s: age up to which a value is current, s.
     """
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_ns = int(timeout_s * NS_PER_S)
-        self._value: T | None = None
-        self._time_ns = 0
+        self._values: deque[tuple[int, T]] = deque(maxlen=HISTORY)
 
     @property
     def value(self) -> T | None:
         """The latest value however old, None before the first."""
-        return self._value
+        return self._values[-1][1] if self._values else None
 
     def set(self, value: T, time_ns: int) -> None:
-        """Keep a value that was sampled at `time_ns`."""
-        self._value = value
-        self._time_ns = time_ns
+        """Keep a value that was sampled at `time_ns`; a clock that goes back starts anew."""
+        if self._values and time_ns < self._values[-1][0]:
+            self._values.clear()
+        self._values.append((time_ns, value))
 
     def age_s(self, at_ns: int) -> float:
-        """Age at a time, s: negative for a value from the future, inf before the first value."""
-        if self._value is None:
-            return float("inf")
-        return (at_ns - self._time_ns) / NS_PER_S
+        """Smallest age at a time, s: negative from the future, inf before the first value."""
+        found = self._at(at_ns)
+        return float("inf") if found is None else (at_ns - found[0]) / NS_PER_S
 
     def current(self, at_ns: int) -> T | None:
-        """The value if it is current at a time, else None."""
-        if self._value is None or abs(at_ns - self._time_ns) > self._timeout_ns:
+        """The value that is current at a time, else None."""
+        found = self._at(at_ns)
+        if found is None or abs(at_ns - found[0]) > self._timeout_ns:
             return None
-        return self._value
+        return found[1]
+
+    def _at(self, at_ns: int) -> tuple[int, T] | None:
+        """The last value up to a time; the next one where that is too old or there is none."""
+        following = None
+        for entry in reversed(self._values):
+            if entry[0] <= at_ns:
+                late = following is not None and at_ns - entry[0] > self._timeout_ns
+                return following if late else entry
+            following = entry
+        return following
 
     def describe(self, name: str, at_ns: int) -> str:
         """Why there is no current value, for a reason or a log: `imu is 0.52 s old`."""

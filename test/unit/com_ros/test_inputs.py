@@ -49,6 +49,26 @@ def test_latest():
     assert latest.age_s(1250 * MS) == 0.25
 
 
+def test_latest_gives_the_value_of_the_time_asked_for():
+    """A node that is behind with joint_states has newer messages of the IMU than it needs."""
+    latest = Latest(0.1)
+    for time_ms in (0, 10, 20, 500):
+        latest.set(f"at {time_ms}", time_ms * MS)
+    assert latest.current(15 * MS) == "at 10"
+    assert latest.current(20 * MS) == "at 20"
+    assert latest.current(450 * MS) == "at 500"  # the one before is too old
+    assert latest.current(250 * MS) is None
+    assert latest.value == "at 500"
+
+
+def test_latest_starts_anew_when_the_clock_goes_back():
+    latest = Latest(0.1)
+    latest.set("old", 5000 * MS)
+    latest.set("new", 0)
+    assert latest.current(5000 * MS) is None
+    assert latest.current(10 * MS) == "new"
+
+
 def test_latest_describes_why_it_has_nothing():
     latest = Latest(0.1)
     assert latest.describe("/imu", 0) == "/imu has not been heard"
