@@ -5,12 +5,12 @@ import threading
 import numpy as np
 import pinocchio
 import pytest
-from com_model.bodies import PRISMATIC
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from com_model import ComModelError, RobotModel, Sesc, ShapeError
+from com_model.bodies import PRISMATIC
 
 TOYS = ["arm", "slider", "gripper", "telescope", "floating"]
 ROBOTS = [
