@@ -26,14 +26,20 @@ def example_urdfs() -> dict[str, Path]:
 
 
 def robot_size(model: RobotModel) -> float:
-    """Length of the longest way from the root to a body's centre of mass along the joints, m."""
+    """Length of the longest way from the root to a body's centre of mass along the joints, m.
+
+    At least a link's largest radius of gyration: a quadrotor is one body around its origin.
+    """
     bodies = model.bodies
     reach = np.zeros(bodies.count)
     for b in range(1, bodies.count):
         reach[b] = reach[bodies.parent[b]] + np.linalg.norm(bodies.d[b])
     heavy = bodies.mass > 0.0
     coms = np.linalg.norm(bodies.first_moment[heavy] / bodies.mass[heavy, None], axis=1)
-    return max(float((reach[heavy] + coms).max()), 1e-3)
+    weights = np.where(model.link_masses > 0.0, model.link_masses, np.inf)
+    traces = np.abs(np.trace(model.link_inertias, axis1=1, axis2=2))  # some URDFs have them < 0
+    gyration = np.sqrt(traces / (2.0 * weights))
+    return max(float((reach[heavy] + coms).max()), float(gyration.max()))
 
 
 def random_positions(model: RobotModel, rng: np.random.Generator) -> Array:
