@@ -156,9 +156,7 @@ class ComObserver:
         self.sesc = Sesc(model)
         self._n_feet = len(feet)
         self._feet = Feet(feet, contact_tolerance, contact_force)
-        self._signs = np.array([float(foot.wrench_sign) for foot in feet])[:, None]
-        sole_and_sensor = [foot.frame for foot in feet] + [foot.wrench_frame for foot in feet]
-        self._foot_frames = LinkFrames(model, sole_and_sensor)
+        self._foot_frames = LinkFrames(model, self._feet.links)
         self._imu_frame = LinkFrames(model, [model.root_link])
         self._compile()
 
@@ -249,11 +247,8 @@ class ComObserver:
                 return _Support()
             return _Support(down, Ground.ROOT, com - (down @ com) * down)
         known = _Support() if gravity is None else _Support(gravity)
-        R, p = self._foot_frames.poses(q)
-        R_sole, p_sole, R_sensor = R[: self._n_feet], p[: self._n_feet], R[self._n_feet :]
-        if forces is not None:
-            forces = (R_sensor @ (forces * self._signs)[:, :, None])[:, :, 0]
-        stance = self._feet.stand(R_sole, p_sole, UP if gravity is None else -gravity, forces)
+        up = UP if gravity is None else -gravity
+        stance = self._feet.stand(*self._foot_frames.poses(q), up, forces)
         if stance is None:
             problems.append("no foot is in contact: there is no ground to project onto")
             return known

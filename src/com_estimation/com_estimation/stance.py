@@ -58,11 +58,19 @@ class Feet:
         tolerance: how far above the lowest point of all feet a foot may be and still count as
             in contact, m.
         threshold: force from which a foot counts as in contact, N.
+
+    Attributes:
+        names: the f sole frames.
+        links: k links whose poses stand() needs: sole frames and the frames of force sensors.
     """
 
     def __init__(self, feet: Sequence[Foot], tolerance: float, threshold: float) -> None:
         corners = [foot.corners if len(foot.corners) else np.zeros((1, 2)) for foot in feet]
         self.names = tuple(foot.frame for foot in feet)
+        self.links = tuple(dict.fromkeys([*self.names, *(foot.wrench_frame for foot in feet)]))
+        self._sole = np.array([self.links.index(name) for name in self.names], dtype=np.int64)
+        self._sensor = np.array([self.links.index(f.wrench_frame) for f in feet], dtype=np.int64)
+        self._signs = np.array([float(foot.wrench_sign) for foot in feet])[:, None]
         self._corners = np.concatenate([np.zeros((0, 2)), *corners])
         self._owner = np.repeat(np.arange(len(feet)), [len(c) for c in corners]).astype(np.int64)
         self._radius = np.array([foot.radius for foot in feet], dtype=np.float64)[self._owner]
@@ -83,10 +91,11 @@ class Feet:
         feet weighted by area, or `up` where the feet give none (one or two point feet).
 
         Args:
-            R: (f, 3, 3) orientations of the sole frames.
-            p: (f, 3) m, their origins, in any one frame.
-            up: (3,) unit vector, roughly out of the ground, in the same frame.
-            forces: (f, 3) N of the ground on the feet, in the same frame; None if not known.
+            R: (k, 3, 3) orientations of `links`, in any one frame.
+            p: (k, 3) m, their origins.
+            up: (3,) unit vector, roughly out of the ground, in the frame of the poses.
+            forces: (f, 3) N, as the feet's sensors give them, each in its own frame and with its
+                own sign; None if not known.
 
         Returns:
             The stance, or None when no foot is in contact.
@@ -94,8 +103,9 @@ class Feet:
         contact = np.empty(len(self.names), dtype=np.bool_)
         normal, touch = np.empty(3), np.empty((len(self._owner), 3))
         count = kernels.stand(
-            R, p, self._corners, self._owner, self._radius, self._is_sole, up,
-            UNKNOWN_FORCES if forces is None else forces,
+            R, p, self._sole, self._sensor,
+            self._corners, self._owner, self._radius, self._is_sole, up,
+            UNKNOWN_FORCES if forces is None else self._signs * forces,
             self._threshold, self._tolerance, contact, normal, touch,
         )  # fmt: skip
         return Stance(contact, touch[:count], normal) if count else None

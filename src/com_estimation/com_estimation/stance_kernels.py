@@ -5,7 +5,7 @@ single numbers and writes into arrays that it is given, which compiles in a frac
 
 The feet are P points: corners of flat soles, or centres of the balls of point feet; `owner` (P,)
 gives the foot of each (ascending), `radius` (P,) m the ball's radius, `is_sole` (f,) which feet
-are flat.
+are flat, `upright` (f, 3) the z axes of their frames.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ STRAIGHT = 1e-12  # of the squared extent: a corner of the hull that turns by le
 def stand(
     R: Array,
     p: Array,
+    sole: Indices,
+    sensor: Indices,
     corners: Array,
     owner: Indices,
     radius: Array,
@@ -44,14 +46,16 @@ def stand(
     """Contacts and ground; see stance.Feet.stand.
 
     Args:
-        R: (f, 3, 3) orientations of the feet.
-        p: (f, 3) m, their origins.
+        R: (k, 3, 3) orientations of links.
+        p: (k, 3) m, their origins.
+        sole: (f,) which of them are the feet's frames.
+        sensor: (f,) which of them are the frames of the feet's force sensors.
         corners: (P, 2) m, in the feet's frames.
         owner: (P,) see the module.
         radius: (P,) m.
         is_sole: (f,).
         up: (3,) unit vector, roughly out of the ground.
-        forces: (f, 3) N, in the frame of the poses; (0, 3) when they are not known.
+        forces: (f, 3) N, of the ground, in the sensors' frames; (0, 3) when they are not known.
         threshold: N.
         tolerance: m.
         contact: (f,), set to the feet in contact.
@@ -62,13 +66,17 @@ def stand(
         The number of contact points.
     """
     points = np.empty((owner.size, 3))
-    place_points(R, p, corners, owner, points)
+    upright = np.empty((sole.size, 3))
+    for f in range(sole.size):
+        for i in range(3):
+            upright[f, i] = R[sole[f], i, 2]
+    place_points(R, p, sole, corners, owner, points)
     if forces.shape[0] > 0:
-        mark_loaded(R, forces, is_sole, threshold, contact)
+        mark_loaded(R, sensor, upright, forces, is_sole, threshold, contact)
     else:
-        find_support(R, points, owner, radius, is_sole, up, tolerance, normal)
+        find_support(upright, points, owner, radius, is_sole, up, tolerance, normal)
         mark_touching(points, owner, radius, normal, tolerance, contact)
-    find_normal(R, points, owner, is_sole, contact, up, normal)
+    find_normal(upright, points, owner, is_sole, contact, up, normal)
     count = 0
     for n in range(owner.size):
         if contact[owner[n]]:
@@ -85,19 +93,31 @@ def dot(a: Array, b: Array) -> float:
 
 
 @njit
-def place_points(R: Array, p: Array, corners: Array, owner: Indices, points: Array) -> None:
+def place_points(
+    R: Array, p: Array, sole: Indices, corners: Array, owner: Indices, points: Array
+) -> None:
     """Sets points (P, 3), m, of feet with these poses."""
     for n in range(owner.size):
-        f = owner[n]
+        f = sole[owner[n]]
         for i in range(3):
             points[n, i] = p[f, i] + R[f, i, 0] * corners[n, 0] + R[f, i, 1] * corners[n, 1]
 
 
 @njit
-def mark_loaded(R: Array, forces: Array, is_sole: Mask, threshold: float, contact: Mask) -> None:
+def mark_loaded(
+    R: Array,
+    sensor: Indices,
+    upright: Array,
+    forces: Array,
+    is_sole: Mask,
+    threshold: float,
+    contact: Mask,
+) -> None:
     """Marks feet on which the ground presses: soles across their plane, point feet anyhow."""
     for f in range(is_sole.size):
-        across = R[f, 0, 2] * forces[f, 0] + R[f, 1, 2] * forces[f, 1] + R[f, 2, 2] * forces[f, 2]
+        across = 0.0
+        for i in range(3):
+            across += upright[f, i] * dot(R[sensor[f], i], forces[f])
         size = np.sqrt(dot(forces[f], forces[f]))
         contact[f] = (across if is_sole[f] else size) >= threshold
 
@@ -126,7 +146,7 @@ def lowest_height(points: Array, radius: Array, normal: Array) -> float:
 
 @njit
 def find_support(
-    R: Array,
+    upright: Array,
     points: Array,
     owner: Indices,
     radius: Array,
@@ -150,7 +170,7 @@ def find_support(
             if a > 0 and owner[a - 1] == owner[a]:
                 continue
             for i in range(3):
-                tried[i] = R[owner[a], i, 2]
+                tried[i] = upright[owner[a], i]
             best = try_support(points, radius, up, tolerance, a, tried, best, normal)
     if best > -2.0 or flat:
         return
@@ -215,7 +235,7 @@ def set_area(points: Array, a: int, b: int, c: int, up: Array, area: Array) -> f
 
 @njit
 def find_normal(
-    R: Array,
+    upright: Array,
     points: Array,
     owner: Indices,
     is_sole: Mask,
@@ -233,7 +253,7 @@ def find_normal(
     for f in range(is_sole.size):
         if is_sole[f] and contact[f]:
             for i in range(3):
-                normal[i] += R[f, i, 2]
+                normal[i] += upright[f, i]
     if dot(normal, normal) == 0.0:
         area = np.empty(3)
         for a in range(owner.size):

@@ -4,15 +4,16 @@ from collections import deque
 from typing import Generic, TypeVar
 
 from builtin_interfaces.msg import Time
+from rclpy.clock import Clock
 
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 
 T = TypeVar("T")
 
 
-def sample_time_ns(stamp: Time, received_ns: int) -> int:
-    """Time of a sample: its stamp, or when it came where the stamp was left at zero."""
-    return stamp_to_ns(stamp) or received_ns
+def sample_time_ns(stamp: Time, clock: Clock) -> int:
+    """Time of a sample: its stamp, or the time of the clock where the stamp was left at zero."""
+    return stamp_to_ns(stamp) or clock.now().nanoseconds
 
 
 HISTORY = 500  # values kept: half a second at 1 kHz

@@ -8,7 +8,7 @@ from sensor_msgs.msg import Imu
 
 from com_ros.conversions import imu_to_rotation
 from com_ros.exceptions import ConversionError
-from com_ros.freshness import Latest, sample_time_ns
+from com_ros.freshness import Latest
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ImuReading:
 
 
 class ImuInput:
-    """Keeps the latest Imu message.
+    """Keeps what the latest Imu messages say.
 
     Args:
         timeout_s: largest time between the IMU's sample and the data that it is used with, s.
@@ -35,22 +35,23 @@ class ImuInput:
     """
 
     def __init__(self, timeout_s: float, topic: str = "imu") -> None:
-        self._latest: Latest[Imu] = Latest(timeout_s)
+        self._latest: Latest[ImuReading] = Latest(timeout_s)
         self._topic = topic
 
-    def update(self, msg: Imu, received_ns: int) -> None:
-        """Take in one message; it is looked at when it is needed."""
-        self._latest.set(msg, sample_time_ns(msg.header.stamp, received_ns))
+    def update(self, msg: Imu, time_ns: int) -> None:
+        """Take in a message that was sampled at a time."""
+        try:
+            reading = ImuReading(imu_to_rotation(msg), msg.header.frame_id)
+        except ConversionError as error:
+            mend = "use a driver or filter that gives orientation, or set use_imu to false"
+            reading = ImuReading(None, problem=f"{self._topic}: {error}; {mend}")
+        self._latest.set(reading, time_ns)
 
     def reading(self, at_ns: int) -> ImuReading:
         """The orientation at a time (of the data that it is combined with)."""
-        msg = self._latest.current(at_ns)
-        if msg is None:
-            state = self._latest.describe(self._topic, at_ns)
-            mend = "start the imu driver, or set use_imu to false to assume level ground"
-            return ImuReading(None, problem=f"{state}: {mend}")
-        try:
-            return ImuReading(imu_to_rotation(msg), msg.header.frame_id)
-        except ConversionError as error:
-            mend = "use a driver or filter that gives orientation, or set use_imu to false"
-            return ImuReading(None, problem=f"{self._topic}: {error}; {mend}")
+        reading = self._latest.current(at_ns)
+        if reading is not None:
+            return reading
+        state = self._latest.describe(self._topic, at_ns)
+        mend = "start the imu driver, or set use_imu to false to assume level ground"
+        return ImuReading(None, problem=f"{state}: {mend}")

@@ -1,17 +1,21 @@
 """Forces of several feet's sensors, only while all of them are current."""
 
 from collections.abc import Sequence
+from math import isfinite, nan
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
 
-from com_ros.conversions import vector3_to_numpy
-from com_ros.freshness import Latest, sample_time_ns
+from com_ros.freshness import Latest
+
+Force = tuple[float, float, float]
+
+BROKEN: Force = (nan, nan, nan)
 
 
 class WrenchInputs:
-    """Keeps the latest wrench of each sensor.
+    """Keeps the latest forces of each sensor.
 
     Args:
         topics: f topics, for messages to people.
@@ -20,13 +24,15 @@ class WrenchInputs:
 
     def __init__(self, topics: Sequence[str], timeout_s: float) -> None:
         self._topics = tuple(topics)
-        self._latest: list[Latest[WrenchStamped]] = [Latest(timeout_s) for _ in topics]
+        self._latest: list[Latest[Force]] = [Latest(timeout_s) for _ in topics]
         self._heard = False
 
-    def update(self, index: int, msg: WrenchStamped, received_ns: int) -> None:
-        """Take in a message of the sensor with this index."""
+    def update(self, index: int, msg: WrenchStamped, time_ns: int) -> None:
+        """Take in a message, sampled at a time, of the sensor with this index."""
+        force = msg.wrench.force
+        x, y, z = force.x, force.y, force.z
+        self._latest[index].set((x, y, z) if isfinite(x + y + z) else BROKEN, time_ns)
         self._heard = True
-        self._latest[index].set(msg, sample_time_ns(msg.header.stamp, received_ns))
 
     def forces(self, at_ns: int) -> tuple[NDArray[np.float64] | None, str]:
         """The forces at a time.
@@ -37,12 +43,10 @@ class WrenchInputs:
         """
         if not self._heard:
             return None, ""
-        messages = [latest.current(at_ns) for latest in self._latest]
-        for topic, latest, msg in zip(self._topics, self._latest, messages, strict=True):
-            if msg is None:
+        forces = [latest.current(at_ns) for latest in self._latest]
+        for topic, latest, force in zip(self._topics, self._latest, forces, strict=True):
+            if force is None:
                 return None, f"{latest.describe(topic, at_ns)}: check the force sensor's driver"
-        forces = np.array([vector3_to_numpy(msg.wrench.force) for msg in messages if msg])
-        for topic, force in zip(self._topics, forces, strict=True):
-            if not np.isfinite(force).all():
+            if force is BROKEN:
                 return None, f"{topic} carries a force that is not finite: check its driver"
-        return forces, ""
+        return np.array(forces), ""

@@ -73,11 +73,17 @@ def test_forces_decide_where_there_are_any():
     assert stand(BIPED, R, p, forces=pulled) is None
 
 
-def test_the_force_counts_across_the_sole():
-    R, p = level([0, 0.1, -1], [0, -0.1, -1])
-    R[0] = turn("y", 90)  # z of the sole is along x
-    contact = stand(BIPED, R, p, forces=np.array([[30.0, 0, 0], [30.0, 0, 0]])).contact
-    np.testing.assert_array_equal(contact, [True, False])
+def test_the_force_counts_across_the_sole_whatever_the_sensor_s_frame_and_sign():
+    feet = [
+        dataclasses.replace(sole("l"), wrench_frame="shank", wrench_sign=-1),
+        dataclasses.replace(sole("r"), wrench_frame="r"),
+    ]
+    assert Feet(feet, 0.005, 5.0).links == ("l", "r", "shank")
+    R, p = level([0, 0.1, -1], [0, -0.1, -1], [0, 0, 0])
+    R[2] = turn("y", 90)  # x of the shank is down
+    on_shank = np.array([[30.0, 0, 0], [0, 0, 30.0]])  # of the robot on the ground
+    np.testing.assert_array_equal(stand(feet, R, p, forces=on_shank).contact, [True, True])
+    assert stand(feet, R, p, forces=-on_shank) is None
 
 
 def test_four_point_feet_on_a_slope():

@@ -78,7 +78,8 @@ def stand_arguments(n_feet, per_foot, with_forces):
     radius = np.full(len(owner), 0.0 if soles else 0.02)
     forces = RNG.normal(size=(n_feet, 3)) if with_forces else np.empty((0, 3))
     p, up = RNG.normal(size=(n_feet, 3)), unit([0.1, 0.2, 1.0])
-    return R, p, corners, owner, radius, np.full(n_feet, soles), up, forces, 0.5, 0.5
+    feet, is_sole = np.arange(n_feet), np.full(n_feet, soles)
+    return R, p, feet, feet[::-1].copy(), corners, owner, radius, is_sole, up, forces, 0.5, 0.5
 
 
 @pytest.mark.parametrize("with_forces", [False, True])

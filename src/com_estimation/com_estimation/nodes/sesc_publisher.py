@@ -176,20 +176,19 @@ class SescPublisher(Node):
 
     # --- inputs ------------------------------------------------------------------------------
     def _on_joint_states(self, msg: JointState) -> None:
-        received_ns = self.get_clock().now().nanoseconds
-        time_ns = sample_time_ns(msg.header.stamp, received_ns)
+        time_ns = sample_time_ns(msg.header.stamp, self.get_clock())
         state = self._observe(msg, time_ns)
         if state is None:
             return
         self._silence.heard()
         self._publish(state, msg.header.stamp)
-        self._rate.add(received_ns - time_ns)
+        self._rate.add(self.get_clock().now().nanoseconds - time_ns)
 
     def _on_imu(self, msg: Imu) -> None:
-        self._imu.update(msg, self.get_clock().now().nanoseconds)
+        self._imu.update(msg, sample_time_ns(msg.header.stamp, self.get_clock()))
 
     def _on_wrench(self, index: int, msg: WrenchStamped) -> None:
-        self._wrenches.update(index, msg, self.get_clock().now().nanoseconds)
+        self._wrenches.update(index, msg, sample_time_ns(msg.header.stamp, self.get_clock()))
 
     def _observe(self, msg: JointState, time_ns: int) -> ComState | None:
         """State at a message; None when the message is about other joints than the robot's."""
