@@ -157,6 +157,7 @@ class ComObserver:
         self._n_feet = len(feet)
         self._feet = Feet(feet, contact_tolerance, contact_force)
         self._foot_frames = LinkFrames(model, self._feet.links)
+        self._imu_link, self._imu_problem = model.root_link, ""
         self._imu_frame = LinkFrames(model, [model.root_link])
         self._compile()
 
@@ -222,14 +223,21 @@ class ComObserver:
         if attitude.R_world_imu is None:
             problems.append(attitude.problem)
             return None
-        if attitude.imu_link != self._imu_frame.links[0]:
-            try:
-                self._imu_frame = LinkFrames(self.model, [attitude.imu_link])
-            except UnknownNameError as error:
-                problems.append(f"frame of the imu: {error}; set the parameter imu_link")
-                return None
+        if attitude.imu_link != self._imu_link:
+            self._find_imu(attitude.imu_link)
+        if self._imu_problem:
+            problems.append(self._imu_problem)
+            return None
         R_root_imu = self._imu_frame.poses(q)[0][0]
         return np.asarray(-(R_root_imu @ attitude.R_world_imu[2]))
+
+    def _find_imu(self, link: str) -> None:
+        """Look for the IMU's link; once, because the search for what was meant takes long."""
+        self._imu_link, self._imu_problem = link, ""
+        try:
+            self._imu_frame = LinkFrames(self.model, [link])
+        except UnknownNameError as error:
+            self._imu_problem = f"frame of the imu: {error}; set the parameter imu_link"
 
     def _support(
         self,

@@ -143,6 +143,8 @@ def test_imu_in_a_frame_that_is_not_the_robot_s(standing):
     assert state.reason.startswith("frame of the imu: no link 'imu'")
     assert state.reason.endswith("set the parameter imu_link")
     assert isnan(state.gravity, state.projection, state.margin)
+    assert standing.update(STILL, STILL, Attitude(False, np.eye(3), "imu")).reason == state.reason
+    assert standing.update(STILL, STILL, imu(np.eye(3))).reason == ""
 
 
 def test_imu_mounted_upside_down_without_saying_so(standing):
