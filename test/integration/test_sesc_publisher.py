@@ -186,6 +186,20 @@ def test_a_new_description_replaces_the_model(world, com, make_walker):
     assert com[-1].header.frame_id == "trunk"
 
 
+def test_a_new_description_with_other_joints_while_the_last_state_is_shown(world, com, walker):
+    world.start(SescPublisher, robot_description=walker, display_rate_hz=20.0)
+    chains = world.collect(SescChain, "sesc")
+    block = """<robot name="block"><link name="block"><inertial><mass value="3"/>
+      <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
+    for step in range(5):
+        ask(world, com, joints(t_ms=2 * step))
+        world.latch("robot_description", String(data=block if step % 2 == 0 else walker))
+        world.spin_for(0.1)
+    values = ask(world, com, joints(t_ms=20))
+    assert (values.status, values.mass) == (OK, 3.0)
+    world.spin_until(lambda: chains and chains[-1].mass == 3.0, "the chain of the block")
+
+
 def test_parts_of_the_joints_from_several_publishers(world, com, walker):
     world.start(SescPublisher, robot_description=walker)
     values = ask(world, com, joints([0.1, 0.2], [1, 2], NAMES[:2]))

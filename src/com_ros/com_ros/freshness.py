@@ -32,7 +32,7 @@ class Latest(Generic[T]):
     """
 
     def __init__(self, timeout_s: float) -> None:
-        self._timeout_ns = int(timeout_s * NS_PER_S)
+        self.timeout_ns = int(timeout_s * NS_PER_S)
         self._values: deque[tuple[int, T]] = deque(maxlen=HISTORY)
 
     @property
@@ -54,7 +54,7 @@ class Latest(Generic[T]):
     def current(self, at_ns: int) -> T | None:
         """The value that is current at a time, else None."""
         found = self._at(at_ns)
-        if found is None or abs(at_ns - found[0]) > self._timeout_ns:
+        if found is None or abs(at_ns - found[0]) > self.timeout_ns:
             return None
         return found[1]
 
@@ -63,7 +63,7 @@ class Latest(Generic[T]):
         following = None
         for entry in reversed(self._values):
             if entry[0] <= at_ns:
-                late = following is not None and at_ns - entry[0] > self._timeout_ns
+                late = following is not None and at_ns - entry[0] > self.timeout_ns
                 return following if late else entry
             following = entry
         return following

@@ -37,6 +37,7 @@ class ImuInput:
     def __init__(self, timeout_s: float, topic: str = "imu") -> None:
         self._latest: Latest[ImuReading] = Latest(timeout_s)
         self._topic = topic
+        self._asked_ns: int | None = None
 
     def update(self, msg: Imu, time_ns: int) -> None:
         """Take in a message that was sampled at a time."""
@@ -52,6 +53,14 @@ class ImuInput:
         reading = self._latest.current(at_ns)
         if reading is not None:
             return reading
+        if self._asked_ns is None:
+            self._asked_ns = at_ns
         state = self._latest.describe(self._topic, at_ns)
         mend = "start the imu driver, or set use_imu to false to assume level ground"
         return ImuReading(None, problem=f"{state}: {mend}")
+
+    def settling(self, at_ns: int) -> bool:
+        """True as long as the first message may still be on its way, so nothing is wrong yet."""
+        if self._latest.value is not None or self._asked_ns is None:
+            return False
+        return 0 <= at_ns - self._asked_ns < self._latest.timeout_ns

@@ -147,6 +147,17 @@ def test_imu_that_is_silent_or_stale():
     assert "/imu is silent for 0.50 s: start the imu driver" in imu.reading(1500 * MS).problem
 
 
+def test_the_first_imu_message_may_be_on_its_way():
+    imu = ImuInput(0.1)
+    assert not imu.settling(1000 * MS)
+    imu.reading(1000 * MS)
+    assert imu.settling(1000 * MS)
+    assert imu.settling(1099 * MS)
+    assert not imu.settling(1100 * MS)
+    imu.update(imu_message(np.eye(3)), 1010 * MS)
+    assert not imu.settling(1020 * MS)
+
+
 @pytest.mark.parametrize(
     "orientation", [Quaternion(w=0.0), Quaternion(w=math.nan), Quaternion(x=1.0, w=1.0)]
 )

@@ -13,7 +13,7 @@ Publishes, for each joint_states message and with its stamp:
 
 Publishes at display_rate_hz: com/markers, sesc and /tf; at 1 Hz: /diagnostics.
 
-Parameters: see Parameters.
+Parameters: see sesc_parameters.Parameters.
 """
 
 import sys
@@ -31,6 +31,7 @@ from sensor_msgs.msg import Imu, JointState
 from com_estimation.com_state import LEVEL, Attitude, ComObserver, ComState, Status, unknown_state
 from com_estimation.nodes.com_display import ComDisplay
 from com_estimation.nodes.com_output import ComOutput
+from com_estimation.nodes.sesc_parameters import Parameters
 from com_estimation.stance import choose_feet
 from com_model import RobotConfig, RobotModel, UnknownNameError
 from com_model.audit import audit
@@ -42,54 +43,12 @@ from com_ros.imu_input import ImuInput
 from com_ros.joint_input import JointInput
 from com_ros.main import run
 from com_ros.model_source import RobotDescription
-from com_ros.parameters import declare, parameter
+from com_ros.parameters import declare
 from com_ros.silence import SilenceWatch
 from com_ros.throttle import ThrottledLog
 from com_ros.wrench_input import WrenchInputs
 
 JOINT_STATES_DEPTH = 500  # messages that may wait: 0.5 s at 1 kHz
-
-
-@dataclass(frozen=True)
-class Parameters:
-    """Parameters of the node."""
-
-    robot_description: str = parameter("", "the robot's URDF; empty: wait for the topic")
-    robot_config: str = parameter("", "path of the robot's configuration (YAML); empty: none")
-    feet: tuple[str, ...] = parameter(
-        (), "sole frames, links of the URDF; empty: those of robot_config"
-    )
-    use_imu: bool = parameter(
-        False, "take gravity's direction from imu; false: the ground is level"
-    )
-    imu_link: str = parameter(
-        "", "link that carries the IMU; empty: robot_config's, else the frame_id of imu"
-    )
-    imu_timeout: float = parameter(
-        0.2, "s, largest time between imu and joint_states", (0.001, 60.0)
-    )
-    joint_timeout: float = parameter(
-        0.5,
-        "s, silence of joint_states after which the CoM is not known; largest time between parts "
-        "of the joints, and between a wrench and joint_states",
-        (0.001, 60.0),
-    )
-    publish_jacobian: bool = parameter(True, "publish com/jacobian")
-    display_rate_hz: float = parameter(
-        30.0, "1/s, rate of com/markers, sesc and /tf; 0: none of them", (0.0, 1000.0)
-    )
-    assumed_joints: tuple[str, ...] = parameter((), "joints that joint_states does not carry ...")
-    assumed_positions: tuple[float, ...] = parameter((), "... and their positions, rad or m")
-    contact_force: float = parameter(
-        5.0, "N, force across a sole from which its foot counts as in contact", (0.0, 1e6)
-    )
-    contact_tolerance: float = parameter(
-        0.005,
-        "m, height over the lowest foot up to which a foot counts as in contact where forces are "
-        "not known",
-        (0.0, 1.0),
-    )
-    frame_prefix: str = parameter("", 'stands in front of every frame name, e.g. "robot1/"')
 
 
 @dataclass(frozen=True)
@@ -113,7 +72,7 @@ class SescPublisher(Node):
     def __init__(self, **options: Any) -> None:
         super().__init__("sesc_publisher", **options)
         self._settings = p = declare(self, Parameters)
-        self._assumed = _assumed_positions(p)
+        self._assumed = p.assumed()
         self._config = RobotConfig.from_file(p.robot_config) if p.robot_config else None
         self._feet = choose_feet(p.feet, self._config.feet if self._config else ())
         self._log = ThrottledLog(self.get_logger())
@@ -173,6 +132,7 @@ class SescPublisher(Node):
         }
         frame = p.frame_prefix + model.root_link
         self._robot = _Robot(observer, joints, frame, list(model.joint_names), facts)
+        self._to_display = False  # the last state was another model's
 
     # --- inputs ------------------------------------------------------------------------------
     def _on_joint_states(self, msg: JointState) -> None:
@@ -182,6 +142,7 @@ class SescPublisher(Node):
             return
         self._silence.heard()
         self._publish(state, msg.header.stamp)
+        self._warn(state, time_ns)
         self._rate.add(self.get_clock().now().nanoseconds - time_ns)
 
     def _on_imu(self, msg: Imu) -> None:
@@ -219,7 +180,11 @@ class SescPublisher(Node):
         frame, names = (robot.frame, robot.joint_names) if robot else ("", [])
         self._output.publish(state, stamp, frame, names)
         self._state, self._stamp, self._to_display = state, stamp, True
-        if state.status is not Status.OK:
+
+    def _warn(self, state: ComState, time_ns: int) -> None:
+        """Log why the CoM is not all known; who waits for a description is told elsewhere."""
+        waits = self._robot is None or (self._settings.use_imu and self._imu.settling(time_ns))
+        if state.status is not Status.OK and not waits:
             self._log.warn(state.status.name, f"com is {state.status.name}: {state.reason}")
 
     def _on_display(self) -> None:
@@ -235,6 +200,7 @@ class SescPublisher(Node):
             reason = f"{topic} silent for {self._silence.silent_for_s:.2f} s: check its driver"
             mass = self._robot.observer.model.mass if self._robot else float("nan")
             self._publish(unknown_state(reason, mass), self._stamp)
+            self._log.warn("joint_states", f"com is UNKNOWN: {reason}")
         elif self._silence.silent and not self._silence.ever_heard:
             self._log.warn(
                 "joint_states",
@@ -246,8 +212,10 @@ class SescPublisher(Node):
         state, robot = self._state, self._robot
         level = diagnostics.WARN if state.status is Status.DEGRADED else diagnostics.ERROR
         reason = state.reason or "no joint_states yet"
-        if state.status is Status.OK:
+        if state.status is Status.OK and robot is not None:
             level, reason = diagnostics.OK, "centre of mass is known"
+            if robot.facts["audit_errors"]:
+                level, reason = diagnostics.WARN, "the model has errors: audit it"
         values = {
             **self._rate.take(time.monotonic_ns()),
             "status": state.status.name,
@@ -257,17 +225,6 @@ class SescPublisher(Node):
             **(robot.facts if robot else {}),
         }
         self._diagnostics.publish(level, reason, values, str(values.get("model", "")))
-
-
-def _assumed_positions(p: Parameters) -> dict[str, float]:
-    if len(p.assumed_joints) != len(p.assumed_positions):
-        count = len(p.assumed_joints)
-        raise ParameterError(
-            "assumed_positions",
-            list(p.assumed_positions),
-            f"give {count}, one for each of assumed_joints",
-        )
-    return dict(zip(p.assumed_joints, p.assumed_positions, strict=True))
 
 
 def main() -> int:
