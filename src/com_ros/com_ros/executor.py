@@ -37,9 +37,8 @@ class EventsSpinner:
         Raises:
             ExternalShutdownException: ROS was shut down.
         """
-        never = Future()
         while all(node.context.ok() for node in self._nodes):
-            self._executor.spin_until_future_complete(never, timeout_sec=SPIN_S)
+            self._executor.spin_until_future_complete(Future(), timeout_sec=SPIN_S)
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
         """Stop serving."""
