@@ -39,6 +39,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="time to measure")
     parser.add_argument("--rate", type=float, default=1000.0, help="joint_states per second")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the processes are stopped
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -138,7 +139,7 @@ def node_program(package: str, name: str, parameters: dict[str, object], folder:
 
 def start(command: Sequence[str]) -> subprocess.Popen:
     """Start a process whose standard output is not ours: that is for the result."""
-    return subprocess.Popen(command, stdout=sys.stderr, start_new_session=True)
+    return subprocess.Popen(command, stdout=sys.stderr)
 
 
 def wait(
