@@ -1,0 +1,1 @@
+"""Estimators of a quadruped's trunk."""

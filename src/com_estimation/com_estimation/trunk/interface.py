@@ -1,0 +1,133 @@
+"""What goes into an estimator of a quadruped's trunk and what comes out of it.
+
+The trunk is the root body: the root link with everything that is fixed to it. Vectors of the
+trunk are in the axes of the root link, with its origin as their origin. Legs stand in the order
+left_front, right_front, left_hind, right_hind. A number that is not known is NaN, never 0.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from com_estimation.trunk.ground_reaction import GroundReaction
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+class Status(IntEnum):
+    """How good an estimate is; the values are those of com_msgs/TrunkCom."""
+
+    UNKNOWN = 0
+    ESTIMATING = 1
+    CONVERGED = 2
+    DEGRADED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What the sensors say at one instant.
+
+    Attributes:
+        time: s.
+        position: (n,) rad or m, all joints of the model.
+        effort: (n,) N m or N that the actuators apply; NaN where not known.
+        velocity: (n,) rad/s or m/s; NaN where not known.
+        angular_velocity: (3,) rad/s of the IMU, axes of its link; NaN where not known.
+        specific_force: (3,) m/s^2 of the accelerometer, gravity included, axes of the IMU's link;
+            NaN where not known.
+        R_world_imu: (3, 3), world z up; NaN where not known.
+        foot_forces: (4, 3) N, of the ground on each foot, root axes, from foot sensors; None
+            without them.
+        stance: (4,) which legs stand, from a gait's phase or contact sensors; None when not known.
+    """
+
+    time: float
+    position: Array
+    effort: Array
+    velocity: Array
+    angular_velocity: Array
+    specific_force: Array
+    R_world_imu: Array
+    foot_forces: Array | None = None
+    stance: Flags | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TrunkEstimate:
+    """What an estimator knows of the trunk.
+
+    Attributes:
+        time: s, of the sample that it was computed from.
+        status: how good it is.
+        reason: why it is not better, and the mend; empty only when CONVERGED.
+        mass: kg, of the trunk.
+        mass_deviation: kg, its standard deviation.
+        com: (3,) m, the trunk's centre of mass.
+        covariance: (3, 3) m^2, of com.
+        offset_from_urdf: (3,) m, com minus the trunk's centre of mass in the URDF.
+        offset_from_center: (3,) m, com minus the geometric centre: the mean of the four hips.
+        observable: (3,) the components x, y, z of com that the data tell of now.
+        payload_changed_at: s, time of the last change of the payload that was noticed; NaN: none.
+    """
+
+    time: float
+    status: Status
+    reason: str
+    mass: float
+    mass_deviation: float
+    com: Array
+    covariance: Array
+    offset_from_urdf: Array
+    offset_from_center: Array
+    observable: Flags
+    payload_changed_at: float
+
+
+class TrunkEstimator(Protocol):
+    """An estimator of the trunk's centre of mass, fed with every sample."""
+
+    def update(self, sample: Sample) -> TrunkEstimate | None:
+        """Take in a sample; None when it only fed filters and nothing is new."""
+        ...
+
+    def reset(self) -> None:
+        """Forget everything but the model and the options."""
+        ...
+
+    @property
+    def latest(self) -> TrunkEstimate:
+        """The last estimate; UNKNOWN before the first."""
+        ...
+
+    @property
+    def latest_forces(self) -> "GroundReaction":
+        """Forces of the ground on the feet at the last sample."""
+        ...
+
+
+def unknown_estimate(time: float, reason: str) -> TrunkEstimate:
+    """An estimate of which nothing is known.
+
+    Args:
+        time: s.
+        reason: why, and the mend.
+    """
+    nan3 = np.full(3, np.nan)
+    return TrunkEstimate(
+        time=time,
+        status=Status.UNKNOWN,
+        reason=reason,
+        mass=np.nan,
+        mass_deviation=np.nan,
+        com=nan3,
+        covariance=np.full((3, 3), np.nan),
+        offset_from_urdf=nan3,
+        offset_from_center=nan3,
+        observable=np.zeros(3, dtype=np.bool_),
+        payload_changed_at=np.nan,
+    )
