@@ -14,6 +14,7 @@ from com_model.exceptions import (
     UrdfError,
 )
 from com_model.kinematics import link_pose, link_poses
+from com_model.legs import Leg, quadruped_legs
 from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig, Servo, ServoGains
 from com_model.support import SupportPolygon, fit_plane
@@ -28,6 +29,7 @@ __all__ = [
     "Finding",
     "Foot",
     "GeometryError",
+    "Leg",
     "RobotConfig",
     "RobotModel",
     "Servo",
@@ -41,6 +43,7 @@ __all__ = [
     "fit_plane",
     "link_pose",
     "link_poses",
+    "quadruped_legs",
 ]
 
 

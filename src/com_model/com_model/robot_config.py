@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +17,7 @@ from com_model.model import RobotModel
 from com_model.strict_yaml import Section, read_yaml
 
 SIDES = ("left", "right", "center")
+ENDS = ("front", "hind")
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +28,12 @@ class Foot:
         frame: Name of the sole frame, a link: origin on the sole, z out of the ground.
         side: left, right or center; "" where the file does not say.
         corners: (k, 2) m, corners of the sole in the frame's x and y; (0, 2) for a point foot.
-        radius: m, of a point foot's ball around the frame's origin; 0 where there is none.
+        radius: m, of a point foot's ball; 0 where there is none.
         wrench_topic: Topic of its force and torque.
         wrench_frame: The link whose frame those are in.
         wrench_sign: 1 where it is the force of the ground on the robot, -1 of the robot on it.
+        end: front or hind, of a robot on four legs; "" where the file does not say.
+        center: (3,) m, center of a point foot's ball in the frame.
     """
 
     frame: str
@@ -40,6 +43,8 @@ class Foot:
     wrench_topic: str
     wrench_frame: str
     wrench_sign: int
+    end: str = ""
+    center: Array = field(default_factory=lambda: np.zeros(3))
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -206,9 +211,13 @@ def _foot(section: Section, frame: str) -> Foot:
         wrench_topic=wrench.text("topic", f"{frame}/wrench"),
         wrench_frame=wrench.text("frame", frame),
         wrench_sign=wrench.sign("sign", 1),
+        end=section.text("end", "", ENDS),
+        center=np.array(section.vector("center", (0.0, 0.0, 0.0))),
     )
     if corners and foot.radius:
         raise section.error("give corners (a flat sole) or radius (a point foot), not both")
+    if foot.center.any() and not foot.radius:
+        raise section.error("give the radius of the ball that has this center", "center")
     section.finish()
     wrench.finish()
     return foot

@@ -130,6 +130,13 @@ class Section:
         """Reads a list of rows of finite numbers; empty where the key is missing."""
         return self._list(key, lambda row: self._row(row, key, width))
 
+    def vector(self, key: str, default: tuple[float, ...]) -> tuple[float, ...]:
+        """Reads a list of as many finite numbers as the default has."""
+        value = self._get(key, default)
+        if not isinstance(value, list | tuple) or len(value) != len(default):
+            raise self.error(f"expected {len(default)} numbers, got {_words(value)}", key)
+        return tuple(self._number(number, key) for number in value)
+
     def names(self, key: str) -> tuple[str, ...]:
         """Reads a list of different texts."""
         names = tuple(self._list(key, lambda value: self._name(value, key)))

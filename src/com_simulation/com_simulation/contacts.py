@@ -36,10 +36,11 @@ def is_bare(
     """
     link = robot.link_index(foot.frame)
     body = body_of_foot(robot, foot)
-    sole = data.xpos[body] + data.xmat[body].reshape(3, 3) @ robot.bodies.p_body_link[link]
+    bottom = robot.bodies.p_body_link[link] + robot.bodies.R_body_link[link] @ foot.center
+    bottom = data.xpos[body] + data.xmat[body].reshape(3, 3) @ bottom - foot.radius * up
     shapes = np.flatnonzero(mj.geom_bodyid == body)
     heights = [lowest_height(mj, data, up, int(geom)) for geom in shapes]
-    if not heights or min(heights) > float(up @ sole) - foot.radius + FOOT_GAP:
+    if not heights or min(heights) > float(up @ bottom) + FOOT_GAP:
         return True
     on_mesh = mj.geom_type[shapes[np.argmin(heights)]] == mujoco.mjtGeom.mjGEOM_MESH
     return bool(on_mesh and (len(foot.corners) or foot.radius))
@@ -53,7 +54,8 @@ def body_of_foot(robot: RobotModel, foot: Foot) -> int:
 def foot_shapes(foot: Foot) -> list[Shape]:
     """Balls that carry a foot: one below each corner of its sole, or the ball of a point foot."""
     if len(foot.corners) == 0:
-        return [Shape(foot.frame, SPHERE, (foot.radius or POINT_RADIUS,), np.eye(3), np.zeros(3))]
+        radius = foot.radius or POINT_RADIUS
+        return [Shape(foot.frame, SPHERE, (radius,), np.eye(3), np.array(foot.center))]
     centers = np.column_stack([foot.corners, np.full(len(foot.corners), CORNER_RADIUS)])
     return [Shape(foot.frame, SPHERE, (CORNER_RADIUS,), np.eye(3), c) for c in centers]
 

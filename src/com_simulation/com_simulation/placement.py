@@ -32,7 +32,10 @@ def support_normal(robot: RobotModel, config: RobotConfig | None, q: Array) -> A
         return _UP
     R, p = link_poses(robot, q)
     links = [robot.link_index(foot.frame) for foot in config.feet]
-    points = [sole_points(R[i], p[i], f.corners) for i, f in zip(links, config.feet, strict=True)]
+    points = [
+        sole_points(R[i], p[i] + R[i] @ foot.center, foot.corners)
+        for i, foot in zip(links, config.feet, strict=True)
+    ]
     try:
         return fit_plane(np.concatenate(points), _UP)[1]
     except GeometryError:

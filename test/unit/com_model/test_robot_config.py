@@ -21,7 +21,7 @@ root_link: base
 feet:
   l_sole: {side: left, corners: [[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05]],
            wrench: {topic: left/ft, frame: base, sign: -1}}
-  r_sole: {radius: 0.02}
+  r_sole: {radius: 0.02, center: [0.0, 0.01, 0.03], end: hind}
 imu: {link: imu}
 joint_groups: {legs: [l_hip, r_hip], none: []}
 posture: {l_hip: -0.35, r_hip: 1}
@@ -65,6 +65,9 @@ def test_a_full_file(config, tmp_path, model):
     np.testing.assert_array_equal(left.corners, [[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05]])
     assert (left.wrench_topic, left.wrench_frame, left.wrench_sign) == ("left/ft", "base", -1)
     assert (right.side, right.corners.shape, right.radius) == ("", (0, 2), 0.02)
+    assert (left.end, right.end) == ("", "hind")
+    np.testing.assert_array_equal(left.center, [0, 0, 0])
+    np.testing.assert_array_equal(right.center, [0, 0.01, 0.03])
     assert (right.wrench_topic, right.wrench_frame, right.wrench_sign) == (
         "r_sole/wrench",
         "r_sole",
@@ -122,7 +125,7 @@ PROBLEMS = {
     "unknown key of a foot": (
         {"feet": {"l_sole": {"edges": []}}},
         "robot configuration: feet.l_sole: unknown key 'edges'; "
-        "valid keys: corners, radius, side, wrench",
+        "valid keys: center, corners, end, radius, side, wrench",
     ),
     "unknown key of a wrench": (
         {"feet": {"l": {"wrench": {"Topic": "t"}}}},
@@ -146,6 +149,27 @@ PROBLEMS = {
         {"feet": {"l": {"corners": [[1, 2]], "radius": 0.1}}},
         "robot configuration: feet.l: "
         "give corners (a flat sole) or radius (a point foot), not both",
+    ),
+    "end": (
+        {"feet": {"l": {"end": "rear"}}},
+        "robot configuration: feet.l.end: expected one of front, hind, got 'rear'",
+    ),
+    "center": (
+        {"feet": {"l": {"center": [1, 2], "radius": 0.1}}},
+        "robot configuration: feet.l.center: expected 3 numbers, got a list [1, 2]",
+    ),
+    "center of what": (
+        {"feet": {"l": {"center": 0.1, "radius": 0.1}}},
+        "robot configuration: feet.l.center: expected 3 numbers, got 0.1",
+    ),
+    "text in the center": (
+        {"feet": {"l": {"center": [0, 0, "x"], "radius": 0.1}}},
+        "robot configuration: feet.l.center: expected a number, got the text 'x': "
+        "write it with a point, like 1.0e-3, without quotes or unit",
+    ),
+    "center without radius": (
+        {"feet": {"l": {"center": [0, 0, 0.02]}}},
+        "robot configuration: feet.l.center: give the radius of the ball that has this center",
     ),
     "NaN": (
         {"posture": {"a": float("nan")}},

@@ -1,0 +1,141 @@
+"""The four legs of a quadruped: which joints, hips and foot balls they have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from com_model.arrays import Array, freeze
+from com_model.bodies import Indices
+from com_model.exceptions import ConfigError
+from com_model.model import RobotModel
+from com_model.robot_config import Foot, RobotConfig
+from com_model.text import listing
+
+LEGS = (("left", "front"), ("right", "front"), ("left", "hind"), ("right", "hind"))
+"""Side and end of the legs, in the order in which all results have them."""
+
+JOINTS = 3
+"""Moving joints of a leg: hip abduction (HAA), hip flexion (HFE), knee (KFE)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leg:
+    """A leg of three moving joints; arrays are read-only.
+
+    Attributes:
+        name: "left_front", "right_front", "left_hind" or "right_hind".
+        lateral: 1 on the left, -1 on the right.
+        longitudinal: 1 in front, -1 behind.
+        foot: The foot at its end.
+        foot_index: Place of the foot in config.feet.
+        joints: (3,) indices of its joints in q, from the hip to the foot.
+        hip: (3,) m, origin of its first joint in the frame of the root link.
+        body: The moving body that carries the foot, an index of model.bodies.
+        ball: (3,) m, center of the foot's ball in the frame of that body.
+        radius: m, of the ball; 0 where the foot has none.
+    """
+
+    name: str
+    lateral: int
+    longitudinal: int
+    foot: Foot
+    foot_index: int
+    joints: Indices
+    hip: Array
+    body: int
+    ball: Array
+    radius: float
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+def quadruped_legs(model: RobotModel, config: RobotConfig) -> tuple[Leg, Leg, Leg, Leg]:
+    """Finds the legs of a quadruped: left front, right front, left hind, right hind.
+
+    Args:
+        model: The robot.
+        config: Its configuration; each of its four feet says side and end.
+
+    Raises:
+        ConfigError: The configuration is of another robot; a foot is missing, there twice, or has
+            a flat sole; or a leg has not three moving joints of its own.
+    """
+    config.check(model)
+    indices = [_find_foot(config, side, end) for side, end in LEGS]
+    chains = [_chain(model, config.feet[index]) for index in indices]
+    for (one, first), (two, second) in combinations(zip(indices, chains, strict=True), 2):
+        _check_apart(model, config, (one, first), (two, second))
+    legs = [_leg(model, config, i, chain) for i, chain in zip(indices, chains, strict=True)]
+    return legs[0], legs[1], legs[2], legs[3]
+
+
+def _find_foot(config: RobotConfig, side: str, end: str) -> int:
+    """Finds the place in config.feet of the only point foot of a side and end."""
+    found = [i for i, foot in enumerate(config.feet) if (foot.side, foot.end) == (side, end)]
+    if not found:
+        problem = f"no foot has side {side} and end {end}: give side and end of the four feet"
+        raise ConfigError(problem, config.source, "feet")
+    if len(found) > 1:
+        names = listing([config.feet[i].frame for i in found])
+        problem = f"{names} all have side {side} and end {end}: leave one of them"
+        raise ConfigError(problem, config.source, "feet")
+    foot = config.feet[found[0]]
+    if len(foot.corners):
+        problem = "a leg of three joints ends in a point foot: give radius, not corners"
+        raise ConfigError(problem, config.source, f"feet.{foot.frame}.corners")
+    return found[0]
+
+
+def _chain(model: RobotModel, foot: Foot) -> list[int]:
+    """Lists the moving bodies from the root, which is left out, to the one with the foot."""
+    body = int(model.bodies.body_of_link[model.link_index(foot.frame)])
+    chain = []
+    while body > 0:
+        chain.append(body)
+        body = int(model.bodies.parent[body])
+    return chain[::-1]
+
+
+def _check_apart(
+    model: RobotModel, config: RobotConfig, one: tuple[int, list[int]], two: tuple[int, list[int]]
+) -> None:
+    """Refuses two legs that one joint moves."""
+    q_index = model.bodies.q_index
+    shared = {int(q_index[b]) for b in one[1]} & {int(q_index[b]) for b in two[1]}
+    if shared:
+        names = listing([model.joint_names[i] for i in sorted(shared)])
+        problem = (
+            f"{names} also moves foot {config.feet[two[0]].frame!r}: the root link must be the "
+            "trunk from which all four legs start"
+        )
+        raise ConfigError(problem, config.source, f"feet.{config.feet[one[0]].frame}")
+
+
+def _leg(model: RobotModel, config: RobotConfig, index: int, chain: list[int]) -> Leg:
+    foot, bodies = config.feet[index], model.bodies
+    names = [bodies.joint_names[body] for body in chain]
+    own = [name for name in names if name in model.joint_names]
+    if len(chain) != JOINTS or len(own) != JOINTS:
+        followers = f", of which {len(names) - len(own)} follow others" * (len(own) < len(names))
+        problem = (
+            f"its leg has {len(names)} moving joints ({listing(names) or 'none'}){followers}; "
+            f"only legs with {JOINTS} are supported: hip abduction, hip flexion, knee"
+        )
+        raise ConfigError(problem, config.source, f"feet.{foot.frame}")
+    link = model.link_index(foot.frame)
+    return Leg(
+        name=f"{foot.side}_{foot.end}",
+        lateral=1 if foot.side == "left" else -1,
+        longitudinal=1 if foot.end == "front" else -1,
+        foot=foot,
+        foot_index=index,
+        joints=np.array(bodies.q_index[chain], dtype=np.int64),
+        hip=bodies.d[chain[0]],
+        body=chain[-1],
+        ball=bodies.p_body_link[link] + bodies.R_body_link[link] @ foot.center,
+        radius=foot.radius,
+    )
