@@ -42,6 +42,7 @@ class Bodies:
         offset: (B,) rad or m; 0 for joints that follow no other.
         mass: (B,) kg, with all links of the body.
         first_moment: (B, 3) kg m, sum of mass times centre of mass in the body's frame.
+        inertia: (B, 3, 3) kg m^2, about the origin of the body's frame, in its axes.
         subtree_mass: (B,) kg, of the body and all below it.
         subtree_end: (B,) one past the last body of the subtree.
         body_of_link: (L,) index of the body that each link of the model belongs to.
@@ -61,6 +62,7 @@ class Bodies:
     offset: Array
     mass: Array
     first_moment: Array
+    inertia: Array
     subtree_mass: Array
     subtree_end: Indices
     body_of_link: Indices
@@ -113,6 +115,7 @@ def build_bodies(tree: Tree) -> Bodies:
         offset=offset,
         mass=mass,
         first_moment=first_moment,
+        inertia=_inertias(tree, body_of_link, R_link, p_link, len(heads)),
         subtree_mass=sum_over_subtrees(parent, mass),
         subtree_end=_subtree_ends(parent),
         body_of_link=body_of_link,
@@ -175,3 +178,13 @@ def _masses(tree: Tree, body: Indices, R: Array, p: Array, count: int) -> tuple[
         mass[body[i]] += link.mass
         first_moment[body[i]] += link.mass * (p[i] + R[i] @ link.com)
     return mass, first_moment
+
+
+def _inertias(tree: Tree, body: Indices, R: Array, p: Array, count: int) -> Array:
+    """I = sum over the links of R I_c R^T + m (|r|^2 1 - r r^T), r from the body's origin."""
+    inertia = np.zeros((count, 3, 3))
+    for i, link in enumerate(tree.links):
+        r = p[i] + R[i] @ link.com
+        inertia[body[i]] += R[i] @ link.inertia @ R[i].T
+        inertia[body[i]] += link.mass * (r @ r * np.eye(3) - np.outer(r, r))
+    return inertia

@@ -20,6 +20,7 @@ are not checked here.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -70,20 +71,40 @@ COS_1, COS_2, COS_3 = 0.041666666666666664, -0.001388888888888739, 2.48015872987
 COS_4, COS_5, COS_6 = -2.7557317266186513e-07, 2.0876145106497293e-09, -1.1382548343152154e-11
 
 
-def keep(nogil: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def keep(
+    nogil: bool = False, uses: tuple[str, ...] = ()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compiles a function, to be kept on disk if there is any place for it that can be written.
 
     Args:
         nogil: Let go of the interpreter's lock meanwhile.
+        uses: Files (``__file__``) of other modules whose kernels it calls. What is kept on disk
+            counts as stale when one of them changes; numba alone watches the function's own file.
     """
 
     def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
-            return njit(cache=True, nogil=nogil)(function)
+            kernel: Any = njit(cache=True, nogil=nogil)(function)
         except RuntimeError:
             return njit(nogil=nogil)(function)
+        if uses and not _watch(kernel, uses):
+            return njit(nogil=nogil)(function)
+        return kernel
 
     return compiled
+
+
+def _watch(kernel: Any, files: tuple[str, ...]) -> bool:
+    """Adds files to those whose change makes a kernel's cache stale; tells whether that worked."""
+    index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if not hasattr(kernel, "py_func"):
+        return True  # NUMBA_DISABLE_JIT
+    if not hasattr(index, "_source_stamp"):
+        return False  # another numba: rather compile each time than run old code
+    stats = [os.stat(file) for file in files]
+    stamps = [(stat.st_mtime, stat.st_size) for stat in stats]
+    index._source_stamp = (index._source_stamp, *stamps)
+    return True
 
 
 @njit

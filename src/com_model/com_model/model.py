@@ -194,7 +194,7 @@ def _check_total_mass(urdf: Urdf, tree: Tree, mass: float) -> None:
 
 def _check_finite(urdf: Urdf, bodies: Bodies, inertias: Array) -> None:
     drives = bodies.multiplier, bodies.offset
-    arrays = inertias, bodies.d, bodies.first_moment, bodies.subtree_mass, *drives
+    arrays = inertias, bodies.inertia, bodies.d, bodies.first_moment, bodies.subtree_mass, *drives
     if not all(np.isfinite(array).all() for array in arrays):
         mend = "Masses are in kg and lengths in m: look for a value with a wrong exponent"
         raise UrdfError("sums of its values overflow", str(urdf.node), mend)
