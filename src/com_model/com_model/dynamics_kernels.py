@@ -87,7 +87,9 @@ def _times(A: Array, B: Array, out: Array) -> None:
 
 
 @njit
-def _outwards(robot: Array, b: int, position: float, rate: float, rise: float, bodies: Array):
+def _outwards(
+    robot: Array, b: int, position: float, rate: float, rise: float, bodies: Array
+) -> None:
     """Pose and motion of body b from its parent's; its joint at `position`, `rate`, `rise`."""
     parent, own = bodies[int(robot[b, PARENT])], bodies[b]
     R_parent, z = parent[ROTATION : ROTATION + 9], own[JOINT_AXIS : JOINT_AXIS + 3]

@@ -99,7 +99,7 @@ def _watch(kernel: Any, files: tuple[str, ...]) -> bool:
     index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
     if not hasattr(kernel, "py_func"):
         return True  # NUMBA_DISABLE_JIT
-    if not hasattr(index, "_source_stamp"):
+    if index is None or not hasattr(index, "_source_stamp"):
         return False  # another numba: rather compile each time than run old code
     stats = [os.stat(file) for file in files]
     stamps = [(stat.st_mtime, stat.st_size) for stat in stats]
