@@ -65,14 +65,16 @@ class Feet:
     """
 
     def __init__(self, feet: Sequence[Foot], tolerance: float, threshold: float) -> None:
-        corners = [foot.corners if len(foot.corners) else np.zeros((1, 2)) for foot in feet]
+        offsets = [_points(foot) for foot in feet]
         self.names = tuple(foot.frame for foot in feet)
         self.links = tuple(dict.fromkeys([*self.names, *(foot.wrench_frame for foot in feet)]))
         self._sole = np.array([self.links.index(name) for name in self.names], dtype=np.int64)
         self._sensor = np.array([self.links.index(f.wrench_frame) for f in feet], dtype=np.int64)
         self._signs = np.array([float(foot.wrench_sign) for foot in feet])[:, None]
-        self._corners = np.concatenate([np.zeros((0, 2)), *corners])
-        self._owner = np.repeat(np.arange(len(feet)), [len(c) for c in corners]).astype(np.int64)
+        self._offset = np.concatenate([np.zeros((0, 3)), *offsets])
+        self._owner = np.repeat(np.arange(len(feet)), [len(points) for points in offsets]).astype(
+            np.int64
+        )
         self._radius = np.array([foot.radius for foot in feet], dtype=np.float64)[self._owner]
         self._is_sole = np.array([len(foot.corners) > 0 for foot in feet], dtype=np.bool_)
         self._tolerance = float(tolerance)
@@ -104,11 +106,18 @@ class Feet:
         normal, touch = np.empty(3), np.empty((len(self._owner), 3))
         count = kernels.stand(
             R, p, self._sole, self._sensor,
-            self._corners, self._owner, self._radius, self._is_sole, up,
+            self._offset, self._owner, self._radius, self._is_sole, up,
             UNKNOWN_FORCES if forces is None else self._signs * forces,
             self._threshold, self._tolerance, contact, normal, touch,
         )  # fmt: skip
         return Stance(contact, touch[:count], normal) if count else None
+
+
+def _points(foot: Foot) -> Array:
+    """Corners (k, 3) of a flat sole, or the center (1, 3) of a ball, in the foot's frame, m."""
+    if len(foot.corners) == 0:
+        return foot.center[None]
+    return np.column_stack([foot.corners, np.zeros(len(foot.corners))])
 
 
 def choose_feet(names: Sequence[str], configured: Sequence[Foot]) -> tuple[Foot, ...]:

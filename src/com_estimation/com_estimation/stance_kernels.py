@@ -31,7 +31,7 @@ def stand(
     p: Array,
     sole: Indices,
     sensor: Indices,
-    corners: Array,
+    offset: Array,
     owner: Indices,
     radius: Array,
     is_sole: Mask,
@@ -50,7 +50,7 @@ def stand(
         p: (k, 3) m, their origins.
         sole: (f,) which of them are the feet's frames.
         sensor: (f,) which of them are the frames of the feet's force sensors.
-        corners: (P, 2) m, in the feet's frames.
+        offset: (P, 3) m, the points in the feet's frames.
         owner: (P,) see the module.
         radius: (P,) m.
         is_sole: (f,).
@@ -70,7 +70,7 @@ def stand(
     for f in range(sole.size):
         for i in range(3):
             upright[f, i] = R[sole[f], i, 2]
-    place_points(R, p, sole, corners, owner, points)
+    place_points(R, p, sole, offset, owner, points)
     if forces.shape[0] > 0:
         mark_loaded(R, sensor, upright, forces, is_sole, threshold, contact)
     else:
@@ -94,13 +94,13 @@ def dot(a: Array, b: Array) -> float:
 
 @njit
 def place_points(
-    R: Array, p: Array, sole: Indices, corners: Array, owner: Indices, points: Array
+    R: Array, p: Array, sole: Indices, offset: Array, owner: Indices, points: Array
 ) -> None:
     """Sets points (P, 3), m, of feet with these poses."""
     for n in range(owner.size):
         f = sole[owner[n]]
         for i in range(3):
-            points[n, i] = p[f, i] + R[f, i, 0] * corners[n, 0] + R[f, i, 1] * corners[n, 1]
+            points[n, i] = p[f, i] + dot(R[f, i], offset[n])
 
 
 @njit

@@ -25,7 +25,8 @@ class Foot:
     """A foot and its force sensor.
 
     Attributes:
-        frame: Name of the sole frame, a link: origin on the sole, z out of the ground.
+        frame: Name of the sole frame, a link: origin on the sole, z out of the ground. Of a point
+            foot, a frame fixed to its ball.
         side: left, right or center; "" where the file does not say.
         corners: (k, 2) m, corners of the sole in the frame's x and y; (0, 2) for a point foot.
         radius: m, of a point foot's ball; 0 where there is none.

@@ -166,11 +166,12 @@ def _soles(
 ) -> tuple[np.ndarray, ...]:
     """Return the outlines (j, 3) of soles, world frame; a ball's lowest point for a point foot."""
     down = np.array([0.0, 0.0, -1.0])
-    return tuple(
-        sole_points(*link_pose(model, snapshot.q, foot.frame, R, p), foot.corners)
-        + foot.radius * down
-        for foot in feet
-    )
+    soles = []
+    for foot in feet:
+        R_foot, p_foot = link_pose(model, snapshot.q, foot.frame, R, p)
+        points = sole_points(R_foot, p_foot + R_foot @ foot.center, foot.corners)
+        soles.append(points + foot.radius * down)
+    return tuple(soles)
 
 
 def _heading(model: RobotModel, feet: Sequence[Foot], snapshot: Snapshot, R: np.ndarray) -> float:

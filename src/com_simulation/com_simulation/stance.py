@@ -25,7 +25,7 @@ LIMIT_MARGIN = 0.02  # share of a joint's range that stays free at either end
 class Stance:
     """The feet of a robot in its nominal posture, held in place by the joints above them.
 
-    A sole with corners keeps position and orientation, a point foot its position. All is expressed
+    A sole with corners keeps position and orientation, a ball its center. All is expressed
     in the root link's frame of the nominal posture, which the moving root starts from.
 
     Args:
@@ -39,10 +39,13 @@ class Stance:
         R, p = link_poses(robot, posture)
         self._links = [robot.link_index(foot.frame) for foot in feet]
         self._flat = [len(foot.corners) > 0 for foot in feet]
-        self._R, self._p = R[self._links], p[self._links]
-        self.contacts = np.concatenate(
-            [sole_points(R[i], p[i], f.corners) for i, f in zip(self._links, feet, strict=True)]
-        )
+        centers = np.array([foot.center for foot in feet])
+        self._R = R[self._links]
+        self._p = p[self._links] + np.einsum("fij,fj->fi", self._R, centers)
+        poses = zip(self._R, self._p, feet, strict=True)
+        self.contacts = np.concatenate([sole_points(R, p, foot.corners) for R, p, foot in poses])
+        to_body, at = robot.bodies.R_body_link[self._links], robot.bodies.p_body_link[self._links]
+        self._offset = at + np.einsum("fij,fj->fi", to_body, centers)
         self._paths = [self._path(int(robot.bodies.body_of_link[i])) for i in self._links]
         joints = {int(robot.bodies.q_index[b]) for path in self._paths for b in path}
         self.joints = np.array(sorted(joints), dtype=np.int64)
@@ -95,7 +98,7 @@ class Stance:
         for i, link in enumerate(self._links):
             body = bodies.body_of_link[link]
             R_foot = R[body] @ bodies.R_body_link[link]
-            p_foot = p[body] + R[body] @ bodies.p_body_link[link]
+            p_foot = p[body] + R[body] @ self._offset[i]
             linear = np.zeros((3, self.robot.n_joints))
             angular = np.zeros((3, self.robot.n_joints))
             for b in self._paths[i]:

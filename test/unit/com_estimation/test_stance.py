@@ -97,6 +97,16 @@ def test_four_point_feet_on_a_slope():
     np.testing.assert_allclose(stance.points, p @ slope.T - 0.02 * slope[:, 2], atol=1e-12)
 
 
+def test_the_ball_need_not_be_around_the_frame():
+    center = np.array([0.01, -0.02, 0.03])
+    feet = [dataclasses.replace(ball(name), center=center) for name in "abcd"]
+    p = np.array([[0.4, 0.2, -0.5], [0.4, -0.2, -0.5], [-0.4, 0.2, -0.5], [-0.4, -0.2, -0.5]])
+    spin = Rotation.random(4, random_state=2).as_matrix()
+    stance = stand(feet, spin, p - spin @ center)
+    np.testing.assert_array_equal(stance.contact, [True] * 4)
+    np.testing.assert_allclose(stance.points, p - 0.02 * UP, atol=1e-12)
+
+
 def test_three_of_four_point_feet():
     feet = [ball(name) for name in "abcd"]
     R, p = level([0.4, 0.2, -0.5], [0.4, -0.2, -0.5], [-0.4, 0.2, -0.5], [-0.4, -0.2, -0.4])

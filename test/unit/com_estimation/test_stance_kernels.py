@@ -74,12 +74,15 @@ def stand_arguments(n_feet, per_foot, with_forces):
     soles = per_foot > 1
     R = Rotation.random(n_feet, random_state=1).as_matrix()
     owner = np.repeat(np.arange(n_feet), per_foot)
-    corners = RNG.normal(size=(len(owner), 2)) if soles else np.zeros((len(owner), 2))
+    offset = np.full((len(owner), 3), [0.01, -0.02, 0.03])
+    if soles:
+        offset[:] = 0.0
+        offset[:, :2] = RNG.normal(size=(len(owner), 2))
     radius = np.full(len(owner), 0.0 if soles else 0.02)
     forces = RNG.normal(size=(n_feet, 3)) if with_forces else np.empty((0, 3))
     p, up = RNG.normal(size=(n_feet, 3)), unit([0.1, 0.2, 1.0])
     feet, is_sole = np.arange(n_feet), np.full(n_feet, soles)
-    return R, p, feet, feet[::-1].copy(), corners, owner, radius, is_sole, up, forces, 0.5, 0.5
+    return R, p, feet, feet[::-1].copy(), offset, owner, radius, is_sole, up, forces, 0.5, 0.5
 
 
 @pytest.mark.parametrize("with_forces", [False, True])

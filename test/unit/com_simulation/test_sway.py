@@ -28,6 +28,14 @@ def planned(request, robot_files):
     return robot, config, path, plan_sway(robot, config, True, 0.1, 6.0)
 
 
+def feet_at(robot, config, q):
+    """Orientations and positions of the soles, or of the balls' centers, in the root's frame."""
+    R, p = link_poses(robot, q)
+    links = [robot.link_index(foot.frame) for foot in config.feet]
+    centers = np.array([foot.center for foot in config.feet])
+    return R[links], p[links] + np.einsum("fij,fj->fi", R[links], centers)
+
+
 def times(sway):
     return np.linspace(0.0, 3.0 * sway.period, 150)
 
@@ -61,11 +69,10 @@ def test_limits_are_kept(planned):
 
 def test_feet_stay_where_they_are_to_each_other(planned):
     robot, config, _, sway = planned
-    links = [robot.link_index(foot.frame) for foot in config.feet]
-    p0 = link_poses(robot, sway.posture)[1][links]
+    p0 = feet_at(robot, config, sway.posture)[1]
     expected = np.linalg.norm(p0[:, None] - p0, axis=2)
     for t in times(sway):
-        p = link_poses(robot, sway.at(t)[0])[1][links]
+        p = feet_at(robot, config, sway.at(t)[0])[1]
         np.testing.assert_allclose(np.linalg.norm(p[:, None] - p, axis=2), expected, atol=3e-4)
 
 
@@ -74,13 +81,10 @@ def test_com_stays_inside_with_half_of_the_margin(planned):
     robot, config, _, sway = planned
 
     def margin(q):
-        R, p = link_poses(robot, q)
-        links = [robot.link_index(foot.frame) for foot in config.feet]
-        soles = [
-            sole_points(R[i], p[i], f.corners) for i, f in zip(links, config.feet, strict=True)
-        ]
-        contacts = np.concatenate(soles)
+        poses = zip(*feet_at(robot, config, q), config.feet, strict=True)
+        contacts = np.concatenate([sole_points(*pose, foot.corners) for *pose, foot in poses])
         normal = np.linalg.svd(contacts - contacts.mean(axis=0))[2][2]
+        R, p = link_poses(robot, q)
         com = robot.link_masses @ (p + np.einsum("lij,lj->li", R, robot.link_coms)) / robot.mass
         return SupportPolygon.from_points(contacts, normal * np.sign(normal[2])).margin(com)
 

@@ -78,7 +78,7 @@ def sole_corners(config, model, data):
         if len(foot.corners):
             points += [pose.act(np.array([*corner, 0.0])) for corner in foot.corners]
         else:
-            points.append(pose.translation - [0.0, 0.0, foot.radius])
+            points.append(pose.act(foot.center) - [0.0, 0.0, foot.radius])
     return np.array(points)
 
 
