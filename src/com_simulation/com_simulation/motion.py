@@ -27,6 +27,16 @@ class JointMotion:
         """Targets (n,), rad or m, at time t."""
         return self._value(t)[0]
 
+    def targets(self, times: Array) -> Array:
+        """Targets (k, n), rad or m, at times (k,) in ascending order."""
+        where = np.maximum(np.searchsorted(self._starts, times, side="right") - 1, 0)
+        result = np.empty((len(times), self._pieces[0].shape[1]))
+        for k in range(where[0], where[-1] + 1):
+            c0, c1, c2, c3 = self._pieces[k]
+            s = (times[where == k] - self._starts[k])[:, None]
+            result[where == k] = c0 + s * (c1 + s * (c2 + s * c3))
+        return result
+
     def moving(self, t: float) -> bool:
         """Whether targets change at time t or later."""
         return t < self._starts[-1]
@@ -35,6 +45,13 @@ class JointMotion:
         """Jumps to targets (n,) at time `now` and stands."""
         self._cut(now)
         self._append(now, _still(targets))
+
+    def ramp(self, now: float, until: float, targets: Array) -> None:
+        """Goes in a straight line from where the targets are to others (n,), and stands there."""
+        position = self._value(now)[0]
+        self._cut(now)
+        self._append(now, _cubic(position, targets, until - now, None))
+        self._append(until, _still(targets))
 
     def follow(self, now: float, start: float, trajectory: Trajectory) -> None:
         """Lets joints follow a trajectory that begins at time `start`.

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_simulation.contacts import body_of_foot
+from com_simulation.trunk import ROOT, Trunk, read_trunk
 from com_simulation.world import World
 
 Array = NDArray[np.float64]
 
-ROOT = 1  # MuJoCo's number of the robot's root body
 _XYZW = [1, 2, 3, 0]  # MuJoCo's quaternions are w, x, y, z
 
 
@@ -36,6 +36,11 @@ class Reading:
         gravity: (3,) unit vector downwards, in the root link's axes.
         root_position: (3,) m, of the root link in the world.
         root_orientation: (4,) of the root link in the world.
+        foot_forces: (f, 3) N, the true force of the ground on each foot, root link's axes.
+        mass: kg, of the robot with its payload.
+        trunk_mass: kg, of the root body with its payload.
+        trunk_com: (3,) m, its centre of mass in the root link's frame.
+        trunk_inertia: (3, 3) kg m^2, about that, root link's axes.
     """
 
     time: float
@@ -51,6 +56,11 @@ class Reading:
     gravity: Array
     root_position: Array
     root_orientation: Array
+    foot_forces: Array
+    mass: float
+    trunk_mass: float
+    trunk_com: Array
+    trunk_inertia: Array
 
 
 class Sensors:
@@ -61,13 +71,20 @@ class Sensors:
     same instant, and nothing is computed twice.
     """
 
-    def __init__(self, world: World, data: mujoco.MjData) -> None:
+    def __init__(self, world: World, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
         self._world, self._data = world, data
         self._imu = world.mj.site("imu").id
         self._feet = [
             (body_of_foot(world.robot, foot), world.mj.site(f"wrench{i}").id, foot.wrench_sign)
             for i, foot in enumerate(world.feet)
         ]
+        self._foot_bodies = [body for body, _, _ in self._feet]
+        self.weigh(mj)
+
+    def weigh(self, mj: mujoco.MjModel) -> None:
+        """Looks up masses, which a payload changes."""
+        self._mass = float(mj.body_subtreemass[ROOT])
+        self._trunk: Trunk = read_trunk(mj)
 
     def read(self, time: float, qpos: Array, qvel: Array) -> Reading:
         """Reads all sensors after a step that began at `time` with qpos and qvel."""
@@ -94,6 +111,11 @@ class Sensors:
             gravity=-R_world_root[2],
             root_position=root,
             root_orientation=data.xquat[ROOT][_XYZW],
+            foot_forces=data.cfrc_ext[self._foot_bodies, 3:] @ R_world_root,
+            mass=self._mass,
+            trunk_mass=self._trunk.mass,
+            trunk_com=self._trunk.com,
+            trunk_inertia=self._trunk.inertia,
         )
 
     def _wrenches(self) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +13,7 @@ from com_simulation.exceptions import DivergedError
 from com_simulation.motion import JointMotion
 from com_simulation.noise import Noise, NoiseLevels
 from com_simulation.sensors import Reading, Sensors
+from com_simulation.trunk import Payload, loaded, read_trunk, write_trunk
 from com_simulation.world import World
 
 Array = NDArray[np.float64]
@@ -26,6 +29,7 @@ class Simulation:
         sample_period: s between readings, rounded to whole steps of the physics, at least one.
         noise: Of the sensors.
         seed: Of the noise.
+        payload: That is put on the trunk; None for none.
     """
 
     def __init__(
@@ -34,13 +38,16 @@ class Simulation:
         sample_period: float = 0.002,
         noise: NoiseLevels | None = None,
         seed: int = 0,
+        payload: Payload | None = None,
     ) -> None:
         self.world = world
         self.step = float(world.mj.opt.timestep)
         self.steps_per_sample = max(1, round(sample_period / self.step))
+        self.payload = payload
         self._levels = noise or NoiseLevels()
-        self._data = mujoco.MjData(world.mj)
-        self._sensors = Sensors(world, self._data)
+        self._mj = copy.copy(world.mj)
+        self._data = mujoco.MjData(self._mj)
+        self._sensors = Sensors(world, self._mj, self._data)
         self._seed = seed
         # Otherwise MuJoCo writes a log into the working folder; warnings are counted in its data.
         mujoco.set_mju_user_warning(_ignore)
@@ -59,11 +66,15 @@ class Simulation:
     def reset(self) -> None:
         """Puts the robot back to the start: nominal posture, time 0, the seed's first noise."""
         robot, data = self.world.robot, self._data
-        mujoco.mj_resetData(self.world.mj, data)
+        if self.payload is not None:
+            self._mj = copy.copy(self.world.mj)
+            self._sensors.weigh(self._mj)
+        mujoco.mj_resetData(self._mj, data)
         data.qpos[:] = self.world.qpos
         self.motion = JointMotion(self.world.posture)
         self._standing = False  # true: the targets in data.ctrl stay as they are
         self._noise = Noise(self._levels, robot.n_joints, len(self.world.feet), self._seed)
+        self._awaited = self.payload  # until it is on the trunk
         self._count = 0
         self._samples_time = 0.0
 
@@ -74,6 +85,19 @@ class Simulation:
             CommandError: Wrong length or not finite.
         """
         self.motion.hold(self.time, read_targets(self.world.robot.joint_names, targets))
+        self._standing = False
+
+    def lead(self, targets: ArrayLike) -> None:
+        """Leads the joints to targets (n,), rad or m, in a straight line until the next sample.
+
+        What a control loop at the rate of the samples needs: targets that jump would make the
+        torques jump.
+
+        Raises:
+            CommandError: Wrong length or not finite.
+        """
+        targets = read_targets(self.world.robot.joint_names, targets)
+        self.motion.ramp(self.time, self.time + self.sample_period, targets)
         self._standing = False
 
     def follow(self, trajectory: Trajectory, start: float | None = None) -> None:
@@ -95,6 +119,8 @@ class Simulation:
             self._advance_physics(self.steps_per_sample - 1)
         data = self._data
         time = self._count * self.steps_per_sample * self.step
+        if self._awaited is not None and time >= self._awaited.time - 0.5 * self.step:
+            self._load(self._awaited)
         qpos, qvel = data.qpos.copy(), data.qvel.copy()
         self._samples_time = time
         self._advance_physics(1)
@@ -103,23 +129,35 @@ class Simulation:
         self._count += 1
         return self._noise.add(self._sensors.read(time, qpos, qvel))
 
+    def _load(self, payload: Payload) -> None:
+        trunk = loaded(read_trunk(self._mj), payload.mass, payload.position)
+        write_trunk(self._mj, trunk)
+        self._sensors.weigh(self._mj)
+        self._awaited = None
+
     def _advance_physics(self, steps: int) -> None:
-        mj, data = self.world.mj, self._data
+        mj, data = self._mj, self._data
         if not self._standing:
             self._standing = not self.motion.moving(data.time)
-            self._set_targets()
+            data.ctrl[:] = self._targets(1)[0]
         if self._standing:
             if steps:
                 mujoco.mj_step(mj, data, steps)
             return
-        for _ in range(steps):
-            self._set_targets()
+        for targets in self._targets(steps):
+            data.ctrl[:] = targets
             mujoco.mj_step(mj, data)
         self.motion.forget(data.time)
 
-    def _set_targets(self) -> None:
-        robot, data = self.world.robot, self._data
-        np.clip(self.motion.target(data.time), robot.lower, robot.upper, out=data.ctrl)
+    def _targets(self, steps: int) -> Array:
+        """Targets (steps, n) of the next steps, within the limits of the joints."""
+        if not steps:
+            return np.empty((0, self.world.robot.n_joints))
+        times = np.full(steps, self.step)
+        times[0] = self._data.time
+        targets = self.motion.targets(np.cumsum(times))  # adds up as MuJoCo does
+        robot = self.world.robot
+        return np.asarray(np.clip(targets, robot.lower, robot.upper))
 
 
 def _ignore(text: str) -> None:

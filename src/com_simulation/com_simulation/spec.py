@@ -26,6 +26,7 @@ FRICTION = (1.0, 0.005, 0.0001)  # sliding; torsional and rolling in m
 CONTACT_STIFFNESS = (0.01, 1.0)  # MuJoCo's solref: time constant (s), damping ratio
 CONTACT_HARDNESS = (0.95, 0.99, 0.001, 0.5, 2.0)  # its solimp
 FRICTION_HARDNESS = 10.0  # of friction over normal directions, against creeping feet
+COULOMB_TIME = 0.002  # s, in which joint friction stops a joint; at least two steps of the physics
 MIMIC_ARMATURE = 1e-5  # kg m^2 or kg, for mimic joints that carry nothing
 MIMIC_HARDNESS = (0.99, 0.999, 0.001, 0.5, 2.0)
 NARROWEST_RANGE = 1e-4  # rad or m; MuJoCo refuses limits that leave nothing
@@ -35,9 +36,12 @@ UNBOUNDED = 1e6  # rad or m
 ROBOT_BIT, GROUND_BIT = 1, 2
 
 # The discrete one (MuJoCo 4) takes servos and contacts together: stiff small joints stay stable.
-_INTEGRATOR = getattr(
-    mujoco.mjtIntegrator, "mjINT_DISCRETE", mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-)
+_INTEGRATORS = {
+    "auto": getattr(
+        mujoco.mjtIntegrator, "mjINT_DISCRETE", mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    ),
+    "euler": mujoco.mjtIntegrator.mjINT_EULER,
+}
 _TYPES = {
     BOX: mujoco.mjtGeom.mjGEOM_BOX,
     SPHERE: mujoco.mjtGeom.mjGEOM_SPHERE,
@@ -55,7 +59,12 @@ def quaternion_wxyz(R: Array) -> Array:
 
 
 def robot_spec(
-    robot: RobotModel, inertias: BodyInertias, floating: bool, R_world_ground: Array, step: float
+    robot: RobotModel,
+    inertias: BodyInertias,
+    floating: bool,
+    R_world_ground: Array,
+    step: float,
+    integrator: str = "auto",
 ) -> mujoco.MjSpec:
     """Writes the specification of a robot above the ground, without collision shapes and servos.
 
@@ -65,9 +74,10 @@ def robot_spec(
         floating: The root is free; else it is fixed to the world.
         R_world_ground: (3, 3) orientation of the ground plane through the world's origin.
         step: s, of the physics.
+        integrator: One of INTEGRATORS.
     """
     spec = mujoco.MjSpec()
-    _set_options(spec, step)
+    _set_options(spec, step, integrator)
     spec.worldbody.add_geom(
         name="ground",
         type=mujoco.mjtGeom.mjGEOM_PLANE,
@@ -102,16 +112,18 @@ def robot_spec(
     return spec
 
 
-def _set_options(spec: mujoco.MjSpec, step: float) -> None:
+def _set_options(spec: mujoco.MjSpec, step: float, integrator: str) -> None:
     spec.compiler.degree = False
     spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
     spec.option.timestep = step
     spec.option.gravity = [0.0, 0.0, -GRAVITY]
-    spec.option.integrator = _INTEGRATOR
+    spec.option.integrator = _INTEGRATORS[integrator]
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = FRICTION_HARDNESS
-    # A diverging simulation must be seen, not started again behind one's back.
-    spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
+    # A diverging simulation must be seen, not started again behind one's back. Euler's velocities
+    # change by the acceleration and nothing else.
+    bits = mujoco.mjtDisableBit
+    spec.option.disableflags |= int(bits.mjDSBL_AUTORESET) | int(bits.mjDSBL_EULERDAMP)
 
 
 def _contact() -> dict[str, object]:
@@ -208,6 +220,18 @@ def add_servos(spec: mujoco.MjSpec, robot: RobotModel, servos: Servos) -> None:
         servo.biasprm[2] = -servos.damping[i]
         if limited:
             servo.forcerange = [-servos.effort[i], servos.effort[i]]
+
+
+def add_joint_friction(spec: mujoco.MjSpec, robot: RobotModel, friction: Array) -> None:
+    """Adds Coulomb friction (n,), N m or N, to the independent joints.
+
+    It acts between the servo, whose effort does not feel it, and the joint.
+    """
+    stopping = max(COULOMB_TIME, 2.0 * spec.option.timestep)
+    for i, name in enumerate(robot.joint_names):
+        joint = spec.joint(f"joint{robot.bodies.joint_names.index(name)}")
+        joint.frictionloss = friction[i]
+        joint.solref_friction = [stopping, 1.0]
 
 
 def add_sensors(

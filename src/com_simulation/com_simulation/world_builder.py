@@ -6,7 +6,7 @@ import os
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from com_model import RobotConfig, RobotModel
 from com_model.text import listing
@@ -29,6 +29,7 @@ from com_simulation.placement import (
 )
 from com_simulation.servo import Servos, configured_servos, default_servos, joint_loads
 from com_simulation.spec import (
+    add_joint_friction,
     add_sensors,
     add_servos,
     add_shape,
@@ -36,7 +37,8 @@ from com_simulation.spec import (
     quaternion_wxyz,
     robot_spec,
 )
-from com_simulation.world import BASES, DEFAULT_STEP, World
+from com_simulation.trunk import offset
+from com_simulation.world import BASES, DEFAULT_STEP, INTEGRATORS, World
 
 Array = NDArray[np.float64]
 
@@ -49,6 +51,9 @@ def build_world(
     ground_slope: float = 0.0,
     step: float = DEFAULT_STEP,
     urdf_path: str | os.PathLike[str] | None = None,
+    integrator: str = "auto",
+    trunk_com_offset: ArrayLike = (0.0, 0.0, 0.0),
+    joint_friction: ArrayLike = 0.0,
 ) -> World:
     """Builds the MuJoCo model of a robot in its nominal posture.
 
@@ -60,17 +65,42 @@ def build_world(
         ground_slope: rad, by which the ground rises forwards.
         step: s, of the physics.
         urdf_path: Where the URDF stands, for mesh names that are relative to it.
+        integrator: "auto" for live robots; "euler", with a small step, for readings that obey
+            Newton exactly.
+        trunk_com_offset: (3,) m, by which the CoM of the simulated root body lies off the model's,
+            in the root link's axes; its mass and its inertia about its CoM stay.
+        joint_friction: N m or N, Coulomb friction of all joints or of each (n,), which the model
+            knows nothing of and the efforts that are read do not contain.
 
     Raises:
         ConfigError: The configuration is of another robot.
         WorldError: Something is not as MuJoCo needs it.
     """
-    if base not in BASES:
-        raise WorldError(f"base is {base!r}: give one of {', '.join(BASES)}")
+    for what, given, valid in (("base", base, BASES), ("integrator", integrator, INTEGRATORS)):
+        if given not in valid:
+            raise WorldError(f"{what} is {given!r}: give one of {', '.join(valid)}")
     if config is not None:
         config.check(robot)
     floating = base == "floating" or (base == "auto" and config is not None and bool(config.feet))
-    return _Builder(robot, config, floating, ground_slope, step).build(urdf_path)
+    builder = _Builder(robot, config, floating, ground_slope)
+    builder.write(step, integrator, offset(trunk_com_offset, "trunk_com_offset"))
+    return builder.build(urdf_path, _friction(robot, joint_friction))
+
+
+def _friction(robot: RobotModel, given: ArrayLike) -> Array:
+    """Friction (n,) of all joints.
+
+    Raises:
+        WorldError: Not one number, nor one for each joint; or less than 0.
+    """
+    friction = np.array(given, dtype=float)
+    if friction.shape not in ((), (robot.n_joints,)):
+        raise WorldError(
+            f"joint_friction has shape {friction.shape}: give one number, or {robot.n_joints}"
+        )
+    if not (np.isfinite(friction).all() and (friction >= 0.0).all()):
+        raise WorldError("joint_friction: give finite numbers, 0 or more")
+    return np.array(np.broadcast_to(friction, robot.n_joints))
 
 
 class _Builder:
@@ -82,7 +112,6 @@ class _Builder:
         config: RobotConfig | None,
         floating: bool,
         ground_slope: float,
-        step: float,
     ) -> None:
         self.robot, self.config, self.floating = robot, config, floating
         self.posture = robot.neutral.copy() if config is None else config.nominal_posture(robot)
@@ -91,11 +120,18 @@ class _Builder:
         self.R_world_ground = ground_rotation(ground_slope)
         self.normal = self.R_world_ground[:, 2]
         self.notes: list[str] = []
-        inertias = body_inertias(robot)
-        self._note_names("inertias enlarged to what a body can have", inertias.mended)
-        self.spec = robot_spec(robot, inertias, floating, self.R_world_ground, step)
 
-    def build(self, urdf_path: str | os.PathLike[str] | None) -> World:
+    def write(self, step: float, integrator: str, trunk_com_offset: Array) -> None:
+        """Begins the specification."""
+        inertias = body_inertias(self.robot)
+        inertias.com[0] += trunk_com_offset
+        self._note_names("inertias enlarged to what a body can have", inertias.mended)
+        self.spec = robot_spec(
+            self.robot, inertias, self.floating, self.R_world_ground, step, integrator
+        )
+
+    def build(self, urdf_path: str | os.PathLike[str] | None, joint_friction: Array) -> World:
+        """Completes it."""
         self._add_shapes(urdf_path)
         wrench_frames = [foot.wrench_frame for foot in self.feet]
         add_sensors(self.spec, self.robot, self.imu_link, wrench_frames)
@@ -105,6 +141,8 @@ class _Builder:
         self._exclude(mj, data)
         servos = self._servos(mj, data)
         add_servos(self.spec, self.robot, servos)
+        if joint_friction.any():
+            add_joint_friction(self.spec, self.robot, joint_friction)
         mj = self._compile()
         joints = self._joints(mj)
         return World(

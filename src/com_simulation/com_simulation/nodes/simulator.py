@@ -5,6 +5,7 @@ Publishes
     imu (sensor_msgs/Imu): orientation, angular velocity, specific force of the IMU's link
     <foot>/wrench (geometry_msgs/WrenchStamped): force of the ground on each foot of robot_config
     ground_truth/com (com_msgs/CenterOfMass): the true CoM in the root link's frame, without noise
+    ground_truth/trunk_com (com_msgs/CenterOfMass): the same for the root body with its payload
     /tf: odom -> root link; /clock and robot_description when asked for; /diagnostics
     All of one instant carry the same stamp: the time at the start plus the simulated time, or with
     publish_clock the simulated time alone.
@@ -92,7 +93,9 @@ class Simulator(Node):
         options = self._options
         world = self._build(robot)
         noise = options.noise.levels()
-        self._simulation = Simulation(world, 1.0 / options.publish_rate_hz, noise, options.seed)
+        self._simulation = Simulation(
+            world, 1.0 / options.publish_rate_hz, noise, options.seed, options.payload.payload()
+        )
         self._say_what_starts(world)
         self._sensors = SensorOutput(self, world, noise)
         self._clock_output = TimeOutput(self) if options.publish_clock else None
@@ -122,6 +125,9 @@ class Simulator(Node):
                 ground_slope=float(np.deg2rad(options.ground_slope_deg)),
                 step=options.physics_step,
                 urdf_path=options.urdf_file or None,
+                integrator=options.integrator,
+                trunk_com_offset=options.trunk_com_offset,
+                joint_friction=options.joint_friction,
             )
         except ComSimulationError as error:
             raise ComRosError(str(error)) from error

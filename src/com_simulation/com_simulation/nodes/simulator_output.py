@@ -32,7 +32,7 @@ SMALLEST_DEVIATION = 1e-6  # covariances of 0 mean "not known" in an Imu message
 
 
 class SensorOutput:
-    """Publishes joint_states, imu, the feet's wrenches and ground_truth/com.
+    """Publishes joint_states, imu, the feet's wrenches and the true CoM of robot and trunk.
 
     Args:
         node: that publishes.
@@ -48,13 +48,17 @@ class SensorOutput:
         self._wrenches = [WrenchStamped() for _ in world.feet]
         for foot, msg in zip(world.feet, self._wrenches, strict=True):
             msg.header.frame_id = foot.wrench_frame
-        self._truth = _truth_message(robot.root_link, robot.mass)
+        self._truth = _truth_message(robot.root_link)
+        self._trunk = _truth_message(robot.root_link)
         self._joints_publisher = node.create_publisher(JointState, "joint_states", profile)
         self._imu_publisher = node.create_publisher(Imu, "imu", profile)
         self._wrench_publishers = [
             node.create_publisher(WrenchStamped, foot.wrench_topic, profile) for foot in world.feet
         ]
         self._truth_publisher = node.create_publisher(CenterOfMass, "ground_truth/com", profile)
+        self._trunk_publisher = node.create_publisher(
+            CenterOfMass, "ground_truth/trunk_com", profile
+        )
 
     def publish(self, reading: Reading, stamp: Time) -> None:
         """Publish one instant; joint_states first, because control loops hang on it."""
@@ -87,10 +91,17 @@ class SensorOutput:
     def _publish_truth(self, reading: Reading, stamp: Time) -> None:
         msg = self._truth
         msg.header.stamp = stamp
+        msg.mass = reading.mass
         numpy_to_point(reading.com, msg.position)
         numpy_to_vector3(reading.com_velocity, msg.velocity)
         numpy_to_vector3(reading.gravity, msg.gravity)
         self._truth_publisher.publish(msg)
+        trunk = self._trunk
+        trunk.header.stamp = stamp
+        trunk.mass = reading.trunk_mass
+        numpy_to_point(reading.trunk_com, trunk.position)
+        numpy_to_vector3(reading.gravity, trunk.gravity)
+        self._trunk_publisher.publish(trunk)
 
 
 class TimeOutput:
@@ -134,19 +145,19 @@ class PoseOutput:
 def _imu_message(link: str, noise: NoiseLevels) -> Imu:
     msg = Imu()
     msg.header.frame_id = link
-    for name, deviation in (
-        ("orientation_covariance", noise.orientation),
-        ("angular_velocity_covariance", noise.gyro),
-        ("linear_acceleration_covariance", noise.accelerometer),
+    for name, deviation, bias in (
+        ("orientation_covariance", noise.orientation, noise.orientation_bias),
+        ("angular_velocity_covariance", noise.gyro, noise.gyro_bias),
+        ("linear_acceleration_covariance", noise.accelerometer, noise.accelerometer_bias),
     ):
-        variance = max(deviation, SMALLEST_DEVIATION) ** 2
+        variance = max(deviation**2 + bias**2, SMALLEST_DEVIATION**2)
         setattr(msg, name, (variance * np.eye(3)).ravel())
     return msg
 
 
-def _truth_message(root_link: str, mass: float) -> CenterOfMass:
+def _truth_message(root_link: str) -> CenterOfMass:
     """The truth about the CoM; where the ground is, it does not say."""
-    msg = CenterOfMass(status=CenterOfMass.STATUS_OK, mass=mass, support_margin=math.nan)
+    msg = CenterOfMass(status=CenterOfMass.STATUS_OK, support_margin=math.nan)
     msg.header.frame_id = root_link
     numpy_to_point(np.full(3, np.nan), msg.projection)
     return msg

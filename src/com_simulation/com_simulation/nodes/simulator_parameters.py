@@ -1,17 +1,26 @@
 """Parameters of the simulator node."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from com_ros.exceptions import ParameterError
 from com_ros.parameters import parameter
-from com_simulation.noise import NoiseLevels
-from com_simulation.world import BASES, DEFAULT_STEP
+from com_simulation.noise import PRESETS, NoiseLevels
+from com_simulation.trunk import Payload
+from com_simulation.world import BASES, DEFAULT_STEP, INTEGRATORS
 
 
 @dataclass(frozen=True)
 class NoiseParameters:
-    """Standard deviations of the sensors' noise, noise.<name>."""
+    """Errors of the sensors, noise.<name>: see com_simulation.noise.NoiseLevels."""
 
+    preset: str = parameter(
+        "none",
+        "errors to begin with: none, or those of a trotting quadruped's sensors at 1 kHz; "
+        "the others of noise.* that are not 0 come in their place",
+        choices=tuple(PRESETS),
+    )
     position: float = parameter(0.0, "of joint positions, rad or m", (0.0, 10.0))
     velocity: float = parameter(0.0, "of joint velocities, rad/s or m/s", (0.0, 100.0))
     effort: float = parameter(0.0, "of joint efforts, N m or N", (0.0, 1e4))
@@ -20,10 +29,41 @@ class NoiseParameters:
     gyro: float = parameter(0.0, "of angular velocities, rad/s", (0.0, 100.0))
     accelerometer: float = parameter(0.0, "of the specific force, m/s^2", (0.0, 1e3))
     orientation: float = parameter(0.0, "of the IMU's orientation, rad", (0.0, 3.0))
+    position_step: float = parameter(
+        0.0, "of encoders: positions are multiples of it, rad or m", (0.0, 10.0)
+    )
+    effort_relative: float = parameter(0.0, "of joint efforts, over the effort", (0.0, 1.0))
+    effort_gain_error: float = parameter(
+        0.0, "relative error of each joint's efforts, drawn once", (0.0, 1.0)
+    )
+    force_relative: float = parameter(
+        0.0, "of foot forces and torques, over their size", (0.0, 1.0)
+    )
+    gyro_bias: float = parameter(0.0, "drawn once, of angular velocities, rad/s", (0.0, 100.0))
+    accelerometer_bias: float = parameter(0.0, "drawn once, m/s^2", (0.0, 1e3))
+    orientation_bias: float = parameter(
+        0.0, "drawn once, of the IMU's orientation, rad", (0.0, 3.0)
+    )
 
     def levels(self) -> NoiseLevels:
         """The same for the simulation."""
-        return NoiseLevels(**vars(self))
+        given = {name: value for name, value in vars(self).items() if name != "preset" and value}
+        return replace(PRESETS[self.preset], **given)
+
+
+@dataclass(frozen=True)
+class PayloadParameters:
+    """A point mass put on the trunk while the robot moves, payload.<name>."""
+
+    mass: float = parameter(0.0, "kg; 0: none", (0.0, 1e4))
+    position: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0), "in the root link's frame, x, y, z, m", (-100.0, 100.0)
+    )
+    time: float = parameter(0.0, "s of simulated time from which on it is there", (0.0, 1e6))
+
+    def payload(self) -> Payload | None:
+        """The same for the simulation; None for none."""
+        return Payload(self.mass, np.array(self.position), self.time) if self.mass else None
 
 
 @dataclass(frozen=True)
@@ -47,6 +87,19 @@ class Parameters:
         500.0, "of joint_states, imu, wrenches and truth, in simulated time, 1/s", (0.1, 10000.0)
     )
     physics_step: float = parameter(DEFAULT_STEP, "time step of the physics, s", (1e-5, 0.02))
+    integrator: str = parameter(
+        "auto",
+        "auto: stable; euler: readings obey Newton exactly, needs a physics_step of about 0.0001",
+        choices=INTEGRATORS,
+    )
+    trunk_com_offset: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0),
+        "of the simulated root body's CoM from the URDF's, x, y, z in the root link's axes, m",
+        (-10.0, 10.0),
+    )
+    joint_friction: float = parameter(
+        0.0, "Coulomb friction of every joint that efforts do not show, N m or N", (0.0, 1e4)
+    )
     seed: int = parameter(0, "of the noise", (0, 2**31 - 1))
     publish_clock: bool = parameter(False, "publish /clock and stamp with simulated time")
     publish_odom_tf: bool = parameter(True, "publish odom -> root link on /tf")
@@ -54,13 +107,22 @@ class Parameters:
     frame_prefix: str = parameter("", "stands in front of the names of the frames on /tf")
     ground_slope_deg: float = parameter(0.0, "rise of the ground forwards, degrees", (-60.0, 60.0))
     noise: NoiseParameters = field(default_factory=NoiseParameters)
+    payload: PayloadParameters = field(default_factory=PayloadParameters)
 
     def check(self) -> None:
         """Checks what one parameter demands of another.
 
         Raises:
-            ParameterError: Samples are asked for more often than the physics steps.
+            ParameterError: Samples are asked for more often than the physics steps; a vector
+                without three numbers.
         """
+        vectors = (
+            ("trunk_com_offset", self.trunk_com_offset),
+            ("payload.position", self.payload.position),
+        )
+        for name, vector in vectors:
+            if len(vector) != 3:
+                raise ParameterError(name, list(vector), "give three numbers: x, y, z")
         if self.publish_rate_hz * self.physics_step > 1.0 + 1e-9:
             highest, longest = 1.0 / self.physics_step, 1.0 / self.publish_rate_hz
             mend = f"give at most {highest:g}, or a physics_step of at most {longest:g}"
