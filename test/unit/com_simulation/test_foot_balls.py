@@ -11,6 +11,7 @@ from com_simulation.spec import GROUND_BIT
 from com_simulation.world_builder import build_world
 
 QUADRUPEDS = {
+    "scalf2": None,
     "anymal": "anymal_b_simple_description/robots/anymal.urdf",
     "anymal_c": "anymal_c_simple_description/urdf/anymal.urdf",
     "a1": "a1_description/urdf/a1.urdf",

@@ -15,6 +15,8 @@ CONFIGS = sorted(p for p in (PACKAGE / "config").glob("*.yaml") if p.stem != "an
 EXAMPLES = "cmeel.prefix/share/example-robot-data/robots"
 ROBOTS = [
     ("hoap2", None),
+    ("scalf2", None),
+    ("scalf2_heavy", None),
     ("talos", "talos_data/robots/talos_reduced.urdf"),
     ("talos", "talos_data/robots/talos_reduced_corrected.urdf"),
     ("talos", "talos_data/robots/talos_reduced_box.urdf"),

@@ -1,0 +1,52 @@
+"""What the scripts that write URDFs share."""
+
+import importlib.util
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+FILE = Path(__file__).resolve().parents[3] / "src/robot_descriptions/scripts/urdf_writer.py"
+
+
+@pytest.fixture(scope="module")
+def writer():
+    spec = importlib.util.spec_from_file_location("urdf_writer", FILE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def row(**changes):
+    sizes = {f"size_{axis}_mm": "60" for axis in "xyz"}
+    places = {"x_mm": "10", "y_mm": "-20", "z_mm": "0"}
+    names = {"link": "hip", "use": "visual", "part": "axle", "colour": "grey"}
+    return names | sizes | places | {"shape": "sphere", "axis": ""} | changes
+
+
+def test_shapes_are_mirrored(writer):
+    link = ElementTree.Element("link")
+    writer.add_shapes(link, [row(), row(use="collision", shape="cylinder", axis="x")], (-1, -1, 1))
+    ball, axle = link
+    assert ball.find("origin").attrib == {"xyz": "-0.01 0.02 0"}
+    assert ball.find("geometry/sphere").get("radius") == "0.03"
+    assert ball.find("material").get("name") == "grey"
+    assert axle.tag == "collision"
+    assert axle.find("origin").get("rpy") == "0 1.570796327 0"
+    assert axle.find("geometry/cylinder").attrib == {"radius": "0.03", "length": "0.06"}
+    assert axle.find("material") is None
+
+
+@pytest.mark.parametrize("shape", ["sphere", "cylinder"])
+def test_a_round_shape_in_a_box_that_is_not_square(writer, shape):
+    with pytest.raises(writer.TableError) as error:
+        writer.add_shapes(ElementTree.Element("link"), [row(shape=shape, axis="x", size_y_mm="50")])
+    assert str(error.value) == f"hip axle: a {shape} is as wide as it is deep"
+
+
+def test_a_file_is_written_whole_and_readable_by_all(writer, tmp_path):
+    file = tmp_path / "robot.urdf"
+    writer.write(file, "<robot/>")
+    assert file.read_text() == "<robot/>"
+    assert file.stat().st_mode & 0o777 == 0o644
+    assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf"]
