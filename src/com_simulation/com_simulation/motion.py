@@ -28,14 +28,13 @@ class JointMotion:
         return self._value(t)[0]
 
     def targets(self, times: Array) -> Array:
-        """Targets (k, n), rad or m, at times (k,) in ascending order."""
-        where = np.maximum(np.searchsorted(self._starts, times, side="right") - 1, 0)
-        result = np.empty((len(times), self._pieces[0].shape[1]))
-        for k in range(where[0], where[-1] + 1):
-            c0, c1, c2, c3 = self._pieces[k]
-            s = (times[where == k] - self._starts[k])[:, None]
-            result[where == k] = c0 + s * (c1 + s * (c2 + s * c3))
-        return result
+        """Targets (k, n), rad or m, at times (k,), at least one, in ascending order."""
+        pieces = [max(bisect_right(self._starts, t) - 1, 0) for t in times.tolist()]
+        first, end = pieces[0], pieces[-1] + 1
+        which = np.array(pieces) - first
+        s = (times - np.array(self._starts[first:end])[which])[:, None]
+        c0, c1, c2, c3 = np.array(self._pieces[first:end])[which].transpose(1, 0, 2)
+        return np.asarray(c0 + s * (c1 + s * (c2 + s * c3)))
 
     def moving(self, t: float) -> bool:
         """Whether targets change at time t or later."""

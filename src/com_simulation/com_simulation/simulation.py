@@ -136,13 +136,14 @@ class Simulation:
         self._awaited = None
 
     def _advance_physics(self, steps: int) -> None:
+        if not steps:
+            return
         mj, data = self._mj, self._data
-        if not self._standing:
-            self._standing = not self.motion.moving(data.time)
+        if not self._standing and not self.motion.moving(data.time):
+            self._standing = True
             data.ctrl[:] = self._targets(1)[0]
         if self._standing:
-            if steps:
-                mujoco.mj_step(mj, data, steps)
+            mujoco.mj_step(mj, data, steps)
             return
         for targets in self._targets(steps):
             data.ctrl[:] = targets
@@ -151,8 +152,6 @@ class Simulation:
 
     def _targets(self, steps: int) -> Array:
         """Targets (steps, n) of the next steps, within the limits of the joints."""
-        if not steps:
-            return np.empty((0, self.world.robot.n_joints))
         times = np.full(steps, self.step)
         times[0] = self._data.time
         targets = self.motion.targets(np.cumsum(times))  # adds up as MuJoCo does
