@@ -67,10 +67,10 @@ def quadruped_urdf(leg_mass=0.0, trunk_com="0 0 0"):
     )
 
 
-def quadruped_config():
+def quadruped_config(radius=0.03):
     """Point feet of 3 cm, knees bent."""
     feet = {
-        f"{leg}_foot": {"side": leg.split("_")[0], "end": leg.split("_")[1], "radius": 0.03}
+        f"{leg}_foot": {"side": leg.split("_")[0], "end": leg.split("_")[1], "radius": radius}
         for leg in LEGS
     }
     posture = {f"{leg}_hfe": 0.6 for leg in LEGS} | {f"{leg}_kfe": -1.2 for leg in LEGS}
@@ -83,6 +83,12 @@ def quadruped_config():
 def light_quadruped():
     """Model and configuration; legs without mass."""
     return RobotModel.from_urdf(quadruped_urdf()), quadruped_config()
+
+
+@pytest.fixture(scope="session")
+def pointed_quadruped():
+    """Model and configuration; legs without mass, feet without radius."""
+    return RobotModel.from_urdf(quadruped_urdf()), quadruped_config(radius=0.0)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,252 @@
+"""The estimator of [Ding]: closed form, in a short window after two feet have left the ground.
+
+Kept as the baseline: it takes the legs as massless, the standing legs as stiff and the centre of
+mass as level with the hips, and holds in the first half gait only.
+com_estimation.trunk.floating_base needs none of this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_estimation.trunk.contact_state import ContactOptions, ContactState
+from com_estimation.trunk.ding_solution import Support, solve_offset, trunk_of
+from com_estimation.trunk.ground_reaction import ForceNoise, GroundReaction
+from com_estimation.trunk.half_gaits import DIAGONALS, HalfGait, HalfGaits
+from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
+from com_estimation.trunk.motion import Motion, MotionFilter
+from com_estimation.trunk.reaction_source import ReactionSource
+from com_model import RobotConfig, RobotModel, quadruped_legs
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+ASSUMPTIONS = (
+    "legs without mass, a stiff trunk of known mass that turns about two resting feet, its centre "
+    "of mass level with the hips"
+)
+
+
+@dataclass(frozen=True)
+class DingOptions:
+    """How the estimator works.
+
+    Attributes:
+        forces: Where the ground's forces come from: "torque" ([Ding] eq. 21), "inverse_dynamics"
+            or "sensor" ([Ding] eq. 20).
+        window_start: s after the swinging feet have left the ground, from when samples count.
+        window_end: s, until when.
+        first_half_gait_only: Only the first half gait after standing on four feet counts, as in
+            [Ding]; otherwise each has a window and its own average.
+        mass: kg, of the trunk; None for the URDF's.
+        steiner_at_com: See ding_solution.solve_offset; [Ding] has False.
+        gravity: m/s^2.
+        bandwidth: rad/s, of the filter that all signals go through.
+        noise: Of torques and foot sensors.
+        attitude_deviation: rad, of the direction of gravity.
+        contact: When a foot counts as standing, without stance in the samples.
+        standing_time: s on four feet, after which a half gait is the first.
+        least_load: Share of the weight that the two feet must carry at least.
+        largest_load: Share that they may carry at most.
+    """
+
+    forces: str = "torque"
+    window_start: float = 0.015
+    window_end: float = 0.180
+    first_half_gait_only: bool = True
+    mass: float | None = None
+    steiner_at_com: bool = False
+    gravity: float = 9.81
+    bandwidth: float = 250.0
+    noise: ForceNoise = field(default_factory=ForceNoise)
+    attitude_deviation: float = 0.0035
+    contact: ContactOptions = field(default_factory=ContactOptions)
+    standing_time: float = 0.2
+    least_load: float = 0.5
+    largest_load: float = 1.5
+
+
+class DingEstimator:
+    """Estimates x and y of the trunk's centre of mass as [Ding] does, for any quadruped.
+
+    In the window each sample gives a solution; the estimate is their mean. Its covariance is their
+    scatter plus what noise of torques and attitude brings to each: errors of the model last
+    through the whole window, so it does not shrink with the number of samples. z is not known.
+
+    Status: UNKNOWN before the first window, ESTIMATING in a window, DEGRADED after it (the estimate
+    stays, but says nothing of what came later). It never converges.
+
+    Args:
+        model: The robot.
+        config: Its configuration: feet with side and end, the IMU's link.
+        options: See DingOptions.
+
+    Raises:
+        ConfigError: The robot is no quadruped, or its IMU is not on the trunk.
+        ValueError: An option has no such value.
+    """
+
+    def __init__(
+        self, model: RobotModel, config: RobotConfig, options: DingOptions | None = None
+    ) -> None:
+        self._options = options or DingOptions()
+        legs = quadruped_legs(model, config)
+        self._center = np.mean([leg.hip for leg in legs], axis=0)
+        self._urdf_com = model.bodies.first_moment[0] / model.bodies.mass[0]
+        trunk = trunk_of(model, self._center)
+        self._trunk = replace(trunk, mass=self._options.mass or trunk.mass)
+        self._sources = ReactionSource(model, legs, self._options.forces, self._options.noise)
+        self._filter = MotionFilter(model, config, self._options.bandwidth)
+        self._contact = ContactState(
+            model.mass * self._options.gravity, self._options.contact, len(legs)
+        )
+        self._gaits = HalfGaits(self._options.standing_time)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything but the model and the options."""
+        self._filter.reset()
+        self._contact.reset()
+        self._gaits.reset()
+        self._window: list[tuple[Array, Array]] = []
+        self._start = np.nan  # s, of the half gait that the window belongs to
+        self._problem = ""
+        self._latest = unknown_estimate(np.nan, "no sample has come")
+        self._forces = self._sources.unknown()
+
+    @property
+    def latest(self) -> TrunkEstimate:
+        """The last estimate."""
+        return self._latest
+
+    @property
+    def latest_forces(self) -> GroundReaction:
+        """Forces of the ground on the feet at the last sample."""
+        return self._forces
+
+    def update(self, sample: Sample) -> TrunkEstimate | None:
+        """Take in a sample; None when it has the time of the one before.
+
+        When time goes back, it starts anew.
+        """
+        if sample.time < self._latest.time:
+            self.reset()
+        motion = self._filter.update(sample)
+        if motion is None:
+            return None
+        reaction, points = self._sources.at(motion)
+        stance = self._stance(motion, reaction, sample.stance)
+        self._forces = replace(reaction, contact=stance)
+        half = self._gaits.update(sample.time if sample.stance is not None else motion.time, stance)
+        if self._in_window(half, motion.time):
+            if half.start != self._start:
+                self._start, self._window = half.start, []
+            self._solve(motion, points, half)
+        self._latest = self._estimate(sample.time, half, motion)
+        return self._latest
+
+    def _stance(self, motion: Motion, reaction: GroundReaction, told: Flags | None) -> Flags:
+        contact = self._contact.update(motion.time, reaction.forces @ motion.up)
+        return contact if told is None else np.asarray(told, dtype=np.bool_)
+
+    def _in_window(self, half: HalfGait, time: float) -> bool:
+        options = self._options
+        since = time - half.start  # NaN without diagonal
+        counts = half.count == 1 or not options.first_half_gait_only
+        return counts and options.window_start <= since <= options.window_end
+
+    def _solve(self, motion: Motion, points: Array, half: HalfGait) -> None:
+        """Add the solution at this sample to the window, or note why there is none."""
+        legs = list(DIAGONALS[half.diagonal or 0])
+        forces = self._forces.forces[legs]
+        self._problem = self._refusal(motion, forces)
+        if self._problem:
+            return
+        support = Support(motion.up, motion.omega, motion.omega_dot, points[legs], forces)
+        options = self._options
+        found = solve_offset(self._trunk, support, options.gravity, options.steiner_at_com)
+        if not np.isfinite(found.xy).all():
+            self._problem = "the trunk lies on its side or its feet stand one above the other"
+            return
+        covariance = (options.attitude_deviation * found.height) ** 2 * np.eye(2)
+        if self._forces.covariance is not None:
+            covariance += np.einsum(
+                "iaj,ijk,ibk->ab", found.by_force, self._forces.covariance[legs], found.by_force
+            )
+        self._window.append((found.xy, covariance))
+
+    def _refusal(self, motion: Motion, forces: Array) -> str:
+        """Why a sample cannot be solved; empty when it can."""
+        if not np.isfinite(motion.up).all():
+            return "the attitude is not known: check the orientation in imu"
+        if not np.isfinite(motion.omega_dot).all():
+            return "the angular velocity is not known: check imu"
+        if not np.isfinite(forces).all():
+            return "; ".join(self._forces.problems) or "the forces on the feet are not known"
+        load = float(np.sum(forces @ motion.up))
+        weight = self._trunk.mass * self._options.gravity
+        if not self._options.least_load <= load / weight <= self._options.largest_load:
+            return (
+                f"the two feet carry {load:.0f} N of the trunk's {weight:.0f} N: check efforts, "
+                "stance and the trunk's mass in the URDF"
+            )
+        return ""
+
+    def _estimate(self, time: float, half: HalfGait, motion: Motion) -> TrunkEstimate:
+        inside = self._in_window(half, motion.time)
+        if not self._window:
+            why = self._problem if self._problem else self._waiting(half)
+            return unknown_estimate(time, why)
+        if not inside:
+            return self._outside(time)
+        xy = np.array([solution for solution, _ in self._window])
+        mean = xy.mean(axis=0)
+        spread = (xy - mean).T @ (xy - mean) / len(xy)
+        com, covariance = np.full(3, np.nan), np.full((3, 3), np.nan)
+        com[:2] = self._center[:2] + mean
+        covariance[:2, :2] = spread + np.mean([noise for _, noise in self._window], axis=0)
+        return TrunkEstimate(
+            time=time,
+            status=Status.ESTIMATING,
+            reason=self._problem
+            or f"mean of {len(xy)} samples so far; takes for true: " + ASSUMPTIONS,
+            mass=self._trunk.mass,
+            mass_deviation=np.nan,
+            com=com,
+            covariance=covariance,
+            offset_from_urdf=com - self._urdf_com,
+            offset_from_center=com - self._center,
+            observable=np.array([True, True, False]),
+            payload_changed_at=np.nan,
+        )
+
+    def _waiting(self, half: HalfGait) -> str:
+        if half.standing:
+            return "the robot stands on four feet: the method needs two that are in the air"
+        if half.count == 1 and half.diagonal is not None:
+            return (
+                f"the window opens {self._options.window_start:g} s after two feet left the ground"
+            )
+        return (
+            "no first half gait was seen: let the robot stand on four feet for "
+            f"{self._options.standing_time:g} s, then trot"
+        )
+
+    def _outside(self, time: float) -> TrunkEstimate:
+        """The estimate of the last window, as it was."""
+        when = "first half gait" if self._options.first_half_gait_only else "last half gait"
+        reason = (
+            f"estimate of the {when}, from {self._options.window_start:g} to "
+            f"{self._options.window_end:g} s after two feet left the ground: outside this window "
+            f"the method does not hold. It takes for true: {ASSUMPTIONS}"
+        )
+        return replace(
+            self._latest,
+            time=time,
+            status=Status.DEGRADED,
+            reason=reason,
+            observable=np.zeros(3, dtype=np.bool_),
+        )

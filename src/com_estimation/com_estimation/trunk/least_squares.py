@@ -1,0 +1,254 @@
+"""Baselines: plain recursive least squares on the base rows, and the URDF believed as it is.
+
+The former is what public controllers of quadrupeds do to learn of a payload. It has none of the
+refinements of com_estimation.trunk.floating_base: no errors of the sensors among its unknowns, no
+weights by the legs' posture, no gates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_estimation.trunk.base_rows import INERTIA_ORDER, foot_wrench, trunk_rows
+from com_estimation.trunk.contact_state import ContactOptions, ContactState
+from com_estimation.trunk.ground_reaction import ForceNoise, GroundReaction
+from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
+from com_estimation.trunk.motion import Motion, MotionFilter
+from com_estimation.trunk.reaction_source import ReactionSource
+from com_model import RobotConfig, RobotModel, quadruped_legs
+from com_model.dynamics import Dynamics
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LeastSquaresOptions:
+    """How the recursive least squares works.
+
+    Attributes:
+        forces: "torque", "inverse_dynamics" or "sensor".
+        memory: s, after which a sample counts by 1/e.
+        period: s between updates.
+        force_deviation: N, of the rows of force.
+        moment_deviation: N m, of the rows of moment.
+        mass_deviation: Share of the URDF's trunk mass, before the first sample.
+        com_deviation: m, of the URDF's centre of mass, before the first sample.
+        settled: m, standard deviation of x and y below which the estimate counts as settled.
+        gravity: m/s^2.
+        bandwidth: rad/s, of the filter that all signals go through.
+        noise: Of torques and foot sensors.
+        contact: When a foot counts as standing; told of, not used.
+    """
+
+    forces: str = "inverse_dynamics"
+    memory: float = 2.0
+    period: float = 0.005
+    force_deviation: float = 30.0
+    moment_deviation: float = 30.0
+    mass_deviation: float = 0.3
+    com_deviation: float = 0.2
+    settled: float = 0.005
+    gravity: float = 9.81
+    bandwidth: float = 150.0
+    noise: ForceNoise = field(default_factory=ForceNoise)
+    contact: ContactOptions = field(default_factory=ContactOptions)
+
+
+class RecursiveLeastSquares:
+    """m and m c of the trunk from the six base rows, with forgetting.
+
+      b = sum_i [f_i; p_i x f_i] - ID_legs - Y_I I_O = Y_m [m, m c]
+      P^-1 = lambda P^-1 + (1 - lambda) P_0^-1 + Y_m^T W Y_m,
+      theta += P Y_m^T W (b - Y_m theta)
+
+    with lambda = exp(-dt / memory), W the inverse variances of the rows, I_O the URDF's inertia
+    of the trunk. What is known at the start, P_0^-1, is not forgotten, or directions that the
+    motion does not tell of would wind up. P says how noise of the variance 1/W, new at each
+    update, would scatter.
+
+    Status: UNKNOWN until the motion and the forces are known, then ESTIMATING and CONVERGED;
+    DEGRADED, without change, while an input is missing.
+
+    Args:
+        model: The robot.
+        config: Its configuration: feet with side and end, the IMU's link.
+        options: See LeastSquaresOptions.
+        armature: (n,) kg m^2, reflected inertia of the drives.
+
+    Raises:
+        ConfigError: The robot is no quadruped, or its IMU is not on the trunk.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        config: RobotConfig,
+        options: LeastSquaresOptions | None = None,
+        armature: Array | None = None,
+    ) -> None:
+        self._options = o = options or LeastSquaresOptions()
+        legs = quadruped_legs(model, config)
+        bodies = model.bodies
+        self._start = np.array([bodies.mass[0], *bodies.first_moment[0]])
+        self._inertia = np.array([bodies.inertia[0][place] for place in INERTIA_ORDER])
+        self._center = np.mean([leg.hip for leg in legs], axis=0)
+        self._sources = ReactionSource(model, legs, o.forces, o.noise, armature)
+        self._dynamics = Dynamics(model, armature)
+        self._filter = MotionFilter(model, config, o.bandwidth)
+        self._contact = ContactState(model.mass * o.gravity, o.contact, len(legs))
+        self._weights = 1.0 / np.repeat([o.force_deviation, o.moment_deviation], 3) ** 2
+        self.reset()
+
+    def reset(self) -> None:
+        """Start from the URDF again."""
+        self._filter.reset()
+        self._contact.reset()
+        mass = self._start[0]
+        prior = [self._options.mass_deviation * mass, *[self._options.com_deviation * mass] * 3]
+        self._theta = self._start.copy()
+        self._prior = np.diag(1.0 / np.square(prior))
+        self._information = self._prior.copy()
+        self._updated = np.nan  # s
+        self._latest = unknown_estimate(np.nan, "no sample has come")
+        self._forces = self._sources.unknown()
+
+    @property
+    def latest(self) -> TrunkEstimate:
+        """The last estimate."""
+        return self._latest
+
+    @property
+    def latest_forces(self) -> GroundReaction:
+        """Forces of the ground on the feet at the last update."""
+        return self._forces
+
+    def update(self, sample: Sample) -> TrunkEstimate | None:
+        """Take in a sample; None between updates. When time goes back, it starts anew."""
+        if sample.time < self._latest.time:
+            self.reset()
+        motion = self._filter.update(sample)
+        if motion is None or sample.time - self._updated < self._options.period - 1e-9:
+            return None
+        elapsed = sample.time - self._updated
+        self._updated = sample.time
+        reaction, points = self._sources.at(motion)
+        contact = self._contact.update(motion.time, reaction.forces @ motion.up)
+        self._forces = replace(reaction, contact=contact)
+        problem = self._learn(motion, points, elapsed)
+        self._latest = self._estimate(sample.time, problem)
+        return self._latest
+
+    def _learn(self, motion: Motion, points: Array, elapsed: float) -> str:
+        """Take in the rows of an instant; why not, where that cannot be."""
+        legs = self._dynamics.inverse_dynamics(
+            motion.q,
+            motion.qd,
+            motion.qdd,
+            motion.omega,
+            motion.omega_dot,
+            motion.specific_force,
+            trunk=False,
+        )[0]
+        Y = trunk_rows(motion.specific_force, motion.omega, motion.omega_dot)
+        b = foot_wrench(points, self._forces.forces) - legs - Y[:, 4:] @ self._inertia
+        if not (np.isfinite(b).all() and np.isfinite(Y).all()):
+            return self._missing(motion)
+        Y = Y[:, :4]
+        if np.isfinite(elapsed):
+            kept = np.exp(-elapsed / self._options.memory)
+            self._information = kept * self._information + (1.0 - kept) * self._prior
+        weighted = Y.T * self._weights
+        self._information += weighted @ Y
+        change = np.linalg.solve(self._information, weighted @ (b - Y @ self._theta))
+        self._theta = self._theta + change
+        return ""
+
+    def _missing(self, motion: Motion) -> str:
+        if not np.isfinite(motion.omega_dot).all():
+            return "the angular velocity is not known: check imu"
+        if not np.isfinite(motion.specific_force).all():
+            return "the accelerometer is not known: check linear_acceleration in imu"
+        return "; ".join(self._forces.problems) or "the forces on the feet are not known"
+
+    def _estimate(self, time: float, problem: str) -> TrunkEstimate:
+        if problem and not np.isfinite(self._latest.mass):
+            return unknown_estimate(time, problem)
+        if problem:
+            return replace(self._latest, time=time, status=Status.DEGRADED, reason=problem)
+        mass = float(self._theta[0])
+        if not mass > 0.0:
+            reason = f"the trunk's mass comes out as {mass:.1f} kg: check efforts and imu"
+            return unknown_estimate(time, reason)
+        com = self._theta[1:] / mass
+        scatter = np.linalg.inv(self._information)
+        by_theta = np.hstack((-com[:, None], np.eye(3))) / mass
+        covariance = by_theta @ scatter @ by_theta.T
+        wide = float(np.sqrt(covariance[[0, 1], [0, 1]].max()))
+        settled = wide < self._options.settled
+        return TrunkEstimate(
+            time=time,
+            status=Status.CONVERGED if settled else Status.ESTIMATING,
+            reason="" if settled else f"x and y are known to {1e3 * wide:.0f} mm so far",
+            mass=mass,
+            mass_deviation=float(np.sqrt(scatter[0, 0])),
+            com=com,
+            covariance=(covariance + covariance.T) / 2.0,
+            offset_from_urdf=com - self._start[1:] / self._start[0],
+            offset_from_center=com - self._center,
+            observable=np.sqrt(np.diag(covariance)) < self._options.com_deviation / 4.0,
+            payload_changed_at=np.nan,
+        )
+
+
+class BelievedUrdf:
+    """The centre of mass that the URDF says, whatever the sensors say.
+
+    Args:
+        model: The robot.
+        config: Its configuration: feet with side and end.
+
+    Raises:
+        ConfigError: The robot is no quadruped.
+    """
+
+    def __init__(self, model: RobotModel, config: RobotConfig) -> None:
+        legs = quadruped_legs(model, config)
+        self._mass = float(model.bodies.mass[0])
+        self._com = model.bodies.first_moment[0] / self._mass
+        self._center = np.mean([leg.hip for leg in legs], axis=0)
+        self._sources = ReactionSource(model, legs, "torque")
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the time of the last sample: there is nothing else."""
+        self._latest = unknown_estimate(np.nan, "no sample has come")
+
+    @property
+    def latest(self) -> TrunkEstimate:
+        """The last estimate."""
+        return self._latest
+
+    @property
+    def latest_forces(self) -> GroundReaction:
+        """No forces are known."""
+        return self._sources.unknown()
+
+    def update(self, sample: Sample) -> TrunkEstimate | None:
+        """The URDF's centre of mass at the time of the sample."""
+        self._latest = TrunkEstimate(
+            time=sample.time,
+            status=Status.DEGRADED,
+            reason="the URDF is believed as it is: no sensor is used",
+            mass=self._mass,
+            mass_deviation=np.nan,
+            com=self._com,
+            covariance=np.full((3, 3), np.nan),
+            offset_from_urdf=np.zeros(3),
+            offset_from_center=self._com - self._center,
+            observable=np.zeros(3, dtype=np.bool_),
+            payload_changed_at=np.nan,
+        )
+        return self._latest

@@ -1,0 +1,183 @@
+"""The motion of a robot out of its sensors' samples: smoothed, differentiated, all equally late.
+
+For the estimators in plain numpy; com_estimation.trunk.floating_base has the same filter compiled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_estimation.trunk.ground_reaction import cross
+from com_estimation.trunk.interface import Sample
+from com_model import RobotConfig, RobotModel
+from com_model.exceptions import ConfigError
+
+Array = NDArray[np.float64]
+
+_SETTLED = 12.0  # time constants after which what came before is forgotten: 5e-4 are left
+
+
+class StateVariableFilter:
+    """Low pass (a / (s + a))^3 of k signals with its first two derivatives.
+
+    Exact for signals that are straight lines between their samples: the response to a ramp is
+    known, and what differs from it dies out as the homogeneous solution does. Everything comes
+    3 / a late.
+
+    Args:
+        bandwidth: rad/s, a.
+        count: Number of signals, k.
+    """
+
+    def __init__(self, bandwidth: float, count: int) -> None:
+        self._a = bandwidth
+        self._stages = np.zeros((3, count))
+        self._input = np.zeros(count)
+        self._unsettled = np.full(count, np.inf)  # s that a signal must still be known
+
+    @property
+    def delay(self) -> float:
+        """How late everything comes, s."""
+        return 3.0 / self._a
+
+    def start(self, signals: Array) -> None:
+        """Let it stand at the signals (k,), as if they had been so for ever; NaN is not known."""
+        self._input = np.where(np.isfinite(signals), signals, 0.0)
+        self._stages[:] = self._input
+        self._unsettled = np.full(signals.size, _SETTLED / self._a)
+
+    def update(self, dt: float, signals: Array) -> None:
+        """Take in a sample of the signals (k,), dt > 0 s after the last one."""
+        known = np.isfinite(signals)
+        u = np.where(known, signals, self._input)
+        left = np.maximum(self._unsettled - dt, 0.0)
+        self._unsettled = np.where(known, left, _SETTLED / self._a)
+        t = self._a * dt
+        decay, lag = np.exp(-t), (u - self._input) / t
+        d1, d2, d3 = self._stages - self._input + np.outer((1.0, 2.0, 3.0), lag)
+        self._stages[0] = u - lag + decay * d1
+        self._stages[1] = u - 2.0 * lag + decay * (d2 + t * d1)
+        self._stages[2] = u - 3.0 * lag + decay * (d3 + t * d2 + 0.5 * t * t * d1)
+        self._input = u
+
+    def read(self) -> tuple[Array, Array, Array]:
+        """Values and first two derivatives, (k,) each; NaN until a signal has been known long."""
+        first, second, third = self._stages
+        known = np.where(self._unsettled > 0.0, np.nan, 1.0)
+        rate, rise = self._a * (second - third), self._a**2 * (first - 2.0 * second + third)
+        return known * third, known * rate, known * rise
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """What a robot does; NaN where not known. Vectors are in root axes.
+
+    Attributes:
+        time: s, that it belongs to: earlier than that of the last sample.
+        q: (n,) rad or m.
+        qd: (n,) rad/s or m/s.
+        qdd: (n,) rad/s^2 or m/s^2.
+        efforts: (n,) N m or N.
+        omega: (3,) rad/s of the root link.
+        omega_dot: (3,) rad/s^2.
+        specific_force: (3,) m/s^2, acceleration of the root link's origin minus gravity.
+        up: (3,) unit vector against gravity.
+        foot_forces: (4, 3) N of the ground on each foot, by sensors.
+    """
+
+    time: float
+    q: Array
+    qd: Array
+    qdd: Array
+    efforts: Array
+    omega: Array
+    omega_dot: Array
+    specific_force: Array
+    up: Array
+    foot_forces: Array
+
+
+class MotionFilter:
+    """Motion out of samples.
+
+    Args:
+        model: The robot.
+        config: Its configuration, for the IMU's link (the root link by default).
+        bandwidth: rad/s, of the filter that all signals go through.
+        longest_gap: s between samples, beyond which the filter starts anew.
+
+    Raises:
+        ConfigError: The IMU is not on the trunk.
+    """
+
+    def __init__(
+        self, model: RobotModel, config: RobotConfig, bandwidth: float, longest_gap: float = 0.1
+    ) -> None:
+        link = model.link_index(config.imu_link or model.root_link)
+        bodies = model.bodies
+        if bodies.body_of_link[link] != 0:
+            problem = f"{config.imu_link!r} moves against the trunk: mount the IMU on the trunk"
+            raise ConfigError(problem, config.source, "imu.link")
+        self._R_root_imu = bodies.R_body_link[link]
+        self._p_root_imu = bodies.p_body_link[link]
+        self._n = model.n_joints
+        self._filter = StateVariableFilter(bandwidth, 2 * self._n + 21)
+        self._longest_gap = longest_gap
+        self.reset()
+
+    @property
+    def delay(self) -> float:
+        """How much earlier than the last sample the motion is, s."""
+        return self._filter.delay
+
+    def reset(self) -> None:
+        """Forget all samples."""
+        self._time = np.nan
+
+    def update(self, sample: Sample) -> Motion | None:
+        """Take in a sample; None when it has the time of the one before."""
+        signals = self._signals(sample)
+        dt = sample.time - self._time
+        if dt == 0.0:
+            return None
+        if 0.0 < dt <= self._longest_gap:
+            self._filter.update(dt, signals)
+        else:
+            self._filter.start(signals)
+        self._time = sample.time
+        return self._motion()
+
+    def _signals(self, sample: Sample) -> Array:
+        imu = self._R_root_imu
+        return np.concatenate(
+            (
+                sample.position,
+                sample.effort,
+                imu @ sample.angular_velocity,
+                imu @ sample.specific_force,
+                imu @ sample.R_world_imu[2],
+                np.full(12, np.nan) if sample.foot_forces is None else sample.foot_forces.ravel(),
+            )
+        )
+
+    def _motion(self) -> Motion:
+        value, rate, rise = self._filter.read()
+        n = self._n
+        omega, felt, up = value[2 * n : 2 * n + 9].reshape(3, 3)
+        omega_dot = rate[2 * n : 2 * n + 3]
+        arm = self._p_root_imu
+        return Motion(
+            time=self._time - self.delay,
+            q=value[:n],
+            qd=rate[:n],
+            qdd=rise[:n],
+            efforts=value[n : 2 * n],
+            omega=omega,
+            omega_dot=omega_dot,
+            specific_force=felt - cross(omega_dot, arm) - cross(omega, cross(omega, arm)),
+            up=up / np.sqrt(up @ up),
+            foot_forces=value[2 * n + 9 :].reshape(4, 3),
+        )
