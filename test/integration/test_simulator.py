@@ -4,6 +4,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 import rclpy
@@ -53,6 +54,7 @@ TOPICS = {
     "l_sole/wrench": WrenchStamped,
     "r_sole/wrench": WrenchStamped,
     "ground_truth/com": CenterOfMass,
+    "ground_truth/trunk_com": CenterOfMass,
     "/tf": TFMessage,
     "/clock": Clock,
     "/diagnostics": DiagnosticArray,
@@ -293,12 +295,89 @@ def test_file_and_robot_description_on_the_topic(bench, tmp_path):
     assert bench.wait_for("/tf")[0].transforms[0].child_frame_id == "r1/base"
 
 
+def test_the_truth_about_the_trunk(bench):
+    """A CoM that is not the URDF's, and a payload that drops at 0.3 s."""
+    model = RobotModel.from_urdf(HOAP2["robot_description"])
+    mass, place, offset = 0.5, np.array([0.02, 0.03, 0.1]), np.array([0.01, -0.02, 0.0])
+    bench = bench(
+        **HOAP2,
+        **{
+            "trunk_com_offset": offset.tolist(),
+            "payload.mass": mass,
+            "payload.position": place.tolist(),
+            "payload.time": 0.3,
+            "publish_clock": True,
+            "publish_rate_hz": 100.0,
+        },
+    )
+    last = 30 * 10**7 + 10**8
+    heard = bench.heard["ground_truth/trunk_com"]
+    bench.until(lambda: heard and stamp_to_ns(heard[-1].header.stamp) >= last, "trunk")
+    before = [msg for msg in heard if stamp_to_ns(msg.header.stamp) < 30 * 10**7]
+    after = [msg for msg in heard if stamp_to_ns(msg.header.stamp) >= 30 * 10**7]
+    assert before
+    trunk = model.bodies.mass[0]
+    com = model.bodies.first_moment[0] / trunk + offset
+    for msg in before:
+        assert msg.mass == pytest.approx(trunk)
+        np.testing.assert_allclose(point_to_numpy(msg.position), com, atol=1e-9)
+    for msg in after:
+        assert msg.header.frame_id == model.root_link
+        assert msg.mass == pytest.approx(trunk + mass)
+        loaded = (trunk * com + mass * place) / (trunk + mass)
+        np.testing.assert_allclose(point_to_numpy(msg.position), loaded, atol=1e-9)
+    total = {stamp_to_ns(msg.header.stamp): msg.mass for msg in bench.heard["ground_truth/com"]}
+    for stamp, robot_mass in total.items():
+        expected = model.mass + (mass if stamp >= 30 * 10**7 else 0.0)
+        assert robot_mass == pytest.approx(expected)
+
+
+def test_errors_of_real_sensors(bench):
+    bench = bench(
+        **HOAP2,
+        **{"noise.preset": "trot", "noise.position_step": 0.25, "publish_rate_hz": 100.0},
+    )
+    positions = np.array([msg.position for msg in bench.wait_for("joint_states", 5)])
+    np.testing.assert_allclose(positions / 0.25, np.round(positions / 0.25), atol=1e-9)
+    imu = bench.wait_for("imu")[0]
+    spread = np.deg2rad(0.2) ** 2 + np.deg2rad(0.1) ** 2
+    np.testing.assert_allclose(imu.orientation_covariance, (spread * np.eye(3)).ravel())
+    gyro = [vector3_to_numpy(msg.angular_velocity) for msg in bench.wait_for("imu", 40)]
+    assert 0.001 < np.std(gyro) < 0.1
+
+
+def test_physics_for_exact_readings(bench):
+    bench = bench(
+        robot_description=ARM,
+        integrator="euler",
+        physics_step=1e-4,
+        publish_rate_hz=1000.0,
+        joint_friction=0.2,
+    )
+    bench.wait_for("joint_states", 20)
+    world = bench.simulator._simulation.world
+    assert world.mj.opt.integrator == mujoco.mjtIntegrator.mjINT_EULER
+    assert world.mj.dof_frictionloss.max() == pytest.approx(0.2)
+
+
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
         ({"base": "flying"}, ParameterError, "'base' is 'flying': give one of auto, floating"),
         ({"physics_step": 1.0}, ParameterError, "give a value from 1e-05 to 0.02"),
         ({"noise.gyro": -1.0}, ParameterError, "'noise.gyro' is -1.0: give a value from 0"),
+        (
+            {"noise.preset": "loud"},
+            ParameterError,
+            "'noise.preset' is 'loud': give one of none, tr",
+        ),
+        ({"integrator": "rk4"}, ParameterError, "'integrator' is 'rk4': give one of auto, euler"),
+        (
+            {"trunk_com_offset": [0.1]},
+            ParameterError,
+            r"'trunk_com_offset' is \[0.1\]: give three numbers: x, y, z",
+        ),
+        ({"payload.position": [0.1, 0.2]}, ParameterError, "'payload.position' is .*: give three"),
         (
             {"publish_rate_hz": 2000.0},
             ParameterError,
