@@ -38,6 +38,27 @@ class MarkerMaker:
         numpy_to_point(center, marker.pose.position)
         return marker
 
+    def ellipsoid(
+        self, name: str, center: ArrayLike, covariance: ArrayLike, sigmas: float, color: Color
+    ) -> Marker:
+        """The surface of a normal distribution (covariance (3, 3) m^2) at so many deviations."""
+        variances, axes = np.linalg.eigh(np.asarray(covariance, dtype=np.float64))
+        axes[:, 2] *= np.linalg.det(axes)  # right-handed
+        x, y, z = 2.0 * sigmas * np.sqrt(np.maximum(variances, 0.0)).clip(min=1e-6)
+        marker = self._marker(name, Marker.SPHERE, (x, y, z), color)
+        numpy_to_point(center, marker.pose.position)
+        rotation_to_quaternion(axes, marker.pose.orientation)
+        return marker
+
+    def arrow(
+        self, name: str, start: ArrayLike, vector: ArrayLike, width: float, color: Color
+    ) -> Marker:
+        """An arrow from a point along a vector, m."""
+        marker = self._marker(name, Marker.ARROW, (width, 2.0 * width, 0.0), color)
+        begin = np.asarray(start, dtype=np.float64)
+        marker.points = numpy_to_points([begin, begin + np.asarray(vector)], marker.points)
+        return marker
+
     def disc(
         self, name: str, center: ArrayLike, normal: ArrayLike, diameter: float, color: Color
     ) -> Marker:

@@ -17,8 +17,9 @@ float, a single string for a list of one, and both [] and [''] are the empty lis
 has no type in ROS).
 """
 
+import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, make_dataclass
 from typing import Any, TypeVar, get_type_hints
 
 from rcl_interfaces.msg import (
@@ -68,6 +69,41 @@ def parameter(
         "read_only": read_only,
     }
     return field(default=default, metadata=metadata)
+
+
+def parameters_of(options: type) -> type:
+    """Dataclass of parameters for the options of an object that knows nothing of parameters.
+
+    Args:
+        options: a dataclass. Its fields that are bool, int, float or str become parameters of
+            that name, type and default; what its docstring says of them under "Attributes:"
+            describes them. A number may not be negative.
+
+    Returns:
+        A dataclass for `declare`, or for a field of one.
+    """
+    hints = get_type_hints(options)
+    said = _attributes_of(inspect.getdoc(options) or "")
+    made = []
+    for item in fields(options):
+        kind = hints[item.name]
+        if kind in (bool, int, float, str):
+            bounds = (0, 10**9) if kind is int else (0.0, 1e9) if kind is float else None
+            made.append((item.name, kind, parameter(item.default, said.get(item.name, ""), bounds)))
+    return make_dataclass(f"{options.__name__}Parameters", made, frozen=True)
+
+
+def _attributes_of(text: str) -> dict[str, str]:
+    """What a docstring says of each attribute, on one line."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in text.partition("Attributes:\n")[2].splitlines():
+        if not line.startswith("    "):
+            break
+        if not line.startswith("     "):
+            name, _, line = line.strip().partition(":")
+        found[name] = f"{found.get(name, '')} {line.strip()}".strip()
+    return found
 
 
 @dataclass(frozen=True)
