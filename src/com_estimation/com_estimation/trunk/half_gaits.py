@@ -68,9 +68,10 @@ class HalfGaits:
     def _note_standing(self, time: float, four: bool) -> None:
         if not four:
             self._four_since = np.nan
-        elif np.isnan(self._four_since):
+            return
+        if np.isnan(self._four_since):
             self._four_since = time
-        elif time - self._four_since >= self._standing_time:
+        if time - self._four_since >= self._standing_time:
             self._rested = True
 
     def _next_count(self) -> int:

@@ -352,3 +352,9 @@ def test_half_gaits_are_counted_from_standing():
     gaits.update(1.0, four)
     half = gaits.update(1.1, two)
     assert (half.diagonal, half.start, half.count) == (1, 1.1, 2)
+
+
+def test_without_a_standing_time_one_sample_on_four_feet_is_enough():
+    gaits = HalfGaits(standing_time=0.0)
+    gaits.update(0.0, np.ones(4, bool))
+    assert gaits.update(0.001, np.array([1, 0, 0, 1], bool)).count == 1
