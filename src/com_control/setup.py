@@ -1,0 +1,24 @@
+from setuptools import find_packages, setup
+
+package_name = "com_control"
+
+setup(
+    name=package_name,
+    version="0.1.0",
+    packages=find_packages(),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
+        (f"share/{package_name}", ["package.xml"]),
+    ],
+    install_requires=["setuptools"],
+    zip_safe=True,
+    maintainer="Center of Mass suite maintainers",
+    maintainer_email="maintainers@example.org",
+    description="Trot gait of robots on four legs, and its node.",
+    license="Apache-2.0",
+    entry_points={
+        "console_scripts": [
+            "trot_gait = com_control.nodes.trot_gait:main",
+        ],
+    },
+)
