@@ -1,5 +1,7 @@
 """Ground reaction: against Pinocchio's contact dynamics, statics, finite differences."""
 
+from xml.etree import ElementTree
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -11,7 +13,7 @@ from com_estimation.trunk.ground_reaction import (
     sensor_forces,
     torque_forces,
 )
-from com_model import quadruped_legs
+from com_model import RobotModel, quadruped_legs
 
 UP = np.array([0.0, 0.0, 1.0])
 
@@ -65,6 +67,32 @@ def test_jacobians_are_those_of_the_material_point(geometry, heavy_quadruped, rn
         full = pin.getFrameJacobian(data_model, data, frame, pin.LOCAL_WORLD_ALIGNED)
         at_point = full[:3] - pin.skew(point - ball) @ full[3:]
         np.testing.assert_allclose(J, at_point[:, [order[j] for j in leg.joints]], atol=1e-14)
+
+
+def test_a_knee_may_slide(pointed_quadruped):
+    """Shanks that slide along z: finite differences of the feet, which are points here."""
+    model, config = pointed_quadruped
+    model = RobotModel.from_urdf(slide_knees(model.xml))
+    assert model.joint_types.count("prismatic") == 4
+    legs = quadruped_legs(model, config)
+    geometry = LegGeometry(model, legs)
+    q = np.tile([0.1, 0.6, -0.2], 4)
+    found = geometry.contacts(q, UP).jacobians
+    for i, leg in enumerate(legs):
+        for column, joint in enumerate(leg.joints):
+            step = 1e-6 * np.eye(12)[joint]
+            ends = [geometry.contacts(q + s, UP).points[i] for s in (step, -step)]
+            expected = (ends[0] - ends[1]) / 2e-6
+            np.testing.assert_allclose(found[i, :, column], expected, atol=1e-9)
+
+
+def slide_knees(xml):
+    root = ElementTree.fromstring(xml)
+    for joint in root.iter("joint"):
+        if joint.get("name").endswith("_kfe"):
+            joint.set("type", "prismatic")
+            joint.find("axis").set("xyz", "0 0 1")
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def test_a_standing_robot_with_massless_legs_is_carried_by_its_feet(geometry):

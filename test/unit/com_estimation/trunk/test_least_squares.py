@@ -185,3 +185,12 @@ def test_the_urdf_is_believed_whatever_comes(heavy_quadruped):
     assert "believed as it is" in last.reason
     assert np.isnan(last.covariance).all()
     assert np.isnan(believed.latest_forces.forces).all()
+
+
+def test_what_the_motion_does_not_tell_does_not_wind_up(heavy_quadruped):
+    """After 20 memories of standing still, z is as little known as at the start, not less."""
+    options = LeastSquaresOptions(memory=0.1, com_deviation=0.2)
+    estimator = RecursiveLeastSquares(*heavy_quadruped, options)
+    last = run(estimator, samples(heavy_quadruped, 2.0, 0.0))[-1]
+    assert 0.1 < np.sqrt(last.covariance[2, 2]) < 0.21
+    np.testing.assert_allclose(last.com[:2], TRUE_COM[:2], atol=0.5e-3)
