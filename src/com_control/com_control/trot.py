@@ -1,0 +1,275 @@
+"""A trot: joint targets of a quadruped over time, from the trunk's attitude and centre of mass.
+
+Legs in diagonal pairs swing in turn. In the trunk's frame (root link's axes, origin in the mean of
+the four hips) a foot on the ground stands at
+
+    p_i = home_i + shift + placement,   z = -height
+
+and reaches that place, from where it came down, within a share of the half period; a swing foot
+goes to the same place on a smooth path whose height over the ground is kept when the trunk tilts.
+`shift` puts the crossing of the diagonals below the robot's centre of mass, `placement` follows the
+attitude: height * [pitch, -roll] keeps it there while the trunk tilts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from com_control.attitude import AttitudeFilter
+from com_control.exceptions import GaitError
+from com_control.foot_paths import level_up, lift, smooth_step, swing_height
+from com_control.gait_parameters import DIAGONALS, GaitParameters
+from com_control.leg_kinematics import LegKinematics
+from com_control.robot_shift import RobotShift
+from com_model.arrays import Array, freeze
+from com_model.legs import quadruped_legs
+from com_model.model import RobotModel
+from com_model.robot_config import RobotConfig
+
+Flags = NDArray[np.bool_]
+
+MAX_TILT = 0.5  # rad, that swing feet and placement make up for
+_REACHED = 1e-9  # share of the leg's length
+
+
+@dataclass(frozen=True, eq=False)
+class GaitTarget:
+    """What the joints are to do at a time; legs in the order of com_model.legs.
+
+    Attributes:
+        position: (n,) rad, always finite; joints of no leg stay at the nominal posture.
+        velocity: (n,) rad/s.
+        stance: (4,) which legs carry.
+        phase: 0 to 1 from the first lift-off on; NaN while standing.
+        clearance: (4,) m, planned height of the feet over the ground.
+        com_shift: (2,) m, by which the feet are shifted for the centre of mass.
+        saturated: The shift or the placement is at its bound.
+        problems: What could not be done, one sentence each.
+    """
+
+    position: Array
+    velocity: Array
+    stance: Flags
+    phase: float
+    clearance: Array
+    com_shift: Array
+    saturated: bool
+    problems: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+class TrotGait:
+    """The gait; call step() with ascending times.
+
+    Args:
+        model: The robot.
+        config: Its configuration, with side and end of four feet.
+        parameters: Of the gait.
+
+    Raises:
+        ConfigError: The robot is no quadruped with legs of three joints.
+        GeometryError: A joint of a leg does not turn.
+        GaitError: It cannot stand as it is to.
+    """
+
+    def __init__(
+        self, model: RobotModel, config: RobotConfig, parameters: GaitParameters | None = None
+    ) -> None:
+        self.legs = quadruped_legs(model, config)
+        self.posture = config.nominal_posture(model)
+        self.kinematics = [LegKinematics(model, x, self.posture[x.joints]) for x in self.legs]
+        self.center = np.mean([leg.hip for leg in self.legs], axis=0)
+        feet = np.array([k.position(k.nominal) for k in self.kinematics]) - self.center
+        radii = np.array([leg.radius for leg in self.legs])
+        self._radii = radii
+        given = parameters or GaitParameters()
+        self.parameters = p = given.derived(float(np.mean(radii - feet[:, 2])))
+        self.home = feet.copy()
+        self.home[:, :2] -= feet[:, :2].mean(axis=0)
+        self.home[:, 2] = radii - p.height
+        self._robot_shift = RobotShift(model, self.legs, self.kinematics, self.home + self.center)
+        self._period = 1.0 / p.frequency
+        self._swing_time = (1.0 - p.duty_factor) * self._period
+        self._starts = self._first_lift_offs()
+        self._attitude = AttitudeFilter(p.attitude_filter)
+        self.reset()
+        problems = self._standing_problems()
+        if problems:
+            raise GaitError(f"the robot cannot stand {p.height:.3f} m high: {'; '.join(problems)}")
+
+    def reset(self) -> None:
+        """Forgets what came before: the next step may be at any time."""
+        self._time = -np.inf
+        self._attitude.reset()
+        self._feet = self.home.copy()  # targets, from the centre
+        self._lift_off = self.home.copy()
+        self._landing = np.zeros((4, 3))  # where a foot came down, from where it is to stand
+        self._swinging = np.zeros(4, dtype=bool)
+        self._shift = np.zeros(2)
+        self._q = self.posture.copy()
+        self._qd = np.zeros(len(self._q))
+
+    def step(
+        self,
+        time: float,
+        R_world_root: ArrayLike | None = None,
+        com_offset: ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
+    ) -> GaitTarget:
+        """Goes on to a time.
+
+        Args:
+            time: s, ascending; up to start_delay the robot stands.
+            R_world_root: (3, 3), measured attitude; None or not finite: the last one, at first level.
+            com_offset: (2,) or (3,) m, the trunk's CoM from the mean of the hips, root's axes; None or
+                not finite: the feet are shifted no further, and without any so far, not at all.
+            angular_velocity: (3,) rad/s, of the trunk, root's axes; None: not known.
+
+        Raises:
+            GaitError: The time is before the last one.
+        """
+        if not time >= self._time:
+            raise GaitError(f"the gait is at {self._time:g} s: {time:g} s is over, or reset it")
+        dt = time - self._time if np.isfinite(self._time) else 0.0
+        self._time = time
+        self._attitude.update(dt, R_world_root, angular_velocity)
+        saturated = self._move_shift(dt, com_offset)
+        place, bounded = self._placement(com_offset is not None)
+        before = self._feet
+        self._feet, stance, clearance = self._plan(time, self._shift + place)
+        speed = (self._feet - before) / dt if dt > 0.0 else np.zeros((4, 3))
+        problems = self._solve(speed)
+        elapsed = time - self.parameters.start_delay
+        phase = elapsed / self._period % 1.0 if elapsed >= 0.0 else float("nan")
+        return GaitTarget(
+            self._q,
+            self._qd,
+            stance,
+            phase,
+            clearance,
+            self._shift,
+            saturated or bounded,
+            tuple(problems),
+        )
+
+    # --- feedback ----------------------------------------------------------------------------
+    def _move_shift(self, dt: float, com_offset: ArrayLike | None) -> bool:
+        """Moves the feet's shift towards what the CoM asks for, within rate and bound."""
+        if com_offset is None:
+            return False
+        offset = np.asarray(com_offset, dtype=float)[:2]
+        if not np.isfinite(offset).all():
+            return False
+        p = self.parameters
+        wanted, saturated = _bounded(self._robot_shift.of(offset), p.max_com_shift)
+        self._shift = self._shift + _bounded(wanted - self._shift, p.com_shift_rate * dt)[0]
+        return saturated
+
+    def _placement(self, feedback: bool) -> tuple[Array, bool]:
+        """Foot placement (2,), m, by attitude; True when at its bound."""
+        p = self.parameters
+        if not feedback or not (p.tilt_gain or p.rate_gain):
+            return np.zeros(2), False
+        up, rate = level_up(self._attitude.up, MAX_TILT), self._attitude.rate
+        tilt = -up[:2] / up[2]  # (pitch, -roll) at small angles
+        turning = np.array([rate[1], -rate[0]])
+        return _bounded(p.height * (p.tilt_gain * tilt + p.rate_gain * turning), p.max_placement)
+
+    # --- feet --------------------------------------------------------------------------------
+    def _first_lift_offs(self) -> Array:
+        p = self.parameters
+        starts = np.full(4, p.start_delay + 0.5 * self._period)
+        starts[list(DIAGONALS[p.first])] = p.start_delay
+        return starts
+
+    def _plan(self, time: float, shift: Array) -> tuple[Array, Flags, Array]:
+        """Targets of the feet (4, 3) from the centre, stance (4,) and clearance (4,)."""
+        p = self.parameters
+        since = time - self._starts  # first lift-off
+        inside = np.where(since >= 0.0, since % self._period, self._period)  # after last lift-off
+        swing = inside < self._swing_time
+        velocity = self._velocities(time)
+        stand_time = self._period - self._swing_time
+        feet = np.empty((4, 3))
+        for i in range(4):
+            middle = self.home[i].copy()
+            middle[:2] += shift
+            if swing[i] and not self._swinging[i]:
+                self._lift_off[i] = self._feet[i]
+            if swing[i]:
+                down = middle + 0.5 * stand_time * velocity[i]
+                s = inside[i] / self._swing_time
+                start, way = self._lift_off[i], -velocity[i]
+                end = down - way * self._swing_time
+                feet[i] = start + smooth_step(s) * (end - start) + way * inside[i]
+                continue
+            after = inside[i] - self._swing_time
+            moving = since[i] >= 0.0
+            stand = middle + (0.5 * stand_time - after) * velocity[i] * moving
+            if self._swinging[i]:
+                self._landing[i] = self._feet[i] - stand
+            share = smooth_step(after / (p.blend * 0.5 * self._period)) if moving else 1.0
+            feet[i] = stand + (1.0 - share) * self._landing[i]
+        self._swinging = swing
+        clearance = np.array(
+            [p.step_height * lift(t / self._swing_time) if s else 0.0 for s, t in zip(swing, inside, strict=True)]
+        )
+        self._raise(feet, swing, clearance)
+        return feet, ~swing, clearance
+
+    def _velocities(self, time: float) -> Array:
+        """Speed (4, 3), m/s, of the trunk over the ground at each foot."""
+        p = self.parameters
+        share = (time - p.start_delay) / p.lead_in if p.lead_in else 1.0
+        result = np.zeros((4, 3))
+        result[:, 0] = p.velocity_x - p.yaw_rate * self.home[:, 1]
+        result[:, 1] = p.velocity_y + p.yaw_rate * self.home[:, 0]
+        return result * smooth_step(share)
+
+    def _raise(self, feet: Array, swing: Flags, clearance: Array) -> None:
+        """Gives the swing feet their height over the ground."""
+        if not swing.any():
+            return
+        up = np.array([0.0, 0.0, 1.0])
+        if self.parameters.swing_compensation:
+            up = level_up(self._attitude.up, MAX_TILT)
+        ground = float(np.mean(feet[~swing] @ up - self._radii[~swing]))
+        for i in np.flatnonzero(swing):
+            target = ground + self._radii[i]
+            feet[i, 2] = swing_height(up, feet[i, 0], feet[i, 1], target, clearance[i])
+
+    # --- joints ------------------------------------------------------------------------------
+    def _solve(self, speed: Array) -> list[str]:
+        """Joint targets of the feet; a leg that cannot follow holds its last ones."""
+        problems = []
+        q, qd = self._q.copy(), np.zeros(len(self._q))
+        for kinematics, leg, foot, v in zip(
+            self.kinematics, self.legs, self._feet + self.center, speed, strict=True
+        ):
+            last = self._q[leg.joints]
+            solution = kinematics.solve(foot, last)
+            if not (solution.reached and solution.within_limits):
+                problems.append(solution.reason)
+                continue
+            q[leg.joints] = solution.q
+            speeds = kinematics.velocity(solution.q, v)
+            if np.isfinite(speeds).all():
+                qd[leg.joints] = speeds
+        self._q, self._qd = q, qd
+        return problems
+
+    def _standing_problems(self) -> list[str]:
+        problems = self._solve(np.zeros((4, 3)))
+        self.posture = self._q.copy()
+        return problems
+
+
+def _bounded(vector: Array, most: float) -> tuple[Array, bool]:
+    """Shortens a vector to a length; True when it was longer."""
+    length = float(np.linalg.norm(vector))
+    return (vector, False) if length <= most else (vector * (most / length), True)
