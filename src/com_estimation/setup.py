@@ -19,6 +19,7 @@ setup(
     entry_points={
         "console_scripts": [
             "sesc_publisher = com_estimation.nodes.sesc_publisher:main",
+            "trot_com_estimator = com_estimation.nodes.trot_com_estimator:main",
         ],
     },
 )

@@ -1,7 +1,8 @@
 """Joint samples and IMU readings of the same instant, which come in messages of their own.
 
-A driver that reads both at once stamps both alike and sends joint_states first: so each joint
-sample waits for the IMU's reading, until the next joint sample at the longest.
+A driver that reads both at once stamps both alike and sends joint_states first; and when a node is
+busy, several messages of one topic come before those of the other. So each joint sample waits for
+a reading that is as new, for a bounded time of the stamps.
 """
 
 from __future__ import annotations
@@ -77,41 +78,55 @@ class ImuPairing(Generic[T]):
 
     Args:
         timeout_s: largest time between the two, s.
+        wait_s: how much newer the newest joint sample may be than one that waits, s.
     """
 
-    def __init__(self, timeout_s: float) -> None:
+    def __init__(self, timeout_s: float, wait_s: float) -> None:
         self._timeout_ns = int(timeout_s * NS_PER_S)
+        self._wait_ns = int(wait_s * NS_PER_S)
         self._readings: deque[tuple[int, ImuValues]] = deque(maxlen=KEPT)
-        self._waiting: tuple[int, T] | None = None
+        self._waiting: deque[tuple[int, T]] = deque()
 
     def add_joints(self, time_ns: int, joints: T) -> list[Paired[T]]:
         """Take in a joint sample; gives those that need not wait any longer, in order."""
-        ready = self.flush()
-        self._waiting = (time_ns, joints)
-        newest = self._readings[-1][0] if self._readings else None
-        silent = newest is None or time_ns - newest > self._timeout_ns
-        if silent or (newest is not None and newest >= time_ns):
-            ready += self.flush()
-        return ready
+        ready: list[Paired[T]] = []
+        if self._waiting and time_ns < self._waiting[-1][0]:
+            ready = self.flush()  # another recording
+        elif self._waiting and time_ns == self._waiting[-1][0]:
+            self._waiting.pop()  # a second part of the joints completes the first
+        self._waiting.append((time_ns, joints))
+        return ready + self._release()
 
     def add_imu(self, time_ns: int, values: ImuValues) -> list[Paired[T]]:
-        """Take in a reading of the IMU; gives the joint sample that waited for it."""
+        """Take in a reading of the IMU; gives the joint samples that waited for it."""
+        ready: list[Paired[T]] = []
         if self._readings and time_ns < self._readings[-1][0]:
+            ready = self.flush()
             self._readings.clear()  # another recording
         self._readings.append((time_ns, values))
-        if self._waiting is not None and time_ns >= self._waiting[0]:
-            return self.flush()
-        return []
+        return ready + self._release()
 
     def flush(self) -> list[Paired[T]]:
-        """Gives the joint sample that waits, with what there is."""
-        if self._waiting is None:
-            return []
-        (time_ns, joints), self._waiting = self._waiting, None
+        """Gives the joint samples that wait, with what there is."""
+        return [self._pair(*self._waiting.popleft()) for _ in range(len(self._waiting))]
+
+    def _release(self) -> list[Paired[T]]:
+        ready = []
+        while self._waiting and not self._must_wait(self._waiting[0][0]):
+            ready.append(self._pair(*self._waiting.popleft()))
+        return ready
+
+    def _must_wait(self, time_ns: int) -> bool:
+        if not self._readings or self._waiting[-1][0] - time_ns >= self._wait_ns:
+            return False
+        behind_ns = time_ns - self._readings[-1][0]
+        return 0 < behind_ns <= self._timeout_ns  # further behind: silent
+
+    def _pair(self, time_ns: int, joints: T) -> Paired[T]:
         found = self._nearest(time_ns)
         if found is None:
-            return [Paired(time_ns, joints, UNKNOWN_IMU, float("nan"))]
-        return [Paired(time_ns, joints, found[1], abs(time_ns - found[0]) / NS_PER_S)]
+            return Paired(time_ns, joints, UNKNOWN_IMU, float("nan"))
+        return Paired(time_ns, joints, found[1], abs(time_ns - found[0]) / NS_PER_S)
 
     def _nearest(self, time_ns: int) -> tuple[int, ImuValues] | None:
         best = None

@@ -12,9 +12,9 @@ from com_ros.imu_pairing import UNKNOWN_IMU, ImuPairing, imu_to_values
 MS = 1_000_000
 
 
-def feed(events, timeout_s=0.02):
+def feed(events, timeout_s=0.02, wait_s=0.002):
     """Pairs (joint ms, IMU ms or None) in the order they come; events are ("j" | "i", ms)."""
-    pairing, out, values = ImuPairing(timeout_s), [], {}
+    pairing, out, values = ImuPairing(timeout_s, wait_s), [], {}
     for kind, ms in events:
         if kind == "i":
             values[ms] = imu_to_values(Imu(angular_velocity=Vector3(x=float(ms))))
@@ -41,16 +41,30 @@ def test_an_imu_that_comes_first_is_not_waited_for():
     assert described(feed([("i", 1), ("j", 1), ("i", 2), ("j", 2)])) == [(1, 1, "j"), (2, 2, "j")]
 
 
-def test_a_slow_imu_is_waited_for_until_the_next_joints():
+def test_a_slow_imu_is_waited_for_for_a_bounded_time():
     events = [("i", 0), ("j", 1), ("j", 2), ("j", 3), ("i", 3), ("j", 4)]
     pairs = feed(events)
-    assert described(pairs) == [(1, 0, "j"), (2, 0, "j"), (3, 3, "i")]
-    assert [p.age_s for p, _ in pairs] == pytest.approx([0.001, 0.002, 0.0])
+    assert described(pairs) == [(1, 0, "j"), (2, 3, "i"), (3, 3, "i")]
+    assert [p.age_s for p, _ in pairs] == pytest.approx([0.001, 0.001, 0.0])
+
+
+def test_bursts_of_one_topic_find_their_readings():
+    first = [("i", 0), *(("j", k) for k in range(1, 9)), *(("i", k) for k in range(1, 9))]
+    second = [*(("i", k) for k in range(9, 15)), *(("j", k) for k in range(9, 15))]
+    pairs = feed(first + second, wait_s=0.02)
+    assert [(joints, imu) for joints, imu, _ in described(pairs)] == [(k, k) for k in range(1, 15)]
+
+
+def test_two_parts_of_the_joints_are_one_sample():
+    pairing = ImuPairing(0.02, 0.01)
+    pairing.add_imu(0, UNKNOWN_IMU)
+    assert pairing.add_joints(MS, "half") == pairing.add_joints(MS, "whole") == []
+    assert [p.joints for p in pairing.add_imu(MS, UNKNOWN_IMU)] == ["whole"]
 
 
 def test_the_nearest_reading_is_taken():
     events = [("i", 0), ("j", 4), ("i", 5), ("j", 6), ("i", 9)]
-    assert described(feed(events)) == [(4, 5, "i"), (6, 5, "i")]
+    assert described(feed(events, wait_s=0.01)) == [(4, 5, "i"), (6, 5, "i")]
 
 
 def test_without_imu_nothing_waits():
@@ -66,7 +80,7 @@ def test_an_imu_that_fell_silent_is_not_waited_for():
 
 
 def test_the_last_sample_is_not_lost():
-    pairing = ImuPairing(0.02)
+    pairing = ImuPairing(0.02, 0.01)
     pairing.add_imu(0, UNKNOWN_IMU)
     assert pairing.add_joints(1 * MS, "last") == []
     assert [p.joints for p in pairing.flush()] == ["last"]

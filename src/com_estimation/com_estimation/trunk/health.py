@@ -174,13 +174,13 @@ def _given(*problems: Problem | None) -> tuple[Problem, ...]:
 
 def _cleaned(sample: Sample, bad_efforts: NDArray[np.int64], trust: Trust) -> Sample:
     """The sample with NaN for what must not be used."""
-    changes: dict[str, NDArray[np.float64]] = {}
     if bad_efforts.size:
-        changes["effort"] = sample.effort.copy()
-        changes["effort"][bad_efforts] = np.nan
+        effort = sample.effort.copy()
+        effort[bad_efforts] = np.nan
+        sample = replace(sample, effort=effort)
     if trust < Trust.ALL:
-        changes["specific_force"] = np.full(3, np.nan)
+        sample = replace(sample, specific_force=np.full(3, np.nan))
     if trust < Trust.TURNING:
-        changes["angular_velocity"] = np.full(3, np.nan)
-        changes["R_world_imu"] = np.full((3, 3), np.nan)
-    return replace(sample, **changes) if changes else sample
+        unknown = np.full((3, 3), np.nan)
+        sample = replace(sample, angular_velocity=unknown[0], R_world_imu=unknown)
+    return sample

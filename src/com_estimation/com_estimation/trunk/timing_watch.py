@@ -76,8 +76,7 @@ class TimingWatch:
             return
         gap = dt > GAP * self._usual
         self._gaps += min(1.0, self._period / 1.0) * (gap - self._gaps)
-        if dt > SAID_FOR:  # a pause is no rate
-            return
+        dt = min(dt, 3.0 * self._period)  # one pause is no rate
         self._period += min(1.0, dt / AVERAGE) * (dt - self._period)
         self._usual += min(1.0, dt / USUAL) * (dt - self._usual)
 

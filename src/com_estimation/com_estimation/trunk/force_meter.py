@@ -1,0 +1,81 @@
+"""Forces of the ground and which feet stand, at a rate of their own, by a method that is chosen.
+
+They do not depend on an estimator, so that they are known while its samples are held back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_estimation.trunk.contact_state import ContactState
+from com_estimation.trunk.ground_reaction import GroundReaction
+from com_estimation.trunk.interface import Sample
+from com_estimation.trunk.motion import MotionFilter
+from com_estimation.trunk.reaction_source import ReactionSource
+from com_model import RobotConfig, RobotModel
+from com_model.legs import Leg
+
+Flags = NDArray[np.bool_]
+
+BANDWIDTH = 250.0  # rad/s, of the filter that all signals go through
+GRAVITY = 9.81  # m/s^2
+SLACK = 1e-4  # s that a sample may be early and still count as due
+
+
+class ForceMeter:
+    """Measures the forces of the ground on four feet.
+
+    Args:
+        model: The robot.
+        config: Its configuration.
+        legs: Its legs.
+        method: "torque", "inverse_dynamics" or "sensor".
+        rate_hz: 1/s, samples that are used; the others are skipped.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        config: RobotConfig,
+        legs: Sequence[Leg],
+        method: str,
+        rate_hz: float = 200.0,
+    ) -> None:
+        gains = [config.servo.gains(name) for name in model.joint_names]
+        armature = [(g.armature or 0.0) if g else 0.0 for g in gains]
+        self._filter = MotionFilter(model, config, BANDWIDTH)
+        self._source = ReactionSource(model, legs, method, armature=armature)
+        self._contact = ContactState(model.mass * GRAVITY, count=len(legs))
+        self._period = 1.0 / rate_hz
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all samples."""
+        self._filter.reset()
+        self._contact.reset()
+        self._time = -np.inf
+        self.latest = self._source.unknown()
+        self.points = np.full((len(self.latest.forces), 3), np.nan)
+
+    @property
+    def known(self) -> Flags:
+        """(4,) the feet of which it is known whether they stand."""
+        return self._contact.known
+
+    def update(self, sample: Sample) -> GroundReaction | None:
+        """Take in a sample; None when it is not due."""
+        if 0.0 <= sample.time - self._time < self._period - SLACK:
+            return None
+        self._time = sample.time
+        motion = self._filter.update(sample)
+        if motion is None:
+            return None
+        found, self.points = self._source.at(motion)
+        up = motion.up if np.isfinite(motion.up).all() else np.array([0.0, 0.0, 1.0])
+        contact = self._contact.update(sample.time, found.forces @ up)
+        self.latest = replace(found, contact=contact)
+        return self.latest

@@ -1,0 +1,100 @@
+"""All that happens to a sample: watched, given to the estimator, its forces measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+from com_estimation.trunk.force_meter import ForceMeter
+from com_estimation.trunk.health import Health, mass_problem, with_problems
+from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkEstimator
+from com_estimation.trunk.problems import Problem, Severity, worst
+
+SILENCE = 0.02  # s without a new estimate, after which the old one is said again
+
+
+class TrunkPipeline:
+    """Samples in, estimates out, whatever the samples are like.
+
+    Args:
+        estimator: Of the trunk.
+        health: Watches the samples.
+        meter: Measures the forces.
+        urdf_mass: kg, of the trunk.
+
+    Attributes:
+        estimate: The last one, with what is wrong with the input.
+        restarts: How often the stamps went back and everything started anew.
+        held: Samples that were held back.
+        seen: All samples.
+    """
+
+    def __init__(
+        self, estimator: TrunkEstimator, health: Health, meter: ForceMeter, urdf_mass: float
+    ) -> None:
+        self.estimator = estimator
+        self.meter = meter
+        self._health = health
+        self._urdf_mass = urdf_mass
+        self.seen = self.held = self.restarts = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all that was seen."""
+        self.estimator.reset()
+        self._health.reset()
+        self.meter.reset()
+        self.estimate = self.estimator.latest
+        self._said = -inf  # s, time of the last estimate that was given
+
+    def update(self, sample: Sample, problems: Sequence[Problem] = ()) -> TrunkEstimate | None:
+        """Take in a sample.
+
+        Args:
+            sample: What the sensors say.
+            problems: What else is known to be wrong with it; a HOLD keeps it from the estimator.
+
+        Returns:
+            A new estimate, or the old one with what is wrong when there has been no new one for a
+            moment; None when there is nothing to say.
+        """
+        self.seen += 1
+        verdict = self._health.check(sample)
+        if verdict.restart:
+            self._restart()
+        found = (*problems, *verdict.problems)
+        usable = verdict.sample is not None and worst(problems) is not Severity.HOLD
+        self._watch_forces(sample)
+        fresh = None
+        if usable and verdict.sample is not None:
+            fresh = self.estimator.update(verdict.sample)
+        self.held += worst(found) is Severity.HOLD
+        return self._say(sample.time, fresh, found)
+
+    def hold(self, time: float, problem: Problem) -> TrunkEstimate | None:
+        """There is no sample at all: say why."""
+        return self._say(time, None, (problem,))
+
+    def _restart(self) -> None:
+        self.restarts += 1
+        self.estimator.reset()
+        self.meter.reset()
+        self._said = -inf
+
+    def _watch_forces(self, sample: Sample) -> None:
+        forces = self.meter.update(sample)
+        if forces is not None:
+            known = self.meter.known
+            self._health.watch_gait(sample.time, forces.contact, known, sample.stance)
+
+    def _say(
+        self, time: float, fresh: TrunkEstimate | None, problems: tuple[Problem, ...]
+    ) -> TrunkEstimate | None:
+        if fresh is None and 0.0 <= time - self._said < SILENCE:
+            return None
+        self._said = time
+        latest = fresh or replace(self.estimator.latest, time=time)
+        mass = mass_problem(latest, self._urdf_mass)
+        self.estimate = with_problems(latest, problems if mass is None else (*problems, mass))
+        return self.estimate
