@@ -3,7 +3,9 @@
 Figure 5: force of the ground on a foot while the robot trots, by joint torques with massless legs
 ([Ding] eq. 21), by joint torques with the legs' inverse dynamics, and by force sensors in the feet
 (eq. 20), against the truth; sensors err as TROT_NOISE says. A table of root mean square errors
-over all feet, for legs of 3 kg and of 25 kg. The truth has gone through the same filter.
+over all feet, for legs of 3 kg and of 25 kg. The truth has gone through the same filter. The swing
+feet follow their path whatever the attitude ([Ding] eq. 19 is off): with it and without feedback of
+the CoM, the robot falls over within some seconds.
 
 Figure 6: the paper's closed form in the first half gait, for nine offsets, without noise.
 
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -30,7 +32,7 @@ from com_estimation.trunk.ding import DingEstimator, DingOptions
 from com_estimation.trunk.ding_solution import Support, solve_offset, trunk_of
 from com_estimation.trunk.ground_reaction import METHODS
 from com_estimation.trunk.half_gaits import DIAGONALS
-from com_estimation.trunk.interface import Sample, Status
+from com_estimation.trunk.interface import Status
 from com_estimation.trunk.motion import MotionFilter, StateVariableFilter
 from com_estimation.trunk.reaction_source import ReactionSource
 from com_model import quadruped_legs
@@ -40,7 +42,7 @@ Array = NDArray[np.float64]
 ROBOTS = ("scalf2", "scalf2_heavy")
 OFFSETS = [(x, y, 0.0) for x in (0.0, -0.03, -0.10) for y in (0.0, 0.03, 0.10)]
 BANDWIDTH = 250.0  # rad/s, of all signals
-REST = 0.3  # s of standing before the trot, which a log does not have
+REST = 0.3  # s on four feet before the trot
 FIRST_HALF = 0.4  # s that are simulated for figure 6
 LABELS = {
     "torque": "joint torques, massless legs",
@@ -92,19 +94,14 @@ class Window:
         return self.mean - self.offset
 
 
-def samples(log: TrotLog) -> list[Sample]:
-    """The samples of a log, after some rest on four feet."""
-    first = log.sample(0)
-    four = np.ones(4, dtype=np.bool_)
-    rest = [replace(first, time=float(t), stance=four) for t in np.arange(-REST, 0.0, 0.001)]
-    return rest + list(log.samples())
-
-
 def ground_reaction(item: tuple[str, float, int]) -> Forces:
     """Forces by all methods, for a robot, so many seconds and a seed."""
     robot, seconds, seed = item
-    run = TrotRun(robot, offset=(-0.03, 0.03, 0.0), seconds=seconds, seed=seed, noise=TROT_NOISE)
-    log = run_trot(run)
+    gait = {"swing_compensation": False}
+    offset = (-0.03, 0.03, 0.0)
+    log = run_trot(
+        TrotRun(robot, "", offset, None, seconds, seed=seed, noise=TROT_NOISE, gait=gait)
+    )
     legs = quadruped_legs(log.model, log.config)
     armature = np.array([_armature(log, name) for name in log.model.joint_names])
     sources = {m: ReactionSource(log.model, legs, m, armature=armature) for m in METHODS}
@@ -131,10 +128,13 @@ def _armature(log: TrotLog, joint: str) -> float:
 
 def first_half_gait(offset: tuple[float, float, float]) -> Window:
     """The paper's method on legs of 3 kg, without noise."""
-    log = run_trot(TrotRun(ROBOTS[0], offset=offset, seconds=FIRST_HALF, noise=CLEAN))
+    gait = {"start_delay": REST}
+    log = run_trot(
+        TrotRun(ROBOTS[0], offset=offset, seconds=REST + FIRST_HALF, noise=CLEAN, gait=gait)
+    )
     estimator = DingEstimator(log.model, log.config, DingOptions(bandwidth=BANDWIDTH))
     mean = np.full(2, np.nan)
-    for sample in samples(log):
+    for sample in log.samples():
         estimate = estimator.update(sample)
         if estimate is not None and estimate.status == Status.ESTIMATING:
             mean = estimate.offset_from_center[:2]
@@ -150,7 +150,7 @@ def _solutions(log: TrotLog, center: Array) -> tuple[Array, Array]:
     motions = MotionFilter(log.model, log.config, BANDWIDTH)
     trunk = trunk_of(log.model, center)
     rows, lifted = [], np.nan
-    for sample in samples(log):
+    for sample in log.samples():
         motion = motions.update(sample)
         stance = sample.stance
         if motion is None or stance is None or stance.all():
