@@ -17,9 +17,10 @@ _BOUNDS = {
     "height": (0.0, 10.0),
     "start_delay": (0.0, 1e6),
     "lead_in": (0.0, 1e3),
+    "max_compensation": (0.0, 1.0),
     "blend": (0.05, 1.0),
     "tilt_gain": (0.0, 10.0),
-    "rate_gain": (0.0, 10.0),
+    "com_shift_time": (0.001, 60.0),
     "max_placement": (0.0, 10.0),
     "max_com_shift": (0.0, 10.0),
     "com_shift_rate": (0.0, 10.0),
@@ -40,18 +41,20 @@ class GaitParameters:
         velocity_x: m/s, forwards; 0: stepping in place.
         velocity_y: m/s, to the left.
         yaw_rate: rad/s, to the left.
-        lead_in: s, in which the velocity grows to its value.
+        lead_in: s, in which velocity and foot placement grow to their values.
         first: Front leg of the diagonal that swings first: left_front or right_front.
         swing_compensation: Swing feet keep their height over the ground when the trunk tilts ([Ding]
             eq. 19).
+        max_compensation: rad, tilt up to which it does; beyond, the lower foot comes down early and
+            catches the robot.
         blend: Share of half a period in which feet on the ground go from where they came down to
             where they stand.
         tilt_gain: Of the foot placement by attitude; 1 puts the feet below the centre of mass
             however the trunk tilts. Only with CoM feedback.
-        rate_gain: s, of the foot placement by the trunk's angular velocity, likewise.
-        max_placement: m, bound of the two; 0: a tenth of the height.
+        max_placement: m, bound of it; 0: 15 % of the height.
         max_com_shift: m, bound of the feet's shift for the centre of mass; 0: a fifth of the height.
-        com_shift_rate: m/s, bound of its speed; 0: half the height in a second.
+        com_shift_time: s, time constant with which the shift follows the estimate.
+        com_shift_rate: m/s, bound of its speed; 0: a fifth of the height in a second.
         attitude_filter: s, time constant of the filter of the attitude.
     """
 
@@ -66,11 +69,12 @@ class GaitParameters:
     lead_in: float = 1.0
     first: str = "left_front"
     swing_compensation: bool = True
+    max_compensation: float = 0.1
     blend: float = 0.4
     tilt_gain: float = 1.0
-    rate_gain: float = 0.0
     max_placement: float = 0.0
     max_com_shift: float = 0.0
+    com_shift_time: float = 0.15
     com_shift_rate: float = 0.0
     attitude_filter: float = 0.01
 
@@ -96,7 +100,7 @@ class GaitParameters:
             self,
             height=height,
             step_height=self.step_height or height / 9.0,
-            max_placement=self.max_placement or 0.1 * height,
+            max_placement=self.max_placement or 0.15 * height,
             max_com_shift=self.max_com_shift or 0.2 * height,
-            com_shift_rate=self.com_shift_rate or 0.5 * height,
+            com_shift_rate=self.com_shift_rate or 0.2 * height,
         )

@@ -32,7 +32,7 @@ from com_model.robot_config import RobotConfig
 Flags = NDArray[np.bool_]
 
 MAX_TILT = 0.5  # rad, that swing feet and placement make up for
-_REACHED = 1e-9  # share of the leg's length
+MAX_GAP = 0.05  # s between steps; after a longer gap filters go on as if it had been as long
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,8 @@ class TrotGait:
         self._lift_off = self.home.copy()
         self._landing = np.zeros((4, 3))  # where a foot came down, from where it is to stand
         self._swinging = np.zeros(4, dtype=bool)
-        self._shift = np.zeros(2)
+        self._shift, self._wanted, self._shift_speed = np.zeros(2), np.zeros(2), np.zeros(2)
+        self._share = 0.0  # of the placement
         self._q = self.posture.copy()
         self._qd = np.zeros(len(self._q))
 
@@ -135,11 +136,11 @@ class TrotGait:
         """
         if not time >= self._time:
             raise GaitError(f"the gait is at {self._time:g} s: {time:g} s is over, or reset it")
-        dt = time - self._time if np.isfinite(self._time) else 0.0
+        dt = min(time - self._time, MAX_GAP) if np.isfinite(self._time) else 0.0
         self._time = time
         self._attitude.update(dt, R_world_root, angular_velocity)
         saturated = self._move_shift(dt, com_offset)
-        place, bounded = self._placement(com_offset is not None)
+        place, bounded = self._placement(dt, com_offset is not None)
         before = self._feet
         self._feet, stance, clearance = self._plan(time, self._shift + place)
         speed = (self._feet - before) / dt if dt > 0.0 else np.zeros((4, 3))
@@ -160,25 +161,31 @@ class TrotGait:
     # --- feedback ----------------------------------------------------------------------------
     def _move_shift(self, dt: float, com_offset: ArrayLike | None) -> bool:
         """Moves the feet's shift towards what the CoM asks for, within rate and bound."""
-        if com_offset is None:
-            return False
-        offset = np.asarray(com_offset, dtype=float)[:2]
-        if not np.isfinite(offset).all():
-            return False
         p = self.parameters
-        wanted, saturated = _bounded(self._robot_shift.of(offset), p.max_com_shift)
-        self._shift = self._shift + _bounded(wanted - self._shift, p.com_shift_rate * dt)[0]
+        saturated = False
+        if com_offset is not None:
+            offset = np.asarray(com_offset, dtype=float)[:2]
+            if np.isfinite(offset).all():
+                self._wanted, saturated = _bounded(self._robot_shift.of(offset), p.max_com_shift)
+        # critically damped, exactly integrated for a constant aim: a feet's jerk would throw the trunk
+        rate = 1.0 / p.com_shift_time
+        away, decay = self._shift - self._wanted, np.exp(-rate * dt)
+        change = self._shift_speed + rate * away
+        speed, _ = _bounded((self._shift_speed - rate * change * dt) * decay, p.com_shift_rate)
+        moved = self._wanted + (away + change * dt) * decay - self._shift
+        self._shift_speed = speed
+        self._shift = self._shift + _bounded(moved, p.com_shift_rate * dt)[0]
         return saturated
 
-    def _placement(self, feedback: bool) -> tuple[Array, bool]:
+    def _placement(self, dt: float, feedback: bool) -> tuple[Array, bool]:
         """Foot placement (2,), m, by attitude; True when at its bound."""
         p = self.parameters
-        if not feedback or not (p.tilt_gain or p.rate_gain):
-            return np.zeros(2), False
-        up, rate = level_up(self._attitude.up, MAX_TILT), self._attitude.rate
+        step = dt / p.lead_in if p.lead_in else 1.0
+        self._share = min(max(self._share + (step if feedback else -step), 0.0), 1.0)
+        up = level_up(self._attitude.up, MAX_TILT)
         tilt = -up[:2] / up[2]  # (pitch, -roll) at small angles
-        turning = np.array([rate[1], -rate[0]])
-        return _bounded(p.height * (p.tilt_gain * tilt + p.rate_gain * turning), p.max_placement)
+        place, bounded = _bounded(p.height * p.tilt_gain * tilt, p.max_placement)
+        return smooth_step(self._share) * place, bounded and self._share > 0.0
 
     # --- feet --------------------------------------------------------------------------------
     def _first_lift_offs(self) -> Array:
@@ -237,7 +244,7 @@ class TrotGait:
             return
         up = np.array([0.0, 0.0, 1.0])
         if self.parameters.swing_compensation:
-            up = level_up(self._attitude.up, MAX_TILT)
+            up = level_up(self._attitude.up, self.parameters.max_compensation)
         ground = float(np.mean(feet[~swing] @ up - self._radii[~swing]))
         for i in np.flatnonzero(swing):
             target = ground + self._radii[i]
@@ -245,7 +252,10 @@ class TrotGait:
 
     # --- joints ------------------------------------------------------------------------------
     def _solve(self, speed: Array) -> list[str]:
-        """Joint targets of the feet; a leg that cannot follow holds its last ones."""
+        """Joint targets of the feet; out of reach, those of the nearest point.
+
+        A leg that would leave its joints' limits holds its last targets.
+        """
         problems = []
         q, qd = self._q.copy(), np.zeros(len(self._q))
         for kinematics, leg, foot, v in zip(
@@ -253,10 +263,13 @@ class TrotGait:
         ):
             last = self._q[leg.joints]
             solution = kinematics.solve(foot, last)
-            if not (solution.reached and solution.within_limits):
+            if solution.reason:
                 problems.append(solution.reason)
+            if not solution.within_limits:
                 continue
             q[leg.joints] = solution.q
+            if not solution.reached:
+                continue
             speeds = kinematics.velocity(solution.q, v)
             if np.isfinite(speeds).all():
                 qd[leg.joints] = speeds
