@@ -21,13 +21,15 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from processes import in_processes
 from trot_log import Recorder, TrotLog, TrotRun
 
+from com_control.gait_parameters import GaitParameters
+from com_control.trot import TrotGait
 from com_estimation.trunk.interface import Sample
 from com_model import RobotConfig, RobotModel
 from com_model.legs import Leg, quadruped_legs
@@ -59,20 +61,36 @@ STEP = 1e-4  # s, of the physics
 SETTLING = 1.5  # s, of standing before the trot
 POSING = 0.7  # s of it, from the nominal posture to where the gait begins
 CLEAN = NoiseLevels()
+# Without feedback it is the swing feet, coming down early, that right a trunk whose CoM is off.
+OPEN_LOOP = {"swing_compensation": False}
+
+
+class GaitTarget(Protocol):
+    """What a gait asks for: joint positions (n,) rad, and which legs (4,) stand."""
+
+    @property
+    def position(self) -> Array: ...
+
+    @property
+    def stance(self) -> Flags: ...
 
 
 class Gait(Protocol):
-    """What makes joint targets."""
+    """What makes joint targets; com_control.trot.TrotGait is one."""
 
     def step(
-        self, time: float, R_world_root: Array | None, com_offset: Array | None
-    ) -> tuple[Array, Flags]:
-        """Joint targets (n,) and stance (4,) at a time; before time 0 the robot stands."""
+        self,
+        time: float,
+        R_world_root: Array | None = None,
+        com_offset: Array | None = None,
+        angular_velocity: Array | None = None,
+    ) -> GaitTarget:
+        """Targets at a time; before time 0 the robot stands."""
         ...
 
 
 Feedback = Callable[[Sample], "Array | None"]
-MakeGait = Callable[[RobotModel, RobotConfig, dict[str, object]], Gait]
+MakeGait = Callable[[RobotModel, RobotConfig, dict[str, Any]], Gait]
 
 
 def run_trot(
@@ -82,15 +100,16 @@ def run_trot(
 
     Args:
         run: What to simulate.
-        feedback: Called with each sample; the trunk's CoM offset (3,) m that the gait is to count
-            with, or None while there is none.
+        feedback: Called with each sample; the trunk's CoM (3,) m from the geometric centre that
+            the gait is to count with, or None while there is none.
         make_gait: Another gait than com_control's.
 
     Raises:
         DivergedError: The physics became unstable.
     """
     model, config, world = build(run)
-    gait = (make_gait or trot_gait)(model, config, run.gait)
+    parameters = run.gait if feedback is not None else OPEN_LOOP | run.gait
+    gait = (make_gait or trot_gait)(model, config, parameters)
     payload = None
     if run.payload is not None:
         mass, position, time = run.payload
@@ -106,9 +125,14 @@ def run_trot(
         sample = recorder.record(k, reading, stance, offset)
         if feedback is not None:
             offset = feedback(sample)
-        R_world_root = sample.R_world_imu @ R_imu_root
-        targets, stance = gait.step((k + 1) * simulation.sample_period, R_world_root, offset)
-        simulation.lead(targets)
+        target = gait.step(
+            (k + 1) * simulation.sample_period,
+            sample.R_world_imu @ R_imu_root,
+            offset,
+            R_imu_root.T @ sample.angular_velocity,
+        )
+        stance = target.stance
+        simulation.lead(target.position)
     return recorder.log()
 
 
@@ -155,14 +179,14 @@ def with_leg_masses(model: RobotModel, legs: Sequence[Leg], factors: Array) -> s
     return edit_inertials(model.xml, changed)
 
 
-def trot_gait(model: RobotModel, config: RobotConfig, parameters: dict[str, object]) -> Gait:
+def trot_gait(model: RobotModel, config: RobotConfig, parameters: dict[str, Any]) -> Gait:
     """com_control's trot."""
-    raise NotImplementedError
+    return TrotGait(model, config, GaitParameters(**parameters))
 
 
 def stand(simulation: Simulation, gait: Gait) -> None:
     """Goes from the nominal posture to where the gait begins, and comes to rest there."""
-    start, end = simulation.world.posture, gait.step(-1.0, None, None)[0]
+    start, end = simulation.world.posture, gait.step(-1.0).position
     count = round(SETTLING / simulation.sample_period)
     for k in range(count):
         simulation.advance()

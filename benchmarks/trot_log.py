@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -36,7 +37,7 @@ class TrotRun:
         leg_mass_error: Masses and inertias of the simulated robot's legs are 1 + this times the
             model's: one number, or one for each leg.
         friction: N m, Coulomb friction of every joint, of which the model knows nothing.
-        gait: Parameters of the gait other than the default ones, by name.
+        gait: Parameters of the gait (com_control's GaitParameters) other than the default ones.
     """
 
     robot: str
@@ -49,7 +50,7 @@ class TrotRun:
     noise: NoiseLevels = TROT_NOISE
     leg_mass_error: float | Sequence[float] = 0.0
     friction: float = 0.0
-    gait: dict[str, object] = field(default_factory=dict)
+    gait: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ class TrotLog:
         root_position: (N, 3) m, true, in the world.
         roll: (N,) rad, true, about x.
         pitch: (N,) rad, true, about y.
-        com_offset_used: (N, 3) m, what the feedback gave the gait; NaN without.
+        com_offset_used: (N, 3) m, from the geometric centre, that the gait was told; NaN: none.
     """
 
     run: TrotRun

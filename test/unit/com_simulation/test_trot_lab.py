@@ -5,6 +5,7 @@ import math
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -32,17 +33,19 @@ class Knees:
         self.posture = config.nominal_posture(model)
         self.knees = [model.joint_names.index(f"{leg}_kfe_joint") for leg in ("lf", "rh")]
         self.depth = parameters.get("depth", 0.0)
-        self.offsets, self.tilts = [], []
+        self.offsets, self.tilts, self.rates = [], [], []
 
-    def step(self, time, R_world_root, com_offset):
+    def step(self, time, R_world_root=None, com_offset=None, angular_velocity=None):
         self.offsets.append(com_offset)
         targets = self.posture.copy()
         if time < 0.0:
             assert R_world_root is None
-            return targets, np.ones(4, dtype=bool)
+            return SimpleNamespace(position=targets, stance=np.ones(4, dtype=bool))
+        self.rates.append(angular_velocity)
         self.tilts.append(np.arccos(min(R_world_root[2, 2], 1.0)))
         targets[self.knees] += self.depth * np.sin(2.0 * np.pi * time) * np.array([1.0, -1.0])
-        return targets, np.array([False, True, True, False])
+        stance = np.array([False, True, True, False])
+        return SimpleNamespace(position=targets, stance=stance)
 
 
 @pytest.fixture(scope="module")
@@ -120,8 +123,31 @@ def test_what_the_gait_and_the_feedback_are_told(trot):
     np.testing.assert_array_equal(gaits[0].offsets[22:], [[0.01, 0.02, 0.03]] * 19)
     assert np.isnan(log.com_offset_used[:22]).all()
     np.testing.assert_array_equal(log.com_offset_used[22:], [[0.01, 0.02, 0.03]] * 18)
+    np.testing.assert_allclose(gaits[0].rates, log.angular_velocity, atol=1e-12)
     tilt = np.arccos(np.clip(log.R_world_root[:, 2, 2], -1.0, 1.0))
     np.testing.assert_allclose(gaits[0].tilts, tilt, atol=1e-6)
+
+
+def test_the_trot_of_com_control_steps_and_stays_upright(trot):
+    log = trot(make_gait=None, offset=(-0.03, 0.1, 0.0), seconds=1.2)
+    np.testing.assert_array_equal(log.stance[[0, 700]].sum(axis=1), [4, 2])
+    lifted = np.linalg.norm(log.true_forces[250], axis=1) < 1.0
+    np.testing.assert_array_equal(lifted, ~log.stance[250])
+    assert np.degrees(np.abs([log.roll, log.pitch])).max() < 10.0
+    assert np.degrees(np.abs(log.roll)).max() > 0.5  # the CoM is off, and nothing makes up for it
+
+
+def test_without_feedback_the_gait_does_not_follow_the_attitude(trot):
+    told = []
+
+    def make_gait(model, config, parameters):
+        told.append(parameters)
+        return Knees(model, config, parameters)
+
+    trot(None, make_gait, seconds=0.01)
+    trot(None, make_gait, seconds=0.01, gait={"swing_compensation": True})
+    trot(lambda sample: None, make_gait, seconds=0.01)
+    assert told == [{"swing_compensation": False}, {"swing_compensation": True}, {}]
 
 
 def test_a_payload_drops_while_it_trots(trot):
