@@ -1,6 +1,7 @@
 """trot_com_estimator over DDS, with a stand-in for the estimator: what it is fed and publishes."""
 
 import math
+import re
 
 import numpy as np
 import pytest

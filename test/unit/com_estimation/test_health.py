@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -50,29 +51,26 @@ COUNT = 12
 ENCODER_STEP = 2 * math.pi / 2**16
 
 
-def trot(duration, rate=1000.0, seed=1, hertz=1.0):
+@cache
+def trot(duration, rate=1000.0, hertz=1.0):
     """Samples of a robot that trots on the spot: a leg is bent while it swings and stands else."""
-    rng = np.random.default_rng(seed)
-    phase0 = np.repeat([0.0, 0.5, 0.5, 0.0], 3)
+    rng = np.random.default_rng(1)
+    time = np.arange(int(duration * rate))[:, None] / rate
+    phase = (np.repeat([0.0, 0.5, 0.5, 0.0], 3) + hertz * time) % 1.0
+    swings = phase < 0.5
+    bend = np.where(swings, np.sin(2 * np.pi * phase) ** 2, 0.0)
+    speed = np.where(swings, 2 * np.pi * hertz * np.sin(4 * np.pi * phase), 0.0)
     amplitude = np.tile([0.002, 0.3, 0.6], 4)
-    for k in range(int(duration * rate)):
-        time = 100.0 + k / rate
-        phase = (phase0 + hertz * (time - 100.0)) % 1.0
-        swings = phase < 0.5
-        bend = np.where(swings, np.sin(2 * np.pi * phase) ** 2, 0.0)
-        speed = np.where(swings, 2 * np.pi * hertz * np.sin(4 * np.pi * phase), 0.0)
-        q = amplitude * bend + 1e-4 * np.sin(7.0 * time)
-        torque = np.where(swings, 2.0, 40.0) + 3.0 * np.sin(9.0 * time + np.arange(COUNT))
-        torque *= 1 + 0.01 * rng.normal(size=COUNT)
-        yield Sample(
-            time=time,
-            position=np.round(q / ENCODER_STEP) * ENCODER_STEP,
-            effort=torque,
-            velocity=amplitude * speed + 0.005 * rng.normal(size=COUNT),
-            angular_velocity=0.005 * rng.normal(size=3),
-            specific_force=[0, 0, 9.81] + 0.03 * rng.normal(size=3),
-            R_world_imu=np.eye(3),
-        )
+    q = amplitude * bend + 1e-4 * np.sin(7.0 * time)
+    position = np.round(q / ENCODER_STEP) * ENCODER_STEP
+    torque = np.where(swings, 2.0, 40.0) + 3.0 * np.sin(9.0 * time + np.arange(COUNT))
+    torque *= 1 + 0.01 * rng.normal(size=torque.shape)
+    velocity = amplitude * speed + 0.005 * rng.normal(size=torque.shape)
+    gyro = 0.005 * rng.normal(size=(len(time), 3))
+    force = [0, 0, 9.81] + 0.03 * rng.normal(size=gyro.shape)
+    times = 100.0 + time[:, 0]
+    columns = zip(times.tolist(), position, torque, velocity, gyro, force, strict=True)
+    return [Sample(*values, R_world_imu=np.eye(3)) for values in columns]
 
 
 def stand(duration, rate=1000.0, noise=1.0):
@@ -416,7 +414,7 @@ def test_a_recording_that_starts_again():
 
 def test_a_stamp_that_is_not_finite():
     health = Health(MODEL, LEGS)
-    sample = next(trot(1.0))
+    sample = trot(1.0)[0]
     assert health.check(replace(sample, time=np.nan)).sample is None
 
 
@@ -475,6 +473,21 @@ def test_hanging():
     assert problem == Problem(
         Severity.HOLD, "no foot carries the robot for 0.5 s: put it on its feet"
     )
+
+
+def test_a_robot_that_fell():
+    gait, down = GaitWatch([leg.name for leg in LEGS]), np.ones(4, dtype=bool)
+    assert gait.update(1.0, down, down, tilt=math.radians(30)) is None
+    problem = gait.update(1.0, down, down, tilt=math.radians(80))
+    assert problem == Problem(
+        Severity.HOLD, "the robot lies (80 degrees of tilt): put it on its feet"
+    )
+    assert gait.update(1.0, down, down, tilt=math.nan) is None
+
+
+def test_a_joint_at_its_stop_is_no_stuck_encoder():
+    verdicts = run(trot(5.0), lambda t, s: spoiled(s, 4, position=2.0, velocity=0.0))
+    assert_sound(verdicts.values())
 
 
 def test_unknown_forces_say_nothing():

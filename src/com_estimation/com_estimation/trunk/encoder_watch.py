@@ -20,6 +20,7 @@ SHORTEST_STAND = 0.25  # s that any joint may stand still while the others move
 LEARNING_TIME = 2.0  # s of motion until it is known for how long a joint stands in the gait
 UNLEARNED_STAND = 1.5  # s that a joint may stand before that
 RECOVERY_TIME = 0.1  # s
+AT_STOP = 0.01  # rad or m from the end of a joint's range
 LONGEST_STEP = 0.02  # s between samples, for which a velocity stands
 
 
@@ -31,11 +32,14 @@ class EncoderWatch:
 
     Args:
         names: k joint names.
+        lower: (k,) rad or m, smallest positions: a joint may rest there, at its stop.
+        upper: (k,) largest positions.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], lower: Array, upper: Array) -> None:
         count = len(names)
         self._names = list(names)
+        self._lowest, self._highest = lower + AT_STOP, upper - AT_STOP
         self._repeats = Repeats(count)
         self._travel = np.zeros(count)  # by the velocity, since the last change, fading
         self._path = np.zeros(count)  # by the position, of all samples
@@ -61,7 +65,7 @@ class EncoderWatch:
             )
         self._measure(time, position, velocity)
         self._repeats.learn(~self._stuck)
-        self._stuck = (np.abs(self._travel) > TRAVEL) | self._stands_too_long()
+        self._stuck = (np.abs(self._travel) > TRAVEL) | self._stands_too_long(position)
         return self._report(self._recovery.update(time, self._stuck), position)
 
     def _measure(self, time: float, position: Array, velocity: Array) -> None:
@@ -82,14 +86,15 @@ class EncoderWatch:
         others = self._path.sum() - self._path
         self._path_at_change = np.where(repeats.ended, others, self._path_at_change)
 
-    def _stands_too_long(self) -> Flags:
+    def _stands_too_long(self, position: Array) -> Flags:
         repeats = self._repeats
         others = self._path.sum() - self._path - self._path_at_change
         if self._moving_time > LEARNING_TIME:
             patience = np.maximum(SHORTEST_STAND, 2.0 * repeats.longest)
         else:
             patience = np.maximum(UNLEARNED_STAND, 2.0 * repeats.longest)
-        return (repeats.duration > patience) & (others > OTHERS_TRAVEL)
+        free = (position > self._lowest) & (position < self._highest)
+        return free & (repeats.duration > patience) & (others > OTHERS_TRAVEL)
 
     def _report(self, stuck: Flags, position: Array) -> Problem | None:
         if not stuck.any():

@@ -35,6 +35,11 @@ class ForceMeter:
         legs: Its legs.
         method: "torque", "inverse_dynamics" or "sensor".
         rate_hz: 1/s, samples that are used; the others are skipped.
+
+    Attributes:
+        latest: Forces at the last sample that was used.
+        points: (4, 3) m, where the feet touch the ground, root frame.
+        tilt: rad, of the root link against gravity; NaN when not known.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class ForceMeter:
         self._filter.reset()
         self._contact.reset()
         self._time = -np.inf
+        self.tilt = np.nan
         self.latest = self._source.unknown()
         self.points = np.full((len(self.latest.forces), 3), np.nan)
 
@@ -75,7 +81,9 @@ class ForceMeter:
         if motion is None:
             return None
         found, self.points = self._source.at(motion)
-        up = motion.up if np.isfinite(motion.up).all() else np.array([0.0, 0.0, 1.0])
+        level = not np.isfinite(motion.up).all()
+        up = np.array([0.0, 0.0, 1.0]) if level else motion.up
+        self.tilt = np.nan if level else float(np.arccos(np.clip(up[2], -1.0, 1.0)))
         contact = self._contact.update(sample.time, found.forces @ up)
         self.latest = replace(found, contact=contact)
         return self.latest

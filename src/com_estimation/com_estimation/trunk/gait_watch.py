@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from com_estimation.trunk.problems import Problem, Severity
 
 Flags = NDArray[np.bool_]
+
+MOST_TILT = math.radians(50.0)
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,12 @@ class GaitWatch:
         self._differs = np.full(count, np.nan)  # since when not as the gait's phase says
 
     def update(
-        self, time: float, contact: Flags, known: Flags, stance: Flags | None = None
+        self,
+        time: float,
+        contact: Flags,
+        known: Flags,
+        stance: Flags | None = None,
+        tilt: float = 0.0,
     ) -> Problem | None:
         """Look at one sample.
 
@@ -56,11 +64,15 @@ class GaitWatch:
             contact: (4,) the feet that stand, by their forces.
             known: (4,) the feet whose forces are known.
             stance: (4,) the legs that should stand by the gait's phase; None when not known.
+            tilt: rad, of the root link against gravity; NaN when not known.
         """
         self._landed = _since(self._landed, contact & known, time)
         self._lifted = _since(self._lifted, ~contact & known, time)
         differs = known & (contact != stance) if stance is not None else np.zeros_like(known)
         self._differs = _since(self._differs, differs, time)
+        if tilt > MOST_TILT:
+            text = f"the robot lies ({math.degrees(tilt):.0f} degrees of tilt): put it on its feet"
+            return Problem(Severity.HOLD, text)
         return self._hanging(time) or self._lifted_leg(time, stance) or self._standing(time)
 
     def _hanging(self, time: float) -> Problem | None:

@@ -58,7 +58,8 @@ class Health:
     ) -> None:
         self._joints = np.concatenate([leg.joints for leg in legs])
         self._names = [model.joint_names[j] for j in self._joints]
-        self._limits = model.effort_limits[self._joints]
+        self._efforts = model.effort_limits[self._joints]
+        self._range = model.lower[self._joints], model.upper[self._joints]
         self._legs = [leg.name for leg in legs]
         self._times = times
         self.reset()
@@ -69,8 +70,8 @@ class Health:
         self._restart()
 
     def _restart(self) -> None:
-        self._torques = TorqueWatch(self._names, self._limits)
-        self._encoders = EncoderWatch(self._names)
+        self._torques = TorqueWatch(self._names, self._efforts)
+        self._encoders = EncoderWatch(self._names, *self._range)
         self._imu = ImuWatch()
         self._gait = GaitWatch(self._legs, self._times)
         self._gait_problem: Problem | None = None
@@ -93,13 +94,19 @@ class Health:
         bad, torque = self._torques.update(time, sample.effort[joints])
         encoder = self._encoders.update(time, sample.position[joints], sample.velocity[joints])
         trust, imu = self._imu.update(time, sample.angular_velocity, sample.specific_force)
-        problems = _given(torque, encoder, self._gait_problem, imu, self._timing.problem())
+        gait = None if torque or encoder else self._gait_problem  # forces mean nothing then
+        problems = _given(torque, encoder, gait, imu, self._timing.problem())
         if worst(problems) is Severity.HOLD:
             return Verdict(None, problems, restart)
         return Verdict(_cleaned(sample, joints[bad], trust), problems, restart)
 
     def watch_gait(
-        self, time: float, contact: Flags, known: Flags, stance: Flags | None = None
+        self,
+        time: float,
+        contact: Flags,
+        known: Flags,
+        stance: Flags | None = None,
+        tilt: float = 0.0,
     ) -> None:
         """Take in which feet stand; what is wrong is said from the next sample on.
 
@@ -108,8 +115,9 @@ class Health:
             contact: (4,) the feet that stand, by their forces.
             known: (4,) the feet whose forces are known.
             stance: (4,) the legs that should stand by the gait's phase; None when not known.
+            tilt: rad, of the root link against gravity; NaN when not known.
         """
-        self._gait_problem = self._gait.update(time, contact, known, stance)
+        self._gait_problem = self._gait.update(time, contact, known, stance, tilt)
 
     def _repeated(self, sample: Sample) -> float:
         """For how long all joints have repeated themselves, efforts and positions alike, s."""

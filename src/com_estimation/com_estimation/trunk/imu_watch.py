@@ -17,6 +17,7 @@ GRAVITY = 9.81  # m/s^2
 STUCK_TIME = 0.1  # s of the same reading
 PATIENCE = 0.005  # s of silence that nothing is said about
 AVERAGE = 1.0  # s, memory of the accelerometer's mean
+LONGEST_STEP = 0.02  # s between readings, for which one counts
 PLAUSIBLE = (0.7, 1.4)  # of gravity, for that mean
 
 
@@ -76,7 +77,7 @@ class ImuWatch:
         return _problem(f"imu is silent for {silence:.2f} s: check its driver and topic")
 
     def _plausible(self, time: float, size: float) -> tuple[Trust, Problem | None]:
-        dt = 0.0 if math.isnan(self._last) else time - self._last
+        dt = 0.0 if math.isnan(self._last) else min(time - self._last, LONGEST_STEP)
         self._last = time
         self._mean += min(1.0, dt / AVERAGE) * (size - self._mean)
         if PLAUSIBLE[0] < self._mean / GRAVITY < PLAUSIBLE[1]:

@@ -92,7 +92,10 @@ class TrunkEstimator(Protocol):
     """An estimator of the trunk's centre of mass, fed with every sample."""
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
-        """Take in a sample; None when it only fed filters and nothing is new."""
+        """Take in a sample; None when it only fed filters and nothing is new.
+
+        Samples that are no good are held back: after a gap in time the filters start anew.
+        """
         ...
 
     def reset(self) -> None:

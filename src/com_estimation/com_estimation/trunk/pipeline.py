@@ -85,8 +85,8 @@ class TrunkPipeline:
     def _watch_forces(self, sample: Sample) -> None:
         forces = self.meter.update(sample)
         if forces is not None:
-            known = self.meter.known
-            self._health.watch_gait(sample.time, forces.contact, known, sample.stance)
+            known, tilt = self.meter.known, self.meter.tilt
+            self._health.watch_gait(sample.time, forces.contact, known, sample.stance, tilt)
 
     def _say(
         self, time: float, fresh: TrunkEstimate | None, problems: tuple[Problem, ...]
