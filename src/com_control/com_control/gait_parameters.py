@@ -10,6 +10,9 @@ from com_control.exceptions import GaitError
 DIAGONALS = {"left_front": (0, 3), "right_front": (1, 2)}
 """Legs that swing together, by their front leg."""
 
+STANDING = 0.93
+"""Default height as a share of the nominal one."""
+
 _BOUNDS = {
     "frequency": (0.05, 10.0),
     "duty_factor": (0.5, 0.95),
@@ -36,7 +39,7 @@ class GaitParameters:
         frequency: 1/s, periods of the gait; each leg steps once in a period.
         duty_factor: Share of the period in which a leg carries, 0.5 or more.
         step_height: m, of the swing feet over the ground; 0: a ninth of the height.
-        height: m, of the hips over the contact points; 0: that of the nominal posture.
+        height: m, of the hips over the contact points; 0: 93 % of that in the nominal posture, so that legs reach.
         start_delay: s, of standing before the first lift-off.
         velocity_x: m/s, forwards; 0: stepping in place.
         velocity_y: m/s, to the left.
@@ -69,7 +72,7 @@ class GaitParameters:
     lead_in: float = 1.0
     first: str = "left_front"
     swing_compensation: bool = True
-    max_compensation: float = 0.1
+    max_compensation: float = 0.06
     blend: float = 0.4
     tilt_gain: float = 1.0
     max_placement: float = 0.0
@@ -95,7 +98,7 @@ class GaitParameters:
         Args:
             height: m, of the hips over the contact points in the nominal posture.
         """
-        height = self.height or height
+        height = self.height or STANDING * height
         return replace(
             self,
             height=height,
