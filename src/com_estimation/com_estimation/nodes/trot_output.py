@@ -43,20 +43,29 @@ class TrotOutput:
         self._trunk = node.create_publisher(TrunkCom, "trunk_com", RESULT)
         self._forces = node.create_publisher(GroundReaction, "ground_reaction", RESULT)
         self._trunk_msg, self._forces_msg = TrunkCom(), GroundReaction()
-        self._last = -math.inf
+        self._due = -math.inf  # s, when the next one is
         self._status: Status | None = None
 
     def publish(self, estimate: TrunkEstimate, robot: TrotRobot | None, stamp: Time) -> bool:
         """Publish an estimate if it is due; True when it was."""
-        since = estimate.time - self._last
-        if 0.0 <= since < self._period - SLACK and estimate.status is self._status:
+        due = self._is_due(estimate.time)
+        if not due and estimate.status is self._status:
             return False
-        self._last, self._status = estimate.time, estimate.status
+        self._status = estimate.status
         frame = robot.frame if robot else ""
         msg = numpy_to_trunk_com(estimate, self._method, stamp, frame, self._trunk_msg)
         self._trunk.publish(msg)
         if robot is not None and self._forces.get_subscription_count():
             self._publish_forces(robot, stamp)
+        return True
+
+    def _is_due(self, time: float) -> bool:
+        """By a steady beat, which updates at another rate may be a little ahead of or behind."""
+        if 0.0 < self._due - time - SLACK < 2.0 * self._period:
+            return False
+        following = self._due + self._period
+        steady = abs(following - time) < 2.0 * self._period
+        self._due = max(following, time) if steady else time + self._period
         return True
 
     def _publish_forces(self, robot: TrotRobot, stamp: Time) -> None:
