@@ -224,7 +224,10 @@ class TrotGait:
             feet[i] = stand + (1.0 - share) * self._landing[i]
         self._swinging = swing
         clearance = np.array(
-            [p.step_height * lift(t / self._swing_time) if s else 0.0 for s, t in zip(swing, inside, strict=True)]
+            [
+                p.step_height * lift(t / self._swing_time) if s else 0.0
+                for s, t in zip(swing, inside, strict=True)
+            ]
         )
         self._raise(feet, swing, clearance)
         return feet, ~swing, clearance

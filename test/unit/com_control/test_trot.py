@@ -1,0 +1,181 @@
+"""The trot: timing, smoothness, swing height, feedback and bad input."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from com_control.exceptions import GaitError
+from com_control.foot_paths import lift, smooth_step, swing_height
+from com_control.gait_parameters import GaitParameters
+from com_control.session import GaitSession, State
+from com_control.trot import TrotGait
+from com_model import RobotConfig, RobotModel
+from com_simulation.robots import find_robot
+
+
+def make(robot="scalf2", **parameters):
+    files = find_robot(robot)
+    model, config = RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config)
+    return TrotGait(model, config, GaitParameters(**parameters))
+
+
+def feet(gait, target):
+    pairs = zip(gait.kinematics, gait.legs, strict=True)
+    return np.array([k.position(target.position[leg.joints]) for k, leg in pairs]) - gait.center
+
+
+@pytest.mark.parametrize("robot", ["scalf2", "anymal", "anymal_c", "a1", "go2", "solo12", "hyq"])
+def test_robots_trot_with_default_parameters(robot):
+    gait = make(robot)
+    for time in np.arange(0.0, 2.0, 0.01):
+        target = gait.step(time)
+        assert target.problems == ()
+        assert np.isfinite(target.position).all()
+        assert target.stance.sum() == 2
+
+
+def test_diagonals_swing_in_turn():
+    gait = make()
+    assert gait.step(0.25).stance.tolist() == [False, True, True, False]
+    assert gait.step(0.75).stance.tolist() == [True, False, False, True]
+
+
+def test_all_feet_stand_between_swings_with_a_longer_duty_factor():
+    gait = make(duty_factor=0.7)
+    assert gait.step(0.1).stance.sum() == 2
+    assert gait.step(0.4).stance.all()
+
+
+def test_swing_feet_rise_by_the_step_height_and_return():
+    gait = make(step_height=0.08)
+    start = feet(gait, gait.step(-0.1))
+    top = feet(gait, gait.step(0.25))
+    np.testing.assert_allclose(top[:, 2] - start[:, 2], [0.08, 0.0, 0.0, 0.08], atol=1e-9)
+    for time in np.arange(0.26, 1.0, 0.01):
+        gait.step(time)
+    np.testing.assert_allclose(feet(gait, gait.step(1.0)), start, atol=1e-3)
+
+
+def test_velocities_are_the_derivative():
+    gait = make(velocity_x=0.2, velocity_y=0.05, yaw_rate=0.1)
+    last = gait.step(-0.001)
+    for time in np.arange(0.0, 2.0, 0.001):
+        target = gait.step(time)
+        numeric = (target.position - last.position) / 0.001
+        np.testing.assert_allclose(target.velocity, numeric, atol=0.05)
+        last = target
+
+
+def test_feet_on_the_ground_move_backwards_with_the_velocity():
+    gait = make(velocity_x=0.2, lead_in=0.0)
+    for time in np.arange(-0.01, 2.25, 0.01):
+        one = gait.step(time)
+    two = gait.step(time + 0.01)
+    assert one.stance.tolist() == two.stance.tolist()
+    moved = (feet(gait, two) - feet(gait, one))[one.stance] / 0.01
+    np.testing.assert_allclose(moved, np.tile([-0.2, 0.0, 0.0], (2, 1)), atol=1e-6)
+
+
+@pytest.mark.parametrize("leg", range(4))
+def test_swing_height_holds_for_every_leg_and_rotation(leg):
+    gait = make()
+    R = Rotation.from_euler("ZYX", [0.7, 0.03, -0.04]).as_matrix()
+    for time in np.arange(0.0, 1.0, 0.01):
+        target = gait.step(time, R)
+        if not target.stance[leg]:
+            heights = feet(gait, target) @ R[2]
+            ground = heights[target.stance].mean()
+            assert heights[leg] - ground == pytest.approx(target.clearance[leg], abs=1e-9)
+
+
+def test_swing_height_is_equation_19_of_the_paper_for_the_right_front_leg():
+    L, W, H, h = 1.26, 0.62, 0.75, 0.05
+    x, y, roll, pitch = 0.03, -0.04, 0.02, -0.03
+    up = Rotation.from_euler("ZYX", [0.0, pitch, roll]).as_matrix()[2]
+    top = -H + h + (x + 0.5 * L) * np.sin(pitch) - (y - 0.5 * W) * np.cos(pitch) * np.sin(roll)
+    printed = top / (np.cos(roll) * np.cos(pitch))
+    assert swing_height(up, x + 0.5 * L, y - 0.5 * W, -H, h) == pytest.approx(printed, abs=1e-12)
+
+
+def test_shapes_begin_and_end_at_rest():
+    d = 1e-4
+    for shape, end in ((smooth_step, 1.0), (lift, 0.0)):
+        assert shape(0.0) == 0.0
+        assert shape(1.0) == pytest.approx(end)
+        assert abs(shape(d)) < 1e-10
+        assert abs(shape(1.0 - d) - end) < 1e-10
+    assert lift(0.5) == 1.0
+
+
+def test_feet_are_shifted_below_the_center_of_mass():
+    gait = make(start_delay=10.0)
+    com = np.array([-0.03, 0.05, 0.0])
+    start = feet(gait, gait.step(0.0))
+    for time in np.arange(0.01, 3.0, 0.01):
+        target = gait.step(time, np.eye(3), com)
+    moved = feet(gait, target) - start
+    np.testing.assert_allclose(moved, np.tile([*target.com_shift, 0.0], (4, 1)), atol=1e-6)
+    np.testing.assert_allclose(target.com_shift, com[:2], rtol=0.1, atol=2e-3)
+    assert not target.saturated
+
+
+def test_a_shift_too_far_is_bounded_and_reported():
+    gait = make(start_delay=10.0, max_com_shift=0.05)
+    for time in np.arange(0.0, 3.0, 0.01):
+        target = gait.step(time, np.eye(3), [0.4, 0.0, 0.0])
+    assert target.saturated
+    assert np.linalg.norm(target.com_shift) == pytest.approx(0.05, abs=1e-6)
+
+
+def test_not_finite_input_changes_nothing():
+    one, two = make(), make()
+    for time in np.arange(0.0, 0.3, 0.01):
+        a = one.step(time, np.full((3, 3), np.nan), np.full(3, np.nan), np.full(3, np.nan))
+        b = two.step(time)
+        np.testing.assert_array_equal(a.position, b.position)
+
+
+def test_out_of_reach_is_reported_and_finite():
+    gait = make(height=0.78, max_compensation=0.5)
+    R = Rotation.from_euler("x", 0.45).as_matrix()
+    targets = [gait.step(time, R) for time in np.arange(0.0, 1.0, 0.01)]
+    assert any("foot is" in text for target in targets for text in target.problems)
+    assert all(np.isfinite(target.position).all() for target in targets)
+
+
+def test_bad_parameters_are_refused():
+    with pytest.raises(GaitError, match=r"duty_factor is 0\.3: give a number from 0\.5 to 0\.95"):
+        GaitParameters(duty_factor=0.3)
+    with pytest.raises(GaitError, match="give left_front or right_front"):
+        GaitParameters(first="left_hind")
+    with pytest.raises(GaitError, match="frequency is nan"):
+        GaitParameters(frequency=float("nan"))
+    with pytest.raises(GaitError, match="cannot stand 2.000 m high"):
+        make(height=2.0)
+
+
+def test_time_that_goes_back_is_refused():
+    gait = make()
+    gait.step(1.0)
+    with pytest.raises(GaitError, match="the gait is at 1 s"):
+        gait.step(0.5)
+    gait.reset()
+    gait.step(0.5)
+
+
+def test_session_leads_trots_and_stops_on_all_feet():
+    gait = make()
+    session = GaitSession(gait, 0.5)
+    start = gait.posture + 0.1
+    first = session.step(0.0, start)
+    np.testing.assert_allclose(first.position, start)
+    states = [session.step(t, start).state for t in np.arange(0.01, 1.0, 0.01)]
+    assert states[0] is State.LEADING
+    assert states[-1] is State.TROTTING
+    session.stop("enough")
+    for t in np.arange(1.0, 2.0, 0.01):
+        command = session.step(t, start)
+    assert command.state is State.STANDING
+    assert command.stance.all()
+    assert session.reason == "enough"
+    np.testing.assert_allclose(command.position, gait.posture)
