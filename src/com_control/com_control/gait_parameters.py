@@ -74,7 +74,7 @@ class GaitParameters:
     swing_compensation: bool = True
     max_compensation: float = 0.06
     blend: float = 0.4
-    tilt_gain: float = 1.0
+    tilt_gain: float = 0.5
     max_placement: float = 0.0
     max_com_shift: float = 0.0
     com_shift_time: float = 0.15

@@ -83,7 +83,7 @@ def test_out_of_reach_says_so_and_gives_the_nearest_point():
 def test_newton_solves_what_has_no_closed_form():
     leg = legs_of("anymal")[1][1]
     leg._planar = None
-    q = leg.nominal + [0.1, -0.2, 0.15]
+    q = leg.nominal + np.array([0.1, -0.2, 0.15])
     solution = leg.solve(leg.position(q), near=leg.nominal)
     assert solution.reached
     np.testing.assert_allclose(leg.position(solution.q), leg.position(q), atol=1e-11)
@@ -108,5 +108,5 @@ def test_scalf2_is_the_leg_of_the_paper(index):
 
 
 def test_paper_leg_tells_what_is_out_of_reach():
-    with pytest.raises(GeometryError, match="the leg reaches 0.050 to 0.850 m"):
+    with pytest.raises(GeometryError, match=r"the leg reaches 0\.050 to 0\.850 m"):
         DingLeg(0.045, 0.45, 0.4, 0.057, 1).solve([0.0, 0.057, -1.5], 1)

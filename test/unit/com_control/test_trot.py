@@ -150,7 +150,7 @@ def test_bad_parameters_are_refused():
         GaitParameters(first="left_hind")
     with pytest.raises(GaitError, match="frequency is nan"):
         GaitParameters(frequency=float("nan"))
-    with pytest.raises(GaitError, match="cannot stand 2.000 m high"):
+    with pytest.raises(GaitError, match=r"cannot stand 2\.000 m high"):
         make(height=2.0)
 
 
