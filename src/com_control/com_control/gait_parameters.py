@@ -39,14 +39,16 @@ class GaitParameters:
         frequency: 1/s, periods of the gait; each leg steps once in a period.
         duty_factor: Share of the period in which a leg carries, 0.5 or more.
         step_height: m, of the swing feet over the ground; 0: a ninth of the height.
-        height: m, of the hips over the contact points; 0: 93 % of that in the nominal posture, so that legs reach.
+        height: m, of the hips over the contact points; 0: 93 % of that in the nominal posture, so
+            that legs reach.
         start_delay: s, of standing before the first lift-off.
         velocity_x: m/s, forwards; 0: stepping in place.
         velocity_y: m/s, to the left.
         yaw_rate: rad/s, to the left.
         lead_in: s, in which velocity and foot placement grow to their values.
         first: Front leg of the diagonal that swings first: left_front or right_front.
-        swing_compensation: Swing feet keep their height over the ground when the trunk tilts ([Ding]
+        swing_compensation: Swing feet keep their height over the ground when the trunk tilts
+            ([Ding]
             eq. 19).
         max_compensation: rad, tilt up to which it does; beyond, the lower foot comes down early and
             catches the robot.
@@ -55,7 +57,8 @@ class GaitParameters:
         tilt_gain: Of the foot placement by attitude; 1 puts the feet below the centre of mass
             however the trunk tilts. Only with CoM feedback.
         max_placement: m, bound of it; 0: 15 % of the height.
-        max_com_shift: m, bound of the feet's shift for the centre of mass; 0: a fifth of the height.
+        max_com_shift: m, bound of the feet's shift for the centre of mass; 0: a fifth of the
+            height.
         com_shift_time: s, time constant with which the shift follows the estimate.
         com_shift_rate: m/s, bound of its speed; 0: a fifth of the height in a second.
         attitude_filter: s, time constant of the filter of the attitude.

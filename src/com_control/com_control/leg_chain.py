@@ -5,6 +5,7 @@ Scalar Python is several times faster here than arrays of three numbers.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import cos, sin, sqrt
 
 import numpy as np
@@ -91,7 +92,7 @@ class LegChain:
         points.append(p + R @ leg.ball)
         self.axes = axes[0], axes[1], axes[2]
         self.origin = _vector(points[0])
-        links = [_vector(b - a) for a, b in zip(points[:-1], points[1:], strict=True)]
+        links = [_vector(b - a) for a, b in pairwise(points)]
         self.links = links[0], links[1], links[2]
 
     def position(self, q: Vector) -> Vector:

@@ -126,9 +126,9 @@ class TrotGait:
 
         Args:
             time: s, ascending; up to start_delay the robot stands.
-            R_world_root: (3, 3), measured attitude; None or not finite: the last one, at first level.
-            com_offset: (2,) or (3,) m, the trunk's CoM from the mean of the hips, root's axes; None or
-                not finite: the feet are shifted no further, and without any so far, not at all.
+            R_world_root: (3, 3), measured attitude; None or not finite: the last one.
+            com_offset: (2,) or (3,) m, the trunk's CoM from the mean of the hips, root's axes; None
+                or not finite: the feet are shifted no further.
             angular_velocity: (3,) rad/s, of the trunk, root's axes; None: not known.
 
         Raises:
@@ -167,7 +167,7 @@ class TrotGait:
             offset = np.asarray(com_offset, dtype=float)[:2]
             if np.isfinite(offset).all():
                 self._wanted, saturated = _bounded(self._robot_shift.of(offset), p.max_com_shift)
-        # critically damped, exactly integrated for a constant aim: a feet's jerk would throw the trunk
+        # critically damped, exactly integrated for a constant aim: a jerk throws the trunk
         rate = 1.0 / p.com_shift_time
         away, decay = self._shift - self._wanted, np.exp(-rate * dt)
         change = self._shift_speed + rate * away

@@ -24,7 +24,7 @@ def legs_of(robot):
 
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_solution_reproduces_the_angles(robot):
-    model, legs = legs_of(robot)
+    _, legs = legs_of(robot)
     rng = np.random.default_rng(1)
     for leg in legs:
         for _ in range(30):
