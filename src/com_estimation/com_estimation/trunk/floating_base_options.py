@@ -1,0 +1,154 @@
+"""What the floating-base estimator is told beforehand, and the numbers that its kernel reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_estimation.trunk import floating_base_kernels as kernels
+
+Array = NDArray[np.float64]
+
+GRAVITY = 9.81  # m/s^2
+SWING_FORCE, STAND_FORCE = 0.03, 0.1  # of the weight: less swings, more stands
+SWING_TIME, STAND_TIME = 0.04, 0.08  # s, for which it must
+SLOW = 0.02  # rad/s, below which Coulomb friction counts as a share of itself
+LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start anew
+SETTLE = 8.0  # time constants of the filters until what came before is forgotten
+SINGULAR = 0.02  # of a leg's Jacobian: its determinant over the lengths of its columns
+EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
+EXCITED_TIME = 0.3  # s, over which that is averaged
+INFORMATION_TIME = 1.0  # s, over which is averaged what the data tell of
+
+
+@dataclass(frozen=True)
+class FloatingBaseOptions:
+    """What is known beforehand of sensors and model, as standard deviations.
+
+    Masses, lengths and torques are shares of the robot's own, so that the same numbers serve a toy
+    of 2 kg and a machine of 300 kg.
+
+    Attributes:
+        bandwidth_hz: of the filter through which all signals go.
+        rate_hz: of the updates, 1/s.
+        torque_noise: of a torque sample, over the torque.
+        torque_floor: of a torque sample besides, over weight times leg length.
+        gyro_noise: of a sample, rad/s.
+        accelerometer_noise: of a sample, m/s^2.
+        model_noise: of the base rows besides, over the weight (and times the leg length).
+        noise_correlation: factor on all these, for what does not average out as white noise does.
+        torque_gain: of each torque's constant gain error.
+        friction: Coulomb friction of each joint, over weight times leg length.
+        leg_mass: of each leg's mass, relative.
+        swing_noise: of the torque that moves a swinging leg, relative.
+        accelerometer_bias: m/s^2; without accelerometer, of the attitude's bias times g.
+        feet_noise: m/s^2, of the acceleration that the feet tell where there is no accelerometer.
+        mass: of the trunk's mass, relative.
+        com: of the trunk's CoM, over the distance of diagonal hips.
+        inertia: of the trunk's inertia, relative.
+        drift: of the CoM's random walk in 1 s, over the distance of diagonal hips.
+        converged: deviation of x and y, over that distance, from which on the estimate counts.
+        gate: of the normalised innovation of six rows, above which its noise is taken as larger.
+        change_level: how many deviations the innovations must stray for a change of payload.
+        change_time: s, over which they are averaged.
+    """
+
+    bandwidth_hz: float = 25.0
+    rate_hz: float = 200.0
+    torque_noise: float = 0.01
+    torque_floor: float = 2e-4
+    gyro_noise: float = 0.005
+    accelerometer_noise: float = 0.03
+    model_noise: float = 1e-3
+    noise_correlation: float = 2.5
+    torque_gain: float = 0.01
+    friction: float = 5e-4
+    leg_mass: float = 0.03
+    swing_noise: float = 0.05
+    accelerometer_bias: float = 0.02
+    feet_noise: float = 0.1
+    mass: float = 0.2
+    com: float = 0.12
+    inertia: float = 0.3
+    drift: float = 5e-5
+    converged: float = 0.003
+    gate: float = 16.8
+    change_level: float = 4.0
+    change_time: float = 0.1
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not (np.isfinite(value) and value > 0.0):
+                raise ValueError(f"{field.name} is {value}: give a positive number")
+
+    def settings(self, mass: float, leg_length: float) -> Array:
+        """Lists the kernel's settings.
+
+        Args:
+            mass: kg, of the robot.
+            leg_length: m, of the hips over the ground.
+        """
+        k, weight = kernels, mass * GRAVITY
+        torque, noise = weight * leg_length, self.noise_correlation
+        force = noise * (self.model_noise * weight + mass * self.accelerometer_noise)
+        values = {
+            k.BANDWIDTH: 2.0 * np.pi * self.bandwidth_hz,
+            k.PERIOD: 1.0 / self.rate_hz,
+            k.TORQUE_SHARE: noise * self.torque_noise,
+            k.TORQUE_FLOOR: noise * self.torque_floor * torque,
+            k.FORCE_NOISE: force,
+            k.MOMENT_NOISE: force * leg_length,
+            k.GATE: self.gate,
+            k.SWING_FORCE: SWING_FORCE * weight,
+            k.SWING_TIME: SWING_TIME,
+            k.STAND_FORCE: STAND_FORCE * weight,
+            k.STAND_TIME: STAND_TIME,
+            k.SLOW: SLOW,
+            k.CHANGE_TIME: self.change_time,
+            k.CHANGE_LEVEL: self.change_level,
+            k.FREEZE_TIME: 1.0,
+            k.LONGEST_GAP: LONGEST_GAP,
+            k.SETTLE: SETTLE,
+            k.GRAVITY: GRAVITY,
+            k.SINGULAR: SINGULAR,
+            k.WORTHLESS: 10.0 * torque,
+            k.INFORMATION_TIME: INFORMATION_TIME,
+            k.ACCELEROMETER_NOISE: self.accelerometer_noise,
+            k.GYRO_NOISE: self.gyro_noise,
+            k.EXCITED: EXCITED,
+            k.EXCITED_TIME: EXCITED_TIME,
+            k.SWING_SHARE: self.swing_noise,
+            k.FEET_NOISE: self.feet_noise,
+        }
+        return np.array([values[i] for i in range(k.SETTINGS)])
+
+    def deviations(
+        self, mass: float, inertia: float, torque: float, hip_distance: float
+    ) -> tuple[Array, Array]:
+        """Lists the standard deviations of the state at the start, and of its walk in 1 s.
+
+        Args:
+            mass: kg, of the trunk.
+            inertia: kg m^2, its mean moment of inertia.
+            torque: N m, weight times leg length.
+            hip_distance: m, between diagonal hips.
+
+        Returns:
+            Both (kernels.STATES,), in the units of the state.
+        """
+        k = kernels
+        start, walk = np.empty(k.STATES), np.zeros(k.STATES)
+        start[k.MASS] = self.mass * mass
+        start[k.MOMENT : k.INERTIA] = self.com * mass * hip_distance
+        start[k.INERTIA : k.BIAS] = self.inertia * inertia
+        start[k.BIAS : k.GAIN] = self.accelerometer_bias
+        start[k.GAIN : k.FRICTION] = self.torque_gain
+        start[k.FRICTION : k.SCALE] = self.friction * torque
+        start[k.SCALE :] = self.leg_mass
+        walk[k.MASS] = self.drift * mass
+        walk[k.MOMENT : k.INERTIA] = self.drift * mass * hip_distance
+        walk[k.BIAS : k.SCALE] = 0.002 * start[k.BIAS : k.SCALE]
+        return start, walk
