@@ -66,10 +66,13 @@ OPEN_LOOP = {"swing_compensation": False}
 
 
 class GaitTarget(Protocol):
-    """What a gait asks for: joint positions (n,) rad, and which legs (4,) stand."""
+    """What a gait asks for: joint positions and velocities (n,) rad, which legs (4,) stand."""
 
     @property
     def position(self) -> Array: ...
+
+    @property
+    def velocity(self) -> Array: ...
 
     @property
     def stance(self) -> Flags: ...
@@ -132,7 +135,7 @@ def run_trot(
             R_imu_root.T @ sample.angular_velocity,
         )
         stance = target.stance
-        simulation.lead(target.position)
+        simulation.lead(target.position, target.velocity)
     return recorder.log()
 
 

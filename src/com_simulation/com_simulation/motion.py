@@ -12,6 +12,8 @@ from com_simulation.exceptions import CommandError
 
 Array = NDArray[np.float64]
 
+SAME_TIME = 1e-9  # s
+
 
 class JointMotion:
     """Targets of n joints over time; before the first piece and after the last one they stand.
@@ -22,6 +24,7 @@ class JointMotion:
     def __init__(self, posture: ArrayLike) -> None:
         self._starts: list[float] = [0.0]
         self._pieces: list[Array] = [_still(np.array(posture, dtype=float))]
+        self._arrival: tuple[float, Array] | None = None  # end of the last ramp, its velocities
 
     def target(self, t: float) -> Array:
         """Targets (n,), rad or m, at time t."""
@@ -45,12 +48,22 @@ class JointMotion:
         self._cut(now)
         self._append(now, _still(targets))
 
-    def ramp(self, now: float, until: float, targets: Array) -> None:
-        """Goes in a straight line from where the targets are to others (n,), and stands there."""
-        position = self._value(now)[0]
+    def ramp(
+        self, now: float, until: float, targets: Array, velocities: Array | None = None
+    ) -> None:
+        """Goes from where the targets are to others (n,), and stands there.
+
+        In a straight line; with velocities (n,), at which to arrive, as a cubic that begins as
+        fast as the last ramp ended.
+        """
+        position, velocity = self._value(now)
+        if self._arrival is not None and abs(self._arrival[0] - now) < SAME_TIME:
+            velocity = self._arrival[1]
+        ends = None if velocities is None else (velocity, velocities)
         self._cut(now)
-        self._append(now, _cubic(position, targets, until - now, None))
+        self._append(now, _cubic(position, targets, until - now, ends))
         self._append(until, _still(targets))
+        self._arrival = None if velocities is None else (until, velocities)
 
     def follow(self, now: float, start: float, trajectory: Trajectory) -> None:
         """Lets joints follow a trajectory that begins at time `start`.

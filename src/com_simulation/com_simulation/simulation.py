@@ -87,17 +87,20 @@ class Simulation:
         self.motion.hold(self.time, read_targets(self.world.robot.joint_names, targets))
         self._standing = False
 
-    def lead(self, targets: ArrayLike) -> None:
-        """Leads the joints to targets (n,), rad or m, in a straight line until the next sample.
+    def lead(self, targets: ArrayLike, velocities: ArrayLike | None = None) -> None:
+        """Leads the joints to targets (n,), rad or m, until the next sample.
 
-        What a control loop at the rate of the samples needs: targets that jump would make the
-        torques jump.
+        What a control loop at the rate of the samples needs. Targets that jump would make the
+        torques jump; straight lines still bend at the samples, so that torques and accelerations
+        are read at the peaks of a saw-tooth. With velocities (n,) the targets are smooth cubics.
 
         Raises:
             CommandError: Wrong length or not finite.
         """
-        targets = read_targets(self.world.robot.joint_names, targets)
-        self.motion.ramp(self.time, self.time + self.sample_period, targets)
+        names = self.world.robot.joint_names
+        speeds = None if velocities is None else read_targets(names, velocities)
+        until = self.time + self.sample_period
+        self.motion.ramp(self.time, until, read_targets(names, targets), speeds)
         self._standing = False
 
     def follow(self, trajectory: Trajectory, start: float | None = None) -> None:

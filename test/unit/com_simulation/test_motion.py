@@ -138,3 +138,14 @@ def test_inputs_are_copied():
     values[:] = 9.0
     assert not motion.target(0.0).any()
     assert not targets.any()
+
+
+def test_ramps_with_velocities_join_smoothly():
+    motion, path = JointMotion([0.0]), lambda t: np.sin(3.0 * t)
+    for k in range(100):
+        t, until = 0.01 * k, 0.01 * (k + 1)
+        motion.ramp(t, until, np.array([path(until)]), np.array([3.0 * np.cos(3.0 * until)]))
+        if k > 0:
+            middle = t + 0.005
+            assert motion.target(middle)[0] == pytest.approx(path(middle), abs=1e-8)
+    assert motion.target(2.0)[0] == path(1.0)  # and stands where the last one ends
