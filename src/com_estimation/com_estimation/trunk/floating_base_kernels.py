@@ -72,7 +72,7 @@ SWING_FORCE = 7  # N, below which a leg may swing
 SWING_TIME = 8  # s, for which it must
 SLOW = 9  # rad/s, below which Coulomb friction counts as a share
 CHANGE_TIME = 10  # s, low pass of the innovation that tells of a payload
-CHANGE_LEVEL = 11  # standard deviations
+CHANGE_LEVEL = 11  # of it, from which on it counts as a change
 FREEZE_TIME = 12  # s, for which the torques' gains stay after a change
 LONGEST_GAP = 13  # s, between samples
 SETTLE = 14  # time constants of the filter until a channel counts
@@ -88,7 +88,9 @@ SWING_SHARE = 23  # deviation of a swinging leg's own torque, over the torque
 STAND_FORCE = 24  # N, above which a leg may stand
 STAND_TIME = 25  # s, for which it must
 FEET_NOISE = 26  # m/s^2, of the acceleration that the feet tell, after the filter
-SETTINGS = 27
+STICKING = 27  # deviation of the torque of a joint that stands, over its Coulomb friction
+CHANGE_START = 28  # s of updates, before which nothing counts as a change
+SETTINGS = 29
 
 # Clock and monitors.
 LAST_SAMPLE, LAST_UPDATE, FROZEN_UNTIL, CHANGED_AT, UPDATES, INNOVATION = 0, 1, 2, 3, 4, 5
@@ -355,8 +357,10 @@ def _leg_rows(
         state = 3 * leg + j
         tau, rate = motion[3, q], motion[1, q]
         direction = math.tanh(rate / settings[SLOW])
+        sticking = settings[STICKING] * x[FRICTION + state] * (1.0 - abs(direction))
         rotor = armature[q] * motion[2, q]
         deviation = whiteness * (settings[TORQUE_FLOOR] + settings[TORQUE_SHARE] * abs(tau))
+        deviation = math.hypot(deviation, sticking)  # a joint that stands may hold either way
         if not known:
             deviation = settings[WORTHLESS]
         joint_rows[j, 0] = ((1.0 - x[GAIN + state]) * tau - x[FRICTION + state] * direction) - (
@@ -535,7 +539,8 @@ def _watch_for_payload(
         level = residual[row] / math.sqrt(S)
         monitors[CHANGE + k] += share * (level - monitors[CHANGE + k])
         far = max(far, abs(monitors[CHANGE + k]))
-    if far < settings[CHANGE_LEVEL] or time < monitors[FROZEN_UNTIL]:
+    early = monitors[UPDATES] * settings[PERIOD] < settings[CHANGE_START]
+    if early or far < settings[CHANGE_LEVEL] or time < monitors[FROZEN_UNTIL]:
         return
     for i in range(GAIN):
         P[i, i] += opening[i]

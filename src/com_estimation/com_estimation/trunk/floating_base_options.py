@@ -17,6 +17,8 @@ SWING_TIME, STAND_TIME = 0.04, 0.08  # s, for which it must
 SLOW = 0.02  # rad/s, below which Coulomb friction counts as a share of itself
 LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start anew
 SETTLE = 8.0  # time constants of the filters until what came before is forgotten
+STICKING = 3.0  # deviation of the torque of a joint that stands, over its Coulomb friction
+CHANGE_START = 2.0  # s of updates, before which nothing counts as a change of payload
 SINGULAR = 0.02  # of a leg's Jacobian: its determinant over the lengths of its columns
 EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
 EXCITED_TIME = 0.3  # s, over which that is averaged
@@ -51,7 +53,8 @@ class FloatingBaseOptions:
         drift: of the CoM's random walk in 1 s, over the distance of diagonal hips.
         converged: deviation of x and y, over that distance, from which on the estimate counts.
         gate: of the normalised innovation of six rows, above which its noise is taken as larger.
-        change_level: how many deviations the innovations must stray for a change of payload.
+        change_level: mean of the normalised innovations, 0 and below 0.5 as a rule, that tells of a
+            change of payload.
         change_time: s, over which they are averaged.
     """
 
@@ -61,7 +64,7 @@ class FloatingBaseOptions:
     torque_floor: float = 2e-4
     gyro_noise: float = 0.005
     accelerometer_noise: float = 0.03
-    model_noise: float = 1e-3
+    model_noise: float = 2e-3
     noise_correlation: float = 2.5
     torque_gain: float = 0.01
     friction: float = 5e-4
@@ -75,7 +78,7 @@ class FloatingBaseOptions:
     drift: float = 5e-5
     converged: float = 0.003
     gate: float = 16.8
-    change_level: float = 4.0
+    change_level: float = 1.2
     change_time: float = 0.1
 
     def __post_init__(self) -> None:
@@ -122,6 +125,8 @@ class FloatingBaseOptions:
             k.EXCITED_TIME: EXCITED_TIME,
             k.SWING_SHARE: self.swing_noise,
             k.FEET_NOISE: self.feet_noise,
+            k.STICKING: STICKING,
+            k.CHANGE_START: CHANGE_START,
         }
         return np.array([values[i] for i in range(k.SETTINGS)])
 
