@@ -107,6 +107,7 @@ class TrotGait:
         self._time = -np.inf
         self._attitude.reset()
         self._feet = self.home.copy()  # targets, from the centre
+        self._last_dt, self._last_slope = np.inf, np.zeros((4, 3))
         self._lift_off = self.home.copy()
         self._landing = np.zeros((4, 3))  # where a foot came down, from where it is to stand
         self._swinging = np.zeros(4, dtype=bool)
@@ -142,9 +143,8 @@ class TrotGait:
         saturated = self._move_shift(dt, com_offset)
         place, bounded = self._placement(dt, com_offset is not None)
         before = self._feet
-        self._feet, stance, clearance = self._plan(time, self._shift + place)
-        speed = (self._feet - before) / dt if dt > 0.0 else np.zeros((4, 3))
-        problems = self._solve(speed)
+        self._feet, stance, clearance = self._plan(time, dt, self._shift + place)
+        problems = self._solve(self._speed(dt, self._feet - before))
         elapsed = time - self.parameters.start_delay
         phase = elapsed / self._period % 1.0 if elapsed >= 0.0 else float("nan")
         return GaitTarget(
@@ -194,7 +194,7 @@ class TrotGait:
         starts[list(DIAGONALS[p.first])] = p.start_delay
         return starts
 
-    def _plan(self, time: float, shift: Array) -> tuple[Array, Flags, Array]:
+    def _plan(self, time: float, dt: float, shift: Array) -> tuple[Array, Flags, Array]:
         """Targets of the feet (4, 3) from the centre, stance (4,) and clearance (4,)."""
         p = self.parameters
         since = time - self._starts  # first lift-off
@@ -207,7 +207,7 @@ class TrotGait:
             middle = self.home[i].copy()
             middle[:2] += shift
             if swing[i] and not self._swinging[i]:
-                self._lift_off[i] = self._feet[i]
+                self._lift_off[i] = self._feet[i] - velocity[i] * (dt - inside[i])
             if swing[i]:
                 down = middle + 0.5 * stand_time * velocity[i]
                 s = inside[i] / self._swing_time
@@ -217,9 +217,10 @@ class TrotGait:
                 continue
             after = inside[i] - self._swing_time
             moving = since[i] >= 0.0
-            stand = middle + (0.5 * stand_time - after) * velocity[i] * moving
+            ahead = 0.5 * stand_time - after if moving else min(p.start_delay - time, 0.0)
+            stand = middle + ahead * velocity[i]
             if self._swinging[i]:
-                self._landing[i] = self._feet[i] - stand
+                self._landing[i] = self._feet[i] - stand - velocity[i] * dt
             share = smooth_step(after / (p.blend * 0.5 * self._period)) if moving else 1.0
             feet[i] = stand + (1.0 - share) * self._landing[i]
         self._swinging = swing
@@ -252,6 +253,15 @@ class TrotGait:
         for i in np.flatnonzero(swing):
             target = ground + self._radii[i]
             feet[i, 2] = swing_height(up, feet[i, 0], feet[i, 1], target, clearance[i])
+
+    def _speed(self, dt: float, moved: Array) -> Array:
+        """Velocities (4, 3), m/s, at the end of a step: of the parabola through the last three."""
+        if dt <= 0.0:
+            return self._last_slope
+        slope = moved / dt
+        speed = slope + (slope - self._last_slope) * (dt / (dt + self._last_dt))
+        self._last_dt, self._last_slope = dt, slope
+        return np.asarray(speed)
 
     # --- joints ------------------------------------------------------------------------------
     def _solve(self, speed: Array) -> list[str]:
