@@ -21,6 +21,7 @@ setup(
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
+            "find_urdf = com_simulation.find_urdf:main",
             "simulator = com_simulation.nodes.simulator:main",
             "sway = com_simulation.nodes.sway:main",
         ],
