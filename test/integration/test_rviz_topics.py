@@ -1,16 +1,20 @@
 """rviz shows only what is published; launch files give nodes only parameters that they have.
 
-The nodes are made as hoap2.launch.xml would start them, and asked.
+The nodes are made as hoap2.launch.xml and scalf2.launch.xml would start them, and asked.
 """
 
+import math
 import random
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import rclpy
 import yaml
+from builtin_interfaces.msg import Time
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import (
     DurabilityPolicy,
@@ -24,7 +28,11 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
+from com_control.nodes.trot_gait import TrotGaitNode
 from com_estimation.nodes.sesc_publisher import SescPublisher
+from com_estimation.nodes.trot_com_estimator import TrotComEstimator
+from com_estimation.nodes.trot_display import TrotDisplay
+from com_estimation.trunk.interface import Status, TrunkEstimate
 from com_model import RobotModel
 from com_simulation.nodes.simulator import Simulator
 from com_simulation.nodes.sway import SwayNode
@@ -35,7 +43,13 @@ sys.path.insert(0, str(ROOT / "tools"))
 from launcher.interpreter import nodes_of  # noqa: E402
 
 RVIZ_FILES = sorted((ROOT / "launch" / "rviz").glob("*.rviz"))
-CLASSES = {"sesc_publisher": SescPublisher, "simulator": Simulator, "sway": SwayNode}
+CLASSES = {
+    "sesc_publisher": SescPublisher,
+    "simulator": Simulator,
+    "sway": SwayNode,
+    "trot_gait": TrotGaitNode,
+    "trot_com_estimator": TrotComEstimator,
+}
 NAMESPACE = "/lab"
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 TF = QoSProfile(depth=100)
@@ -51,6 +65,7 @@ SHOWS = {
     "rviz_default_plugins/PointStamped": "PointStamped",
     "rviz_default_plugins/Wrench": "WrenchStamped",
 }
+LEG_NAMES = ("left_front", "right_front", "left_hind", "right_hind")
 PATIENCE = 30.0  # s
 
 
@@ -64,13 +79,14 @@ def domain():
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory):
-    """Make a node of hoap2.launch.xml; hand it on; end it."""
+    """Make a node of hoap2.launch.xml, else of scalf2.launch.xml; hand it on; end it."""
     folder = tmp_path_factory.mktemp("parameters")
-    plan = nodes_of(
-        ROOT / "launch/hoap2.launch.xml",
-        {"namespace": NAMESPACE, "sway": "true", "simulation": "true", "use_imu": "false"},
-    )
-    by_name = {node.executable: node for node in plan}
+    given = {"namespace": NAMESPACE, "sway": "true", "simulation": "true", "use_imu": "false"}
+    by_name = {
+        node.executable: node
+        for file in ("scalf2", "hoap2")
+        for node in nodes_of(ROOT / f"launch/{file}.launch.xml", given)
+    }
 
     class Started:
         def __init__(self, name):
@@ -124,7 +140,7 @@ def resolve(topic):
 
 
 def test_there_is_something_to_show():
-    assert [path.name for path in RVIZ_FILES] == ["com.rviz"]
+    assert [path.name for path in RVIZ_FILES] == ["com.rviz", "trot.rviz"]
 
 
 @pytest.mark.parametrize("path", RVIZ_FILES, ids=lambda path: path.name)
@@ -163,13 +179,44 @@ def _constant(text):
 @pytest.mark.parametrize("path", RVIZ_FILES, ids=lambda path: path.name)
 def test_marker_namespaces_are_those_that_are_published(path, started):
     expected = {
-        namespace
+        display["Topic"]["Value"]: set(display["Namespaces"])
         for display in displays(path)
         if display["Class"] == "rviz_default_plugins/MarkerArray"
-        for namespace in display["Namespaces"]
     }
     with started("sesc_publisher") as node:
-        assert _marker_namespaces(node) == expected
+        assert _marker_namespaces(node) == expected.pop("com/markers")
+    if expected:
+        with started("trot_com_estimator") as node:
+            assert _trunk_namespaces(node) == expected.pop("trunk_com/markers")
+    assert expected == {}
+
+
+def _trunk_namespaces(node):
+    """Namespaces of the markers of a trunk that is known, on four feet that carry."""
+    ear = rclpy.create_node("ear", namespace=NAMESPACE, use_global_arguments=False)
+    heard = []
+    ear.create_subscription(MarkerArray, "trunk_com/markers", heard.append, 10)
+    executor = SingleThreadedExecutor()
+    executor.add_node(ear)
+    forces = SimpleNamespace(forces=np.ones((4, 3)))
+    meter = SimpleNamespace(latest=forces, points=np.ones((4, 3)))
+    legs = [SimpleNamespace(name=name) for name in LEG_NAMES]
+    model = RobotModel.from_file(find_robot("scalf2").urdf)
+    pipeline = SimpleNamespace(meter=meter)
+    robot = SimpleNamespace(model=model, legs=legs, frame="base_link", pipeline=pipeline)
+    zero, ones = np.zeros(3), np.ones(3, dtype=bool)
+    estimate = TrunkEstimate(
+        0.0, Status.CONVERGED, "", 300.0, 1.0, zero, np.eye(3), zero, zero, ones, math.nan
+    )
+    display = TrotDisplay(node)
+    limit = time.monotonic() + PATIENCE
+    while not heard:
+        assert time.monotonic() < limit, "no markers"
+        display.show(estimate, robot, Time())
+        executor.spin_once(timeout_sec=0.05)
+    executor.shutdown()
+    ear.destroy_node()
+    return {marker.ns for marker in heard[0].markers}
 
 
 def _marker_namespaces(node):

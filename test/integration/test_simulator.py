@@ -16,6 +16,7 @@ from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool
 from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -330,6 +331,24 @@ def test_the_truth_about_the_trunk(bench):
     for stamp, robot_mass in total.items():
         expected = model.mass + (mass if stamp >= 30 * 10**7 else 0.0)
         assert robot_mass == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("mass", [0.5, 0.0])
+def test_a_payload_on_demand(bench, mass):
+    bench = bench(**HOAP2, **{"payload.mass": mass, "payload.time": 1e6})
+    trunk = bench.wait_for("ground_truth/trunk_com")[0].mass
+    client = bench.node.create_client(SetBool, "simulator/payload")
+    heard = bench.heard["ground_truth/trunk_com"]
+    for on in (True, False):
+        answer = client.call_async(SetBool.Request(data=on))
+        bench.until(answer.done, "answer")
+        assert answer.result().success is bool(mass)
+        if not mass:
+            assert answer.result().message == "there is no payload: give payload.mass"
+            return
+        assert answer.result().message == f"0.5 kg {'on' if on else 'off'} the trunk"
+        expected = pytest.approx(trunk + on * mass)
+        bench.until(lambda expected=expected: heard[-1].mass == expected, "new mass")
 
 
 def test_errors_of_real_sensors(bench):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from com_simulation.commands import Trajectory, read_targets
-from com_simulation.exceptions import DivergedError
+from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.motion import JointMotion
 from com_simulation.noise import Noise, NoiseLevels
 from com_simulation.sensors import Reading, Sensors
@@ -18,6 +19,7 @@ from com_simulation.world import World
 
 Array = NDArray[np.float64]
 
+NEVER = float(np.finfo(float).max)  # s
 _DIVERGED = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADQACC) + 1)
 
 
@@ -66,15 +68,14 @@ class Simulation:
     def reset(self) -> None:
         """Puts the robot back to the start: nominal posture, time 0, the seed's first noise."""
         robot, data = self.world.robot, self._data
+        self._awaited = self.payload  # until it is on the trunk
         if self.payload is not None:
-            self._mj = copy.copy(self.world.mj)
-            self._sensors.weigh(self._mj)
+            self._unload()
         mujoco.mj_resetData(self._mj, data)
         data.qpos[:] = self.world.qpos
         self.motion = JointMotion(self.world.posture)
         self._standing = False  # true: the targets in data.ctrl stay as they are
         self._noise = Noise(self._levels, robot.n_joints, len(self.world.feet), self._seed)
-        self._awaited = self.payload  # until it is on the trunk
         self._count = 0
         self._samples_time = 0.0
 
@@ -112,6 +113,20 @@ class Simulation:
         self.motion.follow(self.time, self.time if start is None else start, trajectory)
         self._standing = False
 
+    def set_payload(self, on: bool) -> None:
+        """Puts the payload on the trunk with the next sample, whatever its time; or takes it off.
+
+        Raises:
+            CommandError: There is no payload.
+        """
+        if self.payload is None:
+            raise CommandError("there is no payload: give payload.mass")
+        if not on:
+            self._unload()
+            self._awaited = replace(self.payload, time=NEVER)
+        elif self._awaited is not None:
+            self._awaited = replace(self.payload, time=0.0)
+
     def advance(self) -> Reading:
         """Goes on to the next sample, the first one at time 0, and reads the sensors.
 
@@ -137,6 +152,10 @@ class Simulation:
         write_trunk(self._mj, trunk)
         self._sensors.weigh(self._mj)
         self._awaited = None
+
+    def _unload(self) -> None:
+        self._mj = copy.copy(self.world.mj)
+        self._sensors.weigh(self._mj)
 
     def _advance_physics(self, steps: int) -> None:
         if not steps:

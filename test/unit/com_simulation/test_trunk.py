@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from com_model import RobotConfig, RobotModel
-from com_simulation.exceptions import WorldError
+from com_simulation.exceptions import CommandError, WorldError
 from com_simulation.simulation import Simulation
 from com_simulation.trunk import Payload, Trunk, loaded, read_trunk, write_trunk
 from com_simulation.world_builder import build_world
@@ -67,6 +67,19 @@ def test_it_comes_at_its_time_and_goes_with_a_reset(arm):
     assert all(same(a, b) for a, b in zip(readings, again, strict=True))
     other = run(Simulation(world, 0.01), 0.3)  # worlds are shared, what is put on them is not
     assert other[-1].trunk_mass == pytest.approx(2.0)
+
+
+def test_it_comes_and_goes_when_told(arm):
+    simulation = Simulation(arm_world(arm), 0.01, payload=Payload(MASS, np.array(PLACE), 0.2))
+    simulation.set_payload(True)
+    assert simulation.advance().trunk_mass == pytest.approx(2.0 + MASS)
+    simulation.set_payload(False)
+    masses = [reading.trunk_mass for reading in run(simulation, 0.3)]
+    assert masses == pytest.approx([2.0] * 30)  # also when its time has come
+    simulation.set_payload(True)
+    assert simulation.advance().trunk_mass == pytest.approx(2.0 + MASS)
+    with pytest.raises(CommandError, match=r"there is no payload: give payload\.mass"):
+        Simulation(arm_world(arm), 0.01).set_payload(True)
 
 
 def test_parallel_axes():

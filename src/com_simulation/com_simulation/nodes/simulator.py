@@ -26,6 +26,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from com_model import RobotConfig, RobotModel
@@ -109,6 +110,7 @@ class Simulator(Node):
             JointTrajectory, "joint_trajectory", self._on_trajectory, qos.RESULT
         )
         self.create_subscription(Float64MultiArray, "joint_commands", self._on_targets, qos.RESULT)
+        self.create_service(SetBool, "~/payload", self._on_payload)
         self._start_ns = 0 if options.publish_clock else self.get_clock().now().nanoseconds
         self._pacer = Pacer(options.real_time_factor)
         self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
@@ -189,6 +191,16 @@ class Simulator(Node):
             self._log.warn("joint_commands", f"joint_commands refused: {error}")
             return
         self._commands.append(lambda: self._simulation.command(targets))
+
+    def _on_payload(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        payload = self._simulation.payload
+        if payload is None:
+            response.success, response.message = False, "there is no payload: give payload.mass"
+            return response
+        self._commands.append(lambda: self._simulation.set_payload(request.data))
+        response.success = True
+        response.message = f"{payload.mass:g} kg {'on' if request.data else 'off'} the trunk"
+        return response
 
     def _time_of(self, stamp: Time) -> float | None:
         """Simulated time (s) of a trajectory's stamp; None for 0, which means at once."""
