@@ -17,6 +17,7 @@ ROBOTS = [
     ("hoap2", None),
     ("scalf2", None),
     ("scalf2_heavy", None),
+    ("itu_biped", None),
     ("talos", "talos_data/robots/talos_reduced.urdf"),
     ("talos", "talos_data/robots/talos_reduced_corrected.urdf"),
     ("talos", "talos_data/robots/talos_reduced_box.urdf"),
