@@ -31,8 +31,14 @@ Array = NDArray[np.float64]
 
 VAGUE = 0.05  # deviation of x or y over the distance of the hips, above which nothing is known
 TOLD = 0.03  # likewise, of what a second of data alone must reach for a component to be observable
+LEAST, MOST = 0.1, 10.0  # of the trunk's mass in the URDF: another mass cannot be
+MISTRUST = 1.0  # s, for which is said that an estimate was impossible
 MISFIT = 4.0  # mean normalised innovation per row, above which the model does not fit
 
+_IMPOSSIBLE = (
+    "forces and motion make no possible trunk, started anew: check signs and units of effort, "
+    "angular velocity and acceleration, and the masses in the URDF"
+)
 _INERTIA_ROWS, _INERTIA_COLUMNS = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]
 _STOPPED = {
     kernels.NO_MOTION: "joint positions or angular velocity are not known: check joint_states and "
@@ -90,6 +96,8 @@ class FloatingBaseEstimator:
             torque=model.mass * self._settings[kernels.GRAVITY] * self.leg_length,
             hip_distance=self.hip_distance,
         )
+        # All torques too large by the same share look like a heavier robot: nothing tells them apart.
+        self._common_gain = self.options.torque_gain / np.sqrt(12.0) * model.mass
         self._drift = walk**2
         self._opening = self._start[: kernels.GAIN] ** 2
         self._opening[kernels.BIAS :] = 0.0
@@ -97,12 +105,23 @@ class FloatingBaseEstimator:
 
     def reset(self) -> None:
         """Forgets everything but the model and the options."""
-        k, bodies = kernels, self.model.bodies
+        k = kernels
         self._inputs = np.full(2 * self.model.n_joints + k.TAIL, np.nan)
         self._channels = np.zeros((len(self._inputs), k.CHANNEL))
         self._monitors = np.zeros(k.MONITORS)
-        self._monitors[[k.LAST_SAMPLE, k.CHANGED_AT]] = np.nan
-        self._monitors[k.FROZEN_UNTIL] = -np.inf
+        self._monitors[k.LAST_SAMPLE] = np.nan
+        self._result = np.full((len(self.legs), k.LEG_COLUMNS), np.nan)
+        self._latest = unknown_estimate(0.0, "no sample yet: start the robot's drivers")
+        self._impossible = -np.inf  # s, when the estimate was so
+        self._begin()
+
+    def _begin(self) -> None:
+        """Knows of the trunk what the URDF says; keeps what the filters know of the motion."""
+        k, bodies = kernels, self.model.bodies
+        monitors = self._monitors
+        monitors[k.FROZEN_UNTIL], monitors[k.CHANGED_AT] = -np.inf, np.nan
+        monitors[[k.UPDATES, k.INNOVATION, k.LEFT_OUT]] = 0.0
+        monitors[k.CHANGE : k.CHANGE + 3] = 0.0
         self._x = np.zeros(k.STATES)
         self._x[k.MASS] = bodies.mass[0]
         self._x[k.MOMENT : k.INERTIA] = bodies.first_moment[0]
@@ -110,8 +129,6 @@ class FloatingBaseEstimator:
         self._P = np.diag(self._start**2)
         self._information = np.zeros((4, 4))
         self._excitation = np.zeros((2, k.BIAS))
-        self._result = np.full((len(self.legs), k.LEG_COLUMNS), np.nan)
-        self._latest = unknown_estimate(0.0, "no sample yet: start the robot's drivers")
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
         """Takes in a sample; gives an estimate whenever the filter made one, else None.
@@ -125,7 +142,13 @@ class FloatingBaseEstimator:
         inputs[2 * n + 3 : 2 * n + 6] = R @ sample.specific_force
         inputs[2 * n + 6 :] = R @ sample.R_world_imu[2]
         code = self._step(sample.time)
-        if code == kernels.UPDATED:
+        if code == kernels.LOST:
+            self._begin()
+            self._monitors[kernels.CHANGED_AT] = sample.time
+        if code in (kernels.UPDATED, kernels.MISFIT, kernels.LOST):
+            if not self._possible():
+                self._impossible = sample.time
+                self._begin()
             self._latest = self._estimate(sample.time)
         elif code in _STOPPED:
             known = self._latest.status is not Status.UNKNOWN
@@ -176,6 +199,14 @@ class FloatingBaseEstimator:
             )
         )
 
+    def _possible(self) -> bool:
+        """Whether a trunk may have that mass, and its CoM lie there."""
+        mass, usual = self._x[kernels.MASS], self.model.bodies.mass[0]
+        if not LEAST * usual < mass < MOST * usual:  # so also where it is not finite
+            return False
+        way = self._x[kernels.MOMENT : kernels.MOMENT + 2] / mass - self.center[:2]
+        return bool(np.hypot(*way) < self.hip_distance)
+
     def _estimate(self, time: float) -> TrunkEstimate:
         """C = (m c) / m, and its covariance by dc = (d(m c) - c dm) / m."""
         m = float(self._x[kernels.MASS])
@@ -183,12 +214,14 @@ class FloatingBaseEstimator:
         T = np.hstack([-com[:, None], np.eye(3)]) / m
         covariance = T @ self._P[:4, :4] @ T.T
         status, reason = self._judge(np.sqrt(np.diag(covariance)))
+        if 0.0 <= time - self._impossible < MISTRUST:
+            status, reason = Status.UNKNOWN, _IMPOSSIBLE
         return TrunkEstimate(
             time=time,
             status=status,
             reason=reason,
             mass=m,
-            mass_deviation=float(np.sqrt(self._P[0, 0])),
+            mass_deviation=float(np.hypot(np.sqrt(self._P[0, 0]), self._common_gain)),
             com=com,
             covariance=covariance,
             offset_from_urdf=com - self._urdf_com,

@@ -90,7 +90,9 @@ STAND_TIME = 25  # s, for which it must
 FEET_NOISE = 26  # m/s^2, of the acceleration that the feet tell, after the filter
 STICKING = 27  # deviation of the torque of a joint that stands, over its Coulomb friction
 CHANGE_START = 28  # s of updates, before which nothing counts as a change
-SETTINGS = 29
+GROSS = 29  # normalised innovation above which an update is left out
+LOST_TIME = 30  # s of updates left out, more than were made, after which nothing is believed
+SETTINGS = 31
 
 # Clock and monitors.
 LAST_SAMPLE, LAST_UPDATE, FROZEN_UNTIL, CHANGED_AT, UPDATES, INNOVATION = 0, 1, 2, 3, 4, 5
@@ -98,10 +100,12 @@ CHANGE = 6  # three: low-passed normalised innovations of Fz, Mx, My
 SWINGING = 9  # four: s, for which each leg has had no force
 STANDING = 13  # four: s, for which each leg has carried the robot
 WITHOUT_ACCELEROMETER = 17  # 1 while the feet tell the acceleration
-MONITORS = 18
+LEFT_OUT = 18  # s of updates that were left out, less those that were made
+MONITORS = 19
 
 # What a step says.
 FED, UPDATED, NO_MOTION, NO_ATTITUDE, NO_CONTACT, GAP, IMPACT = 0, 1, 2, 3, 4, 5, 6
+MISFIT, LOST = 7, 8
 
 # Result columns per leg.
 LEG_FORCE, LEG_DEVIATION, LEG_POINT, LEG_SWINGS = 0, 3, 6, 9
@@ -327,8 +331,8 @@ def _leg_rows(
 ) -> bool:
     """Adds a leg to the base rows; returns whether its torques told anything.
 
-    Fills joint_rows (3, 5): residual, friction's direction, ID, deviation of the torque, size of
-    what the model says of it; and result (LEG_COLUMNS,).
+    Fills joint_rows (3, 5): residual, friction's direction, torque of the leg's weight, deviation of
+    the torque, size of what the model says of it; and result (LEG_COLUMNS,).
     """
     J, invT, p = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     _contact_point(bodies, index, ball, up, p)
@@ -366,7 +370,7 @@ def _leg_rows(
         joint_rows[j, 0] = ((1.0 - x[GAIN + state]) * tau - x[FRICTION + state] * direction) - (
             share * tau_id[q] + rotor
         )
-        joint_rows[j, 1], joint_rows[j, 2], joint_rows[j, 3] = direction, tau_id[q], deviation
+        joint_rows[j, 1], joint_rows[j, 3] = direction, deviation
         joint_rows[j, 4] = abs(tau_id[q]) + abs(rotor)
         for i in range(3):
             force[i] -= invT[i, j] * joint_rows[j, 0]
@@ -376,7 +380,6 @@ def _leg_rows(
                 residual[i] -= A[i, j] * joint_rows[j, 0]
                 H[i, GAIN + state] = -A[i, j] * tau
                 H[i, FRICTION + state] = -A[i, j] * direction
-                H[i, SCALE + leg] -= A[i, j] * tau_id[q]
             for k in range(6):
                 if useful:
                     noise[i, k] += A[i, j] * A[k, j] * deviation**2
@@ -394,22 +397,48 @@ def _leg_rows(
     for i in range(3):
         residual[i] -= share * own_force[i]
         residual[3 + i] -= share * own_moment[i]
-        H[i, SCALE + leg] += own_force[i]
-        H[3 + i, SCALE + leg] += own_moment[i]
-    if useful:
-        for j in range(3):  # what a bias of the specific force does by the legs' joints
-            own = bodies[index[j]]
-            axis, carried = own[JOINT_AXIS : JOINT_AXIS + 3], own[CARRIED : CARRIED + 3]
-            column[:] = 0.0
-            add_cross(axis, carried, 1.0, column)
-            for i in range(6):
-                for c in range(3):
-                    H[i, BIAS + c] += A[i, j] * column[c]
+    _weight_columns(leg, index, bodies, A, useful, H, joint_rows)
     for i in range(3):
         result[LEG_POINT + i] = p[i]
         result[LEG_FORCE + i] = force[i] if useful and known else math.nan
         result[LEG_DEVIATION + i] = math.sqrt(variance[i]) if useful and known else math.nan
     return useful and known
+
+
+@njit
+def _weight_columns(
+    leg: int,
+    index: Indices,
+    bodies: Array,
+    A: Array,
+    useful: bool,
+    H: Array,
+    joint_rows: Array,
+) -> None:
+    """What the leg's weight does to the base by its joints: columns of the bias and of its mass.
+
+    The leg's mass counts by its weight alone: what its inertia takes is as noisy as the second
+    derivatives are, and would pull the mass towards zero.
+    """
+    a, first = bodies[0, ACCELERATION : ACCELERATION + 3], bodies[index[0]]
+    column, h, moment = np.empty(3), np.empty(3), np.zeros(3)
+    for i in range(3):
+        h[i] = first[CARRIED + i] + first[CARRIED_MASS] * first[ORIGIN + i]
+    add_cross(h, a, 1.0, moment)
+    for i in range(3):
+        H[i, SCALE + leg] += first[CARRIED_MASS] * a[i]
+        H[3 + i, SCALE + leg] += moment[i]
+    for j in range(3):
+        own = bodies[index[j]]
+        column[:] = 0.0
+        add_cross(own[JOINT_AXIS : JOINT_AXIS + 3], own[CARRIED : CARRIED + 3], 1.0, column)
+        weight = column[0] * a[0] + column[1] * a[1] + column[2] * a[2]
+        joint_rows[j, 2] = weight
+        for i in range(6):
+            if useful:
+                H[i, SCALE + leg] -= A[i, j] * weight
+                for c in range(3):
+                    H[i, BIAS + c] += A[i, j] * column[c]
 
 
 @njit
@@ -519,34 +548,49 @@ def _watch_for_payload(
     dt: float,
     H: Array,
     residual: Array,
-    noise: Array,
+    variance: Array,
     P: Array,
     opening: Array,
     settings: Array,
     monitors: Array,
-) -> None:
-    """Low-passes the innovations of Fz, Mx, My; far off, opens the trunk's parameters."""
+) -> bool:
+    """Low-passes the innovations of Fz, Mx, My; far off, opens the trunk's parameters.
+
+    Returns:
+        Whether they were opened.
+    """
     share = min(dt / settings[CHANGE_TIME], 1.0)
     far = 0.0
     for k in range(3):
-        row = 2 + k
-        S = noise[row, row]
+        S = variance[k]
         for i in range(STATES):
             total = 0.0
             for c in range(STATES):
-                total += P[i, c] * H[row, c]
-            S += H[row, i] * total
-        level = residual[row] / math.sqrt(S)
+                total += P[i, c] * H[k, c]
+            S += H[k, i] * total
+        level = residual[k] / math.sqrt(S)
         monitors[CHANGE + k] += share * (level - monitors[CHANGE + k])
         far = max(far, abs(monitors[CHANGE + k]))
     early = monitors[UPDATES] * settings[PERIOD] < settings[CHANGE_START]
     if early or far < settings[CHANGE_LEVEL] or time < monitors[FROZEN_UNTIL]:
-        return
+        return False
     for i in range(GAIN):
         P[i, i] += opening[i]
     monitors[CHANGE : CHANGE + 3] = 0.0
     monitors[CHANGED_AT] = time
     monitors[FROZEN_UNTIL] = time + settings[FREEZE_TIME]
+    return True
+
+
+@njit
+def _leave_out(code: int, distance: float, dt: float, settings: Array, monitors: Array) -> int:
+    """An update that is not made: says why, or that too many have not been."""
+    if code == MISFIT:
+        share = min(dt / settings[INFORMATION_TIME], 1.0)
+        level = min(distance, settings[GROSS]) / 6.0
+        monitors[INNOVATION] += share * (level - monitors[INNOVATION])
+    monitors[LEFT_OUT] += dt
+    return LOST if monitors[LEFT_OUT] > settings[LOST_TIME] else code
 
 
 @njit
@@ -818,13 +862,19 @@ def step(
         reach = settings[MOMENT_NOISE] / settings[FORCE_NOISE]
         for i in range(6):
             noise[i, i] += (force if i < 3 else force * reach) ** 2
-    else:
-        _watch_for_payload(time, dt, H, residual, noise, P, opening, settings, monitors)
+    plain = H[2:5].copy(), residual[2:5].copy(), np.diag(noise)[2:5].copy()
     _whiten(noise, H, residual)
     distance = _distance(H, residual, P)
+    if distance > settings[GROSS]:
+        return _leave_out(MISFIT, distance, dt, settings, monitors)
+    if not without and _watch_for_payload(
+        time, dt, plain[0], plain[1], plain[2], P, opening, settings, monitors
+    ):
+        distance = _distance(H, residual, P)
     inflation = max(distance / settings[GATE], 1.0)
     if without and inflation > 1.0:
-        return IMPACT  # the feet do not tell how the trunk is accelerated then
+        # The feet do not tell how the trunk is accelerated then.
+        return _leave_out(IMPACT, distance, dt, settings, monitors)
     share = min(dt / settings[INFORMATION_TIME], 1.0)
     monitors[INNOVATION] += share * (distance / 6.0 - monitors[INNOVATION])
     _count_information(H, share, inflation * dt, information)
@@ -842,6 +892,7 @@ def step(
         if known[leg] and result[leg, LEG_SWINGS] > 0.0:
             _swing_rows(leg, joint_rows[leg], motion, legs[leg], held, settings, x, P)
     monitors[UPDATES] += 1.0
+    monitors[LEFT_OUT] = max(monitors[LEFT_OUT] - dt, 0.0)
     return UPDATED
 
 
