@@ -1,0 +1,35 @@
+"""Errors of the identification: what was got, what was expected, what to do about it."""
+
+from __future__ import annotations
+
+
+class IdentificationError(Exception):
+    """Root of all errors that the identification raises on purpose."""
+
+
+class PostureError(IdentificationError):
+    """A posture's readings cannot be used.
+
+    Attributes:
+        index: Place of the posture in what was given; -1 where it stands alone.
+        problem: What is wrong and the mend.
+    """
+
+    def __init__(self, problem: str, index: int = -1) -> None:
+        super().__init__(problem if index < 0 else f"posture {index}: {problem}")
+        self.index = index
+        self.problem = problem
+
+
+class RankError(IdentificationError):
+    """The postures do not determine what is asked for.
+
+    Attributes:
+        rank: How many combinations of the unknowns the data determine.
+        needed: How many there would have to be.
+    """
+
+    def __init__(self, message: str, rank: int, needed: int) -> None:
+        super().__init__(message)
+        self.rank = rank
+        self.needed = needed
