@@ -96,7 +96,7 @@ class FloatingBaseEstimator:
             torque=model.mass * self._settings[kernels.GRAVITY] * self.leg_length,
             hip_distance=self.hip_distance,
         )
-        # All torques too large by the same share look like a heavier robot: nothing tells them apart.
+        # Torques that all are too large by the same share look like a heavier robot.
         self._common_gain = self.options.torque_gain / np.sqrt(12.0) * model.mass
         self._drift = walk**2
         self._opening = self._start[: kernels.GAIN] ** 2

@@ -331,8 +331,8 @@ def _leg_rows(
 ) -> bool:
     """Adds a leg to the base rows; returns whether its torques told anything.
 
-    Fills joint_rows (3, 5): residual, friction's direction, torque of the leg's weight, deviation of
-    the torque, size of what the model says of it; and result (LEG_COLUMNS,).
+    Fills joint_rows (3, 5): residual, friction's direction, torque of the leg's weight, deviation
+    of the torque, size of what the model says of it; and result (LEG_COLUMNS,).
     """
     J, invT, p = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     _contact_point(bodies, index, ball, up, p)
@@ -560,6 +560,8 @@ def _watch_for_payload(
         Whether they were opened.
     """
     share = min(dt / settings[CHANGE_TIME], 1.0)
+    # Where the feet tell the acceleration, impacts make innovations that are large, but short.
+    most = 2.0 * settings[CHANGE_LEVEL] if monitors[WITHOUT_ACCELEROMETER] > 0.0 else math.inf
     far = 0.0
     for k in range(3):
         S = variance[k]
@@ -569,9 +571,11 @@ def _watch_for_payload(
                 total += P[i, c] * H[k, c]
             S += H[k, i] * total
         level = residual[k] / math.sqrt(S)
+        level = max(min(level, most), -most)
         monitors[CHANGE + k] += share * (level - monitors[CHANGE + k])
         far = max(far, abs(monitors[CHANGE + k]))
     early = monitors[UPDATES] * settings[PERIOD] < settings[CHANGE_START]
+    early |= monitors[LEFT_OUT] > 0.0  # what does not fit at all is no payload
     if early or far < settings[CHANGE_LEVEL] or time < monitors[FROZEN_UNTIL]:
         return False
     for i in range(GAIN):
@@ -583,14 +587,12 @@ def _watch_for_payload(
 
 
 @njit
-def _leave_out(code: int, distance: float, dt: float, settings: Array, monitors: Array) -> int:
-    """An update that is not made: says why, or that too many have not been."""
-    if code == MISFIT:
-        share = min(dt / settings[INFORMATION_TIME], 1.0)
-        level = min(distance, settings[GROSS]) / 6.0
-        monitors[INNOVATION] += share * (level - monitors[INNOVATION])
+def _leave_out(dt: float, settings: Array, monitors: Array) -> int:
+    """Counts an update that does not fit at all; MISFIT, or LOST where there are too many."""
+    share = min(dt / settings[INFORMATION_TIME], 1.0)
+    monitors[INNOVATION] += share * (settings[GROSS] / 6.0 - monitors[INNOVATION])
     monitors[LEFT_OUT] += dt
-    return LOST if monitors[LEFT_OUT] > settings[LOST_TIME] else code
+    return LOST if monitors[LEFT_OUT] > settings[LOST_TIME] else MISFIT
 
 
 @njit
@@ -866,15 +868,14 @@ def step(
     _whiten(noise, H, residual)
     distance = _distance(H, residual, P)
     if distance > settings[GROSS]:
-        return _leave_out(MISFIT, distance, dt, settings, monitors)
-    if not without and _watch_for_payload(
+        return _leave_out(dt, settings, monitors)
+    if _watch_for_payload(
         time, dt, plain[0], plain[1], plain[2], P, opening, settings, monitors
     ):
         distance = _distance(H, residual, P)
     inflation = max(distance / settings[GATE], 1.0)
     if without and inflation > 1.0:
-        # The feet do not tell how the trunk is accelerated then.
-        return _leave_out(IMPACT, distance, dt, settings, monitors)
+        return IMPACT  # the feet do not tell how the trunk is accelerated then
     share = min(dt / settings[INFORMATION_TIME], 1.0)
     monitors[INNOVATION] += share * (distance / 6.0 - monitors[INNOVATION])
     _count_information(H, share, inflation * dt, information)

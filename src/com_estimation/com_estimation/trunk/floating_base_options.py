@@ -22,6 +22,8 @@ CHANGE_START = 2.0  # s of updates, before which nothing counts as a change of p
 SINGULAR = 0.02  # of a leg's Jacobian: its determinant over the lengths of its columns
 EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
 EXCITED_TIME = 0.3  # s, over which that is averaged
+GROSS = 60.0  # times the gate: more than a payload of a quarter of the trunk makes, or an impact
+LOST_TIME = 1.0  # s of updates left out for that, more than made, until all starts anew
 INFORMATION_TIME = 1.0  # s, over which is averaged what the data tell of
 
 
@@ -53,7 +55,7 @@ class FloatingBaseOptions:
         drift: of the CoM's random walk in 1 s, over the distance of diagonal hips.
         converged: deviation of x and y, over that distance, from which on the estimate counts.
         gate: of the normalised innovation of six rows, above which its noise is taken as larger.
-        change_level: mean of the normalised innovations, 0 and below 0.5 as a rule, that tells of a
+        change_level: mean of the normalised innovations, 0 and below 1 as a rule, that tells of a
             change of payload.
         change_time: s, over which they are averaged.
     """
@@ -64,8 +66,8 @@ class FloatingBaseOptions:
     torque_floor: float = 2e-4
     gyro_noise: float = 0.005
     accelerometer_noise: float = 0.03
-    model_noise: float = 2e-3
-    noise_correlation: float = 2.5
+    model_noise: float = 1e-3
+    noise_correlation: float = 1.5
     torque_gain: float = 0.01
     friction: float = 5e-4
     leg_mass: float = 0.03
@@ -78,7 +80,7 @@ class FloatingBaseOptions:
     drift: float = 5e-5
     converged: float = 0.003
     gate: float = 16.8
-    change_level: float = 1.2
+    change_level: float = 1.8
     change_time: float = 0.1
 
     def __post_init__(self) -> None:
@@ -125,6 +127,8 @@ class FloatingBaseOptions:
             k.EXCITED_TIME: EXCITED_TIME,
             k.SWING_SHARE: self.swing_noise,
             k.FEET_NOISE: self.feet_noise,
+            k.GROSS: GROSS * self.gate,
+            k.LOST_TIME: LOST_TIME,
             k.STICKING: STICKING,
             k.CHANGE_START: CHANGE_START,
         }
