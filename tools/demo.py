@@ -8,33 +8,26 @@ by itself; writes a picture and a plot, and prints the figures of the run as JSO
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import os
-import shutil
-import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 
-import rclpy
-from rclpy.signals import SignalHandlerOptions
 from rich.console import Console
 
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
-from com_simulation.background import Background
-from com_simulation.exceptions import ComSimulationError, RunError
-from com_simulation.live import LiveView
+from com_simulation.demonstration import launch_words, outcome, own_domain
+from com_simulation.exceptions import RunError
+from com_simulation.live import LiveView, com_rows
+from com_simulation.nodes.listener import launched
 from com_simulation.nodes.monitor import Monitor
 from com_simulation.pictures import draw_picture
 from com_simulation.plots import draw_plot
 from com_simulation.recording import Series
 from com_simulation.robots import RobotFiles, find_robot
-from com_simulation.ros_domain import free_domain_id
 from com_simulation.scene import build_scene
 from com_simulation.session import Times, record
 from com_simulation.shapes import robot_shape
@@ -44,26 +37,22 @@ MAX_ERROR_MM = 1.0
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; return 0, 1 for a failed run, 2 for a wrong command, 130 for Ctrl-C."""
+    """Run the command line; return the exit code, see outcome()."""
     options = command_line(words)
-    signal.signal(signal.SIGTERM, interrupt)
-    try:
-        robot = find_robot(options.robot)
-        model = RobotModel.from_file(robot.urdf)
-        robot, config = with_fitting_config(robot, model)
-        options.out.mkdir(parents=True, exist_ok=True)
-        monitor, series = run(robot, model, config, options)
-        figures = {"robot": robot.name, **series.summary()}
-        figures |= write_images(robot, model, config, monitor, series, options.out)
-        print(json.dumps(figures))
-        check(figures)
-    except (ComSimulationError, ComModelError, OSError) as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return 1 if isinstance(error, RunError) else 2
-    except KeyboardInterrupt:
-        print("demo: interrupted, everything is stopped", file=sys.stderr)
-        return 128 + signal.SIGINT
-    return 0
+    return outcome(lambda: show(options))
+
+
+def show(options: argparse.Namespace) -> None:
+    """Run the demo and print its figures."""
+    robot = find_robot(options.robot)
+    model = RobotModel.from_file(robot.urdf)
+    robot, config = with_fitting_config(robot, model)
+    options.out.mkdir(parents=True, exist_ok=True)
+    monitor, series = run(robot, model, config, options)
+    figures = {"robot": robot.name, **series.summary()}
+    figures |= write_images(robot, model, config, monitor, series, options.out)
+    print(json.dumps(figures))
+    check(figures)
 
 
 def command_line(words: Sequence[str] | None) -> argparse.Namespace:
@@ -96,14 +85,12 @@ def with_fitting_config(
 
 
 def launch_command(robot: RobotFiles) -> list[str]:
-    """Return the command that starts the launch file, with ROS where that is installed."""
-    ros = shutil.which("ros2") and importlib.util.find_spec("ros2launch")
-    start = ["ros2", "launch"] if ros else [sys.executable, str(TOOLS / "run_launch")]
+    """Return the command that starts the launch file."""
     file = "hoap2.launch.xml" if robot.name == "hoap2" and robot.config else "view_robot.launch.xml"
     arguments = [f"urdf:={robot.urdf}", "simulation:=true", "rviz:=false", "sway:=true"]
     if robot.config is not None:
         arguments.append(f"config:={robot.config}")
-    return [*start, "com_bringup", file, *arguments]
+    return launch_words(TOOLS, file, arguments)
 
 
 def run(
@@ -114,22 +101,18 @@ def run(
     Raises:
         RunError: no data came, or it stopped coming.
     """
-    os.environ.setdefault("ROS_DOMAIN_ID", str(free_domain_id() or 0))
+    domain = own_domain()
     stands = "stands on its feet" if config is not None and config.feet else "hangs from its base"
     print(
         f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}; "
-        f"ROS_DOMAIN_ID {os.environ['ROS_DOMAIN_ID']}, log {options.out / 'launch.log'}",
+        f"ROS_DOMAIN_ID {domain}, log {options.out / 'launch.log'}",
         flush=True,
     )
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        with Background(launch_command(robot), options.out / "launch.log") as launch:
-            monitor = Monitor(model)
-            view = LiveView(robot.name, options.seconds, Console())
-            record(monitor, launch, Times(options.seconds), view)
-            return monitor, monitor.recording.series()
-    finally:
-        rclpy.try_shutdown()
+    with launched(launch_command(robot), options.out / "launch.log") as launch:
+        monitor = Monitor(model)
+        view = LiveView(robot.name, options.seconds, Console(), com_rows)
+        record(monitor, launch, Times(options.seconds), view)
+        return monitor, monitor.recording.series()
 
 
 def write_images(
@@ -161,11 +144,6 @@ def check(figures: dict) -> None:
         raise RunError("no message on ground_truth/com has the stamp of one on com")
     if error > MAX_ERROR_MM:
         raise RunError(f"the CoM is up to {error:.3g} mm off the truth, {MAX_ERROR_MM:g} allowed")
-
-
-def interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Handle SIGTERM as Ctrl-C: everything that was started is stopped on the way out."""
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

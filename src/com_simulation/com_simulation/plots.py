@@ -1,4 +1,7 @@
-"""The time plot of a run: the CoM against the simulator's truth, the error, the margin."""
+"""The time plot of a run: the CoM against the simulator's truth, the error, the margin.
+
+What other plots share is public.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +35,13 @@ def plot_figure(series: Series, title: str) -> Figure:
     FigureCanvasAgg(figure)
     shown = series.thinned(MAX_POINTS)
     top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(2.2, 1, 1))
-    style = {"fontsize": 13, "fontweight": "bold", "color": INK}
-    figure.suptitle(plain(title, 100), x=0.012, ha="left", **style)
+    heading = {"fontsize": 13, "fontweight": "bold", "color": INK}
+    figure.suptitle(plain(title, 100), x=0.012, ha="left", **heading)
     _com_axes(top, shown)
     _error_axes(middle, shown)
     _margin_axes(bottom, shown)
     for axes in (top, middle, bottom):
-        _style(axes)
+        style(axes)
     bottom.set_xlabel("time (s)", color=INK)
     return figure
 
@@ -79,14 +82,14 @@ def _error_axes(axes: Axes, series: Series) -> None:
     """Plot the distance to the truth; logarithmic, for it spans many powers of ten."""
     error = 1000 * series.error
     if not np.isfinite(error).any():
-        _say(axes, "no truth arrived")
+        say(axes, "no truth arrived")
     else:
         axes.semilogy(series.time, np.maximum(error, _LEAST_MM), color="#7048e8", lw=1)
         low = 10.0 ** np.floor(np.log10(max(np.nanmin(error), _LEAST_MM)))
         axes.set_ylim(low / 3, max(30 * np.nanmax(error), 10 * low))
         axes.yaxis.set_major_locator(LogLocator(numticks=4))
         axes.minorticks_off()
-        _corner(axes, f"largest {np.nanmax(error):.2g} mm")
+        corner(axes, f"largest {np.nanmax(error):.2g} mm")
     axes.set_ylabel("error (mm)", color=INK)
 
 
@@ -94,7 +97,7 @@ def _margin_axes(axes: Axes, series: Series) -> None:
     """Plot the signed distance of the projection to the support polygon's edge."""
     margin = 1000 * series.margin
     if not np.isfinite(margin).any():
-        _say(axes, "no feet known: no support polygon")
+        say(axes, "no feet known: no support polygon")
     else:
         axes.plot(series.time, margin, color=SUPPORT, lw=1.4)
         axes.axhspan(min(0.0, 1.1 * np.nanmin(margin)), 0.0, color=ALARM, alpha=0.12, lw=0)
@@ -103,11 +106,12 @@ def _margin_axes(axes: Axes, series: Series) -> None:
             min(-0.08 * np.nanmax(margin), 1.1 * np.nanmin(margin)),
             1.3 * max(np.nanmax(margin), 0.1),
         )
-        _corner(axes, f"smallest {np.nanmin(margin):.1f} mm")
+        corner(axes, f"smallest {np.nanmin(margin):.1f} mm")
     axes.set_ylabel("margin (mm)", color=INK)
 
 
-def _style(axes: Axes) -> None:
+def style(axes: Axes) -> None:
+    """Give axes the look of all plots."""
     axes.grid(color="#e9ecef", lw=0.8)
     axes.set_axisbelow(True)
     axes.tick_params(labelsize=9, colors=FAINT, length=2)
@@ -116,7 +120,8 @@ def _style(axes: Axes) -> None:
         side.set(visible=name in ("left", "bottom"), color=RULE)
 
 
-def _corner(axes: Axes, text: str) -> None:
+def corner(axes: Axes, text: str) -> None:
+    """Write a figure into the upper right corner."""
     axes.text(
         0.995,
         0.93,
@@ -130,6 +135,7 @@ def _corner(axes: Axes, text: str) -> None:
     )
 
 
-def _say(axes: Axes, text: str) -> None:
+def say(axes: Axes, text: str) -> None:
+    """Say in the middle of empty axes why they are empty."""
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=FAINT)
     axes.set_yticks([])

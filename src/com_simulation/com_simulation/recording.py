@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-_PENDING = 4096  # samples that may wait for their counterpart
+from com_simulation.pairs import Pairs
+
 NS_PER_S = 1_000_000_000
 
 
@@ -91,33 +91,27 @@ class Recording:
     """Collects samples of `com` and of the truth, in any order, and matches them by stamp."""
 
     def __init__(self) -> None:
-        self.samples: list[Sample] = []
-        self._truths: list[tuple[float, float, float] | None] = []
-        self._early: OrderedDict[int, tuple[float, float, float]] = OrderedDict()
-        self._waiting: OrderedDict[int, int] = OrderedDict()  # stamp: index of the sample
+        self._pairs: Pairs[Sample, tuple[float, float, float]] = Pairs()
+
+    @property
+    def samples(self) -> list[Sample]:
+        """Return what arrived on `com`."""
+        return self._pairs.samples
 
     def add_com(self, sample: Sample) -> None:
         """Take a sample of `com`."""
-        truth = self._early.pop(sample.stamp_ns, None)
-        if truth is None:
-            _remember(self._waiting, sample.stamp_ns, len(self.samples))
-        self.samples.append(sample)
-        self._truths.append(truth)
+        self._pairs.add(sample.stamp_ns, sample)
 
     def add_truth(self, stamp_ns: int, com: tuple[float, float, float]) -> None:
         """Take a sample of the truth."""
-        index = self._waiting.pop(stamp_ns, None)
-        if index is None:
-            _remember(self._early, stamp_ns, com)
-        else:
-            self._truths[index] = com
+        self._pairs.add_partner(stamp_ns, com)
 
     def series(self, last: int | None = None) -> Series:
         """Return all samples, or only the last few, as arrays."""
         start = 0 if last is None else max(0, len(self.samples) - last)
         samples = self.samples[start:]
         unknown = (math.nan, math.nan, math.nan)
-        truths = [unknown if truth is None else truth for truth in self._truths[start:]]
+        truths = [unknown if truth is None else truth for truth in self._pairs.partners[start:]]
         stamps = np.array([sample.stamp_ns for sample in samples], dtype=np.int64)
         received = np.array([sample.received_ns for sample in samples], dtype=np.int64)
         first = self.samples[0].stamp_ns if samples else 0
@@ -138,9 +132,3 @@ def _over(function: Callable[[np.ndarray], float], values: np.ndarray) -> float:
 
 def _percentile(values: np.ndarray, share: float) -> float:
     return _over(lambda finite: float(np.percentile(finite, share)), values)
-
-
-def _remember(store: OrderedDict, stamp_ns: int, value: object) -> None:
-    store[stamp_ns] = value
-    if len(store) > _PENDING:
-        store.popitem(last=False)

@@ -9,32 +9,44 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from com_simulation.background import Background
 from com_simulation.exceptions import RunError
 from com_simulation.live import LiveView
-from com_simulation.recording import Recording
 
 POLL_S = 0.01
 REFRESH_S = 0.25
-SHOWN = 500  # newest samples that the view tells of
 # What tools/run_launch and ros2 launch say of a node that ended by an error.
 DEAD_NODE = re.compile(r"^\[run_launch\] \S+ (died|cannot be started)|: process has died ", re.M)
 
 
-class Listener(Protocol):
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Listener(Protocol[T_co]):
     """What hears a run; see com_simulation.nodes.monitor."""
 
-    recording: Recording
-    unknown: int
-    reason: str
+    @property
+    def heard(self) -> int:
+        """Number of messages so far that tell something."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether what is to be recorded has begun."""
 
     def poll(self) -> None:
         """Take in what has arrived."""
 
     def start_over(self) -> None:
-        """Forget what has been recorded."""
+        """Forget what need not be recorded."""
+
+    def newest(self) -> T_co:
+        """Return what a view shows."""
+
+    def complaint(self, seconds: float) -> str:
+        """Say why nothing came, or was not ready, for a time."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +59,31 @@ class Times:
             take the processors.
         first_message: until then one must have arrived; a first start compiles kernels.
         silence: longest pause between messages.
+        ready: until then, from the first message on, what is to be recorded must have begun.
     """
 
     record: float
     settle: float = 4.0
     first_message: float = 90.0
     silence: float = 5.0
+    ready: float = 60.0
 
 
-def record(listener: Listener, launch: Background, times: Times, view: LiveView) -> None:
+def record(
+    listener: Listener[T],
+    launch: Background,
+    times: Times,
+    view: LiveView[T],
+    act: Callable[[], None] = lambda: None,
+) -> None:
     """Listen to a launch until the data of a run has arrived.
+
+    Args:
+        listener: hears the run.
+        launch: what is listened to.
+        times: how long.
+        view: shows what is heard.
+        act: called again and again while recording.
 
     Raises:
         RunError: no data came, or it stopped coming, or the launch ended.
@@ -64,10 +91,10 @@ def record(listener: Listener, launch: Background, times: Times, view: LiveView)
     """
     with view, deferred_interrupts() as interrupts:
         session = _Session(listener, launch, view, interrupts)
-        session.listen(lambda _: bool(listener.recording.samples), times.first_message, False)
-        session.listen(lambda seconds: seconds >= times.settle, times.silence, False)
+        session.listen(lambda _: listener.heard > 0, times.first_message)
+        session.settle(times)
         listener.start_over()
-        session.listen(lambda seconds: seconds >= times.record, times.silence, True)
+        session.listen(lambda seconds: seconds >= times.record, times.silence, act)
 
 
 @contextmanager
@@ -88,26 +115,44 @@ def deferred_interrupts() -> Iterator[list[int]]:
 
 
 @dataclass(frozen=True)
-class _Session:
-    listener: Listener
+class _Session(Generic[T]):
+    listener: Listener[T]
     launch: Background
-    view: LiveView
+    view: LiveView[T]
     interrupts: list[int]
 
-    def listen(self, done: Callable[[float], bool], patience: float, recording: bool) -> None:
-        """Listen until done(seconds), while something arrives within patience (s)."""
-        begin = heard = now = time.monotonic()
-        samples = self.listener.recording.samples
+    def listen(
+        self,
+        done: Callable[[float], bool],
+        patience: float,
+        act: Callable[[], None] | None = None,
+    ) -> None:
+        """Listen until done(seconds), while something arrives within patience (s).
+
+        With act, which is called again and again, this is what is recorded.
+        """
+        begin = last = now = time.monotonic()
         while not done(now - begin):
-            count = len(samples)
+            count = self.listener.heard
             self._poll(REFRESH_S)
             now = time.monotonic()
-            heard = now if len(samples) > count else heard
-            newest = self.listener.recording.series(last=SHOWN)
-            self.view.show(newest, now - begin if recording else None)
+            last = now if self.listener.heard > count else last
+            self.view.show(self.listener.newest(), now - begin if act else None)
             self._check_launch()
-            if now - heard > patience:
-                raise RunError(self._silence(now - heard))
+            if now - last > patience:
+                raise self._silence(now - last)
+            if act:
+                act()
+
+    def settle(self, times: Times) -> None:
+        """Listen until the listener is ready, and for a while at least."""
+
+        def done(seconds: float) -> bool:
+            if not self.listener.ready and seconds > times.ready:
+                raise self._silence(seconds)
+            return self.listener.ready and seconds >= times.settle
+
+        self.listen(done, times.silence)
 
     def _check_launch(self) -> None:
         if self.launch.exit_code is not None:
@@ -123,9 +168,6 @@ class _Session:
                 raise KeyboardInterrupt
             time.sleep(POLL_S)
 
-    def _silence(self, seconds: float) -> str:
-        if self.listener.unknown:
-            said = f"the CoM is not known: {self.listener.reason}"
-        else:
-            said = f"no message on com for {seconds:.0f} s"
-        return f"{said}; the launch's log ends with:\n{self.launch.tail()}"
+    def _silence(self, seconds: float) -> RunError:
+        said = self.listener.complaint(seconds)
+        return RunError(f"{said}; the launch's log ends with:\n{self.launch.tail()}")

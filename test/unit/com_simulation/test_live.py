@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from com_simulation.live import LiveView, line, rows
+from com_simulation.live import LiveView, com_rows, line
 from com_simulation.recording import Series
 
 
@@ -22,7 +22,7 @@ def series(count: int = 101, error: float = 2e-9, margin: float = 0.0416) -> Ser
 
 
 def test_values_with_units() -> None:
-    assert {name: " ".join(value.split()) for name, value in rows(series())} == {
+    assert {name: " ".join(value.split()) for name, value in com_rows(series())} == {
         "CoM": "-36.50 0.12 -23.80 mm",
         "margin": "41.60 mm",
         "rate": "500 Hz",
@@ -32,15 +32,17 @@ def test_values_with_units() -> None:
 
 
 def test_unknown_is_said() -> None:
-    values = dict(rows(series(error=np.nan, margin=np.nan)))
+    values = dict(com_rows(series(error=np.nan, margin=np.nan)))
     assert values["margin"] == "no feet known"
     assert values["error"] == "no truth yet"
-    assert rows(series(count=0)) == [("waiting", "for the first message on com")]
+    assert com_rows(series(count=0)) == [("waiting", "for the first message on com")]
 
 
 def test_line() -> None:
-    assert line(series(), 12.34).startswith("  12.3 s CoM -36.50 0.12 -23.80 mm  margin 41.60 mm")
-    assert line(series(), None).startswith("starting CoM")
+    assert line(com_rows(series()), 12.34).startswith(
+        "  12.3 s CoM -36.50 0.12 -23.80 mm  margin 41.60 mm"
+    )
+    assert line(com_rows(series()), None).startswith("starting CoM")
 
 
 def test_lines_every_two_seconds_where_there_is_no_terminal(
@@ -49,7 +51,7 @@ def test_lines_every_two_seconds_where_there_is_no_terminal(
     now = [100.0]
     monkeypatch.setattr("com_simulation.live.time.monotonic", lambda: now[0])
     out = io.StringIO()
-    with LiveView("box", 20, Console(file=out)) as view:
+    with LiveView("box", 20, Console(file=out), com_rows) as view:
         view.show(series(count=0), None)
         for step in range(20):
             now[0] = 100.0 + step / 4
@@ -60,7 +62,8 @@ def test_lines_every_two_seconds_where_there_is_no_terminal(
 
 def test_table_on_a_terminal() -> None:
     out = io.StringIO()
-    with LiveView("box", 20, Console(file=out, force_terminal=True, width=80)) as view:
+    console = Console(file=out, force_terminal=True, width=80)
+    with LiveView("box", 20, console, com_rows) as view:
         view.show(series(count=0), None)
         view.show(series(), 5.0)
     assert "for the first message on com" in out.getvalue()

@@ -47,7 +47,8 @@ def test_what_never_matches_is_forgotten() -> None:
     for k in range(10_000):
         recording.add_truth(k, (0.0, 0.0, 0.0))
         recording.add_com(sample(-1 - k))
-    assert len(recording._early) == len(recording._waiting) == 4096
+    pairs = recording._pairs
+    assert len(pairs._early) == len(pairs._waiting) == 4096
     assert np.isnan(recording.series().error).all()
 
 

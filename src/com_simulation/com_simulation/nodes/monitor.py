@@ -8,12 +8,8 @@ Subscribes:
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from rclpy.node import Node
-from rclpy.qos import QoSProfile
-from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
 from com_model.model import RobotModel
@@ -21,15 +17,16 @@ from com_msgs.msg import CenterOfMass, SescChain
 from com_ros.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
 from com_ros.conversions import stamp_to_ns
 from com_ros.joint_input import JointInput
-from com_simulation.recording import Recording, Sample
+from com_simulation.nodes.listener import ListeningNode
+from com_simulation.recording import Recording, Sample, Series
 from com_simulation.scene import Snapshot
 
-QUEUE = QoSProfile(depth=2000)  # reliable: the recording is to miss nothing
+SHOWN = 500  # newest samples that a view tells of
 KEPT = 1000  # recent messages that may still be asked for by their stamp
 T = TypeVar("T")
 
 
-class Monitor(Node):
+class Monitor(ListeningNode):
     """Records a run of one robot.
 
     Attributes:
@@ -40,13 +37,12 @@ class Monitor(Node):
     """
 
     def __init__(self, model: RobotModel) -> None:
-        super().__init__("com_monitor", enable_rosout=False, start_parameter_services=False)
+        super().__init__("com_monitor")
         self.start_over()
         self._names = model.joint_names
         self._coms: OrderedDict[int, CenterOfMass] = OrderedDict()
         self._joints: OrderedDict[int, JointState] = OrderedDict()
         self._chains: OrderedDict[int, SescChain] = OrderedDict()
-        self._inputs: list[tuple[Subscription, Callable[[Any, dict], None]]] = []
         self._listen(CenterOfMass, "com", self._on_com)
         self._listen(CenterOfMass, "ground_truth/com", self._on_truth)
         self._listen(JointState, "joint_states", self._on_joints)
@@ -59,21 +55,25 @@ class Monitor(Node):
         self.unknown = 0
         self.reason = ""
 
-    def poll(self) -> None:
-        """Take in whatever has arrived; to be called again and again.
+    @property
+    def heard(self) -> int:
+        """Number of CoMs that are known."""
+        return len(self.recording.samples)
 
-        In place of an executor, which would take several times as much of the processor for
-        messages at such rates. The times of receipt are the middleware's, so that it does not
-        matter when this is called.
-        """
-        for subscription, take_in in self._inputs:
-            with subscription.handle:
-                while taken := subscription.handle.take_message(subscription.msg_type, False):
-                    take_in(*taken)
+    @property
+    def ready(self) -> bool:
+        """Whatever the robot does is worth recording."""
+        return True
 
-    def _listen(self, kind: type, topic: str, take_in: Callable[[Any, dict], None]) -> None:
-        subscription = self.create_subscription(kind, topic, lambda _: None, QUEUE)
-        self._inputs.append((subscription, take_in))
+    def newest(self) -> Series:
+        """Return what a view shows."""
+        return self.recording.series(last=SHOWN)
+
+    def complaint(self, seconds: float) -> str:
+        """Say why no CoM came for a time."""
+        if self.unknown:
+            return f"the CoM is not known: {self.reason}"
+        return f"no message on com for {seconds:.0f} s"
 
     def _on_com(self, msg: CenterOfMass, info: dict) -> None:
         if msg.status == CenterOfMass.STATUS_UNKNOWN:
