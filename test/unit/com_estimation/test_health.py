@@ -198,7 +198,9 @@ def test_one_dead_torque_sensor(value, joint):
     ]
     assert len(leaked) <= (0 if value == 0.0 else 2)
     late = between(verdicts, 1.2, 2.0)
-    assert all(v.sample is None for v in late)
+    assert all(np.isnan(v.sample.effort[joint]) for v in late)
+    assert all(np.isfinite(np.delete(v.sample.effort, joint)).all() for v in late)
+    assert all(worst_is(v, Severity.DEGRADE) for v in late)
     text = reason(late[-1].problems)
     assert f"the effort of {MODEL.joint_names[joint]} (" in text
     assert "check the torque sensor" in text
@@ -344,12 +346,46 @@ def test_an_accelerometer_in_other_units(scale, offset):
     def change(time, sample):
         return replace(sample, specific_force=sample.specific_force * scale + [0, 0, offset])
 
-    (late,) = between(run(trot(2.0), change), 1.9, 1.901)
+    verdicts = run(trot(2.0), change)
+    assert all(np.isnan(v.sample.specific_force).all() for v in verdicts.values())
+    (late,) = between(verdicts, 0.1, 0.101)
     assert "m/s^2 on average, not 9.81: it must give m/s^2 (not g), with gravity" in reason(
         late.problems
     )
     assert np.isnan(late.sample.specific_force).all()
     assert np.isfinite(late.sample.R_world_imu).all()
+
+
+def test_an_accelerometer_whose_unit_changes():
+    def change(time, sample):
+        return (
+            replace(sample, specific_force=sample.specific_force / 9.81) if time > 0.5 else sample
+        )
+
+    verdicts = run(trot(2.0), change)
+    late = between(verdicts, 0.65, 2.0)
+    assert all(np.isnan(v.sample.specific_force).all() for v in late)
+    assert re.search("the accelerometer says 1.0. m/s.2, not 9.81", reason(late[0].problems))
+
+
+def test_flight_is_no_fault_of_the_accelerometer():
+    def change(time, sample):
+        return (
+            replace(sample, specific_force=0.01 * sample.specific_force) if flies(time) else sample
+        )
+
+    def flies(time):
+        return time % 0.5 > 0.42
+
+    assert_sound(run(trot(3.0), change).values())
+
+
+def test_a_gap_is_no_stuck_encoder():
+    """Joints that hardly move say the same before and after."""
+    hips = np.arange(0, COUNT, 3)
+    samples = [s for s in trot(6.0) if not 102.6 < s.time < 104.6]
+    coarse = [spoiled(s, hips, position=np.round(s.position[hips], 3)) for s in samples]
+    assert_sound(run(coarse).values())
 
 
 # --- times -----------------------------------------------------------------------------------
@@ -466,6 +502,19 @@ def test_a_leg_lifted_by_hand_against_the_gait_s_phase():
 def test_a_leg_that_presses_while_it_should_swing():
     problems = watch(lambda t: [1, *trotting(t)[1:]], stance=trotting)
     assert "left_front carries load though the gait swings it" in problems[0.9].text
+    assert problems[0.9].severity is Severity.NOTE
+
+
+def test_feet_that_the_ground_pulls_at():
+    gait, down = GaitWatch([leg.name for leg in LEGS]), np.ones(4, dtype=bool)
+    problems = [gait.update(0.005 * k, down, down, load=-1.0 + 0.01 * k) for k in range(100)]
+    assert problems[5] is None
+    assert problems[10].severity is Severity.HOLD
+    assert "by the efforts the ground pulls at the feet: effort has the wrong sign" in (
+        problems[10].text
+    )
+    assert problems[85] is None
+    assert gait.update(1.0, down, down, load=np.nan) is None
 
 
 def test_hanging():

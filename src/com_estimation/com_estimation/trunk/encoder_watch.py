@@ -70,12 +70,15 @@ class EncoderWatch:
 
     def _measure(self, time: float, position: Array, velocity: Array) -> None:
         repeats, last = self._repeats, self._last
-        repeats.update(time, position)
         self._last = position.copy()
         if last is None:
+            repeats.update(time, position)
             self._time = time
             return
-        dt, self._time = min(time - self._time, LONGEST_STEP), time
+        pause, self._time = time - self._time, time
+        dt = min(pause, LONGEST_STEP)
+        repeats.skip(pause - dt)
+        repeats.update(time, position)
         step = np.abs(position - last)
         self._path += step
         if step.sum() > 0.1 * dt:  # the joints together make 0.1 rad/s

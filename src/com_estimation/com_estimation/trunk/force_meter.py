@@ -40,6 +40,7 @@ class ForceMeter:
         latest: Forces at the last sample that was used.
         points: (4, 3) m, where the feet touch the ground, root frame.
         tilt: rad, of the root link against gravity; NaN when not known.
+        load: Of the robot's weight that the feet carry together; NaN when not known.
     """
 
     def __init__(
@@ -54,7 +55,8 @@ class ForceMeter:
         armature = [(g.armature or 0.0) if g else 0.0 for g in gains]
         self._filter = MotionFilter(model, config, BANDWIDTH)
         self._source = ReactionSource(model, legs, method, armature=armature)
-        self._contact = ContactState(model.mass * GRAVITY, count=len(legs))
+        self._weight = model.mass * GRAVITY
+        self._contact = ContactState(self._weight, count=len(legs))
         self._period = 1.0 / rate_hz
         self.reset()
 
@@ -63,7 +65,7 @@ class ForceMeter:
         self._filter.reset()
         self._contact.reset()
         self._time = -np.inf
-        self.tilt = np.nan
+        self.tilt = self.load = np.nan
         self.latest = self._source.unknown()
         self.points = np.full((len(self.latest.forces), 3), np.nan)
 
@@ -84,6 +86,8 @@ class ForceMeter:
         level = not np.isfinite(motion.up).all()
         up = np.array([0.0, 0.0, 1.0]) if level else motion.up
         self.tilt = np.nan if level else float(np.arccos(np.clip(up[2], -1.0, 1.0)))
-        contact = self._contact.update(sample.time, found.forces @ up)
+        loads = found.forces @ up
+        self.load = float(loads.sum()) / self._weight
+        contact = self._contact.update(sample.time, loads)
         self.latest = replace(found, contact=contact)
         return self.latest

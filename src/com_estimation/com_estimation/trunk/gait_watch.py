@@ -14,6 +14,8 @@ from com_estimation.trunk.problems import Problem, Severity
 Flags = NDArray[np.bool_]
 
 MOST_TILT = math.radians(50.0)
+PULL = -0.2  # of the weight: what the feet carry together never is less for long
+PULL_TIME = 0.03  # s
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class GaitWatch:
         self._landed = np.full(count, np.nan)  # s, since when each foot stands
         self._lifted = np.full(count, np.nan)
         self._differs = np.full(count, np.nan)  # since when not as the gait's phase says
+        self._pulled = np.full(1, np.nan)  # since when the ground seems to pull at the feet
 
     def update(
         self,
@@ -56,6 +59,7 @@ class GaitWatch:
         known: Flags,
         stance: Flags | None = None,
         tilt: float = 0.0,
+        load: float = 1.0,
     ) -> Problem | None:
         """Look at one sample.
 
@@ -65,6 +69,7 @@ class GaitWatch:
             known: (4,) the feet whose forces are known.
             stance: (4,) the legs that should stand by the gait's phase; None when not known.
             tilt: rad, of the root link against gravity; NaN when not known.
+            load: Of the weight that the feet carry together; NaN when not known.
         """
         self._landed = _since(self._landed, contact & known, time)
         self._lifted = _since(self._lifted, ~contact & known, time)
@@ -73,6 +78,10 @@ class GaitWatch:
         if tilt > MOST_TILT:
             text = f"the robot lies ({math.degrees(tilt):.0f} degrees of tilt): put it on its feet"
             return Problem(Severity.HOLD, text)
+        if not math.isnan(load):
+            self._pulled = _since(self._pulled, np.array([load < PULL]), time)
+        if time - self._pulled[0] > PULL_TIME:
+            return Problem(Severity.HOLD, _PULLED)
         return self._hanging(time) or self._lifted_leg(time, stance) or self._standing(time)
 
     def _hanging(self, time: float) -> Problem | None:
@@ -91,18 +100,16 @@ class GaitWatch:
         if stance is not None:
             long |= mismatch & stance & (air > 0.0)
             pressed = mismatch & ~stance & ~np.isnan(self._landed)
-            if pressed.any():
-                return self._hold(
-                    pressed, "carries load though the gait swings it: free it, or check gait/stance"
-                )
+            if pressed.any() and not long.any():
+                text = "carries load though the gait swings it: free it, or check gait/stance"
+                return Problem(Severity.NOTE, f"{self._named(pressed)} {text}")
         if not long.any():
             return None
-        longest = float(air[long].max())
-        return self._hold(long, f"is in the air for {longest:.1f} s: let go of it, let it trot")
+        text = f"is in the air for {air[long].max():.1f} s: let go of it, let it trot"
+        return Problem(Severity.HOLD, f"{self._named(long)} {text}")
 
-    def _hold(self, legs: Flags, text: str) -> Problem:
-        names = ", ".join(self._legs[i] for i in np.flatnonzero(legs))
-        return Problem(Severity.HOLD, f"{names} {text}")
+    def _named(self, legs: Flags) -> str:
+        return ", ".join(self._legs[i] for i in np.flatnonzero(legs))
 
     def _standing(self, time: float) -> Problem | None:
         if not (time - self._landed > self._times.stand).all():
@@ -112,6 +119,12 @@ class GaitWatch:
             "the robot stands still: z of the CoM cannot be seen, and x, y only as far as the "
             "joints are free of friction: let it trot",
         )
+
+
+_PULLED = (
+    "by the efforts the ground pulls at the feet: effort has the wrong sign, let the driver give "
+    "the torques that the actuators apply"
+)
 
 
 def _since(start: NDArray[np.float64], holds: Flags, now: float) -> NDArray[np.float64]:

@@ -37,11 +37,13 @@ class Verdict:
         sample: The sample, with NaN for what must not be used; None: it must not be used at all.
         problems: What is wrong.
         restart: The estimator must forget everything: time went back.
+        watched: Likewise, for what watches the feet: also samples that an estimator must not use.
     """
 
     sample: Sample | None
     problems: tuple[Problem, ...] = ()
     restart: bool = False
+    watched: Sample | None = None
 
 
 class Health:
@@ -94,11 +96,12 @@ class Health:
         bad, torque = self._torques.update(time, sample.effort[joints])
         encoder = self._encoders.update(time, sample.position[joints], sample.velocity[joints])
         trust, imu = self._imu.update(time, sample.angular_velocity, sample.specific_force)
-        gait = None if torque or encoder else self._gait_problem  # forces mean nothing then
-        problems = _given(torque, encoder, gait, imu, self._timing.problem())
-        if worst(problems) is Severity.HOLD:
-            return Verdict(None, problems, restart)
-        return Verdict(_cleaned(sample, joints[bad], trust), problems, restart)
+        if encoder:  # nothing is known of the feet then
+            self._gait, self._gait_problem = GaitWatch(self._legs, self._times), None
+        problems = _given(torque, encoder, self._gait_problem, imu, self._timing.problem())
+        cleaned = _cleaned(sample, joints[bad], trust)
+        held = worst(problems) is Severity.HOLD
+        return Verdict(None if held else cleaned, problems, restart, None if encoder else cleaned)
 
     def watch_gait(
         self,
@@ -107,6 +110,7 @@ class Health:
         known: Flags,
         stance: Flags | None = None,
         tilt: float = 0.0,
+        load: float = 1.0,
     ) -> None:
         """Take in which feet stand; what is wrong is said from the next sample on.
 
@@ -116,8 +120,9 @@ class Health:
             known: (4,) the feet whose forces are known.
             stance: (4,) the legs that should stand by the gait's phase; None when not known.
             tilt: rad, of the root link against gravity; NaN when not known.
+            load: Of the weight that the feet carry together; NaN when not known.
         """
-        self._gait_problem = self._gait.update(time, contact, known, stance, tilt)
+        self._gait_problem = self._gait.update(time, contact, known, stance, tilt, load)
 
     def _repeated(self, sample: Sample) -> float:
         """For how long all joints have repeated themselves, efforts and positions alike, s."""
@@ -146,7 +151,7 @@ def mass_problem(estimate: TrunkEstimate, urdf_mass: float) -> Problem | None:
     return Problem(
         Severity.NOTE,
         f"the trunk weighs {abs(difference):.3g} kg {more} than the URDF says ({urdf_mass:.4g} "
-        "kg): where that is no payload, correct the masses in the URDF",
+        "kg): where that is no payload, correct the masses in the URDF, or the unit of effort",
     )
 
 

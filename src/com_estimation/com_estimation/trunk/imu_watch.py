@@ -17,6 +17,8 @@ GRAVITY = 9.81  # m/s^2
 STUCK_TIME = 0.1  # s of the same reading
 PATIENCE = 0.005  # s of silence that nothing is said about
 AVERAGE = 1.0  # s, memory of the accelerometer's mean
+SMALL, FLIGHT = 0.25, 0.12  # of gravity, and s that readings may be smaller: all feet in the air
+LARGE, IMPACT = 5.0, 0.01  # likewise larger
 LONGEST_STEP = 0.02  # s between readings, for which one counts
 PLAUSIBLE = (0.7, 1.4)  # of gravity, for that mean
 
@@ -37,7 +39,8 @@ class ImuWatch:
         self._heard = -math.inf
         self._first = math.nan
         self._last = math.nan
-        self._mean = GRAVITY  # m/s^2, of the accelerometer
+        self._mean = math.nan  # m/s^2, of the accelerometer
+        self._small = self._large = 0.0  # s, for which its readings have been so
 
     def update(
         self, time: float, gyro: Array, accelerometer: Array
@@ -79,13 +82,18 @@ class ImuWatch:
     def _plausible(self, time: float, size: float) -> tuple[Trust, Problem | None]:
         dt = 0.0 if math.isnan(self._last) else min(time - self._last, LONGEST_STEP)
         self._last = time
+        self._mean = size if math.isnan(self._mean) else self._mean
+        self._small = self._small + dt if size < SMALL * GRAVITY else 0.0
+        self._large = self._large + dt if size > LARGE * GRAVITY else 0.0
+        if self._small > FLIGHT or self._large > IMPACT:
+            return Trust.TURNING, _problem(_UNITS.format(f"{size:.2f} m/s^2"))
         self._mean += min(1.0, dt / AVERAGE) * (size - self._mean)
         if PLAUSIBLE[0] < self._mean / GRAVITY < PLAUSIBLE[1]:
             return Trust.ALL, None
-        return Trust.TURNING, _problem(
-            f"the accelerometer says {self._mean:.2f} m/s^2 on average, not {GRAVITY}: it must "
-            "give m/s^2 (not g), with gravity"
-        )
+        return Trust.TURNING, _problem(_UNITS.format(f"{self._mean:.2f} m/s^2 on average"))
+
+
+_UNITS = f"the accelerometer says {{}}, not {GRAVITY}: it must give m/s^2 (not g), with gravity"
 
 
 def _problem(text: str) -> Problem:

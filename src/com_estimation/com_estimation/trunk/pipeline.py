@@ -65,7 +65,8 @@ class TrunkPipeline:
             self._restart()
         found = (*problems, *verdict.problems)
         usable = verdict.sample is not None and worst(problems) is not Severity.HOLD
-        self._watch_forces(sample)
+        if verdict.watched is not None:
+            self._watch_forces(verdict.watched)
         fresh = None
         if usable and verdict.sample is not None:
             fresh = self.estimator.update(verdict.sample)
@@ -85,8 +86,10 @@ class TrunkPipeline:
     def _watch_forces(self, sample: Sample) -> None:
         forces = self.meter.update(sample)
         if forces is not None:
-            known, tilt = self.meter.known, self.meter.tilt
-            self._health.watch_gait(sample.time, forces.contact, known, sample.stance, tilt)
+            meter = self.meter
+            self._health.watch_gait(
+                sample.time, forces.contact, meter.known, sample.stance, meter.tilt, meter.load
+            )
 
     def _say(
         self, time: float, fresh: TrunkEstimate | None, problems: tuple[Problem, ...]

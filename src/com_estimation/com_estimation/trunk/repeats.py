@@ -42,6 +42,10 @@ class Repeats:
         self.duration = time - self._since
         self._last = values.copy()
 
+    def skip(self, pause: float) -> None:
+        """Count nothing for a pause in the samples, s."""
+        self._since += pause
+
     def learn(self, usual: Flags) -> None:
         """Count the runs that just ended as usual, where (k,) `usual` says so."""
         taken = self.ended & usual

@@ -44,20 +44,23 @@ class TorqueWatch:
             effort: (k,) N m or N.
 
         Returns:
-            (k,) the efforts that must not be used, and what is wrong. A value that repeats for
-            some samples only is left out without a word.
+            (k,) the efforts that must not be used, and what is wrong: a HOLD when no effort is
+            known, else a DEGRADE. A value that repeats for some samples only is left out without a
+            word.
         """
         known = np.isfinite(effort)
         if not known.all():
-            return ~known, _problem(self._not_known(known))
+            gravity = Severity.DEGRADE if known.any() else Severity.HOLD
+            return ~known, Problem(gravity, self._not_known(known))
         if not effort.any():
-            return known, _problem(_ALL_ZERO)
+            return known, Problem(Severity.HOLD, _ALL_ZERO)
         suspicious = self._suspicious(time, effort)
         self._unusual = np.where(suspicious, np.minimum(self._unusual, time), np.inf)
         lasting = time - self._unusual >= DEAD_TIME
         dead = self._recovery.update(time, lasting)
-        problem = _problem(self._dead(dead, effort)) if dead.any() else None
-        return suspicious | dead, problem
+        if not dead.any():
+            return suspicious, None
+        return suspicious | dead, Problem(Severity.DEGRADE, self._dead(dead, effort))
 
     def _suspicious(self, time: float, effort: Array) -> Flags:
         repeats = self._repeats
@@ -87,10 +90,6 @@ class TorqueWatch:
             f"the effort of {', '.join(parts)} does not change while those of other joints do: "
             "check the torque sensor"
         )
-
-
-def _problem(text: str) -> Problem:
-    return Problem(Severity.HOLD, text)
 
 
 _ALL_ZERO = "the effort of every joint is zero: let the driver measure the joint torques"
