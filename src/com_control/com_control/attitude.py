@@ -7,48 +7,77 @@ from numpy.typing import ArrayLike
 
 from com_model.arrays import Array
 
+MAX_BIAS = 0.01  # rad: what is more is the ground's slope
+LEARNING = 0.2  # s of standing from which the bias counts
+
 
 class AttitudeFilter:
     """Low-pass of the direction against gravity, carried on by the gyroscope where there is one.
 
         up_dot = -omega x up + (up_measured - up) / T
 
+    A trunk that stands on its home posture is parallel to the ground: what is measured then, up to
+    MAX_BIAS, is taken for the sensor's bias, and left out from then on.
+
     Args:
-        time_constant: T, s; 0: no filter.
+        time_constant: T, s, with a gyroscope; 0: no filter.
+        alone: s, T without a gyroscope.
 
     Attributes:
         up: (3,) unit vector against gravity, root's axes.
-        rate: (3,) rad/s, the trunk's angular velocity, root's axes; without a gyroscope that of up.
+        bias: (2,) x and y of up that the sensor makes up.
     """
 
-    def __init__(self, time_constant: float) -> None:
-        self._time_constant = time_constant
+    def __init__(self, time_constant: float, alone: float = 0.0) -> None:
+        self._with_gyro, self._alone = time_constant, alone
         self.reset()
 
     def reset(self) -> None:
-        """Forgets what came before: level and at rest."""
-        self.up = np.array([0.0, 0.0, 1.0])
-        self.rate = np.zeros(3)
+        """Forgets what came before: level, without bias."""
+        self.up = self._measured = np.array([0.0, 0.0, 1.0])
+        self.bias = np.zeros(2)
         self._known = False
+        self._sum, self._time = np.zeros(2), 0.0
 
     def update(
-        self, dt: float, R_world_root: ArrayLike | None, angular_velocity: ArrayLike | None
+        self,
+        dt: float,
+        R_world_root: ArrayLike | None,
+        angular_velocity: ArrayLike | None,
+        parallel: bool = False,
     ) -> None:
-        """Goes on by dt, s; a measurement that is None or not finite counts for nothing."""
-        before = self.up
+        """Goes on by dt, s; a measurement that is None or not finite counts for nothing.
+
+        Args:
+            dt: s.
+            R_world_root: (3, 3), measured.
+            angular_velocity: (3,) rad/s, root's axes.
+            parallel: The trunk stands parallel to the ground.
+        """
         omega = _finite(angular_velocity, (3,))
         R = _finite(R_world_root, (3, 3))
-        up = before if omega is None else before - dt * np.cross(omega, before)
+        up = self._measured
+        if omega is not None:
+            up = up - dt * np.cross(omega, up)
         if R is not None:
-            known = self._known and self._time_constant > 0.0
-            share = 1.0 - np.exp(-dt / self._time_constant) if known else 1.0
+            time_constant = self._alone if omega is None else self._with_gyro
+            known = self._known and time_constant > 0.0
+            share = 1.0 - np.exp(-dt / time_constant) if known else 1.0
             up = up + share * (R[2] - up)
             self._known = True
-        self.up = up / np.linalg.norm(up)
-        if omega is not None:
-            self.rate = omega
-        elif dt > 0.0:
-            self.rate = np.cross(self.up, before) / dt
+            if parallel:
+                self._learn(dt, R[2, :2])
+        self._measured = up / np.linalg.norm(up)
+        level = self._measured - np.append(self.bias, 0.0)
+        self.up = level / np.linalg.norm(level)
+
+    def _learn(self, dt: float, tilt: Array) -> None:
+        """Mean of what is measured while parallel; from LEARNING s on it counts."""
+        self._sum, self._time = self._sum + dt * tilt, self._time + dt
+        if self._time < LEARNING:
+            return
+        mean = self._sum / self._time
+        self.bias = mean * min(1.0, MAX_BIAS / max(float(np.linalg.norm(mean)), MAX_BIAS))
 
 
 def _finite(values: ArrayLike | None, shape: tuple[int, ...]) -> Array | None:

@@ -27,7 +27,9 @@ _BOUNDS = {
     "max_placement": (0.0, 10.0),
     "max_com_shift": (0.0, 10.0),
     "com_shift_rate": (0.0, 10.0),
-    "attitude_filter": (0.0, 1.0),
+    "attitude_filter": (0.0, 10.0),
+    "attitude_filter_alone": (0.0, 1.0),
+    "max_wait": (0.0, 60.0),
 }
 
 
@@ -61,7 +63,11 @@ class GaitParameters:
             height.
         com_shift_time: s, time constant with which the shift follows the estimate.
         com_shift_rate: m/s, bound of its speed; 0: a fifth of the height in a second.
-        attitude_filter: s, time constant of the filter of the attitude.
+        attitude_filter: s, time constant with which the gyroscope's attitude follows the measured
+            one; the longer, the less noise gets to the feet.
+        attitude_filter_alone: s, time constant of the attitude's filter without a gyroscope.
+        max_wait: s after start_delay, for which the first lift-off waits at most until the feet
+            are shifted; only with CoM feedback.
     """
 
     frequency: float = 1.0
@@ -82,7 +88,9 @@ class GaitParameters:
     max_com_shift: float = 0.0
     com_shift_time: float = 0.15
     com_shift_rate: float = 0.0
-    attitude_filter: float = 0.01
+    attitude_filter: float = 0.3
+    attitude_filter_alone: float = 0.01
+    max_wait: float = 2.0
 
     def __post_init__(self) -> None:
         if self.first not in DIAGONALS:

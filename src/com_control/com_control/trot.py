@@ -32,6 +32,7 @@ from com_model.robot_config import RobotConfig
 Flags = NDArray[np.bool_]
 
 MAX_TILT = 0.5  # rad, that swing feet and placement make up for
+SHIFTED = 0.001  # of the height: nearer to its aim the shift has arrived
 MAX_GAP = 0.05  # s between steps; after a longer gap filters go on as if it had been as long
 
 
@@ -95,8 +96,7 @@ class TrotGait:
         self._robot_shift = RobotShift(model, self.legs, self.kinematics, self.home + self.center)
         self._period = 1.0 / p.frequency
         self._swing_time = (1.0 - p.duty_factor) * self._period
-        self._starts = self._first_lift_offs()
-        self._attitude = AttitudeFilter(p.attitude_filter)
+        self._attitude = AttitudeFilter(p.attitude_filter, p.attitude_filter_alone)
         self.reset()
         problems = self._standing_problems()
         if problems:
@@ -105,6 +105,8 @@ class TrotGait:
     def reset(self) -> None:
         """Forgets what came before: the next step may be at any time."""
         self._time = -np.inf
+        self._lift_off_at = np.inf  # time of the first one, once it has come
+        self._waited = False
         self._attitude.reset()
         self._feet = self.home.copy()  # targets, from the centre
         self._last_dt, self._last_slope = np.inf, np.zeros((4, 3))
@@ -139,13 +141,16 @@ class TrotGait:
             raise GaitError(f"the gait is at {self._time:g} s: {time:g} s is over, or reset it")
         dt = min(time - self._time, MAX_GAP) if np.isfinite(self._time) else 0.0
         self._time = time
-        self._attitude.update(dt, R_world_root, angular_velocity)
+        standing = not np.isfinite(self._lift_off_at)
+        self._attitude.update(dt, R_world_root, angular_velocity, parallel=standing)
         saturated = self._move_shift(dt, com_offset)
+        if standing and self._may_start(time, com_offset is not None):
+            self._lift_off_at = time if self._waited else self.parameters.start_delay
         place, bounded = self._placement(dt, com_offset is not None)
         before = self._feet
         self._feet, stance, clearance = self._plan(time, dt, self._shift + place)
         problems = self._solve(self._speed(dt, self._feet - before))
-        elapsed = time - self.parameters.start_delay
+        elapsed = time - self._lift_off_at
         phase = elapsed / self._period % 1.0 if elapsed >= 0.0 else float("nan")
         return GaitTarget(
             self._q,
@@ -188,17 +193,25 @@ class TrotGait:
         return smooth_step(self._share) * place, bounded and self._share > 0.0
 
     # --- feet --------------------------------------------------------------------------------
-    def _first_lift_offs(self) -> Array:
+    def _may_start(self, time: float, feedback: bool) -> bool:
+        """Whether the first feet may be lifted: when the feet are shifted, or it takes too long."""
         p = self.parameters
-        starts = np.full(4, p.start_delay + 0.5 * self._period)
-        starts[list(DIAGONALS[p.first])] = p.start_delay
-        return starts
+        if time < p.start_delay:
+            return False
+        away = float(np.linalg.norm(self._shift - self._wanted))
+        waits = feedback and away > SHIFTED * p.height and time < p.start_delay + p.max_wait
+        self._waited |= waits
+        return not waits
 
     def _plan(self, time: float, dt: float, shift: Array) -> tuple[Array, Flags, Array]:
         """Targets of the feet (4, 3) from the centre, stance (4,) and clearance (4,)."""
         p = self.parameters
-        since = time - self._starts  # first lift-off
-        inside = np.where(since >= 0.0, since % self._period, self._period)  # after last lift-off
+        late = np.full(4, 0.5 * self._period)
+        late[list(DIAGONALS[p.first])] = 0.0
+        since = time - self._lift_off_at - late  # first lift-off
+        inside = np.where(
+            since >= 0.0, np.maximum(since, 0.0) % self._period, self._period
+        )  # after last lift-off
         swing = inside < self._swing_time
         velocity = self._velocities(time)
         stand_time = self._period - self._swing_time
@@ -217,7 +230,7 @@ class TrotGait:
                 continue
             after = inside[i] - self._swing_time
             moving = since[i] >= 0.0
-            ahead = 0.5 * stand_time - after if moving else min(p.start_delay - time, 0.0)
+            ahead = 0.5 * stand_time - after if moving else min(self._lift_off_at - time, 0.0)
             stand = middle + ahead * velocity[i]
             if self._swinging[i]:
                 self._landing[i] = self._feet[i] - stand - velocity[i] * dt
@@ -236,7 +249,7 @@ class TrotGait:
     def _velocities(self, time: float) -> Array:
         """Speed (4, 3), m/s, of the trunk over the ground at each foot."""
         p = self.parameters
-        share = (time - p.start_delay) / p.lead_in if p.lead_in else 1.0
+        share = max(time - self._lift_off_at, 0.0) / p.lead_in if p.lead_in else 1.0
         result = np.zeros((4, 3))
         result[:, 0] = p.velocity_x - p.yaw_rate * self.home[:, 1]
         result[:, 1] = p.velocity_y + p.yaw_rate * self.home[:, 0]

@@ -1,0 +1,222 @@
+"""A robot on two legs of six joints: pelvis, legs, and what its parts weigh.
+
+All vectors are given in the pelvis' frame with every joint of the legs at 0 ("zero pose"): the
+joints then turn what hangs on them about fixed lines, one after the other, from the foot upwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_control.walking.exceptions import BipedError
+from com_model.arrays import Array, freeze
+from com_model.bodies import REVOLUTE, Bodies, Indices
+from com_model.exceptions import ConfigError
+from com_model.kinematics import body_poses
+from com_model.model import RobotModel
+from com_model.robot_config import Foot, RobotConfig
+from com_model.text import listing
+
+JOINTS = 6
+"""Moving joints of a leg."""
+
+
+@dataclass(frozen=True, eq=False)
+class BipedLeg:
+    """A leg, in the pelvis' frame at the zero pose; arrays are read-only.
+
+    Attributes:
+        side: "left" or "right".
+        foot: The foot at its end.
+        foot_index: Its place in the configuration's feet.
+        joints: (6,) indices of its joints in q, from the hip to the foot.
+        joint_names: Their names.
+        bodies: (6,) the bodies that they move, indices of model.bodies.
+        axes: (6, 3) unit axes.
+        points: (6, 3) m, origins of the joints.
+        R_sole: (3, 3) orientation of the sole frame.
+        p_sole: (3,) m, its origin.
+        lower, upper: (6,) rad, limits.
+        velocity_limits: (6,) rad/s.
+        nominal: (6,) rad, nominal posture.
+        masses: (6,) kg, of each body with all that hangs on it but the next.
+        moments: (6, 3) kg m, their first moments about the pelvis' origin.
+    """
+
+    side: str
+    foot: Foot
+    foot_index: int
+    joints: Indices
+    joint_names: tuple[str, ...]
+    bodies: Indices
+    axes: Array
+    points: Array
+    R_sole: Array
+    p_sole: Array
+    lower: Array
+    upper: Array
+    velocity_limits: Array
+    nominal: Array
+    masses: Array
+    moments: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Biped:
+    """A robot on two legs.
+
+    Attributes:
+        model: The robot.
+        posture: (n,) rad or m, nominal; joints that are not of the legs stay there unless said.
+        pelvis: The body from which both legs start, an index of model.bodies.
+        legs: Left, right.
+    """
+
+    model: RobotModel
+    posture: Array
+    pelvis: int
+    legs: tuple[BipedLeg, BipedLeg]
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @classmethod
+    def of(cls, model: RobotModel, config: RobotConfig, posture: ArrayLike | None = None) -> Biped:
+        """Finds pelvis and legs.
+
+        Args:
+            model: The robot.
+            config: Its configuration: one foot with side left, one with side right.
+            posture: (n,) rad or m; default: the configuration's.
+
+        Raises:
+            ConfigError: The configuration is of another robot, or a foot is missing or there twice.
+            BipedError: A leg has not six turning joints of its own.
+            ShapeError: posture has another shape.
+        """
+        config.check(model)
+        q = config.nominal_posture(model) if posture is None else model.check_q(posture, "posture")
+        feet = [_find_foot(config, side) for side in ("left", "right")]
+        paths = [_path(model, config.feet[i]) for i in feet]
+        shared = [a for a, b in zip(*paths, strict=False) if a == b]
+        chains = [path[len(shared) :] for path in paths]
+        for index, chain in zip(feet, chains, strict=True):
+            _check_chain(model, config.feet[index], chain)
+        zero = q.copy()
+        for chain in chains:
+            zero[model.bodies.q_index[chain]] = 0.0
+        pelvis = shared[-1]
+        R, p = _in_pelvis(model.bodies, zero, pelvis)
+        left, right = (
+            _leg(model, config, i, chain, q, R, p) for i, chain in zip(feet, chains, strict=True)
+        )
+        return cls(model, q, pelvis, (left, right))
+
+    def upper_body(self, q: ArrayLike | None = None) -> tuple[float, Array]:
+        """Mass (kg) and first moment (3,) (kg m) of all but the legs, about the pelvis' origin.
+
+        Args:
+            q: (n,) rad or m, of which the legs' joints do not matter; default: the posture.
+        """
+        bodies = self.model.bodies
+        q = self.posture if q is None else self.model.check_q(q)
+        R, p = _in_pelvis(bodies, q, self.pelvis)
+        mass, moment = _lumps(bodies, R, p)
+        own = np.ones(bodies.count, dtype=bool)
+        for leg in self.legs:
+            own[leg.bodies[0] : bodies.subtree_end[leg.bodies[0]]] = False
+        return float(mass[own].sum()), moment[own].sum(axis=0)
+
+    def root_in_pelvis(self, q: ArrayLike | None = None) -> tuple[Array, Array]:
+        """Pose of the root link in the pelvis' frame, (3, 3) and (3,) m; q as in upper_body."""
+        q = self.posture if q is None else self.model.check_q(q)
+        R, p = _in_pelvis(self.model.bodies, q, self.pelvis)
+        return R[0], p[0]
+
+
+def _in_pelvis(bodies: Bodies, q: Array, pelvis: int) -> tuple[Array, Array]:
+    """Poses of all bodies in the frame of the pelvis, (B, 3, 3) and (B, 3)."""
+    R, p = body_poses(bodies, q)
+    return R[pelvis].T @ R, (p - p[pelvis]) @ R[pelvis]
+
+
+def _lumps(bodies: Bodies, R: Array, p: Array) -> tuple[Array, Array]:
+    """Mass (B,) and first moment (B, 3) of each body."""
+    turned = np.einsum("bij,bj->bi", R, bodies.first_moment)
+    return bodies.mass, turned + bodies.mass[:, None] * p
+
+
+def _find_foot(config: RobotConfig, side: str) -> int:
+    found = [i for i, foot in enumerate(config.feet) if foot.side == side]
+    if len(found) != 1:
+        names = listing([config.feet[i].frame for i in found]) or "no foot"
+        problem = f"{names} has side {side}: a robot on two legs has one foot on each side"
+        raise ConfigError(problem, config.source, "feet")
+    return found[0]
+
+
+def _path(model: RobotModel, foot: Foot) -> list[int]:
+    """Bodies from the root to the one with the foot, both included."""
+    body = int(model.bodies.body_of_link[model.link_index(foot.frame)])
+    path = [body]
+    while body > 0:
+        body = int(model.bodies.parent[body])
+        path.append(body)
+    return path[::-1]
+
+
+def _check_chain(model: RobotModel, foot: Foot, chain: list[int]) -> None:
+    bodies = model.bodies
+    names = [bodies.joint_names[body] for body in chain]
+    turning = [b for b in chain if bodies.joint_type[b] == REVOLUTE]
+    own = [name for name in names if name in model.joint_names]
+    if not len(chain) == len(turning) == len(own) == JOINTS:
+        raise BipedError(
+            f"the {foot.side} leg, to {foot.frame!r}, has the joints {listing(names) or 'none'}: "
+            f"a leg must have {JOINTS} joints of its own that all turn and follow no other"
+        )
+
+
+def _leg(
+    model: RobotModel,
+    config: RobotConfig,
+    index: int,
+    chain: list[int],
+    q: Array,
+    R: Array,
+    p: Array,
+) -> BipedLeg:
+    bodies, foot = model.bodies, config.feet[index]
+    link = model.link_index(foot.frame)
+    joints = np.array(bodies.q_index[chain], dtype=np.int64)
+    mass, moment = _lumps(bodies, R, p)
+    ends = bodies.subtree_end[chain]
+    masses = np.array([mass[b:e].sum() for b, e in zip(chain, ends, strict=True)])
+    moments = np.array([moment[b:e].sum(axis=0) for b, e in zip(chain, ends, strict=True)])
+    masses[:-1] -= masses[1:].copy()
+    moments[:-1] -= moments[1:].copy()
+    last = chain[-1]
+    return BipedLeg(
+        side=foot.side,
+        foot=foot,
+        foot_index=index,
+        joints=joints,
+        joint_names=tuple(model.joint_names[i] for i in joints),
+        bodies=np.array(chain, dtype=np.int64),
+        axes=np.einsum("bij,bj->bi", R[chain], bodies.axis[chain]),
+        points=p[chain],
+        R_sole=R[last] @ bodies.R_body_link[link],
+        p_sole=p[last] + R[last] @ bodies.p_body_link[link],
+        lower=model.lower[joints],
+        upper=model.upper[joints],
+        velocity_limits=model.velocity_limits[joints],
+        nominal=q[joints],
+        masses=masses,
+        moments=moments,
+    )
