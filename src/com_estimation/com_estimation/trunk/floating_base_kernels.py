@@ -869,9 +869,7 @@ def step(
     distance = _distance(H, residual, P)
     if distance > settings[GROSS]:
         return _leave_out(dt, settings, monitors)
-    if _watch_for_payload(
-        time, dt, plain[0], plain[1], plain[2], P, opening, settings, monitors
-    ):
+    if _watch_for_payload(time, dt, plain[0], plain[1], plain[2], P, opening, settings, monitors):
         distance = _distance(H, residual, P)
     inflation = max(distance / settings[GATE], 1.0)
     if without and inflation > 1.0:

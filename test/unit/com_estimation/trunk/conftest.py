@@ -1,9 +1,18 @@
-"""A quadruped whose numbers can be done in the head; its legs have mass or none."""
+"""A quadruped whose numbers can be done in the head; and logs of robots that trot."""
+
+import importlib
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from com_control.gait_parameters import GaitParameters
+from com_control.trot import TrotGait
 from com_model import RobotConfig, RobotModel
+
+BENCHMARKS = Path(__file__).resolve().parents[4] / "benchmarks"
 
 INERTIAL = """<inertial><origin xyz="{com}"/><mass value="{mass}"/>
     <inertia ixx="{i[0]}" iyy="{i[1]}" izz="{i[2]}" ixy="0" ixz="0" iyz="0"/></inertial>"""
@@ -95,3 +104,53 @@ def pointed_quadruped():
 def heavy_quadruped():
     """Model and configuration; legs of 8 kg."""
     return RobotModel.from_urdf(quadruped_urdf(leg_mass=8.0)), quadruped_config()
+
+
+@pytest.fixture(scope="session")
+def lab():
+    """The laboratory of trotting robots."""
+    sys.path.insert(0, str(BENCHMARKS))
+    yield importlib.import_module("trot_lab")
+    sys.path.remove(str(BENCHMARKS))
+
+
+@pytest.fixture(scope="session")
+def trot_log(lab):
+    """SCALF-II with its trunk's CoM 10 cm to the left, 4.5 s of trot with noise."""
+    return lab.run_trot(lab.TrotRun("scalf2", offset=(-0.03, 0.10, 0.0), seconds=4.5, seed=11))
+
+
+@pytest.fixture(scope="session")
+def small_log(lab):
+    """ANYmal, 2 s of trot with noise."""
+    return lab.run_trot(lab.TrotRun("anymal", offset=(-0.02, 0.015, 0.0), seconds=2.0, seed=13))
+
+
+@pytest.fixture(scope="session")
+def payload_log(lab):
+    """SCALF-II with 20 kg that fall on a corner at 2.5 s."""
+    payload = (20.0, (0.4, 0.25, 0.1), 2.5)
+    run = lab.TrotRun("scalf2", offset=(-0.03, 0.03, 0.0), payload=payload, seconds=4.0, seed=12)
+    return lab.run_trot(run)
+
+
+class LiftedLeg:
+    """Stands; from 1 s to 2.6 s the right front leg is bent, as by a hand."""
+
+    def __init__(self, model, config, parameters):
+        self.gait = TrotGait(model, config, GaitParameters(start_delay=100.0))
+        self.joints = [model.joint_names.index(f"rf_{j}_joint") for j in ("hfe", "kfe")]
+
+    def step(self, time, *rest):
+        target = self.gait.step(time, *rest)
+        lift = np.clip(min(time - 1.0, 2.6 - time) / 0.2, 0.0, 1.0)
+        position = target.position.copy()
+        position[self.joints] += lift**2 * (3.0 - 2.0 * lift) * np.array([-0.3, 0.6])
+        return replace(target, position=position)
+
+
+@pytest.fixture(scope="session")
+def standing_log(lab):
+    """SCALF-II that stands for 3.4 s, with a foot in the air from 1.1 s to 2.5 s."""
+    run = lab.TrotRun("scalf2", offset=(-0.03, 0.10, 0.0), seconds=3.4, seed=14)
+    return lab.run_trot(run, make_gait=LiftedLeg)
