@@ -36,7 +36,7 @@ class AttitudeFilter:
         """Forgets what came before: level, without bias."""
         self.up = self._measured = np.array([0.0, 0.0, 1.0])
         self.bias = np.zeros(2)
-        self._known = False
+        self._known, self._age = False, 0.0
         self._sum, self._time = np.zeros(2), 0.0
 
     def update(
@@ -61,8 +61,10 @@ class AttitudeFilter:
             up = up - dt * np.cross(omega, up)
         if R is not None:
             time_constant = self._alone if omega is None else self._with_gyro
-            known = self._known and time_constant > 0.0
-            share = 1.0 - np.exp(-dt / time_constant) if known else 1.0
+            self._age += dt
+            share = 1.0
+            if self._known and time_constant > 0.0 and self._age > 0.0:  # a mean to begin with
+                share = max(1.0 - np.exp(-dt / time_constant), dt / self._age)
             up = up + share * (R[2] - up)
             self._known = True
             if parallel:

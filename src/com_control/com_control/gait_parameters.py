@@ -50,9 +50,9 @@ class GaitParameters:
         lead_in: s, in which velocity and foot placement grow to their values.
         first: Front leg of the diagonal that swings first: left_front or right_front.
         swing_compensation: Swing feet keep their height over the ground when the trunk tilts
-            ([Ding]
-            eq. 19).
-        max_compensation: rad, tilt up to which it does; beyond, the lower foot comes down early and
+            ([Ding] eq. 19) even without CoM feedback, with which they always do. Without, it is the
+            lower foot, coming down early, that rights a trunk whose CoM is off.
+        max_compensation: rad, tilt up to which they do; beyond, the lower foot comes down early and
             catches the robot.
         blend: Share of half a period in which feet on the ground go from where they came down to
             where they stand.
@@ -80,15 +80,15 @@ class GaitParameters:
     yaw_rate: float = 0.0
     lead_in: float = 1.0
     first: str = "left_front"
-    swing_compensation: bool = True
+    swing_compensation: bool = False
     max_compensation: float = 0.06
-    blend: float = 0.4
-    tilt_gain: float = 0.5
+    blend: float = 0.2
+    tilt_gain: float = 0.0
     max_placement: float = 0.0
     max_com_shift: float = 0.0
     com_shift_time: float = 0.15
     com_shift_rate: float = 0.0
-    attitude_filter: float = 0.3
+    attitude_filter: float = 1.0
     attitude_filter_alone: float = 0.01
     max_wait: float = 2.0
 

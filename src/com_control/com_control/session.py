@@ -100,14 +100,35 @@ class GaitSession:
             self._last = self._still(State.STANDING, self._standing)
         return self._last
 
+    def rest(self, time: float, count: int) -> list[tuple[float, Command]]:
+        """The way to the standing posture from a time on, after stop(): (time, command) pairs.
+
+        What can be sent ahead when the robot can no longer be watched: `count` points, evenly in
+        time, the last one at rest.
+        """
+        if self._last is None:
+            return []
+        if self._from is None:
+            self._lead_from(time, self._last.position)
+        left = max(self._since + self._lead_time - time, 0.0)
+        times = [time + left * (k + 1) / count for k in range(count)]
+        self._last = self._led(time)
+        return [(at, self._led(at)) for at in times]
+
     def _lead_from(self, time: float, position: Array) -> None:
         self._from, self._since = position, time
 
     def _lead(self, time: float) -> Command:
+        command = self._led(time)
+        if command.state is State.STANDING:
+            self._from = None
+        return command
+
+    def _led(self, time: float) -> Command:
+        """On the way to the standing posture."""
         assert self._from is not None  # noqa: S101 - only called so
         share = (time - self._since) / self._lead_time
-        if share >= 1.0:
-            self._from = None
+        if share >= 1.0 - 1e-9:
             return self._still(State.STANDING, self._standing)
         way = self._standing - self._from
         speed = 30.0 * share**2 * (1.0 - share) ** 2 / self._lead_time

@@ -260,8 +260,10 @@ class TrotGait:
         if not swing.any():
             return
         up = np.array([0.0, 0.0, 1.0])
-        if self.parameters.swing_compensation:
-            up = level_up(self._attitude.up, self.parameters.max_compensation)
+        p = self.parameters
+        share = 1.0 if p.swing_compensation else smooth_step(self._share)
+        if share > 0.0:
+            up = level_up(self._attitude.up, share * p.max_compensation)
         ground = float(np.mean(feet[~swing] @ up - self._radii[~swing]))
         for i in np.flatnonzero(swing):
             target = ground + self._radii[i]

@@ -86,7 +86,7 @@ def test_feet_on_the_ground_move_backwards_with_the_velocity():
 
 @pytest.mark.parametrize("leg", range(4))
 def test_swing_height_holds_for_every_leg_and_rotation(leg):
-    gait = make()
+    gait = make(swing_compensation=True)
     R = Rotation.from_euler("ZYX", [0.7, 0.03, -0.04]).as_matrix()
     for time in np.arange(0.0, 1.0, 0.01):
         target = gait.step(time, R)
@@ -144,7 +144,7 @@ def test_not_finite_input_changes_nothing():
 
 
 def test_out_of_reach_is_reported_and_finite():
-    gait = make(height=0.78, max_compensation=0.5)
+    gait = make(height=0.78, max_compensation=0.5, swing_compensation=True)
     R = Rotation.from_euler("x", 0.45).as_matrix()
     targets = [gait.step(time, R) for time in np.arange(0.0, 1.0, 0.01)]
     assert any("foot is" in text for target in targets for text in target.problems)

@@ -7,7 +7,8 @@ Subscribes:
     trunk_com (com_msgs/TrunkCom): only with feedback, only while CONVERGED.
 
 Publishes, at most at rate_hz and with the stamp of the joint_states that it was computed from:
-    joint_trajectory (trajectory_msgs/JointTrajectory): one point, `horizon` later, with velocities.
+    joint_trajectory (trajectory_msgs/JointTrajectory): one point, `horizon` later, with velocities;
+        when joint_states fall silent, once, the whole way down on all feet, from now on.
     gait/stance (com_msgs/GaitPhase): which legs carry.
 At 1 Hz: /diagnostics.
 
@@ -22,6 +23,7 @@ Parameters: see trot_parameters.Parameters.
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +36,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from com_control.nodes.trot_parameters import Parameters
-from com_control.session import Command, GaitSession, State
+from com_control.session import Command, GaitSession
 from com_control.trot import TrotGait
 from com_model import RobotConfig, RobotModel
 from com_msgs.msg import GaitPhase, TrunkCom
@@ -42,13 +44,15 @@ from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
 from com_ros.exceptions import ConversionError, ParameterError
 from com_ros.freshness import Latest, sample_time_ns
-from com_ros.imu_pairing import ImuValues, imu_to_values
+from com_ros.imu_pairing import UNKNOWN_IMU, ImuValues, imu_to_values
 from com_ros.joint_input import JointInput
 from com_ros.main import run
 from com_ros.model_source import RobotDescription
 from com_ros.parameters import declare
 from com_ros.silence import SilenceWatch
 from com_ros.throttle import ThrottledLog
+
+REST_POINTS = 20  # of the way to the standing posture that is sent when joint_states fall silent
 
 
 @dataclass
@@ -80,7 +84,7 @@ class TrotGaitNode(Node):
         self._imu: Latest[ImuValues] = Latest(p.imu_timeout)
         self._com: Latest[np.ndarray] = Latest(p.com_timeout)
         self._silence = SilenceWatch(p.joint_timeout)
-        self._next_ns = 0
+        self._next_ns = self._last_ns = self._first_ns = 0
         self._rate = diagnostics.RateMeter()
         self._diagnostics = diagnostics.Diagnostics(self, "trot")
         self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
@@ -109,9 +113,11 @@ class TrotGaitNode(Node):
     # --- inputs ------------------------------------------------------------------------------
     def _on_imu(self, msg: Imu) -> None:
         try:
-            self._imu.set(imu_to_values(msg), sample_time_ns(msg.header.stamp, self.get_clock()))
+            values = imu_to_values(msg)
         except ConversionError as error:
             self._log.warn("imu", f"imu: {error}")
+            values = UNKNOWN_IMU
+        self._imu.set(values, sample_time_ns(msg.header.stamp, self.get_clock()))
 
     def _on_com(self, msg: TrunkCom) -> None:
         offset = vector3_to_numpy(msg.offset_from_center)
@@ -138,14 +144,23 @@ class TrotGaitNode(Node):
         assert self._robot is not None  # noqa: S101 - the caller has looked
         session, p = self._robot.session, self._settings
         R, omega, problem = self._attitude(time_ns)
-        if problem and session.trot and session.started:
+        if problem and session.trot and not self._awaits_imu(time_ns):
             session.stop(problem)
             self.get_logger().error(f"the trot stops: {problem}")
         com = self._com.current(time_ns) if p.feedback else None
         at = time_ns / NS_PER_S + p.horizon
+        self._last_ns = time_ns
         self._command = session.step(at, position, R, com, omega)
         self._publish(self._command, time_ns)
         self._rate.add(self.get_clock().now().nanoseconds - time_ns)
+
+    def _awaits_imu(self, time_ns: int) -> bool:
+        """Whether it has only just begun, so that the first imu may still be on its way."""
+        if self._imu.value is not None:
+            return False
+        if not self._first_ns:
+            self._first_ns = time_ns
+        return time_ns - self._first_ns < int(self._settings.lead_time * NS_PER_S)
 
     def _attitude(self, time_ns: int) -> tuple[np.ndarray | None, np.ndarray | None, str]:
         """Attitude a horizon ahead, angular velocity (root's axes), and what is wrong."""
@@ -156,7 +171,11 @@ class TrotGaitNode(Node):
         values = self._imu.current(time_ns)
         if values is None:
             state = self._imu.describe("imu", time_ns)
-            return None, None, f"{state}: start its driver, or set gait.swing_compensation false"
+            return (
+                None,
+                None,
+                f"{state}: start its driver, or turn feedback and gait.swing_compensation off",
+            )
         turn = self._robot.R_imu_root
         R = values.R_world_imu @ turn
         if not np.isfinite(R).all():
@@ -174,7 +193,11 @@ class TrotGaitNode(Node):
     def _publish(self, command: Command, time_ns: int) -> None:
         assert self._robot is not None  # noqa: S101
         stamp = ns_to_stamp(time_ns)
-        self._send(command, stamp, self._settings.horizon)
+        self._send([(self._settings.horizon, command)], stamp)
+        self._tell(command, stamp)
+
+    def _tell(self, command: Command, stamp: Any) -> None:
+        assert self._robot is not None  # noqa: S101
         gait, session = command.gait, self._robot.session
         msg = GaitPhase(state=int(command.state), stance=command.stance.tolist())
         msg.header.stamp, msg.header.frame_id = stamp, self._robot.model.root_link
@@ -187,14 +210,18 @@ class TrotGaitNode(Node):
         if gait and gait.problems:
             self._log.warn("gait", f"the gait is held back: {'; '.join(gait.problems)}")
 
-    def _send(self, command: Command, stamp: Any, after: float) -> None:
+    def _send(self, way: Sequence[tuple[float, Command]], stamp: Any) -> None:
+        """Send points (s after the stamp, command)."""
         assert self._robot is not None  # noqa: S101
-        point = JointTrajectoryPoint(
-            positions=command.position.tolist(),
-            velocities=command.velocity.tolist(),
-            time_from_start=Duration(seconds=after).to_msg(),
-        )
-        msg = JointTrajectory(joint_names=list(self._robot.model.joint_names), points=[point])
+        points = [
+            JointTrajectoryPoint(
+                positions=command.position.tolist(),
+                velocities=command.velocity.tolist(),
+                time_from_start=Duration(seconds=after).to_msg(),
+            )
+            for after, command in way
+        ]
+        msg = JointTrajectory(joint_names=list(self._robot.model.joint_names), points=points)
         msg.header.stamp = stamp
         self._trajectory.publish(msg)
 
@@ -224,9 +251,14 @@ class TrotGaitNode(Node):
         reason = f"joint_states silent for {self._silence.silent_for_s:.2f} s: check its driver"
         robot.session.stop(reason)
         self.get_logger().error(f"the trot stops: {reason}")
-        posture = robot.session.gait.posture
-        still = Command(State.UNKNOWN, posture, np.zeros_like(posture))
-        self._send(still, ns_to_stamp(0), self._settings.lead_time)
+        self._lie_low(robot.session)
+
+    def _lie_low(self, session: GaitSession) -> None:
+        """Send the whole way to the standing posture: nothing tells when a next point is due."""
+        begin = self._last_ns / NS_PER_S + self._settings.horizon + self._silence.silent_for_s
+        way = session.rest(begin, REST_POINTS)
+        self._send([(at - begin, c) for at, c in way], ns_to_stamp(0))
+        self._tell(way[0][1], ns_to_stamp(self._last_ns))
 
     def _on_diagnostics(self) -> None:
         robot, command = self._robot, self._command

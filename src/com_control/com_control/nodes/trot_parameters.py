@@ -24,7 +24,7 @@ class GaitSettings:
         "left_front", "front leg of the first step", choices=("left_front", "right_front")
     )
     swing_compensation: bool = parameter(
-        True, "keep the height of swing feet when the trunk tilts (needs imu)"
+        False, "keep the height of swing feet when the trunk tilts, without feedback too"
     )
     max_com_shift: float = parameter(
         0.0, "m, bound of the shift of the feet; 0: a fifth of the height", (0.0, 10.0)
