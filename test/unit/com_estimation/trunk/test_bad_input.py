@@ -1,0 +1,219 @@
+"""Bad input, from the samples to what is published: a robot trots, and something breaks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from com_estimation.trunk.floating_base import FloatingBaseEstimator
+from com_estimation.trunk.force_meter import ForceMeter
+from com_estimation.trunk.health import Health
+from com_estimation.trunk.interface import Status
+from com_estimation.trunk.pipeline import TrunkPipeline
+
+START, END, AGAIN = 1.5, 2.5, 3.5  # s: of the fault, and when all must be well again
+BOUND, WELL = 15e-3, 2e-3  # m, beyond three standard deviations
+NAN3, NAN33 = np.full(3, np.nan), np.full((3, 3), np.nan)
+
+
+class Run:
+    """What the pipeline says while samples are spoilt from START on."""
+
+    def __init__(self, log, spoil=lambda s: s, start=START, end=END, until=4.0):
+        estimator = FloatingBaseEstimator(log.model, log.config)
+        meter = ForceMeter(log.model, log.config, estimator.legs, "inverse_dynamics")
+        health = Health(log.model, estimator.legs)
+        mass = float(log.model.bodies.mass[0])
+        self.pipeline = TrunkPipeline(estimator, health, meter, mass)
+        self.estimates, errors = [], []
+        for k, sample in enumerate(log.samples()):
+            if sample.time >= until:
+                break
+            given = spoil(sample) if start <= sample.time < end else sample
+            for each in given if isinstance(given, list) else [given]:
+                estimate = self.pipeline.update(each)
+                if estimate is not None:
+                    self.estimates.append(estimate)
+                    errors.append(estimate.com - log.trunk_com[k])
+        self.times = np.array([e.time for e in self.estimates])
+        deviations = np.array([np.sqrt(np.diag(e.covariance)) for e in self.estimates])
+        self.excess = (np.abs(errors) - 3.0 * deviations)[:, :2].max(axis=1)
+
+    def worst(self, start, end=np.inf):
+        """Largest excess of an error over three of its deviations, m; NaN counts as nothing."""
+        return np.nanmax(self.excess[(self.times >= start) & (self.times < end)], initial=-1.0)
+
+    def between(self, start, end=np.inf):
+        return [e for e in self.estimates if start <= e.time < end]
+
+
+def put(sample, name, index, value):
+    values = getattr(sample, name).copy()
+    values[index] = value
+    return replace(sample, **{name: values})
+
+
+def sticking(*names, index=...):
+    """A sensor that goes on saying what it said first."""
+    first = {}
+
+    def spoil(sample):
+        for name in names:
+            old = first.setdefault(name, getattr(sample, name)[index])
+            sample = put(sample, name, index, old)
+        return sample
+
+    return spoil
+
+
+def some_of(keep):
+    return lambda s: s if keep(round(1000.0 * s.time)) else []
+
+
+SILENT = {"angular_velocity": NAN3, "specific_force": NAN3, "R_world_imu": NAN33}
+FAULTS = {
+    "no effort": (
+        lambda: lambda s: replace(s, effort=np.full(12, np.nan)),
+        "joint_states carries no effort: the joint torques are needed",
+    ),
+    "effort all zero": (
+        lambda: lambda s: replace(s, effort=np.zeros(12)),
+        "the effort of every joint is zero: let the driver measure",
+    ),
+    "torque sensor at zero": (
+        lambda: lambda s: put(s, "effort", 5, 0.0),
+        "the effort of rf_kfe_joint (0 for 0.5",
+    ),
+    "torque sensor stuck": (
+        lambda: sticking("effort", index=4),
+        "torques do not tell the force on right_front",
+    ),
+    "torque not finite": (
+        lambda: lambda s: put(s, "effort", 4, np.inf),
+        "joint_states has no finite effort for rf_hfe_joint: check the driver",
+    ),
+    "encoder stuck": (
+        lambda: sticking("position", index=5),
+        "the position of rf_kfe_joint (",
+    ),
+    "position not finite": (
+        lambda: lambda s: put(s, "position", 7, np.nan),
+        "the position of lh_hfe_joint is not finite: check its encoder",
+    ),
+    "imu silent": (
+        lambda: lambda s: replace(s, **SILENT),
+        "imu is silent for 0.5",
+    ),
+    "imu stuck": (
+        lambda: sticking("angular_velocity", "specific_force", "R_world_imu"),
+        "the imu has said exactly the same for 0.5",
+    ),
+    "accelerometer missing": (
+        lambda: lambda s: replace(s, specific_force=NAN3),
+        "the accelerometer is not known: check the imu's driver; no accelerometer: the standing",
+    ),
+    "accelerometer in g": (
+        lambda: lambda s: replace(s, specific_force=s.specific_force / 9.81),
+        "it must give m/s^2 (not g), with gravity",
+    ),
+    "half the rate": (
+        lambda: some_of(lambda k: k % 2 == 0),
+        "Hz before: check the driver and the load of the computer",
+    ),
+    "samples lost": (
+        lambda: some_of(lambda k: k % 10 < 6),
+        "of the joint_states come after a gap: check the network",
+    ),
+    "stamps twice": (
+        lambda: lambda s: [s, s],
+        "a stamp of joint_states comes twice: is there a second driver?",
+    ),
+    "effort of the wrong sign": (
+        lambda: lambda s: replace(s, effort=-s.effort),
+        "by the efforts the ground pulls at the feet: effort has the wrong sign",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(FAULTS))
+def test_a_second_of_bad_input(trot_log, name):
+    """It is said what is wrong; the estimate stays in bounds and soon is well again."""
+    make, text = FAULTS[name]
+    run = Run(trot_log, make())
+    assert {e.status for e in run.between(1.0, START)} == {Status.CONVERGED}
+    late = run.between(START + 0.5, END)
+    assert {e.status for e in late} == {Status.DEGRADED}
+    assert any(text in e.reason for e in late), {e.reason for e in late}
+    assert run.worst(START) < BOUND
+    assert run.worst(AGAIN) < WELL
+    assert np.isfinite(run.estimates[-1].com).all()
+
+
+@pytest.mark.parametrize("name", ["imu silent", "accelerometer in g", "effort of the wrong sign"])
+def test_bad_input_from_the_start(trot_log, name):
+    make, text = FAULTS[name]
+    run = Run(trot_log, make(), start=0.0, end=1.0, until=3.0)
+    assert Status.CONVERGED not in {e.status for e in run.between(0.0, 1.0)}
+    assert any(text in e.reason for e in run.between(0.4, 1.0))
+    assert run.worst(0.0) < BOUND
+    assert run.worst(2.5) < WELL
+    assert run.estimates[-1].status is Status.CONVERGED
+
+
+def test_a_gap_in_everything(trot_log):
+    run = Run(trot_log, lambda s: [])
+    assert run.between(START + 0.001, END) == []
+    first = run.between(END + 0.005, END + 0.04)
+    assert {e.status for e in first} == {Status.DEGRADED}  # filters settle
+    assert run.worst(END) < WELL
+    assert run.estimates[-1].status is Status.CONVERGED
+
+
+def test_sound_input(trot_log):
+    run = Run(trot_log)
+    assert {e.reason for e in run.between(1.0)} == {""}
+    assert run.worst(0.0) < 0.0
+    assert run.pipeline.held == 0
+
+
+def test_another_robot_that_trots_is_sound(small_log):
+    """Feet that come down early are spoken of; nothing is held back for them."""
+    run = Run(small_log)
+    assert run.pipeline.held == 0
+    assert run.worst(0.0) < 0.0
+    assert run.estimates[-1].status is Status.CONVERGED
+
+
+def test_a_dead_torque_sensor_for_good(trot_log):
+    """The other legs still tell; how well, is said."""
+    run = Run(trot_log, FAULTS["torque sensor stuck"][0](), start=0.0, end=9.0)
+    assert Status.CONVERGED not in {e.status for e in run.estimates}
+    assert run.worst(0.0) < WELL
+    first, last = run.between(0.1, 0.3)[0], run.estimates[-1]
+    assert np.sqrt(last.covariance[0, 0]) < 0.5 * np.sqrt(first.covariance[0, 0])
+
+
+def test_a_leg_that_is_lifted_by_hand(standing_log):
+    run = Run(standing_log, until=2.4)
+    standing, lifted = run.between(0.6, 0.95), run.between(1.5, 2.4)
+    assert {e.status for e in lifted} == {Status.DEGRADED}
+    assert all("right_front is in the air for" in e.reason for e in lifted)
+    assert run.worst(0.0) < BOUND
+    assert {e.status for e in standing} <= {Status.CONVERGED, Status.ESTIMATING}
+
+
+def test_standing_still(standing_log):
+    run = Run(standing_log, until=1.1)
+    last = run.estimates[-1]
+    assert "the robot stands still: z of the CoM cannot be seen" in last.reason
+    assert last.observable.tolist() == [True, True, False]
+    assert run.worst(0.0) < WELL
+
+
+def test_a_urdf_with_another_mass_is_noted(payload_log):
+    """A payload is the same to it: the mass is another one than that of the URDF."""
+    run = Run(payload_log)
+    last = run.estimates[-1]
+    assert last.status is Status.CONVERGED
+    assert "kg more than the URDF says (300 kg): where that is no payload" in last.reason
+    assert 2.5 <= last.payload_changed_at < 2.8
