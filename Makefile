@@ -1,14 +1,15 @@
 # Two commands for everyone:
 #   make demo                 HOAP-2 sways in simulation, its CoM and SESC are published
 #   make demo ROBOT=talos     the same for another robot: a name or the path of a URDF
+#   make demo-trot            a quadruped trots, 20 kg drop on it; also ROBOT=anymal FEEDBACK=true
 #   make test                 all tests
 # Each does all the set-up that it needs.
 
-ROBOT ?= hoap2
 SECONDS ?= 20
+FEEDBACK ?= false
 OUT ?= out
 
-.PHONY: help setup demo test lint bench clean
+.PHONY: help setup demo demo-trot test lint bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,7 +19,11 @@ setup:
 	@tools/setup.sh
 
 demo: setup
-	@tools/in_env python tools/demo.py "$(ROBOT)" --seconds $(SECONDS) --out "$(OUT)"
+	@tools/in_env python tools/demo.py "$(or $(ROBOT),hoap2)" --seconds $(SECONDS) --out "$(OUT)"
+
+demo-trot: setup
+	@tools/in_env python tools/demo_trot.py "$(or $(ROBOT),scalf2)" --out "$(OUT)" \
+	  $(if $(filter true,$(FEEDBACK)),--feedback)
 
 test: setup
 	@tools/in_env python -m pytest $(PYTEST_ARGS)

@@ -82,7 +82,8 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
         say(axes, "no truth arrived")
         return
     settled = (series.status == CONVERGED) & (series.time > 0.0)
-    shown = np.concatenate([truth[matched], value[settled]])
+    usual = np.nanpercentile(value[settled], (1, 99)) if settled.any() else np.empty(0)
+    shown = np.concatenate([truth[matched], usual])  # jumps may leave the picture
     low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
     room = max(LEAST[k], 0.15 * (high - low))
     axes.set_ylim(low - room, high + room)
