@@ -135,7 +135,7 @@ def payload_log(lab):
 
 
 class LiftedLeg:
-    """Stands; from 1 s to 2.6 s the right front leg is bent, as by a hand."""
+    """Stands; from 1.3 s to 2.7 s the right front leg is bent, as by a hand."""
 
     def __init__(self, model, config, parameters):
         self.gait = TrotGait(model, config, GaitParameters(start_delay=100.0))
@@ -143,14 +143,22 @@ class LiftedLeg:
 
     def step(self, time, *rest):
         target = self.gait.step(time, *rest)
-        lift = np.clip(min(time - 1.0, 2.6 - time) / 0.2, 0.0, 1.0)
-        position = target.position.copy()
-        position[self.joints] += lift**2 * (3.0 - 2.0 * lift) * np.array([-0.3, 0.6])
-        return replace(target, position=position)
+        position, velocity = target.position.copy(), target.velocity.copy()
+        bend, rate = self.bend(time)
+        position[self.joints] += bend * np.array([-0.3, 0.6])
+        velocity[self.joints] += rate * np.array([-0.3, 0.6])
+        return replace(target, position=position, velocity=velocity)
+
+    def bend(self, time):
+        """Share of the bend, from 0 to 1 and back, and its rate, 1/s."""
+        down = 2.7 - time < time - 1.3
+        s = np.clip((2.7 - time if down else time - 1.3) / 0.2, 0.0, 1.0)
+        rate = 6.0 * s * (1.0 - s) / 0.2
+        return s**2 * (3.0 - 2.0 * s), -rate if down else rate
 
 
 @pytest.fixture(scope="session")
 def standing_log(lab):
-    """SCALF-II that stands for 3.4 s, with a foot in the air from 1.1 s to 2.5 s."""
+    """SCALF-II that stands for 3.4 s, with a foot in the air from 1.4 s to 2.6 s."""
     run = lab.TrotRun("scalf2", offset=(-0.03, 0.10, 0.0), seconds=3.4, seed=14)
     return lab.run_trot(run, make_gait=LiftedLeg)
