@@ -110,8 +110,8 @@ def quick(plan: Plan) -> Plan:
     """Enough to see that it works."""
     return replace(
         plan,
-        seconds=3.0,
-        drop=1.5,
+        seconds=2.2,
+        drop=1.2,
         offsets=plan.offsets[::4],
         repeats=1,
         corners=plan.corners[:1],
@@ -367,7 +367,7 @@ def main() -> int:
     """Simulates, prints, draws."""
     parser = argparse.ArgumentParser(description="Accuracy of the trunk's CoM while trotting.")
     parser.add_argument("--seed", type=int, default=731, help="the runs have 1000 times this on")
-    parser.add_argument("--quick", action="store_true", help="three offsets, 3 s of trot")
+    parser.add_argument("--quick", action="store_true", help="three offsets, 2.2 s of trot")
     parser.add_argument("--repeats", type=int, default=2, help="of each offset")
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     parser.add_argument("--out", type=Path, help="folder of the pictures; none without")
