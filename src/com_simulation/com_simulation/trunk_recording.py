@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 NEVER = math.nan
 CONVERGED = 2  # TrunkCom.STATUS_CONVERGED
 SIGMAS = 3.0
+HOLD = 0.5  # s, for which an error must stay small to count as reached
 LAST = 2.0  # s at the end, over which the final errors are averaged
 
 
@@ -83,13 +84,17 @@ class TrunkSeries:
         return np.asarray(np.linalg.norm(self.error[:, :2], axis=1))
 
     def reached(self, limit: float, since: float) -> float:
-        """Return the s since a time from which on the error of x and y stays below a limit, m."""
+        """Return the s since a time after which x and y are within a limit (m) for HOLD."""
         later = (self.time >= since) & np.isfinite(self.distance)
-        time, within = self.time[later], self.distance[later] < limit
-        if not len(within) or not within[-1]:
-            return NEVER
-        outside = np.flatnonzero(~within)
-        return float(time[outside[-1] + 1] - since) if len(outside) else 0.0
+        begin = NEVER
+        for time, within in zip(self.time[later], self.distance[later] < limit, strict=True):
+            if not within:
+                begin = NEVER
+            elif math.isnan(begin):
+                begin = time
+            elif time - begin >= HOLD:
+                return float(begin - since)
+        return NEVER
 
     def tilt_rms_deg(self, begin: float, end: float) -> Array:
         """Return root mean squares (2,) of roll and pitch, degrees, between two times."""

@@ -399,6 +399,13 @@ def test_the_rate_halves_and_comes_back():
     assert_sound(between(verdicts, 2.5, 4.0))
 
 
+def test_a_pause_after_the_first_sample_is_no_rate():
+    """As of a node that compiles its kernels while samples wait."""
+    samples = trot(3.0)
+    verdicts = run([samples[0], *samples[1000:]])
+    assert_sound(between(verdicts, 1.1, 3.0))
+
+
 def test_a_rate_that_is_too_low():
     (late,) = between(run(trot(1.0, rate=100.0)), 0.9, 0.901)
     assert "joint_states comes at 100 Hz: raise it to 150 Hz" in reason(late.problems)

@@ -14,6 +14,7 @@ USUAL = 10.0  # s, memory of the usual one
 CHANGED = 1.4  # ratio of the two that counts as another rate
 GAP = 2.5  # usual periods between samples
 GAP_SHARE = 0.05  # of the samples come after a gap: irregular
+YOUNG = 50  # samples, among which a first pause is not taken for the usual period
 SAID_FOR = 1.0  # s, for which a repeated or late sample is spoken of
 
 
@@ -35,6 +36,7 @@ class TimingWatch:
         self._last = time
         self._period = math.nan  # s, present
         self._usual = math.nan
+        self._count = 0  # periods so far
         self._gaps = 0.0  # share of gaps
         self._dropped = ("", -math.inf)  # what was wrong, and when
 
@@ -71,7 +73,9 @@ class TimingWatch:
         dt, self._last = time - self._last, time
         if not math.isfinite(dt):
             return
-        if math.isnan(self._usual):
+        self._count += 1
+        paused = self._count <= YOUNG and dt < self._usual / GAP
+        if math.isnan(self._usual) or paused:
             self._period = self._usual = dt
             return
         gap = dt > GAP * self._usual
