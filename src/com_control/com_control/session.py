@@ -127,7 +127,7 @@ class GaitSession:
     def _led(self, time: float) -> Command:
         """On the way to the standing posture."""
         assert self._from is not None  # noqa: S101 - only called so
-        share = (time - self._since) / self._lead_time
+        share = max((time - self._since) / self._lead_time, 0.0)
         if share >= 1.0 - 1e-9:
             return self._still(State.STANDING, self._standing)
         way = self._standing - self._from

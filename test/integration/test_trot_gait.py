@@ -1,0 +1,221 @@
+"""trot_gait over DDS: it makes the simulated robot step, and stops on all feet when it must."""
+
+import math
+
+import numpy as np
+import pytest
+from ament_index_python.packages import get_package_share_directory
+from geometry_msgs.msg import Quaternion
+from sensor_msgs.msg import Imu, JointState
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from com_control.nodes.trot_gait import TrotGaitNode
+from com_model import RobotConfig, RobotModel
+from com_msgs.msg import GaitPhase, TrunkCom
+from com_ros import qos
+from com_ros.conversions import imu_to_rotation, ns_to_stamp, numpy_to_joint_state
+from com_simulation.nodes.simulator import Simulator
+
+SHARE = get_package_share_directory("robot_descriptions")
+CONFIG = f"{SHARE}/config/scalf2.yaml"
+MODEL = RobotModel.from_file(f"{SHARE}/urdf/scalf2.urdf")
+POSTURE = RobotConfig.from_file(CONFIG).nominal_posture(MODEL)
+ROBOT = {"robot_description": MODEL.xml, "robot_config": CONFIG}
+T0 = 1_000_000_000_000  # ns, the stamp of the first message
+LEVEL = Quaternion(x=0.0, y=0.0, z=0.0, w=1.0)
+UNKNOWN = Quaternion(x=math.nan, y=math.nan, z=math.nan, w=math.nan)
+
+
+class Bench:
+    """The node, and a robot that stands wherever the test says."""
+
+    def __init__(self, world, **parameters):
+        self.world, self.time_ns = world, T0
+        self.phases = world.collect(GaitPhase, "gait/stance", 2000)
+        self.ways = world.collect(JointTrajectory, "joint_trajectory", 2000)
+        defaults = {"gait__swing_compensation": True, "lead_time": 0.05, "joint_timeout": 30.0}
+        self.node = world.start(TrotGaitNode, **ROBOT, **(defaults | parameters))
+
+    @property
+    def last(self):
+        """The last word on gait/stance."""
+        return self.phases[-1]
+
+    def sample(self, orientation=LEVEL, imu=True, every_ns=10_000_000):
+        """Send one sample of imu and joints; wait for what comes of it."""
+        self.time_ns += every_ns
+        stamp = ns_to_stamp(self.time_ns)
+        if imu:
+            msg = Imu(orientation=orientation)
+            msg.header.stamp = stamp
+            self.world.send("imu", msg, qos.stream(100))
+            before = self.time_ns
+            self.world.spin_until(
+                lambda: self.node._imu.age_s(before) == 0.0, "the node has heard imu"
+            )
+        phases, ways = len(self.phases), len(self.ways)
+        joints = numpy_to_joint_state(MODEL.joint_names, POSTURE)
+        joints.header.stamp = stamp
+        self.world.send("joint_states", joints, qos.stream(100))
+        self.world.spin_until(lambda: len(self.phases) > phases, "gait/stance")
+        self.world.spin_until(lambda: len(self.ways) > ways, "joint_trajectory")
+        return self.last
+
+    def trot(self):
+        """Send samples until it trots."""
+        for _ in range(20):
+            if self.sample().state == GaitPhase.TROTTING:
+                return
+        raise AssertionError(f"it does not trot: {self.last}")
+
+    def call(self, name):
+        """Call one of its services."""
+        client = self.world.node.create_client(Trigger, f"trot_gait/{name}")
+        self.world.spin_until(client.service_is_ready, name)
+        future = client.call_async(Trigger.Request())
+        self.world.spin_until(future.done, name)
+        return future.result()
+
+
+@pytest.fixture
+def bench(world):
+    return lambda **parameters: Bench(world, **parameters)
+
+
+def test_a_simulated_robot_steps_and_stops_and_goes_on(world):
+    phases = world.collect(GaitPhase, "gait/stance", 2000)
+    joints = world.collect(JointState, "joint_states", qos.stream(2000))
+    attitudes = world.collect(Imu, "imu", qos.stream(2000))
+    node = world.start(TrotGaitNode, **ROBOT, lead_time=0.5, joint_timeout=5.0, horizon=0.2)
+    world.start(Simulator, **ROBOT, base="floating", publish_rate_hz=50.0)
+
+    def patterns(since=0):
+        return {tuple(p.stance) for p in phases[since:] if p.state == GaitPhase.TROTTING}
+
+    diagonals = {(False, True, True, False), (True, False, False, True)}
+    world.spin_until(lambda: patterns() >= diagonals, "both diagonals swing", 40.0)
+    assert patterns() == diagonals
+    order = [joints[-1].name.index(name) for name in MODEL.joint_names]
+    count = len(joints)
+
+    def all_bend():  # hip flexion and knee of each leg
+        ranges = np.ptp([np.array(m.position)[order] for m in joints[count:]] or [POSTURE], axis=0)
+        return (ranges[[1, 2, 4, 5, 7, 8, 10, 11]] > 0.05).all()
+
+    world.spin_until(all_bend, "all legs bend", 40.0)
+
+    client = world.node.create_client(Trigger, "trot_gait/stop")
+    world.spin_until(client.service_is_ready, "~/stop")
+    future = client.call_async(Trigger.Request())
+    world.spin_until(lambda: phases[-1].state == GaitPhase.STANDING, "it stands", 40.0)
+    world.spin_until(future.done, "~/stop")
+    assert future.result().success
+    assert all(phases[-1].stance)
+    assert phases[-1].reason == "stopped by ~/stop"
+    stood = len(phases)
+    world.node.create_client(Trigger, "trot_gait/start").call_async(Trigger.Request())
+    world.spin_until(lambda: patterns(stood) >= diagonals, "it trots again", 40.0)
+    assert phases[-1].reason == ""
+    assert imu_to_rotation(attitudes[-1])[2, 2] > 0.95
+    assert node.get_name() == "trot_gait"
+
+
+def test_targets_have_the_stamp_and_horizon_of_their_sample(bench):
+    robot = bench(horizon=0.03)
+    robot.trot()
+    way = robot.ways[-1]
+    assert way.header.stamp == ns_to_stamp(robot.time_ns) == robot.last.header.stamp
+    (point,) = way.points
+    assert point.time_from_start.nanosec == 30_000_000
+    assert len(point.positions) == len(point.velocities) == MODEL.n_joints
+    assert way.joint_names == list(MODEL.joint_names)
+
+
+def test_silent_joints_bring_all_feet_down(bench):
+    robot = bench(joint_timeout=0.3, lead_time=0.05)
+    robot.trot()
+    while robot.last.phase < 0.2:
+        robot.sample()
+    swinging = np.array(robot.ways[-1].points[0].positions)
+    robot.world.spin_until(lambda: "joint_states silent" in robot.last.reason, "the stop")
+    assert all(robot.last.stance)
+    robot.world.spin_until(lambda: len(robot.ways[-1].points) > 10, "the whole way")
+    way = robot.ways[-1]
+    begin, end = (np.array(way.points[k].positions) for k in (0, -1))
+    assert np.abs(begin - swinging).max() < 0.1 * np.abs(end - swinging).max()
+    np.testing.assert_allclose(end, robot.node._robot.session.gait.posture)
+    np.testing.assert_allclose(way.points[-1].velocities, 0.0)
+    robot.sample(every_ns=2_000_000_000)  # time went on meanwhile
+    assert robot.last.state != GaitPhase.TROTTING
+    assert robot.call("start").success
+    robot.trot()
+
+
+@pytest.mark.parametrize(
+    ("orientation", "reason"),
+    [
+        (UNKNOWN, "imu gives no orientation"),
+        (
+            Quaternion(x=math.sin(0.35), w=math.cos(0.35)),
+            "the trunk tilts by 0.70 rad, max_tilt is 0.60",
+        ),
+    ],
+)
+def test_a_bad_attitude_brings_all_feet_down(bench, orientation, reason):
+    robot = bench()
+    robot.trot()
+    robot.sample(orientation)
+    assert reason in robot.last.reason
+    assert robot.last.state == GaitPhase.LEADING
+    for _ in range(10):
+        robot.sample()
+    assert robot.last.state == GaitPhase.STANDING
+    assert all(robot.last.stance)
+    assert reason in robot.last.reason
+
+
+def test_an_imu_that_falls_silent_brings_all_feet_down(bench):
+    robot = bench(imu_timeout=0.1)
+    robot.trot()
+    for _ in range(15):
+        robot.sample(imu=False)
+    assert "imu is silent for" in robot.last.reason
+    assert robot.last.state != GaitPhase.TROTTING
+
+
+def test_a_bad_attitude_before_the_first_step_forbids_it(bench):
+    robot = bench(lead_time=0.2)
+    robot.sample(UNKNOWN)
+    for _ in range(40):
+        robot.sample()
+    assert robot.last.state == GaitPhase.STANDING
+    assert "imu gives no orientation" in robot.last.reason
+
+
+def test_it_does_not_start_without_an_imu(bench):
+    robot = bench(lead_time=0.2)
+    for _ in range(40):
+        robot.sample(imu=False)
+    assert robot.last.state == GaitPhase.STANDING
+    assert "imu has not been heard" in robot.last.reason
+
+
+def test_feet_follow_a_converged_estimate_only(bench):
+    robot = bench(feedback=True, com_timeout=50.0, gait__start_delay=5.0)
+    robot.trot()
+    msg = TrunkCom(status=TrunkCom.STATUS_ESTIMATING)
+    msg.offset_from_center.y = 0.05
+    msg.header.stamp = ns_to_stamp(robot.time_ns)
+    robot.world.send("trunk_com", msg, qos.stream(100))
+    robot.world.spin_for(0.1)
+    for _ in range(10):
+        robot.sample()
+    np.testing.assert_array_equal(robot.last.com_shift, [0.0, 0.0])
+    msg.status = TrunkCom.STATUS_CONVERGED
+    robot.world.send("trunk_com", msg, qos.stream(100))
+    robot.world.spin_until(lambda: robot.node._com.value is not None, "trunk_com is heard")
+    for _ in range(100):
+        robot.sample()
+    assert robot.last.com_shift[1] == pytest.approx(0.05, abs=0.005)
+    assert not robot.last.saturated
