@@ -127,6 +127,39 @@ def test_feet_are_shifted_below_the_center_of_mass():
     assert not target.saturated
 
 
+def test_the_first_step_waits_until_the_feet_are_shifted():
+    gait, com = make(start_delay=0.1, max_wait=5.0), [-0.03, 0.05, 0.0]
+    time = 0.0
+    while np.isnan((target := gait.step(time, np.eye(3), com)).phase):
+        assert target.stance.all()
+        time += 0.01
+    assert 0.3 < time < 5.0
+    assert target.phase == 0.0
+    np.testing.assert_allclose(target.com_shift, com[:2], rtol=0.1, atol=3e-3)
+
+
+def test_the_first_step_does_not_wait_for_ever():
+    gait = make(start_delay=0.1, max_wait=0.2)
+    targets = [gait.step(t, np.eye(3), [-0.03, 0.05, 0.0]) for t in (0.0, 0.1, 0.29, 0.31)]
+    assert [np.isnan(target.phase) for target in targets] == [True, True, True, False]
+    assert make(start_delay=0.1).step(0.1).phase == 0.0  # without feedback not at all
+
+
+def test_swing_feet_are_levelled_with_feedback_alone():
+    R, com = Rotation.from_euler("x", 0.03).as_matrix(), [0.0, 0.0, 0.0]
+    for offset, swing_compensation, levelled in (
+        (None, False, False),
+        (None, True, True),
+        (com, False, True),
+    ):
+        gait = make(swing_compensation=swing_compensation)
+        for time in np.arange(0.0, 2.26, 0.01):
+            target = gait.step(time, R, offset)
+        heights = feet(gait, target) @ R[2]
+        error = np.abs(heights[[0, 3]] - heights[[1, 2]].mean() - target.clearance[[0, 3]]).max()
+        assert (error < 1e-6) == levelled
+
+
 def test_a_shift_too_far_is_bounded_and_reported():
     gait = make(start_delay=10.0, max_com_shift=0.05)
     for time in np.arange(0.0, 3.0, 0.01):
