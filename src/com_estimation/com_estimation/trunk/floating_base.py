@@ -33,6 +33,7 @@ VAGUE = 0.05  # deviation of x or y over the distance of the hips, above which n
 TOLD = 0.03  # likewise, of what a second of data alone must reach for a component to be observable
 LEAST, MOST = 0.1, 10.0  # of the trunk's mass in the URDF: another mass cannot be
 MISTRUST = 1.0  # s, for which is said that an estimate was impossible
+ALMOST = 1.0 - 1e-6  # keeps a covariance positive definite
 MISFIT = 4.0  # mean normalised innovation per row, above which the model does not fit
 
 _IMPOSSIBLE = (
@@ -96,8 +97,7 @@ class FloatingBaseEstimator:
             torque=model.mass * self._settings[kernels.GRAVITY] * self.leg_length,
             hip_distance=self.hip_distance,
         )
-        # Torques that all are too large by the same share look like a heavier robot.
-        self._common_gain = self.options.torque_gain / np.sqrt(12.0) * model.mass
+        self._common_gain = self.options.torque_gain / np.sqrt(kernels.FRICTION - kernels.GAIN)
         self._drift = walk**2
         self._opening = self._start[: kernels.GAIN] ** 2
         self._opening[kernels.BIAS :] = 0.0
@@ -127,6 +127,9 @@ class FloatingBaseEstimator:
         self._x[k.MOMENT : k.INERTIA] = bodies.first_moment[0]
         self._x[k.INERTIA : k.BIAS] = bodies.inertia[0][_INERTIA_ROWS, _INERTIA_COLUMNS]
         self._P = np.diag(self._start**2)
+        # Torques that are all too large by the same share look like a heavier robot: nothing tells
+        # the two apart, so that share is not estimated but counted in the mass's deviation.
+        self._P[k.GAIN : k.FRICTION, k.GAIN : k.FRICTION] -= ALMOST * self._common_gain**2
         self._information = np.zeros((4, 4))
         self._excitation = np.zeros((2, k.BIAS))
 
@@ -221,7 +224,9 @@ class FloatingBaseEstimator:
             status=status,
             reason=reason,
             mass=m,
-            mass_deviation=float(np.hypot(np.sqrt(self._P[0, 0]), self._common_gain)),
+            mass_deviation=float(
+                np.hypot(np.sqrt(self._P[0, 0]), self._common_gain * self.model.mass)
+            ),
             com=com,
             covariance=covariance,
             offset_from_urdf=com - self._urdf_com,
