@@ -10,18 +10,45 @@ from com_control.walking.exceptions import BipedError
 from com_control.walking.leg_ik import meeting_point
 from com_model.arrays import Array
 
+_LIMIT = 1e-9  # rad, over a limit that is still within
 _EXACT = 1e-9  # m, or cosine, by which a leg may miss the pattern
 
 
-def pack_legs(biped: Biped) -> Array:
-    """Packs both legs, (2, kernels.ROWS, 3).
+def pack(biped: Biped, q: Array | None = None) -> Array:
+    """Packs a robot for the kernels, (kernels.ROBOT_ROWS, 3).
+
+    Args:
+        biped: The robot.
+        q: (n,) where its upper body is; default: its posture.
 
     Raises:
         BipedError: A leg does not fit: three axes through the hip, each square to the next; knee
             and ankle pitch parallel; roll square to the pitch, both through the ankle; the ankle in
             the plane of the hip.
     """
-    return np.ascontiguousarray([_pack(leg, biped.model.mass) for leg in biped.legs])
+    robot = np.zeros((kernels.ROBOT_ROWS, 3))
+    for i, leg in enumerate(biped.legs):
+        robot[i * kernels.ROWS : (i + 1) * kernels.ROWS] = _pack(leg, biped.model.mass)
+    robot[kernels.UPPER : kernels.JOINTS] = pack_upper(biped, q)
+    robot[kernels.JOINTS : kernels.PELVIS] = _pack_joints(biped).reshape(16, 3)
+    return robot
+
+
+def _pack_joints(biped: Biped) -> Array:
+    """Packs zeros, lower and upper limits and nominal posture of the twelve joints, (4, 12) rad."""
+    zeros = np.zeros((2, 6))
+    for side, leg in enumerate(biped.legs):
+        w1, w2, w3 = leg.axes[:3]
+        zeros[side, 1] = np.arctan2(w3 @ w1, w3 @ np.cross(w1, w2))
+        n, _ = _normal(leg)
+        hip, knee, ankle = _corners(leg)
+        thigh, shank = _axes_from(knee - hip, n)[0][0], _axes_from(ankle - knee, n)[0][0]
+        turn = np.sign(leg.axes[3] @ n)
+        zeros[side, 3] = turn * np.arctan2(n @ np.cross(thigh, shank), thigh @ shank)
+    lower = np.concatenate([leg.lower for leg in biped.legs])
+    upper = np.concatenate([leg.upper for leg in biped.legs])
+    nominal = np.concatenate([leg.nominal for leg in biped.legs])
+    return np.ascontiguousarray([zeros.ravel(), lower - _LIMIT, upper + _LIMIT, nominal])
 
 
 def fits(biped: Biped) -> bool:
@@ -30,9 +57,9 @@ def fits(biped: Biped) -> bool:
 
 
 def pack_upper(biped: Biped, q: Array | None = None) -> Array:
-    """Packs the rest of the robot: moment (m) in the pelvis' frame and mass over the robot's."""
+    """Packs the rest of the robot: moment (m) in the pelvis' frame and mass over all, (2, 3)."""
     mass, moment = biped.upper_body(q)
-    return np.append(moment, mass) / biped.model.mass
+    return np.array([moment, [mass, 0.0, 0.0]]) / biped.model.mass
 
 
 def _misfit(leg: BipedLeg) -> str:
@@ -63,13 +90,8 @@ def _pack(leg: BipedLeg, mass: float) -> Array:
     if problem:
         raise BipedError(f"the {leg.side} leg does not fit the closed form: {problem}")
     w1, w2, w3, w4, w5, w6 = leg.axes
-    knee = leg.points[3]
-    hip = meeting_point(leg.points[:3], leg.axes[:3])[0]
-    ankle = meeting_point(leg.points[4:], leg.axes[4:])[0]
-    d = hip - ankle
-    cross = np.cross(d, w6)
-    sign_n = 1.0 if cross @ w4 > 0.0 else -1.0
-    n = sign_n * cross / np.linalg.norm(cross)
+    hip, knee, ankle = _corners(leg)
+    n, sign_n = _normal(leg)
     thigh, l1 = _axes_from(knee - hip, n)
     shank, l2 = _axes_from(ankle - knee, n)
     zero_knee = float(np.arctan2(n @ np.cross(thigh[0], shank[0]), thigh[0] @ shank[0]))
@@ -90,12 +112,22 @@ def _pack(leg: BipedLeg, mass: float) -> Array:
     out[kernels.LENGTHS] = l1, l2, m[:4].sum() / mass
     out[kernels.SIGNS] = sign_n, _knee_side(leg, zero_knee, turn_4), _second_side(w1, w2, w3)
     out[kernels.TURNS] = turn_4, turn_5, _any(out)
-    zero_2 = float(np.arctan2(w3 @ w1, w3 @ np.cross(w1, w2)))
-    out[kernels.ANGLES] = zero_2, zero_knee, m[4:].sum() / mass
-    limits = np.concatenate((leg.lower, leg.upper)).reshape(4, 3)
-    out[kernels.LIMITS : kernels.NEAR] = limits
-    out[kernels.NEAR :] = leg.nominal.reshape(2, 3)
+    out[kernels.SHARE, 0] = m[4:].sum() / mass
     return out
+
+
+def _corners(leg: BipedLeg) -> tuple[Array, Array, Array]:
+    """Hip, knee and ankle at the zero pose, m."""
+    hip = meeting_point(leg.points[:3], leg.axes[:3])[0]
+    return hip, leg.points[3], meeting_point(leg.points[4:], leg.axes[4:])[0]
+
+
+def _normal(leg: BipedLeg) -> tuple[Array, float]:
+    """Unit vector n of the leg's plane at the zero pose, along the knee's axis, and its sign."""
+    hip, _, ankle = _corners(leg)
+    across = np.cross(hip - ankle, leg.axes[5])
+    sign = 1.0 if across @ leg.axes[3] > 0.0 else -1.0
+    return sign * across / np.linalg.norm(across), sign
 
 
 def _axes_from(v: Array, n: Array) -> tuple[Array, float]:

@@ -15,7 +15,7 @@ taken for a stretched one that grows: the map goes on, and the solver says so at
 
 from __future__ import annotations
 
-from math import atan2, pi, sqrt
+from math import pi, sqrt
 
 import numpy as np
 from numba import njit
@@ -26,6 +26,7 @@ from com_control.walking.leg_kernels import add, cross, dot, row, sub, times, wr
 from com_model.kernels import keep
 
 Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
 Vector = tuple[float, float, float]
 Shape = tuple[Vector, Vector, Vector, Vector]
 
@@ -45,28 +46,41 @@ ROLL_SHANK = 14  # last axis on the shank's axes, at the zero pose
 LENGTHS = 15  # l1, l2, m; mass above the knee with the shank's over the robot's
 SIGNS = 16  # of n, of beta, of a2
 TURNS = 17  # 1 or -1: fourth and fifth axis along n; 1: some body of hip or ankle has a moment
-ANGLES = 18  # rad, zero of the second joint and of the knee
-LIMITS = 19  # four rows: six lower, six upper limits
-NEAR = 23  # two rows: six angles of the nominal posture
-ROWS = 25
+SHARE = 18  # mass of collar and foot over the robot's
+ROWS = 19
+
+# Rows of a robot (ROBOT_ROWS, 3): both legs, then these.
+UPPER = 2 * ROWS  # two rows: moment of the upper body in the pelvis' frame; its mass, over all
+JOINTS = UPPER + 2  # sixteen rows, (4, 12): zeros, lower and upper limits, nominal posture, rad
+PELVIS = JOINTS + 16  # where the last point left the pelvis, m; the inverse of dCoM/dt, three rows
+STATE = PELVIS + 4  # 1: those are of use
+SPACE = STATE + 1  # eight rows for a kernel to work in
+ROBOT_ROWS = SPACE + 8
 
 CONVERGED, STALLED = 0, 1
 STRETCHED, LIMITED = 2, 4
 """Bits of the outcome of a point; a leg's are shifted left by 4 for the right one."""
 
+inner = njit(error_model="numpy")  # a division by zero gives infinity: no branch for it
+
 STEPS = 40
+EIGHTH = 0.41421356237309503  # tan(pi / 8)
+# Series of atan(x) / x - 1 in x^2, economised on |x| <= tan(pi / 8): error 2e-18.
+ATAN_1, ATAN_2, ATAN_3 = -0.3333333333333333, 0.19999999999995519, -0.1428571428466583
+ATAN_4, ATAN_5, ATAN_6 = 0.11111111015196207, -0.09090904575601479, 0.07692183130929268
+ATAN_7, ATAN_8, ATAN_9 = -0.06664510590458302, 0.05858141383948651, -0.050854100046779774
+ATAN_10, ATAN_11 = 0.0392305029451484, -0.019175464973476723
 DIFFERENCE = 1e-6  # m, of the differences that give a first Jacobian
-_LIMIT = 1e-9  # rad
 _LONGEST = 0.25  # m, longest step of the pelvis
 
 
-@njit
+@inner
 def scaled(s: float, v: Vector) -> Vector:
     """Product s v."""
     return (s * v[0], s * v[1], s * v[2])
 
 
-@njit
+@inner
 def mix(a: float, u: Vector, b: float, v: Vector, c: float, w: Vector) -> Vector:
     """Sum a u + b v + c w."""
     return (
@@ -76,7 +90,7 @@ def mix(a: float, u: Vector, b: float, v: Vector, c: float, w: Vector) -> Vector
     )
 
 
-@njit
+@inner
 def plane(leg: Array, d: Vector, f: Vector) -> tuple[Vector, Vector, float, float]:
     """Finds the leg's plane: n, n x d, and the knee's alpha and beta."""
     c = cross(d, f)
@@ -89,7 +103,7 @@ def plane(leg: Array, d: Vector, f: Vector) -> tuple[Vector, Vector, float, floa
     return n, cross(n, d), alpha, beta
 
 
-@njit
+@inner
 def on_thigh(
     leg: Array, v: Vector, d: Vector, n: Vector, nd: Vector, alpha: float, beta: float
 ) -> Vector:
@@ -99,7 +113,7 @@ def on_thigh(
     return mix(along, d, (v[0] * beta + v[2] * (1.0 - alpha)) * l1, nd, v[1], n)
 
 
-@njit
+@inner
 def on_shank(
     leg: Array, v: Vector, d: Vector, n: Vector, nd: Vector, alpha: float, beta: float
 ) -> Vector:
@@ -109,14 +123,14 @@ def on_shank(
     return mix(along, d, (v[2] * alpha - v[0] * beta) * l2, nd, v[1], n)
 
 
-@njit
+@inner
 def second_axis(leg: Array, a1: Vector, a3: Vector) -> Vector:
     """Finds the second axis of the hip, square to the first and the third."""
     c = cross(a1, a3)
     return scaled(leg[SIGNS, 2] / sqrt(dot(c, c)), c)
 
 
-@njit
+@inner
 def leg_moment(leg: Array, d: Vector, f: Vector, a1: Vector) -> Vector:
     """Moment of a leg that depends on where the hip is, over the robot's mass; m."""
     n, nd, alpha, beta = plane(leg, d, f)
@@ -136,7 +150,7 @@ def leg_moment(leg: Array, d: Vector, f: Vector, a1: Vector) -> Vector:
     return total
 
 
-@njit
+@inner
 def com_at(t: Vector, legs: Array, fixed: Shape, shapes: tuple[Shape, Shape]) -> Vector:
     """CoM with the pelvis at t.
 
@@ -157,21 +171,23 @@ def com_at(t: Vector, legs: Array, fixed: Shape, shapes: tuple[Shape, Shape]) ->
     )
 
 
-@njit
-def set_up(
-    legs: Array, upper: Array, R: Array, feet: Array
-) -> tuple[Shape, tuple[Shape, Shape]]:
-    """Gathers what a point's feet (2, 3, 4) and pelvis' orientation R (3, 3) fix.
+@inner
+def legs_of(robot: Array) -> Array:
+    """Both legs of a robot, (2, ROWS, 3)."""
+    return robot[:UPPER].reshape(2, ROWS, 3)
 
-    upper (4,) is the moment of the upper body in the pelvis' frame and its mass, over the robot's.
-    """
-    rest = times(R, (upper[0], upper[1], upper[2]))
-    rest, share, left = one_foot(legs[0], R, feet[0], rest, upper[3])
+
+@inner
+def set_up(robot: Array, R: Array, feet: Array) -> tuple[Shape, tuple[Shape, Shape]]:
+    """Gathers what a point's feet (2, 3, 4) and pelvis' orientation R (3, 3) fix."""
+    legs = legs_of(robot)
+    rest = times(R, row(robot, UPPER))
+    rest, share, left = one_foot(legs[0], R, feet[0], rest, robot[UPPER + 1, 0])
     rest, share, right = one_foot(legs[1], R, feet[1], rest, share)
     return (rest, (share, 0.0, 0.0), rest, rest), (left, right)
 
 
-@njit
+@inner
 def one_foot(
     leg: Array, R: Array, foot: Array, rest: Vector, share: float
 ) -> tuple[Vector, float, Shape]:
@@ -179,13 +195,13 @@ def one_foot(
     ankle = add(times(foot, row(leg, ANKLE)), (foot[0, 3], foot[1, 3], foot[2, 3]))
     hip = times(R, row(leg, HIP))
     moment = times(foot, row(leg, FOOT))
-    low, high = leg[ANGLES, 2], leg[LENGTHS, 2]
+    low, high = leg[SHARE, 0], leg[LENGTHS, 2]
     rest = add(rest, add(moment, mix(low, ankle, high, hip, 0.0, hip)))
     f, a1 = times(foot, row(leg, ROLL)), times(R, row(leg, AXIS_1))
     return rest, share + high, (sub(ankle, hip), f, a1, hip)
 
 
-@njit
+@inner
 def difference_inverse(
     t: Vector, com: Vector, legs: Array, fixed: Shape, shapes: tuple[Shape, Shape]
 ) -> Shape:
@@ -199,13 +215,13 @@ def difference_inverse(
     return scaled(scale, yz), scaled(scale, cross(z, x)), scaled(scale, cross(x, y)), x
 
 
-@njit
+@inner
 def apply(B: Shape, e: Vector) -> Vector:
     """Product of the rows B and e."""
     return (dot(B[0], e), dot(B[1], e), dot(B[2], e))
 
 
-@njit
+@inner
 def learn(B: Shape, s: Vector, y: Vector) -> Shape:
     """Broyden's update of an inverse: B + (s - B y) (s^T B) / (s^T B y)."""
     By = apply(B, y)
@@ -222,7 +238,7 @@ def learn(B: Shape, s: Vector, y: Vector) -> Shape:
     )
 
 
-@njit
+@inner
 def find_pelvis(
     t: Vector,
     B: Shape,
@@ -241,7 +257,8 @@ def find_pelvis(
         known: Whether there is one.
         target: m.
         legs: (2, ROWS, 3).
-        fixed, shapes: Of set_up.
+        fixed: Of set_up.
+        shapes: Of set_up.
         tolerance: m.
 
     Returns:
@@ -284,74 +301,108 @@ def find_pelvis(
     return t, B, sqrt(size)
 
 
-@njit
-def leg_angles(leg: Array, d: Vector, shape: Shape, foot: Array, R: Array, q: Array) -> int:
-    """Sets the six angles of a leg, rad; gives STRETCHED where it is too short, LIMITED or 0."""
+@inner
+def angle_of(y: float, x: float) -> float:
+    """Computes atan2 without a branch, so that a loop over it runs in vector registers.
+
+    Right to 5e-16 rad; 0 where both are 0; NaN where one is.
+    """
+    wide, tall = np.abs(x), np.abs(y)
+    high = tall if tall > wide else wide
+    low = wide if tall > wide else tall
+    steep = low > EIGHTH * high
+    above = low - high if steep else low
+    below = low + high if steep else high
+    r = above / (below if below > 0.0 else 1.0)
+    z = r * r
+    p = ATAN_8 + z * (ATAN_9 + z * (ATAN_10 + z * ATAN_11))
+    p = ATAN_4 + z * (ATAN_5 + z * (ATAN_6 + z * (ATAN_7 + z * p)))
+    p = ATAN_1 + z * (ATAN_2 + z * (ATAN_3 + z * p))
+    angle = r + r * (z * p)
+    angle = angle + 0.25 * pi if steep else angle
+    angle = 0.5 * pi - angle if tall > wide else angle
+    angle = pi - angle if x < 0.0 else angle
+    angle = -angle if y < 0.0 else angle
+    return angle + 0.0 * (x + y)
+
+
+@inner
+def fill_angles(y: Array, x: Array, angles: Array) -> None:
+    """Sets angles, rad, to those of points (x, y)."""
+    for i in range(angles.size):
+        angles[i] = angle_of(y[i], x[i])
+
+
+@inner
+def leg_directions(leg: Array, d: Vector, shape: Shape, foot: Array, R: Array, y: Array) -> None:
+    """Sets y (2, 6): sines and cosines of a leg's angles, each pair times some length."""
     f, a1 = shape[1], shape[2]
     n, nd, alpha, beta = plane(leg, d, f)
-    l1, l2 = leg[LENGTHS, 0], leg[LENGTHS, 1]
-    distance2 = dot(d, d)
-    outcome = 0
-    if distance2 > (l1 + l2) ** 2 * (1.0 + 1e-12) or distance2 < (l1 - l2) ** 2 * (1.0 - 1e-12):
-        outcome = STRETCHED
     a3 = on_thigh(leg, row(leg, AXIS_3), d, n, nd, alpha, beta)
     a2 = second_axis(leg, a1, a3)
-    a12, a23 = cross(a1, a2), cross(a2, a3)
     b2 = times(R, row(leg, AXIS_2))
     e = on_thigh(leg, row(leg, AXIS_2_THIGH), d, n, nd, alpha, beta)
-    # u1 . u2 and n . (u1 x u2) of hip to knee, knee to ankle, times l1 l2
-    along = distance2 * (alpha * (1.0 - alpha) - beta * beta)
-    across = distance2 * beta
     g = on_shank(leg, row(leg, ROLL_SHANK), d, n, nd, alpha, beta)
     w5 = scaled(leg[TURNS, 1], n)
     b5 = times(foot, row(leg, PITCH))
-    angles = (
-        atan2(dot(a1, cross(b2, a2)), dot(b2, a2)),
-        atan2(dot(a3, a1), dot(a3, a12)) - leg[ANGLES, 0],
-        atan2(-dot(e, a23), dot(e, a2)),
-        leg[TURNS, 0] * (atan2(across, along) - leg[ANGLES, 1]),
-        atan2(dot(w5, cross(g, f)), dot(g, f)),
-        atan2(dot(f, cross(w5, b5)), dot(w5, b5)),
-    )
-    for i in range(6):
-        near = leg[NEAR + i // 3, i % 3]
-        angle = angles[i]
-        if abs(angle - near) > pi:
-            angle = wrap(angle, near)
-        q[i] = angle
-        low, high = leg[LIMITS + i // 3, i % 3], leg[LIMITS + 2 + i // 3, i % 3]
-        if not low - _LIMIT <= angle <= high + _LIMIT:
-            outcome |= LIMITED
-    return outcome
+    y[0, 0], y[1, 0] = dot(a1, cross(b2, a2)), dot(b2, a2)
+    y[0, 1], y[1, 1] = dot(a3, a1), dot(a3, cross(a1, a2))
+    y[0, 2], y[1, 2] = -dot(e, cross(a2, a3)), dot(e, a2)
+    y[0, 3], y[1, 3] = leg[TURNS, 0] * beta, alpha * (1.0 - alpha) - beta * beta
+    y[0, 4], y[1, 4] = dot(w5, cross(g, f)), dot(g, f)
+    y[0, 5], y[1, 5] = dot(f, cross(w5, b5)), dot(w5, b5)
 
 
-@njit
+@inner
+def stretched(leg: Array, d: Vector) -> bool:
+    """Whether the hip is out of the leg's reach."""
+    l1, l2 = leg[LENGTHS, 0], leg[LENGTHS, 1]
+    distance2 = dot(d, d)
+    far = distance2 > (l1 + l2) ** 2 * (1.0 + 1e-12)
+    return far or distance2 < (l1 - l2) ** 2 * (1.0 - 1e-12)
+
+
+@inner
 def finish(
     t: Vector,
     error: float,
     tolerance: float,
-    legs: Array,
+    robot: Array,
     shapes: tuple[Shape, Shape],
     R: Array,
     feet: Array,
     q: Array,
 ) -> int:
-    """Sets the legs' angles q (12,); gives the outcome of a point."""
-    left = leg_angles(legs[0], sub(t, shapes[0][0]), shapes[0], feet[0], R, q[:6])
-    right = leg_angles(legs[1], sub(t, shapes[1][0]), shapes[1], feet[1], R, q[6:])
-    return (CONVERGED if error <= tolerance else STALLED) | left | (right << 4)
+    """Sets the legs' angles q (12,), rad; gives the outcome of a point."""
+    legs, joints = legs_of(robot), robot[JOINTS:PELVIS].reshape(4, 12)
+    y = robot[SPACE:].reshape(2, 12)
+    outcome = CONVERGED if error <= tolerance else STALLED
+    for i in range(2):
+        d = sub(t, shapes[i][0])
+        leg_directions(legs[i], d, shapes[i], feet[i], R, y[:, 6 * i :])
+        if stretched(legs[i], d):
+            outcome |= STRETCHED << (4 * i)
+    fill_angles(y[0], y[1], q)
+    for k in range(12):
+        q[k] -= joints[0, k]
+    far = 0
+    for k in range(12):
+        far += abs(q[k] - joints[3, k]) > pi
+    if far > 0:
+        for k in range(12):
+            q[k] = wrap(q[k], joints[3, k])
+    for i in range(2):
+        over = 0
+        for k in range(6 * i, 6 * i + 6):
+            over += not ((q[k] >= joints[1, k]) & (q[k] <= joints[2, k]))
+        if over > 0:
+            outcome |= LIMITED << (4 * i)
+    return outcome
 
 
 @keep(uses=(leg_kernels.__file__,))
 def solve_one(
-    target: Array,
-    R: Array,
-    feet: Array,
-    legs: Array,
-    upper: Array,
-    work: Array,
-    tolerance: float,
-    q: Array,
+    target: Array, R: Array, feet: Array, robot: Array, tolerance: float, q: Array
 ) -> int:
     """Solves one point, beginning where the last one ended.
 
@@ -359,33 +410,33 @@ def solve_one(
         target: (3,) m, the CoM in the world.
         R: (3, 3) orientation of the pelvis.
         feet: (2, 3, 4) poses of the soles, left and right.
-        legs: (2, ROWS, 3).
-        upper: (4,), see set_up.
-        work: (6, 3): first guess of the pelvis (m), inverse Jacobian, (known, error, 0), spare;
-            overwritten.
+        robot: (ROBOT_ROWS, 3); the rows from PELVIS on are overwritten.
         tolerance: m.
-        q: (12,) set to the legs' angles, rad.
+        q: (16,) set to the legs' angles, rad, the pelvis' position, m, and the distance of the CoM
+            to its target, m.
 
     Returns:
         The outcome.
     """
-    fixed, shapes = set_up(legs, upper, R, feet)
-    B = (row(work, 1), row(work, 2), row(work, 3), row(work, 3))
+    fixed, shapes = set_up(robot, R, feet)
+    B = (row(robot, PELVIS + 1), row(robot, PELVIS + 2), row(robot, PELVIS + 3), (0.0, 0.0, 0.0))
     t, B, error = find_pelvis(
-        row(work, 0),
+        row(robot, PELVIS),
         B,
-        work[4, 0] > 0.0,
+        robot[STATE, 0] > 0.0,
         (target[0], target[1], target[2]),
-        legs,
+        legs_of(robot),
         fixed,
         shapes,
         tolerance,
     )
     for k in range(3):
-        work[0, k], work[1, k], work[2, k], work[3, k] = t[k], B[0][k], B[1][k], B[2][k]
-    work[4, 0] = 1.0 if error <= tolerance else 0.0
-    work[4, 1] = error
-    return finish(t, error, tolerance, legs, shapes, R, feet, q)
+        robot[PELVIS, k] = q[12 + k] = t[k]
+        robot[PELVIS + 1, k] = B[0][k]
+        robot[PELVIS + 2, k], robot[PELVIS + 3, k] = B[1][k], B[2][k]
+    robot[STATE, 0] = 1.0 if error <= tolerance else 0.0
+    q[15] = error
+    return finish(t, error, tolerance, robot, shapes, R, feet, q[:12])
 
 
 @keep(nogil=True, uses=(leg_kernels.__file__,))
@@ -393,14 +444,12 @@ def solve_path(
     targets: Array,
     R: Array,
     feet: Array,
-    legs: Array,
-    upper: Array,
-    start: Array,
+    robot: Array,
     tolerance: float,
     q: Array,
     pelvis: Array,
     errors: Array,
-    outcomes: Array,
+    outcomes: Indices,
 ) -> None:
     """Solves the points of a path one after the other, each predicted from the three before.
 
@@ -408,23 +457,21 @@ def solve_path(
         targets: (N, 3) m.
         R: (N, 3, 3).
         feet: (N, 2, 3, 4).
-        legs, upper: See solve_one.
-        start: (3,) m, first guess of the pelvis.
+        robot: See solve_one; with the first guess of the pelvis.
         tolerance: m.
-        q: (N, 12), set.
+        q: (N, 12) rad, set.
         pelvis: (N, 3) m, set.
         errors: (N,) m, set.
-        outcomes: (N,) int64, set.
+        outcomes: (N,), set.
     """
-    t = t1 = t2 = t3 = (start[0], start[1], start[2])
+    t = t1 = t2 = t3 = row(robot, PELVIS)
     B, known, age = (t, t, t, t), False, 0
     for i in range(len(targets)):
-        fixed, shapes = set_up(legs, upper, R[i], feet[i])
-        t, B, error = find_pelvis(
-            t, B, known, row(targets, i), legs, fixed, shapes, tolerance
-        )
+        fixed, shapes = set_up(robot, R[i], feet[i])
+        target = row(targets, i)
+        t, B, error = find_pelvis(t, B, known, target, legs_of(robot), fixed, shapes, tolerance)
         known = error <= tolerance
-        outcomes[i] = finish(t, error, tolerance, legs, shapes, R[i], feet[i], q[i])
+        outcomes[i] = finish(t, error, tolerance, robot, shapes, R[i], feet[i], q[i])
         errors[i] = error
         for k in range(3):
             pelvis[i, k] = t[k]
@@ -439,31 +486,33 @@ def solve_each(
     targets: Array,
     R: Array,
     feet: Array,
-    legs: Array,
-    upper: Array,
-    starts: Array,
+    robot: Array,
     tolerance: float,
     q: Array,
     pelvis: Array,
     errors: Array,
-    outcomes: Array,
+    outcomes: Indices,
 ) -> None:
-    """Solves points that have nothing to do with each other; starts (N, 3), else as solve_path."""
+    """Solves points that have nothing to do with each other.
+
+    As solve_path; pelvis (N, 3) holds the first guesses and is overwritten.
+    """
     for i in range(len(targets)):
-        fixed, shapes = set_up(legs, upper, R[i], feet[i])
-        t = row(starts, i)
-        t, _, error = find_pelvis(
-            t, (t, t, t, t), False, row(targets, i), legs, fixed, shapes, tolerance
-        )
-        outcomes[i] = finish(t, error, tolerance, legs, shapes, R[i], feet[i], q[i])
+        fixed, shapes = set_up(robot, R[i], feet[i])
+        t, target = row(pelvis, i), row(targets, i)
+        B = (t, t, t, t)
+        t, _, error = find_pelvis(t, B, False, target, legs_of(robot), fixed, shapes, tolerance)
+        outcomes[i] = finish(t, error, tolerance, robot, shapes, R[i], feet[i], q[i])
         errors[i] = error
         for k in range(3):
             pelvis[i, k] = t[k]
 
 
 @keep(uses=(leg_kernels.__file__,))
-def map_com(t: Array, R: Array, feet: Array, legs: Array, upper: Array, com: Array) -> None:
-    """Sets com (3,) m with the pelvis at t (3,) m; else as solve_one."""
-    fixed, shapes = set_up(legs, upper, R, feet)
-    found = com_at((t[0], t[1], t[2]), legs, fixed, shapes)
+def pose_at(t: Array, R: Array, feet: Array, robot: Array, com: Array, q: Array) -> int:
+    """Sets com (3,) m and the legs' angles q (12,) with the pelvis at t (3,) m; see solve_one."""
+    fixed, shapes = set_up(robot, R, feet)
+    place = (t[0], t[1], t[2])
+    found = com_at(place, legs_of(robot), fixed, shapes)
     com[0], com[1], com[2] = found
+    return finish(place, 0.0, 1.0, robot, shapes, R, feet, q)

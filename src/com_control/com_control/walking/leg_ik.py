@@ -156,9 +156,9 @@ class LegIk:
     def _starts(self, R: Array, p: Array, start: Array) -> list[Array]:
         starts = []
         guess = start.copy()
-        if self._guess:
-            if kernels.solve_leg(self.packed, R, p, start, guess) == kernels.REACHED:
-                starts.append(guess)
+        arguments = self.packed, R, p, start, guess
+        if self._guess and kernels.solve_leg(*arguments) == kernels.REACHED:
+            starts.append(guess)
         low = np.where(np.isfinite(self.leg.lower), self.leg.lower, -np.pi)
         high = np.where(np.isfinite(self.leg.upper), self.leg.upper, np.pi)
         rng = np.random.default_rng(0)

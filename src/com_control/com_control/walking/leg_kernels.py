@@ -1,4 +1,4 @@
-"""Compiled kinematics of a leg of six turning joints, at the zero pose of com_control.walking.biped.
+"""Compiled kinematics of a leg of six joints, at the zero pose of com_control.walking.biped.
 
 A leg is an array (LEG_ROWS, 3): its axes, the points they go through, the sole's frame, and the
 points in which the first three and the last two axes meet. With E_i the turn of joint i about its

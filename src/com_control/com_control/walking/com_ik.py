@@ -1,0 +1,382 @@
+"""Inverse kinematics of the centre of mass: leg angles that put CoM and feet where they are to be.
+
+What is given: the CoM, the poses of both soles, the orientation of the pelvis, and every joint that
+is not of the legs. What is left unknown is the pelvis' position: three numbers, found by Newton's
+and Broyden's steps on the map from pelvis to CoM, which needs no angles (docs/derivations.md). The
+angles follow at the end. That is why it is fast: general solvers iterate on 6 + n numbers.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import types
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+
+from com_control.walking import com_kernels as kernels
+from com_control.walking.biped import Biped
+from com_control.walking.com_geometry import pack, pack_upper
+from com_model.arrays import Array, as_array, as_rotation
+from com_model.sesc import Sesc
+
+TOLERANCE = 1e-9  # m
+KNEE = 3  # its place among the joints of a leg
+_MARGIN = 1e-4  # m and rad, inside limits and reach, of the nearest point
+UPRIGHT = np.eye(3)
+empty = np.empty
+
+
+class ComPoint(NamedTuple):
+    """Joint angles for a point.
+
+    Attributes:
+        values: (16,) q, pelvis and error.
+        outcome: 0: all is well; else bits of com_kernels: STALLED, and for the left leg STRETCHED,
+            LIMITED, for the right one the same times 16.
+    """
+
+    values: Array
+    outcome: int
+
+    @property
+    def q(self) -> Array:
+        """(12,) rad, of the left leg and the right. Of use only where outcome is 0."""
+        return self.values[:12]
+
+    @property
+    def pelvis(self) -> Array:
+        """(3,) m, origin of the pelvis' frame in the world."""
+        return self.values[12:15]
+
+    @property
+    def error(self) -> float:
+        """m, distance of the CoM to its target."""
+        return float(self.values[15])
+
+
+class ComPath(NamedTuple):
+    """Joint angles for N points; as in ComPoint.
+
+    Attributes:
+        q: (N, 12) rad.
+        pelvis: (N, 3) m.
+        errors: (N,) m.
+        outcomes: (N,).
+    """
+
+    q: Array
+    pelvis: Array
+    errors: Array
+    outcomes: Any
+
+
+class ComSolution(NamedTuple):
+    """Joint angles for a point, with what is said of it.
+
+    Attributes:
+        q: (n,) rad or m, all joints of the robot; NaN where the CoM is not reached.
+        pelvis: (3,) m, origin of the pelvis' frame in the world; NaN likewise.
+        reached: Feet and CoM are where they are to be, within the joints' limits.
+        reason: Why not; "" when all is well.
+        nearest: (3,) m, the nearest CoM that can be reached with these feet; the target where it is
+            reached, NaN where there is none.
+    """
+
+    q: Array
+    pelvis: Array
+    reached: bool
+    reason: str
+    nearest: Array
+
+
+class ComIk:
+    """Solver for a biped whose legs fit the closed form (com_control.walking.com_geometry.fits).
+
+    Calls work in memory of their own object: use one object per thread.
+
+    Args:
+        biped: The robot.
+        q: (n,) rad or m, where its other joints are; default: the biped's posture.
+
+    Raises:
+        BipedError: Its legs do not fit.
+        ShapeError: q has another shape.
+    """
+
+    def __init__(self, biped: Biped, q: ArrayLike | None = None) -> None:
+        self.biped = biped
+        self._q = biped.posture.copy() if q is None else biped.model.check_q(q).copy()
+        self._robot = pack(biped, self._q)
+        self._joints = np.concatenate([leg.joints for leg in biped.legs])
+        self._solve = _compiled("solve_one")
+        self._offset = self._nominal_offset()
+        self._cold = True
+
+    def set_upper_body(self, q: ArrayLike) -> None:
+        """Moves the joints that are not of the legs to where q (n,), rad or m, has them."""
+        self._q[:] = self.biped.model.check_q(q)
+        self._robot[kernels.UPPER : kernels.JOINTS] = pack_upper(self.biped, self._q)
+
+    def restart(self, pelvis: ArrayLike | None = None) -> None:
+        """Forgets the last point.
+
+        Args:
+            pelvis: (3,) m, where the next search starts; default: where the CoM would be right in
+                the nominal posture.
+        """
+        self._robot[kernels.STATE, 0] = 0.0
+        self._cold = pelvis is None
+        if pelvis is not None:
+            self._robot[kernels.PELVIS] = as_array("pelvis", pelvis, (3,))
+
+    def step(
+        self, com: Array, feet: Array, R_pelvis: Array = UPRIGHT, tolerance: float = TOLERANCE
+    ) -> ComPoint:
+        """Solves a point next to the last one; a microsecond or so, hence no checks of arguments.
+
+        Args:
+            com: (3,) m, target in the world, float64.
+            feet: (2, 3, 4) poses [R p] of the soles in the world, left and right, float64.
+            R_pelvis: (3, 3) orientation of the pelvis in the world, float64.
+            tolerance: m, distance of the CoM to its target that is good enough.
+        """
+        if self._cold:
+            self._robot[kernels.PELVIS] = com - R_pelvis @ self._offset
+            self._cold = False
+        values = empty(16)
+        outcome = self._solve(com, R_pelvis, feet, self._robot, tolerance, values)
+        return ComPoint(values, outcome)
+
+    def solve(
+        self,
+        com: ArrayLike,
+        feet: ArrayLike,
+        R_pelvis: ArrayLike | None = None,
+        tolerance: float = TOLERANCE,
+    ) -> ComSolution:
+        """Solves a point from scratch and explains what cannot be done; see step.
+
+        Raises:
+            ShapeError: An argument has the wrong shape.
+            ComModelError: R_pelvis, or the orientation of a foot, is not a rotation.
+        """
+        target, poses, R = self._checked(com, feet, R_pelvis)
+        n = self.biped.model.n_joints
+        if not (np.isfinite(target).all() and np.isfinite(poses).all()):
+            nan = np.full(3, np.nan)
+            return ComSolution(np.full(n, np.nan), nan, False, "the target is not finite", nan)
+        self.restart()
+        point = self.step(target, poses, R, tolerance)
+        if point.outcome == 0:
+            return ComSolution(self.full(point.q), point.pelvis, True, "", target.copy())
+        self.restart()
+        nearest = self._nearest(target, poses, R, point.pelvis)
+        reason = self._reason(point, nearest, target)
+        return ComSolution(np.full(n, np.nan), np.full(3, np.nan), False, reason, nearest)
+
+    def solve_path(
+        self, com: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike, tolerance: float = TOLERANCE
+    ) -> ComPath:
+        """Solves the points of a path, each near the one before.
+
+        Args:
+            com: (N, 3) m.
+            feet: (N, 2, 3, 4) poses of the soles.
+            R_pelvis: (N, 3, 3) orientation of the pelvis.
+            tolerance: m.
+
+        Raises:
+            ShapeError: An argument has the wrong shape.
+        """
+        targets, poses, R, result = self._batch(com, feet, R_pelvis)
+        if len(targets):
+            self._robot[kernels.PELVIS] = targets[0] - R[0] @ self._offset
+            arguments = (targets, R, poses, self._robot, tolerance, *result)
+            _compiled("solve_path")(*arguments)
+        self.restart()
+        return result
+
+    def solve_each(
+        self,
+        com: ArrayLike,
+        feet: ArrayLike,
+        R_pelvis: ArrayLike,
+        starts: ArrayLike | None = None,
+        tolerance: float = TOLERANCE,
+    ) -> ComPath:
+        """Solves points that have nothing to do with each other; as solve_path.
+
+        Args:
+            com: (N, 3) m.
+            feet: (N, 2, 3, 4) poses of the soles.
+            R_pelvis: (N, 3, 3) orientation of the pelvis.
+            starts: (N, 3) m, first guesses of the pelvis' position.
+            tolerance: m.
+
+        Raises:
+            ShapeError: An argument has the wrong shape.
+        """
+        targets, poses, R, result = self._batch(com, feet, R_pelvis)
+        if starts is None:
+            result.pelvis[:] = targets - R @ self._offset
+        else:
+            result.pelvis[:] = as_array("starts", starts, targets.shape)
+        _compiled("solve_each")(targets, R, poses, self._robot, tolerance, *result)
+        return result
+
+    def full(self, legs: ArrayLike) -> Array:
+        """All joints (n,) or (N, n), the others where they are, from the legs' (12,) or (N, 12)."""
+        angles = np.asarray(legs, dtype=float)
+        q = np.empty((*angles.shape[:-1], self.biped.model.n_joints))
+        q[...] = self._q
+        q[..., self._joints] = angles
+        return q
+
+    def com_at(
+        self, pelvis: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike | None = None
+    ) -> Array:
+        """The CoM (3,) m with the pelvis somewhere (3,) m: the map that is inverted; see solve."""
+        place, poses, R = self._checked(pelvis, feet, R_pelvis)
+        return self._at(place, poses, R)[0]
+
+    def _at(self, pelvis: Array, feet: Array, R: Array) -> tuple[Array, Array, int]:
+        com, q = np.empty(3), np.empty(12)
+        outcome = _compiled("pose_at")(pelvis, R, feet, self._robot, com, q)
+        return com, q, outcome
+
+    def _nominal_offset(self) -> Array:
+        """From the pelvis to the CoM in the biped's posture, in the pelvis' axes, m."""
+        q = self._q.copy()
+        q[self._joints] = self.biped.posture[self._joints]
+        R, p = self.biped.root_in_pelvis(q)
+        return p + R @ Sesc(self.biped.model).com(q)
+
+    def _nearest(self, target: Array, feet: Array, R: Array, start: Array) -> Array:
+        """The nearest CoM to the target that reach and limits allow; NaN where none is found."""
+        _, low, high, _ = self._robot[kernels.JOINTS : kernels.PELVIS].reshape(4, 12)
+        others = np.arange(12) % 6 != KNEE
+        low_at, high_at = others & np.isfinite(low), others & np.isfinite(high)
+
+        def margins(pelvis: Array) -> Array:
+            q = self._at(pelvis, feet, R)[1]
+            above, below = (q - low)[low_at], (high - q)[high_at]
+            return np.concatenate((self._reach_margins(pelvis, feet, R), above, below)) - _MARGIN
+
+        def cost(pelvis: Array) -> float:
+            away = self._at(pelvis, feet, R)[0] - target
+            return 100.0 * float(away @ away)
+
+        for first in (self._middle(feet, R), start):
+            if not np.isfinite(first).all():
+                continue
+            found = minimize(
+                cost,
+                first,
+                method="SLSQP",
+                constraints={"type": "ineq", "fun": margins},
+                options={"ftol": 1e-10, "maxiter": 200},
+            )
+            com, _, outcome = self._at(self._pulled_in(found.x, feet, R), feet, R)
+            if outcome == 0:
+                return com
+        return np.full(3, np.nan)
+
+    def _pulled_in(self, pelvis: Array, feet: Array, R: Array) -> Array:
+        """Brings a place that limits or reach forbid by a little back towards the middle."""
+        middle, inside, outside = self._middle(feet, R), 0.0, 1.0
+        if self._at(pelvis, feet, R)[2] == 0:
+            return pelvis
+        for _ in range(40):
+            share = 0.5 * (inside + outside)
+            fine = self._at(middle + share * (pelvis - middle), feet, R)[2] == 0
+            inside, outside = (share, outside) if fine else (inside, share)
+        return middle + inside * (pelvis - middle)
+
+    def _middle(self, feet: Array, R: Array) -> Array:
+        """A place of the pelvis over the middle of the ankles, with the legs well bent."""
+        places = []
+        for leg, foot in zip(self._legs(), feet, strict=True):
+            ankle = foot[:, :3] @ leg[kernels.ANKLE] + foot[:, 3]
+            up = np.array([0.0, 0.0, 0.85 * leg[kernels.LENGTHS, :2].sum()])
+            places.append(ankle + up - R @ leg[kernels.HIP])
+        return np.mean(places, axis=0)
+
+    def _legs(self) -> Array:
+        return self._robot[: kernels.UPPER].reshape(2, kernels.ROWS, 3)
+
+    def _reach_margins(self, pelvis: Array, feet: Array, R: Array) -> Array:
+        """By how much the hips are inside of what the knees' limits allow, (4,) m."""
+        joints = self._robot[kernels.JOINTS : kernels.PELVIS].reshape(4, 2, 6)[..., KNEE]
+        margins = []
+        for leg, foot, knee in zip(self._legs(), feet, joints.T, strict=True):
+            ankle = foot[:, :3] @ leg[kernels.ANKLE] + foot[:, 3]
+            distance = float(np.linalg.norm(pelvis + R @ leg[kernels.HIP] - ankle))
+            l1, l2 = leg[kernels.LENGTHS, :2]
+            side = leg[kernels.SIGNS, 1] * leg[kernels.TURNS, 0]
+            bends = np.clip(np.sort(side * (knee[1:3] + knee[0])), 0.0, np.pi)
+            most, least = np.sqrt(l1 * l1 + l2 * l2 + 2.0 * l1 * l2 * np.cos(bends))
+            margins += [most - distance, distance - least]
+        return np.array(margins)
+
+    def _reason(self, point: ComPoint, nearest: Array, target: Array) -> str:
+        problems = []
+        for i, leg in enumerate(self.biped.legs):
+            bits = point.outcome >> (4 * i)
+            if bits & kernels.STRETCHED:
+                problems.append(f"the {leg.side} leg is too short")
+            elif bits & kernels.LIMITED:
+                angles = point.q[6 * i : 6 * i + 6]
+                worst = int(np.argmax(np.maximum(leg.lower - angles, angles - leg.upper)))
+                problems.append(
+                    f"{leg.joint_names[worst]} would be at {angles[worst]:.3f} rad, its limits are "
+                    f"{leg.lower[worst]:.3f} to {leg.upper[worst]:.3f}"
+                )
+        what = "; ".join(problems) or f"the CoM comes no nearer than {point.error:.3g} m"
+        if not np.isfinite(nearest).all():
+            return f"{what}; no CoM can be reached with these feet"
+        away = 1e3 * float(np.linalg.norm(nearest - target))
+        return f"{what}; the nearest CoM that can be reached is {away:.3g} mm from the target"
+
+    def _checked(
+        self, point: ArrayLike, feet: ArrayLike, R: ArrayLike | None
+    ) -> tuple[Array, Array, Array]:
+        target = np.ascontiguousarray(as_array("com", point, (3,)))
+        poses = np.ascontiguousarray(as_array("feet", feet, (2, 3, 4)))
+        turned = UPRIGHT if R is None else np.ascontiguousarray(as_rotation("R_pelvis", R))
+        for i, leg in enumerate(self.biped.legs):
+            if np.isfinite(poses[i]).all():
+                as_rotation(f"feet[{i}] ({leg.side})", poses[i, :, :3])
+        return target, poses, turned
+
+    def _batch(
+        self, com: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike
+    ) -> tuple[Array, Array, Array, ComPath]:
+        targets = np.ascontiguousarray(as_array("com", com, (None, 3)))
+        n = len(targets)
+        poses = np.ascontiguousarray(as_array("feet", feet, (n, 2, 3, 4)))
+        R = np.ascontiguousarray(as_array("R_pelvis", R_pelvis, (n, 3, 3)))
+        outcomes = np.empty(n, dtype=np.int64)
+        result = ComPath(np.empty((n, 12)), np.empty((n, 3)), np.empty(n), outcomes)
+        return targets, poses, R, result
+
+
+@cache
+def _compiled(name: str) -> Any:
+    """Compiles a kernel for contiguous arrays, or loads it from numba's cache.
+
+    What comes back does not look at its arguments' types: they must be contiguous float64.
+    """
+    vector, matrix, cube = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
+    poses, whole, number = types.float64[:, :, :, ::1], types.int64[::1], types.float64
+    many = (matrix, cube, poses, matrix, number, matrix, matrix, vector, whole)
+    arguments = {
+        "solve_one": (vector, matrix, cube, matrix, number, vector),
+        "solve_path": many,
+        "solve_each": many,
+        "pose_at": (vector, matrix, cube, matrix, vector, vector),
+    }
+    kernel: Any = getattr(kernels, name)
+    return kernel.compile(arguments[name]) if hasattr(kernel, "compile") else kernel

@@ -1,0 +1,70 @@
+"""Which legs are found, what they weigh, and what is refused."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from com_control.walking.biped import Biped
+from com_control.walking.exceptions import BipedError
+from com_model import ConfigError, RobotConfig, RobotModel, Sesc
+
+ROBOTS = ["itu_biped", "hoap2", "talos", "icub", "romeo"]
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_parts_add_up_to_the_robot(robots, name):
+    biped, _ = robots(name)
+    q = biped.posture.copy()
+    for leg in biped.legs:
+        q[leg.joints] = 0.0
+    mass, moment = biped.upper_body()
+    mass += sum(leg.masses.sum() for leg in biped.legs)
+    moment = moment + sum(leg.moments.sum(axis=0) for leg in biped.legs)
+    R, p = biped.root_in_pelvis()
+    assert mass == pytest.approx(biped.model.mass, rel=1e-12)
+    np.testing.assert_allclose(moment / mass, p + R @ Sesc(biped.model).com(q), atol=1e-12)
+
+
+def test_legs_are_left_and_right(robots):
+    biped, _ = robots("itu_biped")
+    assert [leg.side for leg in biped.legs] == ["left", "right"]
+    assert [leg.joint_names[0] for leg in biped.legs] == ["l_hip_yaw_joint", "r_hip_yaw_joint"]
+    assert biped.legs[0].masses.tolist() == [1, 1, 5, 5, 1, 3]
+
+
+def test_the_pelvis_is_below_a_waist_above_the_legs(robots):
+    biped, _ = robots("hoap2")  # its root is the trunk
+    assert biped.model.bodies.joint_names[biped.pelvis] == "BODY_JOINT1"
+    q = biped.posture.copy()
+    q[biped.model.joint_index("BODY_JOINT1")] = 0.4
+    R, _ = biped.root_in_pelvis(q)
+    assert np.arccos(R[2, 2]) == pytest.approx(0.4, abs=1e-12)
+
+
+def test_arrays_are_read_only(robots):
+    biped, _ = robots("itu_biped")
+    for thing in (biped, biped.legs[0]):
+        for field in dataclasses.fields(thing):
+            value = getattr(thing, field.name)
+            if isinstance(value, np.ndarray):
+                assert not value.flags.writeable, field.name
+
+
+def test_a_quadruped_is_refused(robots):
+    configs = robots("itu_biped")[1].config.urdf.parents[1] / "config"
+    config = RobotConfig.from_file(configs / "scalf2.yaml")
+    model = RobotModel.from_file(config.urdf)
+    with pytest.raises(
+        ConfigError, match=r"has side left: a robot on two legs has one foot on each side"
+    ):
+        Biped.of(model, config)
+
+
+def test_a_leg_with_a_joint_too_few_is_refused(robots):
+    biped, oracle = robots("itu_biped")
+    xml = biped.model.xml
+    start = xml.index('<joint name="l_ankle_roll_joint" type="revolute">')
+    fixed = xml[:start] + xml[start:].replace('type="revolute"', 'type="fixed"', 1)
+    with pytest.raises(BipedError, match=r"the left leg, to 'l_sole', has the joints .* 6 joints"):
+        Biped.of(RobotModel.from_urdf(fixed), dataclasses.replace(oracle.config, joint_groups={}))
