@@ -43,6 +43,7 @@ from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
 from com_ros.exceptions import ConversionError, ParameterError
+from com_ros.executor import make_fast_executor
 from com_ros.freshness import Latest, sample_time_ns
 from com_ros.imu_pairing import UNKNOWN_IMU, ImuValues, imu_to_values
 from com_ros.joint_input import JointInput
@@ -278,7 +279,7 @@ class TrotGaitNode(Node):
 
 def main() -> int:
     """Run the node."""
-    return run(TrotGaitNode)
+    return run(TrotGaitNode, make_executor=make_fast_executor)
 
 
 if __name__ == "__main__":
