@@ -92,7 +92,7 @@ def show(options: argparse.Namespace) -> None:
     robot = find_robot(options.robot)
     model = RobotModel.from_file(robot.urdf)
     if robot.config is None:
-        raise ConfigError(f"{robot.name} has no configuration: it takes one that tells its feet")
+        raise ConfigError(f"{robot.name} has none; one is needed, with side and end of its feet")
     config = RobotConfig.from_file(robot.config)
     plan = plan_of(model, config, options)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,58 @@
+"""The demo of the trot, as a user runs it, and what it says when something is wrong."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DEMO = Path(__file__).resolve().parents[2] / "tools" / "demo_trot.py"
+
+
+def run(*words):
+    env = {name: value for name, value in os.environ.items() if name != "ROS_DOMAIN_ID"}
+    return subprocess.run(
+        [sys.executable, DEMO, *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        env=env,
+    )
+
+
+def test_a_load_drops_on_scalf2(tmp_path):
+    done = run("--seconds", 8, "--feedback", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures["robot"] == "scalf2"
+    assert figures["feedback"] is True
+    assert figures["payload_kg"] == pytest.approx(20.0)
+    assert 5.0 <= figures["payload_at_s"] < 7.0
+    assert 0.0 < figures["payload_noticed_after_s"] < 1.0
+    assert figures["truths_matched"] > 0.9 * figures["messages"] > 500
+    assert max(figures["error_x_mm"], figures["error_y_mm"]) < 12.6
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"scalf2_trot_feedback.png", "scalf2_trot_feedback.json", "launch.log"}
+    assert json.loads((tmp_path / "out" / "scalf2_trot_feedback.json").read_text()) == figures
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["scalf3"], "demo: robot 'scalf3': unknown, and no URDF's path; valid names: scalf2"),
+        (
+            ["ur5"],
+            "demo: robot configuration: ur5 has none; one is needed, with side and end of its feet",
+        ),
+        (["hoap2"], "demo: "),
+        (["--seconds", "3"], "--seconds 3: give 6 to 3600, the load drops at 5"),
+        (["--speed", "0"], "--speed 0: give 0.05 to 10"),
+    ],
+)
+def test_wrong_commands(tmp_path, words, message):
+    done = run(*words, "--out", tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
