@@ -1,0 +1,56 @@
+"""Postures on flat feet, checked by Pinocchio's poses and centre of mass."""
+
+import numpy as np
+import pytest
+
+from com_estimation.identification.exceptions import IdentificationError
+from com_estimation.identification.regressors import Statics
+from com_estimation.identification.stances import FlatStance
+from com_model import Foot
+
+
+@pytest.fixture(scope="module")
+def stance(hoap2):
+    return FlatStance(Statics(hoap2[0]), hoap2[1])
+
+
+@pytest.fixture(scope="module")
+def robot(perturbed):
+    return perturbed(np.random.default_rng(0), 0.0)[0]
+
+
+def test_both_soles_are_on_one_ground_and_the_com_above_the_target(hoap2, stance, robot):
+    model, _ = hoap2
+    rng, found = np.random.default_rng(0), 0
+    for _ in range(30):
+        start = 0.6 * rng.uniform(model.lower, model.upper)
+        target = stance.middle(start) + [0.01, -0.005]
+        q = stance.solve(start, target)
+        if q is None:
+            continue
+        found += 1
+        assert (model.lower <= q).all()
+        assert (q <= model.upper).all()
+        (R, p), (R_r, p_r) = robot.frame(q, "l_sole"), robot.frame(q, "r_sole")
+        np.testing.assert_allclose(R_r[:, 2], R[:, 2], atol=1e-9)
+        assert (p_r - p) @ R[:, 2] == pytest.approx(0.0, abs=1e-9)
+        np.testing.assert_allclose((R.T @ (robot.com(q) - p))[:2], target, atol=1e-9)
+    assert found > 20
+
+
+def test_a_posture_that_fits_stays(hoap2, stance):
+    q = hoap2[0].neutral
+    np.testing.assert_array_equal(stance.solve(q), q)
+    assert stance.margin(q) > 0.005
+
+
+def test_what_is_out_of_reach_gives_none(hoap2, stance):
+    assert stance.solve(hoap2[0].neutral, np.array([1.0, 0.0])) is None
+
+
+def test_feet_without_soles_are_refused(hoap2):
+    statics = Statics(hoap2[0])
+    point = Foot("l_sole", "left", np.zeros((0, 2)), 0.02, "", "l_sole", 1)
+    for feet in ([], [point]):
+        with pytest.raises(IdentificationError, match="each with corners"):
+            FlatStance(statics, feet)
