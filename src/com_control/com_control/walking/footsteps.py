@@ -1,0 +1,217 @@
+"""Footsteps: where the feet are set down, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from math import cos, inf, isfinite, pi, sin
+
+import numpy as np
+
+from com_control.walking.exceptions import PlanError
+from com_model.arrays import Array
+
+LEFT, RIGHT = 0, 1
+SIDES = ("left", "right")
+_MOST_STEPS = 10_000
+
+
+@dataclass(frozen=True)
+class Footstep:
+    """A foot on the ground.
+
+    Attributes:
+        side: "left" or "right".
+        x, y, z: m, the middle of the sole in the world.
+        yaw: rad, its direction.
+    """
+
+    side: str
+    x: float
+    y: float
+    z: float = 0.0
+    yaw: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.side not in SIDES:
+            raise PlanError(f"side is {self.side!r}: give left or right")
+        for field in fields(self)[1:]:
+            value = getattr(self, field.name)
+            if not (isinstance(value, (int, float)) and isfinite(value)):
+                raise PlanError(f"{field.name} of a footstep is {value}: give a finite number")
+
+    @property
+    def position(self) -> Array:
+        """(3,) m."""
+        return np.array([self.x, self.y, self.z])
+
+
+@dataclass(frozen=True)
+class WalkParameters:
+    """How to walk straight on, to the side, or in a turn; the defaults are those of [CCGD].
+
+    Attributes:
+        steps: Number of steps, of which the last sets both feet side by side.
+        step_length: m, by which each foot passes the other; negative: backwards.
+        side_step: m to the left, by which each pair of steps moves; negative: to the right.
+        turn: rad to the left, by which each step turns.
+        climb: m, by which each step is higher than the one before.
+        half_width: m, of each foot from the middle line ([CCGD] s_y).
+        first: Side that steps first.
+    """
+
+    steps: int = 6
+    step_length: float = 0.3
+    side_step: float = 0.0
+    turn: float = 0.0
+    climb: float = 0.0
+    half_width: float = 0.065
+    first: str = "right"
+
+    def __post_init__(self) -> None:
+        if self.first not in SIDES:
+            raise PlanError(f"first is {self.first!r}: give left or right")
+        if not (isinstance(self.steps, int) and 0 <= self.steps <= _MOST_STEPS):
+            raise PlanError(f"steps is {self.steps}: give a whole number from 0 to {_MOST_STEPS}")
+        bounds = {
+            "step_length": (-inf, inf),
+            "side_step": (-inf, inf),
+            "turn": (-pi / 2, pi / 2),
+            "climb": (-inf, inf),
+            "half_width": (1e-3, inf),
+        }
+        for name, (low, high) in bounds.items():
+            value = getattr(self, name)
+            if not (isfinite(value) and low <= value <= high):
+                limits = "" if low == -inf else f" from {low:.4g} to {high:.4g}"
+                raise PlanError(f"{name} is {value}: give a finite number{limits}")
+
+
+def standing(
+    half_width: float = 0.065, x: float = 0.0, y: float = 0.0, z: float = 0.0, yaw: float = 0.0
+) -> tuple[Footstep, Footstep]:
+    """Both feet side by side, left and right of a point and a direction."""
+    away = half_width * -sin(yaw), half_width * cos(yaw)
+    return (
+        Footstep("left", x + away[0], y + away[1], z, yaw),
+        Footstep("right", x - away[0], y - away[1], z, yaw),
+    )
+
+
+def plan_footsteps(
+    parameters: WalkParameters, start: Sequence[Footstep] | None = None
+) -> tuple[Footstep, ...]:
+    """Lists the steps of a walk, each foot in turn.
+
+    The first step is half a step, and the last sets its foot beside the other, so that the robot
+    starts and stops with both feet side by side. Feet go to the left and right of points on a path,
+    which bends in the middle of each step. A step to the side is made by the foot on that side; the
+    other follows.
+
+    Args:
+        parameters: How to walk.
+        start: Left and right foot at the beginning; default: beside the origin.
+
+    Raises:
+        PlanError: start is not a left and a right foot.
+    """
+    p = parameters
+    left, right = checked_start(standing(p.half_width) if start is None else start)
+    x, y, z = (0.5 * (left.position + right.position)).tolist()
+    yaw = left.yaw + 0.5 * wrapped(right.yaw - left.yaw)
+    side = p.first
+    steps = []
+    for i in range(p.steps):
+        last = i == p.steps - 1
+        outer = (side == "left") == (p.side_step > 0.0)
+        ahead, turn, climb = (0.0, 0.0, 0.0) if last else (p.step_length, p.turn, p.climb)
+        aside = p.side_step if outer and not last else 0.0
+        middle = yaw + 0.5 * turn
+        x += ahead * cos(middle) - aside * sin(middle)
+        y += ahead * sin(middle) + aside * cos(middle)
+        z += climb
+        yaw = wrapped(yaw + turn)
+        sign = 1.0 if side == "left" else -1.0
+        steps.append(
+            Footstep(
+                side, x - sign * p.half_width * sin(yaw), y + sign * p.half_width * cos(yaw), z, yaw
+            )
+        )
+        side = SIDES[1 - SIDES.index(side)]
+    return tuple(steps)
+
+
+def checked_start(start: Sequence[Footstep]) -> tuple[Footstep, Footstep]:
+    """Gives the left and the right foot of a pair.
+
+    Raises:
+        PlanError: They are not one left and one right foot.
+    """
+    if [foot.side for foot in start] not in (["left", "right"], ["right", "left"]):
+        sides = ", ".join(foot.side for foot in start) or "nothing"
+        raise PlanError(f"the walk starts from {sides}: give one left and one right foot")
+    left, right = sorted(start, key=lambda foot: foot.side)
+    return left, right
+
+
+def check_footsteps(
+    start: Sequence[Footstep],
+    steps: Sequence[Footstep],
+    least_width: float,
+    longest: float = inf,
+    highest: float = inf,
+    most_turn: float = pi / 2,
+) -> None:
+    """Refuses footsteps that a robot cannot make.
+
+    Args:
+        start: Left and right foot at the beginning.
+        steps: The steps.
+        least_width: m, least distance of the left foot to the left of the right one, each seen in
+            the other's direction; below it the feet cross or touch.
+        longest: m, from one foot to the next, seen from above.
+        highest: m, up or down from one foot to the next.
+        most_turn: rad between both feet.
+
+    Raises:
+        PlanError: With the number of the step at fault.
+    """
+    feet = {foot.side: foot for foot in checked_start(start)}
+    _check_pair(feet, None, least_width, most_turn)
+    previous = ""
+    for i, step in enumerate(steps):
+        if step.side == previous:
+            raise PlanError(f"the {step.side} foot steps twice: the feet take turns", i)
+        other = feet[SIDES[1 - SIDES.index(step.side)]]
+        away = step.position - other.position
+        distance, height = float(np.hypot(away[0], away[1])), abs(float(away[2]))
+        if distance > longest:
+            raise PlanError(f"is {distance:.3f} m from the other foot, at most {longest:.3f} m", i)
+        if height > highest:
+            raise PlanError(f"is {height:.3f} m up or down, at most {highest:.3f} m", i)
+        feet[step.side] = step
+        _check_pair(feet, i, least_width, most_turn)
+        previous = step.side
+
+
+def _check_pair(
+    feet: dict[str, Footstep], step: int | None, least_width: float, most_turn: float
+) -> None:
+    left, right = feet["left"], feet["right"]
+    turn = abs(wrapped(left.yaw - right.yaw))
+    if turn > most_turn:
+        raise PlanError(f"turns by {turn:.3f} rad to the other foot, at most {most_turn:.3f}", step)
+    away = left.position - right.position
+    for foot in (left, right):
+        width = float(-away[0] * np.sin(foot.yaw) + away[1] * np.cos(foot.yaw))
+        if width < least_width:
+            raise PlanError(
+                f"the feet cross or touch: the left foot would be {width:.3f} m to the left of the "
+                f"right one, at least {least_width:.3f} m are needed",
+                step,
+            )
+
+
+def wrapped(angle: float) -> float:
+    """An angle brought to -pi .. pi."""
+    return angle - 2.0 * pi * round(angle / (2.0 * pi))

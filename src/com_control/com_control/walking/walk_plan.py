@@ -1,0 +1,279 @@
+"""A walk from its footsteps: when each foot moves, where the ZMP goes, where CoM and feet are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from math import inf, isfinite, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+
+from com_control.walking.exceptions import PlanError
+from com_control.walking.footsteps import (
+    SIDES,
+    Footstep,
+    WalkParameters,
+    check_footsteps,
+    checked_start,
+    plan_footsteps,
+    standing,
+    wrapped,
+)
+from com_control.walking.lipm import GRAVITY, PendulumPath
+from com_control.walking.swing import rise, swing
+from com_model.arrays import Array, as_array
+
+_BOUNDS = {
+    "step_time": (1e-3, 60.0),
+    "double_support": (1e-3, 60.0),
+    "step_height": (0.0, 2.0),
+    "com_height": (1e-2, 10.0),
+    "start_time": (1e-3, 60.0),
+    "stop_time": (1e-3, 60.0),
+    "zmp_x": (-1.0, 1.0),
+    "zmp_y": (-1.0, 1.0),
+    "least_width": (0.0, 10.0),
+    "longest": (0.0, inf),
+    "highest": (0.0, inf),
+    "most_turn": (0.0, 1.6),
+}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """When and how high; the heights are those of [CCGD], the times are ours: it prints none.
+
+    Attributes:
+        step_time: s, of a step with one foot in the air.
+        double_support: s, between two steps, in which the ZMP goes from foot to foot.
+        step_height: m, of the swing foot ([CCGD] h_s).
+        com_height: m, of the CoM over the feet ([CCGD] z_c).
+        start_time: s, of standing before the first double support.
+        stop_time: s, of standing after the last one.
+        zmp_x: m, by which the ZMP stands before the middle of the sole, in the foot's axes.
+        zmp_y: m, by which it stands inwards of it, towards the other foot.
+        least_width: m, see check_footsteps.
+        longest: m, likewise.
+        highest: m, likewise.
+        most_turn: rad, likewise.
+    """
+
+    step_time: float = 1.2
+    double_support: float = 0.4
+    step_height: float = 0.075
+    com_height: float = 0.45
+    start_time: float = 1.5
+    stop_time: float = 1.5
+    zmp_x: float = 0.0
+    zmp_y: float = 0.0
+    least_width: float = 0.1
+    longest: float = inf
+    highest: float = inf
+    most_turn: float = 0.8
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, (low, high) = getattr(self, field.name), _BOUNDS[field.name]
+            if not (isinstance(value, (int, float)) and low <= value <= high):
+                raise PlanError(f"{field.name} is {value}: give a number from {low:g} to {high:g}")
+            if not (isfinite(value) or high == inf):
+                raise PlanError(f"{field.name} is {value}: give a finite number")
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """A walk at N times; world axes.
+
+    Attributes:
+        time: (N,) s.
+        com, com_velocity, com_acceleration: (N, 3) m and per s.
+        zmp: (N, 3) m, of the pendulum.
+        feet: (N, 2, 3, 4) poses [R p] of the soles, left and right.
+        foot_velocity, foot_acceleration: (N, 2, 4) of x, y, z (m) and yaw (rad).
+        R_pelvis: (N, 3, 3) orientation of the pelvis: upright, in the middle of the feet's yaws.
+        stance: (N, 2) whether each foot is on the ground.
+    """
+
+    time: Array
+    com: Array
+    com_velocity: Array
+    com_acceleration: Array
+    zmp: Array
+    feet: Array
+    foot_velocity: Array
+    foot_acceleration: Array
+    R_pelvis: Array
+    stance: Array
+
+
+class WalkPlan:
+    """A walk as a function of time.
+
+    The ZMP rests in the middle between the feet, goes to the standing foot while both are on the
+    ground, rests there while the other swings, and ends in the middle. The CoM follows by the
+    pendulum; its height follows the standing feet's along quintics.
+
+    Args:
+        start: Left and right foot at the beginning.
+        steps: The footsteps, sides in turn; none: the robot stands.
+        timing: When and how high.
+
+    Attributes:
+        lift_offs: (S,) s, when each step's foot leaves the ground.
+        touch_downs: (S,) s, when it is back.
+        duration: s.
+        pendulum: The horizontal motion.
+
+    Raises:
+        PlanError: A footstep or a time cannot be; says which.
+    """
+
+    def __init__(
+        self, start: Sequence[Footstep], steps: Sequence[Footstep], timing: Timing | None = None
+    ) -> None:
+        self.timing = timing = Timing() if timing is None else timing
+        self.start, self.steps = checked_start(start), tuple(steps)
+        check_footsteps(
+            self.start,
+            self.steps,
+            timing.least_width,
+            timing.longest,
+            timing.highest,
+            timing.most_turn,
+        )
+        period = timing.step_time + timing.double_support
+        count = len(self.steps)
+        first = timing.start_time + timing.double_support
+        self.lift_offs = first + period * np.arange(count)
+        self.touch_downs = self.lift_offs + timing.step_time
+        self.duration = first + period * count + timing.stop_time
+        self._paths = self._foot_paths()
+        self._corner_times, corners = self._zmp_corners()
+        self._heights = corners[:, 2]
+        self._yaw_times, self._yaws = self._pelvis_yaws()
+        frequency = sqrt(GRAVITY / timing.com_height)
+        self.pendulum = PendulumPath.over(self._corner_times, corners[:, :2], frequency)
+
+    @classmethod
+    def of(
+        cls,
+        walk: WalkParameters | None = None,
+        timing: Timing | None = None,
+        start: Sequence[Footstep] | None = None,
+    ) -> WalkPlan:
+        """Plans a walk by parameters; the defaults are the six steps of [CCGD]."""
+        walk = WalkParameters() if walk is None else walk
+        feet = standing(walk.half_width) if start is None else start
+        return cls(feet, plan_footsteps(walk, feet), timing)
+
+    def sample(self, time: ArrayLike) -> Samples:
+        """The walk at times (N,) s; it stands before 0 and after its duration."""
+        t = np.clip(as_array("time", time, (None,)), 0.0, self.duration)
+        xy, velocity, acceleration, zmp = self.pendulum.sample(t)
+        z, z_speed, z_acceleration = self._ground(t)
+        states = [self._foot(side, t) for side in range(2)]
+        places = np.stack([state[0] for state in states], axis=1)
+        feet = np.empty((len(t), 2, 3, 4))
+        feet[..., 3] = places[..., :3]
+        yaws = places[..., 3].reshape(-1, 1)
+        feet[..., :3] = Rotation.from_euler("z", yaws).as_matrix().reshape(len(t), 2, 3, 3)
+        return Samples(
+            time=t,
+            com=np.column_stack((xy, z + self.timing.com_height)),
+            com_velocity=np.column_stack((velocity, z_speed)),
+            com_acceleration=np.column_stack((acceleration, z_acceleration)),
+            zmp=np.column_stack((zmp, z)),
+            feet=feet,
+            foot_velocity=np.stack([state[1] for state in states], axis=1),
+            foot_acceleration=np.stack([state[2] for state in states], axis=1),
+            R_pelvis=Rotation.from_euler("z", self._pelvis_yaw(t)[:, None]).as_matrix(),
+            stance=np.stack([state[3] for state in states], axis=1),
+        )
+
+    def grid(self, dt: float) -> Array:
+        """Times (N,) s from 0 to the duration, at most dt apart."""
+        if not (isfinite(dt) and dt > 0.0):
+            raise PlanError(f"dt is {dt}: give a time above 0 s")
+        return np.linspace(0.0, self.duration, int(np.ceil(self.duration / dt)) + 1)
+
+    def _foot_paths(self) -> list[list[tuple[float, Array, Array]]]:
+        """Of each foot: time of lift-off, where it is lifted, where it is set down."""
+        paths: list[list[tuple[float, Array, Array]]] = [[], []]
+        place = [np.append(foot.position, foot.yaw) for foot in self.start]
+        for step, lift in zip(self.steps, self.lift_offs, strict=True):
+            side = SIDES.index(step.side)
+            yaw = place[side][3] + wrapped(step.yaw - place[side][3])
+            goal = np.append(step.position, yaw)
+            paths[side].append((float(lift), place[side], goal))
+            place[side] = goal
+        return paths
+
+    def _foot(self, side: int, t: Array) -> tuple[Array, Array, Array, Array]:
+        """Place (N, 4), its derivatives, and whether the foot is on the ground (N,)."""
+        first = self.start[side]
+        place = np.tile(np.append(first.position, first.yaw), (len(t), 1))
+        speed, acceleration = np.zeros_like(place), np.zeros_like(place)
+        stance = np.ones(len(t), dtype=bool)
+        for lift, start, end in self._paths[side]:
+            after = t >= lift
+            span = self.timing.step_time
+            moved = swing(start, end, self.timing.step_height, span, t[after] - lift)
+            place[after], speed[after], acceleration[after] = moved
+            stance[after] = t[after] >= lift + span
+        return place, speed, acceleration, stance
+
+    def _support(self, foot: Footstep) -> Array:
+        """Where the ZMP rests on a foot, (3,) m."""
+        inwards = -self.timing.zmp_y if foot.side == "left" else self.timing.zmp_y
+        c, s = np.cos(foot.yaw), np.sin(foot.yaw)
+        x, y = self.timing.zmp_x, inwards
+        return foot.position + np.array([c * x - s * y, s * x + c * y, 0.0])
+
+    def _zmp_corners(self) -> tuple[Array, Array]:
+        """Corners of the ZMP's path: times (K,) and places (K, 3)."""
+        feet = {foot.side: foot for foot in self.start}
+
+        def middle() -> Array:
+            return 0.5 * (self._support(feet["left"]) + self._support(feet["right"]))
+
+        times, places = [0.0, self.timing.start_time], [middle(), middle()]
+        for step, lift, down in zip(self.steps, self.lift_offs, self.touch_downs, strict=True):
+            stance = self._support(feet[SIDES[1 - SIDES.index(step.side)]])
+            times += [float(lift), float(down)]
+            places += [stance, stance]
+            feet[step.side] = step
+        times += [self.duration - self.timing.stop_time, self.duration]
+        places += [middle(), middle()]
+        return np.array(times), np.array(places)
+
+    def _ground(self, t: Array) -> tuple[Array, Array, Array]:
+        """Height under the CoM, m, with its derivatives: quintics between the ZMP's corners."""
+        return _along(self._corner_times, self._heights, t)
+
+    def _pelvis_yaws(self) -> tuple[Array, Array]:
+        """Corners of the pelvis' yaw: in the middle between the feet at each touch-down."""
+        yaw = {foot.side: foot.yaw for foot in self.start}
+        middle = yaw["left"] + 0.5 * wrapped(yaw["right"] - yaw["left"])
+        times, yaws = [0.0], [middle]
+        for step, lift, down in zip(self.steps, self.lift_offs, self.touch_downs, strict=True):
+            times.append(float(lift))
+            yaws.append(middle)
+            yaw[step.side] = step.yaw
+            goal = yaw["left"] + 0.5 * wrapped(yaw["right"] - yaw["left"])
+            middle += wrapped(goal - middle)
+            times.append(float(down))
+            yaws.append(middle)
+        return np.array([*times, self.duration]), np.array([*yaws, middle])
+
+    def _pelvis_yaw(self, t: Array) -> Array:
+        return _along(self._yaw_times, self._yaws, t)[0]
+
+
+def _along(times: Array, values: Array, t: Array) -> tuple[Array, Array, Array]:
+    """Quintics from corner to corner, at rest at each; values and two derivatives."""
+    k = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
+    span, change = (times[k + 1] - times[k]), values[k + 1] - values[k]
+    value, slope, bend = rise((t - times[k]) / span)
+    return values[k] + change * value, change * slope / span, change * bend / span**2
