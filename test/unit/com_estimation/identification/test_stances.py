@@ -24,7 +24,7 @@ def test_both_soles_are_on_one_ground_and_the_com_above_the_target(hoap2, stance
     rng, found = np.random.default_rng(0), 0
     for _ in range(30):
         start = 0.6 * rng.uniform(model.lower, model.upper)
-        target = stance.middle(start) + [0.01, -0.005]
+        target = stance.middle(start) + np.array([0.01, -0.005])
         q = stance.solve(start, target)
         if q is None:
             continue
