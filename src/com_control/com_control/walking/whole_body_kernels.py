@@ -1,0 +1,192 @@
+"""What numba compiles for bipeds whose legs have no closed form: Newton's steps on all of it.
+
+Unknown are the pelvis' position t and the twelve joints of the legs; given are both soles' poses
+and the CoM: fifteen equations. In the pelvis' axes, with J_i the Jacobian of sole i, K_i that of
+the CoM by its leg's joints, e_i the error of the sole's pose and c that of the CoM:
+
+  dq_i = J_i^-1 (e_i - [dt; 0])
+  (1 - sum of K_i J_i^-1 [1; 0]) dt = c - sum of K_i J_i^-1 e_i
+
+so that two systems of six and one of three are solved, not one of fifteen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from com_control.walking import leg_kernels
+from com_control.walking.leg_kernels import add, cross, fill_jacobian, pose_error, row, sub, times
+from com_model.kernels import keep
+
+Array = NDArray[np.float64]
+
+# Rows that a leg has after those of leg_kernels.
+MOMENTS = leg_kernels.LEG_ROWS  # six rows: first moments at the zero pose over the robot's mass, m
+SHARES = MOMENTS + 6  # two rows: six masses over the robot's
+ROWS = SHARES + 2
+
+STEPS = 60
+_LONGEST = 0.4  # rad or m, longest step
+
+
+@njit
+def forward_masses(
+    leg: Array, q: Array, R: Array, p: Array, lines: Array, columns: Array
+) -> tuple[float, float, float]:
+    """As leg_kernels.forward; sets columns (3, 6), too, and gives the leg's moment, m.
+
+    columns are the derivatives of the CoM by the joints.
+    """
+    leg_kernels.forward(leg, q, R, p, lines)
+    moment, share = (0.0, 0.0, 0.0), 0.0
+    # moments turn with their joints, from the foot upwards
+    for i in range(5, -1, -1):
+        axis, point = row(leg, leg_kernels.AXES + i), row(leg, leg_kernels.POINTS + i)
+        mass = leg[SHARES + i // 3, i % 3]
+        moment, share = add(moment, row(leg, MOMENTS + i)), share + mass
+        arm = (share * point[0], share * point[1], share * point[2])
+        moment = add(arm, leg_kernels.turn(axis, q[i], sub(moment, arm)))
+    total = moment
+    # the same sums again, in the pelvis' axes, for the columns
+    M, t = np.eye(3), (0.0, 0.0, 0.0)
+    for i in range(6):
+        axis, place = row(lines, i), row(lines, 6 + i)
+        arm = (share * place[0], share * place[1], share * place[2])
+        column = cross(axis, sub(moment, arm))
+        for k in range(3):
+            columns[k, i] = column[k]
+        point = row(leg, leg_kernels.POINTS + i)
+        for j in range(3):
+            turned = leg_kernels.turn(axis, q[i], (M[0, j], M[1, j], M[2, j]))
+            for k in range(3):
+                M[k, j] = turned[k]
+        t = sub(place, times(M, point))
+        mass = leg[SHARES + i // 3, i % 3]
+        own = add(times(M, row(leg, MOMENTS + i)), (mass * t[0], mass * t[1], mass * t[2]))
+        moment, share = sub(moment, own), share - mass
+    return total
+
+
+@njit
+def evaluate(
+    target: Array,
+    R: Array,
+    feet: Array,
+    legs: Array,
+    upper: Array,
+    t: Array,
+    q: Array,
+    J: Array,
+    K: Array,
+    errors: Array,
+) -> float:
+    """Sets Jacobians J (2, 6, 6), K (2, 3, 6) and errors (15,); gives the size of the errors."""
+    sole_R, sole_p, lines = np.empty((3, 3)), np.empty(3), np.empty((12, 3))
+    wanted_R, wanted_p = np.empty((3, 3)), np.empty(3)
+    com = (upper[0, 0], upper[0, 1], upper[0, 2])
+    total = 0.0
+    for i in range(2):
+        moment = forward_masses(legs[i], q[6 * i : 6 * i + 6], sole_R, sole_p, lines, K[i])
+        com = add(com, moment)
+        fill_jacobian(lines, sole_p, J[i])
+        for k in range(3):
+            wanted_p[k] = 0.0
+            for j in range(3):
+                wanted_p[k] += R[j, k] * (feet[i, j, 3] - t[j])
+                wanted_R[k, j] = 0.0
+                for m in range(3):
+                    wanted_R[k, j] += R[m, k] * feet[i, m, j]
+        size = pose_error(wanted_R, wanted_p, sole_R, sole_p, errors[6 * i : 6 * i + 6])
+        total += size * size
+    for k in range(3):
+        errors[12 + k] = -com[k]
+        for j in range(3):
+            errors[12 + k] += R[j, k] * (target[j] - t[j])
+        total += errors[12 + k] * errors[12 + k]
+    return np.sqrt(total)
+
+
+@njit
+def newton(J: Array, K: Array, errors: Array, damping: float, step: Array) -> None:
+    """Sets step (15,): the pelvis' in its own axes (m), then the joints' (rad)."""
+    A, c = np.eye(3), errors[12:].copy()
+    inverses = np.empty((2, 6, 6))
+    for i in range(2):
+        squared = J[i].T @ J[i]
+        for k in range(6):
+            squared[k, k] += damping
+        inverses[i] = np.linalg.solve(squared, J[i].T.copy())
+        G = K[i] @ inverses[i]
+        A -= G[:, :3]
+        c -= G @ errors[6 * i : 6 * i + 6]
+    for k in range(3):
+        A[k, k] += damping
+    shift = np.linalg.solve(A, c)
+    step[:3] = shift
+    for i in range(2):
+        rest = errors[6 * i : 6 * i + 6].copy()
+        rest[:3] -= shift
+        step[3 + 6 * i : 9 + 6 * i] = inverses[i] @ rest
+
+
+@keep(uses=(leg_kernels.__file__,))
+def solve_whole(
+    target: Array,
+    R: Array,
+    feet: Array,
+    legs: Array,
+    upper: Array,
+    tolerance: float,
+    state: Array,
+) -> float:
+    """Finds pelvis and legs by damped Newton steps.
+
+    Args:
+        target: (3,) m, the CoM in the world.
+        R: (3, 3) orientation of the pelvis.
+        feet: (2, 3, 4) poses of the soles.
+        legs: (2, ROWS, 3).
+        upper: (2, 3) moment (m) of the rest in the pelvis' frame, and its share of the mass.
+        tolerance: m and rad, size of all errors together.
+        state: (15,) first guess of the pelvis' position (m) and the joints (rad); overwritten.
+
+    Returns:
+        The size of the errors that remain.
+    """
+    J, K, errors = np.empty((2, 6, 6)), np.empty((2, 3, 6)), np.empty(15)
+    J2, K2, errors2 = np.empty((2, 6, 6)), np.empty((2, 3, 6)), np.empty(15)
+    step, trial = np.empty(15), np.empty(15)
+    size = evaluate(target, R, feet, legs, upper, state[:3], state[3:], J, K, errors)
+    damping = 1e-14
+    for _ in range(STEPS):
+        if not size > tolerance:
+            break
+        newton(J, K, errors, damping, step)
+        longest = np.max(np.abs(step))
+        if longest > _LONGEST:
+            step *= _LONGEST / longest
+        for k in range(3):
+            trial[k] = state[k] + R[k, 0] * step[0] + R[k, 1] * step[1] + R[k, 2] * step[2]
+        for k in range(3, 15):
+            trial[k] = state[k] + step[k]
+        new = evaluate(target, R, feet, legs, upper, trial[:3], trial[3:], J2, K2, errors2)
+        if new < size:
+            state[:], size = trial, new
+            J[:], K[:], errors[:] = J2, K2, errors2
+            damping = max(damping * 0.01, 1e-14)
+        else:
+            damping = max(damping * 100.0, 1e-10)
+            if damping > 1e3:
+                break
+    return size
+
+
+@keep(uses=(leg_kernels.__file__,))
+def errors_whole(
+    target: Array, R: Array, feet: Array, legs: Array, upper: Array, state: Array, errors: Array
+) -> None:
+    """Sets errors (15,) of a state (15,), in the pelvis' axes: soles' poses, then the CoM."""
+    J, K = np.empty((2, 6, 6)), np.empty((2, 3, 6))
+    evaluate(target, R, feet, legs, upper, state[:3], state[3:], J, K, errors)

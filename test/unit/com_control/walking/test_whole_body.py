@@ -1,0 +1,144 @@
+"""Humanoids of any build: feet and CoM at once, checked by Pinocchio."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from com_control.walking import whole_body_kernels as kernels
+from com_control.walking.biped import Biped
+from com_control.walking.whole_body import WholeBodyIk
+from com_model import ComModelError, RobotModel, ShapeError
+
+ROBOTS = ["itu_biped", "hoap2", "talos", "romeo", "icub", "offset"]
+
+
+@pytest.fixture(scope="module")
+def humanoid(robots, tmp_path_factory):
+    """(biped, oracle) by name; "offset" has hips whose axes miss each other."""
+
+    def get(name):
+        if name != "offset":
+            return robots(name)
+        biped, oracle = robots("itu_biped")
+        xml = biped.model.xml
+        for side in "lr":
+            for joint, xyz in (("hip_roll", "0.03 0 -0.05"), ("hip_pitch", "0 0.02 0")):
+                start = xml.index(f'<joint name="{side}_{joint}_joint"')
+                xml = xml[:start] + xml[start:].replace('xyz="0 0 0"', f'xyz="{xyz}"', 1)
+        path = tmp_path_factory.mktemp("offset") / "offset.urdf"
+        path.write_text(xml)
+        made = Biped.of(RobotModel.from_urdf(xml), oracle.config)
+        return made, type(oracle)(made, oracle.config, path)
+
+    return get
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_feet_and_com_are_met(humanoid, shake, name):
+    biped, oracle = humanoid(name)
+    ik, rng = WholeBodyIk(biped), np.random.default_rng(30)
+    assert ik.closed == (name not in ("icub", "offset"))
+    for _ in range(15):
+        q = shake(biped, rng, 0.25)
+        arms = [i for i in range(len(q)) if i not in np.concatenate([x.joints for x in biped.legs])]
+        q[arms] = np.clip(
+            q[arms] + rng.uniform(-0.2, 0.2, len(arms)),
+            biped.model.lower[arms],
+            biped.model.upper[arms],
+        )
+        R, p = Rotation.random(random_state=rng).as_matrix(), rng.normal(size=3)
+        feet, com = oracle.place(q, R, p)
+        ik.set_upper_body(q)
+        found = ik.solve(com, feet, R)
+        assert found.reached, found.reason
+        assert found.reason == ""
+        root = biped.root_in_pelvis(found.q)
+        pelvis_R = found.R_world_root @ root[0].T
+        pelvis_p = found.p_world_root - pelvis_R @ root[1]
+        np.testing.assert_allclose(pelvis_R, R, atol=1e-12)
+        feet_again, com_again = oracle.place(found.q, pelvis_R, pelvis_p)
+        np.testing.assert_allclose(com_again, com, atol=1.01e-9)
+        np.testing.assert_allclose(feet_again, feet, atol=2e-9)
+        np.testing.assert_array_equal(found.q[arms], q[arms])
+        assert (found.q >= biped.model.lower - 1e-9).all()
+        assert (found.q <= biped.model.upper + 1e-9).all()
+
+
+@pytest.mark.parametrize("name", ["itu_biped", "offset"])
+def test_out_of_reach_is_said_with_the_nearest(humanoid, name):
+    biped, oracle = humanoid(name)
+    ik = WholeBodyIk(biped)
+    feet, com = oracle.place(biped.posture, np.eye(3), np.zeros(3))
+    target = com + np.array([0.0, 0.0, 0.2])
+    found = ik.solve(target, feet)
+    assert not found.reached
+    assert np.isnan(found.q).all()
+    assert np.isnan(found.p_world_root).all()
+    assert "the nearest CoM that can be reached is " in found.reason
+    assert 0.01 < np.linalg.norm(found.nearest - target) < 0.2
+    inside = found.nearest + 0.02 * (com - found.nearest)
+    assert ik.solve(inside, feet).reached
+
+
+def test_feet_that_no_pose_allows(humanoid):
+    biped, oracle = humanoid("offset")
+    feet, com = oracle.place(biped.posture, np.eye(3), np.zeros(3))
+    feet[0, 0, 3] += 3.0
+    found = WholeBodyIk(biped).solve(com, feet)
+    assert not found.reached
+    assert np.isnan(found.nearest).all()
+    assert "feet and CoM come no nearer than" in found.reason
+    assert found.reason.endswith("no CoM can be reached with these feet")
+
+
+def test_bad_arguments(humanoid):
+    ik = WholeBodyIk(humanoid("offset")[0])
+    feet = np.zeros((2, 3, 4))
+    with pytest.raises(ComModelError, match=r"feet\[0\] \(left\) is not a rotation"):
+        ik.solve(np.zeros(3), feet)
+    with pytest.raises(ShapeError, match=r"com: expected shape \(3,\)"):
+        ik.solve(np.zeros(2), feet)
+    assert ik.solve(np.full(3, np.nan), feet).reason == "the target is not finite"
+
+
+@pytest.mark.parametrize("name", ["itu_biped", "icub", "offset"])
+def test_steps_follow_a_path(humanoid, name):
+    biped, oracle = humanoid(name)
+    ik = WholeBodyIk(biped)
+    feet, com = oracle.place(biped.posture, np.eye(3), np.zeros(3))
+    down = np.array([0.0, 0.0, -0.02])
+    for s in np.linspace(0.0, 1.0, 20):
+        target = com + down + 0.01 * np.array([np.sin(6 * s), np.cos(6 * s), 0.0])
+        point = ik.step(target, feet)
+        assert point.outcome == 0
+        assert point.error <= 1e-9
+        q = biped.posture.copy()
+        q[np.concatenate([leg.joints for leg in biped.legs])] = point.q
+        feet_again, com_again = oracle.place(q, np.eye(3), point.pelvis)
+        np.testing.assert_allclose(com_again, target, atol=2e-9)
+        np.testing.assert_allclose(feet_again, feet, atol=2e-9)
+    assert ik.step(com + np.array([0.0, 0.0, 1.0]), feet).outcome != 0
+    assert ik.step(target, feet).outcome == 0
+
+
+def test_com_jacobian_is_the_derivative(humanoid):
+    biped, _ = humanoid("icub")
+    ik, rng, h = WholeBodyIk(biped), np.random.default_rng(31), 1e-6
+    feet = np.zeros((2, 3, 4))
+    feet[:, :, :3] = np.eye(3)
+    state = np.concatenate([np.zeros(3), *(leg.nominal for leg in biped.legs)])
+    state[3:] += rng.uniform(-0.2, 0.2, 12)
+
+    def evaluate(state):
+        J, K, errors = np.empty((2, 6, 6)), np.empty((2, 3, 6)), np.empty(15)
+        kernels.evaluate(
+            np.zeros(3), np.eye(3), feet, ik._legs, ik._rest, state[:3], state[3:], J, K, errors
+        )
+        return K, errors[12:]
+
+    K, _ = evaluate(state)
+    for i in range(12):
+        step = np.zeros(15)
+        step[3 + i] = h
+        rate = -(evaluate(state + step)[1] - evaluate(state - step)[1]) / (2 * h)
+        np.testing.assert_allclose(K[i // 6, :, i % 6], rate, atol=1e-9)
