@@ -1,0 +1,117 @@
+"""Whether a robot touches itself, by the boxes around its primitive collision shapes."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_estimation.identification.regressors import Statics
+from com_model.arrays import Array, as_array
+from com_model.shapes import SCHEMA_WITH_SHAPES
+from com_model.urdf import rotation_of_rpy
+from com_model.xml_reader import Node, read_xml
+
+
+class SelfCollision:
+    """Boxes of the bodies that could touch each other.
+
+    Each box, cylinder or ball of a <collision> counts as the box around it. Meshes are not looked
+    at: `blind` names the links that have nothing else. Pairs that touch in the posture of rest are
+    left out, and those of neighbours: their shapes overlap on purpose.
+
+    Args:
+        statics: Of the robot.
+        rest: (n,) a posture in which it does not touch itself, rad or m.
+        margin: m, distance that boxes keep.
+    """
+
+    def __init__(self, statics: Statics, rest: Array, margin: float = 0.0) -> None:
+        model = statics.model
+        self.statics = statics
+        node, _ = read_xml(model.xml, SCHEMA_WITH_SHAPES)
+        boxes = [
+            (model.link_index(link.attributes["name"]), *box)
+            for link in node.all("link")
+            if link.attributes["name"] in model.link_names
+            for box in _boxes(link)
+        ]
+        self._link = [box[0] for box in boxes]
+        self._center = np.array([box[1] for box in boxes]).reshape(-1, 3)
+        self._turn = np.array([box[2] for box in boxes]).reshape(-1, 3, 3)
+        self._half = np.array([box[3] for box in boxes]).reshape(-1, 3) + margin / 2.0
+        known = set(self._link)
+        self.blind = tuple(
+            name
+            for i, name in enumerate(model.link_names)
+            if model.link_masses[i] > 0.0 and i not in known
+        )
+        body = model.bodies.body_of_link[self._link]
+        parent = model.bodies.parent
+        pairs = [
+            (i, j)
+            for i, j in combinations(range(len(boxes)), 2)
+            if body[i] != body[j] and parent[body[i]] != body[j] and parent[body[j]] != body[i]
+        ]
+        self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        rest = as_array("rest", rest, (model.n_joints,))
+        self._pairs = self._pairs[~self._overlap(rest)]
+
+    def touches(self, q: Array) -> tuple[str, str] | None:
+        """Names two links that touch in a posture (n,); None where none do."""
+        hit = np.flatnonzero(self._overlap(q))
+        if not len(hit):
+            return None
+        names = self.statics.model.link_names
+        i, j = self._pairs[hit[0]]
+        return names[self._link[i]], names[self._link[j]]
+
+    def _overlap(self, q: Array) -> NDArray[np.bool_]:
+        """Which pairs overlap: no axis separates them (separating axis theorem)."""
+        if not len(self._pairs):
+            return np.zeros(0, dtype=np.bool_)
+        R, p = self.statics.link_frames(self.statics.poses(q[None]), self._link)
+        turn = R[0] @ self._turn
+        center = p[0] + (R[0] @ self._center[..., None])[..., 0]
+        i, j = self._pairs.T
+        A, B, a, b = turn[i], turn[j], self._half[i], self._half[j]
+        gap = center[j] - center[i]
+        edges = np.cross(A.transpose(0, 2, 1)[:, :, None], B.transpose(0, 2, 1)[:, None])
+        edges = edges.reshape(len(i), 9, 3)
+        axes = np.concatenate((A.transpose(0, 2, 1), B.transpose(0, 2, 1), edges), axis=1)
+        reach = np.abs(axes @ A) @ a[..., None] + np.abs(axes @ B) @ b[..., None]
+        apart = np.abs(axes @ gap[..., None]) > reach + 1e-12
+        return np.asarray(~apart[..., 0].any(axis=1))
+
+
+def _boxes(link: Node) -> list[tuple[Array, Array, Array]]:
+    """Centre (3,), axes (3, 3) and half size (3,) of each primitive in the link's frame."""
+    found = []
+    for shape in link.all("collision"):
+        primitives = [node for geometry in shape.all("geometry") for node in geometry.children]
+        half = _half_size(primitives[0]) if primitives else None
+        if half is not None:
+            origin = next(iter(shape.all("origin")), None)
+            place = {} if origin is None else origin.attributes
+            xyz = np.array([float(word) for word in place.get("xyz", "0 0 0").split()])
+            rpy = [float(word) for word in place.get("rpy", "0 0 0").split()]
+            found.append((xyz, rotation_of_rpy(rpy), half))
+    return found
+
+
+def _half_size(primitive: Node) -> Array | None:
+    try:
+        size = {
+            key: np.array([float(word) for word in text.split()])
+            for key, text in primitive.attributes.items()
+            if key in ("size", "radius", "length")
+        }
+        if primitive.tag == "box":
+            return np.asarray(size["size"] / 2.0)
+        if primitive.tag == "sphere":
+            return np.full(3, size["radius"][0])
+        radius, length = size["radius"][0], size["length"][0]
+        return np.array([radius, radius, length / 2.0])
+    except (KeyError, ValueError, IndexError):
+        return None

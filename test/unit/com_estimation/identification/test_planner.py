@@ -1,0 +1,188 @@
+"""Planned postures: the robot can take them, and they tell more than random ones."""
+
+import mujoco
+import numpy as np
+import pytest
+
+from com_estimation.identification.collision import SelfCollision
+from com_estimation.identification.exceptions import IdentificationError
+from com_estimation.identification.identify import Options
+from com_estimation.identification.planner import PlanOptions, PosturePlanner
+from com_estimation.identification.postures import SensorNoise
+from com_estimation.identification.priors import urdf_priors
+from com_estimation.identification.regressors import Statics
+from com_estimation.identification.rows import RowBuilder
+from com_estimation.identification.solve import whiten
+from com_model import RobotModel, SupportPolygon
+
+NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05))
+OPTIONS = Options(noise=NOISE, folds=0, refuse_alike=False)
+DUMBBELL = """<robot name="two_arms"><link name="base"><inertial><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+  <collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>
+{arms}</robot>"""
+ARM = """<joint name="{n}" type="prismatic"><parent link="base"/><child link="{n}_arm"/>
+  <origin xyz="{x} 0 0.5" rpy="0 0 {turn}"/><axis xyz="1 0 0"/>
+  <limit lower="-1" upper="1" effort="9" velocity="9"/></joint>
+<link name="{n}_arm"><inertial><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+  <collision><geometry>{shape}</geometry></collision></link>"""
+
+
+@pytest.fixture(scope="module")
+def rest(hoap2):
+    names = {"LLEG_JOINT3": -0.28, "LLEG_JOINT4": 0.66, "LLEG_JOINT5": -0.38}
+    names |= {f"R{name[1:]}": value for name, value in names.items()}
+    names |= {"LARM_JOINT1": 1.4, "RARM_JOINT1": 1.4, "LARM_JOINT2": 0.1, "RARM_JOINT2": -0.1}
+    q = hoap2[0].neutral.copy()
+    for name, value in names.items():
+        q[hoap2[0].joint_index(name)] = value
+    return q
+
+
+@pytest.fixture(scope="module")
+def planner(hoap2, rest):
+    priors = urdf_priors(hoap2[0], 0.005, shape_margin=None)
+    return PosturePlanner(*hoap2, rest, priors, OPTIONS, PlanOptions(candidates=120))
+
+
+@pytest.fixture(scope="module")
+def planned(planner):
+    return planner.propose(15)
+
+
+@pytest.fixture(scope="module")
+def small(hoap2, rest):
+    return PosturePlanner(*hoap2, rest, options=OPTIONS, plan=PlanOptions(candidates=20))
+
+
+def test_the_robot_can_stand_in_them(hoap2, perturbed, planned):
+    model, feet = hoap2
+    robot = perturbed(np.random.default_rng(0), 0.0)[0]
+    middle, half = (model.lower + model.upper) / 2, 0.95 * (model.upper - model.lower) / 2
+    assert len(planned) == 15
+    for posture in planned:
+        assert (np.abs(posture.q - middle) <= half + 1e-9).all()
+        frames = [robot.frame(posture.q, foot.frame) for foot in feet]
+        R, p = (np.array(part) for part in zip(*frames, strict=True))
+        polygon = SupportPolygon.from_soles(R, p, [foot.corners for foot in feet])
+        margin = polygon.margin(robot.com(posture.q))
+        assert margin == pytest.approx(posture.margin, abs=1e-9)
+        assert margin >= 0.015
+        assert posture.feet == ("l_sole", "r_sole")
+
+
+def test_it_does_not_touch_itself_in_them(hoap2, rest, planned):
+    """MuJoCo with the exact shapes as the oracle; neighbours and what touches at rest left out."""
+    spec = mujoco.MjSpec.from_string(hoap2[0].xml.replace("<mesh", "<!-- mesh"))
+    model = spec.compile()
+    data = mujoco.MjData(model)
+
+    def touching(q):
+        for name, value in zip(hoap2[0].joint_names, q, strict=True):
+            data.qpos[model.joint(name).qposadr[0]] = value
+        mujoco.mj_forward(model, data)
+        return {frozenset(model.geom_bodyid[c.geom].tolist()) for c in data.contact if c.dist < 0}
+
+    allowed = touching(rest)
+    for posture in planned:
+        assert touching(posture.q) <= allowed
+    checker = SelfCollision(Statics(hoap2[0]), rest)
+    rng, seen = np.random.default_rng(0), 0
+    for _ in range(60):
+        q = rng.uniform(hoap2[0].lower, hoap2[0].upper)
+        if touching(q) - allowed:
+            seen += 1
+            assert checker.touches(q), "boxes around shapes touch wherever the shapes do"
+    assert seen > 5
+
+
+def test_the_most_telling_come_first(planned):
+    gains = [posture.gain for posture in planned]
+    assert np.all(np.diff(gains) < 0.2 * gains[0])
+    assert gains[0] > 3.0 * gains[-1]
+
+
+def test_same_seed_gives_the_same_postures(small):
+    for one, two in zip(small.propose(6), small.propose(6), strict=True):
+        np.testing.assert_array_equal(one.q, two.q)
+
+
+def test_what_was_taken_is_not_proposed_again(small, perturbed):
+    robot = perturbed(np.random.default_rng(0), 0.0)[0]
+    first = small.propose(10)
+    taken = [robot.posture(p.q, [0.5, 0.5], NOISE, samples=100) for p in first]
+    then = small.propose(5, taken)
+    assert then[0].gain < 0.6 * first[0].gain
+    assert not any(np.allclose(p.q, old.q) for p in then for old in first)
+
+
+def test_planned_postures_tell_more_than_many_more_random_ones(hoap2, planner, planned, perturbed):
+    """Mean (geometric) deviation of the 51 combinations that postures on both feet tell."""
+    model, feet = hoap2
+    rng = np.random.default_rng(1)
+    robot = perturbed(rng, 0.0)[0]
+    priors, statics = urdf_priors(model, 0.005, shape_margin=None), Statics(model)
+    factor = priors.factor[:, priors.used]
+    Q = np.array([entry[0] for entry in planner.feasible(120)])
+    R, _ = statics.link_frames(statics.poses(Q), [model.link_index("l_sole")])
+    rows = R[:, 0].transpose(0, 2, 1) @ statics.first_moment(statics.poses(Q)) @ factor
+    _, s, Vt = np.linalg.svd(rows[:, :2].reshape(-1, 78), full_matrices=False)
+    told = Vt[s > 1e-9 * s[0]]
+    assert len(told) == 51
+
+    builder, zero = RowBuilder(model, feet, NOISE), np.zeros(2 * 13 + 4 * 25 + 3)
+
+    def deviation(postures):
+        information = np.eye(78)
+        for q in postures:
+            rows = builder.rows(robot.posture(q, [0.5, 0.5], samples=100), statics.parameters, zero)
+            A = whiten(rows.bodies @ factor, rows.residual, rows.covariance).matrix
+            information += A.T @ A
+        scatter = told @ np.linalg.inv(information) @ told.T
+        return np.exp(np.linalg.slogdet(scatter)[1] / 2 / len(told))
+
+    by_plan = deviation([posture.q for posture in planned[:15]])
+    by_chance = [deviation(Q[rng.permutation(len(Q))[:24]]) for _ in range(3)]
+    print(f"15 planned {by_plan:.3f}, 24 random {np.mean(by_chance):.3f} of the prior's deviation")
+    assert by_plan < np.mean(by_chance)
+
+
+def test_impossible_wishes_are_refused_with_what_stood_in_the_way(hoap2, rest):
+    plan = PlanOptions(candidates=10, margin=0.2)
+    planner = PosturePlanner(*hoap2, rest, options=OPTIONS, plan=plan)
+    with pytest.raises(
+        IdentificationError, match=r"0 postures of 300 .* margin, .* self-collision"
+    ):
+        planner.propose(5)
+
+
+def test_one_foot_may_stand_alone(hoap2, rest):
+    plan = PlanOptions(candidates=8, margin=0.005, stands=((0,), (1,)))
+    found = PosturePlanner(*hoap2, rest, options=OPTIONS, plan=plan).propose(6)
+    assert {posture.feet for posture in found} == {("l_sole",), ("r_sole",)}
+    assert all(posture.margin >= 0.005 for posture in found)
+
+
+@pytest.mark.parametrize(
+    ("shape", "touch_at"),
+    [('<box size="0.4 0.1 0.1"/>', 0.3), ('<sphere radius="0.2"/>', 0.3)],
+)
+def test_boxes_touch_where_they_do(shape, touch_at):
+    """Two arms 1 m apart on one line, each reaching 0.2 m; the left one comes nearer."""
+    arms = ARM.format(n="left", x=0.5, turn=0, shape=shape)
+    arms += ARM.format(n="right", x=-0.5, turn=np.pi / 2, shape=shape)
+    if "box" in shape:
+        touch_at = 1.0 - 0.2 - 0.05  # the right one stands across
+    else:
+        touch_at = 1.0 - 0.4
+    checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=arms))), np.zeros(2))
+    assert checker.touches(np.array([-touch_at + 1e-6, 0.0])) is None
+    assert checker.touches(np.array([-touch_at - 1e-6, 0.0])) == ("left_arm", "right_arm")
+    assert checker.blind == ()
+
+
+def test_links_without_primitive_shapes_are_named(hoap2, rest):
+    checker = SelfCollision(Statics(hoap2[0]), rest)
+    assert "RLEG1" in checker.blind
+    assert "LLEG4" not in checker.blind
