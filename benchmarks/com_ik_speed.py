@@ -77,9 +77,9 @@ def load(name: str) -> Biped:
     return Biped.of(RobotModel.from_file(path), config)
 
 
-def one_by_one(ik: ComIk, walk: Samples) -> None:
+def one_by_one(ik: ComIk, points: list[tuple[Array, Array, Array]]) -> None:
     """Solves the walk by one call a point."""
-    for com, feet, R in zip(walk.com, walk.feet, walk.R_pelvis, strict=True):
+    for com, feet, R in points:
         ik.step(com, feet, R, TOLERANCE)
 
 
@@ -169,7 +169,10 @@ def main() -> None:
     count = len(walk.time)
     arguments = walk.com, walk.feet, walk.R_pelvis
     batch = 1e6 * best_time(lambda: ik.solve_path(*arguments, tolerance=TOLERANCE), 60) / count
-    call = 1e6 * best_time(lambda: one_by_one(ik, walk), 30) / count
+    points = [
+        (walk.com[i].copy(), walk.feet[i].copy(), walk.R_pelvis[i].copy()) for i in range(count)
+    ]
+    call = 1e6 * best_time(lambda: one_by_one(ik, points), 30) / count
     exact = ik.solve_path(*arguments, tolerance=1e-12)
     start = exact.pelvis[0]
     ccgd = best_time(lambda: printed.solve_path(*arguments, start), 20) / count

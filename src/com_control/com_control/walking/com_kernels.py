@@ -22,13 +22,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from com_control.walking import leg_kernels
-from com_control.walking.leg_kernels import add, cross, dot, row, sub, times, wrap
+from com_control.walking.leg_kernels import add, cross, dot, row, sub, wrap
 from com_model.kernels import keep
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Vector = tuple[float, float, float]
 Shape = tuple[Vector, Vector, Vector, Vector]
+Pose = tuple[Vector, Vector, Vector, Vector]  # rows of the rotation, place
 
 # Rows of a leg. "Moment" is first moment over the robot's mass, m.
 HIP = 0  # the hip in the pelvis' frame, m
@@ -54,8 +55,8 @@ UPPER = 2 * ROWS  # two rows: moment of the upper body in the pelvis' frame; its
 JOINTS = UPPER + 2  # sixteen rows, (4, 12): zeros, lower and upper limits, nominal posture, rad
 PELVIS = JOINTS + 16  # where the last point left the pelvis, m; the inverse of dCoM/dt, three rows
 STATE = PELVIS + 4  # 1: those are of use
-SPACE = STATE + 1  # eight rows for a kernel to work in
-ROBOT_ROWS = SPACE + 8
+SPACE = STATE + 1  # twelve rows for a kernel to work in
+ROBOT_ROWS = SPACE + 12
 
 CONVERGED, STALLED = 0, 1
 STRETCHED, LIMITED = 2, 4
@@ -91,78 +92,78 @@ def mix(a: float, u: Vector, b: float, v: Vector, c: float, w: Vector) -> Vector
 
 
 @inner
-def plane(leg: Array, d: Vector, f: Vector) -> tuple[Vector, Vector, float, float]:
+def plane(robot: Array, k: int, d: Vector, f: Vector) -> tuple[Vector, Vector, float, float]:
     """Finds the leg's plane: n, n x d, and the knee's alpha and beta."""
     c = cross(d, f)
-    n = scaled(leg[SIGNS, 0] / sqrt(dot(c, c)), c)
-    l1, l2 = leg[LENGTHS, 0], leg[LENGTHS, 1]
+    n = scaled(robot[k + SIGNS, 0] / sqrt(dot(c, c)), c)
+    l1, l2 = robot[k + LENGTHS, 0], robot[k + LENGTHS, 1]
     inverse = 1.0 / dot(d, d)
     alpha = 0.5 + 0.5 * (l2 * l2 - l1 * l1) * inverse
     squared = l2 * l2 * inverse - alpha * alpha
-    beta = leg[SIGNS, 1] * sqrt(squared) if squared > 0.0 else 0.0
+    beta = robot[k + SIGNS, 1] * sqrt(squared) if squared > 0.0 else 0.0
     return n, cross(n, d), alpha, beta
 
 
 @inner
 def on_thigh(
-    leg: Array, v: Vector, d: Vector, n: Vector, nd: Vector, alpha: float, beta: float
+    robot: Array, k: int, v: Vector, d: Vector, n: Vector, nd: Vector, alpha: float, beta: float
 ) -> Vector:
     """Takes components on the thigh's axes (u, n, u x n) to the world."""
-    l1 = 1.0 / leg[LENGTHS, 0]
+    l1 = 1.0 / robot[k + LENGTHS, 0]
     along = (v[0] * (alpha - 1.0) + v[2] * beta) * l1
     return mix(along, d, (v[0] * beta + v[2] * (1.0 - alpha)) * l1, nd, v[1], n)
 
 
 @inner
 def on_shank(
-    leg: Array, v: Vector, d: Vector, n: Vector, nd: Vector, alpha: float, beta: float
+    robot: Array, k: int, v: Vector, d: Vector, n: Vector, nd: Vector, alpha: float, beta: float
 ) -> Vector:
     """Takes components on the shank's axes (u, n, u x n) to the world."""
-    l2 = 1.0 / leg[LENGTHS, 1]
+    l2 = 1.0 / robot[k + LENGTHS, 1]
     along = (-v[0] * alpha - v[2] * beta) * l2
     return mix(along, d, (v[2] * alpha - v[0] * beta) * l2, nd, v[1], n)
 
 
 @inner
-def second_axis(leg: Array, a1: Vector, a3: Vector) -> Vector:
+def second_axis(robot: Array, k: int, a1: Vector, a3: Vector) -> Vector:
     """Finds the second axis of the hip, square to the first and the third."""
     c = cross(a1, a3)
-    return scaled(leg[SIGNS, 2] / sqrt(dot(c, c)), c)
+    return scaled(robot[k + SIGNS, 2] / sqrt(dot(c, c)), c)
 
 
 @inner
-def leg_moment(leg: Array, d: Vector, f: Vector, a1: Vector) -> Vector:
+def leg_moment(robot: Array, k: int, d: Vector, f: Vector, a1: Vector) -> Vector:
     """Moment of a leg that depends on where the hip is, over the robot's mass; m."""
-    n, nd, alpha, beta = plane(leg, d, f)
+    n, nd, alpha, beta = plane(robot, k, d, f)
     total = add(
-        on_thigh(leg, row(leg, THIGH), d, n, nd, alpha, beta),
-        on_shank(leg, row(leg, SHANK), d, n, nd, alpha, beta),
+        on_thigh(robot, k, row(robot, k + THIGH), d, n, nd, alpha, beta),
+        on_shank(robot, k, row(robot, k + SHANK), d, n, nd, alpha, beta),
     )
-    if leg[TURNS, 2] > 0.0:
-        m = row(leg, COLLAR)
+    if robot[k + TURNS, 2] > 0.0:
+        m = row(robot, k + COLLAR)
         total = add(total, mix(m[0], n, m[1], f, m[2], cross(n, f)))
-        a3 = on_thigh(leg, row(leg, AXIS_3), d, n, nd, alpha, beta)
-        a2 = second_axis(leg, a1, a3)
-        m = row(leg, FIRST)
+        a3 = on_thigh(robot, k, row(robot, k + AXIS_3), d, n, nd, alpha, beta)
+        a2 = second_axis(robot, k, a1, a3)
+        m = row(robot, k + FIRST)
         total = add(total, mix(m[0], a1, m[1], a2, m[2], cross(a1, a2)))
-        m = row(leg, SECOND)
+        m = row(robot, k + SECOND)
         total = add(total, mix(m[0], a2, m[1], a3, m[2], cross(a2, a3)))
     return total
 
 
 @inner
-def com_at(t: Vector, legs: Array, fixed: Shape, shapes: tuple[Shape, Shape]) -> Vector:
+def com_at(t: Vector, robot: Array, fixed: Shape, shapes: tuple[Shape, Shape]) -> Vector:
     """CoM with the pelvis at t.
 
     Args:
         t: m.
-        legs: (2, ROWS, 3).
+        robot: (ROBOT_ROWS, 3).
         fixed: What does not depend on t, and (share of the mass that moves with it, 0, 0), ...
         shapes: Of each leg: hip at d = t - shapes[0], f, a1, hip's moment.
     """
     left, right = shapes
-    a = leg_moment(legs[0], sub(t, left[0]), left[1], left[2])
-    b = leg_moment(legs[1], sub(t, right[0]), right[1], right[2])
+    a = leg_moment(robot, 0, sub(t, left[0]), left[1], left[2])
+    b = leg_moment(robot, ROWS, sub(t, right[0]), right[1], right[2])
     share = fixed[1][0]
     return (
         fixed[0][0] + share * t[0] + a[0] + b[0],
@@ -172,44 +173,67 @@ def com_at(t: Vector, legs: Array, fixed: Shape, shapes: tuple[Shape, Shape]) ->
 
 
 @inner
-def legs_of(robot: Array) -> Array:
-    """Both legs of a robot, (2, ROWS, 3)."""
-    return robot[:UPPER].reshape(2, ROWS, 3)
+def pose_of(R: Array, i: int) -> Pose:
+    """Orientation i of (N, 3, 3), as a pose in the origin."""
+    return (
+        (R[i, 0, 0], R[i, 0, 1], R[i, 0, 2]),
+        (R[i, 1, 0], R[i, 1, 1], R[i, 1, 2]),
+        (R[i, 2, 0], R[i, 2, 1], R[i, 2, 2]),
+        (0.0, 0.0, 0.0),
+    )
 
 
 @inner
-def set_up(robot: Array, R: Array, feet: Array) -> tuple[Shape, tuple[Shape, Shape]]:
-    """Gathers what a point's feet (2, 3, 4) and pelvis' orientation R (3, 3) fix."""
-    legs = legs_of(robot)
-    rest = times(R, row(robot, UPPER))
-    rest, share, left = one_foot(legs[0], R, feet[0], rest, robot[UPPER + 1, 0])
-    rest, share, right = one_foot(legs[1], R, feet[1], rest, share)
+def foot_of(feet: Array, i: int, side: int) -> Pose:
+    """Pose of a foot of (N, 2, 3, 4)."""
+    return (
+        (feet[i, side, 0, 0], feet[i, side, 0, 1], feet[i, side, 0, 2]),
+        (feet[i, side, 1, 0], feet[i, side, 1, 1], feet[i, side, 1, 2]),
+        (feet[i, side, 2, 0], feet[i, side, 2, 1], feet[i, side, 2, 2]),
+        (feet[i, side, 0, 3], feet[i, side, 1, 3], feet[i, side, 2, 3]),
+    )
+
+
+@inner
+def turned(pose: Pose, v: Vector) -> Vector:
+    """Turns v by a pose."""
+    return (dot(pose[0], v), dot(pose[1], v), dot(pose[2], v))
+
+
+@inner
+def set_up(
+    robot: Array, pelvis: Pose, left_foot: Pose, right_foot: Pose
+) -> tuple[Shape, tuple[Shape, Shape]]:
+    """Gathers what a point's feet and the pelvis' orientation fix."""
+    rest = turned(pelvis, row(robot, UPPER))
+    rest, share, left = one_foot(robot, 0, pelvis, left_foot, rest, robot[UPPER + 1, 0])
+    rest, share, right = one_foot(robot, ROWS, pelvis, right_foot, rest, share)
     return (rest, (share, 0.0, 0.0), rest, rest), (left, right)
 
 
 @inner
 def one_foot(
-    leg: Array, R: Array, foot: Array, rest: Vector, share: float
+    robot: Array, k: int, pelvis: Pose, foot: Pose, rest: Vector, share: float
 ) -> tuple[Vector, float, Shape]:
     """Adds what one foot fixes, and makes its leg's shape."""
-    ankle = add(times(foot, row(leg, ANKLE)), (foot[0, 3], foot[1, 3], foot[2, 3]))
-    hip = times(R, row(leg, HIP))
-    moment = times(foot, row(leg, FOOT))
-    low, high = leg[SHARE, 0], leg[LENGTHS, 2]
+    ankle = add(turned(foot, row(robot, k + ANKLE)), foot[3])
+    hip = turned(pelvis, row(robot, k + HIP))
+    moment = turned(foot, row(robot, k + FOOT))
+    low, high = robot[k + SHARE, 0], robot[k + LENGTHS, 2]
     rest = add(rest, add(moment, mix(low, ankle, high, hip, 0.0, hip)))
-    f, a1 = times(foot, row(leg, ROLL)), times(R, row(leg, AXIS_1))
+    f, a1 = turned(foot, row(robot, k + ROLL)), turned(pelvis, row(robot, k + AXIS_1))
     return rest, share + high, (sub(ankle, hip), f, a1, hip)
 
 
 @inner
 def difference_inverse(
-    t: Vector, com: Vector, legs: Array, fixed: Shape, shapes: tuple[Shape, Shape]
+    t: Vector, com: Vector, robot: Array, fixed: Shape, shapes: tuple[Shape, Shape]
 ) -> Shape:
     """Inverse of dCoM/dt by differences: three rows, and one of no meaning."""
     h = DIFFERENCE
-    x = scaled(1.0 / h, sub(com_at((t[0] + h, t[1], t[2]), legs, fixed, shapes), com))
-    y = scaled(1.0 / h, sub(com_at((t[0], t[1] + h, t[2]), legs, fixed, shapes), com))
-    z = scaled(1.0 / h, sub(com_at((t[0], t[1], t[2] + h), legs, fixed, shapes), com))
+    x = scaled(1.0 / h, sub(com_at((t[0] + h, t[1], t[2]), robot, fixed, shapes), com))
+    y = scaled(1.0 / h, sub(com_at((t[0], t[1] + h, t[2]), robot, fixed, shapes), com))
+    z = scaled(1.0 / h, sub(com_at((t[0], t[1], t[2] + h), robot, fixed, shapes), com))
     yz = cross(y, z)
     scale = 1.0 / dot(x, yz)
     return scaled(scale, yz), scaled(scale, cross(z, x)), scaled(scale, cross(x, y)), x
@@ -244,7 +268,7 @@ def find_pelvis(
     B: Shape,
     known: bool,
     target: Vector,
-    legs: Array,
+    robot: Array,
     fixed: Shape,
     shapes: tuple[Shape, Shape],
     tolerance: float,
@@ -256,7 +280,7 @@ def find_pelvis(
         B: Inverse of dCoM/dt to begin with, where `known`.
         known: Whether there is one.
         target: m.
-        legs: (2, ROWS, 3).
+        robot: (ROBOT_ROWS, 3).
         fixed: Of set_up.
         shapes: Of set_up.
         tolerance: m.
@@ -264,7 +288,7 @@ def find_pelvis(
     Returns:
         t, the last inverse, and the distance of the CoM to the target, m.
     """
-    com = com_at(t, legs, fixed, shapes)
+    com = com_at(t, robot, fixed, shapes)
     e = sub(target, com)
     size = dot(e, e)
     goal = tolerance * tolerance
@@ -273,7 +297,7 @@ def find_pelvis(
         if size <= goal:
             break
         if not known:
-            B, known, fresh = difference_inverse(t, com, legs, fixed, shapes), True, True
+            B, known, fresh = difference_inverse(t, com, robot, fixed, shapes), True, True
         s = apply(B, e)
         length = dot(s, s)
         if length > _LONGEST * _LONGEST:
@@ -281,7 +305,7 @@ def find_pelvis(
         better = False
         for _ in range(8):
             t_new = add(t, s)
-            com_new = com_at(t_new, legs, fixed, shapes)
+            com_new = com_at(t_new, robot, fixed, shapes)
             e_new = sub(target, com_new)
             size_new = dot(e_new, e_new)
             if size_new < 0.5 * size or (fresh and size_new < size):
@@ -327,36 +351,38 @@ def angle_of(y: float, x: float) -> float:
 
 
 @inner
-def fill_angles(y: Array, x: Array, angles: Array) -> None:
-    """Sets angles, rad, to those of points (x, y)."""
-    for i in range(angles.size):
-        angles[i] = angle_of(y[i], x[i])
+def fill_angles(y: Array) -> None:
+    """Sets the third row of y (3, n) to the angles, rad, of points (second row, first row)."""
+    for i in range(y.shape[1]):
+        y[2, i] = angle_of(y[0, i], y[1, i])
 
 
 @inner
-def leg_directions(leg: Array, d: Vector, shape: Shape, foot: Array, R: Array, y: Array) -> None:
-    """Sets y (2, 6): sines and cosines of a leg's angles, each pair times some length."""
+def leg_directions(
+    robot: Array, k: int, d: Vector, shape: Shape, foot: Pose, pelvis: Pose, y: Array, j: int
+) -> None:
+    """Sets y[:2, j : j + 6]: sines and cosines of a leg's angles, each pair times a length."""
     f, a1 = shape[1], shape[2]
-    n, nd, alpha, beta = plane(leg, d, f)
-    a3 = on_thigh(leg, row(leg, AXIS_3), d, n, nd, alpha, beta)
-    a2 = second_axis(leg, a1, a3)
-    b2 = times(R, row(leg, AXIS_2))
-    e = on_thigh(leg, row(leg, AXIS_2_THIGH), d, n, nd, alpha, beta)
-    g = on_shank(leg, row(leg, ROLL_SHANK), d, n, nd, alpha, beta)
-    w5 = scaled(leg[TURNS, 1], n)
-    b5 = times(foot, row(leg, PITCH))
-    y[0, 0], y[1, 0] = dot(a1, cross(b2, a2)), dot(b2, a2)
-    y[0, 1], y[1, 1] = dot(a3, a1), dot(a3, cross(a1, a2))
-    y[0, 2], y[1, 2] = -dot(e, cross(a2, a3)), dot(e, a2)
-    y[0, 3], y[1, 3] = leg[TURNS, 0] * beta, alpha * (1.0 - alpha) - beta * beta
-    y[0, 4], y[1, 4] = dot(w5, cross(g, f)), dot(g, f)
-    y[0, 5], y[1, 5] = dot(f, cross(w5, b5)), dot(w5, b5)
+    n, nd, alpha, beta = plane(robot, k, d, f)
+    a3 = on_thigh(robot, k, row(robot, k + AXIS_3), d, n, nd, alpha, beta)
+    a2 = second_axis(robot, k, a1, a3)
+    b2 = turned(pelvis, row(robot, k + AXIS_2))
+    e = on_thigh(robot, k, row(robot, k + AXIS_2_THIGH), d, n, nd, alpha, beta)
+    g = on_shank(robot, k, row(robot, k + ROLL_SHANK), d, n, nd, alpha, beta)
+    w5 = scaled(robot[k + TURNS, 1], n)
+    b5 = turned(foot, row(robot, k + PITCH))
+    y[0, j], y[1, j] = dot(a1, cross(b2, a2)), dot(b2, a2)
+    y[0, j + 1], y[1, j + 1] = dot(a3, a1), dot(a3, cross(a1, a2))
+    y[0, j + 2], y[1, j + 2] = -dot(e, cross(a2, a3)), dot(e, a2)
+    y[0, j + 3], y[1, j + 3] = robot[k + TURNS, 0] * beta, alpha * (1.0 - alpha) - beta * beta
+    y[0, j + 4], y[1, j + 4] = dot(w5, cross(g, f)), dot(g, f)
+    y[0, j + 5], y[1, j + 5] = dot(f, cross(w5, b5)), dot(w5, b5)
 
 
 @inner
-def stretched(leg: Array, d: Vector) -> bool:
+def stretched(robot: Array, k: int, d: Vector) -> bool:
     """Whether the hip is out of the leg's reach."""
-    l1, l2 = leg[LENGTHS, 0], leg[LENGTHS, 1]
+    l1, l2 = robot[k + LENGTHS, 0], robot[k + LENGTHS, 1]
     distance2 = dot(d, d)
     far = distance2 > (l1 + l2) ** 2 * (1.0 + 1e-12)
     return far or distance2 < (l1 - l2) ** 2 * (1.0 - 1e-12)
@@ -369,35 +395,46 @@ def finish(
     tolerance: float,
     robot: Array,
     shapes: tuple[Shape, Shape],
-    R: Array,
-    feet: Array,
-    q: Array,
+    poses: tuple[Pose, Pose, Pose],
+    joints: Array,
+    y: Array,
 ) -> int:
-    """Sets the legs' angles q (12,), rad; gives the outcome of a point."""
-    legs, joints = legs_of(robot), robot[JOINTS:PELVIS].reshape(4, 12)
-    y = robot[SPACE:].reshape(2, 12)
-    outcome = CONVERGED if error <= tolerance else STALLED
-    for i in range(2):
-        d = sub(t, shapes[i][0])
-        leg_directions(legs[i], d, shapes[i], feet[i], R, y[:, 6 * i :])
-        if stretched(legs[i], d):
-            outcome |= STRETCHED << (4 * i)
-    fill_angles(y[0], y[1], q)
-    for k in range(12):
-        q[k] -= joints[0, k]
-    far = 0
-    for k in range(12):
-        far += abs(q[k] - joints[3, k]) > pi
+    """Finds the legs' angles; gives the outcome of a point.
+
+    joints (4, 12) is that part of the robot; y (3, 12) is space, of which the last row is set to
+    the angles, rad.
+    """
+    left, right = shapes
+    d, e = sub(t, left[0]), sub(t, right[0])
+    leg_directions(robot, 0, d, left, poses[1], poses[0], y, 0)
+    leg_directions(robot, ROWS, e, right, poses[2], poses[0], y, 6)
+    fill_angles(y)
+    far, left_over, right_over = 0, 0, 0
+    for i in range(12):
+        y[2, i] -= joints[0, i]
+        far += abs(y[2, i] - joints[3, i]) > pi
     if far > 0:
-        for k in range(12):
-            q[k] = wrap(q[k], joints[3, k])
-    for i in range(2):
-        over = 0
-        for k in range(6 * i, 6 * i + 6):
-            over += not ((q[k] >= joints[1, k]) & (q[k] <= joints[2, k]))
-        if over > 0:
-            outcome |= LIMITED << (4 * i)
-    return outcome
+        for i in range(12):
+            y[2, i] = wrap(y[2, i], joints[3, i])
+    for i in range(6):
+        left_over += not ((y[2, i] >= joints[1, i]) & (y[2, i] <= joints[2, i]))
+        j = i + 6
+        right_over += not ((y[2, j] >= joints[1, j]) & (y[2, j] <= joints[2, j]))
+    outcome = CONVERGED if error <= tolerance else STALLED
+    outcome |= STRETCHED * stretched(robot, 0, d) | STRETCHED * stretched(robot, ROWS, e) << 4
+    return outcome | LIMITED * (left_over > 0) | LIMITED * (right_over > 0) << 4
+
+
+@inner
+def views(robot: Array) -> tuple[Array, Array]:
+    """The joints (4, 12) of a robot, and its space (3, 12)."""
+    return robot[JOINTS:PELVIS].reshape(4, 12), robot[SPACE:].reshape(3, 12)
+
+
+@inner
+def poses_of(R: Array, feet: Array, i: int) -> tuple[Pose, Pose, Pose]:
+    """Orientation of the pelvis and poses of the feet of point i."""
+    return pose_of(R, i), foot_of(feet, i, 0), foot_of(feet, i, 1)
 
 
 @keep(uses=(leg_kernels.__file__,))
@@ -418,14 +455,16 @@ def solve_one(
     Returns:
         The outcome.
     """
-    fixed, shapes = set_up(robot, R, feet)
+    joints, y = views(robot)
+    poses = poses_of(R.reshape(1, 3, 3), feet.reshape(1, 2, 3, 4), 0)
+    fixed, shapes = set_up(robot, poses[0], poses[1], poses[2])
     B = (row(robot, PELVIS + 1), row(robot, PELVIS + 2), row(robot, PELVIS + 3), (0.0, 0.0, 0.0))
     t, B, error = find_pelvis(
         row(robot, PELVIS),
         B,
         robot[STATE, 0] > 0.0,
         (target[0], target[1], target[2]),
-        legs_of(robot),
+        robot,
         fixed,
         shapes,
         tolerance,
@@ -436,7 +475,10 @@ def solve_one(
         robot[PELVIS + 2, k], robot[PELVIS + 3, k] = B[1][k], B[2][k]
     robot[STATE, 0] = 1.0 if error <= tolerance else 0.0
     q[15] = error
-    return finish(t, error, tolerance, robot, shapes, R, feet, q[:12])
+    outcome = finish(t, error, tolerance, robot, shapes, poses, joints, y)
+    for k in range(12):
+        q[k] = y[2, k]
+    return outcome
 
 
 @keep(nogil=True, uses=(leg_kernels.__file__,))
@@ -464,15 +506,19 @@ def solve_path(
         errors: (N,) m, set.
         outcomes: (N,), set.
     """
+    joints, y = views(robot)
     t = t1 = t2 = t3 = row(robot, PELVIS)
     B, known, age = (t, t, t, t), False, 0
     for i in range(len(targets)):
-        fixed, shapes = set_up(robot, R[i], feet[i])
+        poses = poses_of(R, feet, i)
+        fixed, shapes = set_up(robot, poses[0], poses[1], poses[2])
         target = row(targets, i)
-        t, B, error = find_pelvis(t, B, known, target, legs_of(robot), fixed, shapes, tolerance)
+        t, B, error = find_pelvis(t, B, known, target, robot, fixed, shapes, tolerance)
         known = error <= tolerance
-        outcomes[i] = finish(t, error, tolerance, robot, shapes, R[i], feet[i], q[i])
+        outcomes[i] = finish(t, error, tolerance, robot, shapes, poses, joints, y)
         errors[i] = error
+        for k in range(12):
+            q[i, k] = y[2, k]
         for k in range(3):
             pelvis[i, k] = t[k]
         age = age + 1 if known else 0
@@ -497,13 +543,17 @@ def solve_each(
 
     As solve_path; pelvis (N, 3) holds the first guesses and is overwritten.
     """
+    joints, y = views(robot)
     for i in range(len(targets)):
-        fixed, shapes = set_up(robot, R[i], feet[i])
+        poses = poses_of(R, feet, i)
+        fixed, shapes = set_up(robot, poses[0], poses[1], poses[2])
         t, target = row(pelvis, i), row(targets, i)
         B = (t, t, t, t)
-        t, _, error = find_pelvis(t, B, False, target, legs_of(robot), fixed, shapes, tolerance)
-        outcomes[i] = finish(t, error, tolerance, robot, shapes, R[i], feet[i], q[i])
+        t, _, error = find_pelvis(t, B, False, target, robot, fixed, shapes, tolerance)
+        outcomes[i] = finish(t, error, tolerance, robot, shapes, poses, joints, y)
         errors[i] = error
+        for k in range(12):
+            q[i, k] = y[2, k]
         for k in range(3):
             pelvis[i, k] = t[k]
 
@@ -511,8 +561,13 @@ def solve_each(
 @keep(uses=(leg_kernels.__file__,))
 def pose_at(t: Array, R: Array, feet: Array, robot: Array, com: Array, q: Array) -> int:
     """Sets com (3,) m and the legs' angles q (12,) with the pelvis at t (3,) m; see solve_one."""
-    fixed, shapes = set_up(robot, R, feet)
+    joints, y = views(robot)
+    poses = poses_of(R.reshape(1, 3, 3), feet.reshape(1, 2, 3, 4), 0)
+    fixed, shapes = set_up(robot, poses[0], poses[1], poses[2])
     place = (t[0], t[1], t[2])
-    found = com_at(place, legs_of(robot), fixed, shapes)
+    found = com_at(place, robot, fixed, shapes)
     com[0], com[1], com[2] = found
-    return finish(place, 0.0, 1.0, robot, shapes, R, feet, q)
+    outcome = finish(place, 0.0, 1.0, robot, shapes, poses, joints, y)
+    for k in range(12):
+        q[k] = y[2, k]
+    return outcome
