@@ -127,7 +127,7 @@ class ComIk:
             pelvis: (3,) m, where the next search starts; default: where the CoM would be right in
                 the nominal posture.
         """
-        self._robot[kernels.STATE, 0] = 0.0
+        self._robot[kernels.STATE] = 0.0
         self._cold = pelvis is None
         if pelvis is not None:
             self._robot[kernels.PELVIS] = as_array("pelvis", pelvis, (3,))

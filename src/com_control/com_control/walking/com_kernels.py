@@ -54,8 +54,9 @@ ROWS = 19
 UPPER = 2 * ROWS  # two rows: moment of the upper body in the pelvis' frame; its mass, over all
 JOINTS = UPPER + 2  # sixteen rows, (4, 12): zeros, lower and upper limits, nominal posture, rad
 PELVIS = JOINTS + 16  # where the last point left the pelvis, m; the inverse of dCoM/dt, three rows
-STATE = PELVIS + 4  # 1: those are of use
-SPACE = STATE + 1  # twelve rows for a kernel to work in
+STATE = PELVIS + 4  # 1: those are of use; number of points solved in a row
+EARLIER = STATE + 1  # two rows: the pelvis one and two points before, m
+SPACE = EARLIER + 2  # twelve rows for a kernel to work in
 ROBOT_ROWS = SPACE + 12
 
 CONVERGED, STALLED = 0, 1
@@ -73,6 +74,8 @@ ATAN_7, ATAN_8, ATAN_9 = -0.06664510590458302, 0.05858141383948651, -0.050854100
 ATAN_10, ATAN_11 = 0.0392305029451484, -0.019175464973476723
 DIFFERENCE = 1e-6  # m, of the differences that give a first Jacobian
 _LONGEST = 0.25  # m, longest step of the pelvis
+_NEAR = 4e-4  # m^2, squared way between points of a path
+_SMOOTH = 1e-6  # m^2, squared second difference of points of a smooth path
 
 
 @inner
@@ -437,11 +440,21 @@ def poses_of(R: Array, feet: Array, i: int) -> tuple[Pose, Pose, Pose]:
     return pose_of(R, i), foot_of(feet, i, 0), foot_of(feet, i, 1)
 
 
+@inner
+def foresee(robot: Array) -> Vector:
+    """First guess of the pelvis: on from the last three points where they are a smooth path."""
+    t1, t2, t3 = row(robot, PELVIS), row(robot, EARLIER), row(robot, EARLIER + 1)
+    step, bend = sub(t1, t2), mix(1.0, t1, -2.0, t2, 1.0, t3)
+    if robot[STATE, 1] >= 3.0 and dot(step, step) < _NEAR and dot(bend, bend) < _SMOOTH:
+        return mix(3.0, t1, -3.0, t2, 1.0, t3)
+    return t1
+
+
 @keep(uses=(leg_kernels.__file__,))
 def solve_one(
     target: Array, R: Array, feet: Array, robot: Array, tolerance: float, q: Array
 ) -> int:
-    """Solves one point, beginning where the last one ended.
+    """Solves one point, beginning where the last ones lead.
 
     Args:
         target: (3,) m, the CoM in the world.
@@ -460,7 +473,7 @@ def solve_one(
     fixed, shapes = set_up(robot, poses[0], poses[1], poses[2])
     B = (row(robot, PELVIS + 1), row(robot, PELVIS + 2), row(robot, PELVIS + 3), (0.0, 0.0, 0.0))
     t, B, error = find_pelvis(
-        row(robot, PELVIS),
+        foresee(robot),
         B,
         robot[STATE, 0] > 0.0,
         (target[0], target[1], target[2]),
@@ -470,10 +483,12 @@ def solve_one(
         tolerance,
     )
     for k in range(3):
+        robot[EARLIER + 1, k], robot[EARLIER, k] = robot[EARLIER, k], robot[PELVIS, k]
         robot[PELVIS, k] = q[12 + k] = t[k]
         robot[PELVIS + 1, k] = B[0][k]
         robot[PELVIS + 2, k], robot[PELVIS + 3, k] = B[1][k], B[2][k]
     robot[STATE, 0] = 1.0 if error <= tolerance else 0.0
+    robot[STATE, 1] = robot[STATE, 1] + 1.0 if error <= tolerance else 0.0
     q[15] = error
     outcome = finish(t, error, tolerance, robot, shapes, poses, joints, y)
     for k in range(12):
