@@ -8,7 +8,8 @@ The table has the links of the left leg, in mm, each in the frame of its joint; 
 mirror image. A row without joint is fixed to its parent. data/README.md says what is in [Muscolo]
 and what is assumed. To change the robot, edit the table and run this.
 
-[Muscolo] = G. G. Muscolo et al., a method to find the centre of mass of each link of a biped.
+[Muscolo] = G. G. Muscolo, D. Caldwell, F. Cannella, "Calculation of the Center of Mass Position
+of Each Link of Multibody Biped Robots", Applied Sciences, 2017.
 """
 
 import sys

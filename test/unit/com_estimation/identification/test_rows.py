@@ -60,7 +60,7 @@ def test_covariance_is_the_scatter_of_the_residuals(case):
     zero, rng = np.zeros(builder.errors.count), np.random.default_rng(0)
     residuals = [
         builder.rows(robot.posture(q, [0.0, 1.0], noise, rng, 4, effort=True), theta, zero).residual
-        for _ in range(500)
+        for _ in range(400)
     ]
     rows = builder.rows(robot.posture(q, [0.0, 1.0], samples=4, effort=True), theta, zero)
     white = np.linalg.solve(np.linalg.cholesky(rows.covariance), np.transpose(residuals))
