@@ -156,6 +156,18 @@ class Statics:
         push = np.einsum("nbi,ni->nb", poses.z, a) * carried
         return wrench, np.where(self._slides, push, turn) @ self._drive.T
 
+    def com_and_jacobian(self, poses: Poses, theta: Array) -> tuple[Array, Array]:
+        """Computes the CoM (N, 3) m and its derivatives by the joints (N, 3, n), root axes."""
+        theta = theta.reshape(-1, 4)
+        mass = theta[:, 0]
+        moments = mass[:, None] * poses.p + np.einsum("nkij,kj->nki", poses.R, theta[:, 1:])
+        carried = (self._below @ mass)[:, None]
+        own = self._below @ moments - carried * poses.p
+        slides = self._slides[:, None]
+        columns = np.where(slides, carried * poses.z, np.cross(poses.z, own))
+        jacobian = (self._drive @ columns).transpose(0, 2, 1) / mass.sum()
+        return moments.sum(axis=1) / mass.sum(), jacobian
+
     def link_frames(self, poses: Poses, links: list[int]) -> tuple[Array, Array]:
         """Computes the frames of links: R (N, f, 3, 3) and p (N, f, 3) m."""
         body = self.bodies.body_of_link[links]

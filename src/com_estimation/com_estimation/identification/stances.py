@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from com_estimation.identification.exceptions import IdentificationError
-from com_estimation.identification.regressors import Poses, Statics
+from com_estimation.identification.regressors import Statics
 from com_model import Foot, SupportPolygon
 from com_model.arrays import Array
 from com_model.support import sole_points
 
-_STEP = 1e-6  # rad or m, of central differences
 _ROUNDS = 25
 _CLOSE = 1e-12  # rad and m
 _LONGEST = 0.4  # rad or m, of one step of a joint
@@ -52,22 +51,49 @@ class FlatStance:
             (n,) within the joint limits, or None where none was found.
         """
         q = np.clip(q, self._low, self._high)
-        n = len(q)
         for _ in range(_ROUNDS):
-            around = np.vstack((np.zeros((1, n)), _STEP * np.eye(n), -_STEP * np.eye(n)))
-            values = self._errors(self.statics.poses(q + around), target)
-            if np.abs(values[0]).max(initial=0.0) < _CLOSE:
+            value, slope = self.errors(q, target)
+            if np.abs(value).max(initial=0.0) < _CLOSE:
                 return q if self._upright(q) else None
-            slope = (values[1 : n + 1] - values[n + 1 :]).T / (2.0 * _STEP)
             # A joint at its limit that would leave it does not move.
-            free = np.ones(n, dtype=np.bool_)
+            free = np.ones(len(q), dtype=np.bool_)
             for _ in range(2):
-                step = np.zeros(n)
-                step[free] = -np.linalg.lstsq(slope[:, free], values[0], rcond=1e-8)[0]
+                step = np.zeros(len(q))
+                step[free] = -np.linalg.lstsq(slope[:, free], value, rcond=1e-8)[0]
                 step *= min(1.0, _LONGEST / max(float(np.abs(step).max()), 1e-12))
                 free = (q + step > self._low) & (q + step < self._high)
             q = np.clip(q + step, self._low, self._high)
         return None
+
+    def errors(self, q: Array, target: Array | None = None) -> tuple[Array, Array]:
+        """Computes what must vanish and its derivatives by the joints.
+
+        In the axes of the first sole, of which v and w are the columns of the Jacobian,
+          R_i z: (w_i - w) x R_i z        p_i - p: v_i - v - w x (p_i - p)
+
+        Args:
+            q: (n,) joint positions.
+            target: As in solve().
+
+        Returns:
+            (e,) and (e, n), e = 3 (f - 1), and 2 more with a target.
+        """
+        poses = self.statics.poses(q[None])
+        R, p = (array[0] for array in self.statics.link_frames(poses, self._links))
+        joints = self.statics.contact_maps(poses, self._links)[1][0]  # (f, n, 6), own axes
+        v, w = joints[0, :, :3], joints[0, :, 3:]
+        values, slopes = [np.zeros(0)], [np.zeros((0, len(q)))]
+        for i in range(1, len(self.feet)):
+            turn, place = R[0].T @ R[i], R[0].T @ (p[i] - p[0])
+            v_i, w_i = joints[i, :, :3] @ turn.T, joints[i, :, 3:] @ turn.T
+            values += [turn[:2, 2], place[2:]]
+            slopes += [np.cross(w_i - w, turn[:, 2]).T[:2], (v_i - v - np.cross(w, place)).T[2:]]
+        if target is not None:
+            com, jacobian = self.statics.com_and_jacobian(poses, self.statics.parameters)
+            place = R[0].T @ (com[0] - p[0])
+            values.append(place[:2] - target)
+            slopes.append((jacobian[0].T @ R[0] - v - np.cross(w, place)).T[:2])
+        return np.concatenate(values), np.vstack(slopes)
 
     def _upright(self, q: Array) -> bool:
         """Whether no sole is upside down: its levels vanish there too."""
@@ -91,19 +117,3 @@ class FlatStance:
         """Mean of the polygon's corners in the first sole's frame, x and y (2,) m."""
         R, p = self.statics.link_frames(self.statics.poses(q[None]), self._links[:1])
         return np.asarray((R[0, 0].T @ (self.polygon(q).vertices.mean(axis=0) - p[0, 0]))[:2])
-
-    def _errors(self, poses: Poses, target: Array | None) -> Array:
-        """What must vanish, (N, 3 (f - 1) or that + 2)."""
-        R, p = self.statics.link_frames(poses, self._links)
-        ground = R[:, 0].transpose(0, 2, 1)
-        parts = []
-        for i in range(1, len(self.feet)):
-            parts += [
-                (ground @ R[:, i])[:, :2, 2],
-                (ground @ (p[:, i] - p[:, 0])[..., None])[:, 2],
-            ]
-        if target is not None:
-            theta = self.statics.parameters
-            com = self.statics.first_moment(poses) @ theta / (self.statics.mass() @ theta)
-            parts.append((ground @ (com - p[:, 0])[..., None])[:, :2, 0] - target)
-        return np.concatenate(parts, axis=1) if parts else np.zeros((len(R), 0))

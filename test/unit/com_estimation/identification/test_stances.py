@@ -38,6 +38,16 @@ def test_both_soles_are_on_one_ground_and_the_com_above_the_target(hoap2, stance
     assert found > 20
 
 
+def test_slopes_are_finite_differences(hoap2, stance):
+    model, _ = hoap2
+    q, target, step = model.neutral + 0.3, np.array([0.01, 0.02]), 1e-6
+    _, slope = stance.errors(q, target)
+    for j in range(model.n_joints):
+        e = step * np.eye(model.n_joints)[j]
+        there = [stance.errors(q + s * e, target)[0] for s in (1, -1)]
+        np.testing.assert_allclose(slope[:, j], (there[0] - there[1]) / (2 * step), atol=1e-8)
+
+
 def test_a_posture_that_fits_stays(hoap2, stance):
     q = hoap2[0].neutral
     np.testing.assert_array_equal(stance.solve(q), q)
