@@ -8,6 +8,7 @@ from com_control.walking import com_kernels as kernels
 from com_control.walking.biped import Biped, BipedLeg
 from com_control.walking.exceptions import BipedError
 from com_control.walking.leg_ik import meeting_point
+from com_control.walking.upper_body import UpperBody
 from com_model.arrays import Array
 
 _LIMIT = 1e-9  # rad, over a limit that is still within
@@ -29,7 +30,8 @@ def pack(biped: Biped, q: Array | None = None) -> Array:
     robot = np.zeros((kernels.ROBOT_ROWS, 3))
     for i, leg in enumerate(biped.legs):
         robot[i * kernels.ROWS : (i + 1) * kernels.ROWS] = _pack(leg, biped.model.mass)
-    robot[kernels.UPPER : kernels.JOINTS] = pack_upper(biped, q)
+    posture = biped.posture if q is None else biped.model.check_q(q)
+    robot[kernels.UPPER : kernels.JOINTS] = UpperBody(biped).packed(posture)
     robot[kernels.JOINTS : kernels.PELVIS] = _pack_joints(biped).reshape(16, 3)
     return robot
 
@@ -54,12 +56,6 @@ def _pack_joints(biped: Biped) -> Array:
 def fits(biped: Biped) -> bool:
     """Whether pack_legs takes the robot's legs."""
     return not any(_misfit(leg) for leg in biped.legs)
-
-
-def pack_upper(biped: Biped, q: Array | None = None) -> Array:
-    """Packs the rest of the robot: moment (m) in the pelvis' frame and mass over all, (2, 3)."""
-    mass, moment = biped.upper_body(q)
-    return np.array([moment, [mass, 0.0, 0.0]]) / biped.model.mass
 
 
 def _misfit(leg: BipedLeg) -> str:

@@ -18,7 +18,8 @@ from scipy.optimize import minimize
 
 from com_control.walking import com_kernels as kernels
 from com_control.walking.biped import Biped
-from com_control.walking.com_geometry import pack, pack_upper
+from com_control.walking.com_geometry import pack
+from com_control.walking.upper_body import UpperBody
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.sesc import Sesc
 
@@ -110,6 +111,7 @@ class ComIk:
         self.biped = biped
         self._q = biped.posture.copy() if q is None else biped.model.check_q(q).copy()
         self._robot = pack(biped, self._q)
+        self._above = UpperBody(biped)
         self._joints = np.concatenate([leg.joints for leg in biped.legs])
         self._solve = _compiled("solve_one")
         self._offset = self._nominal_offset()
@@ -117,8 +119,9 @@ class ComIk:
 
     def set_upper_body(self, q: ArrayLike) -> None:
         """Moves the joints that are not of the legs to where q (n,), rad or m, has them."""
-        self._q[:] = self.biped.model.check_q(q)
-        self._robot[kernels.UPPER : kernels.JOINTS] = pack_upper(self.biped, self._q)
+        checked = type(q) is np.ndarray and q.shape == self._q.shape
+        self._q[:] = q if checked else self.biped.model.check_q(q)
+        self._robot[kernels.UPPER : kernels.JOINTS] = self._above.packed(self._q)
 
     def restart(self, pelvis: ArrayLike | None = None) -> None:
         """Forgets the last point.

@@ -16,10 +16,11 @@ from scipy.optimize import minimize
 from com_control.walking import leg_kernels
 from com_control.walking import whole_body_kernels as kernels
 from com_control.walking.biped import Biped
-from com_control.walking.com_geometry import fits, pack_upper
+from com_control.walking.com_geometry import fits
 from com_control.walking.com_ik import TOLERANCE, UPRIGHT, ComIk, ComPoint
 from com_control.walking.com_kernels import CONVERGED, LIMITED, STALLED
 from com_control.walking.leg_ik import LegIk
+from com_control.walking.upper_body import UpperBody
 from com_model.arrays import Array, as_array, as_rotation
 
 _LIMIT = 1e-9  # rad, over a limit that is still within
@@ -68,17 +69,20 @@ class WholeBodyIk:
         self._upper = np.concatenate([leg.upper for leg in biped.legs])
         self._names = [name for leg in biped.legs for name in leg.joint_names]
         self._q = biped.posture.copy()
-        self._rest = pack_upper(biped)
+        self._above = UpperBody(biped)
+        self._rest = self._above.packed(biped.posture)
         self._root = biped.root_in_pelvis()
         self._state: Array | None = None
 
     def set_upper_body(self, q: ArrayLike) -> None:
         """Moves the joints that are not of the legs to where q (n,), rad or m, has them."""
-        self._q[:] = self.biped.model.check_q(q)
-        self._rest = pack_upper(self.biped, self._q)
-        self._root = self.biped.root_in_pelvis(self._q)
+        checked = type(q) is np.ndarray and q.shape == self._q.shape
+        self._q[:] = q if checked else self.biped.model.check_q(q)
+        self._root = self._above.root_in_pelvis(self._q)
         if self._fast is not None:
             self._fast.set_upper_body(self._q)
+        else:
+            self._rest = self._above.packed(self._q)
 
     def step(
         self, com: Array, feet: Array, R_pelvis: Array = UPRIGHT, tolerance: float = TOLERANCE

@@ -7,6 +7,7 @@ import pytest
 
 from com_control.walking.biped import Biped
 from com_control.walking.exceptions import BipedError
+from com_control.walking.upper_body import UpperBody
 from com_model import ConfigError, RobotConfig, RobotModel, Sesc
 
 ROBOTS = ["itu_biped", "hoap2", "talos", "icub", "romeo"]
@@ -68,3 +69,16 @@ def test_a_leg_with_a_joint_too_few_is_refused(robots):
     fixed = xml[:start] + xml[start:].replace('type="revolute"', 'type="fixed"', 1)
     with pytest.raises(BipedError, match=r"the left leg, to 'l_sole', has the joints .* 6 joints"):
         Biped.of(RobotModel.from_urdf(fixed), dataclasses.replace(oracle.config, joint_groups={}))
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_the_upper_body_by_its_chain(robots, name):
+    biped, _ = robots(name)
+    above, rng = UpperBody(biped), np.random.default_rng(1)
+    low, high = np.maximum(biped.model.lower, -3.0), np.minimum(biped.model.upper, 3.0)
+    for q in rng.uniform(low, high, (5, biped.model.n_joints)):
+        mass, moment = biped.upper_body(q)
+        packed = above.packed(q) * biped.model.mass
+        np.testing.assert_allclose(packed, [moment, [mass, 0, 0]], atol=1e-11)
+        for ours, theirs in zip(above.root_in_pelvis(q), biped.root_in_pelvis(q), strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-12)
