@@ -34,11 +34,17 @@ class UpperBody:
         while body > 0:
             self._path.insert(0, body)
             body = int(bodies.parent[body])
+        self._drives = np.array(bodies.q_index[self._path], dtype=np.int64)
+        self._key, self._root = self._drives.tobytes() + b"none", (np.eye(3), np.zeros(3))
 
     def root_in_pelvis(self, q: Array) -> tuple[Array, Array]:
         """Pose of the root link in the pelvis' frame, (3, 3) and (3,) m, at q (n,)."""
-        if not self._path:
-            return np.eye(3), np.zeros(3)
+        key = q[self._drives].tobytes()
+        if key != self._key:
+            self._key, self._root = key, self._find_root(q)
+        return self._root
+
+    def _find_root(self, q: Array) -> tuple[Array, Array]:
         bodies, R, p = self._bodies, np.eye(3), np.zeros(3)
         for body in self._path:
             axis, drive = bodies.axis[body], q[bodies.q_index[body]]
