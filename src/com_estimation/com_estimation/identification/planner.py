@@ -183,6 +183,8 @@ class PosturePlanner:
         """The posture nearest to one in which the robot stands, or why there is none."""
         aim = stance.middle(start) + rng.uniform(-1.0, 1.0, 2) * self._room(stance)
         q = stance.solve(start, aim)
+        if q is None:  # the CoM of a planar robot, say, cannot be moved sideways
+            q = stance.solve(start)
         if q is None or (q < self._low).any() or (q > self._high).any():
             return _REASONS[0]
         margin = stance.margin(q)

@@ -14,6 +14,7 @@ from com_model.support import sole_points
 
 _ROUNDS = 25
 _CLOSE = 1e-12  # rad and m
+_STUCK = 0.99  # of what must vanish, left after the best step
 _LONGEST = 0.4  # rad or m, of one step of a joint
 
 
@@ -55,6 +56,9 @@ class FlatStance:
             value, slope = self.errors(q, target)
             if np.abs(value).max(initial=0.0) < _CLOSE:
                 return q if self._upright(q) else None
+            full = np.linalg.lstsq(slope, -value, rcond=1e-8)[0]
+            if np.linalg.norm(value + slope @ full) > _STUCK * np.linalg.norm(value):
+                return None  # no joint changes what is left
             # A joint at its limit that would leave it does not move.
             free = np.ones(len(q), dtype=np.bool_)
             for _ in range(2):

@@ -1,5 +1,7 @@
 """Planned postures: the robot can take them, and they tell more than random ones."""
 
+from pathlib import Path
+
 import mujoco
 import numpy as np
 import pytest
@@ -13,8 +15,9 @@ from com_estimation.identification.priors import urdf_priors
 from com_estimation.identification.regressors import Statics
 from com_estimation.identification.rows import RowBuilder
 from com_estimation.identification.solve import whiten
-from com_model import RobotModel, SupportPolygon
+from com_model import RobotConfig, RobotModel, SupportPolygon
 
+DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05))
 OPTIONS = Options(noise=NOISE, folds=0, refuse_alike=False)
 DUMBBELL = """<robot name="two_arms"><link name="base"><inertial><mass value="1"/>
@@ -155,6 +158,18 @@ def test_impossible_wishes_are_refused_with_what_stood_in_the_way(hoap2, rest):
         IdentificationError, match=r"0 postures of 300 .* margin, .* self-collision"
     ):
         planner.propose(5)
+
+
+def test_a_planar_robot_stands_as_it_can():
+    """The three-link biped cannot move its CoM sideways."""
+    config = RobotConfig.from_file(DESCRIPTIONS / "config" / "biped3.yaml")
+    model = RobotModel.from_file(config.urdf)
+    plan = PlanOptions(candidates=30, refinements=2)
+    planner = PosturePlanner(model, config.feet, model.neutral, options=OPTIONS, plan=plan)
+    found = planner.propose(6)
+    assert len(found) == 6
+    assert all(posture.margin >= 0.015 for posture in found)
+    assert found[0].gain > 1.0
 
 
 def test_one_foot_may_stand_alone(hoap2, rest):
