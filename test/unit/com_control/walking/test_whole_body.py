@@ -91,6 +91,23 @@ def test_feet_that_no_pose_allows(humanoid):
     assert found.reason.endswith("no CoM can be reached with these feet")
 
 
+def test_nan_is_never_solved(humanoid):
+    for name in ("itu_biped", "offset"):
+        biped, oracle = humanoid(name)
+        ik = WholeBodyIk(biped)
+        feet, com = oracle.place(biped.posture, np.eye(3), np.zeros(3))
+        com[2] -= 0.01
+        first = ik.step(com, feet)
+        assert first.outcome == 0
+        assert ik.step(np.array([0.0, np.nan, 0.4]), feet).outcome != 0
+        wrong = feet.copy()
+        wrong[1, 0, 3] = np.nan
+        assert ik.step(com, wrong).outcome != 0
+        again = ik.step(com, feet)
+        assert again.outcome == 0
+        np.testing.assert_allclose(again.q, first.q, atol=1e-6)
+
+
 def test_bad_arguments(humanoid):
     ik = WholeBodyIk(humanoid("offset")[0])
     feet = np.zeros((2, 3, 4))

@@ -1,0 +1,67 @@
+"""Walks in joint angles: within the limits, or refused before the first step."""
+
+import numpy as np
+import pytest
+
+from com_control.walking.com_ik import ComIk
+from com_control.walking.exceptions import PlanError
+from com_control.walking.footsteps import WalkParameters
+from com_control.walking.leg_ik import LegIk
+from com_control.walking.walk_joints import solve_walk
+from com_control.walking.walk_plan import Timing, WalkPlan
+from com_model import Sesc
+
+
+def test_the_walk_of_the_paper(robots):
+    biped, oracle = robots("itu_biped")
+    plan = WalkPlan.of()
+    walk = solve_walk(ComIk(biped), plan)
+    samples = plan.sample(walk.time)
+    assert walk.com_errors.max() <= 1e-9
+    for i in range(0, len(walk.time), 50):
+        feet, com = oracle.place(walk.q[i], walk.R_pelvis[i], walk.pelvis[i])
+        np.testing.assert_allclose(feet, samples.feet[i], atol=1e-9)
+        np.testing.assert_allclose(com, samples.com[i], atol=2e-9)
+    assert (walk.q >= biped.model.lower).all()
+    assert (walk.q <= biped.model.upper).all()
+    assert (np.abs(walk.qd) <= biped.model.velocity_limits).all()
+    np.testing.assert_allclose(walk.qd[[0, -1]], 0.0, atol=5e-3)
+    assert not walk.q.flags.writeable
+
+
+@pytest.mark.parametrize(("name", "length"), [("talos", 0.2), ("hoap2", 0.05)])
+def test_humanoids_walk(robots, name, length):
+    biped, oracle = robots(name)
+    soles = [LegIk(leg).pose(leg.nominal)[1] for leg in biped.legs]
+    R, p = biped.root_in_pelvis()
+    com = p + R @ Sesc(biped.model).com(biped.posture)
+    half, height = 0.5 * (soles[0] - soles[1])[1], 0.98 * (com - soles[0])[2]
+    timing = Timing(com_height=height, step_height=0.1 * height, least_width=half)
+    plan = WalkPlan.of(WalkParameters(step_length=length, half_width=half), timing)
+    walk = solve_walk(ComIk(biped), plan)
+    samples = plan.sample(walk.time)
+    for i in range(0, len(walk.time), 130):
+        feet, com = oracle.place(walk.q[i], walk.R_pelvis[i], walk.pelvis[i])
+        np.testing.assert_allclose(feet, samples.feet[i], atol=1e-9)
+        np.testing.assert_allclose(com, samples.com[i], atol=2e-9)
+
+
+def test_steps_that_are_too_long_are_refused(robots):
+    plan = WalkPlan.of(WalkParameters(step_length=0.6))
+    message = r"cannot be walked at \d\.\d+ s: the (left|right) leg is too short.*nearest CoM"
+    with pytest.raises(PlanError, match=message):
+        solve_walk(ComIk(robots("itu_biped")[0]), plan)
+
+
+def test_steps_that_are_too_quick_are_refused(robots):
+    walk = WalkParameters(step_length=0.2)
+    plan = WalkPlan.of(walk, Timing(step_time=0.12, double_support=0.05))
+    message = r"would turn with \d+\.\d+ rad/s, its limit is 12\.00: give the steps more time"
+    with pytest.raises(PlanError, match=message):
+        solve_walk(ComIk(robots("itu_biped")[0]), plan)
+
+
+def test_a_com_that_is_too_high_is_refused(robots):
+    plan = WalkPlan.of(timing=Timing(com_height=0.8))
+    with pytest.raises(PlanError, match=r"at 0\.000 s: the left leg is too short"):
+        solve_walk(ComIk(robots("itu_biped")[0]), plan)
