@@ -37,15 +37,18 @@ class Knees:
 
     def step(self, time, R_world_root=None, com_offset=None, angular_velocity=None):
         self.offsets.append(com_offset)
-        targets = self.posture.copy()
+        targets, speeds = self.posture.copy(), np.zeros_like(self.posture)
         if time < 0.0:
             assert R_world_root is None
-            return SimpleNamespace(position=targets, stance=np.ones(4, dtype=bool))
+            stance = np.ones(4, dtype=bool)
+            return SimpleNamespace(position=targets, velocity=speeds, stance=stance)
         self.rates.append(angular_velocity)
         self.tilts.append(np.arccos(min(R_world_root[2, 2], 1.0)))
-        targets[self.knees] += self.depth * np.sin(2.0 * np.pi * time) * np.array([1.0, -1.0])
+        opposed = self.depth * np.array([1.0, -1.0])
+        targets[self.knees] += np.sin(2.0 * np.pi * time) * opposed
+        speeds[self.knees] = 2.0 * np.pi * np.cos(2.0 * np.pi * time) * opposed
         stance = np.array([False, True, True, False])
-        return SimpleNamespace(position=targets, stance=stance)
+        return SimpleNamespace(position=targets, velocity=speeds, stance=stance)
 
 
 @pytest.fixture(scope="module")
