@@ -34,7 +34,8 @@ lint: setup
 	@tools/in_env mypy
 
 bench: setup
-	@for name in sesc_accuracy sesc_speed node_latency; do \
+	@for name in sesc_accuracy sesc_speed node_latency trot_figures trot_accuracy trot_robots \
+	    trot_feedback com_ik_speed; do \
 	  tools/in_env python benchmarks/$$name.py || exit 1; done
 
 clean:
