@@ -216,6 +216,7 @@ class FloatingBaseEstimator:
         com = self._x[kernels.MOMENT : kernels.INERTIA] / m
         T = np.hstack([-com[:, None], np.eye(3)]) / m
         covariance = T @ self._P[:4, :4] @ T.T
+        covariance[2, 2] += (self.options.height * self.leg_length) ** 2
         status, reason = self._judge(np.sqrt(np.diag(covariance)))
         if 0.0 <= time - self._impossible < MISTRUST:
             status, reason = Status.UNKNOWN, _IMPOSSIBLE

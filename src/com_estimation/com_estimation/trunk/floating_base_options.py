@@ -53,6 +53,8 @@ class FloatingBaseOptions:
         com: of the trunk's CoM, over the distance of diagonal hips.
         inertia: of the trunk's inertia, relative.
         drift: of the CoM's random walk in 1 s, over the distance of diagonal hips.
+        height: of z, over the leg length, however long it learns: the low-passed signals' products
+            are not the low-passed products, and feet give way.
         converged: deviation of x and y, over that distance, from which on the estimate counts.
         gate: of the normalised innovation of six rows, above which its noise is taken as larger.
         change_level: mean of the normalised innovations, 0 and below 1 as a rule, that tells of a
@@ -78,6 +80,7 @@ class FloatingBaseOptions:
     com: float = 0.12
     inertia: float = 0.3
     drift: float = 5e-5
+    height: float = 4e-4
     converged: float = 0.003
     gate: float = 16.8
     change_level: float = 1.8
