@@ -75,5 +75,9 @@ def _clean_up(node: Node | None, executor: Executor | EventsSpinner | None) -> N
         executor.shutdown(timeout_sec=1.0)
     if node is not None:
         node.destroy_node()
-    rclpy.try_shutdown()
+    try:
+        rclpy.try_shutdown()
+    except RuntimeError:  # a signal's handler was quicker, between the look and the shutdown
+        if rclpy.ok():
+            raise
     sys.stdout.flush()

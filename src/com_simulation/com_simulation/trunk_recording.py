@@ -171,9 +171,11 @@ class TrunkRecording:
         self._gaits.append((stamp_ns, float(shift[0]), float(shift[1]), saturated))
 
     def elapsed(self) -> float:
-        """Return the s that the robot has been trotting."""
-        last = self.samples[-1].stamp_ns if self.samples else 0
-        return (last - self.began_ns) / NS_PER_S if self.began_ns else 0.0
+        """Return the s that the robot has been trotting with an estimate of its trunk."""
+        first = next((sample.stamp_ns for sample in self.samples if sample.status), None)
+        if first is None or not self.began_ns:
+            return 0.0
+        return (self.samples[-1].stamp_ns - max(first, self.began_ns)) / NS_PER_S
 
     def series(self, last: int | None = None) -> TrunkSeries:
         """Return all estimates, or only the last few, as arrays."""

@@ -102,6 +102,8 @@ class FloatingBaseEstimator:
         self._opening = self._start[: kernels.GAIN] ** 2
         self._opening[kernels.BIAS :] = 0.0
         self.reset()
+        self._step(0.0)  # compiles, which must not wait for the first sample
+        self.reset()
 
     def reset(self) -> None:
         """Forgets everything but the model and the options."""
