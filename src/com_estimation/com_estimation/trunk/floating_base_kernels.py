@@ -92,7 +92,8 @@ STICKING = 27  # deviation of the torque of a joint that stands, over its Coulom
 CHANGE_START = 28  # s of updates, before which nothing counts as a change
 GROSS = 29  # normalised innovation above which an update is left out
 LOST_TIME = 30  # s of updates left out, more than were made, after which nothing is believed
-SETTINGS = 31
+QUIET_TIME = 31  # s without turning, after which nothing but the trunk is learnt
+SETTINGS = 32
 
 # Clock and monitors.
 LAST_SAMPLE, LAST_UPDATE, FROZEN_UNTIL, CHANGED_AT, UPDATES, INNOVATION = 0, 1, 2, 3, 4, 5
@@ -101,7 +102,8 @@ SWINGING = 9  # four: s, for which each leg has had no force
 STANDING = 13  # four: s, for which each leg has carried the robot
 WITHOUT_ACCELEROMETER = 17  # 1 while the feet tell the acceleration
 LEFT_OUT = 18  # s of updates that were left out, less those that were made
-MONITORS = 19
+QUIET = 19  # s, for which the trunk has not turned
+MONITORS = 20
 
 # What a step says.
 FED, UPDATED, NO_MOTION, NO_ATTITUDE, NO_CONTACT, GAP, IMPACT = 0, 1, 2, 3, 4, 5, 6
@@ -886,6 +888,10 @@ def step(
     if without:
         variances[0] += settings[FEET_NOISE] ** 2
     _hold_unexcited(H, noise, variances, window, settings[EXCITED], excitation, held)
+    quiet = held[INERTIA] and held[INERTIA + 1]
+    monitors[QUIET] = monitors[QUIET] + dt if quiet else 0.0
+    if monitors[QUIET] > settings[QUIET_TIME]:  # what stands still tells no sensor from another
+        held[BIAS:] = True
     _take_in_all(H, residual, inflation, held, x, P)
     for leg in range(len(legs)):
         if known[leg] and result[leg, LEG_SWINGS] > 0.0:

@@ -19,6 +19,7 @@ LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start ane
 SETTLE = 8.0  # time constants of the filters until what came before is forgotten
 STICKING = 6.0  # deviation of the torque of a joint that stands, over its Coulomb friction
 CHANGE_START = 2.0  # s of updates, before which nothing counts as a change of payload
+QUIET_TIME = 2.0  # s without turning, after which nothing but the trunk is learnt
 SINGULAR = 0.02  # of a leg's Jacobian: its determinant over the lengths of its columns
 EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
 EXCITED_TIME = 0.3  # s, over which that is averaged
@@ -134,6 +135,7 @@ class FloatingBaseOptions:
             k.LOST_TIME: LOST_TIME,
             k.STICKING: STICKING,
             k.CHANGE_START: CHANGE_START,
+            k.QUIET_TIME: QUIET_TIME,
         }
         return np.array([values[i] for i in range(k.SETTINGS)])
 
