@@ -81,6 +81,47 @@ class Dynamics:
         )
         return self._bodies[0, kernels.FORCE : kernels.FORCE + 6].copy(), tau + self.armature * rise
 
+    def root_wrenches(
+        self,
+        Q: ArrayLike,
+        Qd: ArrayLike,
+        Qdd: ArrayLike,
+        omega: ArrayLike,
+        omega_dot: ArrayLike,
+        specific_force: ArrayLike,
+    ) -> Array:
+        """Computes the wrench on the root that a motion takes at N instants.
+
+        Args:
+            Q: (N, n) joint positions, rad or m.
+            Qd: (N, n) their velocities.
+            Qdd: (N, n) their accelerations.
+            omega: (N, 3) rad/s; this and the next two as in inverse_dynamics.
+            omega_dot: (N, 3) rad/s^2.
+            specific_force: (N, 3) m/s^2.
+
+        Returns:
+            (N, 6), force N and moment N m about the root's origin, in the root's axes.
+
+        Raises:
+            ShapeError: An argument has the wrong shape.
+        """
+        positions = np.ascontiguousarray(as_array("Q", Q, (None, self.model.n_joints)))
+        count = len(positions)
+        wide, narrow = positions.shape, (count, 3)
+        wrenches = np.empty((count, 6))
+        kernels.root_wrenches(
+            self._robots[True],
+            positions,
+            np.ascontiguousarray(as_array("Qd", Qd, wide)),
+            np.ascontiguousarray(as_array("Qdd", Qdd, wide)),
+            np.ascontiguousarray(as_array("omega", omega, narrow)),
+            np.ascontiguousarray(as_array("omega_dot", omega_dot, narrow)),
+            np.ascontiguousarray(as_array("specific_force", specific_force, narrow)),
+            wrenches,
+        )
+        return wrenches
+
 
 def pack(bodies: Bodies, root: bool = True) -> Array:
     """Lists the bodies for the kernels, (B, COLUMNS); without the root's masses if not `root`."""

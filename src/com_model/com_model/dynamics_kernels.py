@@ -201,3 +201,34 @@ def newton_euler(
         add_cross(r, own[FORCE : FORCE + 3], 1.0, parent[TORQUE : TORQUE + 3])
         parent[CARRIED_MASS] += own[CARRIED_MASS]
         tau[int(robot[b, DRIVER])] += robot[b, MULTIPLIER] * work
+
+
+@keep(nogil=True)
+def root_wrenches(
+    robot: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    omega: Array,
+    omega_dot: Array,
+    acceleration: Array,
+    wrenches: Array,
+) -> None:
+    """The wrench on the root at each of N instants of a motion; see newton_euler.
+
+    Args:
+        robot: (B, COLUMNS) packed.
+        q: (N, n); qd, qdd likewise.
+        qd: See q.
+        qdd: See q.
+        omega: (N, 3); omega_dot, acceleration likewise.
+        omega_dot: See omega.
+        acceleration: See omega.
+        wrenches: (N, 6) result.
+    """
+    bodies, tau = np.empty((len(robot), PASS_COLUMNS)), np.empty(q.shape[1])
+    for i in range(len(q)):
+        base = omega[i], omega_dot[i], acceleration[i]
+        newton_euler(robot, q[i], qd[i], qdd[i], base[0], base[1], base[2], bodies, tau)
+        for k in range(6):
+            wrenches[i, k] = bodies[0, FORCE + k]

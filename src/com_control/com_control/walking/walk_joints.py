@@ -9,6 +9,7 @@ import numpy as np
 from com_control.walking.com_ik import TOLERANCE, ComIk
 from com_control.walking.exceptions import PlanError
 from com_control.walking.walk_plan import Samples, WalkPlan
+from com_control.walking.whole_body import WholeBodyIk
 from com_model.arrays import Array, freeze
 
 
@@ -37,7 +38,7 @@ class WalkJoints:
 
 
 def solve_walk(
-    ik: ComIk, plan: WalkPlan, dt: float = 0.01, tolerance: float = TOLERANCE
+    ik: ComIk | WholeBodyIk, plan: WalkPlan, dt: float = 0.01, tolerance: float = TOLERANCE
 ) -> WalkJoints:
     """Finds the joint angles of a walk, within the limits of the URDF.
 
@@ -54,7 +55,9 @@ def solve_walk(
     return joints_of(ik, plan.sample(plan.grid(dt)), tolerance)
 
 
-def joints_of(ik: ComIk, samples: Samples, tolerance: float = TOLERANCE) -> WalkJoints:
+def joints_of(
+    ik: ComIk | WholeBodyIk, samples: Samples, tolerance: float = TOLERANCE
+) -> WalkJoints:
     """As solve_walk, for samples at rising times; at least two."""
     path = ik.solve_path(samples.com, samples.feet, samples.R_pelvis, tolerance)
     bad = np.flatnonzero(path.outcomes)
@@ -69,7 +72,7 @@ def joints_of(ik: ComIk, samples: Samples, tolerance: float = TOLERANCE) -> Walk
     return WalkJoints(samples.time, q, qd, path.pelvis, samples.R_pelvis, path.errors)
 
 
-def _check_speeds(ik: ComIk, time: Array, legs: Array) -> None:
+def _check_speeds(ik: ComIk | WholeBodyIk, time: Array, legs: Array) -> None:
     limits = np.concatenate([leg.velocity_limits for leg in ik.biped.legs])
     speeds = np.abs(np.diff(legs, axis=0)) / np.diff(time)[:, None]
     i, j = np.unravel_index(int(np.argmax(speeds / limits)), speeds.shape)

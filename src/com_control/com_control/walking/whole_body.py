@@ -17,7 +17,7 @@ from com_control.walking import leg_kernels
 from com_control.walking import whole_body_kernels as kernels
 from com_control.walking.biped import Biped
 from com_control.walking.com_geometry import fits
-from com_control.walking.com_ik import TOLERANCE, UPRIGHT, ComIk, ComPoint
+from com_control.walking.com_ik import TOLERANCE, UPRIGHT, ComIk, ComPath, ComPoint
 from com_control.walking.com_kernels import CONVERGED, LIMITED, STALLED
 from com_control.walking.leg_ik import LegIk
 from com_control.walking.upper_body import UpperBody
@@ -132,6 +132,35 @@ class WholeBodyIk:
         for i, leg in enumerate(self.biped.legs):
             as_rotation(f"feet[{i}] ({leg.side})", poses[i, :, :3])
         return self._search(target, poses, R, tolerance)
+
+    def solve_path(
+        self, com: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike, tolerance: float = TOLERANCE
+    ) -> ComPath:
+        """Solves the points of a path, each near the one before; see ComIk.solve_path.
+
+        Raises:
+            ShapeError: An argument has the wrong shape.
+        """
+        if self._fast is not None:
+            return self._fast.solve_path(com, feet, R_pelvis, tolerance)
+        targets = np.ascontiguousarray(as_array("com", com, (None, 3)))
+        count = len(targets)
+        poses = np.ascontiguousarray(as_array("feet", feet, (count, 2, 3, 4)))
+        R = np.ascontiguousarray(as_array("R_pelvis", R_pelvis, (count, 3, 3)))
+        values, outcomes = np.empty((count, 16)), np.empty(count, dtype=np.int64)
+        self._state = None
+        for i in range(count):
+            values[i], outcomes[i] = self.step(targets[i], poses[i], R[i], tolerance)
+        self._state = None
+        return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes)
+
+    def full(self, legs: ArrayLike) -> Array:
+        """All joints (n,) or (N, n), the others where they are, from the legs' (12,) or (N, 12)."""
+        angles = np.asarray(legs, dtype=float)
+        q = np.empty((*angles.shape[:-1], self.biped.model.n_joints))
+        q[...] = self._q
+        q[..., self._joints] = angles
+        return q
 
     def _search(self, target: Array, feet: Array, R: Array, tolerance: float) -> WholeBodySolution:
         """Newton's steps from the last solution, from the nominal posture, and from others."""
