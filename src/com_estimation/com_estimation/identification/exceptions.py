@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class IdentificationError(Exception):
     """Root of all errors that the identification raises on purpose."""
@@ -33,3 +35,27 @@ class RankError(IdentificationError):
         super().__init__(message)
         self.rank = rank
         self.needed = needed
+
+
+class CaptureRefused(IdentificationError):  # noqa: N818 (a refusal, not a fault)
+    """No posture can be taken now.
+
+    Attributes:
+        reasons: A sentence for each, with the mend.
+    """
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        super().__init__(" ".join(reasons))
+        self.reasons = tuple(reasons)
+
+
+class StoreError(IdentificationError):
+    """The file of postures cannot be read or written; what it holds is as it was."""
+
+
+class OutputError(IdentificationError):
+    """A result cannot be written where it was asked for; nothing was written."""
+
+
+class Cancelled(IdentificationError):  # noqa: N818 (a wish, not a fault)
+    """The caller asked a long computation to stop."""
