@@ -20,7 +20,7 @@ from std_srvs.srv import SetBool
 from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from com_model import ConfigError, RobotModel, UrdfError, link_poses
+from com_model import ConfigError, RobotModel, Sesc, UrdfError, link_poses
 from com_msgs.msg import CenterOfMass
 from com_ros import qos
 from com_ros.conversions import (
@@ -379,9 +379,71 @@ def test_physics_for_exact_readings(bench):
     assert world.mj.dof_frictionloss.max() == pytest.approx(0.2)
 
 
+def test_the_true_robot_is_not_the_published_one(bench, tmp_path):
+    file = tmp_path / "true.urdf"
+    bench = bench(
+        **HOAP2,
+        **{
+            "true_errors.com": 0.005,
+            "true_errors.seed": 3,
+            "true_urdf_output": str(file),
+            "publish_robot_description": True,
+            "publish_rate_hz": 50.0,
+        },
+    )
+    heard = []
+    bench.node.create_subscription(String, "robot_description", heard.append, qos.LATCHED)
+    bench.until(lambda: heard, "robot_description")
+    assert heard[0].data == HOAP2["robot_description"]
+    true, believed = RobotModel.from_file(file), RobotModel.from_urdf(heard[0].data)
+    truth = bench.wait_for("ground_truth/com")[-1]
+    stamp = stamp_to_ns(truth.header.stamp)
+    bench.until(lambda: stamp in by_stamp(bench.heard["joint_states"]), "joint_states")
+    joints = by_stamp(bench.heard["joint_states"])[stamp]
+    places = dict(zip(joints.name, joints.position, strict=True))
+    q = np.array([places[name] for name in true.joint_names])
+    com = point_to_numpy(truth.position)
+    np.testing.assert_allclose(Sesc(true).com(q), com, atol=1e-6)
+    assert np.linalg.norm(Sesc(believed).com(q) - com) > 1e-4
+
+
+def test_the_hoist_lifts_and_lowers(bench):
+    bench = bench(**HOAP2, publish_rate_hz=100.0, real_time_factor=4.0)
+    service = bench.node.create_client(SetBool, "/simulator/hoist")
+    bench.until(service.service_is_ready, "hoist")
+
+    def lift():
+        return sum(bench.heard[f"{side}_sole/wrench"][-1].wrench.force.z for side in "lr")
+
+    bench.wait_for("r_sole/wrench", 20)
+    weight = bench.simulator._simulation.world.robot.mass * 9.81
+    for up in (True, False):
+        call = service.call_async(SetBool.Request(data=up))
+        bench.until(call.done, "hoist")
+        assert call.result().success
+        assert call.result().message == f"goes {'up' if up else 'down'} in 1 s"
+        bench.until(lambda up=up: abs(lift() - (0.0 if up else weight)) < 0.01 * weight, "lift")
+
+
+def test_a_fixed_robot_has_no_hoist(bench):
+    bench = bench(robot_description=ARM)
+    service = bench.node.create_client(SetBool, "/simulator/hoist")
+    bench.until(service.service_is_ready, "hoist")
+    call = service.call_async(SetBool.Request(data=True))
+    bench.until(call.done, "hoist")
+    assert not call.result().success
+    assert "root is fixed" in call.result().message
+
+
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
+        ({"true_urdf_file": "/nowhere.urdf"}, UrdfError, "does not exist"),
+        (
+            {"true_urdf_file": HOAP2["robot_config"], "true_errors.com": 0.01},
+            ComRosError,
+            "both a true URDF and true_errors are given: give one of them",
+        ),
         ({"base": "flying"}, ParameterError, "'base' is 'flying': give one of auto, floating"),
         ({"physics_step": 1.0}, ParameterError, "give a value from 1e-05 to 0.02"),
         ({"noise.gyro": -1.0}, ParameterError, "'noise.gyro' is -1.0: give a value from 0"),

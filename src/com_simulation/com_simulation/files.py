@@ -1,18 +1,32 @@
 """Files that appear whole or not at all."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
-    """Write a figure as PNG: into a neighbour with another name first, then renamed."""
-    path = Path(path)
+    """Write a figure as PNG."""
+    with _part_of(Path(path)) as part:
+        figure.savefig(part, format="png", pil_kwargs={"optimize": True})
+
+
+def save_text(text: str, path: str | Path) -> None:
+    """Write a text as UTF-8, its line ends as they are."""
+    with _part_of(Path(path)) as part:
+        part.write_bytes(text.encode())
+
+
+@contextmanager
+def _part_of(path: Path) -> Iterator[Path]:
+    """A neighbour with another name, which is renamed at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        figure.savefig(part, format="png", pil_kwargs={"optimize": True})
+        yield part
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)

@@ -76,7 +76,19 @@ TROT_NOISE = NoiseLevels(
     accelerometer_bias=0.02,
     orientation_bias=np.deg2rad(0.1),
 )
-PRESETS = {"none": NoiseLevels(), "trot": TROT_NOISE}
+# Sensors of a humanoid on which the CoM is identified: force/torque sensors in its feet, encoders,
+# joint torques, an IMU with a filter.
+IDENTIFICATION_NOISE = NoiseLevels(
+    position=np.deg2rad(0.05),
+    velocity=0.01,
+    effort=0.1,
+    force=0.5,
+    torque=0.025,
+    gyro=0.005,
+    accelerometer=0.03,
+    orientation=np.deg2rad(0.05),
+)
+PRESETS = {"none": NoiseLevels(), "trot": TROT_NOISE, "identification": IDENTIFICATION_NOISE}
 
 
 class Noise:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from com_model import GeometryError, RobotConfig, RobotModel, fit_plane
+from com_model import Foot, GeometryError, RobotModel, fit_plane
 from com_model.kinematics import link_poses
 from com_model.support import sole_points
 from com_simulation.spec import GROUND_BIT
@@ -23,18 +25,18 @@ def ground_rotation(slope: float) -> Array:
     return np.array([[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]])
 
 
-def support_normal(robot: RobotModel, config: RobotConfig | None, q: Array) -> Array:
+def support_normal(robot: RobotModel, feet: Sequence[Foot], q: Array) -> Array:
     """Normal (3,) of the plane that the soles span in the posture q (n,), in the root's axes.
 
     The root's z axis where the feet span no plane.
     """
-    if config is None or not config.feet:
+    if not feet:
         return _UP
     R, p = link_poses(robot, q)
-    links = [robot.link_index(foot.frame) for foot in config.feet]
+    links = [robot.link_index(foot.frame) for foot in feet]
     points = [
         sole_points(R[i], p[i] + R[i] @ foot.center, foot.corners)
-        for i, foot in zip(links, config.feet, strict=True)
+        for i, foot in zip(links, feet, strict=True)
     ]
     try:
         return fit_plane(np.concatenate(points), _UP)[1]

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from com_simulation.commands import Trajectory, read_targets
 from com_simulation.exceptions import CommandError, DivergedError
+from com_simulation.hoist import Hoist
 from com_simulation.motion import JointMotion
 from com_simulation.noise import Noise, NoiseLevels
 from com_simulation.sensors import Reading, Sensors
@@ -50,6 +51,7 @@ class Simulation:
         self._mj = copy.copy(world.mj)
         self._data = mujoco.MjData(self._mj)
         self._sensors = Sensors(world, self._mj, self._data)
+        self._hoist = Hoist(world) if world.floating else None
         self._seed = seed
         # Otherwise MuJoCo writes a log into the working folder; warnings are counted in its data.
         mujoco.set_mju_user_warning(_ignore)
@@ -68,6 +70,8 @@ class Simulation:
     def reset(self) -> None:
         """Puts the robot back to the start: nominal posture, time 0, the seed's first noise."""
         robot, data = self.world.robot, self._data
+        if self._hoist is not None:
+            self._hoist.reset()
         self._awaited = self.payload  # until it is on the trunk
         if self.payload is not None:
             self._unload()
@@ -127,6 +131,22 @@ class Simulation:
         elif self._awaited is not None:
             self._awaited = replace(self.payload, time=0.0)
 
+    def set_lifted(self, on: bool) -> None:
+        """Lifts the robot off the ground as a crane does, or puts it down on its soles.
+
+        Raises:
+            CommandError: The root is fixed.
+        """
+        if self._hoist is None:
+            raise CommandError("the robot's root is fixed: it need not be lifted")
+        if on != self._hoist.lifted:
+            (self._hoist.lift if on else self._hoist.lower)(self._data)
+
+    @property
+    def lifting(self) -> bool:
+        """Whether the robot is on its way up or down."""
+        return self._hoist is not None and self._hoist.moving(self._data.time)
+
     def advance(self) -> Reading:
         """Goes on to the next sample, the first one at time 0, and reads the sensors.
 
@@ -161,6 +181,8 @@ class Simulation:
         if not steps:
             return
         mj, data = self._mj, self._data
+        if self._hoist is not None:
+            self._hoist.act(mj, data)
         if not self._standing and not self.motion.moving(data.time):
             self._standing = True
             data.ctrl[:] = self._targets(1)[0]

@@ -31,6 +31,7 @@ MIMIC_ARMATURE = 1e-5  # kg m^2 or kg, for mimic joints that carry nothing
 MIMIC_HARDNESS = (0.99, 0.999, 0.001, 0.5, 2.0)
 NARROWEST_RANGE = 1e-4  # rad or m; MuJoCo refuses limits that leave nothing
 UNBOUNDED = 1e6  # rad or m
+HOIST = "hoist"  # name of the constraint that holds a lifted robot; not active at the start
 
 # MuJoCo's contact bits: (type of one) & (affinity of the other), either way round.
 ROBOT_BIT, GROUND_BIT = 1, 2
@@ -109,6 +110,8 @@ def robot_spec(
                 align=mujoco.mjtAlignFree.mjALIGNFREE_FALSE,
             )
     _add_mimics(spec, robot, step)
+    if floating:
+        _add_hoist(spec)
     return spec
 
 
@@ -174,6 +177,19 @@ def _add_mimics(spec: mujoco.MjSpec, robot: RobotModel, step: float) -> None:
         equality.data[:2] = bodies.offset[b], bodies.multiplier[b]
 
 
+def _add_hoist(spec: mujoco.MjSpec) -> None:
+    weld = spec.add_equality(
+        name=HOIST,
+        type=mujoco.mjtEq.mjEQ_WELD,
+        objtype=mujoco.mjtObj.mjOBJ_BODY,
+        name1="world",
+        name2="body0",
+        active=False,
+    )
+    # Anchor, position, quaternion w, x, y, z, and what weighs turns against shifts, m.
+    weld.data[:11] = [*np.zeros(6), 1.0, 0.0, 0.0, 0.0, 1.0]
+
+
 def add_shape(spec: mujoco.MjSpec, robot: RobotModel, shape: Shape, name: str) -> None:
     """Adds a collision shape to the moving body of its link; a hull's mesh gets the same name."""
     link = robot.link_index(shape.link)
@@ -194,10 +210,10 @@ def add_shape(spec: mujoco.MjSpec, robot: RobotModel, shape: Shape, name: str) -
     )
 
 
-def lift_off_ground(spec: mujoco.MjSpec, body: int) -> None:
-    """Lets the meshes of a MuJoCo body pass through the ground; they still hit the robot."""
+def lift_off_ground(spec: mujoco.MjSpec, body: int, meshes_only: bool = True) -> None:
+    """Lets the meshes, or all shapes, of a MuJoCo body pass through the ground, not the robot."""
     for geom in spec.body(f"body{body - 1}").geoms:
-        if geom.type == mujoco.mjtGeom.mjGEOM_MESH:
+        if not meshes_only or geom.type == mujoco.mjtGeom.mjGEOM_MESH:
             geom.conaffinity = ROBOT_BIT
 
 

@@ -89,7 +89,7 @@ def _plan_standing(
     robot: RobotModel, config: RobotConfig, posture: Array, amplitude: float, period: float
 ) -> Sway:
     stance = Stance(robot, config.feet, posture)
-    up = support_normal(robot, config, posture)
+    up = support_normal(robot, config.feet, posture)
     polygon = SupportPolygon.from_points(stance.contacts, up)
     sesc = Sesc(robot)
     at_rest = float(polygon.margin(sesc.com(posture)))

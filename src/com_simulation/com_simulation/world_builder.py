@@ -8,14 +8,17 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from com_model import RobotConfig, RobotModel
+from com_model import Foot, RobotConfig, RobotModel
 from com_model.text import listing
 from com_simulation.collision import read_collision
 from com_simulation.contacts import (
+    CONTACTS,
+    CORNER_RADIUS,
     body_of_foot,
     foot_shapes,
     is_bare,
     neighbours,
+    set_contact,
     touching_pairs,
 )
 from com_simulation.exceptions import WorldError
@@ -54,6 +57,8 @@ def build_world(
     integrator: str = "auto",
     trunk_com_offset: ArrayLike = (0.0, 0.0, 0.0),
     joint_friction: ArrayLike = 0.0,
+    contact: str = "stiff",
+    sole_balls: float = 0.0,
 ) -> World:
     """Builds the MuJoCo model of a robot in its nominal posture.
 
@@ -71,20 +76,30 @@ def build_world(
             in the root link's axes; its mass and its inertia about its CoM stay.
         joint_friction: N m or N, Coulomb friction of all joints or of each (n,), which the model
             knows nothing of and the efforts that are read do not contain.
+        contact: "stiff", or "soft" as in the simulations of [CCGD].
+        sole_balls: m, radius of balls that carry the feet at the corners of the configuration's
+            soles instead of the URDF's shapes; 0: only feet whose shapes will not do.
 
     Raises:
         ConfigError: The configuration is of another robot.
         WorldError: Something is not as MuJoCo needs it.
     """
-    for what, given, valid in (("base", base, BASES), ("integrator", integrator, INTEGRATORS)):
+    for what, given, valid in (
+        ("base", base, BASES),
+        ("integrator", integrator, INTEGRATORS),
+        ("contact", contact, tuple(CONTACTS)),
+    ):
         if given not in valid:
             raise WorldError(f"{what} is {given!r}: give one of {', '.join(valid)}")
     if config is not None:
         config.check(robot)
     floating = base == "floating" or (base == "auto" and config is not None and bool(config.feet))
+    if not (np.isfinite(sole_balls) and sole_balls >= 0.0):
+        raise WorldError(f"sole_balls is {sole_balls}: give a radius in m, 0 for none")
     builder = _Builder(robot, config, floating, ground_slope)
+    builder.sole_balls = sole_balls
     builder.write(step, integrator, offset(trunk_com_offset, "trunk_com_offset"))
-    return builder.build(urdf_path, _friction(robot, joint_friction))
+    return builder.build(urdf_path, _friction(robot, joint_friction), contact)
 
 
 def _friction(robot: RobotModel, given: ArrayLike) -> Array:
@@ -120,6 +135,7 @@ class _Builder:
         self.R_world_ground = ground_rotation(ground_slope)
         self.normal = self.R_world_ground[:, 2]
         self.notes: list[str] = []
+        self.sole_balls = 0.0
 
     def write(self, step: float, integrator: str, trunk_com_offset: Array) -> None:
         """Begins the specification."""
@@ -130,7 +146,9 @@ class _Builder:
             self.robot, inertias, self.floating, self.R_world_ground, step, integrator
         )
 
-    def build(self, urdf_path: str | os.PathLike[str] | None, joint_friction: Array) -> World:
+    def build(
+        self, urdf_path: str | os.PathLike[str] | None, joint_friction: Array, contact: str
+    ) -> World:
         """Completes it."""
         self._add_shapes(urdf_path)
         wrench_frames = [foot.wrench_frame for foot in self.feet]
@@ -143,6 +161,7 @@ class _Builder:
         add_servos(self.spec, self.robot, servos)
         if joint_friction.any():
             add_joint_friction(self.spec, self.robot, joint_friction)
+        set_contact(self.spec, CONTACTS[contact])
         mj = self._compile()
         joints = self._joints(mj)
         return World(
@@ -184,7 +203,7 @@ class _Builder:
         """Moves the root to its place; returns the model and its data in the nominal posture."""
         mj = self._compile()
         R = self.R_world_ground @ turn_onto(
-            support_normal(self.robot, self.config, self.posture), np.array([0.0, 0.0, 1.0])
+            support_normal(self.robot, self.feet, self.posture), np.array([0.0, 0.0, 1.0])
         )
         root = self.spec.body("body0")
         root.pos, root.quat = np.zeros(3), quaternion_wxyz(R)
@@ -218,14 +237,19 @@ class _Builder:
         return [int(mj.body_jntadr[body + 1]) for body in bodies]
 
     def _add_bare_feet(self, mj: mujoco.MjModel, data: mujoco.MjData) -> bool:
-        bare = [f for f in self.feet if is_bare(self.robot, mj, data, f, self.normal)]
+        bare = [f for f in self.feet if self.sole_balls or self._is_bare(mj, data, f)]
+        radius = self.sole_balls or CORNER_RADIUS
         for foot in bare:
-            lift_off_ground(self.spec, body_of_foot(self.robot, foot))
-            for i, shape in enumerate(foot_shapes(foot)):
+            lift_off_ground(self.spec, body_of_foot(self.robot, foot), not self.sole_balls)
+            for i, shape in enumerate(foot_shapes(foot, radius)):
                 add_shape(self.spec, self.robot, shape, f"{foot.frame}{i}")
         names = tuple(foot.frame for foot in bare)
-        self._note_names("feet carried by balls at their soles, for want of simple shapes", names)
+        why = "" if self.sole_balls else ", for want of simple shapes"
+        self._note_names(f"feet carried by balls at their soles{why}", names)
         return bool(bare)
+
+    def _is_bare(self, mj: mujoco.MjModel, data: mujoco.MjData, foot: Foot) -> bool:
+        return is_bare(self.robot, mj, data, foot, self.normal)
 
     def _exclude(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
         for first, second in sorted({*touching_pairs(mj, data), *neighbours(self.robot)}):

@@ -105,3 +105,10 @@ def test_the_preset_of_a_trotting_robot():
     roundings = np.random.default_rng(0).uniform(-0.5, 0.5, (100_000, 2)) * ENCODER_STEP
     speeds = (roundings[:, 1] - roundings[:, 0]) / 0.001
     assert TROT_NOISE.velocity == pytest.approx(speeds.std(), rel=0.02)
+
+
+def test_the_preset_of_an_identification():
+    levels = PRESETS["identification"]
+    assert (levels.force, levels.torque) == (0.5, 0.025)
+    assert levels.position == pytest.approx(np.deg2rad(0.05))
+    assert levels.effort > 0.0

@@ -14,6 +14,9 @@ Subscribes
         velocities, else lines; a stamp of 0 starts it at once
     joint_commands (std_msgs/Float64MultiArray): one target per joint, in the order of joint_states
     robot_description (std_msgs/String): when neither of the parameters gives the robot
+Services
+    ~/hoist (std_srvs/SetBool): lift the robot off the ground by its root, or put it on its soles
+    ~/payload (std_srvs/SetBool): put the payload on the trunk, or take it off
 Parameters: see simulator_parameters.Parameters.
 """
 
@@ -39,10 +42,12 @@ from com_ros.parameters import declare
 from com_ros.throttle import ThrottledLog
 from com_simulation.commands import read_targets, read_trajectory
 from com_simulation.exceptions import CommandError, ComSimulationError
+from com_simulation.hoist import LIFT_TIME
 from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, TimeOutput
 from com_simulation.nodes.simulator_parameters import Parameters
 from com_simulation.pacing import Pacer
 from com_simulation.simulation import Simulation
+from com_simulation.true_errors import true_robot, write_urdf
 from com_simulation.world import World
 from com_simulation.world_builder import build_world
 
@@ -92,7 +97,7 @@ class Simulator(Node):
         if self._thread is not None:
             raise ComRosError("a robot is being simulated: start another simulator for this one")
         options = self._options
-        world = self._build(robot)
+        world = self._build(self._true(robot))
         noise = options.noise.levels()
         self._simulation = Simulation(
             world, 1.0 / options.publish_rate_hz, noise, options.seed, options.payload.payload()
@@ -111,10 +116,22 @@ class Simulator(Node):
         )
         self.create_subscription(Float64MultiArray, "joint_commands", self._on_targets, qos.RESULT)
         self.create_service(SetBool, "~/payload", self._on_payload)
+        self.create_service(SetBool, "~/hoist", self._on_hoist)
         self._start_ns = 0 if options.publish_clock else self.get_clock().now().nanoseconds
         self._pacer = Pacer(options.real_time_factor)
         self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
         self._thread.start()
+
+    def _true(self, believed: RobotModel) -> RobotModel:
+        """The robot to simulate; the one that is published is the one that is believed."""
+        options = self._options
+        try:
+            robot = true_robot(believed, options.true_errors.errors(), options.true_urdf_file)
+            if options.true_urdf_output:
+                write_urdf(robot, options.true_urdf_output)
+        except (ComSimulationError, OSError) as error:
+            raise ComRosError(str(error)) from error
+        return robot
 
     def _build(self, robot: RobotModel) -> World:
         options = self._options
@@ -200,6 +217,15 @@ class Simulator(Node):
         self._commands.append(lambda: self._simulation.set_payload(request.data))
         response.success = True
         response.message = f"{payload.mass:g} kg {'on' if request.data else 'off'} the trunk"
+        return response
+
+    def _on_hoist(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if not self._simulation.world.floating:
+            response.message = "the robot's root is fixed: it need not be lifted"
+            return response
+        self._commands.append(lambda: self._simulation.set_lifted(request.data))
+        response.success = True
+        response.message = f"goes {'up' if request.data else 'down'} in {LIFT_TIME:g} s"
         return response
 
     def _time_of(self, stamp: Time) -> float | None:

@@ -7,6 +7,7 @@ import numpy as np
 from com_ros.exceptions import ParameterError
 from com_ros.parameters import parameter
 from com_simulation.noise import PRESETS, NoiseLevels
+from com_simulation.true_errors import TrueErrors
 from com_simulation.trunk import Payload
 from com_simulation.world import BASES, DEFAULT_STEP, INTEGRATORS
 
@@ -17,8 +18,9 @@ class NoiseParameters:
 
     preset: str = parameter(
         "none",
-        "errors to begin with: none, or those of a trotting quadruped's sensors at 1 kHz; "
-        "the others of noise.* that are not 0 come in their place",
+        "errors to begin with: none; trot, those of a trotting quadruped's sensors at 1 kHz; "
+        "identification, those of a standing humanoid's. The others of noise.* that are not 0 come "
+        "in their place",
         choices=tuple(PRESETS),
     )
     position: float = parameter(0.0, "of joint positions, rad or m", (0.0, 10.0))
@@ -49,6 +51,23 @@ class NoiseParameters:
         """The same for the simulation."""
         given = {name: value for name, value in vars(self).items() if name != "preset" and value}
         return replace(PRESETS[self.preset], **given)
+
+
+@dataclass(frozen=True)
+class TrueErrorParameters:
+    """How far the simulated robot is off its URDF, true_errors.<name>."""
+
+    com: float = parameter(
+        0.0, "standard deviation of each link's CoM from the URDF's, along each axis, m", (0.0, 1.0)
+    )
+    mass: float = parameter(
+        0.0, "standard deviation of each link's mass, over that mass", (0.0, 0.5)
+    )
+    seed: int = parameter(0, "of these errors; the same seed gives the same robot", (0, 2**31 - 1))
+
+    def errors(self) -> TrueErrors:
+        """The same for the simulation."""
+        return TrueErrors(self.com, self.mass, self.seed)
 
 
 @dataclass(frozen=True)
@@ -108,6 +127,13 @@ class Parameters:
     ground_slope_deg: float = parameter(0.0, "rise of the ground forwards, degrees", (-60.0, 60.0))
     noise: NoiseParameters = field(default_factory=NoiseParameters)
     payload: PayloadParameters = field(default_factory=PayloadParameters)
+    true_errors: TrueErrorParameters = field(default_factory=TrueErrorParameters)
+    true_urdf_file: str = parameter(
+        "", "path of the URDF that is simulated in place of the one that is believed; empty: none"
+    )
+    true_urdf_output: str = parameter(
+        "", "path to which the simulated robot's URDF is written; empty: nowhere"
+    )
 
     def check(self) -> None:
         """Checks what one parameter demands of another.
