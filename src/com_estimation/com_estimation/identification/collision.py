@@ -13,6 +13,8 @@ from com_model.shapes import SCHEMA_WITH_SHAPES
 from com_model.urdf import rotation_of_rpy
 from com_model.xml_reader import Node, read_xml
 
+_BATCH = 64  # postures at once
+
 
 class SelfCollision:
     """Boxes of the bodies that could touch each other.
@@ -56,33 +58,50 @@ class SelfCollision:
         ]
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         rest = as_array("rest", rest, (model.n_joints,))
-        self._pairs = self._pairs[~self._overlap(rest)]
+        self._pairs = self._pairs[~self._overlap(rest[None])[0]]
 
     def touches(self, q: Array) -> tuple[str, str] | None:
         """Names two links that touch in a posture (n,); None where none do."""
-        hit = np.flatnonzero(self._overlap(q))
+        hit = np.flatnonzero(self._overlap(q[None])[0])
         if not len(hit):
             return None
         names = self.statics.model.link_names
         i, j = self._pairs[hit[0]]
         return names[self._link[i]], names[self._link[j]]
 
-    def _overlap(self, q: Array) -> NDArray[np.bool_]:
-        """Which pairs overlap: no axis separates them (separating axis theorem)."""
+    def touching(self, Q: Array) -> NDArray[np.bool_]:
+        """Tells in which postures (N, n) links touch, (N,)."""
+        parts = [self._overlap(Q[i : i + _BATCH]).any(axis=1) for i in range(0, len(Q), _BATCH)]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+
+    def _overlap(self, Q: Array) -> NDArray[np.bool_]:
+        """Which pairs overlap, (N, pairs): no axis separates them (separating axis theorem)."""
         if not len(self._pairs):
-            return np.zeros(0, dtype=np.bool_)
-        R, p = self.statics.link_frames(self.statics.poses(q[None]), self._link)
-        turn = R[0] @ self._turn
-        center = p[0] + (R[0] @ self._center[..., None])[..., 0]
+            return np.zeros((len(Q), 0), dtype=np.bool_)
+        R, p = self.statics.link_frames(self.statics.poses(Q), self._link)
+        turn = R @ self._turn
+        center = p + (R @ self._center[..., None])[..., 0]
         i, j = self._pairs.T
-        A, B, a, b = turn[i], turn[j], self._half[i], self._half[j]
-        gap = center[j] - center[i]
-        edges = np.cross(A.transpose(0, 2, 1)[:, :, None], B.transpose(0, 2, 1)[:, None])
-        edges = edges.reshape(len(i), 9, 3)
-        axes = np.concatenate((A.transpose(0, 2, 1), B.transpose(0, 2, 1), edges), axis=1)
-        reach = np.abs(axes @ A) @ a[..., None] + np.abs(axes @ B) @ b[..., None]
-        apart = np.abs(axes @ gap[..., None]) > reach + 1e-12
-        return np.asarray(~apart[..., 0].any(axis=1))
+        gap = center[:, j] - center[:, i]
+        # Balls around the boxes first: most pairs are far apart.
+        reach = np.linalg.norm(self._half, axis=1)
+        near = np.linalg.norm(gap, axis=2) <= reach[i] + reach[j]
+        which, pair = np.nonzero(near)
+        i, j = i[pair], j[pair]
+        hit = np.zeros(near.shape, dtype=np.bool_)
+        boxes = turn[which, i], turn[which, j], self._half[i], self._half[j]
+        hit[which, pair] = ~_apart(gap[which, pair], *boxes)
+        return hit
+
+
+def _apart(gap: Array, A: Array, B: Array, a: Array, b: Array) -> NDArray[np.bool_]:
+    """Whether an axis separates pairs of boxes with axes A, B (K, 3, 3) and half sizes a, b."""
+    edges = np.cross(A.transpose(0, 2, 1)[:, :, None], B.transpose(0, 2, 1)[:, None])
+    edges = edges.reshape(len(gap), 9, 3)
+    axes = np.concatenate((A.transpose(0, 2, 1), B.transpose(0, 2, 1), edges), axis=1)
+    reach = np.abs(axes @ A) @ a[..., None] + np.abs(axes @ B) @ b[..., None]
+    apart = np.abs(axes @ gap[..., None]) > reach + 1e-12
+    return np.asarray(apart[..., 0].any(axis=1))
 
 
 def _boxes(link: Node) -> list[tuple[Array, Array, Array]]:

@@ -9,73 +9,25 @@ many nats the data take off the volume of the uncertainty (D-optimality under th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from com_estimation.identification.collision import SelfCollision
-from com_estimation.identification.exceptions import IdentificationError
+from com_estimation.identification.feasible import Entry, FeasiblePostures
 from com_estimation.identification.identify import Options, Unknowns
-from com_estimation.identification.postures import Posture, make_posture
+from com_estimation.identification.paths import kept_path
+from com_estimation.identification.plan import PlannedPosture, PlanOptions
+from com_estimation.identification.postures import Posture
+from com_estimation.identification.prediction import Prediction
 from com_estimation.identification.priors import BodyPriors, urdf_priors
 from com_estimation.identification.rows import RowBuilder
 from com_estimation.identification.solve import whiten
-from com_estimation.identification.stances import FlatStance
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, as_array
 
-_TRIES = 30  # for each candidate that is wanted
+__all__ = ["PlanOptions", "PlannedPosture", "PosturePlanner"]
+
 _STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
 _MOVED = 0.4  # share of the joints that it moves
-
-_REASONS = ("no flat soles within the limits", "margin", "self-collision")
-
-Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, margin m
-
-
-@dataclass(frozen=True)
-class PlanOptions:
-    """What postures may be proposed.
-
-    Attributes:
-        candidates: How many postures to choose from.
-        refinements: How many changes of each chosen posture are tried.
-        margin: m, of the URDF's CoM inside the support polygon; more than the URDF may be off by.
-        limit_share: Share of each joint's range, about its middle, that is used.
-        clearance: m, between the boxes of links that are no neighbours.
-        stands: Which feet stand, as indices, in turn; all feet by default.
-        efforts: Whether joint efforts are read too.
-        seed: Of the random postures.
-    """
-
-    candidates: int = 300
-    refinements: int = 10
-    margin: float = 0.015
-    limit_share: float = 0.95
-    clearance: float = 0.005
-    stands: tuple[tuple[int, ...], ...] = ()
-    efforts: bool = False
-    seed: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedPosture:
-    """A posture to take.
-
-    Attributes:
-        q: (n,) rad or m.
-        feet: Names of the soles that stand.
-        margin: m, of the URDF's CoM inside their polygon.
-        gain: Nats that it takes off the uncertainty, after those before it.
-    """
-
-    q: Array
-    feet: tuple[str, ...]
-    margin: float
-    gain: float
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 class PosturePlanner:
@@ -109,14 +61,10 @@ class PosturePlanner:
         statics = self._builder.statics
         priors = urdf_priors(model) if priors is None else priors
         self._unknowns = Unknowns(priors, self._builder.errors.deviations(options.sensors))
-        stands = self.plan.stands or (tuple(range(len(self.feet))),)
-        self._stances = [
-            (indices, FlatStance(statics, [self.feet[i] for i in indices])) for indices in stands
-        ]
-        self._collision = SelfCollision(statics, self._rest, self.plan.clearance)
-        low, high = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
-        middle, half = (low + high) / 2.0, self.plan.limit_share * (high - low) / 2.0
-        self._low, self._high = middle - half, middle + half
+        self._prediction = Prediction(statics, feet, priors.parameters, options.gravity)
+        self._feasible = FeasiblePostures(
+            statics, self.feet, self._rest, self._prediction, self.plan
+        )
 
     def propose(
         self, count: int, taken: Sequence[Posture] = (), samples: int = 100
@@ -155,54 +103,36 @@ class PosturePlanner:
         Raises:
             IdentificationError: Hardly any posture is possible; says what stood in the way.
         """
-        rng = np.random.default_rng(self.plan.seed)
-        refused = dict.fromkeys(_REASONS, 0)
-        pool: list[Entry] = []
-        for attempt in range(_TRIES * count):
-            indices, stance = self._stances[attempt % len(self._stances)]
-            spread = rng.uniform(0.2, 1.0)
-            start = self._rest + spread * (rng.uniform(self._low, self._high) - self._rest)
-            found = self._stand(rng, start, indices, stance)
-            if isinstance(found, str):
-                refused[found] += 1
-                continue
-            pool.append(found)
-            if len(pool) == count:
-                return pool
-        if len(pool) < count / 10:
-            reasons = ", ".join(f"{number} {reason}" for reason, number in refused.items())
-            raise IdentificationError(
-                f"only {len(pool)} postures of {_TRIES * count} are possible (refused: {reasons}): "
-                "ask for a smaller margin or clearance, or check the rest posture"
-            )
-        return pool
+        return self._feasible.draw(count)
 
-    def _stand(
-        self, rng: np.random.Generator, start: Array, indices: tuple[int, ...], stance: FlatStance
-    ) -> Entry | str:
-        """The posture nearest to one in which the robot stands, or why there is none."""
-        aim = stance.middle(start) + rng.uniform(-1.0, 1.0, 2) * self._room(stance)
-        q = stance.solve(start, aim)
-        if q is None:  # the CoM of a planar robot, say, cannot be moved sideways
-            q = stance.solve(start)
-        if q is None or (q < self._low).any() or (q > self._high).any():
-            return _REASONS[0]
-        margin = stance.margin(q)
-        if margin < self.plan.margin:
-            return _REASONS[1]
-        return _REASONS[2] if self._collision.touches(q) else (q, indices, margin)
+    def path_between(self, start: Array, end: Array, step: float = 0.05) -> Array | None:
+        """Finds postures between two, through which the robot moves without lifting a foot.
+
+        All feet keep the places to each other that they have in `start`, and all postures on the
+        way are such as may be proposed. The joints go as straight as that allows.
+
+        Args:
+            start: (n,) a posture that may be proposed.
+            end: (n,) another with the feet at the same places, as `keep_feet` plans them.
+            step: rad or m, that no joint exceeds from one posture to the next.
+
+        Returns:
+            (k, n) from start to end, or None where the straight way is barred. Then go by way of a
+            third posture, that of rest for example.
+        """
+        start, end = (as_array("posture", q, (self.model.n_joints,)) for q in (start, end))
+        return kept_path(self._feasible, self.feet, start, end, step)
 
     def _refine(
         self, rng: np.random.Generator, entry: Entry, matrix: Array, scatter: Array, samples: int
     ) -> tuple[Entry, Array]:
         """Tries changes of a posture and keeps those that tell more."""
-        stance = next(stance for indices, stance in self._stances if indices == entry[1])
         best, n = _gain(scatter, matrix), self.model.n_joints
-        half = (self._high - self._low) / 2.0
+        low, high = self._feasible.low, self._feasible.high
         for _ in range(self.plan.refinements):
-            change = rng.normal(0.0, rng.choice(_STEPS), n) * half * (rng.random(n) < _MOVED)
-            start = np.clip(entry[0] + change, self._low, self._high)
-            found = self._stand(rng, start, entry[1], stance)
+            size = rng.normal(0.0, rng.choice(_STEPS), n) * (high - low) / 2.0
+            start = np.clip(entry[0] + size * (rng.random(n) < _MOVED), low, high)
+            found = self._feasible.stand(rng, start[None], [entry[1]])[0]
             if isinstance(found, str):
                 continue
             rows = self._rows(self._predicted(found, samples))
@@ -211,36 +141,11 @@ class PosturePlanner:
                 entry, matrix, best = found, rows, gain
         return entry, matrix
 
-    def _room(self, stance: FlatStance) -> Array:
-        """How far the CoM may be aimed off the middle: the sole's half size less the margin."""
-        corners = stance.feet[0].corners
-        return np.maximum(np.ptp(corners, axis=0) / 2.0 - self.plan.margin, 0.0)
-
     def _predicted(self, entry: Entry, samples: int) -> Posture:
-        """What the sensors would read with the prior's parameters, the weight shared evenly."""
+        """What the sensors would read with the prior's parameters."""
         q, stand, _ = entry
-        statics, n = self._builder.statics, self.model.n_joints
-        links = [self.model.link_index(foot.wrench_frame) for foot in self.feet]
-        poses = statics.poses(q[None])
-        R, p = statics.link_frames(poses, links)
-        sole, _ = statics.link_frames(poses, [self.model.link_index(self.feet[stand[0]].frame)])
-        a = self._builder.gravity * sole[:, 0, :, 2]
-        wrench, torque = statics.wrench_and_torques(poses, a, self._unknowns.priors.parameters)
-        wrenches = np.zeros((len(self.feet), 6))
-        force = wrench[0, :3] / len(stand)
-        rest = wrench[0, 3:] - sum(np.cross(p[0, i], force) for i in stand)
-        for i in stand:
-            wrenches[i] = np.concatenate((R[0, i].T @ force, R[0, i].T @ rest / len(stand)))
-        joints = statics.contact_maps(poses, links)[1][0]
-        effort = torque[0] - np.einsum("fij,fj->i", joints, wrenches)
-        signs = np.array([foot.wrench_sign for foot in self.feet])[:, None]
-        return make_posture(
-            self.model,
-            q,
-            signs * wrenches,
-            effort if self.plan.efforts else np.full(n, np.nan),
-            samples=samples,
-        )
+        up = self._feasible.stances[stand].ups(q[None])[0]
+        return self._prediction.posture(q, up, stand, self.plan.efforts, samples)
 
     def _rows(self, posture: Posture) -> Array:
         zero = np.zeros(self._builder.errors.count)

@@ -1,5 +1,6 @@
 """Planned postures: the robot can take them, and they tell more than random ones."""
 
+import re
 from pathlib import Path
 
 import mujoco
@@ -177,6 +178,71 @@ def test_one_foot_may_stand_alone(hoap2, rest):
     found = PosturePlanner(*hoap2, rest, options=OPTIONS, plan=plan).propose(6)
     assert {posture.feet for posture in found} == {("l_sole",), ("r_sole",)}
     assert all(posture.margin >= 0.005 for posture in found)
+
+
+@pytest.fixture(scope="module")
+def kept(hoap2, rest):
+    plan = PlanOptions(candidates=12, refinements=2, keep_feet=True)
+    planner = PosturePlanner(*hoap2, rest, options=OPTIONS, plan=plan)
+    return planner, planner.propose(6)
+
+
+def sole_places(robot, q):
+    (R, p), (R_r, p_r) = robot.frame(q, "l_sole"), robot.frame(q, "r_sole")
+    return np.column_stack((R.T @ R_r, R.T @ (p_r - p)))
+
+
+def test_soles_stay_where_they_are_at_rest(kept, rest, perturbed):
+    robot = perturbed(np.random.default_rng(0), 0.0)[0]
+    assert len(kept[1]) == 6
+    for posture in kept[1]:
+        places = sole_places(robot, posture.q)
+        np.testing.assert_allclose(places, sole_places(robot, rest), atol=1e-9)
+        assert np.abs(posture.q - rest).max() > 0.3
+
+
+def test_a_robot_moves_between_them_without_a_step(kept, rest, perturbed, hoap2):
+    """Pinocchio: soles in place and CoM within the polygon all the way."""
+    planner, postures = kept
+    robot, feet = perturbed(np.random.default_rng(0), 0.0)[0], hoap2[1]
+    found = 0
+    for posture in postures:
+        path = planner.path_between(rest, posture.q)
+        if path is None:
+            continue
+        found += 1
+        np.testing.assert_array_equal(path[[0, -1]], [rest, posture.q])
+        assert np.abs(np.diff(path, axis=0)).max() <= 0.05
+        for q in path:
+            np.testing.assert_allclose(sole_places(robot, q), sole_places(robot, rest), atol=1e-9)
+            frames = [robot.frame(q, foot.frame) for foot in feet]
+            R, p = (np.array(part) for part in zip(*frames, strict=True))
+            polygon = SupportPolygon.from_soles(R, p, [foot.corners for foot in feet])
+            assert polygon.margin(robot.com(q)) >= 0.015 - 1e-9
+    assert found >= 3
+
+
+def test_there_is_no_way_where_a_foot_would_have_to_step(kept, planned, rest):
+    assert kept[0].path_between(rest, planned[0].q) is None
+
+
+def test_what_the_motors_cannot_hold_is_not_proposed(hoap2, rest, perturbed):
+    """Standing on one leg, HOAP-2 needs up to 3 N m or so; here its motors have 2 N m."""
+    model, feet = hoap2
+    robot = perturbed(np.random.default_rng(0), 0.0)[0]
+    weak = RobotModel.from_urdf(re.sub(r'effort="[0-9.]+"', 'effort="2"', model.xml))
+
+    def largest_effort(share):
+        plan = PlanOptions(candidates=16, stands=((0,),), margin=0.005, effort_share=share)
+        pool = PosturePlanner(weak, feet, rest, options=OPTIONS, plan=plan).feasible(16)
+        return max(np.abs(robot.read(q, [1.0, 0.0])[1]).max() for q, _, _ in pool)
+
+    assert largest_effort(1.0) <= 2.0 < largest_effort(0.0)
+    plan = PlanOptions(candidates=5, stands=((0,),), effort_share=0.05)
+    with pytest.raises(IdentificationError, match=r"[1-9][0-9]* effort limits"):
+        PosturePlanner(weak, feet, rest, options=OPTIONS, plan=plan).propose(5)
+    with pytest.raises(IdentificationError, match="effort_share: expected a share of the limits"):
+        PlanOptions(effort_share=float("nan"))
 
 
 @pytest.mark.parametrize(

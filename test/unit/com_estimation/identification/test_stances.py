@@ -38,14 +38,41 @@ def test_both_soles_are_on_one_ground_and_the_com_above_the_target(hoap2, stance
     assert found > 20
 
 
-def test_slopes_are_finite_differences(hoap2, stance):
+@pytest.mark.parametrize("kept", [False, True])
+def test_slopes_are_finite_differences(hoap2, stance, kept):
     model, _ = hoap2
+    if kept:
+        stance = FlatStance(Statics(model), hoap2[1], 0.8 * model.neutral - 0.1)
     q, target, step = model.neutral + 0.3, np.array([0.01, 0.02]), 1e-6
-    _, slope = stance.errors(q, target)
+    slope = stance.errors(q[None], target[None])[1][0]
+    assert len(slope) == (8 if kept else 5)
     for j in range(model.n_joints):
         e = step * np.eye(model.n_joints)[j]
-        there = [stance.errors(q + s * e, target)[0] for s in (1, -1)]
+        there = stance.errors(np.array([q + e, q - e]), np.tile(target, (2, 1)))[0]
         np.testing.assert_allclose(slope[:, j], (there[0] - there[1]) / (2 * step), atol=1e-8)
+
+
+def test_feet_keep_their_places_to_each_other(hoap2, robot):
+    model, _ = hoap2
+    rest = model.neutral.copy()
+    rest[[model.joint_index("LLEG_JOINT1"), model.joint_index("RLEG_JOINT1")]] = [0.2, -0.3]
+    stance, rng = FlatStance(Statics(model), hoap2[1], rest), np.random.default_rng(2)
+
+    def places(q):
+        (R, p), (R_r, p_r) = robot.frame(q, "l_sole"), robot.frame(q, "r_sole")
+        return R.T @ R_r, R.T @ (p_r - p)
+
+    starts = rest + 0.5 * rng.uniform(model.lower - rest, model.upper - rest, (40, len(rest)))
+    targets = stance.middles(starts)
+    Q, found = stance.solve_all(starts, targets)
+    assert found.sum() > 10
+    for q, start, target in zip(Q[found], starts[found], targets[found], strict=True):
+        for there, here in zip(places(rest), places(q), strict=True):
+            np.testing.assert_allclose(here, there, atol=1e-9)
+        R, p = robot.frame(q, "l_sole")
+        np.testing.assert_allclose((R.T @ (robot.com(q) - p))[:2], target, atol=1e-9)
+        np.testing.assert_allclose(stance.solve(start, target), q, atol=1e-9)
+    np.testing.assert_allclose(stance.projections(Q[found]), targets[found], atol=1e-9)
 
 
 def test_a_posture_that_fits_stays(hoap2, stance):

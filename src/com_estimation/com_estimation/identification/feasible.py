@@ -1,0 +1,147 @@
+"""Postures in which a robot can stand: flat on its soles, balanced, within limits, not touching."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from com_estimation.identification.collision import SelfCollision
+from com_estimation.identification.exceptions import IdentificationError
+from com_estimation.identification.plan import PlanOptions
+from com_estimation.identification.prediction import Prediction
+from com_estimation.identification.regressors import Statics
+from com_estimation.identification.stances import Flags, FlatStance
+from com_model import Foot
+from com_model.arrays import Array
+
+_TRIES = 30  # for each candidate that is wanted
+_BATCH = 256
+_SLACK = 1e-9  # rad and m
+_REASONS = ("no flat soles within the limits", "margin", "effort limits", "self-collision")
+
+Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, margin m
+
+
+class FeasiblePostures:
+    """Brings postures to where the robot can stand in them, many at once.
+
+    Args:
+        statics: Of the robot.
+        feet: Its feet, with corners.
+        rest: (n,) a posture in which it stands and does not touch itself.
+        prediction: For the joints' efforts.
+        plan: What is allowed.
+
+    Raises:
+        IdentificationError: A foot has no corners.
+    """
+
+    def __init__(
+        self,
+        statics: Statics,
+        feet: Sequence[Foot],
+        rest: Array,
+        prediction: Prediction,
+        plan: PlanOptions,
+    ) -> None:
+        model = statics.model
+        self.statics, self.plan, self._rest = statics, plan, rest
+        kept = rest if plan.keep_feet else None
+        stands = plan.stands or (tuple(range(len(feet))),)
+        self.stances = {
+            indices: FlatStance(statics, [feet[i] for i in indices], kept) for indices in stands
+        }
+        self._collision = SelfCollision(statics, rest, plan.clearance)
+        self._prediction = prediction
+        low, high = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
+        middle, half = (low + high) / 2.0, plan.limit_share * (high - low) / 2.0
+        self.low, self.high = middle - half, middle + half
+        limits = model.effort_limits * plan.effort_share
+        self._efforts = np.where(limits > 0.0, limits, np.inf)
+
+    def draw(self, count: int, spread: tuple[float, float] = (0.2, 1.0)) -> list[Entry]:
+        """Draws postures in which the robot can stand.
+
+        Args:
+            count: How many are wanted.
+            spread: How far from rest towards anywhere in the limits they start, least and most.
+
+        Raises:
+            IdentificationError: Hardly any posture is possible; says what stood in the way.
+        """
+        rng = np.random.default_rng(self.plan.seed)
+        refused = dict.fromkeys(_REASONS, 0)
+        pool: list[Entry] = []
+        stands, tried = tuple(self.stances), 0
+        while len(pool) < count and tried < _TRIES * count:
+            size = min(max(2 * (count - len(pool)), 16), _BATCH, _TRIES * count - tried)
+            anywhere = rng.uniform(self.low, self.high, (size, len(self.low)))
+            starts = self._rest + rng.uniform(*spread, (size, 1)) * (anywhere - self._rest)
+            turn = (tried + np.arange(size)) % len(stands)
+            tried += size
+            results = self.stand(rng, starts, [stands[i] for i in turn])
+            pool += [found for found in results if not isinstance(found, str)]
+            for found in results:
+                if isinstance(found, str):
+                    refused[found] += 1
+        if len(pool) < count / 10:
+            reasons = ", ".join(f"{number} {reason}" for reason, number in refused.items())
+            raise IdentificationError(
+                f"only {len(pool)} postures of {tried} are possible (refused: {reasons}): "
+                "ask for a smaller margin or clearance, or check the rest posture"
+            )
+        return pool[:count]
+
+    def stand(
+        self, rng: np.random.Generator, starts: Array, stands: Sequence[tuple[int, ...]]
+    ) -> list[Entry | str]:
+        """Finds the nearest postures in which the robot stands, or says why there is none.
+
+        Args:
+            rng: For where the CoM is to be.
+            starts: (N, n) joint positions.
+            stands: N times the feet that stand.
+        """
+        results: list[Entry | str] = [_REASONS[0]] * len(starts)
+        shift = rng.uniform(-1.0, 1.0, (len(starts), 2))
+        for indices, stance in self.stances.items():
+            mine = np.array([i for i, feet in enumerate(stands) if feet == indices], dtype=int)
+            aims = stance.middles(starts[mine]) + shift[mine] * stance.room(self.plan.margin)
+            Q, found = stance.solve_all(starts[mine], aims)
+            # The CoM of a planar robot, say, cannot be moved sideways: anywhere will do.
+            Q[~found], found[~found] = stance.solve_all(starts[mine][~found])
+            found &= self._within(Q)
+            judged = self._judge(Q[found], stance, indices)
+            for place, result in zip(mine[found], judged, strict=True):
+                results[place] = result
+        return results
+
+    def allows(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
+        """Whether postures (N, n) on the ground of a stance may be taken, limits apart, (N,)."""
+        judged = [not isinstance(result, str) for result in self._judge(Q, stance, indices)]
+        return np.array(judged, dtype=np.bool_)
+
+    def _within(self, Q: Array) -> Flags:
+        return np.asarray(((self.low <= Q) & (self.high >= Q)).all(axis=1))
+
+    def _judge(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> list[Entry | str]:
+        """Whether a robot on flat soles is balanced, strong enough and does not touch itself."""
+        strong = self._holds(Q, stance, indices)
+        touching = self._collision.touching(Q)
+        results: list[Entry | str] = []
+        for q, held, touch in zip(Q, strong, touching, strict=True):
+            margin = stance.margin(q)
+            if margin < self.plan.margin - _SLACK:
+                results.append(_REASONS[1])
+            elif not held:
+                results.append(_REASONS[2])
+            else:
+                results.append(_REASONS[3] if touch else (q, indices, margin))
+        return results
+
+    def _holds(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
+        """Whether the joints' limits of effort allow postures (N, n), (N,)."""
+        poses = self.statics.poses(Q)
+        _, effort = self._prediction.wrenches_and_efforts(poses, stance.ups(Q), indices)
+        return np.asarray((np.abs(effort) <= self._efforts).all(axis=1))
