@@ -1,0 +1,102 @@
+"""Postures of a robot as a file: joint names, and one row of joint positions for each posture.
+
+robot: hoap2
+joints: [BODY_JOINT1, HEAD_JOINT1]
+postures:          # rad or m, one row each
+- [0.0, 0.1]
+- [0.2, 0.0]
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_model.arrays import Array, as_array
+from com_model.model import RobotModel
+from com_model.strict_yaml import Section, read_yaml
+from com_model.text import listing
+
+DIGITS = 6  # behind the point, rad or m
+_OVER = 1e-5  # rad or m, by which a rounded position may be over a limit
+
+
+def write_postures(
+    path: str | os.PathLike[str], model: RobotModel, postures: ArrayLike, note: str = ""
+) -> None:
+    """Writes a file of postures, whole or not at all.
+
+    Args:
+        path: Of the file; its folder is made.
+        model: The robot.
+        postures: (P, n) rad or m, in the order of the model's joints.
+        note: A line of comment for people.
+
+    Raises:
+        ShapeError: The postures have another shape.
+        OSError: The file cannot be written.
+    """
+    rows = as_array("postures", postures, (None, model.n_joints))
+    lines = [f"# {note}"] if note else []
+    lines += [f"robot: {_quoted(model.name)}", "joints:"]
+    lines += [f"- {_quoted(name)}" for name in model.joint_names]
+    lines += ["postures:  # rad or m, one row each"]
+    lines += ["- [" + ", ".join(f"{value + 0.0:.{DIGITS}f}" for value in row) + "]" for row in rows]
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        part.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read_postures(path: str | os.PathLike[str], model: RobotModel) -> Array:
+    """Reads a file of postures.
+
+    Args:
+        path: Of the file; its joints may stand in any order.
+        model: The robot.
+
+    Returns:
+        (P, n) rad or m, P > 0, in the order of the model's joints, within their limits.
+
+    Raises:
+        ConfigError: It is no such file, is of another robot, or a posture is beyond a limit.
+    """
+    file = Section(read_yaml(path), str(path))
+    file.text("robot", "")
+    names = file.names("joints")
+    if set(names) != set(model.joint_names):
+        lacking = sorted(set(model.joint_names) - set(names))
+        strange = sorted(set(names) - set(model.joint_names))
+        parts = [f"unknown: {listing(strange)}"] if strange else []
+        parts += [f"missing: {listing(lacking)}"] if lacking else []
+        message = f"expected the joints of robot {model.name!r}; {'; '.join(parts)}"
+        raise file.error(message, "joints")
+    rows = np.array(file.rows("postures", len(names)))
+    file.finish()
+    if not len(rows):
+        raise file.error("expected one row of joint positions or more", "postures")
+    rows = rows[:, [names.index(name) for name in model.joint_names]]
+    _check_limits(rows, model, file)
+    return np.clip(rows, model.lower, model.upper)
+
+
+def _check_limits(rows: Array, model: RobotModel, file: Section) -> None:
+    beyond = (rows < model.lower - _OVER) | (rows > model.upper + _OVER)
+    if beyond.any():
+        row, joint = (int(index[0]) for index in np.nonzero(beyond))
+        raise file.error(
+            f"posture {row + 1}: {model.joint_names[joint]} is {rows[row, joint]:g}, its limits "
+            f"are {model.lower[joint]:g} to {model.upper[joint]:g}",
+            "postures",
+        )
+
+
+def _quoted(name: str) -> str:
+    return "'" + name.replace("'", "''") + "'"
