@@ -1,6 +1,8 @@
-"""Which shapes may touch: bare feet get some, neighbours must not."""
+"""Which shapes may touch, and how hard: bare feet get some, neighbours must not."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from com_model import Foot, RobotModel
 from com_simulation.collision import SPHERE, Shape
 from com_simulation.placement import lowest_height
+from com_simulation.spec import CONTACT_HARDNESS, CONTACT_STIFFNESS
 
 Array = NDArray[np.float64]
 
@@ -16,6 +19,33 @@ CORNER_RADIUS = 0.004  # m, of the balls at the corners of a sole without shapes
 POINT_RADIUS = 0.01  # m, of the ball of a point foot whose radius is not known
 FOOT_GAP = 0.02  # m, by which a foot's shapes may end above its sole and still be its own
 TOUCHING = 0.002  # m; pairs of shapes that are closer at the start never collide
+
+
+@dataclass(frozen=True)
+class Contact:
+    """How hard shapes are where they touch.
+
+    Attributes:
+        stiffness: MuJoCo's solref: time constant (s) and damping ratio; or, both negative, less
+            stiffness and damping over the mass that a contact moves, 1/s^2 and 1/s.
+        hardness: MuJoCo's solimp.
+    """
+
+    stiffness: tuple[float, float]
+    hardness: tuple[float, float, float, float, float]
+
+
+CONTACTS = {
+    "stiff": Contact(CONTACT_STIFFNESS, CONTACT_HARDNESS),
+    "soft": Contact((-1900.0, -190.0), (0.5, 0.5, 0.001, 0.5, 2.0)),
+}
+"""Contacts by name; of the soft one a ball under 35 kg has about the 6e4 N/m and 6e3 N s/m of [CCGD]."""
+
+
+def set_contact(spec: mujoco.MjSpec, contact: Contact) -> None:
+    """Gives all shapes, the ground among them, the same hardness."""
+    for geom in spec.geoms:
+        geom.solref, geom.solimp = contact.stiffness, contact.hardness
 
 
 def is_bare(
@@ -51,13 +81,13 @@ def body_of_foot(robot: RobotModel, foot: Foot) -> int:
     return int(robot.bodies.body_of_link[robot.link_index(foot.frame)]) + 1
 
 
-def foot_shapes(foot: Foot) -> list[Shape]:
-    """Balls that carry a foot: one below each corner of its sole, or the ball of a point foot."""
+def foot_shapes(foot: Foot, corner_radius: float = CORNER_RADIUS) -> list[Shape]:
+    """Balls that carry a foot: one at each corner of its sole, or the ball of a point foot."""
     if len(foot.corners) == 0:
         radius = foot.radius or POINT_RADIUS
         return [Shape(foot.frame, SPHERE, (radius,), np.eye(3), np.array(foot.center))]
-    centers = np.column_stack([foot.corners, np.full(len(foot.corners), CORNER_RADIUS)])
-    return [Shape(foot.frame, SPHERE, (CORNER_RADIUS,), np.eye(3), c) for c in centers]
+    centers = np.column_stack([foot.corners, np.full(len(foot.corners), corner_radius)])
+    return [Shape(foot.frame, SPHERE, (corner_radius,), np.eye(3), c) for c in centers]
 
 
 def touching_pairs(mj: mujoco.MjModel, data: mujoco.MjData) -> list[tuple[int, int]]:
