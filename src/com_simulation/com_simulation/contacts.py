@@ -39,7 +39,7 @@ CONTACTS = {
     "stiff": Contact(CONTACT_STIFFNESS, CONTACT_HARDNESS),
     "soft": Contact((-1900.0, -190.0), (0.5, 0.5, 0.001, 0.5, 2.0)),
 }
-"""Contacts by name; of the soft one a ball under 35 kg has about the 6e4 N/m and 6e3 N s/m of [CCGD]."""
+"""Contacts by name; of the soft one, each ball under 35 kg has the 6e4 N/m, 6e3 N s/m of [CCGD]."""
 
 
 def set_contact(spec: mujoco.MjSpec, contact: Contact) -> None:
