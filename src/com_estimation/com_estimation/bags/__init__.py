@@ -1,0 +1,1 @@
+"""Readings of a robot's sensors out of rosbag2 recordings, without ROS."""

@@ -1,0 +1,252 @@
+"""Feeds a posture recorder from a bag and tells what the bag holds and what is odd about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_estimation.bags.bag import Bag
+from com_estimation.bags.blocks import Block, blocks
+from com_estimation.bags.cdr import IMU, JOINT_STATE, WRENCH
+from com_estimation.bags.exceptions import TopicError
+from com_estimation.bags.joint_stream import JointStream
+from com_estimation.bags.publishers import INTERLEAVED
+from com_estimation.bags.roles import Roles
+from com_estimation.bags.stream import TopicStream
+from com_estimation.bags.up import UpStream
+from com_estimation.identification.capture import PostureRecorder
+from com_estimation.identification.capture_options import StillInterval
+from com_model import Foot, RobotModel
+from com_model.arrays import Array
+from com_model.text import listing, quote
+
+_NS = 1_000_000_000
+_BLOCK_NS = _NS  # shorter than the lag that a recorder allows
+_JUMP_RAD, _JUMP_N, _JUMP_UP = 0.01, 5.0, 0.05
+
+Progress = Callable[[int], None]  # messages since the last call
+
+
+@dataclass
+class Feed:
+    """What came out of a bag.
+
+    Attributes:
+        intervals: Still intervals, in order.
+        messages: Number of messages by topic.
+        first_ns: First stamp of the joint states; last_ns: newest one.
+        notes: What is odd, in sentences.
+    """
+
+    intervals: list[StillInterval] = field(default_factory=list)
+    messages: dict[str, int] = field(default_factory=dict)
+    first_ns: int | None = None
+    last_ns: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        """Time between first and newest joint state."""
+        if self.first_ns is None or self.last_ns is None:
+            return 0.0
+        return (self.last_ns - self.first_ns) / _NS
+
+
+class BagFeeder:
+    """Reads a bag from start to end.
+
+    Args:
+        bag: Open.
+        model: The robot.
+        feet: Its feet, as the recorder has them.
+        roles: The topics.
+        recorder: Is fed.
+        imu_link: The link that carries the IMU; needed where roles.imu is there.
+        received: Whether times are those of recording instead of the headers' stamps.
+    """
+
+    def __init__(
+        self,
+        bag: Bag,
+        model: RobotModel,
+        feet: Sequence[Foot],
+        roles: Roles,
+        recorder: PostureRecorder,
+        imu_link: str | None = None,
+        received: bool = False,
+    ) -> None:
+        self._bag, self._model, self._feet, self._recorder = bag, model, feet, recorder
+        self._joints = JointStream(model, roles.joint_states)
+        self._joint_topic = TopicStream(bag, roles.joint_states, JOINT_STATE, _JUMP_RAD, received)
+        self._wrenches = [TopicStream(bag, t, WRENCH, _JUMP_N, received) for t in roles.wrenches]
+        self._imu = (
+            TopicStream(bag, roles.imu, IMU, _JUMP_UP, received) if roles.imu is not None else None
+        )
+        self._up = UpStream(model, imu_link) if imu_link is not None else None
+        self._imu_link = imu_link
+        self._feed = Feed()
+
+    def run(self, progress: Progress | None = None, span_ns: int = _BLOCK_NS) -> Feed:
+        """Reads everything.
+
+        Raises:
+            TopicError: A joint is never named, or several nodes write to one topic in turn.
+        """
+        streams = self._streams()
+        topics = [stream.topic for stream in streams]
+        for block in blocks(self._bag, topics, span_ns):
+            self._take(block)
+            self._feed.intervals += self._recorder.finished()
+            if progress is not None:
+                progress(sum(len(part.payloads) for part in block.values()))
+        self._feed.intervals += self._recorder.flush()
+        for stream in streams:
+            if not self._feed.messages.get(stream.topic):
+                problem = "no message of it can be read" + _because(stream)
+                raise TopicError(problem, stream.topic, "sensor")
+        self._joints.check()
+        self._finish()
+        return self._feed
+
+    def _streams(self) -> list[TopicStream]:
+        return [self._joint_topic, *self._wrenches, *([self._imu] if self._imu else [])]
+
+    def _take(self, block: dict[str, Block]) -> None:
+        times, Q = self._take_joints(block[self._joint_topic.topic])
+        for i, stream in enumerate(self._wrenches):
+            part = stream.read(block[stream.topic])
+            self._count(stream, part.readable)
+            if part.tables:
+                W = part.values("wrench")
+                stream.watch.see_values(W[:, :3])
+                self._recorder.add_wrenches(i, part.times[part.readable], W)
+        if self._imu is not None and self._up is not None:
+            part = self._imu.read(block[self._imu.topic])
+            self._count(self._imu, part.readable)
+            stamps, up = self._up.read(part, times, Q)
+            self._imu.watch.see_values(up)
+            if len(stamps):
+                self._recorder.add_up(stamps, up)
+        self._check_writers()
+
+    def _take_joints(self, block: Block) -> tuple[NDArray[np.int64], Array]:
+        part = self._joint_topic.read(block)
+        self._count(self._joint_topic, part.readable)
+        times, Q, effort = self._joints.read(part.tables, part.count, part.times)
+        if not len(times):
+            return times, Q
+        self._joint_topic.watch.see_values(Q)
+        if self._feed.first_ns is None:
+            self._feed.first_ns = int(times[0])
+        self._feed.last_ns = max(self._feed.last_ns or int(times[0]), int(times.max()))
+        self._recorder.add_joints(times, Q, effort)
+        return times, Q
+
+    def _count(self, stream: TopicStream, readable: NDArray[np.bool_]) -> None:
+        count = self._feed.messages.get(stream.topic, 0)
+        self._feed.messages[stream.topic] = count + int(np.count_nonzero(readable))
+
+    def _check_writers(self) -> None:
+        """Ends where several nodes certainly write to one topic."""
+        mend = "Let one node write it, and record again"
+        for stream in self._streams()[1:]:
+            frames = stream.watch.frames
+            if len(frames) > 1 and stream.watch.frame_switches >= INTERLEAVED:
+                counts = listing(f"{quote(f)} ({n} messages)" for f, n in sorted(frames.items()))
+                problem = f"two nodes write to it in turn, by frame_id: {counts}. {mend}"
+                raise TopicError(problem, stream.topic, "sensor")
+        shared = self._shared_joints()
+        if shared and self._joints.switches >= INTERLEAVED:
+            problem = (
+                f"two nodes write to it in turn: messages with {len(self._joints.layouts)} "
+                f"different orders of names, which share {listing(shared)}. {mend}"
+            )
+            raise TopicError(problem, self._joint_topic.topic, "joint states")
+
+    def _shared_joints(self) -> list[str]:
+        """Joints that messages of different layouts name."""
+        named = [set(layout) & set(self._model.joint_names) for layout in self._joints.layouts]
+        shared = {
+            name for i, names in enumerate(named) for other in named[:i] for name in names & other
+        }
+        return sorted(shared)
+
+    def _finish(self) -> None:
+        """Writes down what is odd."""
+        notes = self._feed.notes
+        notes += self._bag.notes
+        for topic in self._bag.topics():
+            if topic.name not in self._feed.messages:
+                continue
+            if topic.writers > 1:
+                notes.append(f"{topic.name}: {topic.writers} writers; readings may be mixed up")
+            if not topic.defined:
+                notes.append(
+                    f"{topic.name}: the bag has no definition of {topic.type_name}; taken as all "
+                    "ROS 2 distributions have it"
+                )
+        for stream in self._streams():
+            self._finish_stream(stream)
+        self._finish_joints()
+        self._finish_frames()
+
+    def _finish_stream(self, stream: TopicStream) -> None:
+        notes, topic = self._feed.notes, stream.topic
+        if stream.broken:
+            count = sum(stream.broken.values())
+            notes.append(f"{topic}: {count} messages cannot be read{_because(stream)}")
+        if stream.unstamped:
+            notes.append(
+                f"{topic}: {stream.unstamped} messages without stamp; the time at which they were "
+                "recorded is taken"
+            )
+        for sign in stream.watch.signs():
+            notes.append(f"{topic}: two nodes seem to write to it: {sign}")
+        delay, own = stream.delay_ns, self._joint_topic.delay_ns
+        if delay is not None and own is not None and abs(delay - own) > _NS:
+            notes.append(
+                f"{topic}: its stamps are {(own - delay) / _NS:.3g} s ahead of those of "
+                f"{self._joint_topic.topic}: the clocks differ. Try --time received"
+            )
+
+    def _finish_joints(self) -> None:
+        notes, joints, topic = self._feed.notes, self._joints, self._joint_topic.topic
+        if joints.crippled:
+            notes.append(f"{topic}: {joints.crippled} messages without a position for each name")
+        if len(joints.layouts) > 1:
+            what = "different joints each" if not self._shared_joints() else "another order"
+            notes.append(
+                f"{topic}: names change {joints.switches} times ({len(joints.layouts)} kinds of "
+                f"messages, with {what}); joints are matched by name"
+            )
+        if joints.foreign:
+            names = listing(sorted(joints.foreign))
+            notes.append(f"{topic}: joints that are not the robot's moving ones: {names}")
+
+    def _finish_frames(self) -> None:
+        """Says where the bag's frames are others than the configuration's."""
+        expected = [
+            (self._wrenches[i], f.wrench_frame, "wrench.frame") for i, f in enumerate(self._feet)
+        ]
+        if self._imu is not None and self._imu_link is not None:
+            expected.append((self._imu, self._imu_link, "imu.link"))
+            if self._up is not None and self._up.without_orientation:
+                self._feed.notes.append(
+                    f"{self._imu.topic}: {self._up.without_orientation} messages without "
+                    "orientation; their acceleration tells where up is"
+                )
+        for stream, frame, key in expected:
+            for other in sorted(stream.watch.frames):
+                if other and other != frame:
+                    self._feed.notes.append(
+                        f"{stream.topic}: frame_id is {quote(other)}, but readings are taken in "
+                        f"the axes of {frame} as the configuration says ({key})"
+                    )
+
+
+def _because(stream: TopicStream) -> str:
+    """Why messages could not be read."""
+    return f" ({listing(sorted(stream.broken), 3)})" if stream.broken else ""
