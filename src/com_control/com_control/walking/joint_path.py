@@ -1,0 +1,163 @@
+"""Joint targets over time: cubics through points, checked against the limits of the URDF.
+
+Between two points that are h apart the targets go along the cubic that has the positions and the
+velocities of both, as drivers of joint trajectories do; its velocity is extreme at the points or in
+between, where its acceleration vanishes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from com_control.walking.exceptions import PlanError
+from com_control.walking.swing import rise
+from com_model.arrays import Array, freeze
+from com_model.model import RobotModel
+
+_ROUNDING = 1e-6  # share of a speed limit
+_STILL = 1e-9  # rad or m; a way that is shorter takes no time
+_PEAK = 1.875  # of a quintic's speed over its mean speed
+
+
+@dataclass(frozen=True, eq=False)
+class JointPath:
+    """Targets of all joints; arrays are read-only.
+
+    Attributes:
+        time: (N,) s, rising, at least one.
+        q: (N, n) rad or m.
+        qd: (N, n) rad/s or m/s.
+    """
+
+    time: Array
+    q: Array
+    qd: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @property
+    def end(self) -> float:
+        """Time of the last point, s."""
+        return float(self.time[-1])
+
+    def at(self, t: float) -> tuple[Array, Array]:
+        """Positions and velocities (n,) at a time; at rest before the first point and at the end."""
+        if not self.time[0] < t < self.time[-1]:
+            k = 0 if t <= self.time[0] else -1
+            return self.q[k].copy(), np.zeros(self.q.shape[1])
+        k = int(np.searchsorted(self.time, t, side="right")) - 1
+        h = self.time[k + 1] - self.time[k]
+        s = (t - self.time[k]) / h
+        (a, b), (v, w) = self.q[k : k + 2], self.qd[k : k + 2]
+        c2, c3 = 3.0 * (b - a) - h * (2.0 * v + w), 2.0 * (a - b) + h * (v + w)
+        q = a + s * (h * v + s * (c2 + s * c3))
+        return q, v + s * (2.0 * c2 + s * 3.0 * c3) / h
+
+    def after(self, t: float) -> JointPath:
+        """The points after a time; at least the last one, at rest at that time if all are over."""
+        if t >= self.time[-1]:
+            return JointPath(np.array([t]), self.q[-1:], np.zeros_like(self.q[-1:]))
+        ahead = self.time > t
+        return JointPath(self.time[ahead], self.q[ahead], self.qd[ahead])
+
+    def then(self, later: JointPath) -> JointPath:
+        """This path up to the first point of another one, and that one."""
+        own = self.time < later.time[0] - 1e-9
+        return JointPath(
+            np.concatenate((self.time[own], later.time)),
+            np.concatenate((self.q[own], later.q)),
+            np.concatenate((self.qd[own], later.qd)),
+        )
+
+    def shifted(self, by: float) -> JointPath:
+        """The same, later by a time, s."""
+        return JointPath(self.time + by, self.q, self.qd)
+
+    def halted(self, t: float, span: float, dt: float = 0.01) -> JointPath:
+        """Comes to rest along this path: from a time on its own time runs slower and slower.
+
+        After t it is at t + s - s^2 / (2 span) of its own time, so that neither a position nor a
+        speed is met that it would not have met by itself.
+        """
+        count = max(int(np.ceil(span / dt)), 1)
+        s = np.linspace(0.0, span, count + 1)
+        states = [self.at(t + x - 0.5 * x * x / span) for x in s.tolist()]
+        rate = 1.0 - s / span
+        q = np.array([state[0] for state in states])
+        return JointPath(t + s, q, np.array([state[1] for state in states]) * rate[:, None])
+
+
+def lead(
+    start: Array, goal: Array, model: RobotModel, least: float, share: float, dt: float = 0.01
+) -> JointPath:
+    """From one posture to another along straight lines, at rest at both ends.
+
+    Args:
+        start: (n,) rad or m.
+        goal: (n,) rad or m.
+        model: The robot.
+        least: s, duration at least.
+        share: Of each joint's speed limit, at most.
+        dt: s, between points.
+    """
+    way = goal - start
+    limits = share * np.where(np.isfinite(model.velocity_limits), model.velocity_limits, np.inf)
+    moving = np.abs(way) > _STILL
+    needed = _PEAK * np.abs(way[moving]) / np.maximum(limits[moving], 1e-9)
+    span = max(least, float(needed.max(initial=0.0)))
+    s = np.linspace(0.0, 1.0, max(int(np.ceil(span / dt)), 1) + 1)
+    value, slope, _ = rise(s)
+    return JointPath(s * span, start + np.outer(value, way), np.outer(slope / span, way))
+
+
+def check_path(model: RobotModel, path: JointPath) -> None:
+    """Refuses targets that are not finite, or beyond a joint's limits of position or speed.
+
+    Raises:
+        PlanError: Says when, which joint, and its limit.
+    """
+    bad = np.argwhere(~(np.isfinite(path.q) & np.isfinite(path.qd)))
+    if len(bad):
+        i, j = bad[0]
+        raise PlanError(
+            f"the target of {model.joint_names[j]} at {path.time[i]:.3f} s is not a finite number"
+        )
+    over = np.maximum(model.lower - path.q, path.q - model.upper)
+    i, j = np.unravel_index(int(np.argmax(over)), over.shape)
+    if over[i, j] > _STILL:
+        raise PlanError(
+            f"{model.joint_names[j]} would be at {path.q[i, j]:.3f} rad at {path.time[i]:.3f} s, "
+            f"its limits are {model.lower[j]:.3f} to {model.upper[j]:.3f}: make steps shorter or "
+            "lower, or let the CoM be at another height"
+        )
+    speeds = np.maximum(np.abs(path.qd), _inner_speeds(path))
+    excess = speeds - model.velocity_limits * (1.0 + _ROUNDING)
+    i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
+    if excess[i, j] > 0.0:
+        raise PlanError(
+            f"{model.joint_names[j]} would move with {speeds[i, j]:.2f} rad/s at "
+            f"{path.time[i]:.3f} s, its limit is {model.velocity_limits[j]:.2f}: give the steps "
+            "more time"
+        )
+
+
+def within(model: RobotModel, path: JointPath) -> JointPath:
+    """The path with positions that miss a limit by rounding put onto it."""
+    return JointPath(path.time, np.clip(path.q, model.lower, model.upper), path.qd)
+
+
+def _inner_speeds(path: JointPath) -> Array:
+    """Largest speeds (N, n) inside of the cubics that begin at each point; 0 for the last."""
+    speeds = np.zeros_like(path.q)
+    if len(path.time) < 2:
+        return speeds
+    h = np.diff(path.time)[:, None]
+    mean, v, w = np.diff(path.q, axis=0) / h, path.qd[:-1], path.qd[1:]
+    bend, twist = 3.0 * mean - 2.0 * v - w, v + w - 2.0 * mean  # v + 2 bend s + 3 twist s^2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        s = np.clip(np.nan_to_num(-bend / (3.0 * twist)), 0.0, 1.0)
+    speeds[:-1] = np.abs(v + s * (2.0 * bend + 3.0 * twist * s))
+    return speeds

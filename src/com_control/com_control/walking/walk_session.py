@@ -1,0 +1,287 @@
+"""What a walking robot does next: stands, is led to a walk's first posture, walks, stops.
+
+A state machine without clocks, threads and messages: times are those of the joints' readings, s.
+What the robot is told are orders: whole paths of joint targets, each of which ends at rest with
+both feet on the ground. So nothing worse than a finished walk happens when nobody tells it more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from com_control.walking.biped import Biped
+from com_control.walking.exceptions import PlanError
+from com_control.walking.joint_path import JointPath, check_path, lead, within
+from com_control.walking.standing import slip
+from com_control.walking.walk_checks import Checks, Reading
+from com_control.walking.walker import Walk, WalkInstant
+from com_model.arrays import Array
+
+HALT_TIME = 0.3  # s, in which a motion that is broken off comes to rest
+SPEED_SHARE = 0.25  # of the joints' speed limits, on the way to the first posture
+SLIP = 0.01  # m and rad, by which soles may move to each other on that way
+
+
+class State(IntEnum):
+    """What a session does; the numbers are those of com_msgs/WalkState."""
+
+    UNKNOWN = 0
+    READY = 1
+    REFUSED = 2
+    PLANNING = 3
+    LEADING = 4
+    WALKING = 5
+    STOPPING = 6
+    FALLEN = 7
+
+
+MOVING = (State.LEADING, State.WALKING, State.STOPPING)
+RESTING = (State.UNKNOWN, State.READY, State.REFUSED)
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """What the robot is told.
+
+    Attributes:
+        path: Joint targets; its times are those of the joints' readings, s.
+        start: s, when it was decided; all points are later.
+    """
+
+    path: JointPath
+    start: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a walk ended.
+
+    Attributes:
+        completed: All steps were made.
+        reason: Why not; "" when they were.
+        steps: That were made.
+    """
+
+    completed: bool
+    reason: str
+    steps: int
+
+
+class WalkSession:
+    """Decides for one robot.
+
+    Args:
+        biped: The robot.
+        checks: What must hold for it to walk.
+        lead_time: s, at least, of the way to a walk's first posture.
+        delay: s, from a decision to the first point that it changes.
+
+    Attributes:
+        state: What it does.
+        reason: Why it does not walk, or stops; "" when all is well.
+        walk: The walk that is or was made last.
+        outcome: How that ended; None while it lasts.
+    """
+
+    def __init__(
+        self, biped: Biped, checks: Checks, lead_time: float = 1.0, delay: float = 0.1
+    ) -> None:
+        self._biped, self._checks = biped, checks
+        self._lead_time, self._delay = lead_time, delay
+        self._commanded: JointPath | None = None  # in the time of the joints' readings
+        self._begin = 0.0  # when the walk begins, s
+        self._last = -np.inf
+        self._stop_reason = ""
+        self._awaited = False  # a stop is to be planned
+        self.state, self.reason = State.UNKNOWN, "no joint_states yet"
+        self.walk: Walk | None = None
+        self.outcome: Outcome | None = None
+
+    # --- what is asked --------------------------------------------------------------------------
+    def refusal(self) -> str:
+        """Why no walk may be planned now, with the mend; "" when one may."""
+        if self.state in (State.READY, State.REFUSED, State.UNKNOWN):
+            return self.reason
+        if self.state is State.FALLEN:
+            return f"the robot has fallen: {self.reason}"
+        return "a walk is under way: wait for its end, or stop it first"
+
+    def posture(self, measured: Array) -> Array:
+        """Where the joints are told to be (n,); before the first order, where they are."""
+        if self._commanded is None:
+            return measured
+        return self._commanded.at(self._last)[0]
+
+    def expect(self) -> None:
+        """A walk is being planned; only after refusal() said nothing."""
+        self.state, self.reason, self.outcome = State.PLANNING, "", None
+
+    def refuse(self, reason: str) -> None:
+        """The walk that was expected cannot be."""
+        self.state, self.reason = State.READY, ""
+        self.outcome = Outcome(False, reason, 0)
+
+    def begin(self, walk: Walk, reading: Reading) -> Order | None:
+        """Begins the walk that was expected; None, with an outcome, when that may not be."""
+        problem = self._checks.problem(reading, self._expected(reading.time))
+        if problem:
+            self.refuse(problem)
+            return None
+        start = reading.time + self._delay
+        model, first = self._biped.model, walk.path.q[0]
+        way = lead(self.posture(reading.position), first, model, self._lead_time, SPEED_SHARE)
+        try:
+            self._check_lead(way)
+        except PlanError as error:
+            self.refuse(str(error))
+            return None
+        self.walk, self._begin = walk, start + way.end
+        path = way.shifted(start).then(walk.path.shifted(self._begin))
+        self.state, self.reason, self._stop_reason = State.LEADING, "", ""
+        return self._tell(path, reading.time)
+
+    def stop(self, reason: str, now: float | None = None) -> Order | None:
+        """Ends a motion with both feet down; where that needs a plan, stop_due asks for it.
+
+        Args:
+            reason: Why.
+            now: s, of the joints' readings; default: of the last one.
+        """
+        if self.state is State.LEADING:
+            return self._halt(reason, State.REFUSED, self._last if now is None else now)
+        if self.state is State.WALKING:
+            self.state, self.reason, self._stop_reason = State.STOPPING, reason, reason
+            self._awaited = True
+        return None
+
+    @property
+    def stop_due(self) -> bool:
+        """Whether a stop is to be planned, by Walker.stopped from walk_time on."""
+        return self._awaited and self.state is State.STOPPING
+
+    def replace(self, walk: Walk, changes_at: float, now: float) -> Order | None:
+        """Goes on with a walk that stops; None where it came too late and is to be planned anew.
+
+        Args:
+            walk: From Walker.stopped.
+            changes_at: s of the walk, up to which it is the present one.
+            now: s, of the joints' readings.
+        """
+        if self.state is not State.STOPPING:
+            return None
+        if now + 0.5 * self._delay > self._begin + changes_at:
+            return None
+        self._awaited = False
+        if walk is self.walk:
+            return None
+        self.walk = walk
+        return self._tell(walk.path.shifted(self._begin), now)
+
+    # --- what happens ---------------------------------------------------------------------------
+    def observe(self, reading: Reading) -> Order | None:
+        """Takes in what is measured."""
+        if reading.time < self._last - 1.0:
+            self._start_over("the clock of joint_states went back")
+        self._last = reading.time
+        expected = self._expected(reading.time)
+        fallen = self._checks.fallen(reading)
+        if fallen and self.state in MOVING:
+            return self._halt(fallen, State.FALLEN, reading.time)
+        if self.state in MOVING:
+            order = self._watch(reading, expected)
+            if order is None:
+                self.advance(reading.time)
+            return order
+        if self.state is not State.PLANNING:
+            self._stand(self._checks.problem(reading, expected))
+        return None
+
+    def _watch(self, reading: Reading, expected: Array | None) -> Order | None:
+        problem = self._checks.missing(reading) or self._checks.astray(reading, expected)
+        if problem and self.state is not State.STOPPING:
+            return self.stop(problem)
+        return None
+
+    def advance(self, now: float) -> None:
+        """Lets time go on, s of the joints' readings; by itself when those are silent."""
+        if self.walk is None or self.state not in MOVING:
+            return
+        if self.state is State.LEADING and now >= self._begin:
+            self.state = State.WALKING
+        if self.state is not State.LEADING and now >= self._begin + self.walk.duration:
+            made = self.walk.made(self.walk.duration)
+            self.outcome = Outcome(not self._stop_reason, self._stop_reason, made)
+            self.state, self.reason, self._awaited = State.READY, "", False
+
+    def _stand(self, problem: str) -> None:
+        if self.state is State.FALLEN and problem:
+            return
+        self.state, self.reason = (State.REFUSED if problem else State.READY), problem
+
+    def _start_over(self, reason: str) -> None:
+        if self.state in (*MOVING, State.PLANNING):
+            self.outcome = Outcome(False, reason, 0)
+        self._commanded, self.walk, self._awaited = None, None, False
+        self.state, self.reason = State.UNKNOWN, reason
+
+    # --- what there is --------------------------------------------------------------------------
+    @property
+    def walk_time(self) -> float:
+        """Time of the walk, s; negative before it begins, NaN when there is none."""
+        return self._last - self._begin if self.walk is not None else float("nan")
+
+    def instant(self) -> WalkInstant | None:
+        """What is planned for now; None before the first walk."""
+        if self.walk is None:
+            return None
+        return self.walk.at(min(max(self.walk_time, 0.0), self.walk.duration))
+
+    def target(self, time: float) -> tuple[Array, Array] | None:
+        """What the joints are told for a time, (n,) each; None before the first order."""
+        return None if self._commanded is None else self._commanded.at(time)
+
+    def _expected(self, time: float) -> Array | None:
+        return None if self._commanded is None else self._commanded.at(time)[0]
+
+    def _check_lead(self, way: JointPath) -> None:
+        moved = slip(self._biped, way.q[:: max(len(way.q) // 10, 1)])
+        if moved > SLIP:
+            raise PlanError(
+                f"on the way to the walk's first posture the soles would slip by {moved:.3f} m or "
+                "rad: bring the robot nearer to its nominal posture, or give a com_height nearer "
+                "to that at which it stands"
+            )
+        check_path(self._biped.model, way)
+
+    def _halt(self, reason: str, state: State, now: float) -> Order:
+        assert self._commanded is not None  # noqa: S101 - it moves
+        assert self.walk is not None  # noqa: S101
+        path = self._commanded.halted(now + self._delay, HALT_TIME)
+        order = self._tell(path, now)
+        self.outcome = Outcome(False, reason, self.walk.made(now - self._begin))
+        self.state, self.reason, self._awaited = state, reason, False
+        if state is State.FALLEN:
+            self._commanded = None  # whoever sets it up again brings it to the nominal posture
+        return order
+
+    def _tell(self, path: JointPath, now: float) -> Order:
+        before = self._commanded
+        whole = within(self._biped.model, path)
+        self._commanded = whole if before is None else _joined(before, whole, now)
+        return Order(whole.after(now), now)
+
+
+def _joined(before: JointPath, path: JointPath, now: float) -> JointPath:
+    """What is told up to a path and then the path, without what is long over."""
+    if before.time[0] >= path.time[0] or before.end < now:
+        return path
+    recent = before.time > now - 1.0
+    kept = (
+        JointPath(before.time[recent], before.q[recent], before.qd[recent])
+        if recent.any()
+        else path
+    )
+    return kept.then(path)
