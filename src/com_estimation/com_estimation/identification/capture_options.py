@@ -136,7 +136,6 @@ class CaptureState:
         needed: How many there must be.
         still_for: s that the robot has been still.
         loads: (f,) N, magnitude of each foot's force in the newest slice; NaN where not known.
-        standing: (f,) 1 where a foot stands, 0 where not, NaN where not known.
         dropped: Readings that were left out so far.
     """
 
@@ -146,7 +145,6 @@ class CaptureState:
     needed: int
     still_for: float
     loads: Array
-    standing: Array
     dropped: Dropped
 
     def __post_init__(self) -> None:
