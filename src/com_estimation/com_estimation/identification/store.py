@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
+from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from com_estimation.identification.exceptions import OutputError, StoreError
+from com_estimation.identification.files import sync_directory, write_whole
 from com_estimation.identification.postures import Posture
+from com_estimation.identification.store_read import Contents, read_contents
+from com_estimation.identification.store_records import (
+    decode,
+    encode,
+    posture_of,
+    posture_record,
+    robot_record,
+)
 from com_model import Foot, RobotModel
-from com_model.arrays import Array
+from com_model.arrays import Array, as_array
+from com_model.text import listing
 
 
 class PostureStore:
@@ -35,56 +49,110 @@ class PostureStore:
             robot's.
     """
 
-    path: Path
-    warnings: tuple[str, ...]
-
     def __init__(
         self, path: str | os.PathLike[str], model: RobotModel, feet: Sequence[Foot]
     ) -> None:
-        raise NotImplementedError
+        self.path = Path(path)
+        self._model, self._feet = model, tuple(feet)
+        self._robot = robot_record(model, feet)
+        self._contents = Contents(len(self._feet))
+        self._lock = self._handle = -1
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = self._locked()
+            self._open()
+        except (OSError, ValueError) as error:
+            self.close()
+            raise StoreError(
+                f"{self.path} cannot be opened: {error}. Give a file in a directory that can be "
+                "written to"
+            ) from error
+        except StoreError:
+            self.close()
+            raise
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was found amiss when it was opened, sentences."""
+        return self._contents.warnings
 
     @property
     def postures(self) -> Mapping[int, Posture]:
         """The postures by id, in the order in which they were added; ids are never used again."""
-        raise NotImplementedError
+        return MappingProxyType(self._contents.postures)
 
     @property
     def tare(self) -> Array:
         """(f, 6) offsets of the force sensors, as read; 0 where none was taken."""
-        raise NotImplementedError
+        return self._contents.tare.copy()
 
     def add(self, posture: Posture) -> int:
         """Appends a posture and gives its id; when it returns, the posture is on disk.
 
         Raises:
-            StoreError: The disk is full or gone; the file is as it was.
+            StoreError: It is no posture of this robot, or the disk is full or gone; the file is as
+                it was.
         """
-        raise NotImplementedError
+        identity = self._contents.next_id
+        self._append(posture_record(identity, posture))
+        return identity
 
     def remove(self, identity: int) -> None:
         """Takes a posture out.
 
         Raises:
-            StoreError: No posture has this id; lists those that there are.
+            StoreError: No posture has this id; lists those that there are. Or as add().
         """
-        raise NotImplementedError
+        if identity not in self.postures:
+            known = listing([str(i) for i in self.postures], limit=50) or "none"
+            raise StoreError(f"no posture has the id {identity}; there are: {known}")
+        self._append({"kind": "remove", "id": identity})
 
     def set_tare(self, foot: int, offset: ArrayLike) -> None:
-        """Notes the offset (6,) of a foot's sensor, as read."""
-        raise NotImplementedError
+        """Notes the offset (6,) of a foot's sensor, as read.
+
+        Raises:
+            ShapeError: It has the wrong shape.
+            StoreError: It is not finite, or as add().
+        """
+        values = as_array("offset", offset, (6,))
+        if not np.isfinite(values).all():
+            raise StoreError(f"the offset of a sensor is finite, got {values}")
+        self._append(self._tare_record(foot, values))
 
     def reset(self) -> Path | None:
-        """Starts anew; the old file is renamed, to what is returned (None: it held nothing)."""
-        raise NotImplementedError
+        """Starts anew; the old file is renamed, to what is returned (None: it held nothing).
+
+        Ids go on, and the tare stays.
+
+        Raises:
+            StoreError: The directory cannot be written to; all is as it was.
+        """
+        if not self.postures:
+            return None
+        fresh = Contents(len(self._feet))
+        fresh.next_id, fresh.tare = self._contents.next_id, self._contents.tare
+        return self._replace(fresh)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
-        """Writes what is held now to another file, whole or not at all."""
-        raise NotImplementedError
+        """Writes what is held now to another file, whole or not at all.
+
+        Raises:
+            StoreError: It cannot be written, or is there and may not be replaced.
+        """
+        target = Path(path)
+        if target.exists() and target.samefile(self.path):
+            raise StoreError(f"{target} is the store itself, which is on disk already")
+        try:
+            return write_whole(target, self._lines(self._contents), overwrite)
+        except OutputError as error:
+            raise StoreError(str(error)) from error
 
     def load(self, path: str | os.PathLike[str]) -> int:
         """Takes the postures of another file of this robot in place of those held.
 
-        The old file is renamed as by reset(). Tare offsets are taken over too.
+        The old file is renamed as by reset(). Tare offsets are taken over too. Postures get new
+        ids, which go on from those that were used.
 
         Returns:
             How many postures there are now.
@@ -92,11 +160,24 @@ class PostureStore:
         Raises:
             StoreError: The file cannot be used; what was held stays.
         """
-        raise NotImplementedError
+        try:
+            with Path(path).open("rb") as stream:
+                read = read_contents(stream, str(path), self._model, self._robot)
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+        start = self._contents.next_id
+        fresh = Contents(len(self._feet))
+        fresh.postures = dict(enumerate(read.postures.values(), start))
+        fresh.next_id, fresh.tare = start + len(fresh.postures), read.tare
+        self._replace(fresh)
+        return len(self.postures)
 
     def close(self) -> None:
         """Lets go of the file."""
-        raise NotImplementedError
+        for handle in (self._handle, self._lock):
+            if handle >= 0:
+                os.close(handle)
+        self._handle = self._lock = -1
 
     def __enter__(self) -> PostureStore:
         return self
@@ -108,3 +189,101 @@ class PostureStore:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _locked(self) -> int:
+        """Locks a file beside the store, which keeps its name when the store is renamed."""
+        path = self.path.with_name(self.path.name + ".lock")
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(handle)
+            raise StoreError(
+                f"{self.path} is in use by another process: stop that one, or give another file"
+            ) from error
+        return handle
+
+    def _open(self) -> None:
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        self._handle = handle
+        with os.fdopen(os.dup(handle), "rb") as stream:
+            self._contents = read_contents(stream, str(self.path), self._model, self._robot)
+        if self._contents.size < os.fstat(handle).st_size:
+            os.ftruncate(handle, self._contents.size)
+            os.fsync(handle)
+        if self._contents.size == 0:
+            self._write(encode(self._robot))
+            sync_directory(self.path.parent)
+
+    def _append(self, record: Mapping[str, Any]) -> None:
+        try:
+            line = encode(record)
+            if record["kind"] == "posture":
+                posture_of(decode(line), self._model, len(self._feet))
+        except ValueError as error:
+            raise StoreError(f"the posture cannot be kept: {error}") from error
+        self._write(line)
+        self._contents.apply(record, self._model)
+
+    def _write(self, line: bytes) -> None:
+        """Appends bytes and brings them to the disk, or leaves the file as it was."""
+        if self._handle < 0:
+            raise StoreError(f"{self.path} is closed")
+        size = self._contents.size
+        try:
+            if os.write(self._handle, line) < len(line):
+                raise OSError(28, "No space left on device")
+            os.fsync(self._handle)
+        except OSError as error:
+            self._cut(size)
+            raise StoreError(
+                f"{self.path} cannot be written: {error.strerror}. What it held is still there; "
+                "free space on the disk and try again"
+            ) from error
+        self._contents.size = size + len(line)
+
+    def _cut(self, size: int) -> None:
+        try:
+            os.ftruncate(self._handle, size)
+            os.fsync(self._handle)
+        except OSError:  # a cut line is left out when the file is read
+            pass
+
+    def _replace(self, fresh: Contents) -> Path:
+        """Puts new contents in place of the file, which gets another name."""
+        backup = self._free_name()
+        try:
+            os.link(self.path, backup)
+            sync_directory(self.path.parent)
+            write_whole(self.path, self._lines(fresh), overwrite=True)
+            handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        except (OSError, OutputError) as error:
+            backup.unlink(missing_ok=True)
+            raise StoreError(
+                f"{self.path} cannot be replaced: {error}. What it held is still there"
+            ) from error
+        os.close(self._handle)
+        self._handle = handle
+        fresh.size = os.fstat(handle).st_size
+        self._contents = fresh
+        return backup
+
+    def _free_name(self) -> Path:
+        for number in range(1, 1_000_000):
+            path = self.path.with_name(f"{self.path.name}.{number}.old")
+            if not path.exists():
+                return path
+        raise StoreError(f"too many backups beside {self.path}: remove some")
+
+    def _lines(self, contents: Contents) -> bytes:
+        lines = [encode(self._robot), encode({"kind": "next", "id": contents.next_id})]
+        for foot, offset in enumerate(contents.tare):
+            if offset.any():
+                lines.append(encode(self._tare_record(foot, offset)))
+        lines += [encode(posture_record(i, p)) for i, p in contents.postures.items()]
+        return b"".join(lines)
+
+    def _tare_record(self, foot: int, offset: Array) -> dict[str, Any]:
+        if not 0 <= foot < len(self._feet):
+            raise StoreError(f"foot {foot}: expected 0 to {len(self._feet) - 1}")
+        return {"kind": "tare", "foot": foot, "offset": offset.tolist()}
