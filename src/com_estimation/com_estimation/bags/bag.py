@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,7 +118,7 @@ class Bag:
                 found[key] = Topic(*key, count, writers, defined)
         return [found[key] for key in sorted(found)]
 
-    def messages(self, topics: Sequence[str]) -> Iterator[Message]:
+    def messages(self, topics: Sequence[str]) -> Generator[Message, None, None]:
         """Yields the messages of some topics, file by file, without holding more than a chunk.
 
         Where a file turns out to be damaged, what comes before is used, and a note tells.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from com_estimation.bags.bag import Message
 from com_estimation.bags.exceptions import MarksError
 from com_model.text import quote
 
@@ -86,3 +88,46 @@ def _line(line: str, number: int, path: Path) -> tuple[float, float, str] | None
 
 def _ns(seconds: float, origin_ns: int) -> int:
     return round(seconds * _NS) + (0 if seconds >= _ABSOLUTE else origin_ns)
+
+
+def find_events(
+    messages: Iterable[Message], joint_topic: str, marker_topic: str, received: bool
+) -> tuple[list[tuple[int, str]], int]:
+    """Reads a topic of marks; a mark has the time of the newest joint state before it.
+
+    Marks have no stamp, and the clock of their recording need not be that of the stamps.
+
+    Args:
+        messages: Of both topics, in the order of the bag.
+        joint_topic: Joint states.
+        marker_topic: std_msgs/String or std_msgs/Bool.
+        received: Whether times are those of recording.
+
+    Returns:
+        Times in ns and labels, as marks_of_events() takes them; the newest joint state's time.
+    """
+    events: list[tuple[int, str]] = []
+    joints: tuple[bytes, int] | None = None
+    now = 0
+    for connection, time, payload in messages:
+        if connection.topic == joint_topic:
+            joints = payload, time
+        elif joints is not None:
+            now = _time_of(*joints, received)
+            events.append((now, _label(payload, connection.msgtype, len(events))))
+    return events, now if joints is None else _time_of(*joints, received)
+
+
+def _time_of(payload: bytes, time: int, received: bool) -> int:
+    if received or len(payload) < 12:
+        return time
+    order = ">" if payload[1] == 0 else "<"
+    seconds, nanoseconds = struct.unpack_from(f"{order}iI", payload, 4)
+    return int(seconds * _NS + nanoseconds) or time
+
+
+def _label(payload: bytes, type_name: str, number: int) -> str:
+    """The text of a String; of a Bool a number where it is true."""
+    if type_name.endswith("/Bool"):
+        return f"mark {number}" if payload[4:5] == b"\1" else ""
+    return payload[8:].split(b"\0", 1)[0].decode(errors="replace").strip()

@@ -60,7 +60,9 @@ class TableReader:
         tables: list[Table] = []
         for length in np.unique(lengths).tolist():
             places = np.flatnonzero(lengths == length)
-            alike = payloads if len(places) == len(payloads) else [payloads[i] for i in places.tolist()]
+            alike = (
+                payloads if len(places) == len(payloads) else [payloads[i] for i in places.tolist()]
+            )
             rows = np.frombuffer(b"".join(alike), dtype=np.uint8).reshape(len(places), length)
             tables += self._same_length(rows, places)
         return tables

@@ -1,0 +1,306 @@
+"""Makes recordings of a robot that stands still in one posture after another; the truth is known.
+
+The robot that moves has other centres of mass than its URDF says. Pinocchio computes what its feet
+carry. Messages are serialised by rosbags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio
+from numpy.typing import NDArray
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys.store import Typestore
+
+from com_estimation.identification.correction import corrected_inertials
+from com_estimation.identification.planner import PlanOptions, PosturePlanner
+from com_model import RobotConfig, RobotModel
+from com_model.urdf_edit import edit_inertials
+
+Array = NDArray[np.float64]
+
+GRAVITY = 9.81
+START_NS = 1_700_000_000_000_000_000
+STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
+JOINT_STATE = "sensor_msgs/msg/JointState"
+WRENCH = "geometry_msgs/msg/WrenchStamped"
+IMU = "sensor_msgs/msg/Imu"
+_BLOCK = 5000  # samples that are made at a time
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Standard deviations of one reading: rad, N, N m, N m, rad."""
+
+    position: float = float(np.radians(0.05))
+    force: float = 0.5
+    moment: float = 0.025
+    effort: float = 0.1
+    tilt: float = 1e-4
+
+
+class Scene:
+    """A robot whose centres of mass are not as its URDF says.
+
+    Args:
+        urdf: Its URDF.
+        config: Its configuration.
+        deviation: m, of each component of the bodies' centres of mass.
+        seed: Of those.
+
+    Attributes:
+        model: As the URDF has it.
+        com: (B, 3) m, true centres of mass of the bodies.
+        xml: The true URDF.
+    """
+
+    def __init__(self, urdf: Path, config: Path, deviation: float = 0.005, seed: int = 1) -> None:
+        self.config = RobotConfig.from_file(config)
+        self.model = RobotModel.from_file(urdf)
+        self.feet = self.config.feet
+        bodies = self.model.bodies
+        mass = bodies.mass
+        own = np.divide(
+            bodies.first_moment,
+            mass[:, None],
+            out=np.zeros((len(mass), 3)),
+            where=mass[:, None] > 0,
+        )
+        change = np.random.default_rng(seed).normal(0.0, deviation, own.shape)
+        self.com = own + change * (mass > 0.0)[:, None]
+        self.xml = edit_inertials(self.model.xml, corrected_inertials(self.model, mass, self.com))
+        self._oracle = pinocchio.buildModelFromXML(self.xml, pinocchio.JointModelFreeFlyer())
+        self._data = self._oracle.createData()
+        joints = [self._oracle.joints[self._oracle.getJointId(n)] for n in self.model.joint_names]
+        self._places = [(joint.idx_q, joint.nq, joint.idx_v) for joint in joints]
+
+    def postures(self, count: int, seed: int = 0) -> Array:
+        """Postures (count, n) in which the robot stands flat on all feet."""
+        plan = PlanOptions(candidates=count, seed=seed)
+        rest = self.config.nominal_posture(self.model)
+        planner = PosturePlanner(self.model, self.feet, rest, plan=plan)
+        return np.array([entry[0] for entry in planner.feasible(count)])
+
+    def readings(self, q: Array) -> tuple[Array, Array, Array]:
+        """What sensors without noise read: wrenches (f, 6), efforts (n,), up (3,) in IMU axes."""
+        full = self._full(q)
+        model, data = self._oracle, self._data
+        pinocchio.framesForwardKinematics(model, data, full)
+        frames = [data.oMf[model.getFrameId(foot.wrench_frame)] for foot in self.feet]
+        up = data.oMf[model.getFrameId(self.feet[0].frame)].rotation[:, 2].copy()
+        weight = pinocchio.computeTotalMass(model) * GRAVITY * up
+        moment = np.cross(pinocchio.centerOfMass(model, data, full), weight)
+        share = 1.0 / len(frames)
+        rest = moment - sum(np.cross(pose.translation, share * weight) for pose in frames)
+        local = [
+            np.concatenate((pose.rotation.T @ (share * weight), pose.rotation.T @ (share * rest)))
+            for pose in frames
+        ]
+        model.gravity.linear = -GRAVITY * up
+        torque = pinocchio.computeGeneralizedGravity(model, data, full).copy()
+        for foot, wrench in zip(self.feet, local, strict=True):
+            frame = model.getFrameId(foot.wrench_frame)
+            torque -= pinocchio.computeFrameJacobian(model, data, full, frame).T @ wrench
+        signed = [foot.wrench_sign * w for foot, w in zip(self.feet, local, strict=True)]
+        imu = model.getFrameId(self.config.imu_link or self.model.root_link)
+        return (
+            np.array(signed),
+            torque[[place[2] for place in self._places]],
+            data.oMf[imu].rotation.T @ up,
+        )
+
+    def _full(self, q: Array) -> Array:
+        full = pinocchio.neutral(self._oracle)
+        for (start, size, _), value in zip(self._places, q, strict=True):
+            full[start : start + size] = value if size == 1 else (np.cos(value), np.sin(value))
+        return full
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """N samples of all sensors.
+
+    Attributes:
+        times: (N,) ns.
+        q: (N, n) rad; effort: (N, n) N m; wrenches: (N, f, 6) N and N m.
+        up: (N, 3) against gravity, IMU axes.
+    """
+
+    times: NDArray[np.int64]
+    q: Array
+    effort: Array
+    wrenches: Array
+    up: Array
+
+
+@dataclass(frozen=True)
+class Tour:
+    """How the robot goes through its postures: still, moving, still, ...
+
+    Attributes:
+        still: s in each posture.
+        moving: s from one to the next.
+        rate: Hz.
+        seconds: Length of the recording; 0: once through all postures.
+    """
+
+    still: float = 2.0
+    moving: float = 1.0
+    rate: float = 500.0
+    seconds: float = 0.0
+
+
+def samples(
+    scene: Scene, postures: Array, tour: Tour, noise: Noise | None = None, seed: int = 2
+) -> Iterator[Samples]:
+    """Yields the samples of a tour, block by block; it starts again when it is over."""
+    noise = noise or Noise()
+    rng = np.random.default_rng(seed)
+    read = [scene.readings(q) for q in postures]
+    wrenches, effort, up = (np.array(parts) for parts in zip(*read, strict=True))
+    leg = tour.still + tour.moving
+    count = round(tour.rate * (tour.seconds or leg * len(postures)))
+    for start in range(0, count, _BLOCK):
+        index = np.arange(start, min(start + _BLOCK, count))
+        time = index / tour.rate
+        here = (time // leg).astype(int) % len(postures)
+        after = (here + 1) % len(postures)
+        way = np.clip((time % leg - tour.still) / max(tour.moving, 1e-9), 0.0, 1.0)
+        share = ((1.0 - np.cos(np.pi * way)) / 2.0)[:, None]
+        mix = [
+            (1.0 - s) * values[here] + s * values[after]
+            for values, s in ((postures, share), (effort, share), (up, share))
+        ]
+        forces = (1.0 - share[:, :, None]) * wrenches[here] + share[:, :, None] * wrenches[after]
+        spread = np.repeat([noise.force, noise.moment], 3)
+        up_read = mix[2] + rng.normal(0.0, noise.tilt, mix[2].shape)
+        yield Samples(
+            START_NS + np.round(index * (1e9 / tour.rate)).astype(np.int64),
+            mix[0] + rng.normal(0.0, noise.position, mix[0].shape),
+            mix[1] + rng.normal(0.0, noise.effort, mix[1].shape),
+            forces + rng.normal(0.0, 1.0, forces.shape) * spread,
+            up_read / np.linalg.norm(up_read, axis=1)[:, None],
+        )
+
+
+class Template:
+    """A message serialised once; numbers are written over its bytes, many messages at a time.
+
+    Args:
+        store: With its types.
+        message: Of rosbags; every number in it that will change is a mark of its own.
+        marks: First number of each field that changes, by name.
+    """
+
+    def __init__(self, store: Typestore, message: Any, marks: Mapping[str, float]) -> None:
+        self._bytes = np.frombuffer(
+            bytes(store.serialize_cdr(message, message.__msgtype__)), dtype=np.uint8
+        )
+        whole = self._bytes.tobytes()
+        self._starts = {
+            name: whole.index(np.float64(mark).tobytes()) for name, mark in marks.items()
+        }
+
+    def fill(self, times: NDArray[np.int64], fields: Mapping[str, Array]) -> list[bytes]:
+        """Messages with given stamps and numbers."""
+        rows = np.tile(self._bytes, (len(times), 1))
+        stamps = np.column_stack((times // 10**9, times % 10**9)).astype("<u4")
+        rows[:, 4:12] = stamps.view(np.uint8)
+        for name, values in fields.items():
+            start = self._starts[name]
+            data = np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
+            rows[:, start : start + data.shape[1]] = data
+        return [row.tobytes() for row in rows]
+
+
+class BagWriter:
+    """Writes samples of a scene's sensors to a bag, on the topics of its configuration.
+
+    Args:
+        path: Of the bag, which must not exist.
+        scene: The robot.
+        storage: "mcap" or "sqlite3".
+        imu: Whether there is an IMU.
+    """
+
+    def __init__(self, path: Path, scene: Scene, storage: str = "mcap", imu: bool = True) -> None:
+        self._scene, self._imu = scene, imu
+        self._store = get_typestore(Stores.ROS2_JAZZY)
+        self._writer = Writer(path, version=9, storage_plugin=STORAGES[storage])
+        feet = scene.feet
+        self._templates = [_joint_template(self._store, scene.model)]
+        self._templates += [_wrench_template(self._store, foot.wrench_frame) for foot in feet]
+        self._topics = [("/joint_states", JOINT_STATE)]
+        self._topics += [("/" + foot.wrench_topic, WRENCH) for foot in feet]
+        if imu:
+            self._templates.append(_imu_template(self._store, scene.config.imu_link or "imu"))
+            self._topics.append(("/imu", IMU))
+
+    def __enter__(self) -> BagWriter:
+        self._writer.open()
+        self._connections = [
+            self._writer.add_connection(topic, kind, typestore=self._store)
+            for topic, kind in self._topics
+        ]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def write(self, block: Samples) -> int:
+        """Writes samples; gives how many messages these were."""
+        fields: list[dict[str, Array]] = [{"position": block.q, "effort": block.effort}]
+        fields += [{"wrench": block.wrenches[:, i]} for i in range(len(self._scene.feet))]
+        fields += [{"orientation": _quaternions(block.up)}] if self._imu else []
+        columns = [
+            template.fill(block.times, values)
+            for template, values in zip(self._templates, fields, strict=True)
+        ]
+        for row, time in zip(zip(*columns, strict=True), block.times.tolist(), strict=True):
+            for connection, payload in zip(self._connections, row, strict=True):
+                self._writer.write(connection, time, payload)
+        return len(columns) * len(block.times)
+
+
+def _joint_template(store: Typestore, model: RobotModel) -> Template:
+    n = model.n_joints
+    message = store.types[JOINT_STATE](
+        _header(store, ""),
+        list(model.joint_names),
+        np.full(n, 1e-301),
+        np.zeros(n),
+        np.full(n, 2e-301),
+    )
+    return Template(store, message, {"position": 1e-301, "effort": 2e-301})
+
+
+def _wrench_template(store: Typestore, frame: str) -> Template:
+    vector = store.types["geometry_msgs/msg/Vector3"]
+    both = store.types["geometry_msgs/msg/Wrench"](vector(1e-301, 0.0, 0.0), vector(0.0, 0.0, 0.0))
+    return Template(store, store.types[WRENCH](_header(store, frame), both), {"wrench": 1e-301})
+
+
+def _imu_template(store: Typestore, frame: str) -> Template:
+    vector, none = store.types["geometry_msgs/msg/Vector3"], np.zeros(9)
+    turn = store.types["geometry_msgs/msg/Quaternion"](1e-301, 0.0, 0.0, 0.0)
+    still, gravity = vector(0.0, 0.0, 0.0), vector(0.0, 0.0, GRAVITY)
+    message = store.types[IMU](_header(store, frame), turn, none, still, none, gravity, none)
+    return Template(store, message, {"orientation": 1e-301})
+
+
+def _header(store: Typestore, frame: str) -> Any:
+    time = store.types["builtin_interfaces/msg/Time"](0, 0)
+    return store.types["std_msgs/msg/Header"](time, frame)
+
+
+def _quaternions(up: Array) -> Array:
+    """(N, 4) x, y, z, w of the shortest turn that brings `up`, IMU axes, to the world's z."""
+    cross = np.cross(up, [0.0, 0.0, 1.0])
+    parts = np.column_stack((cross, 1.0 + up[:, 2]))
+    return np.asarray(parts / np.linalg.norm(parts, axis=1)[:, None])

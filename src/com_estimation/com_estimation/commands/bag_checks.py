@@ -1,0 +1,102 @@
+"""Whether a recording's postures can be true and tell enough; if not, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from com_estimation.commands.bag_robot import BagRobot
+from com_estimation.identification.capture_options import StillInterval
+from com_estimation.identification.exceptions import IdentificationError
+from com_estimation.identification.planner import PosturePlanner
+from com_estimation.identification.postures import Posture
+from com_estimation.identification.wrench_check import WrenchFault, WrenchFinding, diagnose
+from com_model.exceptions import ComModelError
+
+_MOST_CHECKED = 60
+_PROPOSED = 3
+_SHOWN_REASONS = 5
+_FATAL = (WrenchFault.SIGN, WrenchFault.AXES, WrenchFault.SWAPPED, WrenchFault.UNIT)
+
+
+class Refusal(Exception):  # noqa: N818 (a refusal, not a fault)
+    """The recording tells too little, or its readings cannot be true."""
+
+
+def require_postures(
+    intervals: Sequence[StillInterval], tally: Mapping[str, float], seconds: float
+) -> list[Posture]:
+    """Gives the postures of a recording, each with a label.
+
+    Raises:
+        Refusal: There are none; says why.
+    """
+    postures = [interval.posture for interval in intervals if interval.posture is not None]
+    if postures:
+        return postures
+    reasons: dict[str, int] = {}
+    for interval in intervals:
+        for reason in interval.reasons:
+            reasons[reason] = reasons.get(reason, 0) + 1
+    lines = [f"no still posture in {seconds:.1f} s of joint states."]
+    often = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_SHOWN_REASONS]
+    lines += [f"  {count} still intervals refused: {reason}" for reason, count in often]
+    where = sorted(tally.items(), key=lambda item: (-item[1], item[0]))
+    lines += [f"  {lost:.1f} s: {cause}" for cause, lost in where if lost > 0.0]
+    lines.append(
+        "Let the robot stand still for a second or two in each posture; thresholds are in the "
+        "section capture of --settings; --marks says where the postures are"
+    )
+    raise Refusal("\n".join(lines))
+
+
+def check_wrenches(robot: BagRobot, postures: Sequence[Posture]) -> tuple[list[str], list[str]]:
+    """Looks for wrong signs, axes, units and weights.
+
+    Returns:
+        What was found, sentences with the number of postures; and those of them that are so common
+        and so bad that a result would be wrong.
+    """
+    step = max(1, -(-len(postures) // _MOST_CHECKED))
+    checked = postures[::step]
+    found: dict[tuple[WrenchFault, tuple[str, ...]], list[WrenchFinding]] = {}
+    for posture in checked:
+        for finding in _findings(robot, posture):
+            found.setdefault((finding.fault, finding.feet), []).append(finding)
+    lines, fatal = [], []
+    for (fault, _), findings in sorted(found.items()):
+        text = f"{findings[0].text} (in {len(findings)} of {len(checked)} postures)"
+        lines.append(text)
+        if fault in _FATAL and 2 * len(findings) > len(checked):
+            fatal.append(text)
+    return lines, fatal
+
+
+def helpful_postures(robot: BagRobot, postures: Sequence[Posture]) -> list[str]:
+    """Says in which postures to record too; empty where none can be proposed."""
+    if robot.config is None:
+        return ["Give --config, and postures that would help are proposed"]
+    settings, model = robot.settings, robot.model
+    rest = robot.config.nominal_posture(model)
+    try:
+        planner = PosturePlanner(
+            model, robot.feet, rest, settings.priors(model), settings.options(), settings.plan
+        )
+        planned = planner.propose(_PROPOSED, postures, settings.capture.samples)
+    except (IdentificationError, ComModelError) as error:
+        return [f"No posture can be proposed: {error}"]
+    lines = ["These postures would help most (rad or m):"]
+    for i, plan in enumerate(planned, start=1):
+        moved = np.flatnonzero(np.abs(plan.q - rest) > 1e-3)
+        joints = ", ".join(f"{model.joint_names[j]} {plan.q[j]:.3f}" for j in moved)
+        lines.append(f"  {i}. on {', '.join(plan.feet)}: {joints}")
+    lines.append("  Joints that are not listed stay as in the nominal posture.")
+    return lines
+
+
+def _findings(robot: BagRobot, posture: Posture) -> tuple[WrenchFinding, ...]:
+    if not len(posture.wrenches) or not np.isfinite(posture.wrenches).any():
+        return ()
+    settings = robot.settings
+    return diagnose(robot.model, robot.feet, posture, settings.noise, gravity=settings.gravity)

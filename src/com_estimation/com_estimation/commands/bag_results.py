@@ -1,0 +1,124 @@
+"""Results of identify_bag: the report, the numbers, the corrected URDF, the postures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from com_estimation.bags.bag import Bag
+from com_estimation.bags.feed import Feed
+from com_estimation.bags.roles import Roles
+from com_estimation.commands.bag_robot import BagRobot
+from com_estimation.identification.capture import PostureRecorder
+from com_estimation.identification.document import to_document, write_yaml
+from com_estimation.identification.export import export_urdf
+from com_estimation.identification.files import write_whole
+from com_estimation.identification.job import TotalCom
+from com_estimation.identification.postures import Posture
+from com_estimation.identification.result import Identification
+from com_estimation.identification.store import PostureStore
+from com_estimation.report.contents import Contents, TopicLine
+from com_estimation.report.fit import fits_of
+from com_estimation.report.report import report_page
+
+URDF, RESULT, REPORT, POSTURES = "corrected.urdf", "result.yaml", "report.html", "postures.jsonl"
+NAMES = (URDF, RESULT, POSTURES, REPORT)
+
+
+def topic_lines(bag: Bag, robot: BagRobot, roles: Roles, feed: Feed | None) -> list[TopicLine]:
+    """The topics that are read, and for what; without a feed the bag's own counts."""
+    there = {topic.name: topic for topic in bag.topics()}
+    pairs = [("joint states", roles.joint_states)]
+    pairs += [
+        (f"wrench of {foot.frame}", topic)
+        for foot, topic in zip(robot.feet, roles.wrenches, strict=True)
+    ]
+    pairs += [("IMU", roles.imu)] if roles.imu is not None else []
+    pairs += [("marks", roles.markers)] if roles.markers is not None else []
+    counts = {name: topic.count for name, topic in there.items()}
+    counts.update({} if feed is None else feed.messages)
+    return [TopicLine(role, name, there[name].type_name, counts[name]) for role, name in pairs]
+
+
+def write_results(
+    folder: Path,
+    robot: BagRobot,
+    topics: Sequence[TopicLine],
+    feed: Feed,
+    recorder: PostureRecorder,
+    postures: Sequence[Posture],
+    found: Identification,
+    total: TotalCom | None,
+    findings: Sequence[str],
+) -> Contents:
+    """Writes all files into a folder.
+
+    Raises:
+        OutputError: One cannot be written.
+        StoreError: The postures cannot be written.
+    """
+    export = export_urdf(robot.model.xml, robot.model, found, folder, URDF)
+    with PostureStore(folder / POSTURES, robot.model, robot.feet) as store:
+        for posture in postures:
+            store.add(posture)
+    contents = Contents(
+        robot=robot.name,
+        inputs=robot.inputs,
+        topics=topics,
+        seconds=feed.seconds,
+        first_ns=feed.first_ns or 0,
+        notes=feed.notes,
+        dropped=recorder.dropped,
+        tally=recorder.tally,
+        intervals=feed.intervals,
+        findings=findings,
+        model=robot.model,
+        feet=robot.feet,
+        found=found,
+        prior_deviation=robot.settings.priors(robot.model).com_deviation,
+        total=total,
+        fits=fits_of(robot.model, robot.feet, postures, found, robot.settings.gravity),
+        changed=export.changed,
+        kept=export.kept,
+    )
+    document = to_document(found, robot.model, robot.settings, postures, _extra(contents))
+    write_yaml(folder / RESULT, document)
+    write_whole(folder / REPORT, report_page(contents).encode())
+    return contents
+
+
+def _extra(contents: Contents) -> dict[str, Any]:
+    """What result.yaml says of the recording."""
+    drop = contents.dropped
+    return {
+        "recording": {
+            "inputs": dict(contents.inputs),
+            "seconds": contents.seconds,
+            "topics": [
+                {"role": t.role, "name": t.name, "type": t.type_name, "messages": t.messages}
+                for t in contents.topics
+            ],
+            "left_out": {
+                "late": drop.late,
+                "repeated": drop.repeated,
+                "unusable": drop.unusable,
+                "restarts": drop.restarts,
+            },
+            "notes": list(contents.notes),
+            "seconds_by_cause": dict(contents.tally),
+        },
+        "wrench_check": list(contents.findings),
+        "still_intervals": [
+            {
+                "start": contents.since_start(interval.t0_ns),
+                "end": contents.since_start(interval.t1_ns),
+                "label": interval.label,
+                "used": interval.posture is not None,
+                "reasons": list(interval.reasons),
+            }
+            for interval in contents.intervals
+        ],
+        "corrected_links": list(contents.changed),
+        "uncorrected": list(contents.kept),
+    }

@@ -1,0 +1,214 @@
+"""The report of an identification from a recording, as one HTML page."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from com_estimation.report.contents import Contents
+from com_estimation.report.html import (
+    UNKNOWN,
+    Raw,
+    bar,
+    bullets,
+    element,
+    number,
+    page,
+    table,
+)
+from com_estimation.report.plots import residual_plot, sole_plot, timeline_plot
+
+_MM = 1000.0
+_SHOWN = 200  # rows of a table
+
+
+def report_page(contents: Contents) -> str:
+    """Writes the report: same contents, same bytes."""
+    title = f"Centre of mass of {contents.robot}"
+    return page(
+        title,
+        element("h1", title),
+        element("p", f"identified from {contents.inputs.get('bag', '')}", css="faint"),
+        _summary(contents),
+        _fit(contents),
+        _parameters(contents),
+        _sensor_errors(contents),
+        _identifiability(contents),
+        _postures(contents),
+        _wrenches(contents),
+        _recording(contents),
+    )
+
+
+def _summary(contents: Contents) -> Raw:
+    found = contents.found
+    figures = [
+        ("postures", str(len(contents.fits))),
+        ("CoM by the URDF, off", _mm(found.prior_residual.rms)),
+        ("as identified, off", _mm(found.residual.rms)),
+        ("of postures left out, off", _mm(found.heldout.rms)),
+    ]
+    if contents.total is not None:
+        total = contents.total
+        text = f"{number(total.mass, 3)} ± {number(total.mass_deviation, 3)} kg"
+        figures.append((f"by the feet; {number(total.model_mass, 3)} kg in the URDF", text))
+    cells = [element("div", element("b", value), name) for name, value in figures]
+    doubts = list(contents.total.reasons) if contents.total is not None else []
+    return Raw(element("div", *cells, css="figures") + bullets(doubts, "warning"))
+
+
+def _fit(contents: Contents) -> Raw:
+    found = contents.found
+    rows = [
+        (name, number(m.mean, 2, _MM), number(m.rms, 2, _MM), number(m.maximum, 2, _MM), m.count)
+        for name, m in (
+            ("URDF", found.prior_residual),
+            ("identified", found.residual),
+            ("identified, on postures left out", found.heldout),
+        )
+    ]
+    head = ("CoM of the robot against what the feet say", "mean (mm)", "RMS", "largest", "postures")
+    outliers = [contents.fits[i].label or f"posture {i}" for i in found.outliers]
+    words = f"Counted as outliers: {', '.join(outliers)}." if outliers else "No outliers."
+    if np.isfinite(found.variance_factor) and found.variance_factor > 1.0:
+        words += (
+            f" Residuals are {number(np.sqrt(found.variance_factor), 2)} times as large as the "
+            "noise of the settings lets expect; all deviations have been enlarged by that."
+        )
+    return Raw(
+        element("h2", "Total CoM before and after")
+        + table(head, rows)
+        + element("p", words)
+        + sole_plot(contents.fits, contents.feet)
+        + residual_plot(contents.fits)
+    )
+
+
+def _parameters(contents: Contents) -> Raw:
+    found = contents.found
+    rows = []
+    for b, label in enumerate(contents.labels):
+        if not found.mass[b] > 0.0:
+            continue
+        for i, axis in enumerate("xyz"):
+            prior = float(contents.prior_deviation[b, i])
+            change = float(found.com[b, i] - found.prior_com[b, i])
+            deviation = float(found.com_deviation[b, i])
+            mass = f"{number(found.mass[b], 3)} ± {number(found.mass_deviation[b], 3)}"
+            rows.append(
+                (
+                    label if i == 0 else "",
+                    mass if i == 0 else "",
+                    axis,
+                    number(found.prior_com[b, i], 2, _MM),
+                    number(found.com[b, i], 2, _MM),
+                    number(deviation, 2, _MM),
+                    bar(change, deviation, prior),
+                )
+            )
+    head = ("link", "mass (kg)", "axis", "URDF (mm)", "identified (mm)", "deviation (mm)", "change")
+    words = (
+        "Centres of mass in the links' own frames. Bars show the change against the URDF with one "
+        "standard deviation; the grey box is what the URDF may have been off by before. A bar as "
+        "long as its box says that the recording tells nothing of this number."
+    )
+    bounds = [f"{name}: held by the bounds of its shapes" for name in found.at_bound]
+    links = ", ".join(contents.changed) or "none"
+    return Raw(
+        element("h2", "Centres of mass of the links")
+        + element("p", words)
+        + table(head, rows, words=1)
+        + bullets(bounds)
+        + element("p", f"Links with new values in the corrected URDF: {links}.")
+        + bullets(contents.kept)
+    )
+
+
+def _sensor_errors(contents: Contents) -> Raw:
+    found = contents.found
+    rows = [
+        (kind, name, f"{value:.4g}", f"{found.sensor_deviations[kind][name]:.2g}")
+        for kind, values in sorted(found.sensor_errors.items())
+        for name, value in sorted(values.items())
+    ]
+    if not rows:
+        return Raw("")
+    head = ("constant error", "of", "value (SI)", "deviation")
+    return Raw(element("h2", "Constant errors of the sensors") + table(head, rows))
+
+
+def _identifiability(contents: Contents) -> Raw:
+    what = contents.found.identifiability
+    words = (
+        f"Of {what.unknowns} unknowns the postures determine {what.rank} combinations, "
+        f"{what.informed} of them better than the URDF does; condition number {what.condition:.3g}."
+    )
+    parts = [element("h2", "What the recording can tell"), element("p", words)]
+    for head, lines in (
+        ("No posture at all tells, or these do not:", what.lost),
+        ("Hardly told by these postures:", what.weak),
+    ):
+        if lines:
+            parts += [element("p", head), bullets(lines)]
+    return Raw("".join(parts))
+
+
+def _postures(contents: Contents) -> Raw:
+    fits = iter(contents.fits)
+    rows: list[tuple[object, ...]] = []
+    for interval in contents.intervals:
+        fit = next(fits) if interval.posture is not None else None
+        times = f"{contents.since_start(interval.t0_ns):.2f} – "
+        times += f"{contents.since_start(interval.t1_ns):.2f}"
+        if fit is None:
+            why = " ".join(interval.reasons)
+            rows.append((times, interval.label, *[UNKNOWN] * 4, f"refused: {why}"))
+            continue
+        gaps = number(fit.gap_before, 2, _MM), number(fit.gap_after, 2, _MM)
+        words = f"{', '.join(fit.standing) or 'no foot'}"
+        words += "; outlier" if fit.weight < 0.5 else ""
+        rows.append((times, fit.label, fit.samples, number(fit.mass, 3), *gaps, words))
+    spans = [
+        (contents.since_start(i.t0_ns), contents.since_start(i.t1_ns), i.posture is not None)
+        for i in contents.intervals
+    ]
+    head = ("time (s)", "label", "readings", "kg", "URDF off (mm)", "identified off", "stands on")
+    tally = [
+        f"{cause}: {number(seconds, 1)} s" for cause, seconds in sorted(contents.tally.items())
+    ]
+    more = len(rows) - _SHOWN
+    return Raw(
+        element("h2", "Postures")
+        + timeline_plot(spans, contents.seconds)
+        + table(head, rows[:_SHOWN], words=1)
+        + (element("p", f"and {more} more") if more > 0 else "")
+        + element("p", "Where the time of the recording went:")
+        + bullets(tally)
+    )
+
+
+def _wrenches(contents: Contents) -> Raw:
+    words = "Nothing is wrong with sign, axes, units and weight."
+    found = bullets(contents.findings, "warning") or element("p", words)
+    return Raw(element("h2", "Check of the feet's sensors") + found)
+
+
+def _recording(contents: Contents) -> Raw:
+    given = [(name, value) for name, value in contents.inputs.items()]
+    rows = [(t.role, t.messages, t.name, t.type_name) for t in contents.topics]
+    drop = contents.dropped
+    left_out = (
+        f"Readings left out: {drop.late} older than the one before, {drop.repeated} repeated, "
+        f"{drop.unusable} not finite or of no use; time jumped back {drop.restarts} times."
+    )
+    return Raw(
+        element("h2", "The recording")
+        + table(("input", ""), given, words=1)
+        + element("p", f"{number(contents.seconds, 1)} s of joint states.")
+        + table(("read as", "messages", "topic", "type"), rows, words=2)
+        + element("p", left_out)
+        + bullets(contents.notes, "warning")
+    )
+
+
+def _mm(value: float) -> str:
+    return f"{number(value, 2, _MM)} mm" if np.isfinite(value) else UNKNOWN
