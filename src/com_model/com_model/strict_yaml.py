@@ -117,6 +117,17 @@ class Section:
         value = self._get(key, default)
         return default if value is default else self._number(value, key, least)
 
+    def whole(self, key: str, default: int, least: int = 0) -> int:
+        """Reads a whole number that is at least some value."""
+        return self._whole(self._get(key, default), key, least)
+
+    def flag(self, key: str, default: bool) -> bool:
+        """Reads true or false."""
+        value = self._get(key, default)
+        if not isinstance(value, bool):
+            raise self.error(f"expected true or false, got {_words(value)}", key)
+        return value
+
     def sign(self, key: str, default: T) -> int | T:
         """Reads 1 or -1."""
         value = self._get(key, None)
@@ -129,6 +140,10 @@ class Section:
     def rows(self, key: str, width: int) -> list[list[float]]:
         """Reads a list of rows of finite numbers; empty where the key is missing."""
         return self._list(key, lambda row: self._row(row, key, width))
+
+    def indices(self, key: str) -> list[list[int]]:
+        """Reads a list of lists of whole numbers, 0 or more; empty where the key is missing."""
+        return self._list(key, lambda row: self._indices(row, key))
 
     def vector(self, key: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """Reads a list of as many finite numbers as the default has."""
@@ -169,6 +184,17 @@ class Section:
         if not isinstance(row, list | tuple) or len(row) != width:
             raise self.error(f"expected rows of {width} numbers, got {_words(row)}", key)
         return [self._number(value, key) for value in row]
+
+    def _indices(self, row: Any, key: str) -> list[int]:
+        if not isinstance(row, list | tuple):
+            raise self.error(f"expected lists of whole numbers, got {_words(row)}", key)
+        return [self._whole(value, key, 0) for value in row]
+
+    def _whole(self, value: Any, key: str, least: int) -> int:
+        number = self._number(value, key, least)
+        if not number.is_integer() or abs(number) > 2**53:
+            raise self.error(f"expected a whole number, got {_words(value)}", key)
+        return int(number)
 
     def _name(self, value: Any, key: str) -> str:
         if not isinstance(value, str) or not value:
