@@ -14,10 +14,11 @@ setup(
     zip_safe=True,
     maintainer="Center of Mass suite maintainers",
     maintainer_email="maintainers@example.org",
-    description="Trot gait of robots on four legs, and its node.",
+    description="Gaits of robots on four legs and on two, and their nodes.",
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
+            "ccgd_gait = com_control.nodes.ccgd_gait:main",
             "trot_gait = com_control.nodes.trot_gait:main",
         ],
     },

@@ -79,6 +79,12 @@ class MarkerMaker:
         marker.points = numpy_to_points(corners, marker.points)
         return marker
 
+    def segments(self, name: str, ends: ArrayLike, width: float, color: Color) -> Marker:
+        """Separate lines, each between two of (2 k, 3) points."""
+        marker = self._marker(name, Marker.LINE_LIST, (width, 0.0, 0.0), color)
+        marker.points = numpy_to_points(ends, marker.points)
+        return marker
+
     def balls(self, name: str, centers: ArrayLike, diameter: float, color: Color) -> Marker:
         """Equal balls at (k, 3) points."""
         marker = self._marker(name, Marker.SPHERE_LIST, (diameter, diameter, diameter), color)

@@ -44,7 +44,7 @@ class JointPath:
         return float(self.time[-1])
 
     def at(self, t: float) -> tuple[Array, Array]:
-        """Positions and velocities (n,) at a time; at rest before the first point and at the end."""
+        """Positions and velocities (n,) at a time; at rest before the path and after it."""
         if not self.time[0] < t < self.time[-1]:
             k = 0 if t <= self.time[0] else -1
             return self.q[k].copy(), np.zeros(self.q.shape[1])

@@ -231,7 +231,15 @@ class WalkSession:
     @property
     def walk_time(self) -> float:
         """Time of the walk, s; negative before it begins, NaN when there is none."""
-        return self._last - self._begin if self.walk is not None else float("nan")
+        return self.time_of(self._last)
+
+    def time_of(self, now: float) -> float:
+        """Time of the walk at a time of the joints' readings, s; NaN when there is none."""
+        return now - self._begin if self.walk is not None else float("nan")
+
+    def rest(self, now: float) -> Order | None:
+        """All that is still to come of what was told; None before the first order."""
+        return None if self._commanded is None else Order(self._commanded.after(now), now)
 
     def instant(self) -> WalkInstant | None:
         """What is planned for now; None before the first walk."""

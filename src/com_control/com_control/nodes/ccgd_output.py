@@ -1,0 +1,180 @@
+"""What ccgd_gait publishes: joint targets, references, measured ZMP, state, markers, a frame."""
+
+from __future__ import annotations
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PointStamped
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory
+from visualization_msgs.msg import MarkerArray
+
+from com_control.nodes.ccgd_parameters import Parameters
+from com_control.walking.biped import Biped
+from com_control.walking.footsteps import Footstep
+from com_control.walking.walk_session import Order, WalkSession
+from com_control.walking.walk_view import WalkView
+from com_control.walking.walker import Walk, WalkInstant
+from com_model.arrays import Array
+from com_model.exceptions import GeometryError
+from com_model.support import SupportPolygon
+from com_msgs.msg import WalkState
+from com_ros import qos
+from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_point
+from com_ros.markers import MarkerMaker
+from com_ros.tf import FramePublisher
+from com_ros.walk_conversions import (
+    StateValues,
+    numpy_to_joint_trajectory,
+    values_to_walk_state,
+)
+
+UNKNOWN = np.full(3, np.nan)
+RED = (0.85, 0.1, 0.1, 1.0)
+ORANGE = (1.0, 0.55, 0.0, 0.9)
+BLUE = (0.1, 0.35, 0.85, 1.0)
+GREEN = (0.1, 0.7, 0.25, 1.0)
+SIDE_COLORS = {"left": (0.8, 0.3, 0.3, 0.9), "right": (0.3, 0.5, 0.85, 0.9)}
+LIFETIME_NS = 2 * NS_PER_S
+PATH_POINTS = 200
+
+
+class WalkOutput:
+    """Publishes for one node.
+
+    Args:
+        node: That publishes.
+        settings: Of the node.
+    """
+
+    def __init__(self, node: Node, settings: Parameters) -> None:
+        self.frame = settings.frame_prefix + settings.walk_frame
+        self._walk_frame, self._prefix = settings.walk_frame, settings.frame_prefix
+        self._trajectory = node.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
+        self._com = node.create_publisher(PointStamped, "gait/com_reference", qos.RESULT)
+        self._zmp_reference = node.create_publisher(PointStamped, "gait/zmp_reference", qos.RESULT)
+        self._zmp = node.create_publisher(PointStamped, "zmp", qos.RESULT)
+        self._state = node.create_publisher(WalkState, "gait/state", qos.RESULT)
+        self._markers = node.create_publisher(MarkerArray, "gait/markers", qos.RESULT)
+        self._frames = FramePublisher(node, settings.frame_prefix)
+        self._maker = MarkerMaker(LIFETIME_NS)
+
+    def send(self, names: tuple[str, ...], order: Order) -> None:
+        """Send a whole path of joint targets."""
+        stamp_ns = round(order.start * NS_PER_S)
+        path, times = order.path, order.path.time - order.start
+        self._trajectory.publish(
+            numpy_to_joint_trajectory(names, times, path.q, path.qd, ns_to_stamp(stamp_ns))
+        )
+
+    def send_point(
+        self, names: tuple[str, ...], target: tuple[Array, Array], after: float, stamp: Time
+    ) -> None:
+        """Send one target, due so many seconds after the stamp."""
+        q, qd = target
+        self._trajectory.publish(
+            numpy_to_joint_trajectory(names, [after], q[None], qd[None], stamp)
+        )
+
+    def waiting(self, reason: str, stamp: Time) -> None:
+        """Say that there is no robot yet."""
+        self._state.publish(
+            values_to_walk_state(_values(WalkState.UNKNOWN, reason, None, None, None), stamp, "")
+        )
+
+    def tell(self, session: WalkSession, view: WalkView | None, stamp: Time) -> WalkState:
+        """Publish state, references and the measured ZMP of one instant; returns the state."""
+        planned = session.instant()
+        values = _values(session.state, session.reason, planned, view, session)
+        msg = values_to_walk_state(values, stamp, self.frame)
+        self._state.publish(msg)
+        if planned is not None:
+            self._point(self._com, planned.com, stamp)
+            self._point(self._zmp_reference, planned.zmp, stamp)
+        if view is not None and np.isfinite(view.zmp).all():
+            self._point(self._zmp, view.zmp, stamp)
+        return msg
+
+    def show(self, biped: Biped, session: WalkSession, view: WalkView, stamp: Time) -> None:
+        """Publish the walk's frame and, where somebody looks, markers."""
+        R = view.R_walk_root.T
+        root = biped.model.root_link
+        self._frames.send_pose(stamp, root, self._walk_frame, R, -R @ view.p_walk_root)
+        if self._markers.get_subscription_count() == 0:
+            return
+        self._maker.at(self.frame, stamp)
+        markers = [
+            self._maker.sphere("com", view.com, 0.05, RED),
+            *self._support(biped, view, session.instant()),
+        ]
+        if np.isfinite(view.zmp).all():
+            markers.append(self._maker.disc("zmp", view.zmp, (0.0, 0.0, 1.0), 0.03, ORANGE))
+        if session.walk is not None:
+            markers += self._walk(biped, session.walk)
+        self._markers.publish(MarkerArray(markers=markers))
+
+    def _walk(self, biped: Biped, walk: Walk) -> list:
+        thin = max(len(walk.samples.time) // PATH_POINTS, 1)
+        markers = [
+            self._maker.line("com_reference", walk.samples.com[::thin], 0.006, GREEN),
+            self._maker.line("zmp_reference", walk.samples.zmp[::thin], 0.006, BLUE),
+        ]
+        for leg in biped.legs:
+            steps = [s for s in (*walk.plan.start, *walk.plan.steps) if s.side == leg.side]
+            ends = [_outline(step, leg.foot.corners) for step in steps]
+            if len(leg.foot.corners) > 2:
+                name, color = f"footsteps_{leg.side}", SIDE_COLORS[leg.side]
+                markers.append(self._maker.segments(name, np.concatenate(ends), 0.004, color))
+        return markers
+
+    def _support(self, biped: Biped, view: WalkView, planned: WalkInstant | None) -> list:
+        stands = (True, True) if planned is None else planned.stance
+        points = [
+            pose[:, :2] @ corner + pose[:, 3]
+            for leg, pose, stand in zip(biped.legs, view.soles, stands, strict=True)
+            if stand
+            for corner in leg.foot.corners
+        ]
+        try:
+            polygon = SupportPolygon.from_points(np.array(points).reshape(-1, 3))
+        except GeometryError:
+            return []
+        return [self._maker.line("support", polygon.vertices, 0.008, GREEN, closed=True)]
+
+    def _point(self, publisher: object, place: Array, stamp: Time) -> None:
+        msg = PointStamped()
+        msg.header.stamp, msg.header.frame_id = stamp, self.frame
+        numpy_to_point(place, msg.point)
+        publisher.publish(msg)  # type: ignore[attr-defined]
+
+
+def _values(
+    state: int,
+    reason: str,
+    planned: WalkInstant | None,
+    view: WalkView | None,
+    session: WalkSession | None,
+) -> StateValues:
+    walk = None if session is None else session.walk
+    nan = float("nan")
+    return StateValues(
+        state=int(state),
+        reason=reason,
+        step=-1 if planned is None else planned.step,
+        steps=0 if walk is None else len(walk.plan.steps),
+        swing="" if planned is None else planned.swing,
+        time=nan if session is None else session.walk_time,
+        duration=nan if walk is None else walk.duration,
+        com_reference=UNKNOWN if planned is None else planned.com,
+        com=UNKNOWN if view is None else view.com,
+        zmp_reference=UNKNOWN if planned is None else planned.zmp,
+        zmp=UNKNOWN if view is None else view.zmp,
+    )
+
+
+def _outline(step: Footstep, corners: Array) -> Array:
+    """Edges of a sole on the ground, (2 k, 3) m, each from one corner to the next."""
+    c, s = np.cos(step.yaw), np.sin(step.yaw)
+    flat = corners @ np.array([[c, s], [-s, c]]) + [step.x, step.y]
+    ring = np.column_stack((flat, np.full(len(flat), step.z + 0.002)))
+    return np.stack((ring, np.roll(ring, -1, axis=0)), axis=1).reshape(-1, 3)

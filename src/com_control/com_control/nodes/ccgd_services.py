@@ -1,0 +1,109 @@
+"""Services of ccgd_gait that only think: PlanWalk and SolveComIk."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from com_control.exceptions import ComControlError
+from com_control.nodes.ccgd_robot import Robot
+from com_control.walking.exceptions import PlanError
+from com_control.walking.walker import Walk
+from com_control.walking.whole_body import WholeBodySolution
+from com_model.exceptions import ComModelError, UnknownNameError
+from com_model.text import listing
+from com_msgs.srv import PlanWalk, SolveComIk
+from com_ros.conversions import (
+    ns_to_stamp,
+    numpy_to_doubles,
+    numpy_to_point,
+    numpy_to_points,
+    numpy_to_pose,
+    point_to_numpy,
+    pose_to_numpy,
+    quaternion_to_rotation,
+)
+from com_ros.exceptions import ConversionError
+from com_ros.walk_conversions import (
+    NO_STEP,
+    numpy_to_joint_trajectory,
+    values_to_footstep,
+)
+
+REFUSALS = (ComControlError, ComModelError, ConversionError)
+"""What a goal or a question can be refused with."""
+
+
+def fill_plan(
+    robot: Robot, walk: Walk | Exception, response: PlanWalk.Response
+) -> PlanWalk.Response:
+    """The answer to PlanWalk: a walk, or why there is none."""
+    response.step = NO_STEP
+    if isinstance(walk, Exception):
+        response.reason = str(walk)
+        if isinstance(walk, PlanError) and walk.step is not None:
+            response.step = walk.step
+        return response
+    response.possible, response.reason = True, walk.note
+    response.duration = float(walk.duration)
+    response.footsteps = [values_to_footstep(s.side, s.x, s.y, s.z, s.yaw) for s in walk.plan.steps]
+    response.time = numpy_to_doubles(walk.samples.time)
+    response.com = numpy_to_points(walk.samples.com)
+    response.zmp = numpy_to_points(walk.samples.zmp)
+    path = walk.path
+    response.trajectory = numpy_to_joint_trajectory(
+        robot.names, path.time, path.q, path.qd, ns_to_stamp(0)
+    )
+    return response
+
+
+def solve_com_ik(robot: Robot, request: SolveComIk.Request) -> WholeBodySolution:
+    """Solves what is asked for, from scratch.
+
+    Raises:
+        ConversionError: An orientation is no quaternion of unit length.
+        ComModelError: A joint has no such name, or positions and names do not match.
+        ShapeError: A pose is not finite or no rotation.
+    """
+    robot.ik.set_upper_body(_posture(robot, request))
+    soles = np.array([np.column_stack(pose_to_numpy(pose)) for pose in request.soles])
+    pelvis = quaternion_to_rotation(request.pelvis)
+    return robot.ik.solve(point_to_numpy(request.com), soles, pelvis)
+
+
+def fill_solution(
+    robot: Robot, found: WholeBodySolution | Exception, response: SolveComIk.Response
+) -> SolveComIk.Response:
+    """The answer to SolveComIk."""
+    response.joint_names = list(robot.names)
+    if isinstance(found, Exception):
+        numpy_to_point(np.full(3, np.nan), response.nearest)
+        response.reason = str(found)
+        return response
+    response.reached, response.reason = found.reached, found.reason
+    numpy_to_point(found.nearest, response.nearest)
+    response.joint_positions = numpy_to_doubles(found.q)
+    if found.reached:
+        numpy_to_pose(found.R_world_root, found.p_world_root, response.root)
+    return response
+
+
+def _posture(robot: Robot, request: SolveComIk.Request) -> np.ndarray:
+    names, positions = request.joint_names, request.joint_positions
+    if len(names) != len(positions):
+        raise ConversionError(
+            f"{len(names)} joint_names and {len(positions)} joint_positions: give one for each"
+        )
+    q = robot.biped.posture.copy()
+    legs = [name for leg in robot.biped.legs for name in leg.joint_names]
+    for name, position in zip(names, positions, strict=True):
+        if name not in robot.names:
+            raise UnknownNameError("moving joint", name, robot.names)
+        if name in legs:
+            raise ConversionError(
+                f"{name} is a joint of a leg, which is to be found: give only others, not "
+                f"{listing(legs)}"
+            )
+        if not np.isfinite(position):
+            raise ConversionError(f"the position of {name} is {position}: give a finite number")
+        q[robot.biped.model.joint_index(name)] = position
+    return q
