@@ -145,6 +145,7 @@ class Simulator(Node):
                 step=options.physics_step,
                 urdf_path=options.urdf_file or None,
                 integrator=options.integrator,
+                contact=options.contact,
                 trunk_com_offset=options.trunk_com_offset,
                 joint_friction=options.joint_friction,
             )

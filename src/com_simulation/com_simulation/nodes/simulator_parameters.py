@@ -6,6 +6,7 @@ import numpy as np
 
 from com_ros.exceptions import ParameterError
 from com_ros.parameters import parameter
+from com_simulation.contacts import CONTACTS
 from com_simulation.noise import PRESETS, NoiseLevels
 from com_simulation.true_errors import TrueErrors
 from com_simulation.trunk import Payload
@@ -110,6 +111,9 @@ class Parameters:
         "auto",
         "auto: stable; euler: readings obey Newton exactly, needs a physics_step of about 0.0001",
         choices=INTEGRATORS,
+    )
+    contact: str = parameter(
+        "stiff", "of the feet with the ground: stiff, or soft as in [CCGD]", choices=tuple(CONTACTS)
     )
     trunk_com_offset: tuple[float, ...] = parameter(
         (0.0, 0.0, 0.0),
