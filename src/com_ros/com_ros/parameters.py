@@ -83,7 +83,7 @@ def parameters_of(options: type) -> type:
         A dataclass for `declare`, or for a field of one.
     """
     hints = get_type_hints(options)
-    said = _attributes_of(inspect.getdoc(options) or "")
+    said = attributes_of(inspect.getdoc(options) or "")
     made = []
     for item in fields(options):
         kind = hints[item.name]
@@ -93,7 +93,7 @@ def parameters_of(options: type) -> type:
     return make_dataclass(f"{options.__name__}Parameters", made, frozen=True)
 
 
-def _attributes_of(text: str) -> dict[str, str]:
+def attributes_of(text: str) -> dict[str, str]:
     """What a docstring says of each attribute, on one line."""
     found: dict[str, str] = {}
     name = ""

@@ -1,0 +1,186 @@
+"""Messages of the identification: round trips, and that their constants fit the maths."""
+
+import math
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from rclpy.serialization import deserialize_message, serialize_message
+
+from com_estimation.identification.capture_options import CaptureStatus
+from com_estimation.identification.model_check import ModelCheckResult, Verdict
+from com_estimation.identification.plan import PlannedPosture
+from com_estimation.identification.sensors import KINDS
+from com_msgs.msg import (
+    CapturedPosture,
+    IdentificationResult,
+    IdentificationState,
+    ModelCheck,
+    ProposedPosture,
+)
+from com_ros.exceptions import ConversionError
+from com_ros.identification_conversions import (
+    CapturedValues,
+    captured_posture_to_numpy,
+    model_check_to_numpy,
+    numpy_to_captured_posture,
+    numpy_to_model_check,
+    numpy_to_proposed_posture,
+    proposed_posture_to_numpy,
+)
+from com_ros.identification_result import (
+    BodyValues,
+    ResultValues,
+    identification_result_to_numpy,
+    numpy_to_identification_result,
+)
+
+STAMP = Time(sec=12, nanosec=34)
+
+
+def over_the_wire(msg):
+    return deserialize_message(serialize_message(msg), type(msg))
+
+
+def same(got, values):
+    """All attributes alike, NaN like NaN."""
+    for name in values.__dataclass_fields__:
+        expected, actual = getattr(values, name), getattr(got, name)
+        if hasattr(expected, "__dataclass_fields__"):
+            same(actual, expected)
+        elif isinstance(expected, np.ndarray) or (
+            isinstance(expected, tuple) and expected and isinstance(expected[0], float)
+        ):
+            np.testing.assert_array_equal(actual, expected, err_msg=name)
+        elif isinstance(expected, float):
+            np.testing.assert_equal(actual, expected, err_msg=name)
+        else:
+            assert actual == expected, name
+
+
+def test_constants_are_those_of_the_maths():
+    for status in CaptureStatus:
+        assert getattr(IdentificationState, status.name) == status
+    for verdict in Verdict:
+        assert getattr(ModelCheck, verdict.name) == verdict
+
+
+def captured(rng):
+    return CapturedValues(
+        id=7,
+        label="knees bent",
+        samples=120,
+        joint_names=("a", "b"),
+        q=rng.normal(size=2),
+        effort=np.array([math.nan, 1.5]),
+        up=np.full(3, math.nan),
+        feet=("l_sole", "r_sole", "hand"),
+        stands=np.array([True, False, True]),
+        wrenches=rng.normal(size=(3, 6)),
+        mass=6.9,
+        com_line=rng.normal(size=3),
+        model_offset=np.array([0.003, -0.004, 0.0]),
+        problems=("l_sole reads the weight upside down",),
+    )
+
+
+def test_captured_posture():
+    values = captured(np.random.default_rng(1))
+    msg = over_the_wire(numpy_to_captured_posture(values, STAMP, "base_link"))
+    assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
+    assert msg.model_distance == pytest.approx(0.005, rel=1e-12)
+    same(captured_posture_to_numpy(msg), values)
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("joint_positions", "1 positions and 2 efforts for 2 joints; expected as many of each"),
+        ("stands", "2 stands and 3 wrenches for 3 feet; expected as many of each"),
+    ],
+)
+def test_captured_posture_of_wrong_size(field, text):
+    msg = numpy_to_captured_posture(captured(np.random.default_rng(1)), STAMP, "base_link")
+    setattr(msg, field, list(getattr(msg, field))[:-1])
+    with pytest.raises(ConversionError, match=text):
+        captured_posture_to_numpy(msg)
+
+
+def test_empty_captured_posture():
+    values = captured_posture_to_numpy(CapturedPosture())
+    assert values.wrenches.shape == (0, 6)
+    assert (values.id, values.q.size) == (0, 0)
+
+
+def test_proposed_posture():
+    values = PlannedPosture(np.array([0.1, -0.2]), ("l_sole",), 0.02, 3.5)
+    msg = over_the_wire(numpy_to_proposed_posture(values, ["a", "b"]))
+    got = proposed_posture_to_numpy(msg)
+    assert got.joint_names == ("a", "b")
+    same(got, values)
+    with pytest.raises(ConversionError, match="0 positions for 1 joints; expected as many"):
+        proposed_posture_to_numpy(ProposedPosture(joint_names=["a"]))
+
+
+def test_model_check():
+    rng = np.random.default_rng(2)
+    vectors = rng.normal(size=(6, 3))
+    values = ModelCheckResult(Verdict.TILT, "not level", *vectors, 1e-4, math.nan, 7.0, 0.01, 7.12)
+    msg = over_the_wire(numpy_to_model_check(values, STAMP, "base_link"))
+    assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
+    same(model_check_to_numpy(msg), values)
+
+
+def bodies(rng):
+    vectors, numbers = rng.normal(size=(4, 2, 3)), rng.normal(size=(4, 2))
+    vectors[0, 1] = vectors[2, 1] = math.nan  # a body without mass
+    return BodyValues(
+        names=("base_link", "tool"),
+        mass=numbers[0],
+        mass_deviation=numbers[1],
+        com=vectors[0],
+        com_deviation=vectors[1],
+        prior_mass=numbers[2],
+        prior_mass_deviation=numbers[3],
+        prior_com=vectors[2],
+        prior_com_deviation=vectors[3],
+        trusted=np.array([True, False]),
+        at_bound=np.array([False, True]),
+    )
+
+
+def test_result():
+    values = ResultValues(
+        status=IdentificationResult.STATUS_DEGRADED,
+        reason="capture more",
+        robot="hoap2",
+        postures=(3, 5, 6),
+        bodies=bodies(np.random.default_rng(3)),
+        total_mass=7.1,
+        total_mass_deviation=0.02,
+        model_mass=7.2,
+        unknowns=78,
+        rank=52,
+        informed=40,
+        condition=1e4,
+        lost=("slides along the axis of knee",),
+        weak=("height of the foot",),
+        residual=(1e-4, 2e-4, 3e-4),
+        prior_residual=(1e-3, 2e-3, 3e-3),
+        heldout=(math.nan, math.nan, math.nan),
+        variance_factor=1.1,
+        outliers=(5,),
+        sensor_errors={(kind, "x"): (0.1, 0.2) for kind in KINDS},
+    )
+    msg = over_the_wire(numpy_to_identification_result(values, STAMP, "base_link"))
+    assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
+    assert msg.at_bound == ["tool"]
+    same(identification_result_to_numpy(msg), values)
+
+
+def test_a_result_that_is_not_known_is_nan():
+    msg = numpy_to_identification_result(ResultValues(reason="nothing yet"), STAMP, "base_link")
+    assert (msg.status, msg.reason) == (IdentificationResult.STATUS_UNKNOWN, "nothing yet")
+    assert math.isnan(msg.total_mass)
+    assert math.isnan(msg.heldout_rms)
+    same(identification_result_to_numpy(msg), ResultValues(reason="nothing yet"))
