@@ -1,0 +1,145 @@
+"""Results of the identification in the form in which they become messages."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_estimation.identification.job import TotalCom
+from com_estimation.identification.priors import BodyPriors
+from com_estimation.identification.result import Identification, Misfit
+from com_estimation.nodes.com_identification_robot import Robot
+from com_model.arrays import Array
+from com_msgs.msg import IdentificationResult
+from com_msgs.srv import IdentifyTotalCom
+from com_ros.conversions import numpy_to_vector3
+from com_ros.identification_result import BodyValues, Distances, ResultValues
+
+Flags = NDArray[np.bool_]
+
+TOLD = 0.95  # of the prior's deviation: what the data tell has less
+NOISY = 4.0  # variance factor: the noise is twice as large as was said
+
+
+def result_values(robot: Robot) -> ResultValues:
+    """The latest result of a robot."""
+    if robot.found is None:
+        return ResultValues(
+            reason="nothing is identified yet: capture postures and call identify_links",
+            robot=robot.model.name,
+            model_mass=robot.model.mass,
+        )
+    found, ids = robot.found.identification, robot.found.ids
+    doubts = doubts_of(found)
+    told = found.identifiability
+    return ResultValues(
+        status=IdentificationResult.STATUS_DEGRADED if doubts else IdentificationResult.STATUS_OK,
+        reason=" ".join(doubts),
+        robot=robot.model.name,
+        postures=ids,
+        bodies=_bodies(robot, found),
+        total_mass=found.total_mass,
+        total_mass_deviation=found.total_mass_deviation,
+        model_mass=robot.model.mass,
+        unknowns=told.unknowns,
+        rank=told.rank,
+        informed=told.informed,
+        condition=told.condition,
+        lost=told.lost,
+        weak=told.weak,
+        residual=_distances(found.residual),
+        prior_residual=_distances(found.prior_residual),
+        heldout=_distances(found.heldout),
+        variance_factor=found.variance_factor,
+        outliers=tuple(ids[i] for i in found.outliers),
+        sensor_errors={
+            (kind, name): (value, found.sensor_deviations[kind][name])
+            for kind, values in found.sensor_errors.items()
+            for name, value in values.items()
+        },
+    )
+
+
+def doubts_of(found: Identification) -> list[str]:
+    """Why a result is doubtful, each with the mend; empty: nothing speaks against it."""
+    doubts = []
+    if found.variance_factor > NOISY:
+        doubts.append(
+            f"The readings scatter {np.sqrt(found.variance_factor):.1f} times as much as noise.* "
+            "says: raise it, tare the sensors, or let their errors be estimated (sensors.*)."
+        )
+    if found.heldout.rms > found.prior_residual.rms:
+        doubts.append(
+            f"Postures that were left out are predicted to {1e3 * found.heldout.rms:.2f} mm, "
+            f"worse than by the URDF ({1e3 * found.prior_residual.rms:.2f} mm): capture more."
+        )
+    if found.at_bound:
+        doubts.append(
+            f"The centre of mass of {', '.join(found.at_bound)} would be outside of the link's "
+            "shape: check the sensors and the shapes, or set prior.bounded to false."
+        )
+    if 3 * len(found.outliers) > len(found.weights):
+        doubts.append(
+            f"{len(found.outliers)} of {len(found.weights)} postures do not fit the others: look "
+            "at the problems that get_postures tells."
+        )
+    return doubts
+
+
+def summary(found: Identification) -> str:
+    """A result in one sentence."""
+    told = found.identifiability
+    return (
+        f"{len(found.weights)} postures: the feet's CoM is met to "
+        f"{1e3 * found.residual.rms:.2f} mm rms (URDF {1e3 * found.prior_residual.rms:.2f} mm, "
+        f"left-out postures {1e3 * found.heldout.rms:.2f} mm), rank {told.rank} of "
+        f"{told.unknowns}, total mass {found.total_mass:.4g} kg"
+    )
+
+
+def fill_total(total: TotalCom, response: IdentifyTotalCom.Response) -> None:
+    """Puts mass and offset of the whole robot into a response."""
+    told = np.isfinite(total.offset_deviation)
+    response.mass, response.mass_deviation = float(total.mass), float(total.mass_deviation)
+    response.model_mass = float(total.model_mass)
+    numpy_to_vector3(np.where(told, total.offset, np.nan), response.offset)
+    numpy_to_vector3(np.where(told, total.offset_deviation, np.nan), response.offset_deviation)
+    response.distance_mean, response.distance_max = _mean_max(total.residual_before)
+    response.shifted_mean, response.shifted_max = _mean_max(total.residual_after)
+    response.used = int(total.postures)
+    response.doubts = list(total.reasons)
+
+
+def _mean_max(distances: Array) -> tuple[float, float]:
+    if not len(distances):
+        return float("nan"), float("nan")
+    return float(np.mean(distances)), float(np.max(distances))
+
+
+def _distances(misfit: Misfit) -> Distances:
+    return misfit.mean, misfit.rms, misfit.maximum
+
+
+def _bodies(robot: Robot, found: Identification) -> BodyValues:
+    priors = robot.settings.priors(robot.model)
+    held = [name in found.at_bound for name in found.bodies]
+    return BodyValues(
+        names=found.bodies,
+        mass=found.mass,
+        mass_deviation=found.mass_deviation,
+        com=found.com,
+        com_deviation=found.com_deviation,
+        prior_mass=found.prior_mass,
+        prior_mass_deviation=priors.mass_deviation,
+        prior_com=found.prior_com,
+        prior_com_deviation=priors.com_deviation,
+        trusted=_trusted(found, priors),
+        at_bound=np.array(held, dtype=np.bool_),
+    )
+
+
+def _trusted(found: Identification, priors: BodyPriors) -> Flags:
+    """(B,) whether the data tell more of some component than was known before."""
+    before = np.column_stack((priors.mass_deviation, priors.com_deviation))
+    after = np.column_stack((found.mass_deviation, found.com_deviation))
+    return np.asarray(((before > 0.0) & (after < TOLD * before)).any(axis=1))
