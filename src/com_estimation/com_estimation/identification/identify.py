@@ -8,7 +8,7 @@ they stay. docs/derivations.md has the equations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,9 @@ from com_estimation.identification.sensors import SensorPriors
 from com_estimation.identification.solve import Block, Solution, solve, whiten
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
+
+Observer = Callable[[float, str], None]
+"""Told the share that is done, 0 to 1, and what comes next."""
 
 _OUTLIER = 0.5  # weight
 _SETTLED = 1e-3  # prior deviations
@@ -93,6 +96,7 @@ def identify(
     postures: Sequence[Posture],
     priors: BodyPriors | None = None,
     options: Options | None = None,
+    observe: Observer | None = None,
 ) -> Identification:
     """Identifies a robot's masses and centres of mass.
 
@@ -103,6 +107,8 @@ def identify(
         priors: What is known before; by default masses as in the URDF, centres of mass within
             20 mm of it and inside the links' shapes.
         options: See Options.
+        observe: Called before each part of the work with the share that is done and what comes
+            next; what it raises ends the work.
 
     Raises:
         PostureError: Readings that cannot be used; names the posture.
@@ -117,7 +123,9 @@ def identify(
         raise IdentificationError("no postures: capture some first")
     if unknowns.bodies == 0:
         raise IdentificationError("nothing is unknown: give a mass or CoM a deviation above 0")
-    blocks, solution = _fit(builder, unknowns, postures, options)
+    observe = observe or _unobserved
+    blocks, solution = _fit(builder, unknowns, postures, options, observe)
+    observe(0.5, "what can be told")
     body_rows = [block.matrix[:, : unknowns.bodies] for block in blocks]
     covariance = solution.covariance[: unknowns.bodies, : unknowns.bodies]
     informed = int(np.sum(np.linalg.eigvalsh(covariance) < 0.5))
@@ -127,15 +135,21 @@ def identify(
     found = examine(builder.statics, root, unknowns.factor, informed, Q, up)
     if options.refuse_alike:
         check_spread(builder.statics, root, unknowns.factor, Q)
-    heldout = _heldout(builder, unknowns, postures, blocks, options)
+    heldout = _heldout(builder, unknowns, postures, blocks, options, observe)
     return _result(builder, unknowns, postures, solution, found, heldout)
 
 
 def _fit(
-    builder: RowBuilder, unknowns: Unknowns, postures: Sequence[Posture], options: Options
+    builder: RowBuilder,
+    unknowns: Unknowns,
+    postures: Sequence[Posture],
+    options: Options,
+    observe: Observer,
 ) -> tuple[list[Block], Solution]:
     x = np.zeros(unknowns.count)
-    for _ in range(max(1, options.rounds)):
+    rounds = max(1, options.rounds)
+    for done in range(rounds):
+        observe(0.5 * done / rounds, f"fit, round {done + 1}")
         blocks = [_block(builder, unknowns, i, p, x) for i, p in enumerate(postures)]
         solution = solve(blocks, *unknowns.bounds(x), loss=options.loss)
         change = float(np.abs(solution.x - x).max())
@@ -162,6 +176,7 @@ def _heldout(
     postures: Sequence[Posture],
     blocks: Sequence[Block],
     options: Options,
+    observe: Observer,
 ) -> Misfit:
     """Error on postures that were left out, each fold in turn; outliers count as they come."""
     folds = min(options.folds, len(postures))
@@ -170,10 +185,15 @@ def _heldout(
     bounds = unknowns.bounds(np.zeros(unknowns.count))
     gaps: list[float] = []
     for fold in range(folds):
+        observe(0.6 + 0.4 * fold / folds, f"held-out error, part {fold + 1} of {folds}")
         kept = [block for i, block in enumerate(blocks) if i % folds != fold]
         values = unknowns.values(solve(kept, *bounds, loss=options.loss).x)
         gaps += [builder.gap(posture, *values) for posture in postures[fold::folds]]
     return Misfit.of(_finite(gaps))
+
+
+def _unobserved(share: float, what: str) -> None:
+    """Nobody asked."""
 
 
 def _finite(gaps: Sequence[float]) -> Array:

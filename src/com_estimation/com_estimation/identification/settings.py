@@ -106,6 +106,32 @@ class IdentificationSettings:
         found = cls.from_dict(nested)
         return replace(found, links=base.links, plan=replace(found.plan, stands=base.plan.stands))
 
+    @property
+    def use_imu(self) -> bool:
+        """Whether gravity's direction is read from an IMU."""
+        return self.fit.use_imu
+
+    @property
+    def use_effort(self) -> bool:
+        """Whether joint efforts are used."""
+        return self.fit.use_effort
+
+    @property
+    def gravity(self) -> float:
+        """m/s^2."""
+        return self.fit.gravity
+
+    def using(
+        self, *, imu: bool | None = None, effort: bool | None = None
+    ) -> IdentificationSettings:
+        """The same with other readings; None leaves one as it is."""
+        fit = replace(
+            self.fit,
+            use_imu=self.use_imu if imu is None else imu,
+            use_effort=self.use_effort if effort is None else effort,
+        )
+        return replace(self, fit=fit)
+
     def flat(self) -> dict[str, float | int | str | bool]:
         """Gives all but links and plan.stands as parameters: {"noise.force": 0.5, ...}, for ROS."""
         return {
