@@ -22,6 +22,7 @@ setup(
     entry_points={
         "console_scripts": [
             "find_urdf = com_simulation.find_urdf:main",
+            "record_bag = com_simulation.record_bag:main",
             "simulator = com_simulation.nodes.simulator:main",
             "sway = com_simulation.nodes.sway:main",
         ],

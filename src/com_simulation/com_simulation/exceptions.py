@@ -63,5 +63,17 @@ class SwayError(ComSimulationError):
     """No motion keeps the robot standing; the message says what stands in its way."""
 
 
+class OutputError(ComSimulationError):
+    """A file or folder that cannot be written.
+
+    Attributes:
+        path: of it.
+    """
+
+    def __init__(self, path: str | Path, reason: str) -> None:
+        self.path = Path(path)
+        super().__init__(f"{self.path} {reason}")
+
+
 class RunError(ComSimulationError):
     """A run that brought no data, or wrong data; the message says what is known of the reason."""

@@ -1,11 +1,14 @@
 """Files that appear whole or not at all."""
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from matplotlib.figure import Figure
+
+from com_simulation.exceptions import OutputError
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:
@@ -30,3 +33,19 @@ def _part_of(path: Path) -> Iterator[Path]:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Give the path of a folder to be made, in a hidden one beside it; move it to its place.
+
+    Raises:
+        OutputError: it is there already.
+    """
+    if path.exists():
+        raise OutputError(path, "exists already: give another path, or remove it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as hidden:
+        part = Path(hidden) / path.name
+        yield part
+        part.rename(path)

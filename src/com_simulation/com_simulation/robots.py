@@ -54,7 +54,7 @@ def known_robots() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for folder in _collection_folders():
         found |= collection_robots(folder)
-    for share in _shares(DESCRIPTIONS):
+    for share in package_shares(DESCRIPTIONS):
         found |= {path.stem: path for path in sorted((share / "urdf").glob("*.urdf"))}
     return found
 
@@ -96,13 +96,13 @@ def _short(folder: str) -> str:
 
 
 def _config(name: str) -> Path | None:
-    candidates = [share / "config" / f"{name}.yaml" for share in _shares(DESCRIPTIONS)]
+    candidates = [share / "config" / f"{name}.yaml" for share in package_shares(DESCRIPTIONS)]
     return next((path for path in candidates if path.is_file()), None)
 
 
 def _collection_folders() -> Iterable[Path]:
     """Return the folders of the collection: of an installed ROS package or a Python package."""
-    folders = [share / "robots" for share in _shares(COLLECTION)]
+    folders = [share / "robots" for share in package_shares(COLLECTION)]
     try:
         files = metadata.files(COLLECTION) or []
     except metadata.PackageNotFoundError:
@@ -113,7 +113,7 @@ def _collection_folders() -> Iterable[Path]:
     return [folder for folder in folders if folder.is_dir()]
 
 
-def _shares(package: str) -> list[Path]:
+def package_shares(package: str) -> list[Path]:
     """Return the share folders of an ament package, the first overlay first."""
     prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
     shares = [Path(prefix) / "share" / package for prefix in prefixes if prefix]

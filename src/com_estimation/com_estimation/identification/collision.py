@@ -1,4 +1,4 @@
-"""Whether a robot touches itself, by the boxes around its primitive collision shapes."""
+"""Whether a robot touches itself or the ground, by the boxes around its primitive shapes."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class SelfCollision:
             for i, name in enumerate(model.link_names)
             if model.link_masses[i] > 0.0 and i not in known
         )
+        self._unseen = [model.link_index(name) for name in self.blind]
         body = model.bodies.body_of_link[self._link]
         parent = model.bodies.parent
         pairs = [
@@ -73,6 +74,33 @@ class SelfCollision:
         """Tells in which postures (N, n) links touch, (N,)."""
         parts = [self._overlap(Q[i : i + _BATCH]).any(axis=1) for i in range(0, len(Q), _BATCH)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+
+    @property
+    def bodies(self) -> NDArray[np.int64]:
+        """Body of each height that heights() gives, (K,)."""
+        return np.asarray(self.statics.model.bodies.body_of_link[[*self._link, *self._unseen]])
+
+    def heights(self, Q: Array, ups: Array, levels: Array) -> Array:
+        """Finds how high above the ground everything is.
+
+        Args:
+            Q: (N, n) postures.
+            ups: (N, 3) directions against gravity, root axes.
+            levels: (N,) m, of the ground along those, from the root.
+
+        Returns:
+            (N, K) m, of the lowest point of each box with its margin; then of the frames of links
+            without a box.
+        """
+        R, p = self.statics.link_frames(self.statics.poses(Q), [*self._link, *self._unseen])
+        count = len(self._link)
+        boxes = R[:, :count]
+        center = p.copy()
+        center[:, :count] += (boxes @ self._center[..., None])[..., 0]
+        heights = np.einsum("nkj,nj->nk", center, ups) - levels[:, None]
+        along = np.einsum("nkji,nj->nki", boxes @ self._turn, ups)
+        heights[:, :count] -= np.einsum("nki,ki->nk", np.abs(along), self._half)
+        return np.asarray(heights)
 
     def _overlap(self, Q: Array) -> NDArray[np.bool_]:
         """Which pairs overlap, (N, pairs): no axis separates them (separating axis theorem)."""
