@@ -17,8 +17,16 @@ from com_model.arrays import Array
 
 _TRIES = 30  # for each candidate that is wanted
 _BATCH = 256
+_FAR = 0.5  # share of the candidates with joints near the ends of their ranges
+_ENDS = 0.3  # of a beta distribution: below 1 the ends are likelier than the middle
 _SLACK = 1e-9  # rad and m
-_REASONS = ("no flat soles within the limits", "margin", "effort limits", "self-collision")
+_REASONS = (
+    "no flat soles within the limits",
+    "margin",
+    "effort limits",
+    "self-collision",
+    "more than the soles on the ground",
+)
 
 Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, margin m
 
@@ -47,25 +55,30 @@ class FeasiblePostures:
     ) -> None:
         model = statics.model
         self.statics, self.plan, self._rest = statics, plan, rest
-        kept = rest if plan.keep_feet else None
-        stands = plan.stands or (tuple(range(len(feet))),)
-        self.stances = {
-            indices: FlatStance(statics, [feet[i] for i in indices], kept) for indices in stands
-        }
-        self._collision = SelfCollision(statics, rest, plan.clearance)
-        self._prediction = prediction
         low, high = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
         middle, half = (low + high) / 2.0, plan.limit_share * (high - low) / 2.0
         self.low, self.high = middle - half, middle + half
-        limits = model.effort_limits * plan.effort_share
-        self._efforts = np.where(limits > 0.0, limits, np.inf)
+        kept = rest if plan.keep_feet else None
+        stands = plan.stands or (tuple(range(len(feet))),)
+        limits = self.low, self.high
+        self.stances = {
+            indices: FlatStance(statics, [feet[i] for i in indices], kept, limits)
+            for indices in stands
+        }
+        self._collision = SelfCollision(statics, rest, plan.clearance)
+        self._aloft = {indices: self._above_ground(feet, indices) for indices in self.stances}
+        self._prediction = prediction
+        most = model.effort_limits * plan.effort_share
+        self._efforts = np.where(most > 0.0, most, np.inf)
 
-    def draw(self, count: int, spread: tuple[float, float] = (0.2, 1.0)) -> list[Entry]:
+    def draw(self, count: int, anywhere: bool = False) -> list[Entry]:
         """Draws postures in which the robot can stand.
 
         Args:
             count: How many are wanted.
-            spread: How far from rest towards anywhere in the limits they start, least and most.
+            anywhere: True: joints anywhere in their limits, each place as likely, before the soles
+                come to the ground. False: half of them so, from close to rest to anywhere, and
+                half with joints near the ends of their ranges.
 
         Raises:
             IdentificationError: Hardly any posture is possible; says what stood in the way.
@@ -76,8 +89,7 @@ class FeasiblePostures:
         stands, tried = tuple(self.stances), 0
         while len(pool) < count and tried < _TRIES * count:
             size = min(max(2 * (count - len(pool)), 16), _BATCH, _TRIES * count - tried)
-            anywhere = rng.uniform(self.low, self.high, (size, len(self.low)))
-            starts = self._rest + rng.uniform(*spread, (size, 1)) * (anywhere - self._rest)
+            starts = self._starts(rng, size, anywhere)
             turn = (tried + np.arange(size)) % len(stands)
             tried += size
             results = self.stand(rng, starts, [stands[i] for i in turn])
@@ -92,6 +104,19 @@ class FeasiblePostures:
                 "ask for a smaller margin or clearance, or check the rest posture"
             )
         return pool[:count]
+
+    def _starts(self, rng: np.random.Generator, count: int, anywhere: bool) -> Array:
+        """Joint positions to start from, (N, n)."""
+        shares = rng.random((count, len(self.low)))
+        if anywhere:
+            return np.asarray(self.low + shares * (self.high - self.low))
+        far = rng.random(count) < _FAR
+        ends = rng.beta(_ENDS, _ENDS, (int(far.sum()), len(self.low)))
+        shares[far] = ends
+        spread = rng.uniform(np.where(far, 0.5, 0.2), 1.0)[:, None]
+        return np.asarray(
+            self._rest + spread * (self.low + shares * (self.high - self.low) - self._rest)
+        )
 
     def stand(
         self, rng: np.random.Generator, starts: Array, stands: Sequence[tuple[int, ...]]
@@ -111,7 +136,6 @@ class FeasiblePostures:
             Q, found = stance.solve_all(starts[mine], aims)
             # The CoM of a planar robot, say, cannot be moved sideways: anywhere will do.
             Q[~found], found[~found] = stance.solve_all(starts[mine][~found])
-            found &= self._within(Q)
             judged = self._judge(Q[found], stance, indices)
             for place, result in zip(mine[found], judged, strict=True):
                 results[place] = result
@@ -122,23 +146,38 @@ class FeasiblePostures:
         judged = [not isinstance(result, str) for result in self._judge(Q, stance, indices)]
         return np.array(judged, dtype=np.bool_)
 
-    def _within(self, Q: Array) -> Flags:
-        return np.asarray(((self.low <= Q) & (self.high >= Q)).all(axis=1))
-
     def _judge(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> list[Entry | str]:
         """Whether a robot on flat soles is balanced, strong enough and does not touch itself."""
         strong = self._holds(Q, stance, indices)
         touching = self._collision.touching(Q)
+        aloft = (self._heights(Q, stance) > 0.0)[:, self._aloft[indices]].all(axis=1)
         results: list[Entry | str] = []
-        for q, held, touch in zip(Q, strong, touching, strict=True):
+        for q, held, touch, clear in zip(Q, strong, touching, aloft, strict=True):
             margin = stance.margin(q)
             if margin < self.plan.margin - _SLACK:
                 results.append(_REASONS[1])
             elif not held:
                 results.append(_REASONS[2])
+            elif not clear:
+                results.append(_REASONS[4])
             else:
                 results.append(_REASONS[3] if touch else (q, indices, margin))
         return results
+
+    def _heights(self, Q: Array, stance: FlatStance) -> Array:
+        """How high everything is above the sole that stands, (N, K) m."""
+        ups = stance.ups(Q)
+        sole = self.statics.model.link_index(stance.feet[0].frame)
+        _, p = self.statics.link_frames(self.statics.poses(Q), [sole])
+        return self._collision.heights(Q, ups, np.einsum("nj,nj->n", p[:, 0], ups))
+
+    def _above_ground(self, feet: Sequence[Foot], indices: tuple[int, ...]) -> Flags:
+        """What must not touch the ground, (K,): not feet that stand, nor what does so at rest."""
+        model, bodies = self.statics.model, self._collision.bodies
+        own = [int(model.bodies.body_of_link[model.link_index(foot.frame)]) for foot in feet]
+        standing = np.isin(bodies, [own[i] for i in indices])
+        low = self._heights(self._rest[None], self.stances[indices])[0] <= 0.0
+        return np.asarray(~standing & ~(low & ~np.isin(bodies, own)))
 
     def _holds(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
         """Whether the joints' limits of effort allow postures (N, n), (N,)."""

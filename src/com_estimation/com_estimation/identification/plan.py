@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from com_estimation.identification.exceptions import IdentificationError
 from com_model.arrays import Array, freeze
 
+CRITERIA = ("parameters", "prediction")
+
 
 @dataclass(frozen=True)
 class PlanOptions:
@@ -25,6 +27,8 @@ class PlanOptions:
             posture of rest, so that the robot comes from one posture to the next without a step.
         effort_share: Share of the URDF's effort limits that the joints may need to hold the
             posture; 0: not looked at. Limits of 0 count as not known.
+        criterion: "parameters": the volume of the uncertainty of all that is unknown is to be
+            small. "prediction": the mean variance of the CoM in postures like the candidates.
     """
 
     candidates: int = 300
@@ -37,8 +41,13 @@ class PlanOptions:
     seed: int = 0
     keep_feet: bool = False
     effort_share: float = 0.9
+    criterion: str = "parameters"
 
     def __post_init__(self) -> None:
+        if self.criterion not in CRITERIA:
+            raise IdentificationError(
+                f"criterion: expected one of {', '.join(CRITERIA)}, got {self.criterion!r}"
+            )
         if not self.effort_share >= 0.0:
             raise IdentificationError(
                 f"effort_share: expected a share of the limits, 0 or more, got {self.effort_share}"

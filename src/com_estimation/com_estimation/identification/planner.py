@@ -1,9 +1,10 @@
 """Which postures to take next: those that tell most, and in which the robot can stand.
 
-Of many random postures in which the robot stands with a margin, inside its limits and without
-touching itself, the one is taken that adds most to what is known, again and again. What is known is
-log det(1 + sum of A_p^T A_p), with the whitened rows A_p in prior deviations: half of it is how
-many nats the data take off the volume of the uncertainty (D-optimality under the prior).
+Of many random postures in which the robot stands with a margin, inside its limits, strong enough
+and without touching itself, those are chosen that tell most together. First one after the other;
+then each in turn is exchanged for what tells most beside the others: another candidate, or a change
+of its own. Half of the candidates have their joints near the ends of their ranges, because links
+that turn far tell most.
 """
 
 from __future__ import annotations
@@ -12,6 +13,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from com_estimation.identification.design import (
+    Score,
+    choose,
+    learn,
+    nats,
+    prediction_rows,
+    prediction_score,
+    without,
+)
 from com_estimation.identification.feasible import Entry, FeasiblePostures
 from com_estimation.identification.identify import Options, Unknowns
 from com_estimation.identification.paths import kept_path
@@ -27,7 +37,8 @@ from com_model.arrays import Array, as_array
 __all__ = ["PlanOptions", "PlannedPosture", "PosturePlanner"]
 
 _STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
-_MOVED = 0.4  # share of the joints that it moves
+_MOVED = (0.1, 0.2, 0.5)  # share of the joints that it moves
+_ROUNDS = 2  # of exchange
 
 
 class PosturePlanner:
@@ -80,30 +91,34 @@ class PosturePlanner:
             IdentificationError: Hardly any posture is possible; says what stood in the way.
         """
         pool = self.feasible(max(self.plan.candidates, count))
-        rows = [self._rows(self._predicted(entry, samples)) for entry in pool]
-        rng = np.random.default_rng([self.plan.seed, 1])
+        rows = np.array([self._rows(self._predicted(entry, samples)) for entry in pool])
+        score = self._score(pool)
         scatter = np.eye(self._unknowns.count)
         for posture in taken:
-            scatter = _learn(scatter, self._rows(posture))
-        chosen: list[PlannedPosture] = []
-        left = list(range(len(pool)))
-        for _ in range(min(count, len(pool))):
-            gains = [_gain(scatter, rows[i]) for i in left]
-            best = left.pop(int(np.argmax(gains)))
-            entry, matrix = self._refine(rng, pool[best], rows[best], scatter, samples)
-            gain = _gain(scatter, matrix)
-            scatter = _learn(scatter, matrix)
-            names = tuple(self.feet[i].frame for i in entry[1])
-            chosen.append(PlannedPosture(entry[0], names, entry[2], gain))
-        return tuple(chosen)
+            scatter = learn(scatter, self._rows(posture))
+        chosen = choose(rows, count, scatter, score)
+        picked, rows = self._exchange(pool, rows, chosen, scatter, score, samples)
+        planned: list[PlannedPosture] = []
+        for i in choose(rows, count, scatter, score):
+            q, stand, margin = picked[i]
+            gain = float(nats(scatter, rows[i : i + 1])[0])
+            scatter = learn(scatter, rows[i])
+            names = tuple(self.feet[foot].frame for foot in stand)
+            planned.append(PlannedPosture(q, names, margin, gain))
+        return tuple(planned)
 
-    def feasible(self, count: int) -> list[Entry]:
+    def feasible(self, count: int, anywhere: bool = False) -> list[Entry]:
         """Draws postures in which the robot can stand: q, the feet that stand, margin m.
+
+        Args:
+            count: How many.
+            anywhere: True: joints anywhere in their limits, each place as likely, before the soles
+                come to the ground. False: as for planning, from close to rest to the ends.
 
         Raises:
             IdentificationError: Hardly any posture is possible; says what stood in the way.
         """
-        return self._feasible.draw(count)
+        return self._feasible.draw(count, anywhere)
 
     def path_between(self, start: Array, end: Array, step: float = 0.05) -> Array | None:
         """Finds postures between two, through which the robot moves without lifting a foot.
@@ -123,46 +138,64 @@ class PosturePlanner:
         start, end = (as_array("posture", q, (self.model.n_joints,)) for q in (start, end))
         return kept_path(self._feasible, self.feet, start, end, step)
 
-    def _refine(
-        self, rng: np.random.Generator, entry: Entry, matrix: Array, scatter: Array, samples: int
-    ) -> tuple[Entry, Array]:
-        """Tries changes of a posture and keeps those that tell more."""
-        best, n = _gain(scatter, matrix), self.model.n_joints
+    def _exchange(
+        self,
+        pool: Sequence[Entry],
+        rows: Array,
+        chosen: Sequence[int],
+        scatter: Array,
+        score: Score,
+        samples: int,
+    ) -> tuple[list[Entry], Array]:
+        """Exchanges chosen postures, each in turn, for what tells most beside the others."""
+        rng = np.random.default_rng([self.plan.seed, 1])
+        picked, kept = [pool[i] for i in chosen], rows[list(chosen)]
+        for _ in range(_ROUNDS):
+            for place in range(len(picked)):
+                beside = without(scatter, kept, place)
+                best = int(np.argmax(score(beside, rows)))
+                changed = self._changes(rng, picked[place])
+                offers = [picked[place], pool[best], *changed]
+                told = [self._rows(self._predicted(change, samples)) for change in changed]
+                matrices = np.array([kept[place], rows[best], *told])
+                winner = int(np.argmax(score(beside, matrices)))
+                picked[place], kept[place] = offers[winner], matrices[winner]
+        return picked, kept
+
+    def _changes(self, rng: np.random.Generator, entry: Entry) -> list[Entry]:
+        """Changes of a posture in which the robot can stand."""
+        count, n = self.plan.refinements, self.model.n_joints
         low, high = self._feasible.low, self._feasible.high
-        for _ in range(self.plan.refinements):
-            size = rng.normal(0.0, rng.choice(_STEPS), n) * (high - low) / 2.0
-            start = np.clip(entry[0] + size * (rng.random(n) < _MOVED), low, high)
-            found = self._feasible.stand(rng, start[None], [entry[1]])[0]
-            if isinstance(found, str):
-                continue
-            rows = self._rows(self._predicted(found, samples))
-            gain = _gain(scatter, rows)
-            if gain > best:
-                entry, matrix, best = found, rows, gain
-        return entry, matrix
+        size = rng.normal(0.0, rng.choice(_STEPS, (count, 1)), (count, n)) * (high - low) / 2.0
+        moved = rng.random((count, n)) < rng.choice(_MOVED, (count, 1))
+        starts = np.clip(entry[0] + size * moved, low, high)
+        found = self._feasible.stand(rng, starts, [entry[1]] * count)
+        return [change for change in found if not isinstance(change, str)]
+
+    def _score(self, pool: Sequence[Entry]) -> Score:
+        """The criterion; the CoM is to be predicted in postures like those of the pool."""
+        if self.plan.criterion == "parameters":
+            return nats
+        Q, statics = np.array([entry[0] for entry in pool]), self._builder.statics
+        up = np.array([self._up(entry) for entry in pool])
+        parameters = self._unknowns.priors.parameters
+        slopes = prediction_rows(statics, statics.poses(Q), up, parameters)
+        columns = slopes.reshape(-1, len(parameters)) @ self._unknowns.factor
+        target = np.zeros((self._unknowns.count, self._unknowns.count))
+        bodies = self._unknowns.bodies
+        target[:bodies, :bodies] = columns.T @ columns / len(pool)
+        return prediction_score(target)
+
+    def _up(self, entry: Entry) -> Array:
+        return np.asarray(self._feasible.stances[entry[1]].ups(entry[0][None])[0])
 
     def _predicted(self, entry: Entry, samples: int) -> Posture:
         """What the sensors would read with the prior's parameters."""
         q, stand, _ = entry
-        up = self._feasible.stances[stand].ups(q[None])[0]
-        return self._prediction.posture(q, up, stand, self.plan.efforts, samples)
+        return self._prediction.posture(q, self._up(entry), stand, self.plan.efforts, samples)
 
     def _rows(self, posture: Posture) -> Array:
         zero = np.zeros(self._builder.errors.count)
         rows = self._builder.rows(posture, self._unknowns.priors.parameters, zero)
         matrix = self._unknowns.columns(rows.bodies, rows.errors)
         return whiten(matrix, rows.residual, rows.covariance).matrix
-
-
-def _gain(scatter: Array, rows: Array) -> float:
-    """Half of log det(1 + A P A^T), nats."""
-    _, log_det = np.linalg.slogdet(np.eye(len(rows)) + rows @ scatter @ rows.T)
-    return float(log_det / 2.0)
-
-
-def _learn(scatter: Array, rows: Array) -> Array:
-    """The covariance after rows of unit noise, (P^-1 + A^T A)^-1."""
-    cross = scatter @ rows.T
-    inner = np.eye(len(rows)) + rows @ cross
-    scatter = scatter - cross @ np.linalg.solve(inner, cross.T)
-    return (scatter + scatter.T) / 2.0

@@ -35,19 +35,26 @@ class FlatStance:
         statics: Of the robot; the CoM is the URDF's.
         feet: Those that stand, with corners; the first one is the ground.
         kept: (n,) posture whose places of the soles to each other are kept; None: any place.
+        limits: Lowest and highest q (n,); the model's by default.
 
     Raises:
         IdentificationError: No foot, or one without corners.
     """
 
-    def __init__(self, statics: Statics, feet: Sequence[Foot], kept: Array | None = None) -> None:
+    def __init__(
+        self,
+        statics: Statics,
+        feet: Sequence[Foot],
+        kept: Array | None = None,
+        limits: tuple[Array, Array] | None = None,
+    ) -> None:
         if not feet or not all(len(foot.corners) for foot in feet):
             raise IdentificationError("a flat stance needs one foot or more, each with corners")
         model = statics.model
         self.statics = statics
         self.feet = tuple(feet)
         self._links = [model.link_index(foot.frame) for foot in feet]
-        self._low, self._high = model.lower, model.upper
+        self._low, self._high = limits or (model.lower, model.upper)
         self._kept: tuple[Array, Array] | None = None
         if kept is not None:
             turn, place = self._places(as_array("kept", kept, (model.n_joints,))[None])
@@ -61,7 +68,7 @@ class FlatStance:
             target: (2,) m, where the CoM is to project in the first sole's frame; None: anywhere.
 
         Returns:
-            (n,) within the joint limits, or None where none was found.
+            (n,) within the limits, or None where none was found.
         """
         Q, found = self.solve_all(q[None], None if target is None else target[None])
         return Q[0] if found[0] else None
@@ -74,7 +81,7 @@ class FlatStance:
             targets: (N, 2) m, or None.
 
         Returns:
-            (N, n) within the joint limits, and (N,) which of them stand.
+            (N, n) within the limits, and (N,) which of them stand.
         """
         Q = np.clip(Q, self._low, self._high)
         found = np.zeros(len(Q), dtype=np.bool_)
