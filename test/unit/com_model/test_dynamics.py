@@ -76,6 +76,19 @@ def test_armature_takes_its_torque(load):
     np.testing.assert_array_equal(wrench, bare)
 
 
+def test_many_instants_are_as_one_by_one(load):
+    model, rng = load("arm"), np.random.default_rng(3)
+    joints, root = rng.normal(size=(3, 5, model.n_joints)), rng.normal(size=(3, 5, 3))
+    dynamics = Dynamics(model)
+    many = dynamics.root_wrenches(*joints, *root)
+    for i in range(5):
+        one, _ = dynamics.inverse_dynamics(*joints[:, i], *root[:, i])
+        np.testing.assert_array_equal(many[i], one)
+    assert dynamics.root_wrenches(*joints[:, :0], *root[:, :0]).shape == (0, 6)
+    with pytest.raises(ShapeError, match="Qdd"):
+        dynamics.root_wrenches(joints[0], joints[1], joints[2, :4], *root)
+
+
 def test_nan_spreads(load):
     model = load("arm")
     q = np.full(model.n_joints, np.nan)

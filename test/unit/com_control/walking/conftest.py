@@ -91,3 +91,24 @@ def random_legs(biped, rng, spread=0.3):
 def shake():
     """random_legs."""
     return random_legs
+
+
+@pytest.fixture(scope="session")
+def humanoid(robots, tmp_path_factory):
+    """(biped, oracle) by name; "offset" has hips whose axes miss each other."""
+
+    def get(name):
+        if name != "offset":
+            return robots(name)
+        biped, oracle = robots("itu_biped")
+        xml = biped.model.xml
+        for side in "lr":
+            for joint, xyz in (("hip_roll", "0.03 0 -0.05"), ("hip_pitch", "0 0.02 0")):
+                start = xml.index(f'<joint name="{side}_{joint}_joint"')
+                xml = xml[:start] + xml[start:].replace('xyz="0 0 0"', f'xyz="{xyz}"', 1)
+        path = tmp_path_factory.mktemp("offset") / "offset.urdf"
+        path.write_text(xml)
+        made = Biped.of(RobotModel.from_urdf(xml), oracle.config)
+        return made, type(oracle)(made, oracle.config, path)
+
+    return get

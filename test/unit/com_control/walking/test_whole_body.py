@@ -5,32 +5,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_control.walking import whole_body_kernels as kernels
-from com_control.walking.biped import Biped
 from com_control.walking.whole_body import WholeBodyIk
-from com_model import ComModelError, RobotModel, ShapeError
+from com_model import ComModelError, ShapeError
 
 ROBOTS = ["itu_biped", "hoap2", "talos", "romeo", "icub", "offset"]
-
-
-@pytest.fixture(scope="module")
-def humanoid(robots, tmp_path_factory):
-    """(biped, oracle) by name; "offset" has hips whose axes miss each other."""
-
-    def get(name):
-        if name != "offset":
-            return robots(name)
-        biped, oracle = robots("itu_biped")
-        xml = biped.model.xml
-        for side in "lr":
-            for joint, xyz in (("hip_roll", "0.03 0 -0.05"), ("hip_pitch", "0 0.02 0")):
-                start = xml.index(f'<joint name="{side}_{joint}_joint"')
-                xml = xml[:start] + xml[start:].replace('xyz="0 0 0"', f'xyz="{xyz}"', 1)
-        path = tmp_path_factory.mktemp("offset") / "offset.urdf"
-        path.write_text(xml)
-        made = Biped.of(RobotModel.from_urdf(xml), oracle.config)
-        return made, type(oracle)(made, oracle.config, path)
-
-    return get
 
 
 @pytest.mark.parametrize("name", ROBOTS)
@@ -159,3 +137,21 @@ def test_com_jacobian_is_the_derivative(humanoid):
         step[3 + i] = h
         rate = -(evaluate(state + step)[1] - evaluate(state - step)[1]) / (2 * h)
         np.testing.assert_allclose(K[i // 6, :, i % 6], rate, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["talos", "icub", "offset"])
+def test_a_path_is_solved_as_its_points_are(humanoid, name):
+    biped, oracle = humanoid(name)
+    feet, com = oracle.place(biped.posture, np.eye(3), np.zeros(3))
+    turns = np.linspace(0.0, 2.0 * np.pi, 20)
+    path = (
+        com - [0.0, 0.0, 0.005] + 0.01 * np.column_stack((np.sin(turns), np.cos(turns), 0 * turns))
+    )
+    ik, many = WholeBodyIk(biped), len(turns)
+    found = ik.solve_path(path, np.tile(feet, (many, 1, 1, 1)), np.tile(np.eye(3), (many, 1, 1)))
+    assert not found.outcomes.any()
+    q = ik.full(found.q)
+    for i in range(many):
+        feet_again, com_again = oracle.place(q[i], np.eye(3), found.pelvis[i])
+        np.testing.assert_allclose(com_again, path[i], atol=1.01e-9)
+        np.testing.assert_allclose(feet_again, feet, atol=1e-8)
