@@ -153,9 +153,16 @@ class Bag:
             raise BagError(problem, str(self.path))
         problem = f"{self.path.name}: {reason}; its files are read without metadata.yaml"
         self.notes.append(problem)
+        refused: list[BagError] = []
         for file in files:
             reader, reason = _whole(file)
-            self._parts.append(self._damaged(file, reason) if reader is None else reader)
+            try:
+                self._parts.append(self._damaged(file, reason) if reader is None else reader)
+            except BagError as error:
+                refused.append(error)
+                self.notes.append(f"{file.name}: {error.problem}")
+        if len(refused) == len(files):
+            raise refused[0]
 
     def _damaged(self, file: Path, reason: str) -> Part:
         """Reads what is left of a file."""

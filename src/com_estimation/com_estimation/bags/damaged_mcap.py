@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from lz4.frame import LZ4FrameDecompressor
 from rosbags.interfaces import (
     Connection,
     ConnectionExtRosbag2,
     MessageDefinition,
     MessageDefinitionFormat,
 )
-from rosbags.rosbag2.storage_mcap import decompress
+from rosbags.rosbag2.storage_mcap import decompress, zstd
 
 MAGIC = b"\x89MCAP0\r\n"
 MAX_RECORD = 2**30  # bytes; a longer one is taken for broken
@@ -36,7 +37,7 @@ class DamagedMcap:
 
     Attributes:
         connections: Of the topics that were found, with the number of their whole messages.
-        lost: Bytes at the end that make no whole record.
+        lost: Bytes at the end that make no whole record; of a chunk that was cut its start is used.
         broken: Chunks that cannot be unpacked.
     """
 
@@ -67,18 +68,21 @@ class DamagedMcap:
             size = self._path.stat().st_size
             while stream.tell() < size:
                 start = stream.tell()
-                content = _content(stream, size)
+                content = _content(stream)
                 if content is None:
                     self.lost = size - start
                     return
-                yield from self._record(*content)
+                kind, whole, data = content
+                if not whole:
+                    self.lost = size - start
+                yield from self._record(kind, whole, data)
 
-    def _record(self, kind: int, content: bytes) -> Iterator[tuple[int, int, bytes]]:
+    def _record(self, kind: int, whole: bool, content: bytes) -> Iterator[tuple[int, int, bytes]]:
         if kind != _CHUNK:
-            yield from self._plain(kind, content)
+            yield from self._plain(kind, content) if whole else ()
             return
         try:
-            inner = _unpack(content)
+            inner = _unpack(content) if whole else _unpack_cut(content)
         except Exception:  # of any decompressor
             self.broken += 1
             return
@@ -121,15 +125,16 @@ class DamagedMcap:
         )
 
 
-def _content(stream: BinaryIO, size: int) -> tuple[int, bytes] | None:
-    """Reads a record; None where it is cut or cannot be one."""
+def _content(stream: BinaryIO) -> tuple[int, bool, bytes] | None:
+    """Reads a record: kind, whether it is whole, content; None where it cannot be one."""
     head = stream.read(9)
     if len(head) < 9 or head[:8] == MAGIC:
         return None
     kind, length = struct.unpack("<BQ", head)
-    if length > MAX_RECORD or stream.tell() + length > size:
+    if length > MAX_RECORD:
         return None
-    return kind, stream.read(length)
+    content = stream.read(length)
+    return kind, len(content) == length, content
 
 
 def _unpack(content: bytes) -> bytes:
@@ -140,6 +145,17 @@ def _unpack(content: bytes) -> bytes:
     if size > MAX_RECORD:
         raise ValueError("the chunk is too large")
     return decompress(content[at + 8 : at + 8 + length], compression, size, crc)
+
+
+def _unpack_cut(content: bytes) -> bytes:
+    """The records at the start of a chunk that was cut."""
+    compression, at = _text(content, 28)
+    data = content[at + 8 :]
+    if compression == "zstd":
+        return zstd.ZstdDecompressor().decompress(data, max_length=MAX_RECORD)
+    if compression == "lz4":
+        return LZ4FrameDecompressor().decompress(data, max_length=MAX_RECORD)
+    return data
 
 
 def _text(content: bytes, at: int) -> tuple[str, int]:

@@ -77,7 +77,10 @@ class DamagedSqlite:
                 self.problem = str(error)
 
     def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(f"file:{quote_url(str(self._path))}?immutable=1", uri=True)
+        database = sqlite3.connect(f"file:{quote_url(str(self._path))}?immutable=1", uri=True)
+        # Otherwise sqlite refuses a file that is shorter than its header says, whole pages or not.
+        database.execute("PRAGMA writable_schema=ON")
+        return database
 
 
 def _definitions(database: sqlite3.Connection) -> dict[str, MessageDefinition]:

@@ -75,8 +75,11 @@ class JointStream:
                 self.with_effort[columns] = True
         self._note(tables, used)
         times, Q, effort = times[used], Q[used], effort[used]
-        if len(self.layouts) > 1:
-            self._fill(times, Q, effort)
+        if len(times):
+            known = np.isfinite(Q)
+            if len(self.layouts) > 1:
+                self._fill(known, times, Q, effort)
+            self._remember(known, times, Q, effort)
         return times, Q, effort
 
     def check(self) -> None:
@@ -119,16 +122,19 @@ class JointStream:
             self.switches += 1
         self._latest = tables[order[-1]].names
 
-    def _fill(self, times: Times, Q: Array, effort: Array) -> None:
+    def _fill(self, known: NDArray[np.bool_], times: Times, Q: Array, effort: Array) -> None:
         """Holds each joint's value for a moment, for messages without it."""
-        for k in range(Q.shape[1]):
-            known = np.isfinite(Q[:, k])
-            place = np.maximum.accumulate(np.where(known, np.arange(len(Q)), -1))
+        for k in np.flatnonzero(~known.all(axis=0)):
+            mine = known[:, k]
+            place = np.maximum.accumulate(np.where(mine, np.arange(len(Q)), -1))
             since = np.where(place < 0, self._last[2, k], times[place])
-            held = ~known & (times - since <= _HOLD_NS) & (times >= since)
+            held = ~mine & (times - since <= _HOLD_NS) & (times >= since)
             for column, before in ((Q[:, k], 0), (effort[:, k], 1)):
                 value = np.where(place < 0, self._last[before, k], column[place])
                 column[held] = value[held]
-            if known.any():
-                last = int(place[-1])
-                self._last[:, k] = Q[last, k], effort[last, k], times[last]
+
+    def _remember(self, known: NDArray[np.bool_], times: Times, Q: Array, effort: Array) -> None:
+        """Keeps the newest value of each joint that a message of the block has."""
+        there = np.flatnonzero(known.any(axis=0))
+        rows = len(Q) - 1 - np.argmax(known[::-1, there], axis=0)
+        self._last[:, there] = Q[rows, there], effort[rows, there], times[rows]

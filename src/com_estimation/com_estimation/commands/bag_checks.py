@@ -99,4 +99,4 @@ def _findings(robot: BagRobot, posture: Posture) -> tuple[WrenchFinding, ...]:
     if not len(posture.wrenches) or not np.isfinite(posture.wrenches).any():
         return ()
     settings = robot.settings
-    return diagnose(robot.model, robot.feet, posture, settings.noise, gravity=settings.gravity)
+    return diagnose(robot.model, robot.feet, posture, settings.noise, gravity=settings.fit.gravity)

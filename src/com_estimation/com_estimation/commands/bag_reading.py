@@ -41,7 +41,7 @@ class ReadOptions:
 def choose_topics(bag: Bag, robot: BagRobot, options: ReadOptions) -> Roles:
     """Finds the topics; see find_roles()."""
     return find_roles(
-        bag.topics(), robot.feet, options.wishes, robot.settings.use_imu, str(bag.path)
+        bag.topics(), robot.feet, options.wishes, robot.settings.fit.use_imu, str(bag.path)
     )
 
 

@@ -78,7 +78,7 @@ def write_results(
         found=found,
         prior_deviation=robot.settings.priors(robot.model).com_deviation,
         total=total,
-        fits=fits_of(robot.model, robot.feet, postures, found, robot.settings.gravity),
+        fits=fits_of(robot.model, robot.feet, postures, found, robot.settings.fit.gravity),
         changed=export.changed,
         kept=export.kept,
     )

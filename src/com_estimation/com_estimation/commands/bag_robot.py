@@ -38,7 +38,7 @@ class BagRobot:
         Raises:
             ConfigError: One is to be used, and the configuration does not say where it is.
         """
-        if not self.settings.use_imu:
+        if not self.settings.fit.use_imu:
             return None
         if self.config is not None and self.config.imu_link is not None:
             return self.config.imu_link
@@ -66,10 +66,10 @@ def load_robot(arguments: argparse.Namespace) -> BagRobot:
     if arguments.settings is not None:
         settings = IdentificationSettings.from_file(arguments.settings)
         settings.check(model)
-    if arguments.imu:
-        settings = replace(settings, use_imu=True)
-    if arguments.effort:
-        settings = replace(settings, use_effort=True)
+    fit = settings.fit
+    fit = replace(fit, use_imu=fit.use_imu or bool(arguments.imu))
+    fit = replace(fit, use_effort=fit.use_effort or arguments.effort)
+    settings = replace(settings, fit=fit)
     feet = _bare_feet(arguments.wrench, model) if config is None else config.feet
     if not feet:
         source = "--config is missing" if config is None else config.source
