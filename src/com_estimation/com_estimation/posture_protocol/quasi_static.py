@@ -1,0 +1,234 @@
+"""Tip angles of a robot that moves so slowly that it is always at rest.
+
+It tips where the ground projection of its CoM leaves the support polygon, soles flat on the ground
+([Cominoli] section 8, [Cotton] IV.A). Joints may be off by a zero offset, give way under their
+load, and lie on one side of their backlash; so the joint is not where its encoder says, and the
+angle that is written down is the encoder's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_estimation.posture_protocol import kernels
+from com_estimation.posture_protocol.exceptions import ProtocolError
+from com_estimation.posture_protocol.protocol import DIRECTIONS, Protocol, TipTest, soles
+from com_model import Foot, RobotConfig, RobotModel, SupportPolygon
+from com_model.arrays import Array, as_array, freeze
+from com_model.kinematics import link_pose
+
+_FACING = 0.5  # cosine: edges within 60 degrees of the direction count as on that side
+_FLAT = 2e-3  # rad and m: how far the soles may be from lying on one ground
+_SCAN = 64  # angles at which to look before searching
+
+
+@dataclass(frozen=True, eq=False)
+class JointErrors:
+    """What joints do that a rigid model does not know of.
+
+    Attributes:
+        offset: (n,) rad, where a joint is when its encoder says 0.
+        compliance: (n,) rad/(N m), how far it gives way.
+        backlash: (n,) rad, its play, all of it.
+    """
+
+    offset: Array
+    compliance: Array
+    backlash: Array
+
+    def __post_init__(self) -> None:
+        for name in ("compliance", "backlash"):
+            if not (getattr(self, name) >= 0.0).all():
+                raise ProtocolError(f"{name}: expected numbers, 0 or more")
+        freeze(self)
+
+    @classmethod
+    def none(cls, model: RobotModel) -> JointErrors:
+        """Rigid joints that are where their encoders say."""
+        return cls(*np.zeros((3, model.n_joints)))
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """The robot at rest.
+
+    Attributes:
+        com: (3,) m, on the ground: x, y, z of the frame of the first foot.
+        margin: m to the nearest edge of the side that it is to fall to.
+        joints: (n,) rad, where they are.
+        load: (n,) N m, dV/dq: what turns them the other way.
+    """
+
+    com: Array
+    margin: float
+    joints: Array
+    load: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """What the kernels need of a test."""
+
+    test: TipTest
+    start: Array
+    rate: Array
+    limits: tuple[float, float]
+    soles: kernels.Soles
+    stance: kernels.Stance
+
+
+@dataclass(frozen=True)
+class QuasiStatic:
+    """The tests of a protocol with a robot.
+
+    Attributes:
+        model: The robot; its masses are the default.
+        cases: One a test.
+        tree: The robot for the kernels.
+    """
+
+    model: RobotModel
+    cases: tuple[_Case, ...]
+    tree: kernels.Tree = field(repr=False)
+
+    @classmethod
+    def of(cls, model: RobotModel, config: RobotConfig, protocol: Protocol) -> QuasiStatic:
+        """Prepares a protocol.
+
+        Raises:
+            UnknownNameError: A joint is not the model's.
+            ProtocolError: A foot is not the robot's, or the soles do not lie on one ground.
+        """
+        protocol.check(model, config)
+        tree = kernels.Tree(*(np.array(getattr(model.bodies, f)) for f in kernels.Tree._fields))
+        return cls(model, tuple(_case(model, config.feet, t) for t in protocol.tests), tree)
+
+    @property
+    def tests(self) -> tuple[TipTest, ...]:
+        """The tests."""
+        return tuple(case.test for case in self.cases)
+
+    def stand(
+        self, test: int, angle: float, errors: JointErrors, moment: ArrayLike | None = None
+    ) -> Standing:
+        """Lets the robot stand in a test.
+
+        Args:
+            test: Its number.
+            angle: rad, of its joints by their encoders.
+            errors: Of the joints.
+            moment: (B, 3) kg m, first moments of the bodies; those of the URDF by default.
+
+        Raises:
+            ProtocolError: It does not come to rest: the joints are too soft.
+        """
+        case = self.cases[test]
+        told = case.start + angle * case.rate
+        q, com, load = told + errors.offset, np.empty(3), np.empty(self.model.n_joints)
+        share, moment = case.stance.share, self._moment(moment)
+        soft = kernels.Joints(errors.offset, errors.compliance, errors.backlash)
+        if not kernels.sag(told, self.tree, moment, case.soles, share, soft, q, com, load):
+            raise ProtocolError(f"{case.test.name}: the robot sinks down: its joints are too soft")
+        return Standing(com, float(kernels.inside(com, case.stance.edges)), q, load)
+
+    def tip_angles(
+        self,
+        errors: JointErrors | None = None,
+        moment: ArrayLike | None = None,
+        guess: ArrayLike | None = None,
+        only: Sequence[int] | None = None,
+    ) -> Array:
+        """Computes the angles at which the robot tips.
+
+        Args:
+            errors: Of the joints; none by default.
+            moment: (B, 3) kg m, first moments of the bodies; those of the URDF by default.
+            guess: (T,) rad to search near, whatever the limits of the joints. Without it the angle
+                is the first one from 0 on; the joints' limit where there is none before it.
+            only: Numbers of the tests; all by default.
+
+        Returns:
+            (T,) rad; NaN where there is none.
+        """
+        errors = errors or JointErrors.none(self.model)
+        moment = self._moment(moment)
+        soft = kernels.Joints(errors.offset, errors.compliance, errors.backlash)
+        cases = [self.cases[i] for i in only] if only is not None else list(self.cases)
+        near = [None] * len(cases) if guess is None else list(np.asarray(guess, dtype=float))
+        return np.array([self._tip(c, g, moment, soft) for c, g in zip(cases, near, strict=True)])
+
+    def _tip(self, case: _Case, guess: float | None, moment: Array, soft: kernels.Joints) -> float:
+        if guess is None:
+            guess = self._first(case, moment, soft)
+            if guess in case.limits:
+                return guess
+        return float(
+            kernels.tip(
+                case.start, case.rate, guess, self.tree, moment, case.soles, case.stance, soft
+            )
+        )
+
+    def _first(self, case: _Case, moment: Array, soft: kernels.Joints) -> float:
+        """Looks for the first change of sign from 0 on; the limit where there is none."""
+        limit = case.limits[case.test.turn > 0]
+        angles = np.linspace(0.0, limit, _SCAN)
+        margins = kernels.margins(
+            angles, case.start, case.rate, self.tree, moment, case.soles, case.stance, soft
+        )
+        out = np.flatnonzero(~(margins > 0.0))
+        if not len(out):
+            return limit
+        return float(angles[max(out[0] - 1, 0)])
+
+    def _moment(self, moment: ArrayLike | None) -> Array:
+        if moment is None:
+            return np.array(self.model.bodies.first_moment)
+        return np.array(as_array("moment", moment, (self.model.bodies.count, 3)))
+
+
+def _case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> _Case:
+    standing = soles(test, feet)
+    q = test.start_position(model)
+    poses = [link_pose(model, q, foot.frame) for foot in standing]
+    base_R, base_p = poses[0]
+    R = np.array([base_R.T @ R for R, _ in poses])
+    p = np.array([base_R.T @ (p - base_p) for _, p in poses])
+    if np.abs(R[:, :2, 2]).max() > _FLAT or np.abs(p[:, 2]).max() > _FLAT:
+        raise ProtocolError(
+            f"{test.name}: the soles of {', '.join(test.feet)} do not lie on one ground in the "
+            "start posture: mend the posture, or let one foot stand"
+        )
+    links = [model.link_index(foot.frame) for foot in standing]
+    bodies, share = model.bodies, np.full(len(links), 1.0 / len(links))
+    return _Case(
+        test,
+        q,
+        test.rate(model),
+        test.limits(model),
+        kernels.Soles(
+            np.array(bodies.body_of_link[links]),
+            np.array(bodies.R_body_link[links]),
+            np.array(bodies.p_body_link[links]),
+            R,
+            p,
+        ),
+        kernels.Stance(share, _edges(R, p, standing, test)),
+    )
+
+
+def _edges(R: Array, p: Array, standing: list[Foot], test: TipTest) -> Array:
+    """Edges (E, 3) of the support polygon on the side that the robot falls to."""
+    polygon = SupportPolygon.from_soles(R, p, [f.corners for f in standing], (0, 0, 1))
+    corners = polygon.vertices[:, :2]
+    along = np.roll(corners, -1, axis=0) - corners
+    out = np.column_stack((along[:, 1], -along[:, 0])) / np.linalg.norm(along, axis=1)[:, None]
+    side = np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])[DIRECTIONS.index(test.falls)]
+    edges = np.column_stack((out, (out * corners).sum(axis=1)))
+    return np.ascontiguousarray(edges[out @ side > _FACING])
