@@ -1,0 +1,43 @@
+"""A rod on a foot, whose tip angle is known, on a slow ramp."""
+
+import numpy as np
+import pytest
+
+from com_model import RobotConfig, RobotModel
+from com_simulation.tip_ramp import Ramp, ramp_tip_angle, stiff_world
+
+ROD = """<robot name="rod"><link name="foot">
+  <inertial><origin xyz="0.02 0 0.01"/><mass value="0.2"/>
+  <inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>
+  <collision><origin xyz="0.025 0 0.01"/>
+  <geometry><box size="0.15 0.1 0.02"/></geometry></collision>
+</link><joint name="ankle" type="revolute"><parent link="foot"/><child link="rod"/>
+  <axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="9" velocity="9"/>
+</joint><link name="rod"><inertial><origin xyz="0 0 0.5"/><mass value="2"/>
+  <inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
+CORNERS = [[0.1, 0.05], [0.1, -0.05], [-0.05, -0.05], [-0.05, 0.05]]
+# Above the front edge: 2 kg * 0.5 m * sin + 0.2 kg * 0.02 m = 2.2 kg * 0.1 m; the back edge alike.
+FRONT, BACK = np.arcsin(0.22 - 0.004), np.arcsin(-0.11 - 0.004)
+
+
+@pytest.fixture(scope="module")
+def world():
+    config = RobotConfig.from_dict({"name": "rod", "feet": {"foot": {"corners": CORNERS}}})
+    return stiff_world(RobotModel.from_urdf(ROD), config, {})
+
+
+@pytest.mark.parametrize("angle", [FRONT, BACK])
+def test_it_tips_where_the_com_is_over_the_edge(world, angle):
+    slow = Ramp(speed=np.radians(1.0))
+    begin = angle - np.sign(angle) * np.radians(3.0)
+    found = ramp_tip_angle(world, ["ankle"], ["foot"], begin, 2.0 * angle, slow)
+    assert np.degrees(found) == pytest.approx(np.degrees(angle), abs=0.3)
+
+
+def test_a_ramp_that_ends_before_it_falls_finds_nothing(world):
+    assert np.isnan(ramp_tip_angle(world, ["ankle"], ["foot"], 0.05, 0.1))
+
+
+def test_a_fall_before_the_slow_part_is_no_result(world):
+    quick = Ramp(approach=1.0)
+    assert np.isnan(ramp_tip_angle(world, ["ankle"], ["foot"], FRONT + 0.2, FRONT + 0.4, quick))
