@@ -89,12 +89,37 @@ def record(
         RunError: no data came, or it stopped coming, or the launch ended.
         KeyboardInterrupt: SIGINT or SIGTERM arrived.
     """
+    record_until(listener, launch, times, view, lambda: False, act)
+
+
+def record_until(
+    listener: Listener[T],
+    launch: Background,
+    times: Times,
+    view: LiveView[T],
+    ended: Callable[[], bool],
+    act: Callable[[], None] = lambda: None,
+) -> None:
+    """As record, for what may end before its time.
+
+    Args:
+        listener: hears the run.
+        launch: what is listened to.
+        times: how long; record is the longest.
+        view: shows what is heard.
+        ended: whether all is over.
+        act: called again and again while recording.
+
+    Raises:
+        RunError: no data came, or it stopped coming, or the launch ended.
+        KeyboardInterrupt: SIGINT or SIGTERM arrived.
+    """
     with view, deferred_interrupts() as interrupts:
         session = _Session(listener, launch, view, interrupts)
         session.listen(lambda _: listener.heard > 0, times.first_message)
         session.settle(times)
         listener.start_over()
-        session.listen(lambda seconds: seconds >= times.record, times.silence, act)
+        session.listen(lambda seconds: ended() or seconds >= times.record, times.silence, act)
 
 
 @contextmanager

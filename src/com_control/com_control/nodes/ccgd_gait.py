@@ -270,7 +270,8 @@ class CcgdGaitNode(Node):
             return
         if robot.session.state in MOVING:
             horizon = self._settings.horizon
-            target = robot.session.target(robot.reading.time + horizon)
+            due = robot.reading.time + horizon + self._settings.drive_delay
+            target = robot.session.target(due)
             if target is not None:
                 stamp = ns_to_stamp(self._last_ns)
                 self._output.send_point(robot.names, target, horizon, stamp)

@@ -49,7 +49,7 @@ class WalkOutput:
 
     def __init__(self, node: Node, settings: Parameters) -> None:
         self.frame = settings.frame_prefix + settings.walk_frame
-        self._walk_frame, self._prefix = settings.walk_frame, settings.frame_prefix
+        self._walk_frame, self._drive_delay = settings.walk_frame, settings.drive_delay
         self._trajectory = node.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
         self._com = node.create_publisher(PointStamped, "gait/com_reference", qos.RESULT)
         self._zmp_reference = node.create_publisher(PointStamped, "gait/zmp_reference", qos.RESULT)
@@ -62,9 +62,14 @@ class WalkOutput:
     def send(self, names: tuple[str, ...], order: Order) -> None:
         """Send a whole path of joint targets."""
         stamp_ns = round(order.start * NS_PER_S)
-        path, times = order.path, order.path.time - order.start
+        path = order.path
+        times = path.time - order.start - self._drive_delay
+        ahead = times > 0.0
+        ahead[-1], times[-1] = True, max(float(times[-1]), 1e-3)
         self._trajectory.publish(
-            numpy_to_joint_trajectory(names, times, path.q, path.qd, ns_to_stamp(stamp_ns))
+            numpy_to_joint_trajectory(
+                names, times[ahead], path.q[ahead], path.qd[ahead], ns_to_stamp(stamp_ns)
+            )
         )
 
     def send_point(

@@ -88,6 +88,9 @@ class Parameters:
     delay: float = parameter(
         0.1, "s, from a decision to the first point that it changes", (0.01, 5.0)
     )
+    drive_delay: float = parameter(
+        0.0, "s, by which the drives come late; targets are sent as much earlier", (0.0, 0.5)
+    )
     horizon: float = parameter(0.05, "s, by which streamed points are ahead", (0.001, 1.0))
     point_period: float = parameter(0.01, "s, between points of a trajectory", (0.001, 0.1))
     rate_hz: float = parameter(100.0, "1/s, of what is published, at most", (1.0, 1000.0))
