@@ -151,8 +151,8 @@ def main() -> int:
         o.case.method: o for o in outcomes if (o.case.step_time, o.case.contact) == (1.2, "soft")
     }
     at = soles.index(PAPER_SOLE)
-    errors = {method: o.errors[at] for method, o in paper.items()}
-    fell = {method: o.fell[at] for method, o in paper.items()}
+    errors = {method: o.errors[at] for method, o in paper.items() if not o.reason}
+    fell = {method: o.fell[at] for method, o in paper.items() if not o.reason}
     grids = {contact: grid_of(outcomes, contact) for contact in CONTACTS}
     console = Console(width=100)
     for contact, grid in grids.items():
@@ -167,7 +167,7 @@ def main() -> int:
         "com_error_mean_m": round(errors["refined"][0], 5),
         "com_error_max_m": round(errors["refined"][1], 5),
         "com_errors_m": {m: np.round(pair, 5).tolist() for m, pair in errors.items()},
-        "constant_offset_fell_at_step": fell["constant_offset"],
+        "constant_offset_fell_at_step": fell.get("constant_offset"),
         "foot_sizes": len(soles),
         "grid": grids["soft"],
         "grid_stiff": grids["stiff"],

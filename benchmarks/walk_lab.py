@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from com_control.walking.biped import Biped
 from com_control.walking.ccgd import Ccgd
 from com_control.walking.com_ik import ComIk
+from com_control.walking.exceptions import PlanError
 from com_control.walking.footsteps import WalkParameters
 from com_control.walking.leg_ik import LegIk
 from com_control.walking.lipm import GRAVITY, PendulumPath
@@ -86,10 +87,9 @@ def itu_biped() -> Robot:
 
 
 def paper_plan(step_time: float) -> WalkPlan:
-    """The six steps of [CCGD]; both feet stand for a third of a step's time between two."""
-    return WalkPlan.of(
-        WalkParameters(), Timing(step_time=step_time, double_support=step_time / 3.0)
-    )
+    """The six steps of [CCGD], between two of them both feet down: a third of a step, or 0.2 s."""
+    double_support = max(step_time / 3.0, 0.2)
+    return WalkPlan.of(WalkParameters(), Timing(step_time=step_time, double_support=double_support))
 
 
 def walk_by(method: str, robot: Robot, plan: WalkPlan) -> Walk:
@@ -154,6 +154,9 @@ def _on_legs(robot: Robot, samples: Samples, pelvis: Array) -> WalkJoints:
 
 
 def _joints(samples: Samples, q: Array, pelvis: Array) -> WalkJoints:
+    bad = np.flatnonzero(np.isnan(q).any(axis=1))
+    if len(bad):
+        raise PlanError(f"the legs do not reach at {samples.time[bad[0]]:.3f} s")
     qd = np.gradient(q, samples.time, axis=0)
     unknown = np.full(len(q), np.nan)
     return WalkJoints(samples.time, q, qd, pelvis, samples.R_pelvis, unknown)

@@ -1,0 +1,174 @@
+"""Contact, soles and walks in the physics, played back without any feedback."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+from PIL import Image
+
+from com_model import Sesc, link_pose
+from com_simulation.exceptions import CommandError, WorldError
+from com_simulation.film import Strip, draw_film
+from com_simulation.shapes import robot_shape
+from com_simulation.walking import (
+    WalkTargets,
+    measured_zmp,
+    play,
+    starting_at,
+    with_soles,
+)
+from com_simulation.world_builder import build_world
+
+BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
+G = 9.81
+
+
+@pytest.fixture(scope="module")
+def lab():
+    sys.path.insert(0, str(BENCHMARKS))
+    yield importlib.import_module("walk_lab")
+    sys.path.remove(str(BENCHMARKS))
+
+
+@pytest.fixture(scope="module")
+def biped(robot_files):
+    return robot_files("itu_biped")
+
+
+def settled(world):
+    data = mujoco.MjData(world.mj)
+    data.qpos[:], data.ctrl[:] = world.qpos, world.posture
+    mujoco.mj_step(world.mj, data, 2000)
+    return data
+
+
+def standing(robot, config, **changes):
+    """Targets that stay in the posture for a second."""
+    q = np.tile(config.nominal_posture(robot), (101, 1))
+    values = {"time": 0.01 * np.arange(101), "q": q, "qd": 0 * q, "root": np.array([2.0, 1.0, 0.8])}
+    return WalkTargets(**(values | changes))
+
+
+def test_soft_contact_is_that_of_the_paper(biped):
+    robot, config, _ = biped
+    depths = {}
+    for contact in ("soft", "stiff"):
+        data = settled(build_world(robot, config, contact=contact))
+        assert data.ncon == 8
+        depths[contact] = -data.contact.dist.mean()
+    assert robot.mass * G / 8 / depths["soft"] == pytest.approx(6e4, rel=0.1)
+    assert depths["stiff"] < 0.05 * depths["soft"]
+
+
+def test_balls_carry_soles_of_any_size(biped):
+    robot, config, _ = biped
+    small = with_soles(config, 0.08, 0.03)
+    world = build_world(robot, small, sole_balls=0.01)
+    assert world.notes == ("feet carried by balls at their soles: l_sole, r_sole",)
+    data = settled(world)
+    for foot in small.feet:
+        frame = data.xmat[1].reshape(3, 3), data.xpos[1]
+        R, p = link_pose(robot, data.qpos[world.joint_qpos], foot.frame, *frame)
+        places = (data.contact.pos - p) @ R
+        near = places[np.abs(places[:, 1]) < 0.04, :2]
+        assert len(near) == 4
+        np.testing.assert_allclose(np.sort(np.abs(near)), [[0.03, 0.08]] * 4, atol=1e-3)
+
+
+def test_what_there_is_not_is_refused(biped):
+    robot, config, _ = biped
+    with pytest.raises(WorldError, match="contact is 'wet': give one of stiff, soft"):
+        build_world(robot, config, contact="wet")
+    with pytest.raises(WorldError, match=r"sole_balls is -1\.0: give a radius in m, 0 for none"):
+        build_world(robot, config, sole_balls=-1.0)
+
+
+def test_standing_is_recorded_in_the_plans_coordinates(biped):
+    robot, config, _ = biped
+    record = play(build_world(robot, config), standing(robot, config), rest=0.5)
+    assert not record.fell
+    assert len(record.time) == 151
+    np.testing.assert_array_equal(record.root[0, :2], [2.0, 1.0])
+    com = Sesc(robot).com(config.nominal_posture(robot))
+    assert com[0] > 0.02  # not below the root link's origin
+    np.testing.assert_allclose(record.com[0, :2], [2.0 + com[0], 1.0], atol=1e-9)
+    np.testing.assert_allclose(record.com, [[2.0 + com[0], 1.0, 0.45]] * 151, atol=2e-3)
+    zmp = measured_zmp(build_world(robot, config), record)
+    np.testing.assert_allclose(zmp[-1, :2], record.com[-1, :2], atol=1e-4)
+    assert not record.com.flags.writeable
+
+
+def test_targets_are_met_in_time(biped):
+    """A squat: the joints are where they are to be when they are to be there."""
+    robot, config, _ = biped
+    targets = standing(robot, config)
+    share = np.sin(np.pi * targets.time)[:, None] ** 2
+    bend = 0.3 * np.sign(np.round(config.nominal_posture(robot), 3))
+    knees = np.array(["knee" in name for name in robot.joint_names])
+    q = targets.q + share * bend * np.where(knees, 2.0, 1.0)
+    qd = np.gradient(q, targets.time, axis=0)
+    record = play(build_world(robot, config), standing(robot, config, q=q, qd=qd))
+    assert np.abs(q).max() > 1.5
+    moving = slice(20, 80)
+    assert np.abs(record.position[moving] - q[moving]).max() < 0.006
+
+
+def test_a_robot_that_leans_too_far_falls(biped):
+    robot, config, _ = biped
+    targets = standing(robot, config)
+    ankles = np.array(["ankle_pitch" in name for name in robot.joint_names])
+    q = targets.q + np.outer(np.linspace(0.0, 0.6, 101), ankles)
+    record = play(build_world(robot, config), standing(robot, config, q=q), rest=3.0)
+    assert record.fell
+    assert record.time[-1] == record.fell_at < 4.0
+
+
+def test_targets_that_are_no_walk_are_refused(biped):
+    robot, config, _ = biped
+    world, q = build_world(robot, config), standing(robot, config).q.copy()
+    q[50, 3] = np.nan
+    for wrong in ({"q": q}, {"time": np.zeros(101)}):
+        with pytest.raises(CommandError, match="finite numbers, and times that rise"):
+            play(world, standing(robot, config, **wrong))
+
+
+def test_a_refined_walk_stays_on_its_feet(lab, tmp_path):
+    """Quick steps, which the pendulum alone does not walk; and their film."""
+    robot, records = lab.itu_biped(), {}
+    plan = lab.paper_plan(0.5)
+    for method in ("exact", "refined"):
+        walk = lab.walk_by(method, robot, plan)
+        world = lab.world_for(robot, walk, "stiff")
+        records[method] = lab.simulate(world, walk)
+        if method == "refined":
+            away = lab.com_error(walk, records[method])
+            assert lab.fell_at_step(walk, records[method]) is None
+            assert away.mean() < 0.010
+            assert away.max() < 0.020
+            zmp = measured_zmp(world, records[method])
+            swings = np.isfinite(zmp).all(axis=1)[: len(walk.zmp)]
+            error = np.linalg.norm((zmp[: len(walk.zmp)] - walk.zmp)[swings, :2], axis=1)
+            assert np.median(error) < 0.02
+        else:
+            assert 1 <= lab.fell_at_step(walk, records[method]) <= 6
+    prints = np.zeros((1, 4, 3))
+    strips = [Strip(name, record, prints) for name, record in records.items()]
+    shape = robot_shape(robot.model.xml, robot.config.urdf)
+    draw_film(robot.model, shape, strips, (0.0, 3.0, 5.5, 7.0), tmp_path / "film.png")
+    with Image.open(tmp_path / "film.png") as image:
+        pixels = np.asarray(image.convert("L"), dtype=float)
+    height, width = pixels.shape
+    panels = pixels[: 2 * (height // 2), : 4 * (width // 4)]
+    panels = panels.reshape(2, height // 2, 4, width // 4).transpose(0, 2, 1, 3)
+    drawn = (panels < 250).mean(axis=(2, 3)) > 0.03
+    np.testing.assert_array_equal(drawn, [[True, True, True, False], [True] * 4])
+
+
+def test_the_first_posture_of_a_walk_is_the_worlds(biped):
+    robot, config, _ = biped
+    q = config.nominal_posture(robot) + 0.01
+    world = build_world(robot, starting_at(config, robot, q))
+    np.testing.assert_allclose(world.posture, q)
