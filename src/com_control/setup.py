@@ -19,6 +19,7 @@ setup(
     entry_points={
         "console_scripts": [
             "ccgd_gait = com_control.nodes.ccgd_gait:main",
+            "check_motion = com_control.commands.check_motion:main",
             "trot_gait = com_control.nodes.trot_gait:main",
         ],
     },

@@ -1,0 +1,1 @@
+"""Commands of com_control (no ROS)."""

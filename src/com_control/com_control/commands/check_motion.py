@@ -1,0 +1,67 @@
+"""Command line: checks a motion file before a robot plays it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from com_control.exceptions import ComControlError
+from com_control.motion.csv_file import UNITS, read_rows
+from com_control.motion.layout import MotionLayout
+from com_control.motion.limits import check_rows
+from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
+
+_EPILOG = """\
+It reads the file row by row and tells each joint that leaves its range, is too fast or accelerates
+too hard: the worst row, by how much, and how many rows. Wrong signs are noticed where a column
+would be within the joint's range with the other sign.
+
+Example:
+  check_motion walk.csv --robot config/hoap2.yaml --layout config/hoap2_motion.yaml
+
+Exit status: 0 within all limits, 1 not, 2 the file or an argument cannot be used.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        argv: Arguments; those of the process by default.
+
+    Returns:
+        Exit status: 0 within all limits, 1 not, 2 the file or an argument cannot be used.
+    """
+    parser = argparse.ArgumentParser(
+        prog="check_motion",
+        description="Checks a motion file against the limits of a robot's joints.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", help="the motion file (csv)")
+    parser.add_argument("--robot", required=True, help="the robot's configuration (yaml)")
+    parser.add_argument("--layout", required=True, help="what the columns mean (yaml)")
+    parser.add_argument("--urdf", help="the URDF; by default the one that the configuration names")
+    parser.add_argument("--unit", choices=UNITS, default=UNITS[0], help="of the positions")
+    arguments = parser.parse_args(argv)
+    try:
+        layout = _layout(arguments.robot, arguments.layout, arguments.urdf)
+        report = check_rows(layout, read_rows(arguments.file, layout, arguments.unit))
+    except (ComModelError, ComControlError) as error:
+        print(f"check_motion: {error}", file=sys.stderr)
+        return 2
+    print(report.text())
+    return 0 if report.ok else 1
+
+
+def _layout(robot: str, layout: str, urdf: str | None) -> MotionLayout:
+    config = RobotConfig.from_file(robot)
+    path = urdf or config.urdf
+    if path is None:
+        raise ConfigError("names no URDF: give --urdf", robot, "urdf")
+    return MotionLayout.from_file(layout, config, RobotModel.from_file(path))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

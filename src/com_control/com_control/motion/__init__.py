@@ -1,0 +1,1 @@
+"""Motion files of robots: reading, writing, checking, smooth beginnings (no ROS)."""

@@ -1,0 +1,148 @@
+"""A motion as arrays, and smooth ways to its beginning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_control.motion.exceptions import MotionError
+from com_control.motion.layout import MotionLayout
+from com_model.arrays import Array, as_array, freeze
+
+_PEAK_SPEED = 1.875  # of 10 s^3 - 15 s^4 + 6 s^5
+_PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Joint positions over time.
+
+    Attributes:
+        joints: k names.
+        times: (N,) s from the start, rising.
+        positions: (N, k) rad; NaN in all rows of a joint that is not driven.
+
+    Raises:
+        MotionError: Times that do not rise, numbers that are not finite.
+        ShapeError: An array has the wrong shape.
+    """
+
+    joints: tuple[str, ...]
+    times: Array
+    positions: Array
+
+    def __post_init__(self) -> None:
+        times = as_array("times", self.times, (None,))
+        positions = as_array("positions", self.positions, (len(times), len(self.joints)))
+        if not (np.isfinite(times).all() and (np.diff(times) > 0.0).all()):
+            raise MotionError("times must be finite and rise from row to row")
+        odd = np.isnan(positions).any(axis=0) & ~np.isnan(positions).all(axis=0)
+        if np.isinf(positions).any() or odd.any():
+            names = ", ".join(np.array(self.joints)[odd]) or "some"
+            raise MotionError(f"positions that are not finite in some rows: {names}")
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "positions", positions)
+        freeze(self)
+
+    @property
+    def driven(self) -> tuple[str, ...]:
+        """Names of the joints that it moves."""
+        if not len(self.times):
+            return self.joints
+        return tuple(
+            joint for joint, x in zip(self.joints, self.positions[0], strict=True) if np.isfinite(x)
+        )
+
+    def of(self, names: Sequence[str], rest: ArrayLike) -> Array:
+        """Gives the positions (N, n) of other joints in their order.
+
+        Args:
+            names: n joints.
+            rest: (n,) rad, of those that this motion does not drive.
+        """
+        positions = np.tile(as_array("rest", rest, (len(names),)), (len(self.times), 1))
+        for i, name in enumerate(names):
+            if name in self.driven:
+                positions[:, i] = self.positions[:, self.joints.index(name)]
+        return positions
+
+
+def approach(
+    layout: MotionLayout, start: ArrayLike, end: ArrayLike, period: float, share: float = 0.5
+) -> Motion:
+    """Moves all joints smoothly from where they stand to where a motion begins.
+
+      q(t) = start + (end - start) (10 s^3 - 15 s^4 + 6 s^5),  s = t / T
+
+    at rest at both ends, T the shortest time that keeps the limits.
+
+    Args:
+        layout: The joints and their limits.
+        start: (k,) rad, where the joints are.
+        end: (k,) rad; NaN for joints that stay.
+        period: s between the rows.
+        share: Of the limits of velocity and acceleration that it uses.
+
+    Returns:
+        From start to end, both included; one row where they are the same.
+
+    Raises:
+        MotionError: start is not finite, or period or share is not positive.
+        ShapeError: An array has the wrong shape.
+    """
+    count = len(layout.joints)
+    start, end = as_array("start", start, (count,)), as_array("end", end, (count,))
+    if not np.isfinite(start).all():
+        unknown = [n for n, x in zip(layout.joints, start, strict=True) if not np.isfinite(x)]
+        raise MotionError(f"where the robot stands is not known: {', '.join(unknown)}")
+    if not (period > 0.0 and share > 0.0):
+        raise MotionError(f"period and share must be positive, got {period:g} and {share:g}")
+    way = np.where(np.isnan(end), 0.0, end - start)
+    shortest = np.maximum(
+        _PEAK_SPEED * np.abs(way) / (share * layout.velocity),
+        np.sqrt(_PEAK_ACCELERATION * np.abs(way) / (share * layout.acceleration)),
+    )
+    rows = int(np.ceil(shortest.max(initial=0.0) / period))
+    s = np.arange(rows + 1) / max(rows, 1)
+    shape = s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
+    times = np.arange(rows + 1) * float(period)
+    return Motion(layout.joints, times, start + shape[:, None] * way)
+
+
+def joined(first: Motion, second: Motion) -> Motion:
+    """Puts a motion behind another; the second's first row takes the place of the first's last.
+
+    Raises:
+        MotionError: They are of different joints, or one is empty.
+    """
+    if first.joints != second.joints:
+        raise MotionError("the two motions are of different joints")
+    if not len(first.times) or not len(second.times):
+        raise MotionError("a motion without rows cannot be joined to another")
+    times = second.times - second.times[0] + first.times[-1]
+    positions = np.where(np.isnan(second.positions), first.positions[-1], second.positions)
+    return Motion(
+        first.joints,
+        np.concatenate((first.times[:-1], times)),
+        np.vstack((first.positions[:-1], positions)),
+    )
+
+
+def clamped(layout: MotionLayout, motion: Motion) -> Motion:
+    """Brings a motion into the limits: positions are clipped, time is stretched as a whole.
+
+    Args:
+        layout: Its joints and their limits.
+        motion: Anything.
+    """
+    positions = np.clip(motion.positions, layout.lower, layout.upper)
+    step = np.diff(motion.times)[:, None]
+    speed = np.diff(positions, axis=0) / step
+    change = np.diff(speed, axis=0, prepend=0.0) / step  # it stands before the first row
+    faster = np.nanmax(np.abs(speed) / layout.velocity, initial=0.0)
+    harder = np.nanmax(np.abs(change) / layout.acceleration, initial=0.0)
+    stretch = max(1.0, float(faster), float(np.sqrt(harder))) * (1.0 + 1e-9)
+    return Motion(motion.joints, motion.times * stretch, positions)
