@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.walking.biped import Biped
+from com_control.walking.exceptions import BipedError
 from com_model.arrays import Array, as_array
 from com_model.kinematics import link_pose
 
@@ -27,6 +28,9 @@ class SoleZmp:
 
     Args:
         biped: The robot.
+
+    Raises:
+        BipedError: A sensor is not fixed to its sole.
     """
 
     def __init__(self, biped: Biped) -> None:
@@ -82,6 +86,13 @@ class SoleZmp:
 
 def _mount(biped: Biped, sole: str, sensor: str) -> tuple[Array, Array]:
     """Pose of a foot's sensor in its sole's frame."""
+    model = biped.model
+    bodies = [int(model.bodies.body_of_link[model.link_index(name)]) for name in (sole, sensor)]
+    if bodies[0] != bodies[1]:
+        raise BipedError(
+            f"the force sensor {sensor!r} is not fixed to the sole {sole!r}: give wrench.frame in "
+            "the configuration a link of the foot"
+        )
     q = biped.posture
-    (R, p), (R_sensor, p_sensor) = (link_pose(biped.model, q, name) for name in (sole, sensor))
+    (R, p), (R_sensor, p_sensor) = (link_pose(model, q, name) for name in (sole, sensor))
     return R.T @ R_sensor, R.T @ (p_sensor - p)

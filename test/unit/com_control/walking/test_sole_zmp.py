@@ -1,0 +1,101 @@
+"""The ZMP by the feet's force and torque: forces on known points of the soles are the oracle."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from com_control.walking.biped import Biped
+from com_control.walking.exceptions import BipedError
+from com_control.walking.sole_zmp import SoleZmp
+from com_control.walking.standing import soles_in_root
+from com_model import RobotModel, link_pose
+
+
+def read(model, foot, q, points, forces):
+    """What a foot's sensor reads when forces (k, 3) act on points (k, 3), root link's frame."""
+    R, p = link_pose(model, q, foot.wrench_frame)
+    force = forces.sum(axis=0)
+    torque = np.cross(points - p, forces).sum(axis=0)
+    return foot.wrench_sign * np.concatenate((R.T @ force, R.T @ torque))
+
+
+SENSOR = """<link name="{0}_sensor"/><joint name="{0}_mount" type="fixed"><parent link="{0}_foot"/>
+<child link="{0}_sensor"/><origin xyz="0.02 -0.01 0.03" rpy="0.4 -0.7 2.0"/></joint>"""
+
+
+@pytest.fixture(params=["itu_biped", "itu_biped turned", "hoap2"])
+def robot(request, robots):
+    """Robots; one has sensors that are tilted and read what the foot does to the ground."""
+    biped, oracle = robots(request.param.split()[0])
+    if "turned" not in request.param:
+        return biped
+    sensors = SENSOR.format("l") + SENSOR.format("r")
+    model = RobotModel.from_urdf(biped.model.xml.replace("</robot>", f"{sensors}</robot>"))
+    feet = tuple(
+        replace(foot, wrench_sign=-1, wrench_frame=f"{foot.side[0]}_sensor")
+        for foot in oracle.config.feet
+    )
+    return Biped.of(model, replace(oracle.config, feet=feet))
+
+
+def test_both_feet(robot):
+    rng = np.random.default_rng(3)
+    q, model = robot.posture, robot.model
+    soles = soles_in_root(robot, q)
+    weight = 9.81 * model.mass
+    wrenches, points, vertical = [], [], []
+    for leg, sole in zip(robot.legs, soles, strict=True):
+        corners = np.column_stack((leg.foot.corners, np.zeros(len(leg.foot.corners))))
+        contacts = sole[:, 3] + corners @ sole[:, :3].T
+        forces = rng.uniform(-0.05, 0.05, (len(contacts), 3)) * weight
+        forces[:, 2] = rng.uniform(0.05, 0.2, len(contacts)) * weight
+        wrenches.append(read(model, leg.foot, q, contacts, forces))
+        points.append(contacts)
+        vertical.append(forces[:, 2])
+    load = np.concatenate(vertical)
+    expected = load @ np.concatenate(points) / load.sum()
+    zmp = SoleZmp(robot).of_both(wrenches, soles)
+    np.testing.assert_allclose(zmp, expected, atol=1e-9)
+    np.testing.assert_allclose(SoleZmp(robot).loads(wrenches), [v.sum() for v in vertical])
+
+
+def test_one_foot_by_the_papers_equations(robots):
+    biped, _ = robots("itu_biped")
+    model, foot = biped.model, biped.legs[0].foot
+    _, p = link_pose(model, biped.posture, foot.wrench_frame)
+    d = p[2] - soles_in_root(biped, biped.posture)[0, 2, 3]  # the sensor's height over the sole
+    force, torque = np.array([12.0, -7.0, 200.0]), np.array([3.0, -5.0, 0.4])
+    meter = SoleZmp(biped)
+    own = meter.at_soles([np.concatenate((force, torque)), np.zeros(6)])
+    expected = [(-torque[1] - force[0] * d) / force[2], (torque[0] - force[1] * d) / force[2]]
+    np.testing.assert_allclose(meter.of_foot(own[0]), expected, atol=1e-12)
+    assert np.isnan(meter.of_foot(own[1])).all()
+
+
+def test_no_load_is_no_zmp(robots):
+    biped, _ = robots("itu_biped")
+    soles = soles_in_root(biped, biped.posture)
+    assert np.isnan(SoleZmp(biped).of_both(np.zeros((2, 6)), soles)).all()
+    assert np.isnan(SoleZmp(biped).of_both(np.full((2, 6), np.nan), soles)).all()
+
+
+def test_it_does_not_depend_on_where_the_world_is(robots):
+    biped, _ = robots("itu_biped")
+    rng = np.random.default_rng(4)
+    soles = soles_in_root(biped, biped.posture)
+    wrenches = rng.normal(size=(2, 6))
+    wrenches[:, 2] = 150.0
+    first = SoleZmp(biped).of_both(wrenches, soles)
+    R, p = Rotation.from_euler("z", 0.7).as_matrix(), np.array([3.0, -2.0, 0.5])
+    moved = np.concatenate((R @ soles[:, :, :3], (soles[:, :, 3] @ R.T + p)[:, :, None]), axis=2)
+    np.testing.assert_allclose(SoleZmp(biped).of_both(wrenches, moved), R @ first + p, atol=1e-9)
+
+
+def test_a_sensor_that_is_not_on_its_foot_is_refused(robots):
+    biped, oracle = robots("itu_biped")
+    feet = tuple(replace(foot, wrench_frame="l_shank") for foot in oracle.config.feet)
+    other = Biped.of(biped.model, replace(oracle.config, feet=feet))
+    with pytest.raises(BipedError, match="the force sensor 'l_shank' is not fixed to the sole 'l_"):
+        SoleZmp(other)

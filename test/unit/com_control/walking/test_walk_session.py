@@ -1,0 +1,239 @@
+"""The session: when a walk begins, how it ends, and that no order jumps."""
+
+import numpy as np
+import pytest
+
+from com_control.walking.walk_checks import Checks, Limits, Reading
+from com_control.walking.walk_request import WalkRequest
+from com_control.walking.walk_session import State, WalkSession
+from com_control.walking.walker import Walker
+
+STEP = 0.02  # s, between readings
+WALK = WalkRequest(steps=4, step_length=0.2, com_height=0.45)
+
+
+class Bench:
+    """A robot that follows its orders, and the session that gives them."""
+
+    def __init__(self, biped, walker, **limits):
+        self.biped, self.walker = biped, walker
+        self.session = WalkSession(biped, Checks(biped, Limits(**limits)), lead_time=0.5)
+        self.time, self.tilt, self.missing = 100.0, 0.0, ""
+        self.q = biped.posture.copy()
+        self.wrenches = np.zeros((2, 6))
+        self.wrenches[:, 2] = 0.5 * 9.81 * biped.model.mass
+        self.orders = []
+        self.path = None
+
+    def reading(self):
+        return Reading(self.time, self.q, self.wrenches, self.tilt, self.missing)
+
+    def obey(self, order):
+        """Take an order: from where the last one has brought the joints."""
+        if order is None:
+            return
+        self.orders.append(order)
+        assert order.path.time[0] > order.start
+        before = self.q if self.path is None else self.path.at(float(order.path.time[0]))[0]
+        limits = self.biped.model.velocity_limits
+        jump = np.abs(order.path.q[0] - before)
+        assert (jump <= 0.02 * limits).all()
+        assert np.isfinite(order.path.q).all()
+        assert (order.path.q >= self.biped.model.lower).all()
+        assert (order.path.q <= self.biped.model.upper).all()
+        assert (np.abs(order.path.qd) <= limits).all()
+        np.testing.assert_array_equal(order.path.qd[-1], 0.0)
+        self.path = order.path if self.path is None else self.path.then(order.path)
+
+    def tick(self):
+        self.time += STEP
+        if self.path is not None:
+            self.q = self.path.at(self.time)[0]
+        self.obey(self.session.observe(self.reading()))
+        if self.session.stop_due:
+            at = max(self.session.time_of(self.time), 0.0) + 0.3
+            stopped = self.walker.stopped(self.session.walk, at)
+            self.obey(self.session.replace(stopped, at, self.time))
+        return self.session.state
+
+    def until(self, state, seconds=30.0):
+        for _ in range(round(seconds / STEP)):
+            if self.tick() is state:
+                return
+        raise AssertionError(f"{self.session.state.name}: {self.session.reason}, not {state.name}")
+
+    def start(self, request=WALK):
+        self.until(State.READY, 1.0)
+        assert self.session.refusal() == ""
+        self.session.expect()
+        walk = self.walker.plan(request, self.session.posture(self.q))
+        self.obey(self.session.begin(walk, self.reading()))
+
+
+@pytest.fixture(scope="module")
+def parts(robots):
+    biped, _ = robots("itu_biped")
+    return biped, Walker(biped)
+
+
+@pytest.fixture
+def bench(parts):
+    return Bench(*parts)
+
+
+def test_it_leads_walks_and_stands_and_walks_again(bench):
+    assert bench.session.refusal() == "no joint_states yet"
+    bench.start()
+    assert bench.session.state is State.LEADING
+    assert "under way" in bench.session.refusal()
+    bench.until(State.WALKING)
+    middle = bench.session.instant()
+    assert middle.step == 0
+    bench.until(State.READY)
+    assert bench.session.outcome.completed
+    assert bench.session.outcome.steps == 4
+    assert len(bench.orders) == 1, "the whole walk at once"
+    np.testing.assert_allclose(bench.q, bench.session.walk.path.q[-1])
+    bench.start()
+    bench.until(State.WALKING)
+    bench.until(State.READY)
+    assert bench.session.outcome.completed
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"tilt": 0.3}, r"does not stand upright: its root is tilted by 0\.30 rad, at most 0\.20"),
+        ({"tilt": 1.2}, r"tilted by 1\.20 rad, more than 0\.80: set it upright on both feet"),
+        ({"missing": "l_sole/wrench is silent for 1.00 s"}, "l_sole/wrench is silent"),
+        ({"wrenches": None}, "the feet's forces are not known: check their sensors"),
+        ({"wrenches": np.full((2, 6), np.nan)}, "the feet's forces are not known"),
+        ({"wrenches": np.zeros((2, 6))}, r"does not stand: the left foot carries 0 N, at least"),
+        ({"q": "bent"}, r"does not stand in its nominal posture: l_knee_joint is 0\.30 rad from"),
+    ],
+)
+def test_a_robot_that_does_not_stand_is_refused(bench, change, reason):
+    for name, value in change.items():
+        if isinstance(value, str) and value == "bent":
+            value = bench.q.copy()
+            value[3] += 0.3
+        setattr(bench, name, value)
+    bench.tick()
+    assert bench.session.state is State.REFUSED
+    with pytest.raises(AssertionError, match=reason):
+        raise AssertionError(bench.session.refusal())
+
+
+def test_what_changes_while_it_is_planned_is_heeded(bench):
+    bench.until(State.READY)
+    bench.session.expect()
+    walk = bench.walker.plan(WALK, bench.q)
+    bench.wrenches = np.zeros((2, 6))
+    assert bench.session.begin(walk, bench.reading()) is None
+    assert "the left foot carries 0 N" in bench.session.outcome.reason
+
+
+def test_a_way_on_which_soles_slip_is_refused(bench):
+    bench.until(State.READY)
+    bench.session.expect()
+    walk = bench.walker.plan(WALK, bench.q)
+    bench.q = bench.q.copy()
+    for leg in bench.biped.legs:
+        bench.q[leg.joints[1]] += 0.1
+    assert bench.session.begin(walk, bench.reading()) is None
+    assert "the soles would slip by" in bench.session.outcome.reason
+
+
+@pytest.mark.parametrize("after", [0.3, 1.0, 2.2, 3.0, 4.1, 6.5])
+def test_a_stop_ends_with_both_feet_down(bench, after):
+    bench.start()
+    bench.until(State.WALKING)
+    begun = bench.time
+    while bench.time < begun + after:
+        bench.tick()
+    bench.missing = "imu is silent for 0.30 s"
+    bench.tick()
+    assert bench.session.state is State.STOPPING
+    assert bench.session.reason == "imu is silent for 0.30 s"
+    ended = bench.time
+    while bench.session.state is State.STOPPING:
+        bench.tick()
+        assert bench.time < ended + 10.0
+    assert not bench.session.outcome.completed
+    assert bench.session.outcome.steps <= 4
+    assert bench.session.instant().stance.all()
+    assert bench.tick() is State.REFUSED
+    bench.missing = ""
+    assert bench.tick() is State.READY
+
+
+def test_a_stop_on_the_way_to_the_first_posture_is_a_halt(bench):
+    bench.start(WalkRequest(com_height=0.43, step_length=0.1))
+    for _ in range(10):
+        bench.tick()
+    bench.obey(bench.session.stop("stopped"))
+    assert bench.session.outcome.reason == "stopped"
+    for _ in range(40):
+        bench.tick()
+    assert bench.session.state is State.READY
+    first = bench.session.walk.path.q[0]
+    assert np.abs(bench.q - first).max() > 0.01, "it stayed where it was"
+
+
+def test_a_robot_that_falls_gets_no_more(bench):
+    bench.start()
+    bench.until(State.WALKING)
+    bench.tilt = 1.0
+    assert bench.tick() is State.FALLEN
+    assert len(bench.orders) == 2
+    assert bench.orders[-1].path.end < bench.time + 1.0
+    assert "tilted by 1.00 rad" in bench.session.outcome.reason
+    for _ in range(50):
+        assert bench.tick() is State.FALLEN
+    assert len(bench.orders) == 2
+    assert bench.session.refusal().startswith("the robot has fallen")
+    bench.tilt, bench.path, bench.q = 0.0, None, bench.biped.posture.copy()
+    assert bench.tick() is State.READY
+
+
+def test_a_joint_that_does_not_follow_stops_the_walk(parts):
+    bench = Bench(*parts, following_error=0.2)
+    bench.start()
+    bench.until(State.WALKING)
+    held = bench.q.copy()
+    while bench.session.state is State.WALKING:
+        bench.time += STEP
+        bench.session.observe(Reading(bench.time, held, bench.wrenches))
+    assert bench.session.state is State.STOPPING
+    assert "check the drives" in bench.session.reason
+
+
+def test_time_goes_on_without_readings(bench):
+    bench.start()
+    bench.until(State.WALKING)
+    bench.session.stop("joint_states silent")
+    at = 0.5
+    stopped = bench.walker.stopped(bench.session.walk, at)
+    bench.obey(bench.session.replace(stopped, at, bench.time))
+    bench.session.advance(bench.time + 60.0)
+    assert bench.session.state is State.READY
+    assert bench.session.outcome.reason == "joint_states silent"
+
+
+def test_a_stop_that_was_planned_too_late_is_planned_anew(bench):
+    bench.start()
+    bench.until(State.WALKING)
+    bench.session.stop("stop")
+    stopped = bench.walker.stopped(bench.session.walk, 0.1)
+    late = bench.time + 5.0
+    assert bench.session.replace(stopped, 0.1, late) is None
+    assert bench.session.stop_due
+
+
+def test_a_clock_that_goes_back_forgets_the_walk(bench):
+    bench.start()
+    bench.until(State.WALKING)
+    bench.time -= 50.0
+    bench.session.observe(bench.reading())
+    assert bench.session.outcome.reason == "the clock of joint_states went back"
+    assert bench.session.walk is None

@@ -1,0 +1,142 @@
+"""Walks of whole robots from where they stand, and stops in the middle of them."""
+
+import numpy as np
+import pytest
+
+from com_control.walking.exceptions import BipedError, PlanError
+from com_control.walking.footsteps import Footstep
+from com_control.walking.joint_path import check_path
+from com_control.walking.standing import slip, soles_in_root, stance_of
+from com_control.walking.walk_request import WalkRequest
+from com_control.walking.walker import Walker
+
+PAPER = WalkRequest(steps=6, step_length=0.3, step_height=0.075, com_height=0.45)
+
+
+@pytest.fixture(scope="module")
+def itu(robots):
+    biped, oracle = robots("itu_biped")
+    walker = Walker(biped)
+    return biped, oracle, walker, walker.plan(PAPER, biped.posture)
+
+
+def com_of(biped, oracle, q, foot, sole):
+    """The CoM by Pinocchio, with a foot where it is planned."""
+    poses, com = oracle.place(q, np.eye(3), np.zeros(3))
+    R = sole[:, :3] @ poses[foot][:, :3].T
+    return sole[:, 3] + R @ (com - poses[foot][:, 3])
+
+
+def test_the_walk_frame_lies_between_the_soles(robots):
+    for name in ("itu_biped", "hoap2", "talos"):
+        biped, _ = robots(name)
+        stance = stance_of(biped, biped.posture)
+        left, right = stance.feet
+        assert [left.side, right.side] == ["left", "right"]
+        assert left.x == pytest.approx(-right.x)
+        assert left.y == pytest.approx(-right.y)
+        assert left.y > 0.0
+        soles = soles_in_root(biped, biped.posture)
+        middle = stance.R_walk_root @ soles[:, :, 3].mean(axis=0) + stance.p_walk_root
+        np.testing.assert_allclose(middle, 0.0, atol=1e-12)
+        assert stance.com[2] > 0.0
+        np.testing.assert_allclose(stance.R_walk_root @ stance.R_walk_root.T, np.eye(3), atol=1e-12)
+
+
+def test_soles_that_are_not_level_are_refused(robots):
+    biped, _ = robots("itu_biped")
+    q = biped.posture.copy()
+    q[biped.legs[0].joints[3]] += 0.3
+    with pytest.raises(PlanError, match="the soles are not on one plane: the left one is"):
+        stance_of(biped, q)
+    assert slip(biped, np.array([biped.posture, q])) > 0.05
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("itu_biped", "exact"),
+        ("itu_biped", "refined"),
+        ("itu_biped", "ccgd"),
+        ("hoap2", "refined"),
+        ("talos", "exact"),
+    ],
+)
+def test_robots_walk_as_fits_their_size(robots, name, method):
+    biped, oracle = robots(name)
+    walk = Walker(biped).plan(WalkRequest(steps=3, method=method), biped.posture)
+    check_path(biped.model, walk.path)
+    assert walk.note == ""
+    np.testing.assert_array_equal(walk.path.qd[[0, -1]], 0.0)
+    tolerance = 1e-3 if method == "ccgd" else 2e-9
+    for i in range(0, len(walk.path.time), 97):
+        foot = int(np.argmax(walk.samples.stance[i]))
+        com = com_of(biped, oracle, walk.path.q[i], foot, walk.samples.feet[i, foot])
+        np.testing.assert_allclose(com, walk.samples.com[i], atol=tolerance)
+
+
+def test_footsteps_in_place_of_numbers(itu):
+    biped, _, walker, _ = itu
+    steps = (Footstep("left", 0.1, 0.065), Footstep("right", 0.1, -0.065))
+    walk = walker.plan(WalkRequest(footsteps=steps), biped.posture)
+    assert walk.plan.steps == steps
+    crossing = (Footstep("left", 0.1, -0.2),)
+    with pytest.raises(PlanError, match=r"footstep 0: the feet cross or touch"):
+        walker.plan(WalkRequest(footsteps=crossing), biped.posture)
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (WalkRequest(step_time=0.0), r"step_time is 0\.0: give a number from 0\.001 to 60"),
+        (WalkRequest(step_time=-1.0), r"step_time is -1\.0: give a number"),
+        (WalkRequest(step_length=0.7), "leg is too short"),
+        (WalkRequest(com_height=0.9), "leg is too short"),
+        (WalkRequest(method="fast"), "method is 'fast': give one of exact, refined, ccgd"),
+        (WalkRequest(step_time=0.1, step_length=0.3), r"rad/s, its limit is 12\.00"),
+    ],
+)
+def test_what_cannot_be_walked_is_refused(itu, request_, reason):
+    biped, _, walker, _ = itu
+    with pytest.raises(PlanError, match=reason):
+        walker.plan(request_, biped.posture)
+
+
+def test_the_algorithm_as_printed_wants_the_papers_legs(robots):
+    biped, _ = robots("hoap2")
+    with pytest.raises(BipedError, match="must be the pelvis"):
+        Walker(biped).plan(WalkRequest(method="ccgd"), biped.posture)
+
+
+@pytest.mark.parametrize(("t", "steps"), [(1.0, 0), (2.0, 2), (3.0, 2), (5.0, 4), (9.7, 6)])
+def test_a_stop_makes_few_more_steps_without_a_jump(itu, t, steps):
+    biped, oracle, walker, walk = itu
+    stopped = walker.stopped(walk, t)
+    assert len(stopped.plan.steps) == steps
+    check_path(biped.model, stopped.path)
+    before = stopped.path.time <= t
+    np.testing.assert_array_equal(stopped.path.q[before], walk.path.q[: before.sum()])
+    jumps = np.abs(np.diff(stopped.path.q, axis=0)).max(axis=0)
+    assert (jumps <= 0.0101 * biped.model.velocity_limits).all()
+    last = stopped.samples
+    com = com_of(biped, oracle, stopped.path.q[-1], 0, last.feet[-1, 0])
+    np.testing.assert_allclose(com[:2], last.feet[-1, :, :2, 3].mean(axis=0), atol=2e-3)
+    assert last.stance[-1].all()
+
+
+def test_a_walk_goes_on_from_where_another_stopped(itu):
+    _, _, walker, walk = itu
+    stopped = walker.stopped(walk, 3.0)
+    again = walker.plan(PAPER, stopped.path.q[-1])
+    np.testing.assert_allclose(again.path.q[0], stopped.path.q[-1], atol=5e-3)
+    left, right = again.plan.start
+    assert left.y - right.y == pytest.approx(0.13, abs=1e-3)
+
+
+def test_instants_tell_step_and_swing(itu):
+    _, _, _, walk = itu
+    assert (walk.at(0.0).step, walk.at(0.0).swing) == (0, "")
+    middle = 0.5 * (walk.plan.lift_offs[1] + walk.plan.touch_downs[1])
+    assert (walk.at(middle).step, walk.at(middle).swing) == (1, "left")
+    assert walk.made(middle) == 1
+    assert walk.at(walk.duration).step == -1

@@ -1,0 +1,138 @@
+"""Messages of a walking robot: round trips, refusals, and that constants fit the maths."""
+
+import math
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from rclpy.serialization import deserialize_message, serialize_message
+
+from com_control.walking.walk_request import WalkRequest
+from com_control.walking.walk_session import State
+from com_msgs.action import Walk
+from com_msgs.msg import Footstep, WalkGoal, WalkState
+from com_ros.exceptions import ConversionError
+from com_ros.walk_conversions import (
+    FootstepValues,
+    GoalValues,
+    StateValues,
+    footstep_to_values,
+    joint_trajectory_to_numpy,
+    numpy_to_joint_trajectory,
+    values_to_footstep,
+    values_to_walk_goal,
+    values_to_walk_state,
+    walk_goal_to_values,
+    walk_state_to_values,
+)
+
+STAMP = Time(sec=12, nanosec=34)
+
+
+def over_the_wire(msg):
+    return deserialize_message(serialize_message(msg), type(msg))
+
+
+def test_states_are_those_of_the_message():
+    for state in State:
+        assert getattr(WalkState, state.name) == state
+
+
+def test_goals_say_what_requests_say():
+    assert set(vars(GoalValues())) == set(vars(WalkRequest()))
+    assert vars(GoalValues()) == vars(WalkRequest())
+
+
+def test_footstep():
+    values = FootstepValues("right", 0.3, -0.1, 0.05, 0.2)
+    msg = over_the_wire(values_to_footstep(**vars(values)))
+    assert msg.side == Footstep.RIGHT
+    assert footstep_to_values(msg) == values
+
+
+@pytest.mark.parametrize("side", [0, 3, 255])
+def test_a_footstep_without_a_side_is_refused(side):
+    with pytest.raises(ConversionError, match=rf"side is {side}: give 1 \(left\) or 2 \(right\)"):
+        footstep_to_values(Footstep(side=side))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        GoalValues(),
+        GoalValues(footsteps=(FootstepValues("left", 0.1, 0.1, 0.0, 0.0),), method="exact"),
+        GoalValues(steps=3, step_time=0.0, com_height=0.4, first="left", turn=-0.2),
+        GoalValues(
+            steps=0,
+            step_length=0.1,
+            side_step=0.2,
+            turn=0.3,
+            climb=0.4,
+            half_width=0.5,
+            first="right",
+            step_time=0.6,
+            double_support=0.7,
+            step_height=0.8,
+            com_height=0.9,
+            method="ccgd",
+        ),
+    ],
+)
+def test_walk_goal(values):
+    msg = over_the_wire(values_to_walk_goal(values, "walk"))
+    assert msg.header.frame_id == "walk"
+    assert walk_goal_to_values(msg, "walk") == values
+
+
+def test_goals_in_other_frames_are_refused():
+    msg = WalkGoal()
+    assert walk_goal_to_values(msg, "walk") == GoalValues()
+    msg.header.frame_id = "map"
+    with pytest.raises(ConversionError, match="the goal's frame is 'map': give 'walk'"):
+        walk_goal_to_values(msg, "walk")
+    with pytest.raises(ConversionError, match="the goal's first is 7"):
+        walk_goal_to_values(WalkGoal(first=7), "walk")
+
+
+def test_walk_state():
+    rng = np.random.default_rng(1)
+    com, meant, zmp, zmp_meant = rng.normal(size=(4, 3))
+    values = StateValues(5, "why", 2, 6, "left", 3.5, 13.0, meant, com, zmp_meant, zmp)
+    msg = over_the_wire(values_to_walk_state(values, STAMP, "walk"))
+    assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "walk")
+    assert msg.com_error == pytest.approx(np.linalg.norm(com - meant))
+    got = walk_state_to_values(msg)
+    for name, value in vars(values).items():
+        np.testing.assert_array_equal(getattr(got, name), value)
+    feedback = over_the_wire(Walk.Feedback(state=msg))
+    assert feedback.state == msg
+
+
+def test_an_unknown_state():
+    nan = np.full(3, np.nan)
+    values = StateValues(0, "no joints", -1, 0, "", math.nan, math.nan, nan, nan, nan, nan)
+    msg = values_to_walk_state(values, STAMP, "", WalkState(state=3))
+    assert (msg.state, msg.step, msg.swing) == (WalkState.UNKNOWN, -1, Footstep.UNKNOWN)
+    assert math.isnan(msg.com_error)
+    assert math.isnan(walk_state_to_values(msg).com[0])
+
+
+def test_joint_trajectory():
+    rng = np.random.default_rng(2)
+    times, q, qd = np.array([0.0, 0.01, 1.5]), rng.normal(size=(3, 2)), rng.normal(size=(3, 2))
+    msg = over_the_wire(numpy_to_joint_trajectory(("a", "b"), times, q, qd, STAMP))
+    assert msg.joint_names == ["a", "b"]
+    assert msg.header.stamp == STAMP
+    for got, sent in zip(joint_trajectory_to_numpy(msg), (times, q, qd), strict=True):
+        np.testing.assert_array_equal(got, sent)
+    for point in msg.points:
+        point.velocities = []
+    assert np.isnan(joint_trajectory_to_numpy(msg)[2]).all()
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_is_not_finite_is_never_sent(which):
+    values = [np.zeros((2, 3)), np.zeros((2, 3))]
+    values[which][1, 2] = np.nan
+    with pytest.raises(ConversionError, match="targets that are not finite"):
+        numpy_to_joint_trajectory("abc", [0.0, 1.0], *values, STAMP)
