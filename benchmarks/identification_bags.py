@@ -6,7 +6,7 @@ carry. Messages are serialised by rosbags.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,27 +80,40 @@ class Scene:
         joints = [self._oracle.joints[self._oracle.getJointId(n)] for n in self.model.joint_names]
         self._places = [(joint.idx_q, joint.nq, joint.idx_v) for joint in joints]
 
-    def postures(self, count: int, seed: int = 0) -> Array:
-        """Postures (count, n) in which the robot stands flat on all feet."""
-        plan = PlanOptions(candidates=count, seed=seed)
+    def postures(
+        self, count: int, seed: int = 0, stands: tuple[tuple[int, ...], ...] = ()
+    ) -> Array:
+        """Postures (count, n) in which the robot stands flat, on all feet or on some in turn."""
+        plan = PlanOptions(candidates=count, seed=seed, stands=stands)
         rest = self.config.nominal_posture(self.model)
         planner = PosturePlanner(self.model, self.feet, rest, plan=plan)
         return np.array([entry[0] for entry in planner.feasible(count)])
 
-    def readings(self, q: Array) -> tuple[Array, Array, Array]:
-        """What sensors without noise read: wrenches (f, 6), efforts (n,), up (3,) in IMU axes."""
+    def readings(self, q: Array, shares: Array | None = None) -> tuple[Array, Array, Array]:
+        """What sensors without noise read.
+
+        Args:
+            q: (n,) the posture.
+            shares: (f,) of the weight on each foot; by default two feet share it as they must.
+
+        Returns:
+            Wrenches (f, 6), efforts (n,), up (3,) in IMU axes.
+        """
         full = self._full(q)
         model, data = self._oracle, self._data
         pinocchio.framesForwardKinematics(model, data, full)
         frames = [data.oMf[model.getFrameId(foot.wrench_frame)] for foot in self.feet]
-        up = data.oMf[model.getFrameId(self.feet[0].frame)].rotation[:, 2].copy()
+        ground = 0 if shares is None else int(np.argmax(shares))
+        up = data.oMf[model.getFrameId(self.feet[ground].frame)].rotation[:, 2].copy()
         weight = pinocchio.computeTotalMass(model) * GRAVITY * up
         moment = np.cross(pinocchio.centerOfMass(model, data, full), weight)
-        share = 1.0 / len(frames)
-        rest = moment - sum(np.cross(pose.translation, share * weight) for pose in frames)
+        places = np.array([pose.translation for pose in frames])
+        if shares is None:
+            shares = _shares(places, np.cross(up, moment) / (weight @ up), up)
+        rest = moment - np.cross(shares @ places, weight)
         local = [
-            np.concatenate((pose.rotation.T @ (share * weight), pose.rotation.T @ (share * rest)))
-            for pose in frames
+            share * np.concatenate((pose.rotation.T @ weight, pose.rotation.T @ rest))
+            for pose, share in zip(frames, shares, strict=True)
         ]
         model.gravity.linear = -GRAVITY * up
         torque = pinocchio.computeGeneralizedGravity(model, data, full).copy()
@@ -157,12 +170,27 @@ class Tour:
 
 
 def samples(
-    scene: Scene, postures: Array, tour: Tour, noise: Noise | None = None, seed: int = 2
+    scene: Scene,
+    postures: Array,
+    tour: Tour,
+    noise: Noise | None = None,
+    seed: int = 2,
+    shares: Sequence[Array | None] = (),
 ) -> Iterator[Samples]:
-    """Yields the samples of a tour, block by block; it starts again when it is over."""
+    """Yields the samples of a tour, block by block; it starts again when it is over.
+
+    Args:
+        scene: The robot.
+        postures: (P, n) rad.
+        tour: Times.
+        noise: Of the sensors.
+        seed: Of the noise.
+        shares: P of (f,), of the weight on each foot; see readings().
+    """
     noise = noise or Noise()
     rng = np.random.default_rng(seed)
-    read = [scene.readings(q) for q in postures]
+    loads = list(shares) or [None] * len(postures)
+    read = [scene.readings(q, load) for q, load in zip(postures, loads, strict=True)]
     wrenches, effort, up = (np.array(parts) for parts in zip(*read, strict=True))
     leg = tour.still + tour.moving
     count = round(tour.rate * (tour.seconds or leg * len(postures)))
@@ -253,8 +281,14 @@ class BagWriter:
     def __exit__(self, *_: object) -> None:
         self._writer.close()
 
-    def write(self, block: Samples) -> int:
-        """Writes samples; gives how many messages these were."""
+    def write(self, block: Samples, received: NDArray[np.int64] | None = None) -> int:
+        """Writes samples; gives how many messages these were.
+
+        Args:
+            block: The samples.
+            received: (N,) ns, when they are recorded; by default at their stamps.
+        """
+        received = block.times if received is None else received
         fields: list[dict[str, Array]] = [{"position": block.q, "effort": block.effort}]
         fields += [{"wrench": block.wrenches[:, i]} for i in range(len(self._scene.feet))]
         fields += [{"orientation": _quaternions(block.up)}] if self._imu else []
@@ -262,10 +296,20 @@ class BagWriter:
             template.fill(block.times, values)
             for template, values in zip(self._templates, fields, strict=True)
         ]
-        for row, time in zip(zip(*columns, strict=True), block.times.tolist(), strict=True):
+        for row, time in zip(zip(*columns, strict=True), received.tolist(), strict=True):
             for connection, payload in zip(self._connections, row, strict=True):
                 self._writer.write(connection, time, payload)
         return len(columns) * len(block.times)
+
+
+def _shares(places: Array, com: Array, up: Array) -> Array:
+    """How two feet share the weight: as where the CoM projects between them; more feet: alike."""
+    if len(places) != 2:
+        return np.full(len(places), 1.0 / len(places))
+    way = places[1] - places[0]
+    way -= (way @ up) * up
+    share = np.clip((com - places[0]) @ way / (way @ way), 0.1, 0.9)
+    return np.array([1.0 - share, share])
 
 
 def _joint_template(store: Typestore, model: RobotModel) -> Template:
