@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from oracles import example_urdfs
 
 from com_control.walking.biped import Biped
 from com_control.walking.ccgd import Ccgd
@@ -28,6 +29,7 @@ from com_control.walking.leg_ik import LegIk
 from com_control.walking.lipm import GRAVITY, PendulumPath
 from com_control.walking.walk_joints import WalkJoints, joints_of
 from com_control.walking.walk_plan import Samples, Timing, WalkPlan
+from com_control.walking.whole_body import WholeBodyIk
 from com_control.walking.zmp_refinement import refine, robot_path
 from com_model import RobotConfig, RobotModel
 from com_simulation.walking import (
@@ -50,11 +52,12 @@ PAPER_SOLE = (0.12, 0.05)  # m, half length and half width between the balls
 
 @dataclass(frozen=True, eq=False)
 class Robot:
-    """A biped with what its walks need."""
+    """A biped with what its walks need; path is that of its URDF."""
 
     model: RobotModel
     config: RobotConfig
     biped: Biped
+    path: Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +82,21 @@ class Walk:
 
 
 @cache
+def load_robot(name: str, urdf: str = "") -> Robot:
+    """A robot by its configuration's name; urdf: its place among the example robots, if it has one.
+
+    Raises:
+        KeyError: There is no such URDF.
+    """
+    config = RobotConfig.from_file(CONFIGS / f"{name}.yaml")
+    path = example_urdfs()[urdf] if urdf else Path(str(config.urdf))
+    model = RobotModel.from_file(path)
+    return Robot(model, config, Biped.of(model, config), path)
+
+
 def itu_biped() -> Robot:
     """The biped like ITU's."""
-    config = RobotConfig.from_file(CONFIGS / "itu_biped.yaml")
-    model = RobotModel.from_file(str(config.urdf))
-    return Robot(model, config, Biped.of(model, config))
+    return load_robot("itu_biped")
 
 
 def paper_plan(step_time: float) -> WalkPlan:
@@ -99,7 +112,7 @@ def walk_by(method: str, robot: Robot, plan: WalkPlan) -> Walk:
         PlanError: The method finds none.
     """
     if method == "refined":
-        found = refine(ComIk(robot.biped), plan, POINT_TIME)
+        found = refine(WholeBodyIk(robot.biped), plan, POINT_TIME)
         passes = tuple(1e3 * found.errors)
         return _walk(robot, plan, found.joints, found.samples, passes)
     samples = plan.sample(plan.grid(POINT_TIME))
@@ -119,7 +132,7 @@ def _walk(
 
 
 def _exact(robot: Robot, _plan: WalkPlan, samples: Samples) -> WalkJoints:
-    return joints_of(ComIk(robot.biped), samples)
+    return joints_of(WholeBodyIk(robot.biped), samples)
 
 
 def _ccgd(robot: Robot, _plan: WalkPlan, samples: Samples) -> WalkJoints:
@@ -177,7 +190,7 @@ def world_for(
     """The robot in a walk's first posture; on soles of its own, or of half lengths and widths."""
     config = starting_at(robot.config, robot.model, walk.joints.q[0])
     if sole is None:
-        return build_world(robot.model, config, contact=contact)
+        return build_world(robot.model, config, contact=contact, urdf_path=robot.path)
     config = with_soles(config, *sole)
     return build_world(robot.model, config, contact=contact, sole_balls=BALL)
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from com_control.walking.standing import stance_of
+from com_control.walking.walk_request import WalkRequest, plan_of
 from com_model import Sesc, link_pose
 from com_simulation.exceptions import CommandError, WorldError
 from com_simulation.film import Strip, draw_film
@@ -156,7 +158,7 @@ def test_a_refined_walk_stays_on_its_feet(lab, tmp_path):
             assert 1 <= lab.fell_at_step(walk, records[method]) <= 6
     prints = np.zeros((1, 4, 3))
     strips = [Strip(name, record, prints) for name, record in records.items()]
-    shape = robot_shape(robot.model.xml, robot.config.urdf)
+    shape = robot_shape(robot.model.xml, robot.path)
     draw_film(robot.model, shape, strips, (0.0, 3.0, 5.5, 7.0), tmp_path / "film.png")
     with Image.open(tmp_path / "film.png") as image:
         pixels = np.asarray(image.convert("L"), dtype=float)
@@ -165,6 +167,20 @@ def test_a_refined_walk_stays_on_its_feet(lab, tmp_path):
     panels = panels.reshape(2, height // 2, 4, width // 4).transpose(0, 2, 1, 3)
     drawn = (panels < 250).mean(axis=(2, 3)) > 0.03
     np.testing.assert_array_equal(drawn, [[True, True, True, False], [True] * 4])
+
+
+def test_talos_walks(lab):
+    """A real humanoid, with the servos of its configuration: feet, arms and all."""
+    robot = lab.load_robot("talos", "talos_data/robots/talos_reduced.urdf")
+    request = WalkRequest(steps=3, step_length=0.2, step_time=0.8, double_support=0.25)
+    stance = stance_of(robot.biped, robot.biped.posture)
+    walk = lab.walk_by("refined", robot, plan_of(request, robot.biped, stance))
+    record = lab.simulate(lab.world_for(robot, walk, "stiff", None), walk)
+    assert lab.fell_at_step(walk, record) is None
+    away = lab.com_error(walk, record)
+    assert away.mean() < 0.010
+    assert away.max() < 0.020
+    assert record.com[-1, 0] - record.com[0, 0] == pytest.approx(0.4, abs=0.02)
 
 
 def test_the_first_posture_of_a_walk_is_the_worlds(biped):

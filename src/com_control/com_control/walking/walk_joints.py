@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from com_control.walking.biped import Biped
 from com_control.walking.com_ik import TOLERANCE, ComIk
 from com_control.walking.exceptions import PlanError
+from com_control.walking.leg_ik import LegIk
 from com_control.walking.walk_plan import Samples, WalkPlan
 from com_control.walking.whole_body import WholeBodyIk
 from com_model.arrays import Array, freeze
@@ -59,17 +61,30 @@ def joints_of(
     ik: ComIk | WholeBodyIk, samples: Samples, tolerance: float = TOLERANCE
 ) -> WalkJoints:
     """As solve_walk, for samples at rising times; at least two."""
-    path = ik.solve_path(samples.com, samples.feet, samples.R_pelvis, tolerance)
+    R_pelvis = np.ascontiguousarray(samples.R_pelvis @ R_heading_pelvis(ik.biped))
+    path = ik.solve_path(samples.com, samples.feet, R_pelvis, tolerance)
     bad = np.flatnonzero(path.outcomes)
     if len(bad):
         i = int(bad[0])
-        found = ik.solve(samples.com[i], samples.feet[i], samples.R_pelvis[i], tolerance)
+        found = ik.solve(samples.com[i], samples.feet[i], R_pelvis[i], tolerance)
         reason = found.reason or "the solution is not reached from the point before"
         raise PlanError(f"the walk cannot be walked at {samples.time[i]:.3f} s: {reason}")
     _check_speeds(ik, samples.time, path.q)
     q = ik.full(path.q)
     qd = np.gradient(q, samples.time, axis=0)
-    return WalkJoints(samples.time, q, qd, path.pelvis, samples.R_pelvis, path.errors)
+    return WalkJoints(samples.time, q, qd, path.pelvis, R_pelvis, path.errors)
+
+
+def R_heading_pelvis(biped: Biped) -> Array:
+    """Orientation (3, 3) of the pelvis' frame in one whose x axis points where the soles point.
+
+    Quarter turns about z: the pelvis of some URDFs has its x axis backwards.
+    """
+    soles = [LegIk(leg).pose(leg.nominal)[0][:, 0] for leg in biped.legs]
+    x, y, _ = np.sum(soles, axis=0).tolist()
+    quarters = round(np.arctan2(y, x) / (0.5 * np.pi)) % 4
+    c, s = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarters]
+    return np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def _check_speeds(ik: ComIk | WholeBodyIk, time: Array, legs: Array) -> None:

@@ -7,8 +7,11 @@ from com_control.walking.com_ik import ComIk
 from com_control.walking.exceptions import PlanError
 from com_control.walking.footsteps import WalkParameters
 from com_control.walking.leg_ik import LegIk
-from com_control.walking.walk_joints import solve_walk
+from com_control.walking.standing import stance_of
+from com_control.walking.walk_joints import R_heading_pelvis, solve_walk
 from com_control.walking.walk_plan import Timing, WalkPlan
+from com_control.walking.walk_request import WalkRequest, plan_of
+from com_control.walking.whole_body import WholeBodyIk
 from com_model import Sesc
 
 
@@ -65,3 +68,21 @@ def test_a_com_that_is_too_high_is_refused(robots):
     plan = WalkPlan.of(timing=Timing(com_height=0.8))
     with pytest.raises(PlanError, match=r"at 0\.000 s: the left leg is too short"):
         solve_walk(ComIk(robots("itu_biped")[0]), plan)
+
+
+def test_a_pelvis_that_looks_backwards(robots):
+    """The x axis of iCub's root link points backwards; it walks forwards all the same."""
+    biped, oracle = robots("icub")
+    stance = stance_of(biped, biped.posture)
+    request = WalkRequest(steps=2, step_length=0.05, com_height=0.95 * stance.com[2])
+    plan = plan_of(request, biped, stance)
+    walk = solve_walk(WholeBodyIk(biped), plan, dt=0.02)
+    np.testing.assert_array_equal(R_heading_pelvis(biped), np.diag([-1.0, -1.0, 1.0]))
+    samples = plan.sample(walk.time)
+    assert samples.com[-1, 0] > samples.com[0, 0]
+    for i in range(0, len(walk.time), 40):
+        feet, com = oracle.place(walk.q[i], walk.R_pelvis[i], walk.pelvis[i])
+        np.testing.assert_allclose(feet, samples.feet[i], atol=1e-8)
+        np.testing.assert_allclose(com, samples.com[i], atol=2e-9)
+    for name in ("itu_biped", "talos", "hoap2"):
+        np.testing.assert_array_equal(R_heading_pelvis(robots(name)[0]), np.eye(3))
