@@ -109,7 +109,7 @@ def main() -> None:
     config = RobotConfig.from_file(DESCRIPTIONS / "config/hoap2.yaml")
     assert config.urdf is not None
     model = RobotModel.from_file(config.urdf)
-    protocol = Protocol.from_file(DESCRIPTIONS / "config/hoap2_posture_protocol.yaml")
+    protocol = Protocol.from_file(DESCRIPTIONS / "config/posture_protocol/hoap2.yaml")
     lab = QuasiStatic.of(model, config, protocol)
     table = TipTable.from_file(DESCRIPTIONS / "data/hoap2_posture_protocol.csv", protocol)
     real, simulated = table.angles("real"), worlds(lab, table)

@@ -18,7 +18,7 @@ too hard: the worst row, by how much, and how many rows. Wrong signs are noticed
 would be within the joint's range with the other sign.
 
 Example:
-  check_motion walk.csv --robot config/hoap2.yaml --layout config/hoap2_motion.yaml
+  check_motion walk.csv --robot config/hoap2.yaml --layout config/motion/hoap2.yaml
 
 Exit status: 0 within all limits, 1 not, 2 the file or an argument cannot be used.
 """

@@ -109,7 +109,7 @@ def approach(
     s = np.arange(rows + 1) / max(rows, 1)
     shape = s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
     times = np.arange(rows + 1) * float(period)
-    return Motion(layout.joints, times, start + shape[:, None] * way)
+    return Motion(layout.joints, times, np.asarray(start + shape[:, None] * way))
 
 
 def joined(first: Motion, second: Motion) -> Motion:

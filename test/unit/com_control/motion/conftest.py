@@ -25,7 +25,7 @@ def config():
 @pytest.fixture(scope="session")
 def layout(config):
     model = RobotModel.from_file(config.urdf)
-    return MotionLayout.from_file(CONFIG / "hoap2_motion.yaml", config, model)
+    return MotionLayout.from_file(CONFIG / "motion/hoap2.yaml", config, model)
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ class TestCommand:
         folder = config.urdf.parent.parent / "config"
 
         def run(path, *more):
-            robot, layout = folder / "hoap2.yaml", folder / "hoap2_motion.yaml"
+            robot, layout = folder / "hoap2.yaml", folder / "motion/hoap2.yaml"
             code = main([str(path), "--robot", str(robot), "--layout", str(layout), *more])
             return code, capsys.readouterr()
 

@@ -24,7 +24,7 @@ def model(hoap2_config):
 
 @pytest.fixture(scope="session")
 def protocol():
-    return Protocol.from_file(DESCRIPTIONS / "config/hoap2_posture_protocol.yaml")
+    return Protocol.from_file(DESCRIPTIONS / "config/posture_protocol/hoap2.yaml")
 
 
 @pytest.fixture(scope="session")
