@@ -6,8 +6,17 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from com_estimation.identification.correction import corrected_inertials
+from com_estimation.identification.exceptions import IdentificationError
+from com_estimation.identification.files import path_inside, write_whole
 from com_estimation.identification.result import Identification
 from com_model import RobotModel
+from com_model.arrays import Array
+from com_model.urdf_edit import edit_inertials
+
+_TOLD = 0.95  # of the prior's deviation: above, the data tell next to nothing
 
 
 @dataclass(frozen=True)
@@ -43,12 +52,44 @@ def export_urdf(
         directory: Where files may be written; it must exist.
         name: Of the file, without directories; .urdf is added where it is missing.
         overwrite: Whether a file of that name may be replaced.
-        untrusted: Whether to write also what the data hardly tell: where the deviation is as large
-            as the prior's.
+        untrusted: Whether to write also bodies of which the data tell next to nothing: where the
+            deviations of mass and centre of mass all are 95 % of the prior's or more.
 
     Raises:
         OutputError: The name leaves the directory, a file is there, or it cannot be written;
             nothing was written.
-        IdentificationError: A link's mass would not be positive.
+        IdentificationError: The result is another robot's, or a link's mass would not be positive.
     """
-    raise NotImplementedError
+    path = path_inside(directory, name, ".urdf")
+    if found.bodies != model.bodies.names:
+        raise IdentificationError(
+            f"the result is of another robot: it has {len(found.bodies)} bodies from "
+            f"{found.bodies[0]!r} on, the URDF {model.bodies.count} from {model.bodies.names[0]!r}"
+        )
+    told = np.ones(len(found.bodies), dtype=np.bool_) if untrusted else trusted_bodies(found)
+    mass = np.where(told, found.mass, model.bodies.mass)
+    own = np.divide(
+        model.bodies.first_moment,
+        model.bodies.mass[:, None],
+        out=np.zeros((len(mass), 3)),
+        where=model.bodies.mass[:, None] > 0.0,
+    )
+    com = np.where(told[:, None], found.com, own)
+    inertials = corrected_inertials(model, mass, com)
+    kept = tuple(
+        f"{body}: the data tell next to nothing of it, it stays as the URDF has it."
+        for body, good in zip(found.bodies, told, strict=True)
+        if not good
+    )
+    write_whole(path, edit_inertials(xml, inertials).encode(), overwrite)
+    return Export(path, tuple(inertials), kept)
+
+
+def trusted_bodies(found: Identification) -> Array:
+    """Tells of which bodies the data tell something, (B,) of bool; of all that are known."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        com = found.com_deviation / found.prior_com_deviation
+        mass = found.mass_deviation / found.prior_mass_deviation
+    shares = np.column_stack((com, mass))
+    least = np.min(np.where(np.isnan(shares), np.inf, shares), axis=1)
+    return np.asarray((least < _TOLD) | np.isnan(shares).all(axis=1))

@@ -60,6 +60,10 @@ def read_feet(builder: RowBuilder, posture: Posture, theta: Array) -> FeetReadin
     Raises:
         PostureError: The readings do not fit the robot, or gravity's direction is not known.
     """
+    if not len(posture.wrenches):
+        return None
+    if not np.isfinite(posture.wrenches).all():
+        return None
     builder.check(posture)
     measured = builder.measured_com(posture)
     if measured is None or not builder.loaded(posture).any():
@@ -82,7 +86,9 @@ def read_feet(builder: RowBuilder, posture: Posture, theta: Array) -> FeetReadin
     push = float(wrench[:3] @ normal)
     noise = builder.rows(posture, theta, np.zeros(builder.errors.count)).covariance[:6, :6]
     weight = mass * builder.gravity
-    to_point = np.hstack((-_cross(up) @ _cross(center), _cross(up))) / weight
+    # point = center + up x moment / (up . force), by the force and the moment about the root
+    by_force = -_cross(up) @ _cross(center) - np.outer(point - center, up)
+    to_point = np.hstack((by_force, _cross(up))) / weight
     return FeetReading(
         mass=mass,
         mass_deviation=float(np.sqrt(up @ noise[:3, :3] @ up)) / builder.gravity,

@@ -229,6 +229,8 @@ def _result(
         com_deviation=com_deviation,
         prior_mass=unknowns.priors.mass,
         prior_com=prior_com,
+        prior_mass_deviation=unknowns.priors.mass_deviation,
+        prior_com_deviation=unknowns.priors.com_deviation,
         parameters=values[0],
         covariance=covariance,
         total_mass=float(total @ values[0]),

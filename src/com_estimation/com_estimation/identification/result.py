@@ -73,6 +73,8 @@ class Identification:
         com_deviation: (B, 3) m.
         prior_mass: (B,) kg.
         prior_com: (B, 3) m.
+        prior_mass_deviation: (B,) kg, standard deviations before the data.
+        prior_com_deviation: (B, 3) m.
         parameters: (4 B,) m_k and h_k = m_k c_k, body by body.
         covariance: (4 B, 4 B) of them.
         total_mass: kg.
@@ -97,6 +99,8 @@ class Identification:
     com_deviation: Array
     prior_mass: Array
     prior_com: Array
+    prior_mass_deviation: Array
+    prior_com_deviation: Array
     parameters: Array
     covariance: Array
     total_mass: float

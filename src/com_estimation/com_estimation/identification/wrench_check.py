@@ -17,6 +17,7 @@ from com_model.arrays import Array
 __all__ = ["WrenchFault", "WrenchFinding", "diagnose"]
 
 _AS_GOOD = 0.3  # a simpler fault is preferred where its misfit is larger by no more
+_PLAIN = ("weight", "lean", "push")  # rules that need the mass and gravity only
 _SHOWN = 3  # violations in a text
 
 
@@ -74,10 +75,12 @@ def diagnose(
     if not read:
         return _in_air(rules, posture.wrenches)
     known = [i for i, row in enumerate(posture.wrenches) if np.isfinite(row).all()]
-    tried = [
-        (_worst(rules.violations(each.mend(posture.wrenches))), each) for each in hypotheses(known)
-    ]
-    good = [(score, each) for score, each in tried if score <= 1.0]
+    tried = [(rules.violations(each.mend(posture.wrenches)), each) for each in hypotheses(known)]
+    good = [(_worst(left), each) for left, each in tried if _worst(left) <= 1.0]
+    if not good and any(each.rule in _PLAIN for each in read):
+        # The sole may be larger than the configuration says, or the CoM far from the URDF's.
+        plain = (each for left, each in tried if not any(v.rule in _PLAIN for v in left))
+        good = [(1.0, each) for each in plain][:1]
     if good:
         likely = _likely(good)
         mended = likely[0].mend(posture.wrenches)
