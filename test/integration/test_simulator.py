@@ -421,7 +421,7 @@ def test_the_hoist_lifts_and_lowers(bench):
         call = service.call_async(SetBool.Request(data=up))
         bench.until(call.done, "hoist")
         assert call.result().success
-        assert call.result().message == f"goes {'up' if up else 'down'} in 1 s"
+        assert call.result().message == f"goes {'up' if up else 'down'} in 1.5 s"
         bench.until(lambda up=up: abs(lift() - (0.0 if up else weight)) < 0.01 * weight, "lift")
 
 

@@ -17,7 +17,7 @@ from com_simulation.world import World
 
 Array = NDArray[np.float64]
 
-LIFT_TIME = 1.0  # s, up or down
+LIFT_TIME = 1.5  # s, up or down
 _XYZW = [1, 2, 3, 0]  # MuJoCo's quaternions are w, x, y, z
 _POSE = slice(3, 10)  # where position and quaternion stand in the data of a weld constraint
 
@@ -52,7 +52,7 @@ class Hoist:
         self._start(data, Rotation.from_quat(data.qpos[3:7][_XYZW]), position)
 
     def lower(self, data: mujoco.MjData) -> None:
-        """Begins to lower, with level soles, until the lowest shape touches the ground."""
+        """Begins to level the soles, then to lower until the lowest shape touches the ground."""
         self.lifted = False
         world, scratch = self._world, mujoco.MjData(self._world.mj)
         q = data.qpos[world.joint_qpos]
@@ -74,12 +74,18 @@ class Hoist:
             self._way = None
             data.eq_active[self._equality] = 0
             return
-        s = s * s * (3.0 - 2.0 * s)
-        x, y, z, w = turn(s).as_quat()
-        mj.eq_data[self._equality, _POSE] = [*(start + s * (end - start)), w, x, y, z]
+        shift = _smooth(s if self.lifted else 2.0 * s - 1.0)  # level first, then down
+        x, y, z, w = turn(_smooth(2.0 * s)).as_quat()
+        mj.eq_data[self._equality, _POSE] = [*(start + shift * (end - start)), w, x, y, z]
         data.eq_active[self._equality] = 1
 
     def _start(self, data: mujoco.MjData, R: Rotation, position: Array) -> None:
         now = Rotation.from_quat(data.qpos[3:7][_XYZW])
         turns = Slerp([0.0, 1.0], Rotation.concatenate([now, R]))
         self._way = float(data.time), turns, data.qpos[:3].copy(), position
+
+
+def _smooth(s: float) -> float:
+    """From 0 to 1 for s from 0 to 1, at rest at both ends."""
+    s = min(max(s, 0.0), 1.0)
+    return s * s * (3.0 - 2.0 * s)

@@ -38,8 +38,10 @@ def support_normal(robot: RobotModel, feet: Sequence[Foot], q: Array) -> Array:
         sole_points(R[i], p[i] + R[i] @ foot.center, foot.corners)
         for i, foot in zip(links, feet, strict=True)
     ]
+    soles = [i for i, foot in zip(links, feet, strict=True) if len(foot.corners)]
+    outwards = R[soles][:, :, 2].sum(axis=0) if soles else _UP  # of the ground
     try:
-        return fit_plane(np.concatenate(points), _UP)[1]
+        return fit_plane(np.concatenate(points), outwards)[1]
     except GeometryError:
         return _UP
 

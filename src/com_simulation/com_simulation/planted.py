@@ -6,58 +6,84 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation, Slerp
+from scipy.spatial.transform import Rotation
 
 from com_model import Foot, RobotModel, link_poses
-from com_simulation.stance import Stance
-from com_simulation.world import World
+from com_simulation.exceptions import SwayError
 
 Array = NDArray[np.float64]
 
 SAME_PLACE, SAME_TURN = 1e-3, 5e-3  # m, rad
-STEP = 0.05  # rad or m, of the fastest joint between two points of a way
+STEP = 0.1  # rad or m, of the fastest joint between two points of a way
+CLOSE = 1e-6  # m and rad
+ROUNDS = 8
+TINY = 1e-6  # rad or m, of finite differences
 
 
-def keeps_feet(robot: RobotModel, feet: Sequence[Foot], postures: Array) -> bool:
-    """Whether the feet are at the same places to each other in all postures (P, n)."""
-    links = [robot.link_index(foot.frame) for foot in feet]
-    first: Array | None = None
-    for q in postures:
-        R, p = link_poses(robot, q)
-        R, p = R[links[0]].T @ R[links], (p[links] - p[links[0]]) @ R[links[0]]
-        if first is None:
-            first, place = R, p
-            continue
-        turns = Rotation.from_matrix(R @ first.transpose(0, 2, 1)).magnitude()
-        if turns.max() > SAME_TURN or np.abs(p - place).max() > SAME_PLACE:
-            return False
-    return True
-
-
-def planted_way(world: World, start: Array, end: Array) -> Array:
-    """Finds points (k, n) from one posture to another, between which the soles stay in place.
-
-    The root goes straight, and so do the joints that no foot hangs on; the legs follow.
+class PlantedFeet:
+    """The places of a robot's feet to the first of them, to be kept.
 
     Args:
-        world: The robot.
-        start: (n,) rad or m.
-        end: (n,) with the feet at the same places to each other.
-
-    Raises:
-        SwayError: The legs do not reach on the way.
+        robot: The model.
+        feet: At least one.
+        posture: (n,) in which they have these places, rad or m.
     """
-    robot = world.robot
-    stance = Stance(robot, world.feet, start)
-    sole = robot.link_index(world.feet[0].frame)
-    (R0, p0), (R1, p1) = (link_poses(robot, q) for q in (start, end))
-    # The root of the end in that of the start, by way of the sole that stands.
-    R_end = R0[sole] @ R1[sole].T
-    p_end = p0[sole] - R_end @ p1[sole]
-    turn = Slerp([0.0, 1.0], Rotation.from_matrix([np.eye(3), R_end]))
-    count = max(int(np.ceil(np.abs(end - start).max() / STEP)), 2)
-    way = [start]
-    for share in np.linspace(0.0, 1.0, count + 1)[1:-1]:
-        guess = way[-1] + (end - way[-1]) * (1.0 / count) / (1.0 - share + 1.0 / count)
-        way.append(stance.solve(guess, turn(share).as_matrix(), share * p_end))
-    return np.array([*way, end])
+
+    def __init__(self, robot: RobotModel, feet: Sequence[Foot], posture: Array) -> None:
+        self._robot = robot
+        self._links = [robot.link_index(foot.frame) for foot in feet]
+        self._R, self._p = self._places(posture)
+
+    def errors(self, q: Array) -> Array:
+        """How far the feet are from their places, (6 f,): m of shifts, then rad of turns."""
+        R, p = self._places(q)
+        turns = Rotation.from_matrix(R @ self._R.transpose(0, 2, 1)).as_rotvec()
+        return np.concatenate(((p - self._p).ravel(), turns.ravel()))
+
+    def kept(self, q: Array) -> bool:
+        """Whether the feet are in their places, as well as servos would tell."""
+        shifts, turns = np.split(np.abs(self.errors(q)), 2)
+        return bool(shifts.max() < SAME_PLACE and turns.max() < SAME_TURN)
+
+    def project(self, q: Array) -> Array:
+        """Changes a posture (n,) as little as it takes to bring the feet to their places.
+
+        Newton's method with the shortest step; the derivatives are finite differences.
+
+        Raises:
+            SwayError: No posture within the limits does.
+        """
+        robot = self._robot
+        for _ in range(ROUNDS):
+            error = self.errors(q)
+            if np.abs(error).max() < CLOSE:
+                return q
+            moved = [self.errors(q + TINY * unit) for unit in np.eye(robot.n_joints)]
+            slope = (np.array(moved) - error).T / TINY
+            step = np.linalg.lstsq(slope, -error, rcond=1e-6)[0]
+            q = np.clip(q + step, robot.lower, robot.upper)
+        raise SwayError("the legs do not reach, or a joint is at its limit")
+
+    def way(self, start: Array, end: Array) -> Array:
+        """Finds points (k, n) from one posture to another; the joints go as straight as they can.
+
+        Args:
+            start: (n,) with the feet in their places.
+            end: (n,) likewise.
+
+        Raises:
+            SwayError: There is no such way.
+        """
+        count = max(int(np.ceil(np.abs(end - start).max() / STEP)), 2)
+        shares = np.linspace(0.0, 1.0, count + 1)[1:-1]
+        between = [self.project(start + share * (end - start)) for share in shares]
+        way = np.array([start, *between, end])
+        if np.abs(np.diff(way, axis=0)).max() > 3.0 * STEP:
+            raise SwayError("the legs would jump on the way")
+        return way
+
+    def _places(self, q: Array) -> tuple[Array, Array]:
+        """Turns (f, 3, 3) and places (f, 3) of the feet in the first one's frame."""
+        R, p = link_poses(self._robot, q)
+        R, p = R[self._links], p[self._links]
+        return R[0].T @ R, (p - p[0]) @ R[0]

@@ -40,7 +40,7 @@ What is in the folder:
   bag/          rosbag2: /joint_states with effort, /imu, /<foot>/wrench, /ground_truth/com
   robot.urdf    as it is believed to be
   truth.urdf    as it was simulated
-  visits.yaml   when it rested, for identify_bag --marks
+  marks.csv     when it rested, for identify_bag --marks
 
 Example:
   propose_postures hoap2.urdf --config hoap2.yaml --count 60 --out postures.yaml
@@ -109,7 +109,7 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     add("--transfer", choices=TRANSFERS, default="auto", help="how it gets to the next posture")
     add("--rest", type=float, default=1.0, help="s in each posture")
     add("--settle", type=float, default=0.5, help="s before, at least")
-    add("--speed", type=float, default=1.5, help="rad/s or m/s of the fastest joint")
+    add("--speed", type=float, default=0.5, help="rad/s or m/s of the fastest joint")
     add("--rate", type=float, default=200.0, help="samples a second")
     add("--noise", choices=tuple(PRESETS), default="identification", help="of the sensors")
     add("--com-error", type=float, default=0.005, help="m, of each link's CoM along each axis")
@@ -152,7 +152,7 @@ def record(options: argparse.Namespace, console: Console) -> Recording:
             seconds = _write_all(visits, bag, len(postures), console)
         save_text(believed.xml, folder / "robot.urdf")
         save_text(true.xml, folder / "truth.urdf")
-        save_text(marks_text(visits.visits, bag), folder / "visits.yaml")
+        save_text(marks_text(visits.visits), folder / "marks.csv")
     return Recording(tuple(visits.visits), visits.transfer, seconds, bag.messages)
 
 
@@ -168,13 +168,12 @@ def _write_all(visits: Visits, bag: BagWriter, count: int, console: Console) -> 
     return reading.time
 
 
-def marks_text(visits: Sequence[Visit], bag: BagWriter) -> str:
-    """When the robot rested well: a YAML list of label, begin and end (stamps in ns)."""
-    lines = ["# Rests in postures: stamps of the first and the last reading, ns.", "marks:"]
+def marks_text(visits: Sequence[Visit]) -> str:
+    """When the robot rested well, as CSV: s since the first joint state, and a label."""
+    lines = ["start,end,label"]
     for number, visit in enumerate(visits, 1):
         if not visit.problem:
-            begin, end = bag.stamp_ns(visit.begin), bag.stamp_ns(visit.end)
-            lines.append(f"- {{label: p{number:03d}, begin_ns: {begin}, end_ns: {end}}}")
+            lines.append(f"{visit.begin:.6f},{visit.end:.6f},p{number:03d}")
     return "\n".join(lines) + "\n"
 
 

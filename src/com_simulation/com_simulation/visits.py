@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from com_model import RobotModel
 from com_simulation.commands import Trajectory
 from com_simulation.exceptions import ComSimulationError, SwayError
-from com_simulation.planted import keeps_feet, planted_way
+from com_simulation.planted import PlantedFeet
 from com_simulation.sensors import Reading
 from com_simulation.simulation import Simulation
 from com_simulation.spec import GRAVITY
@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 TRANSFERS = ("auto", "hoist", "stand")
 BEGIN = 0.5  # s, of standing in the nominal posture
 SLOWEST, WATCHED = 4.0, 0.2  # s: patience until it is still, time over which that is judged
+IN_AIR = 4.0  # how much faster the joints are in the air
 STILL = 5e-5  # m, of the CoM's and the root's way in that time
 WEIGHT_SHARE = 0.01  # of the weight that the soles may lack
 OFF_TARGET = 0.1  # rad or m
@@ -37,13 +38,13 @@ class VisitOptions:
         transfer: "hoist": lifted, moved in the air and put down. "stand": the soles stay where they
             are; it is lifted only after a fall, or where the legs do not reach on the way. "auto":
             stand where all postures allow it.
-        speed: rad/s or m/s, of the fastest joint at most.
+        speed: rad/s or m/s, of the fastest joint at most while it stands.
         settle: s, at least, between the arrival and the rest.
         rest: s.
     """
 
     transfer: str = "auto"
-    speed: float = 1.5
+    speed: float = 0.5
     settle: float = 0.5
     rest: float = 1.0
 
@@ -94,7 +95,8 @@ class Visits:
         if not (world.floating and world.feet):
             raise ComSimulationError("the robot has no feet to stand on: give a configuration")
         self._simulation, self._postures, self._options = simulation, postures, options
-        planted = keeps_feet(world.robot, world.feet, np.vstack((world.posture, postures)))
+        self._feet = PlantedFeet(world.robot, world.feet, world.posture)
+        planted = all(self._feet.kept(q) for q in postures)
         if options.transfer == "stand" and not planted:
             raise ComSimulationError(
                 "between the postures the feet move: plan postures that keep them where they are "
@@ -124,12 +126,11 @@ class Visits:
         """Ways that keep the feet where they are; none where the robot is to be carried."""
         if self.transfer == "hoist" or (self.visits and self.visits[-1].problem):
             return []
-        world = self._simulation.world
         with suppress(SwayError):
-            return [planted_way(world, start, end)]
+            return [self._feet.way(start, end)]
         with suppress(SwayError):
-            stations = (start, world.posture, end)
-            return [planted_way(world, a, b) for a, b in itertools.pairwise(stations)]
+            stations = (start, self._simulation.world.posture, end)
+            return [self._feet.way(a, b) for a, b in itertools.pairwise(stations)]
         return []
 
     def _carry(self, start: Array, end: Array) -> Iterator[Reading]:
@@ -140,7 +141,8 @@ class Visits:
         yield from self._lifted(True)
         nominal = self._simulation.world.posture
         for first, last in ((start, nominal), (nominal, end)):
-            yield from self._move(_along(np.array([first, last]), self._options.speed))
+            way = np.array([first, last])
+            yield from self._move(_along(way, IN_AIR * self._options.speed))
         yield from self._lifted(False)
 
     def _wait(self, seconds: float) -> Iterator[Reading]:
