@@ -48,11 +48,11 @@ class Robot:
             self.walker = Walker(self.biped, settings.point_period)
             self.ik = WholeBodyIk(self.biped)
             self.input = RobotInput(self.biped, config.imu_link, settings, clock)
+            self.viewer = Viewer(self.biped)
+            checks = Checks(self.biped, settings.check.limits(), settings.use_wrench)
         except ComControlError as error:
             raise ComRosError(f"this robot cannot walk on two legs: {error}") from error
-        checks = Checks(self.biped, settings.check.limits(), settings.use_wrench)
         self.session = WalkSession(self.biped, checks, settings.lead_time, settings.delay)
-        self.viewer = Viewer(self.biped)
         self.names = model.joint_names
         self.reading: Reading | None = None
 

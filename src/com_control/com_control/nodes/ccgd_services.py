@@ -33,6 +33,12 @@ REFUSALS = (ComControlError, ComModelError, ConversionError)
 """What a goal or a question can be refused with."""
 
 
+def raise_bug(error: Exception) -> None:
+    """Raise what is no refusal."""
+    if not isinstance(error, REFUSALS):
+        raise error
+
+
 def fill_plan(
     robot: Robot, walk: Walk | Exception, response: PlanWalk.Response
 ) -> PlanWalk.Response:

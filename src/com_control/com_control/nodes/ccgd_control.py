@@ -1,0 +1,198 @@
+"""Leads the walks of a node: has them planned beside its callbacks, sends orders, tells the end."""
+
+from __future__ import annotations
+
+from rclpy.impl.rcutils_logger import RcutilsLogger
+from rclpy.task import Future
+
+from com_control.nodes.ccgd_output import WalkOutput
+from com_control.nodes.ccgd_parameters import Parameters
+from com_control.nodes.ccgd_robot import Robot
+from com_control.nodes.ccgd_services import raise_bug
+from com_control.walking.walk_request import WalkRequest
+from com_control.walking.walk_session import MOVING, Order, Outcome, State
+from com_control.walking.walker import Walk
+from com_ros.background_job import BackgroundJobs
+from com_ros.conversions import ns_to_stamp
+from com_ros.joint_input import JointSample
+from com_ros.silence import SilenceWatch
+
+STOP_DELAYS = 3.0  # decisions' delays, within which a stop is planned
+
+
+class WalkControl:
+    """Walks of one node. All methods are for its executor.
+
+    Args:
+        settings: Of the node.
+        output: Where orders go.
+        jobs: Where walks are planned.
+        log: Of the node.
+
+    Attributes:
+        robot: None before there is a description.
+        outcome: How the last walk ended, or why it did not begin; None while one lasts.
+    """
+
+    def __init__(
+        self, settings: Parameters, output: WalkOutput, jobs: BackgroundJobs, log: RcutilsLogger
+    ) -> None:
+        self._settings, self._output, self._jobs, self._log = settings, output, jobs, log
+        self._silence = SilenceWatch(settings.joint_timeout)
+        self._autostart = settings.autostart
+        self._ready_since: float | None = None
+        self._stopping = False  # a stop is being planned
+        self._waiters: list[Future] = []
+        self.robot: Robot | None = None
+        self.outcome: Outcome | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a walk is planned or under way."""
+        return self.robot is not None and self.robot.session.state in (*MOVING, State.PLANNING)
+
+    @property
+    def silence(self) -> str:
+        """That joint_states are silent; "" when they are not."""
+        if not (self._silence.ever_heard and self._silence.silent):
+            return ""
+        return f"joint_states silent for {self._silence.silent_for_s:.2f} s: check its driver"
+
+    # --- what is asked -------------------------------------------------------------------------
+    def begin(self, robot: Robot, request: WalkRequest) -> str:
+        """Have a walk planned and walked; returns why not, or nothing."""
+        refusal = self.silence or robot.session.refusal()
+        if refusal or robot.reading is None:
+            return refusal or "no joint_states yet: start the robot's driver"
+        robot.session.expect()
+        self.outcome = None
+        whole = request.over(self._settings.walk.request())
+        posture = robot.session.posture(robot.reading.position)
+        self._jobs.do(
+            lambda: robot.walker.plan(whole, posture), lambda walk: self._planned(robot, walk)
+        )
+        return ""
+
+    def end(self) -> Future:
+        """The outcome of the walk that is planned or under way, when it is there."""
+        waiter = Future()
+        self._waiters.append(waiter)
+        return waiter
+
+    def stop(self, reason: str) -> None:
+        """Stop after the present step."""
+        robot = self.robot
+        if robot is None:
+            return
+        if robot.session.state is State.PLANNING:
+            robot.session.refuse(reason)
+        self._handle(robot, robot.session.stop(reason, self._now(robot)))
+
+    # --- what happens --------------------------------------------------------------------------
+    def heard(self) -> None:
+        """The joints were heard."""
+        self._silence.heard()
+
+    def observe(self, robot: Robot, time_ns: int, sample: JointSample) -> None:
+        """Go on, by what is measured."""
+        robot.reading = robot.input.reading(time_ns, sample)
+        self._handle(robot, robot.session.observe(robot.reading))
+        if self._settings.streamed:
+            self._stream(robot, time_ns)
+        self._start_by_itself(robot)
+
+    def watch(self) -> None:
+        """Stop when joint_states fall silent: the rest of the motion is sent in one piece."""
+        robot = self.robot
+        fell_silent = self._silence.fell_silent()
+        if robot is None or not self._silence.silent or robot.reading is None:
+            return
+        now = self._now(robot)
+        if fell_silent and robot.session.state in MOVING:
+            order = robot.session.stop(self.silence, now)
+            if order is None and self._settings.streamed:
+                order = robot.session.rest(now)  # until the stop is planned
+            self._handle(robot, order)
+        robot.session.advance(now)
+        self._settle(robot)
+
+    # --- how -----------------------------------------------------------------------------------
+    def _planned(self, robot: Robot, walk: Walk | Exception) -> None:
+        session = robot.session
+        if session.state is not State.PLANNING or robot.reading is None:
+            return
+        if isinstance(walk, Exception):
+            raise_bug(walk)
+            session.refuse(str(walk))
+        elif self.silence:
+            session.refuse(self.silence)
+        else:
+            if walk.note:
+                self._log.warning(f"{walk.method}: {walk.note}")
+            self._handle(robot, session.begin(walk, robot.reading))
+            return
+        self._settle(robot)
+
+    def _handle(self, robot: Robot, order: Order | None) -> None:
+        """Send what the session decided, plan the stop that it asks for, tell who waits."""
+        if order is not None and (not self._settings.streamed or self._silence.silent):
+            self._output.send(robot.names, order)
+        if robot.session.stop_due and not self._stopping:
+            self._plan_stop(robot, self._now(robot))
+        self._settle(robot)
+
+    def _plan_stop(self, robot: Robot, now: float) -> None:
+        session, walk = robot.session, robot.session.walk
+        assert walk is not None  # noqa: S101 - it stops
+        self._log.error(f"the walk stops: {session.reason}")
+        at = max(session.time_of(now), 0.0) + STOP_DELAYS * self._settings.delay
+        self._stopping = True
+
+        def planned(shorter: Walk | Exception) -> None:
+            self._stopping = False
+            if isinstance(shorter, Exception):
+                raise shorter
+            self._handle(robot, session.replace(shorter, at, self._now(robot)))
+
+        self._jobs.do(lambda: robot.walker.stopped(walk, at), planned)
+
+    def _settle(self, robot: Robot) -> None:
+        """Hand an outcome on, once."""
+        outcome = robot.session.outcome
+        if outcome is None or outcome is self.outcome:
+            return
+        self.outcome = outcome
+        if outcome.completed:
+            self._log.info(f"walked {outcome.steps} steps")
+        else:
+            self._log.error(f"no walk, or not all of it: {outcome.reason}")
+        for waiter in self._waiters:
+            waiter.set_result(outcome)
+        self._waiters.clear()
+
+    def _stream(self, robot: Robot, time_ns: int) -> None:
+        assert robot.reading is not None  # noqa: S101 - the caller has made it
+        if robot.session.state not in MOVING:
+            return
+        horizon = self._settings.horizon
+        target = robot.session.target(robot.reading.time + horizon + self._settings.drive_delay)
+        if target is not None:
+            self._output.send_point(robot.names, target, horizon, ns_to_stamp(time_ns))
+
+    def _start_by_itself(self, robot: Robot) -> None:
+        """Walk once, after it has stood for a lead time."""
+        if not self._autostart or robot.reading is None:
+            return
+        if robot.session.state is not State.READY:
+            self._ready_since = None
+            return
+        now = robot.reading.time
+        self._ready_since = now if self._ready_since is None else self._ready_since
+        if now - self._ready_since >= self._settings.lead_time:
+            self._autostart = False
+            self.begin(robot, WalkRequest())
+
+    def _now(self, robot: Robot) -> float:
+        """Time of the joints' readings, s, also while they are silent."""
+        last = robot.reading.time if robot.reading is not None else 0.0
+        return last + (self._silence.silent_for_s if self._silence.silent else 0.0)

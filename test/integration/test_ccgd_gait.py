@@ -1,0 +1,394 @@
+"""ccgd_gait over DDS: a robot that follows it walks, and is not led where it must not go.
+
+The robot of these tests is where the last trajectory has it, with half its weight on each foot.
+"""
+
+import numpy as np
+import pytest
+from ament_index_python.packages import get_package_share_directory
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import PointStamped, Quaternion, WrenchStamped
+from rclpy.action import ActionClient
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+from tf2_msgs.msg import TFMessage
+from trajectory_msgs.msg import JointTrajectory
+from visualization_msgs.msg import MarkerArray
+
+from com_control.nodes.ccgd_gait import CcgdGaitNode
+from com_control.walking.joint_path import JointPath
+from com_model import RobotConfig, RobotModel
+from com_msgs.action import Walk
+from com_msgs.msg import Footstep, WalkGoal, WalkState
+from com_msgs.srv import PlanWalk, SolveComIk
+from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_state, stamp_to_ns
+from com_ros.exceptions import ParameterError
+from com_ros.walk_conversions import joint_trajectory_to_numpy, values_to_footstep
+
+SHARE = get_package_share_directory("robot_descriptions")
+CONFIG = f"{SHARE}/config/itu_biped.yaml"
+MODEL = RobotModel.from_file(f"{SHARE}/urdf/itu_biped.urdf")
+POSTURE = RobotConfig.from_file(CONFIG).nominal_posture(MODEL)
+ROBOT = {"robot_description": MODEL.xml, "robot_config": CONFIG}
+FEET = ("l_sole/wrench", "r_sole/wrench")
+T0 = 1000 * NS_PER_S  # the stamp of the first message
+EVERY_NS = 50_000_000
+LEVEL = Quaternion(x=0.0, y=0.0, z=0.0, w=1.0)
+LYING = Quaternion(x=0.8, y=0.0, z=0.0, w=0.6)
+SHORT = {"steps": [2], "step_length": [0.1], "step_time": [0.6], "double_support": [0.3]}
+
+
+class Bench:
+    """The node, and a robot that obeys it."""
+
+    def __init__(self, world, **parameters):
+        self.world, self.time_ns, self.q = world, T0, POSTURE.copy()
+        self.path, self.taken = None, 0
+        self.load, self.attitude, self.silent = 0.5 * 9.81 * MODEL.mass, None, ()
+        self.states = world.collect(WalkState, "gait/state", 2000)
+        self.ways = world.collect(JointTrajectory, "joint_trajectory", 2000)
+        self.zmps = world.collect(PointStamped, "zmp", 2000)
+        defaults = {
+            "joint_timeout": 30.0,
+            "lead_time": 0.3,
+            "walk__com_height": 0.45,
+            "display_rate_hz": 100.0,
+        }
+        self.node = world.start(CcgdGaitNode, **(ROBOT | defaults | parameters))
+
+    @property
+    def state(self):
+        """The last word on gait/state."""
+        return self.states[-1]
+
+    def take(self):
+        """Take in new trajectories, none of which may break a limit or jump."""
+        for msg in self.ways[self.taken :]:
+            times, q, qd = joint_trajectory_to_numpy(msg)
+            assert msg.joint_names == list(MODEL.joint_names)
+            assert np.isfinite(q).all()
+            assert np.isfinite(qd).all()
+            assert ((q >= MODEL.lower) & (q <= MODEL.upper)).all()
+            assert (np.abs(qd) <= MODEL.velocity_limits * 1.000001).all()
+            path = JointPath(times + stamp_to_ns(msg.header.stamp) / NS_PER_S, q, qd)
+            before = self.q if self.path is None else self.path.at(float(path.time[0]))[0]
+            assert (np.abs(path.q[0] - before) <= 0.1 * MODEL.velocity_limits).all(), "a jump"
+            self.path = path if self.path is None else self.path.then(path)
+        self.taken = len(self.ways)
+
+    def send(self, topic, msg):
+        msg.header.stamp = ns_to_stamp(self.time_ns)
+        self.world.send(topic, msg)
+
+    def sample(self, every_ns=EVERY_NS):
+        """Send one sample of all sensors; wait for what comes of it."""
+        self.time_ns += every_ns
+        self.take()
+        if self.path is not None:
+            self.q = self.path.at(self.time_ns / NS_PER_S)[0]
+        if self.attitude is not None and "imu" not in self.silent:
+            self.send("imu", Imu(orientation=self.attitude))
+        for topic in FEET:
+            if topic not in self.silent:
+                msg = WrenchStamped()
+                msg.wrench.force.z = self.load
+                self.send(topic, msg)
+        self.world.spin_for(0.002)
+        count = len(self.states)
+        self.send("joint_states", numpy_to_joint_state(MODEL.joint_names, self.q))
+        self.world.spin_until(lambda: len(self.states) > count, "gait/state")
+        return self.state.state
+
+    def until(self, state, seconds=25.0):
+        for _ in range(int(seconds * NS_PER_S / EVERY_NS)):
+            if self.sample() == state:
+                return
+        raise AssertionError(f"state {self.state.state} ({self.state.reason}), not {state}")
+
+    def call(self, kind, name, request):
+        client = self.world.node.create_client(kind, f"ccgd_gait/{name}")
+        self.world.spin_until(client.service_is_ready, name)
+        future = client.call_async(request)
+        self.world.spin_until(future.done, name)
+        return future.result()
+
+    def walk(self, **goal):
+        """Ask for a walk by the action; the handle of its goal, and what is told meanwhile."""
+        client = ActionClient(self.world.node, Walk, "walk")
+        self.world.spin_until(client.server_is_ready, "the action")
+        told = []
+        asked = client.send_goal_async(
+            Walk.Goal(goal=WalkGoal(**goal)), feedback_callback=lambda m: told.append(m.feedback)
+        )
+        self.world.spin_until(asked.done, "the goal is taken")
+        return asked.result(), told
+
+    def result(self, handle):
+        """The result of a walk, with samples until it is there."""
+        future = handle.get_result_async()
+        for _ in range(600):
+            if future.done():
+                return future.result().result
+            self.sample()
+        raise AssertionError("no result")
+
+
+@pytest.fixture
+def bench(world):
+    return lambda **parameters: Bench(world, **parameters)
+
+
+def test_a_walk_by_the_action(bench, world):
+    com = world.collect(PointStamped, "gait/com_reference", 2000)
+    markers = world.collect(MarkerArray, "gait/markers", 2000)
+    frames = world.collect(TFMessage, "/tf", 2000)
+    robot = bench()
+    robot.until(WalkState.READY)
+    handle, told = robot.walk(**SHORT)
+    result = robot.result(handle)
+    assert (result.completed, result.reason, result.steps) == (True, "", 2)
+    assert len(robot.ways) == 1, "the whole walk at once"
+    seen = {state.state for state in robot.states}
+    assert seen >= {WalkState.READY, WalkState.LEADING, WalkState.WALKING}
+    walked = [s for s in robot.states if s.state == WalkState.WALKING]
+    assert {s.swing for s in walked} == {Footstep.LEFT, Footstep.RIGHT, Footstep.UNKNOWN}
+    assert {s.step for s in walked} == {0, 1, -1}
+    assert max(s.com_error for s in walked) < 0.005  # between the plan's points
+    assert {f.state.step for f in told} >= {0, 1}
+    assert com[-1].header.frame_id == robot.zmps[-1].header.frame_id == "walk"
+    assert com[-1].point.x == pytest.approx(0.1, abs=1e-3)
+    assert robot.state.header.stamp == com[-1].header.stamp == ns_to_stamp(robot.time_ns)
+    assert {t.child_frame_id for msg in frames for t in msg.transforms} == {"walk"}
+    names = {marker.ns for msg in markers for marker in msg.markers}
+    assert names >= {"com", "com_reference", "footsteps_left", "footsteps_right", "support", "zmp"}
+
+
+def test_footsteps_by_the_topic_then_more(bench):
+    robot = bench()
+    robot.until(WalkState.READY)
+    steps = [
+        values_to_footstep("left", 0.08, 0.065, 0.0, 0.0),
+        values_to_footstep("right", 0.08, -0.065, 0.0, 0.0),
+    ]
+    goal = WalkGoal(footsteps=steps, step_time=[0.6], double_support=[0.3])
+    for _ in range(2):
+        robot.world.send("gait/footsteps", goal)
+        robot.until(WalkState.WALKING)
+        assert robot.state.steps == 2
+        robot.until(WalkState.READY)
+    assert robot.state.com_reference.x == pytest.approx(0.08, abs=1e-3)
+
+
+def test_streamed_points_follow_the_same_walk(bench):
+    robot = bench(streamed=True, horizon=0.06, autostart=True, walk__steps=2, walk__step_length=0.1)
+    robot.until(WalkState.WALKING)
+    robot.until(WalkState.READY, 30.0)
+    assert all(len(way.points) == 1 for way in robot.ways)
+    assert len(robot.ways) > 100
+    assert robot.state.com_reference.x == pytest.approx(0.1, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("goal", "reason"),
+    [
+        ({"step_time": [0.0]}, "step_time is 0.0: give a number from 0.001 to 60"),
+        ({"step_time": [-1.0]}, "step_time is -1.0"),
+        ({"step_length": [0.7]}, "leg is too short"),
+        ({"com_height": [0.9]}, "leg is too short"),
+        ({"steps": [-1]}, "steps is -1"),
+        ({"step_length": [float("nan")]}, "step_length is nan"),
+        ({"method": "fast"}, "method is 'fast': give one of exact, refined, ccgd"),
+        (
+            {"footsteps": [values_to_footstep("left", 0.1, -0.2, 0.0, 0.0)]},
+            "footstep 0: the feet cross or touch",
+        ),
+        ({"footsteps": [Footstep(side=5)]}, "side is 5: give 1 (left) or 2 (right)"),
+        (
+            {"footsteps": [Footstep(side=1, yaw=float("nan"))]},
+            "footstep 0: yaw of a footstep is nan",
+        ),
+    ],
+)
+def test_goals_that_cannot_be_walked(bench, goal, reason):
+    robot = bench()
+    robot.until(WalkState.READY)
+    result = robot.result(robot.walk(**goal)[0])
+    assert reason in result.reason
+    assert not result.completed
+    assert robot.ways == []
+    answer = robot.call(PlanWalk, "plan_walk", PlanWalk.Request(goal=WalkGoal(**goal)))
+    assert not answer.possible
+    assert answer.reason == result.reason
+    assert answer.step == (0 if reason.startswith("footstep 0") else -1)
+
+
+def test_plan_walk_plans_without_walking(bench):
+    robot = bench()
+    robot.sample()
+    answer = robot.call(PlanWalk, "plan_walk", PlanWalk.Request(goal=WalkGoal(**SHORT)))
+    assert (answer.possible, answer.reason, len(answer.footsteps)) == (True, "", 2)
+    assert answer.duration == pytest.approx(1.5 + 0.3 + 2 * 0.9 + 1.5)
+    assert len(answer.time) == len(answer.com) == len(answer.zmp) == len(answer.trajectory.points)
+    assert robot.ways == []
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ({"load": 5.0}, "the robot does not stand: the left foot carries 5 N"),
+        ({"load": float("nan")}, "l_sole/wrench carries numbers that are not finite"),
+        ({"silent": FEET}, "l_sole/wrench has not been heard: check the force sensor's driver"),
+        ({"attitude": LYING}, "set it upright on both feet"),
+        ({"q": POSTURE + 0.3}, "the robot does not stand in its nominal posture"),
+    ],
+)
+def test_a_robot_that_does_not_stand(bench, how, reason):
+    robot = bench()
+    for name, value in how.items():
+        setattr(robot, name, value)
+    robot.sample()
+    robot.sample()
+    assert robot.state.state == WalkState.REFUSED
+    assert reason in robot.state.reason
+    result = robot.result(robot.walk(**SHORT)[0])
+    assert reason in result.reason
+    assert robot.ways == []
+
+
+def test_a_goal_while_walking_is_refused_and_a_cancelled_walk_stops(bench):
+    robot = bench()
+    robot.until(WalkState.READY)
+    handle, _ = robot.walk(steps=[20], step_length=[0.1], step_time=[0.6])
+    robot.until(WalkState.WALKING)
+    second = robot.result(robot.walk(**SHORT)[0])
+    assert "a walk is under way" in second.reason
+    handle.cancel_goal_async()
+    robot.until(WalkState.STOPPING)
+    result = robot.result(handle)
+    assert (result.completed, result.reason) == (False, "cancelled")
+    assert result.steps < 20
+    assert len(robot.ways) == 2
+    assert robot.sample() == WalkState.READY
+
+
+@pytest.mark.parametrize(("silent", "reason"), [(FEET, "l_sole/wrench is"), (("imu",), "imu is")])
+def test_sensors_that_fall_silent_stop_the_walk(bench, silent, reason):
+    robot = bench()
+    robot.attitude = LEVEL
+    robot.until(WalkState.READY)
+    handle, _ = robot.walk(steps=[8], step_length=[0.1], step_time=[0.6])
+    robot.until(WalkState.WALKING)
+    for _ in range(60):
+        robot.sample()
+    robot.silent = silent
+    result = robot.result(handle)
+    assert reason in result.reason
+    assert "silent for" in result.reason
+    assert 0 < result.steps < 8
+    assert robot.path.end < robot.time_ns / NS_PER_S + 1.0, "the rest is cut off"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_silent_joints_bring_both_feet_down_in_one_piece(bench, streamed):
+    robot = bench(joint_timeout=1.0, streamed=streamed, horizon=0.06, walk__method="exact")
+    robot.until(WalkState.READY)
+    handle, _ = robot.walk(steps=[9], step_length=[0.1], step_time=[0.6])
+    robot.until(WalkState.WALKING)
+    for _ in range(50):
+        robot.sample()
+    ways = len(robot.ways)
+    robot.world.spin_until(lambda: len(robot.ways) > ways, "the rest of the motion")
+    future = handle.get_result_async()
+    robot.world.spin_until(future.done, "the end")
+    assert "joint_states silent" in future.result().result.reason
+    robot.take()
+    assert len(robot.ways[-1].points) > 50
+    assert not np.array(robot.ways[-1].points[-1].velocities).any()
+    again = robot.sample(10 * NS_PER_S)
+    assert again in (WalkState.READY, WalkState.UNKNOWN)
+
+
+def test_a_robot_that_falls_gets_no_more_commands(bench):
+    robot = bench()
+    robot.attitude = LEVEL
+    robot.until(WalkState.READY)
+    handle, _ = robot.walk(**SHORT)
+    robot.until(WalkState.WALKING)
+    robot.attitude = LYING
+    robot.until(WalkState.FALLEN)
+    assert "set it upright" in robot.result(handle).reason
+    ways = len(robot.ways)
+    for _ in range(10):
+        robot.sample()
+    assert len(robot.ways) == ways == 2
+
+
+def test_the_stop_service(bench):
+    robot = bench()
+    robot.until(WalkState.READY)
+    handle, _ = robot.walk(**SHORT)
+    robot.until(WalkState.LEADING)
+    assert robot.call(Trigger, "stop", Trigger.Request()).success
+    assert robot.result(handle).reason == "stopped by ~/stop"
+
+
+def test_the_measured_zmp(bench):
+    robot = bench()
+    robot.until(WalkState.READY)
+    robot.sample()
+    assert robot.zmps[-1].point.x == pytest.approx(0.0, abs=1e-6)
+    assert robot.zmps[-1].point.y == pytest.approx(0.0, abs=1e-6)
+
+
+def test_solve_com_ik(bench):
+    robot = bench()
+    robot.sample()
+    request = SolveComIk.Request()
+    request.com.z = 0.45
+    for pose, y in zip(request.soles, (0.065, -0.065), strict=True):
+        pose.position.y = y
+    answer = robot.call(SolveComIk, "solve_com_ik", request)
+    assert (answer.reached, answer.reason) == (True, "")
+    assert answer.joint_names == list(MODEL.joint_names)
+    assert answer.nearest == request.com
+    request.com.z = 0.8
+    answer = robot.call(SolveComIk, "solve_com_ik", request)
+    assert not answer.reached
+    assert "the nearest CoM that can be reached is" in answer.reason
+    assert 0.45 < answer.nearest.z < 0.8
+    request.joint_names, request.joint_positions = ["l_knee_joint"], [0.1]
+    answer = robot.call(SolveComIk, "solve_com_ik", request)
+    assert "l_knee_joint is a joint of a leg" in answer.reason
+    request.joint_names = ["nose"]
+    assert "nose" in robot.call(SolveComIk, "solve_com_ik", request).reason
+
+
+def test_a_robot_without_legs_is_refused(world, walker, walker_config):
+    states = world.collect(WalkState, "gait/state", 200)
+    world.start(CcgdGaitNode, robot_config=walker_config)
+    world.latch("robot_description", String(data=walker))
+    world.spin_until(lambda: states and "no usable" in states[-1].reason, "the refusal")
+    assert states[-1].state == WalkState.UNKNOWN
+    assert "foot on each side" in states[-1].reason
+
+
+def test_a_configuration_is_needed(world):
+    with pytest.raises(ParameterError, match="give the path of the robot's configuration"):
+        world.start(CcgdGaitNode, robot_description=MODEL.xml)
+
+
+def test_joint_states_with_bad_numbers_are_not_heard(bench):
+    robot = bench(joint_timeout=0.4)
+    health = robot.world.collect(DiagnosticArray, "/diagnostics", 200)
+    robot.until(WalkState.READY)
+    bad = numpy_to_joint_state(MODEL.joint_names, np.full(MODEL.n_joints, np.nan))
+    for _ in range(3):
+        robot.send("joint_states", bad)
+    robot.world.send("joint_states", JointState())
+
+    def silent():
+        return any("joint_states silent" in s.message for msg in health for s in msg.status)
+
+    robot.world.spin_until(silent, "the diagnostics say so")
+    assert robot.ways == []
