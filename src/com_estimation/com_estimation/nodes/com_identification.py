@@ -168,7 +168,7 @@ class ComIdentification(Node):
         robot = self._robot
         if robot is None:
             return
-        self._check = robot.check.update(robot.recorder.latest())
+        self._check = robot.check.update(robot.recorder.latest(now_ns=robot.readings.now_ns))
         stamp = ns_to_stamp(robot.readings.newest_ns)
         self._output.publish_check(robot, self._check, stamp)
 
@@ -186,7 +186,7 @@ class ComIdentification(Node):
             "tilt_rad": check.tilt,
             "mass_on_feet_kg": check.mass,
             "model_mass_kg": check.model_mass,
-            "state": robot.recorder.state().status.name,
+            "state": robot.recorder.state(robot.readings.now_ns).status.name,
             "postures": len(robot.opened.postures) if robot.opened is not None else 0,
             "dropped": str(robot.recorder.dropped),
             "storage": str(robot.path or ""),
@@ -213,7 +213,7 @@ class ComIdentification(Node):
 
 
 def _fill_state(msg: IdentificationState, robot: Robot) -> None:
-    state = robot.recorder.state()
+    state = robot.recorder.state(robot.readings.now_ns)
     msg.header.stamp = ns_to_stamp(robot.readings.newest_ns)
     msg.header.frame_id = robot.frame
     msg.state = int(state.status)

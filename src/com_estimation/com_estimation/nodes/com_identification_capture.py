@@ -101,8 +101,8 @@ class CaptureDesk:
 
     def _capture(self, robot: Robot, request: CapturePosture.Request) -> CapturePosture.Response:
         store = robot.store  # one that cannot be opened is said at once
-        posture = robot.recorder.capture(request.label, request.samples or None)
-        time_ns = robot.readings.newest_ns
+        now_ns, time_ns = robot.readings.now_ns, robot.readings.newest_ns
+        posture = robot.recorder.capture(request.label, request.samples or None, now_ns)
         identity = robot.add(posture, time_ns)
         values = robot.describe(identity, posture)
         problems = f"; but {' '.join(values.problems)}" if values.problems else ""
@@ -153,16 +153,16 @@ def _feet(robot: Robot, name: str) -> list[int]:
 
 def _zero(robot: Robot, foot: int, request: TareWrench.Request) -> Array:
     """What a foot's sensor reads without load, (6,) as read."""
-    samples = request.samples or None
+    samples, now_ns = request.samples or None, robot.readings.now_ns
     if request.clear:
         return np.zeros(6)
     if not request.carries_all:
-        return robot.recorder.unloaded_wrench(foot, samples)
+        return robot.recorder.unloaded_wrench(foot, samples, now_ns)
     if not request.foot:
         raise IdentificationError("carries_all: name the foot that carries all")
-    posture = robot.recorder.latest(samples)
+    posture = robot.recorder.latest(samples, now_ns)
     if posture is None:
-        raise CaptureRefused(robot.recorder.state().reasons)
+        raise CaptureRefused(robot.recorder.state(now_ns).reasons)
     model, settings = robot.model, robot.settings
     excess = loaded_offset(
         model, robot.config.feet, posture, foot, settings.priors(model), settings.fit.gravity

@@ -5,6 +5,8 @@ A message costs a few appends; the arithmetic is done once for all of a block.
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from sensor_msgs.msg import Imu, JointState
 from com_estimation.identification.capture import PostureRecorder
 from com_estimation.link_frames import LinkFrames
 from com_model.arrays import Array
-from com_ros.conversions import wrench_to_numpy
+from com_ros.conversions import NS_PER_S, wrench_to_numpy
 from com_ros.imu_pairing import imu_to_values
 from com_ros.joint_input import JointInput
 
@@ -30,6 +32,11 @@ class Stream:
         self._times: list[int] = []
         self._values: list[Array] = []
         self.newest_ns = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something waits."""
+        return bool(self._times)
 
     def add(self, time_ns: int, values: Array) -> None:
         """Appends one reading."""
@@ -64,6 +71,7 @@ class Readings:
         self._joint_stream: Stream | None = None
         self._wrenches = [Stream(6) for _ in range(feet)]
         self._ups = Stream(3)
+        self._heard_at = time.monotonic()
         self.q: Array | None = None
         self.problem = ""
 
@@ -71,6 +79,16 @@ class Readings:
     def newest_ns(self) -> int:
         """Stamp of the newest joint_states; 0: none yet."""
         return 0 if self._joint_stream is None else self._joint_stream.newest_ns
+
+    @property
+    def now_ns(self) -> int | None:
+        """The time by the stamps, going on in real time where nothing is heard; None: never heard.
+
+        A recording that is played slowly is not silent: what is heard sets the time anew.
+        """
+        newest = max(stream.newest_ns for stream in self._streams())
+        silent_ns = int((time.monotonic() - self._heard_at) * NS_PER_S)
+        return newest + silent_ns if newest else None
 
     def add_joint_states(self, msg: JointState, time_ns: int) -> None:
         """Takes joint states; what is wrong with them is the problem."""
@@ -103,6 +121,8 @@ class Readings:
 
     def hand_over(self) -> None:
         """Gives all that waits to the recorder."""
+        if any(stream.waiting for stream in self._streams()):
+            self._heard_at = time.monotonic()
         if self._joint_stream is not None:
             times, values = self._joint_stream.take()
             if len(times):
@@ -116,3 +136,7 @@ class Readings:
         if len(times) and self._imu is not None and self.q is not None:
             R_root_imu = self._imu.poses(self.q)[0][0]
             self._recorder.add_up(times, ups @ R_root_imu.T)
+
+    def _streams(self) -> list[Stream]:
+        joints = [] if self._joint_stream is None else [self._joint_stream]
+        return [*joints, *self._wrenches, self._ups]

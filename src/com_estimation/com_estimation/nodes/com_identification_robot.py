@@ -47,6 +47,7 @@ class Robot:
         readings: feeds it.
         check: model against feet.
         frame: root link with the prefix.
+        path: of the file of postures; None: they are not kept.
         found: the latest result.
         problem: why the postures cannot be stored; empty: they can.
     """

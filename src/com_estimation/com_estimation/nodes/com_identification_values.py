@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from com_estimation.identification.export import trusted_bodies
 from com_estimation.identification.job import TotalCom
-from com_estimation.identification.priors import BodyPriors
 from com_estimation.identification.result import Identification, Misfit
 from com_estimation.nodes.com_identification_robot import Robot
 from com_model.arrays import Array
@@ -15,9 +14,6 @@ from com_msgs.srv import IdentifyTotalCom
 from com_ros.conversions import numpy_to_vector3
 from com_ros.identification_result import BodyValues, Distances, ResultValues
 
-Flags = NDArray[np.bool_]
-
-TOLD = 0.95  # of the prior's deviation: what the data tell has less
 NOISY = 4.0  # variance factor: the noise is twice as large as was said
 
 
@@ -37,7 +33,7 @@ def result_values(robot: Robot) -> ResultValues:
         reason=" ".join(doubts),
         robot=robot.model.name,
         postures=ids,
-        bodies=_bodies(robot, found),
+        bodies=_bodies(found),
         total_mass=found.total_mass,
         total_mass_deviation=found.total_mass_deviation,
         model_mass=robot.model.mass,
@@ -120,8 +116,7 @@ def _distances(misfit: Misfit) -> Distances:
     return misfit.mean, misfit.rms, misfit.maximum
 
 
-def _bodies(robot: Robot, found: Identification) -> BodyValues:
-    priors = robot.settings.priors(robot.model)
+def _bodies(found: Identification) -> BodyValues:
     held = [name in found.at_bound for name in found.bodies]
     return BodyValues(
         names=found.bodies,
@@ -130,16 +125,9 @@ def _bodies(robot: Robot, found: Identification) -> BodyValues:
         com=found.com,
         com_deviation=found.com_deviation,
         prior_mass=found.prior_mass,
-        prior_mass_deviation=priors.mass_deviation,
+        prior_mass_deviation=found.prior_mass_deviation,
         prior_com=found.prior_com,
-        prior_com_deviation=priors.com_deviation,
-        trusted=_trusted(found, priors),
+        prior_com_deviation=found.prior_com_deviation,
+        trusted=np.asarray(trusted_bodies(found), dtype=np.bool_),
         at_bound=np.array(held, dtype=np.bool_),
     )
-
-
-def _trusted(found: Identification, priors: BodyPriors) -> Flags:
-    """(B,) whether the data tell more of some component than was known before."""
-    before = np.column_stack((priors.mass_deviation, priors.com_deviation))
-    after = np.column_stack((found.mass_deviation, found.com_deviation))
-    return np.asarray(((before > 0.0) & (after < TOLD * before)).any(axis=1))

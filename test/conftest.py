@@ -1,0 +1,121 @@
+"""What tests of several kinds share."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
+GRAVITY = 9.81
+
+
+class StandingRobot:
+    """A robot whose URDF is wrong, and what its sensors really read; Pinocchio knows the truth.
+
+    Args:
+        name: of a robot of robot_descriptions.
+        rng: draws the errors of the URDF.
+        deviation: m, standard deviation of each body's centre of mass against the URDF.
+    """
+
+    force_noise, moment_noise, position_noise = 0.5, 0.025, np.radians(0.05)
+
+    def __init__(self, name, rng, deviation=0.005):
+        import pinocchio
+
+        from com_estimation.identification.correction import corrected_inertials
+        from com_model import RobotConfig, RobotModel
+        from com_model.urdf_edit import edit_inertials
+
+        self.config_path = SHARE / "config" / f"{name}.yaml"
+        self.config = RobotConfig.from_file(self.config_path)
+        self.model = RobotModel.from_file(self.config.urdf)
+        bodies = self.model.bodies
+        com = bodies.first_moment / bodies.mass[:, None]
+        self.true_com = com + rng.normal(0.0, deviation, com.shape)
+        change = corrected_inertials(self.model, bodies.mass, self.true_com)
+        self.true_xml = edit_inertials(self.model.xml, change)
+        self._pin = pinocchio
+        self._oracle = pinocchio.buildModelFromXML(self.true_xml, pinocchio.JointModelFreeFlyer())
+        self._data = self._oracle.createData()
+        self._index = [
+            self._oracle.joints[self._oracle.getJointId(joint)].idx_q
+            for joint in self.model.joint_names
+        ]
+        self._rng = rng
+
+    def wrenches(self, q, load):
+        """(f, 6) true wrenches of feet that share the weight as `load`; the loaded soles are level.
+
+        All feet's frames must be parallel where more than one is loaded.
+        """
+        frames = [self.frame(q, foot.wrench_frame) for foot in self.config.feet]
+        up = frames[int(np.argmax(load))][0][:, 2]
+        weight = self.model.mass * GRAVITY * up
+        rest = np.cross(self.com(q), weight)
+        for share, (_, p) in zip(load, frames, strict=True):
+            rest = rest - np.cross(p, share * weight)
+        return np.array(
+            [
+                foot.wrench_sign * np.concatenate((R.T @ (share * weight), R.T @ (share * rest)))
+                for foot, share, (R, _) in zip(self.config.feet, load, frames, strict=True)
+            ]
+        )
+
+    def read(self, q, load, count):
+        """`count` noisy readings: joint positions (count, n) and wrenches (count, f, 6)."""
+        wrenches = self.wrenches(q, load)
+        spread = np.repeat([self.force_noise, self.moment_noise], 3)
+        noise = self._rng.normal(size=(count, *wrenches.shape)) * spread
+        Q = q + self.position_noise * self._rng.normal(size=(count, len(q)))
+        return Q, wrenches + noise
+
+    def com(self, q, xml=None):
+        """True centre of mass (3,) m in root axes; or that of a URDF."""
+        oracle, data = self._oracle, self._data
+        if xml is not None:
+            oracle = self._pin.buildModelFromXML(xml, self._pin.JointModelFreeFlyer())
+            data = oracle.createData()
+        return self._pin.centerOfMass(oracle, data, self._full(q)).copy()
+
+    def frame(self, q, name):
+        """R, p of a link in root axes."""
+        self._pin.framesForwardKinematics(self._oracle, self._data, self._full(q))
+        pose = self._data.oMf[self._oracle.getFrameId(name)]
+        return pose.rotation.copy(), pose.translation.copy()
+
+    def random_posture(self):
+        """Joint positions (n,), both legs alike and the CoM above the soles, and the load (f,)."""
+        half = self.model.n_joints // 2
+        low, high = np.maximum(self.model.lower, -1.5), np.minimum(self.model.upper, 1.5)
+        corners_x = self.config.feet[0].corners[:, 0]
+        while True:
+            q = np.tile(self._rng.uniform(low[:half], high[:half]), 2)
+            R, p = self.frame(q, self.config.feet[0].frame)
+            place = (R.T @ (self.com(q) - p))[0]
+            if 0.8 * corners_x.min() < place < 0.8 * corners_x.max():
+                share = self._rng.uniform(0.42, 0.58)
+                return q, np.array([share, 1.0 - share])
+
+    def error(self, xml, postures=20):
+        """m, rms distance of the CoM of a URDF from the truth across gravity, random postures."""
+        gaps = []
+        for _ in range(postures):
+            q, load = self.random_posture()
+            up = self.frame(q, self.config.feet[int(np.argmax(load))].frame)[0][:, 2]
+            gap = self.com(q, xml) - self.com(q)
+            gaps.append(np.linalg.norm(gap - (gap @ up) * up))
+        return float(np.sqrt(np.mean(np.square(gaps))))
+
+    def _full(self, q):
+        full = self._pin.neutral(self._oracle)
+        full[self._index] = q
+        return full
+
+
+@pytest.fixture
+def make_standing_robot():
+    """make_standing_robot("biped3", seed=1): see StandingRobot."""
+    return lambda name, seed=1, **options: StandingRobot(
+        name, np.random.default_rng(seed), **options
+    )

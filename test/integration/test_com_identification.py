@@ -1,0 +1,387 @@
+"""com_identification over DDS: capture, refuse, identify, propose, tare, keep, write."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import WrenchStamped
+from rclpy.action import ActionClient
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from visualization_msgs.msg import MarkerArray
+
+from com_estimation.nodes.com_identification import ComIdentification
+from com_msgs import action, srv
+from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
+from com_ros.conversions import (
+    ns_to_stamp,
+    numpy_to_joint_state,
+    numpy_to_wrench,
+    stamp_to_ns,
+)
+from com_ros.exceptions import ParameterError
+from com_ros.identification_conversions import captured_posture_to_numpy, proposed_posture_to_numpy
+from com_ros.identification_result import identification_result_to_numpy
+from com_ros.qos import LATCHED
+
+RATE_HZ = 50  # of the stamps
+SAMPLES = 20
+MOVE = 5  # readings of a move
+QUICK = {
+    "capture__samples": SAMPLES,
+    "capture__still_time": 0.2,
+    "plan__candidates": 20,
+    "plan__refinements": 0,
+    "fit__folds": 2,
+    "state_rate_hz": 20.0,
+    "check_rate_hz": 5.0,
+}
+
+
+POSTURE = (np.array([0.1, 0.3, 0.1, 0.3]), np.array([0.4, 0.6]))  # the CoM above the soles
+
+
+class Lab:
+    """A node with a robot whose drivers are played, by stamps that go faster than time."""
+
+    def __init__(self, world, robot, directory, **parameters):
+        self.world, self.robot, self.directory = world, robot, directory
+        (directory / "export").mkdir(exist_ok=True)
+        self.state = world.collect(IdentificationState, "identification/state")
+        self.results = world.collect(IdentificationResult, "identification/result", LATCHED)
+        self.checks = world.collect(ModelCheck, "identification/model_check")
+        self.parameters = {
+            "robot_description": robot.model.xml,
+            "robot_config": str(robot.config_path),
+            "storage_directory": str(directory / "store"),
+            "export_directory": str(directory / "export"),
+            **QUICK,
+            **parameters,
+        }
+        self.node = world.start(ComIdentification, **self.parameters)
+        self.time_ns, self.q = 10**12, np.full(robot.model.n_joints, 0.5)
+        self.clients = {}
+
+    def call_later(self, kind, name, /, **fields):
+        """Future of an answer."""
+        if name not in self.clients:
+            self.clients[name] = self.world.node.create_client(kind, f"com_identification/{name}")
+        client = self.clients[name]
+        self.world.spin_until(client.service_is_ready, f"service {name}")
+        return client.call_async(kind.Request(**fields))
+
+    def call(self, kind, name, /, **fields):
+        answer = self.call_later(kind, name, **fields)
+        self.world.spin_until(answer.done, f"answer of {name}", timeout=60.0)
+        return answer.result()
+
+    def play(self, q, load, count=50, *, offset=0.0, spoil=lambda Q, W: (Q, W), silent=()):
+        """Readings of a posture at rest, after a quick move from the one before."""
+        Q, W = self.robot.read(q, load, count)
+        Q, W = spoil(Q, W + offset)
+        self._send(np.linspace(self.q, q, MOVE), W[:MOVE], silent)
+        self._send(Q, W, silent)
+        self.world.spin_for(0.15)
+        self.q = q
+
+    def _send(self, Q, W, silent):
+        names = list(self.robot.model.joint_names)
+        for position, wrenches in zip(Q, W, strict=True):
+            self.time_ns += 1_000_000_000 // RATE_HZ
+            stamp = ns_to_stamp(self.time_ns)
+            self.world.send("joint_states", numpy_to_joint_state(names, position, stamp=stamp))
+            for foot, wrench in zip(self.robot.config.feet, wrenches, strict=True):
+                if foot.frame in silent:
+                    continue
+                msg = WrenchStamped(wrench=numpy_to_wrench(wrench))
+                msg.header.stamp = stamp
+                self.world.send(foot.wrench_topic, msg)
+            for _ in range(4):
+                self.world.executor.spin_once(timeout_sec=0.0)
+
+    def capture(self, *posture, label="", **spoilt):
+        """Plays a posture and captures it."""
+        self.play(*(posture or self.robot.random_posture()), **spoilt)
+        return self.call(srv.CapturePosture, "capture_posture", label=label, timeout=0.3)
+
+    def fill(self, count):
+        for _ in range(count):
+            answer = self.capture()
+            assert answer.success, answer.message
+
+
+@pytest.fixture
+def robot(make_standing_robot):
+    return make_standing_robot("biped3")
+
+
+@pytest.fixture
+def lab(world, robot, tmp_path):
+    return Lab(world, robot, tmp_path)
+
+
+def test_postures_are_captured_and_kept(lab, world):
+    q, load = lab.robot.random_posture()
+    answer = lab.capture(q, load, label="first")
+    assert answer.success, answer.message
+    values = captured_posture_to_numpy(answer.posture)
+    assert (values.id, values.label) == (1, "first")
+    assert values.samples >= SAMPLES
+    np.testing.assert_allclose(values.q, q, atol=5e-4)
+    assert values.stands.tolist() == (load > 0).tolist()
+    assert values.mass == pytest.approx(lab.robot.model.mass, abs=0.05)
+    truth, urdf = lab.robot.com(q), lab.robot.com(q, lab.robot.model.xml)
+    up = lab.robot.frame(q, lab.robot.config.feet[int(np.argmax(load))].frame)[0][:, 2]
+    gap = urdf - truth
+    np.testing.assert_allclose(values.model_offset, gap - (gap @ up) * up, atol=5e-4)
+    np.testing.assert_allclose(values.com_line, urdf - values.model_offset, atol=1e-4)
+    assert answer.posture.header.frame_id == "base_link"
+    assert answer.posture.header.stamp == ns_to_stamp(lab.time_ns)
+
+    lab.fill(2)
+    stored = lab.call(srv.GetPostures, "get_postures")
+    assert [posture.id for posture in stored.postures] == [1, 2, 3]
+    assert repr(stored.postures[0]) == repr(answer.posture)
+    removed = lab.call(srv.RemovePosture, "remove_posture", id=2)
+    assert (removed.success, removed.message) == (True, "removed posture 2; 2 are left")
+    refused = lab.call(srv.RemovePosture, "remove_posture", id=2)
+    assert not refused.success
+    assert "2" in refused.message
+    assert "1, 3" in refused.message
+    reset = lab.call(Trigger, "reset")
+    assert reset.success
+    assert "no postures are stored; those that were are in" in reset.message
+    assert lab.call(srv.GetPostures, "get_postures").postures == []
+
+
+def test_refusals_say_why(lab):
+    nothing = lab.call(srv.CapturePosture, "capture_posture", timeout=0.2)
+    assert not nothing.success
+    assert nothing.reasons
+    q, load = lab.robot.random_posture()
+    moving = lab.capture(q, load, spoil=lambda Q, W: (Q + np.linspace(0, 1, len(Q))[:, None], W))
+    assert not moving.success
+    assert "hold the robot still" in moving.message
+    silent = lab.capture(q, load, silent=("l_sole",))
+    assert not silent.success
+    assert any("l_sole" in reason for reason in silent.reasons), silent.reasons
+    frozen = lab.capture(q, load, spoil=lambda Q, W: (Q, np.broadcast_to(W[0], W.shape)))
+    assert not frozen.success
+    assert any("l_sole" in reason for reason in frozen.reasons), frozen.reasons
+    hanging = lab.capture(q, load, spoil=lambda Q, W: (Q, W - W.mean(axis=0)))
+    assert not hanging.success
+    assert "put it on its feet" in hanging.message
+    nan = lab.capture(q, load, spoil=lambda Q, W: (Q, W * np.nan))
+    assert not nan.success
+    assert lab.capture(q, load).success  # and none of it does harm
+
+
+def test_a_missing_joint_is_named(lab):
+    names = list(lab.robot.model.joint_names)[:-1]
+    stamp = ns_to_stamp(lab.time_ns)
+    lab.world.send("joint_states", numpy_to_joint_state(names, np.zeros(3), stamp=stamp))
+    answer = lab.call(srv.CapturePosture, "capture_posture", timeout=0.2)
+    assert not answer.success
+    assert lab.robot.model.joint_names[-1] in answer.message
+
+
+def test_a_sensor_with_the_wrong_sign_is_named(lab):
+    q, load = POSTURE
+    answer = lab.capture(q, load, spoil=lambda Q, W: (Q, -W))
+    assert answer.success
+    assert any("sign" in problem for problem in answer.posture.problems), answer.posture.problems
+
+
+def test_links_are_identified_and_written(lab, world):
+    world.spin_until(lambda: lab.results, "that there is no result")
+    assert "capture postures and call identify_links" in lab.results[0].reason
+    assert not lab.call(srv.IdentifyLinks, "identify_links").success  # nothing is stored
+    lab.fill(8)
+    total = lab.call(srv.IdentifyTotalCom, "identify_total_com")
+    assert total.success, total.message
+    assert total.mass == pytest.approx(lab.robot.model.mass, abs=0.05)
+    assert total.used == 8
+
+    answer = lab.call(srv.IdentifyLinks, "identify_links")
+    assert answer.success, answer.message
+    result = identification_result_to_numpy(answer.result)
+    assert result.residual[1] < 0.3 * result.prior_residual[1]
+    assert result.postures == tuple(range(1, 9))
+    assert result.rank <= result.unknowns == 15
+    assert any("slides along the axis" in text for text in result.lost)
+    world.spin_until(lambda: len(lab.results) == 2, "the result")
+    assert repr(lab.results[-1]) == repr(answer.result)
+
+    written = lab.call(srv.ExportUrdf, "export_urdf", name="mended")
+    assert written.success, written.message
+    path = lab.directory / "export" / "mended.urdf"
+    assert written.path == str(path)
+    assert lab.robot.error(path.read_text()) < 0.3 * lab.robot.error(lab.robot.model.xml)
+    again = lab.call(srv.ExportUrdf, "export_urdf", name="mended")
+    assert not again.success
+    assert "exists already" in again.message
+    for name in ("../mended", "/tmp/mended", ".hidden"):
+        escaping = lab.call(srv.ExportUrdf, "export_urdf", name=name)
+        assert not escaping.success
+        assert "plain file name" in escaping.message
+
+    saved = lab.call(srv.SavePostures, "save", name="monday")
+    assert saved.success, saved.message
+    assert (lab.directory / "store" / "monday.yaml").read_text()
+    assert lab.call(Trigger, "reset").success
+    world.spin_until(lambda: len(lab.results) == 3, "that there is no result any more")
+    assert lab.results[-1].status == IdentificationResult.STATUS_UNKNOWN
+    loaded = lab.call(srv.LoadPostures, "load", name="monday")
+    assert loaded.success, loaded.message
+    assert loaded.count == 8
+    assert "there are monday" in lab.call(srv.LoadPostures, "load", name="sunday").message
+
+
+def test_postures_that_are_alike_are_refused_with_one_that_helps(lab):
+    q, load = POSTURE
+    for _ in range(3):
+        assert lab.capture(q, load).success
+    answer = lab.call(srv.IdentifyLinks, "identify_links")
+    assert not answer.success
+    assert re.search(r"alike|not enough", answer.message), answer.message
+    (helpful,) = answer.helpful
+    assert np.abs(proposed_posture_to_numpy(helpful).q - q).max() > 0.05
+
+
+def test_actions_tell_progress_and_can_be_cancelled(lab, world):
+    lab.fill(6)
+    client = ActionClient(world.node, action.IdentifyLinks, "com_identification/identify_links")
+    world.spin_until(client.server_is_ready, "the action")
+    feedback = []
+    sent = client.send_goal_async(action.IdentifyLinks.Goal(), feedback_callback=feedback.append)
+    world.spin_until(sent.done, "the goal")
+    busy = lab.call(srv.ProposePostures, "propose_postures")
+    assert not busy.success
+    assert "identify_links is running: wait for its end, or cancel it" in busy.message
+    ended = sent.result().get_result_async()
+    world.spin_until(ended.done, "the result", timeout=60.0)
+    assert ended.result().result.success, ended.result().result.message
+    assert feedback
+    states = [state for state in lab.state if state.job]
+    assert {state.job for state in states} == {"identify_links"}
+
+    proposer = ActionClient(
+        world.node, action.ProposePostures, "com_identification/propose_postures"
+    )
+    world.spin_until(proposer.server_is_ready, "the action")
+    sent = proposer.send_goal_async(action.ProposePostures.Goal(count=50))
+    world.spin_until(sent.done, "the goal")
+    cancelled = sent.result().cancel_goal_async()
+    world.spin_until(cancelled.done, "the cancelling")
+    ended = sent.result().get_result_async()
+    world.spin_until(ended.done, "the end")
+    assert ended.result().result.message == "cancelled"
+    assert lab.call(srv.ProposePostures, "propose_postures", count=2).success
+
+
+def test_proposed_postures_can_be_taken(lab):
+    answer = lab.call(srv.ProposePostures, "propose_postures", count=2)
+    assert answer.success, answer.message
+    first, second = map(proposed_posture_to_numpy, answer.postures)
+    assert first.joint_names == lab.robot.model.joint_names
+    assert first.margin > 0
+    assert first.gain >= second.gain > 0
+    captured = lab.capture(first.q, np.array([0.5, 0.5]))
+    assert captured.success, captured.message
+
+
+def test_a_tare_is_taken_off_and_survives_a_restart(lab, world):
+    offset = np.array([[2.0, -1.0, 5.0, 0.1, 0.2, -0.1], np.zeros(6)])
+    q, both = POSTURE
+    lab.play(q, both, offset=offset)
+    loaded = lab.call(srv.TareWrench, "tare_wrench", foot="l_sole", timeout=0.2)
+    assert not loaded.success
+    assert "l_sole" in loaded.message
+    unknown = lab.call(srv.TareWrench, "tare_wrench", foot="hand", timeout=0.2)
+    assert "no foot 'hand': there are l_sole, r_sole" in unknown.message
+
+    lab.play(q, np.array([0.0, 1.0]), offset=offset)
+    tared = lab.call(srv.TareWrench, "tare_wrench", foot="l_sole", timeout=1.0)
+    assert tared.success, tared.message
+    force = tared.zeros[0].force
+    np.testing.assert_allclose((force.x, force.y, force.z), offset[0, :3], atol=0.5)
+
+    lab.node.destroy_node()
+    world.executor.remove_node(lab.node)
+    world.nodes.remove(lab.node)
+    lab.node = world.start(ComIdentification, **lab.parameters)
+    answer = lab.capture(q, both, offset=offset)
+    assert answer.success, answer.message
+    assert answer.posture.mass == pytest.approx(lab.robot.model.mass, abs=0.1)
+
+
+def test_the_model_is_checked_at_rest(world, robot, tmp_path):
+    lab = Lab(world, robot, tmp_path, com_tolerance=0.0005)
+    shapes = world.collect(MarkerArray, "identification/markers")
+    q, load = POSTURE
+    lab.play(q, load)
+    world.spin_until(lambda: lab.checks and lab.checks[-1].verdict == ModelCheck.COM_OFF, "verdict")
+    check = lab.checks[-1]
+    assert check.mass == pytest.approx(lab.robot.model.mass, abs=0.05)
+    assert math.isnan(check.tilt)
+    names = {marker.ns for marker in shapes[-1].markers}
+    assert names >= {"model_com", "measured_com_line"}
+    lab.play(q, load, spoil=lambda Q, W: (Q + np.linspace(0, 1, len(Q))[:, None], W))
+    world.spin_until(lambda: lab.checks[-1].verdict == ModelCheck.UNKNOWN, "no verdict")
+    assert math.isnan(lab.checks[-1].mass)
+
+
+def test_auto_capture_takes_each_posture_once(world, robot, tmp_path):
+    lab = Lab(world, robot, tmp_path, auto_capture=True, end_of_stream=1.0)
+    for _ in range(3):
+        lab.play(*robot.random_posture())
+    world.spin_until(lambda: lab.state[-1].postures == 3, "three postures")
+    stored = lab.call(srv.GetPostures, "get_postures").postures
+    stamps = [stamp_to_ns(posture.header.stamp) for posture in stored]
+    assert np.diff(stamps).min() > 0.5e9
+    assert 10**12 < stamps[0] < stamps[-1] <= lab.time_ns  # the stamps' time, not the clock's
+
+
+def test_a_second_node_on_the_same_file_says_so(lab, world):
+    second = world.start(ComIdentification, namespace="second", **lab.parameters)
+    client = world.node.create_client(srv.GetPostures, "second/com_identification/get_postures")
+    world.spin_until(client.service_is_ready, "the service")
+    answer = client.call_async(srv.GetPostures.Request())
+    world.spin_until(answer.done, "the answer")
+    assert not answer.result().success
+    assert "in use by another process" in answer.result().message
+    assert second.get_name() == "com_identification"
+
+
+def test_without_directories_nothing_is_written(world, robot, tmp_path):
+    lab = Lab(world, robot, tmp_path, storage_directory="", export_directory="")
+    answer = lab.capture()
+    assert not answer.success
+    assert "set the parameter storage_directory" in answer.message
+    written = lab.call(srv.ExportUrdf, "export_urdf")
+    assert "set the parameter export_directory" in written.message
+    assert [path.name for path in tmp_path.iterdir()] == ["export"]
+
+
+def test_without_a_description_services_say_so(world, robot, tmp_path):
+    lab = Lab(world, robot, tmp_path, robot_description="")
+    for kind, name in ((srv.GetPostures, "get_postures"), (srv.IdentifyLinks, "identify_links")):
+        answer = lab.call(kind, name)
+        assert not answer.success
+        assert "no robot_description yet" in answer.message
+
+
+def test_without_feet_the_node_does_not_start(world, tmp_path):
+    path = tmp_path / "robot.yaml"
+    path.write_text("name: robot\n")
+    with pytest.raises(ParameterError, match="give it feet with force sensors"):
+        world.start(ComIdentification, robot_config=str(path))
+    with pytest.raises(ParameterError, match="give the path of the robot's YAML"):
+        world.start(ComIdentification)
+
+
+def test_joint_states_of_others_do_no_harm(lab):
+    lab.world.send("joint_states", JointState(name=["gripper"], position=[0.1]))
+    lab.world.send("joint_states", JointState(name=["l_knee"], position=[]))
+    assert lab.capture().success
