@@ -18,10 +18,11 @@ from com_estimation.identification.capture_options import (
 )
 from com_estimation.identification.exceptions import CaptureRefused, IdentificationError
 from com_estimation.identification.postures import Posture, SensorNoise
-from com_estimation.identification.slices import Stream, Timeline, valid_stamps
-from com_estimation.identification.still_finder import StillFinder, silence_of
+from com_estimation.identification.slices import Timeline
+from com_estimation.identification.still_finder import StillFinder
 from com_estimation.identification.still_means import StillMeans
-from com_estimation.identification.stillness import Health, Problem, Slices, limits
+from com_estimation.identification.stillness import Health, limits
+from com_estimation.identification.stream_set import StreamSet
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
 
@@ -69,35 +70,23 @@ class PostureRecorder:
         self.model, self.feet = model, tuple(feet)
         self.options = options = options or CaptureOptions()
         weight = model.mass * gravity
-        self._timeline = Timeline(int(options.slice_time * NS_PER_S), marks)
+        timeline = Timeline(int(options.slice_time * NS_PER_S), marks)
         self._means = StillMeans(model, feet, options, weight, use_effort, use_up)
         channels = limits(model, feet, options, noise or SensorNoise(), weight, use_up)
         health = Health(feet, options, use_up)
-        self._finder = StillFinder(
-            options, self._timeline, channels, health, self._means, len(self.feet)
-        )
+        self._finder = StillFinder(options, timeline, channels, health, self._means, len(self.feet))
         names = ["joint_states", *(f"the force sensor of {foot.frame}" for foot in feet)]
         names += ["the IMU"] if use_up else []
         needed = [model.n_joints, *(6 for _ in feet), *([3] if use_up else [])]
-        self._streams = [
-            Stream(name, limit.channels, count, self._timeline)
-            for name, limit, count in zip(names, channels, needed, strict=True)
-        ]
+        self._streams = StreamSet(
+            names, channels, needed, len(self.feet), timeline, self._finder, options
+        )
         self._use_up = use_up
-        self._restarts = self._unusable = 0
-        self._lag_ns = int(options.lag * NS_PER_S)
-        self._next: int | None = None
 
     @property
     def dropped(self) -> Dropped:
         """Readings that were left out so far."""
-        streams = self._streams
-        return Dropped(
-            late=sum(stream.late for stream in streams),
-            repeated=sum(stream.repeated for stream in streams),
-            unusable=sum(stream.unusable for stream in streams) + self._unusable,
-            restarts=self._restarts,
-        )
+        return self._streams.dropped
 
     @property
     def tally(self) -> Mapping[str, float]:
@@ -119,7 +108,7 @@ class PostureRecorder:
         if effort is None:
             effort = np.full(Q.shape, np.nan)
         effort = as_array("effort", effort, (len(Q), self.model.n_joints))
-        self._add(self._streams[0], t_ns, np.hstack((Q, effort)))
+        self._streams.add(0, t_ns, np.hstack((Q, effort)))
 
     def add_wrenches(self, foot: int, t_ns: ArrayLike, W: ArrayLike) -> None:
         """Takes readings of a foot's force sensor, in its frame and with its sign.
@@ -134,7 +123,7 @@ class PostureRecorder:
         """
         if not 0 <= foot < len(self.feet):
             raise IdentificationError(f"foot {foot}: expected 0 to {len(self.feet) - 1}")
-        self._add(self._streams[1 + foot], t_ns, as_array("W", W, (None, 6)))
+        self._streams.add(1 + foot, t_ns, as_array("W", W, (None, 6)))
 
     def add_up(self, t_ns: ArrayLike, up: ArrayLike) -> None:
         """Takes directions against gravity; without use_up they are not looked at.
@@ -151,7 +140,7 @@ class PostureRecorder:
             return
         with np.errstate(invalid="ignore", over="ignore"):
             unit = np.abs(np.linalg.norm(up, axis=1) - 1.0) < _UNIT
-        self._add(self._streams[-1], t_ns, np.where(unit[:, None], up, np.nan))
+        self._streams.add(-1, t_ns, np.where(unit[:, None], up, np.nan))
 
     def set_tare(self, offsets: ArrayLike) -> None:
         """Sets what is taken off the wrenches of postures from now on, (f, 6) as read.
@@ -233,72 +222,8 @@ class PostureRecorder:
 
     def flush(self) -> list[StillInterval]:
         """Ends the streams and gives the intervals that are left."""
-        numbers = [stream.number for stream in self._streams if stream.last_ns is not None]
-        if numbers:
-            self._judge_until(max(numbers) + 1)
-        self._finder.end_marks()
-        self._forget()
+        self._streams.flush()
         return self.finished()
-
-    def _add(self, stream: Stream, t_ns: ArrayLike, values: Array) -> None:
-        t = np.asarray(t_ns, dtype=np.int64).reshape(-1)
-        if len(t) == len(values) == 1 and stream.add_next(int(t[0]), values[0]):
-            return
-        if len(t) != len(values):
-            raise IdentificationError(f"{stream.name}: {len(t)} stamps for {len(values)} readings")
-        good = valid_stamps(t)
-        if not good.all():
-            self._unusable += int(np.sum(~good))
-            t, values = t[good], values[good]
-        longest = int(self.options.jump_back * NS_PER_S)
-        while len(t):
-            cut = stream.jump(t, longest)
-            stream.add(t[:cut], values[:cut], self._next or 0)
-            if cut < len(t):
-                self._restart()
-            t, values = t[cut:], values[cut:]
-        self._advance()
-
-    def _restart(self) -> None:
-        self._restarts += 1
-        self._finder.end()
-        self._forget()
-
-    def _forget(self) -> None:
-        for stream in self._streams:
-            stream.restart()
-        self._finder.restart()
-        self._next = None
-
-    def _advance(self) -> None:
-        """Judges the slices that all streams are done with, or that are too long ago."""
-        done = min(stream.number for stream in self._streams)  # -1 where one was never heard
-        stamps = [stream.last_ns or 0 for stream in self._streams]
-        past = max(stamps) - self._lag_ns
-        if past > min(stamps):
-            done = max(done, self._timeline.number_one(past))
-        if self._next is None or self._next < done:
-            self._judge_until(done)
-
-    def _judge_until(self, end: int) -> None:
-        """Judges the slices before one; of empty ones in a row the first only."""
-        while True:
-            kept = [k for k in (stream.first_number() for stream in self._streams) if k is not None]
-            number = min(kept, default=end) if self._next is None else self._next
-            if number >= end:
-                return
-            parts = [stream.take(number) for stream in self._streams]
-            self._finder.judge(number, parts, self._silence(parts))
-            self._next = max(number + 1, min(min(kept, default=end), end))
-
-    def _silence(self, parts: Slices) -> list[Problem]:
-        """Which streams said nothing of use in a slice of time."""
-        found = []
-        for i, (stream, part) in enumerate(zip(self._streams, parts, strict=True)):
-            is_foot = 1 <= i <= len(self.feet)
-            if part is None and not (is_foot and self.options.silent_feet):
-                found.append(silence_of(stream))
-        return found
 
     def _judge_state(
         self,
@@ -307,10 +232,10 @@ class PostureRecorder:
         after_ns: int | None = None,
         contact: bool = True,
     ) -> tuple[CaptureStatus, tuple[str, ...]]:
-        heard = [stream.last_ns for stream in self._streams if stream.last_ns is not None]
-        if not heard:
+        newest = self._streams.newest_ns
+        if newest is None:
             return CaptureStatus.UNKNOWN, ("Nothing was read yet: start the robot's drivers.",)
-        silent = self._silent_now(max(heard) if now_ns is None else now_ns)
+        silent = self._streams.silent(newest if now_ns is None else now_ns)
         if silent:
             return CaptureStatus.WAITING, silent
         finder, run = self._finder, self._finder.run
@@ -331,17 +256,3 @@ class PostureRecorder:
         if problems:
             return CaptureStatus.REFUSED, tuple(problem.text for problem in problems)
         return CaptureStatus.READY, ()
-
-    def _silent_now(self, now_ns: int) -> tuple[str, ...]:
-        found = []
-        for i, stream in enumerate(self._streams):
-            if 1 <= i <= len(self.feet) and self.options.silent_feet:
-                continue
-            if stream.last_ns is None:
-                found.append(silence_of(stream).text)
-            elif (now_ns - stream.last_ns) / NS_PER_S > self.options.timeout:
-                time = (now_ns - stream.last_ns) / NS_PER_S
-                found.append(
-                    f"{stream.name} is silent for {time:.2f} s: check its driver and its topic."
-                )
-        return tuple(found)

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from com_estimation.identification.correction import corrected_inertials
 from com_estimation.identification.exceptions import IdentificationError
 from com_estimation.identification.files import path_inside, write_whole
 from com_estimation.identification.result import Identification
 from com_model import RobotModel
-from com_model.arrays import Array
 from com_model.urdf_edit import edit_inertials
+
+Flags = NDArray[np.bool_]
 
 _TOLD = 0.95  # of the prior's deviation: above, the data tell next to nothing
 
@@ -85,8 +87,8 @@ def export_urdf(
     return Export(path, tuple(inertials), kept)
 
 
-def trusted_bodies(found: Identification) -> Array:
-    """Tells of which bodies the data tell something, (B,) of bool; of all that are known."""
+def trusted_bodies(found: Identification) -> Flags:
+    """Tells of which bodies the data tell something, (B,): those that are known count as told."""
     with np.errstate(divide="ignore", invalid="ignore"):
         com = found.com_deviation / found.prior_com_deviation
         mass = found.mass_deviation / found.prior_mass_deviation

@@ -12,7 +12,7 @@ from com_estimation.identification.capture_options import (
     CaptureOptions,
     StillInterval,
 )
-from com_estimation.identification.slices import Stream, Timeline
+from com_estimation.identification.slices import Timeline
 from com_estimation.identification.still_means import StillMeans
 from com_estimation.identification.still_run import StillRun
 from com_estimation.identification.stillness import Health, Limits, Problem, Slices
@@ -190,17 +190,3 @@ class StillFinder:
         found = [*self.problems, *([motion] if motion else [])]
         cause = found[0].cause if found else "at rest"
         self.tally[cause] = self.tally.get(cause, 0.0) + self._options.slice_time
-
-
-def silence_of(stream: Stream) -> Problem:
-    """Says that a stream said nothing of use."""
-    if stream.bad:
-        names = ", ".join(stream.bad[:5])
-        return Problem(
-            f"{stream.name} not finite",
-            f"{stream.name} has no number for {names}: check its driver.",
-        )
-    return Problem(
-        f"{stream.name} silent",
-        f"{stream.name} said nothing: check its driver, its topic and the clocks.",
-    )

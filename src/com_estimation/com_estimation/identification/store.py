@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from com_estimation.identification.append_file import AppendFile, FileLock
 from com_estimation.identification.exceptions import OutputError, StoreError
 from com_estimation.identification.files import sync_directory, write_whole
 from com_estimation.identification.postures import Posture
@@ -56,11 +56,16 @@ class PostureStore:
         self._model, self._feet = model, tuple(feet)
         self._robot = robot_record(model, feet)
         self._contents = Contents(len(self._feet))
-        self._lock = self._handle = -1
+        self._file: AppendFile | None = None
+        self._lock: FileLock | None = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = self._locked()
+            self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
             self._open()
+        except BlockingIOError as error:
+            raise StoreError(
+                f"{self.path} is in use by another process: stop that one, or give another file"
+            ) from error
         except (OSError, ValueError) as error:
             self.close()
             raise StoreError(
@@ -86,15 +91,24 @@ class PostureStore:
         """(f, 6) offsets of the force sensors, as read; 0 where none was taken."""
         return self._contents.tare.copy()
 
-    def add(self, posture: Posture) -> int:
+    @property
+    def stamps(self) -> Mapping[int, int]:
+        """When each posture was captured, ns; 0 where nobody said."""
+        return MappingProxyType(self._contents.stamps)
+
+    def add(self, posture: Posture, stamp_ns: int = 0) -> int:
         """Appends a posture and gives its id; when it returns, the posture is on disk.
+
+        Args:
+            posture: The readings.
+            stamp_ns: When it was captured.
 
         Raises:
             StoreError: It is no posture of this robot, or the disk is full or gone; the file is as
                 it was.
         """
         identity = self._contents.next_id
-        self._append(posture_record(identity, posture))
+        self._append(posture_record(identity, posture, stamp_ns))
         return identity
 
     def remove(self, identity: int) -> None:
@@ -168,16 +182,18 @@ class PostureStore:
         start = self._contents.next_id
         fresh = Contents(len(self._feet))
         fresh.postures = dict(enumerate(read.postures.values(), start))
+        fresh.stamps = dict(enumerate(read.stamps.values(), start))
         fresh.next_id, fresh.tare = start + len(fresh.postures), read.tare
         self._replace(fresh)
         return len(self.postures)
 
     def close(self) -> None:
         """Lets go of the file."""
-        for handle in (self._handle, self._lock):
-            if handle >= 0:
-                os.close(handle)
-        self._handle = self._lock = -1
+        if self._file is not None:
+            self._file.close()
+        if self._lock is not None:
+            self._lock.release()
+        self._file = self._lock = None
 
     def __enter__(self) -> PostureStore:
         return self
@@ -190,29 +206,14 @@ class PostureStore:
     ) -> None:
         self.close()
 
-    def _locked(self) -> int:
-        """Locks a file beside the store, which keeps its name when the store is renamed."""
-        path = self.path.with_name(self.path.name + ".lock")
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(handle)
-            raise StoreError(
-                f"{self.path} is in use by another process: stop that one, or give another file"
-            ) from error
-        return handle
-
     def _open(self) -> None:
-        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        self._handle = handle
-        with os.fdopen(os.dup(handle), "rb") as stream:
+        self._file = AppendFile(self.path)
+        with self.path.open("rb") as stream:
             self._contents = read_contents(stream, str(self.path), self._model, self._robot)
-        if self._contents.size < os.fstat(handle).st_size:
-            os.ftruncate(handle, self._contents.size)
-            os.fsync(handle)
+        if self._contents.size < self._file.size:
+            self._file.cut(self._contents.size)
         if self._contents.size == 0:
-            self._write(encode(self._robot))
+            self._file.append(encode(self._robot))
             sync_directory(self.path.parent)
 
     def _append(self, record: Mapping[str, Any]) -> None:
@@ -226,46 +227,33 @@ class PostureStore:
         self._contents.apply(record, self._model)
 
     def _write(self, line: bytes) -> None:
-        """Appends bytes and brings them to the disk, or leaves the file as it was."""
-        if self._handle < 0:
+        if self._file is None:
             raise StoreError(f"{self.path} is closed")
-        size = self._contents.size
         try:
-            if os.write(self._handle, line) < len(line):
-                raise OSError(28, "No space left on device")
-            os.fsync(self._handle)
+            self._file.append(line)
         except OSError as error:
-            self._cut(size)
             raise StoreError(
                 f"{self.path} cannot be written: {error.strerror}. What it held is still there; "
                 "free space on the disk and try again"
             ) from error
-        self._contents.size = size + len(line)
-
-    def _cut(self, size: int) -> None:
-        try:
-            os.ftruncate(self._handle, size)
-            os.fsync(self._handle)
-        except OSError:  # a cut line is left out when the file is read
-            pass
 
     def _replace(self, fresh: Contents) -> Path:
         """Puts new contents in place of the file, which gets another name."""
+        if self._file is None:
+            raise StoreError(f"{self.path} is closed")
         backup = self._free_name()
         try:
             os.link(self.path, backup)
             sync_directory(self.path.parent)
             write_whole(self.path, self._lines(fresh), overwrite=True)
-            handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+            file = AppendFile(self.path)
         except (OSError, OutputError) as error:
             backup.unlink(missing_ok=True)
             raise StoreError(
                 f"{self.path} cannot be replaced: {error}. What it held is still there"
             ) from error
-        os.close(self._handle)
-        self._handle = handle
-        fresh.size = os.fstat(handle).st_size
-        self._contents = fresh
+        self._file.close()
+        self._file, self._contents = file, fresh
         return backup
 
     def _free_name(self) -> Path:
@@ -280,7 +268,10 @@ class PostureStore:
         for foot, offset in enumerate(contents.tare):
             if offset.any():
                 lines.append(encode(self._tare_record(foot, offset)))
-        lines += [encode(posture_record(i, p)) for i, p in contents.postures.items()]
+        lines += [
+            encode(posture_record(i, posture, contents.stamps[i]))
+            for i, posture in contents.postures.items()
+        ]
         return b"".join(lines)
 
     def _tare_record(self, foot: int, offset: Array) -> dict[str, Any]:

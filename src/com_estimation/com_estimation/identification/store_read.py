@@ -31,14 +31,16 @@ class Contents:
 
     Attributes:
         postures: By id.
+        stamps: When each was captured, ns, by id; 0 where not known.
         next_id: The next one.
         tare: (f, 6) offsets as read.
-        size: Bytes of the whole lines.
+        size: Bytes of the whole lines that were read.
         warnings: What was amiss.
     """
 
     def __init__(self, feet: int) -> None:
         self.postures: dict[int, Posture] = {}
+        self.stamps: dict[int, int] = {}
         self.next_id = 1
         self.tare = np.zeros((feet, 6))
         self.size = 0
@@ -52,10 +54,12 @@ class Contents:
         """
         kind = record["kind"]
         if kind == "posture":
-            self._add(whole(record, "id"), posture_of(record, model, len(self.tare)))
+            stamp_ns = whole(record, "stamp_ns") if "stamp_ns" in record else 0
+            self._add(whole(record, "id"), posture_of(record, model, len(self.tare)), stamp_ns)
         elif kind == "remove":
             if self.postures.pop(whole(record, "id"), None) is None:
                 raise ValueError(f"no posture has the id {record['id']}")
+            del self.stamps[record["id"]]
         elif kind == "tare":
             foot = whole(record, "foot")
             if foot >= len(self.tare):
@@ -66,12 +70,13 @@ class Contents:
         else:
             raise ValueError(f"its kind {kind[:20]!r} is not known")
 
-    def _add(self, identity: int, posture: Posture) -> None:
+    def _add(self, identity: int, posture: Posture, stamp_ns: int) -> None:
         if identity < self.next_id and self.postures.get(identity) is not None:
             raise ValueError(f"the id {identity} is there twice")
         if len(self.postures) >= _MOST_POSTURES:
             raise ValueError(f"there are more than {_MOST_POSTURES} postures")
         self.postures[identity] = posture
+        self.stamps[identity] = stamp_ns
         self.next_id = max(self.next_id, identity + 1)
 
 

@@ -42,11 +42,12 @@ def robot_record(model: RobotModel, feet: Sequence[Foot]) -> dict[str, Any]:
     }
 
 
-def posture_record(identity: int, posture: Posture) -> dict[str, Any]:
+def posture_record(identity: int, posture: Posture, stamp_ns: int = 0) -> dict[str, Any]:
     """Writes a posture as plain data."""
     return {
         "kind": "posture",
         "id": identity,
+        "stamp_ns": int(stamp_ns),
         "label": posture.label[:_LONGEST],
         "samples": posture.samples,
         "q": _plain(posture.q),
@@ -117,7 +118,7 @@ def whole(record: Mapping[str, Any], key: str) -> int:
         ValueError: It is none.
     """
     value = record.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
         raise ValueError(f"{key}: expected a whole number, 0 or more")
     return value
 
