@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,13 +118,23 @@ class Bag:
                 found[key] = Topic(*key, count, writers, defined)
         return [found[key] for key in sorted(found)]
 
-    def messages(self, topics: Sequence[str]) -> Generator[Message, None, None]:
+    def messages(
+        self, topics: Sequence[str], types: Collection[str] = ()
+    ) -> Generator[Message, None, None]:
         """Yields the messages of some topics, file by file, without holding more than a chunk.
 
         Where a file turns out to be damaged, what comes before is used, and a note tells.
+
+        Args:
+            topics: Names.
+            types: Messages of other types are left out; empty: none is.
         """
         for part in self._parts:
-            wanted = [item for item in part.connections if item.topic in topics]
+            wanted = [
+                item
+                for item in part.connections
+                if item.topic in topics and (not types or item.msgtype in types)
+            ]
             if not wanted:
                 continue
             count = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from com_estimation.bags.bag import Bag
@@ -23,17 +23,17 @@ class Block:
     received: list[int] = field(default_factory=list)
 
 
-def blocks(bag: Bag, topics: Sequence[str], span_ns: int) -> Iterator[dict[str, Block]]:
+def blocks(bag: Bag, topics: Mapping[str, str], span_ns: int) -> Iterator[dict[str, Block]]:
     """Yields blocks by topic, each of all messages that were recorded within a time.
 
     Args:
         bag: Open.
-        topics: Which are wanted.
+        topics: Which are wanted, with their types.
         span_ns: How long a block is, ns.
     """
     current = {topic: Block() for topic in topics}
     start, size = None, 0
-    for connection, time, payload in bag.messages(topics):
+    for connection, time, payload in bag.messages(list(topics), set(topics.values())):
         if start is None:
             start = time
         elif not 0 <= time - start < span_ns or size > MAX_BYTES:

@@ -96,7 +96,7 @@ class BagFeeder:
             TopicError: A joint is never named, or several nodes write to one topic in turn.
         """
         streams = self._streams()
-        topics = [stream.topic for stream in streams]
+        topics = {stream.topic: stream.type_name for stream in streams}
         for block in blocks(self._bag, topics, span_ns):
             self._take(block)
             self._feed.intervals += self._recorder.finished()

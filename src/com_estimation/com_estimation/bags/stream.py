@@ -61,8 +61,10 @@ class TopicStream:
     def __init__(
         self, bag: Bag, topic: str, type_name: str, least: float, received: bool = False
     ) -> None:
-        mine = [item for item in bag.connections if item.topic == topic]
-        self.topic = topic
+        mine = [
+            item for item in bag.connections if (item.topic, item.msgtype) == (topic, type_name)
+        ]
+        self.topic, self.type_name = topic, type_name
         self.watch = StreamWatch(topic, least)
         self.unstamped = 0
         self.delay_ns: int | None = None  # received - stamp, of the first message

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with Bag(arguments.bag) as bag:
             if arguments.list_topics:
-                print(topics_text(bag.topics()))
+                print("\n".join([topics_text(bag.topics()), *(f"note: {n}" for n in bag.notes)]))
                 return 0
             robot = load_robot(arguments)
             return _run(arguments, bag, robot)

@@ -70,7 +70,7 @@ def result_text(contents: Contents) -> str:
     if contents.total is not None:
         total = contents.total
         lines.append(
-            f"by the feet the robot weighs {total.mass:.3f} +- {total.mass_deviation:.3f} kg, by "
+            f"by the feet the robot weighs {total.mass:.3f} ± {total.mass_deviation:.3f} kg, by "
             f"the URDF {total.model_mass:.3f} kg"
         )
     lines += [_plain(text) for text in contents.kept]

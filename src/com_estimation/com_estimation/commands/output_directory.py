@@ -13,6 +13,7 @@ from types import TracebackType
 from com_estimation.identification.exceptions import OutputError
 from com_model.text import listing, quote
 
+_STAGING = ".identify_bag."
 _MEND = "Free space on the disk, or give --out a directory that can be written to"
 
 
@@ -43,7 +44,7 @@ class OutputDirectory:
         try:
             self._check(force)
             self._make()
-            self.staging = Path(tempfile.mkdtemp(prefix=".identify_bag.", dir=self._path))
+            self.staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self._path))
         except OSError as error:
             self._unmake()
             raise OutputError(f"{self._path} cannot be used: {_words(error)}. {_MEND}") from error
@@ -89,7 +90,10 @@ class OutputDirectory:
             raise OutputError(f"{self._path} is no directory: give --out another one")
         if not self._path.is_dir():
             return
-        there = sorted(entry.name for entry in self._path.iterdir())
+        names = sorted(entry.name for entry in self._path.iterdir())
+        there = [
+            name for name in names if not name.startswith(_STAGING)
+        ]  # of a run that was killed
         if there and not force:
             raise OutputError(
                 f"{self._path} is not empty: it holds {listing(there)}. Give another directory, "

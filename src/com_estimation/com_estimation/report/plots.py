@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from com_estimation.report.fit import PostureFit
 from com_model import Foot
@@ -57,7 +58,7 @@ def sole_plot(fits: Sequence[PostureFit], feet: Sequence[Foot]) -> str:
             axes.set_aspect("equal", adjustable="datalim")
             axes.set_xlabel("x, forward (mm)")
             axes.set_ylabel("y, left (mm)")
-        _legend(right)
+        _legend(figure)
         return _svg(figure, "sole")
 
 
@@ -67,7 +68,7 @@ def residual_plot(fits: Sequence[PostureFit]) -> str:
         figure = Figure(figsize=(9.2, 2.8), layout="constrained")
         axes = figure.subplots()
         shown = fits[:_MOST_BARS]
-        places = np.arange(len(shown))
+        places = 1.0 + np.arange(len(shown))
         for shift, name, color in ((-0.2, "gap_before", BEFORE), (0.2, "gap_after", AFTER)):
             heights = _MM * np.nan_to_num([getattr(fit, name) for fit in shown])
             axes.bar(places + shift, heights, width=0.4, color=color)
@@ -77,7 +78,7 @@ def residual_plot(fits: Sequence[PostureFit]) -> str:
         axes.set_xlabel("posture")
         axes.set_ylabel("off (mm)")
         axes.set_xticks(places[:: max(1, len(shown) // 25)])
-        _legend(axes)
+        _legend(figure)
         return _svg(figure, "residuals")
 
 
@@ -104,10 +105,10 @@ def _outline(axes: Axes, fits: Sequence[PostureFit], feet: Sequence[Foot]) -> No
             axes.plot(*closed.T, color=RULE, lw=1.2, zorder=0)
 
 
-def _legend(axes: Axes) -> None:
-    for color, label in ((BEFORE, "URDF"), (AFTER, "identified")):
-        axes.plot([], [], "s", color=color, label=label)
-    axes.legend(frameon=False, fontsize=8)
+def _legend(figure: Figure) -> None:
+    pairs = ((BEFORE, "URDF"), (AFTER, "identified"))
+    handles = [Patch(color=color, label=label) for color, label in pairs]
+    figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False, fontsize=8)
 
 
 def _svg(figure: Figure, salt: str) -> str:

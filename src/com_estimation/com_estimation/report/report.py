@@ -155,23 +155,25 @@ def _identifiability(contents: Contents) -> Raw:
 def _postures(contents: Contents) -> Raw:
     fits = iter(contents.fits)
     rows: list[tuple[object, ...]] = []
+    count = 0
     for interval in contents.intervals:
         fit = next(fits) if interval.posture is not None else None
         times = f"{contents.since_start(interval.t0_ns):.2f} – "
         times += f"{contents.since_start(interval.t1_ns):.2f}"
         if fit is None:
             why = " ".join(interval.reasons)
-            rows.append((times, interval.label, *[UNKNOWN] * 4, f"refused: {why}"))
+            rows.append(("", times, interval.label, *[UNKNOWN] * 4, f"refused: {why}"))
             continue
+        count += 1
         gaps = number(fit.gap_before, 2, _MM), number(fit.gap_after, 2, _MM)
         words = f"{', '.join(fit.standing) or 'no foot'}"
         words += "; outlier" if fit.weight < 0.5 else ""
-        rows.append((times, fit.label, fit.samples, number(fit.mass, 3), *gaps, words))
+        rows.append((count, times, fit.label, fit.samples, number(fit.mass, 3), *gaps, words))
     spans = [
         (contents.since_start(i.t0_ns), contents.since_start(i.t1_ns), i.posture is not None)
         for i in contents.intervals
     ]
-    head = ("time (s)", "label", "readings", "kg", "URDF off (mm)", "identified off", "stands on")
+    head = ("", "time (s)", "label", "readings", "kg", "URDF off (mm)", "identified off", "on")
     tally = [
         f"{cause}: {number(seconds, 1)} s" for cause, seconds in sorted(contents.tally.items())
     ]
