@@ -108,7 +108,7 @@ def approach(
     rows = int(np.ceil(shortest.max(initial=0.0) / period))
     s = np.arange(rows + 1) / max(rows, 1)
     shape = s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
-    times = np.arange(rows + 1) * float(period)
+    times = np.arange(rows + 1, dtype=np.float64) * period
     return Motion(layout.joints, times, np.asarray(start + shape[:, None] * way))
 
 

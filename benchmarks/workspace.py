@@ -1,0 +1,117 @@
+"""The workspace of HOAP-2's centre of mass ([Cotton] VI.A), sampled a million times.
+
+Prints the hull of all joints and of the legs alone, reach margins of the nominal posture, and the
+two-joint human of [Cotton] eq. 12. `--out` draws the workspace. wall_s is sampling and CoMs from
+Python with two threads, the best of five; the hull is timed by itself. The last line is one JSON
+object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from com_model import RobotConfig, RobotModel, Sesc
+from com_model.com_workspace import Workspace, sample_coms
+from com_model.two_joint_human import WINTER_LEGS, TwoJointHuman
+
+CONFIG = Path(__file__).resolve().parent.parent / "src/robot_descriptions/config/hoap2.yaml"
+COUNT = 1_000_000
+AXES = {
+    "front": (1, 0, 0),
+    "back": (-1, 0, 0),
+    "left": (0, 1, 0),
+    "up": (0, 0, 1),
+    "down": (0, 0, -1),
+}
+
+
+def best_time(model: RobotModel, threads: int) -> float:
+    """Times the sampling, s."""
+    sample_coms(model, 10_000, threads=threads)
+    times = []
+    for seed in range(5):
+        start = time.perf_counter()
+        sample_coms(model, COUNT, seed=seed, threads=threads)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def human() -> dict[str, float]:
+    """Lengths of the legs, over the height, of the two-joint human's extreme workspaces."""
+    shares = np.arange(0.05, 0.96, 0.01)
+    areas = TwoJointHuman().areas(shares)
+    least, most = float(shares[np.argmin(areas)]), float(shares[np.argmax(areas)])
+    print(
+        f"legs over height: Winter {WINTER_LEGS}, largest workspace {most:.2f}, least {least:.2f}"
+    )
+    return {"largest": round(most, 2), "least": round(least, 2), "winter": WINTER_LEGS}
+
+
+def draw(workspace: Workspace, path: Path) -> None:
+    """Draws side and top view with the hull's outline."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    from com_model.hull import convex_hull
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 4.5))
+    for axis, (i, j), names in zip(axes, ((0, 2), (0, 1)), (("x", "z"), ("x", "y")), strict=True):
+        points = 1e3 * workspace.points[::200, [i, j]]
+        outline = 1e3 * convex_hull(workspace.vertices[:, [i, j]])
+        axis.plot(*points.T, ".", markersize=1, color="0.6")
+        axis.plot(*np.vstack((outline, outline[:1])).T, color="tab:red")
+        axis.set(xlabel=f"{names[0]} (mm)", ylabel=f"{names[1]} (mm)", aspect="equal")
+    figure.suptitle("HOAP-2: where its centre of mass can be, waist frame")
+    figure.tight_layout()
+    figure.savefig(path, dpi=90)
+    print(f"wrote {path}")
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, help="folder for com_workspace.png")
+    out = parser.parse_args().out
+    config = RobotConfig.from_file(CONFIG)
+    assert config.urdf is not None
+    model = RobotModel.from_file(config.urdf)
+    one, two = best_time(model, 1), best_time(model, 2)
+    points = sample_coms(model, COUNT, threads=2)
+    start = time.perf_counter()
+    workspace = Workspace.of(points)
+    hull = time.perf_counter() - start
+    legs = [name for group in ("left_leg", "right_leg") for name in config.joint_groups[group]]
+    volumes = {
+        "all joints": workspace.volume,
+        "legs": Workspace.of(sample_coms(model, 100_000, legs, threads=2)).volume,
+    }
+    com = Sesc(model).com(config.nominal_posture(model))
+    print(f"{COUNT} CoMs: {one:.3f} s with one thread, {two:.3f} s with two; hull {hull:.2f} s")
+    for name, volume in volumes.items():
+        print(f"{name}: hull of {1e6 * volume:.0f} cm^3")
+    for name, reach in zip(AXES, workspace.reach(list(AXES.values())), strict=True):
+        print(f"reach {name}: {1e3 * reach:.0f} mm from the waist")
+    print(f"nominal posture: {1e3 * workspace.margin([com])[0]:.0f} mm inside the hull")
+    lengths = human()
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        draw(workspace, out / "com_workspace.png")
+    summary = {
+        "configurations": COUNT,
+        "wall_s": round(two, 3),
+        "one_thread_s": round(one, 3),
+        "hull_s": round(hull, 3),
+        "human_legs": lengths,
+    }
+    print(json.dumps(summary))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Workspaces of the centre of mass: against a pendulum's sphere, and one by one."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from com_model import ComModelError, GeometryError, RobotModel, Sesc, UnknownNameError
+from com_model.com_workspace import Workspace, sample_coms
+from com_model.two_joint_human import WINTER_LEGS, TwoJointHuman
+
+HOAP2 = Path(__file__).resolve().parents[3] / "src/robot_descriptions/urdf/hoap2.urdf"
+JOINT = (
+    '<joint name="{0}" type="continuous"><parent link="{1}"/><child link="{2}"/>'
+    '<axis xyz="{3}"/></joint>'
+)
+INERTIAL = (
+    '<inertial><origin xyz="0 0 {}"/><mass value="1"/>'
+    '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+)
+BALL = (
+    '<robot name="ball"><link name="base"/>'
+    + JOINT.format("yaw", "base", "mid", "0 0 1")
+    + '<link name="mid"/>'
+    + JOINT.format("pitch", "mid", "rod", "0 1 0")
+    + f'<link name="rod">{INERTIAL.format(0.5)}</link></robot>'
+)
+
+
+@pytest.fixture(scope="module")
+def hoap2():
+    return RobotModel.from_file(HOAP2)
+
+
+@pytest.fixture(scope="module")
+def sphere():
+    """The CoM of a rod on two joints that turn all the way round: a sphere of 0.5 m."""
+    return Workspace.of(sample_coms(RobotModel.from_urdf(BALL), 20_000))
+
+
+def test_a_rod_reaches_a_sphere(sphere):
+    np.testing.assert_allclose(np.linalg.norm(sphere.points, axis=1), 0.5, atol=1e-12)
+    assert sphere.volume == pytest.approx(4 / 3 * np.pi * 0.125, rel=0.01)
+    np.testing.assert_allclose(sphere.reach(np.vstack((np.eye(3), -np.eye(3)))), 0.5, atol=0.002)
+    np.testing.assert_allclose(
+        sphere.margin([[0, 0, 0], [0.3, 0, 0], [0, 0.7, 0]]), [0.5, 0.2, -0.2], atol=0.01
+    )
+    outline = sphere.slice_at(0.3, 0.02)
+    np.testing.assert_allclose(np.linalg.norm(outline, axis=1), 0.4, atol=0.01)
+    assert sphere.slice_at(0.6).shape == (0, 2)
+
+
+def test_samples_are_centres_of_mass_within_the_limits(hoap2):
+    """Each sample again one by one, from the same random numbers."""
+    points = sample_coms(hoap2, 50, seed=3)
+    (source,) = np.random.SeedSequence(3).spawn(1)
+    U = np.random.Generator(np.random.SFC64(source)).random((50, hoap2.n_joints))
+    Q = hoap2.lower + U * (hoap2.upper - hoap2.lower)
+    np.testing.assert_allclose(points, [Sesc(hoap2).com(q) for q in Q], atol=1e-14)
+
+
+def test_joints_that_rest_do_not_move_the_com(hoap2):
+    rest = np.array(hoap2.neutral)
+    rest[hoap2.joint_index("BODY_JOINT1")] = 0.3
+    points = sample_coms(hoap2, 100, ["HEAD_JOINT1", "HEAD_JOINT2"], rest)
+    assert np.ptp(points, axis=0).max() < 0.002
+    assert np.abs(points - Sesc(hoap2).com(rest)).max() < 0.002
+
+
+def test_threads_and_odd_counts_fill_every_row(hoap2):
+    points = sample_coms(hoap2, 5003, threads=3)
+    assert points.shape == (5003, 3)
+    assert len(np.unique(points, axis=0)) == 5003
+    np.testing.assert_array_equal(points, sample_coms(hoap2, 5003, threads=3))
+
+
+def test_bad_arguments_are_refused(hoap2, sphere):
+    with pytest.raises(ComModelError, match="count and threads: expected 1 or more, got 0 and 1"):
+        sample_coms(hoap2, 0)
+    with pytest.raises(UnknownNameError, match="no joint 'tail'"):
+        sample_coms(hoap2, 5, ["tail"])
+    with pytest.raises(GeometryError, match="5 points do not fill a volume"):
+        Workspace.of(np.zeros((5, 3)))
+    with pytest.raises(GeometryError, match="not finite"):
+        Workspace.of(np.full((5, 3), np.nan))
+    with pytest.raises(GeometryError, match="vectors other than zero"):
+        sphere.reach([[0, 0, 0]])
+
+
+def test_the_human_of_two_links_against_its_jacobian():
+    """Where every posture is above the foot: r_1 r_2 times the integral of |sin b|."""
+    human = TwoJointHuman(ankle=(-0.5, 0.5), hip=(0.0, 1.5), foot=(-9.0, 9.0))
+    r1, r2 = human.radii(0.5)
+    exact = r1 * r2 * 1.0 * (1.0 - np.cos(1.5))
+    assert human.workspace_area(0.5, 0.002) == pytest.approx(exact, rel=0.03)
+
+
+def test_the_largest_workspace_has_nearly_winters_lengths():
+    """The least is that of a human without legs or body."""
+    human = TwoJointHuman()
+    shares = np.arange(0.05, 1.0, 0.025)
+    areas = human.areas(shares)
+    assert shares[np.argmax(areas)] == pytest.approx(WINTER_LEGS, abs=0.05)
+    assert np.argmin(areas) in (0, len(areas) - 1)
