@@ -1,6 +1,7 @@
 """rviz shows only what is published; launch files give nodes only parameters that they have.
 
-The nodes are made as hoap2.launch.xml and scalf2.launch.xml would start them, and asked.
+The nodes are made as hoap2.launch.xml, scalf2.launch.xml and itu_biped.launch.xml would start
+them, and asked.
 """
 
 import math
@@ -28,12 +29,17 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
+from com_control.nodes.ccgd_gait import CcgdGaitNode
 from com_control.nodes.trot_gait import TrotGaitNode
+from com_control.walking.biped import Biped
+from com_control.walking.walk_request import WalkRequest
+from com_control.walking.walk_view import WalkView
+from com_control.walking.walker import Walker
 from com_estimation.nodes.sesc_publisher import SescPublisher
 from com_estimation.nodes.trot_com_estimator import TrotComEstimator
 from com_estimation.nodes.trot_display import TrotDisplay
 from com_estimation.trunk.interface import Status, TrunkEstimate
-from com_model import RobotModel
+from com_model import RobotConfig, RobotModel
 from com_simulation.nodes.simulator import Simulator
 from com_simulation.nodes.sway import SwayNode
 from com_simulation.robots import find_robot
@@ -47,6 +53,7 @@ CLASSES = {
     "sesc_publisher": SescPublisher,
     "simulator": Simulator,
     "sway": SwayNode,
+    "ccgd_gait": CcgdGaitNode,
     "trot_gait": TrotGaitNode,
     "trot_com_estimator": TrotComEstimator,
 }
@@ -79,12 +86,12 @@ def domain():
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory):
-    """Make a node of hoap2.launch.xml, else of scalf2.launch.xml; hand it on; end it."""
+    """Make a node of hoap2.launch.xml, scalf2 or itu_biped in this order; hand it on; end it."""
     folder = tmp_path_factory.mktemp("parameters")
     given = {"namespace": NAMESPACE, "sway": "true", "simulation": "true", "use_imu": "false"}
     by_name = {
         node.executable: node
-        for file in ("scalf2", "hoap2")
+        for file in ("itu_biped", "scalf2", "hoap2")
         for node in nodes_of(ROOT / f"launch/{file}.launch.xml", given)
     }
 
@@ -140,7 +147,7 @@ def resolve(topic):
 
 
 def test_there_is_something_to_show():
-    assert [path.name for path in RVIZ_FILES] == ["com.rviz", "trot.rviz"]
+    assert [path.name for path in RVIZ_FILES] == ["com.rviz", "trot.rviz", "walk.rviz"]
 
 
 @pytest.mark.parametrize("path", RVIZ_FILES, ids=lambda path: path.name)
@@ -185,6 +192,9 @@ def test_marker_namespaces_are_those_that_are_published(path, started):
     }
     with started("sesc_publisher") as node:
         assert _marker_namespaces(node) == expected.pop("com/markers")
+    if "gait/markers" in expected:
+        with started("ccgd_gait") as node:
+            assert _walk_namespaces(node) == expected.pop("gait/markers")
     if expected:
         with started("trot_com_estimator") as node:
             assert _trunk_namespaces(node) == expected.pop("trunk_com/markers")
@@ -193,11 +203,6 @@ def test_marker_namespaces_are_those_that_are_published(path, started):
 
 def _trunk_namespaces(node):
     """Namespaces of the markers of a trunk that is known, on four feet that carry."""
-    ear = rclpy.create_node("ear", namespace=NAMESPACE, use_global_arguments=False)
-    heard = []
-    ear.create_subscription(MarkerArray, "trunk_com/markers", heard.append, 10)
-    executor = SingleThreadedExecutor()
-    executor.add_node(ear)
     forces = SimpleNamespace(forces=np.ones((4, 3)))
     meter = SimpleNamespace(latest=forces, points=np.ones((4, 3)))
     legs = [SimpleNamespace(name=name) for name in LEG_NAMES]
@@ -209,10 +214,33 @@ def _trunk_namespaces(node):
         0.0, Status.CONVERGED, "", 300.0, 1.0, zero, np.eye(3), zero, zero, ones, math.nan
     )
     display = TrotDisplay(node)
+    return _heard_namespaces("trunk_com/markers", lambda: display.show(estimate, robot, Time()))
+
+
+def _walk_namespaces(node):
+    """Namespaces of the markers of a robot at the beginning of its walk."""
+    files = find_robot("itu_biped")
+    biped = Biped.of(RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config))
+    walk = Walker(biped).plan(WalkRequest(), biped.posture)
+    begin = walk.at(0.0)
+    session = SimpleNamespace(walk=walk, instant=lambda: begin)
+    view = WalkView(np.eye(3), np.zeros(3), begin.soles, begin.com, begin.zmp)
+    return _heard_namespaces(
+        "gait/markers", lambda: node._output.show(biped, session, view, Time())
+    )
+
+
+def _heard_namespaces(topic, publish):
+    """Namespaces of the first markers that are heard on a topic."""
+    ear = rclpy.create_node("ear", namespace=NAMESPACE, use_global_arguments=False)
+    heard = []
+    ear.create_subscription(MarkerArray, topic, heard.append, 10)
+    executor = SingleThreadedExecutor()
+    executor.add_node(ear)
     limit = time.monotonic() + PATIENCE
     while not heard:
         assert time.monotonic() < limit, "no markers"
-        display.show(estimate, robot, Time())
+        publish()
         executor.spin_once(timeout_sec=0.05)
     executor.shutdown()
     ear.destroy_node()

@@ -1,0 +1,60 @@
+"""The demo of the walk, as a user runs it, and what it says when something is wrong."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DEMO = Path(__file__).resolve().parents[2] / "tools" / "demo_walk.py"
+
+
+def run(*words):
+    env = {name: value for name, value in os.environ.items() if name != "ROS_DOMAIN_ID"}
+    return subprocess.run(
+        [sys.executable, DEMO, *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env=env,
+    )
+
+
+def test_hoap2_walks(tmp_path):
+    done = run("hoap2", "--steps", 2, "--speed", 1, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert (figures["robot"], figures["steps"], figures["fell"]) == ("hoap2", 2, False)
+    assert figures["com_error_mean_m"] < figures["com_error_max_m"] < 0.02
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    written = {"hoap2_walk.png", "hoap2_walk_film.png", "hoap2_walk.json", "launch.log"}
+    assert names == written
+    assert json.loads((tmp_path / "out" / "hoap2_walk.json").read_text()) == figures
+
+
+def test_a_robot_without_configuration(tmp_path):
+    done = run("ur5", "--out", tmp_path)
+    assert done.returncode == 2
+    assert "demo: robot configuration: ur5 has none; one is needed, with the side" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--steps", "0"], "--steps 0: give 1 to 100"),
+        (["--speed", "0"], "--speed 0: give 0.05 to 10"),
+        (["--step-time", "nan"], "--step-time nan: give 0.1 to 10"),
+    ],
+)
+def test_wrong_options(words, message, capsys):
+    spec = importlib.util.spec_from_file_location("demo_walk", DEMO)
+    demo = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(demo)
+    with pytest.raises(SystemExit) as ended:
+        demo.command_line(words)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,82 @@
+"""itu_biped.launch.xml end to end over DDS: six steps, with the true CoM where it is to be."""
+
+import numpy as np
+from rclpy.action import ActionClient
+from sensor_msgs.msg import JointState
+from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import MarkerArray
+
+from com_msgs.action import Walk
+from com_msgs.msg import CenterOfMass, WalkGoal, WalkState
+from com_ros.conversions import point_to_numpy, stamp_to_ns, transform_to_numpy
+from com_ros.walk_conversions import walk_state_to_values
+from com_simulation.walk_recording import WalkRecording, WalkSample
+
+MEAN, MOST = 0.010, 0.020  # m, of the true CoM's distance to where it is to be
+QUIET = ["rviz:=false", "sesc:=false", "use_sim_time:=true"]
+
+
+def recorded(states, coms, frames, joints):
+    """All that was heard, with the truth, as a walk."""
+    recording = WalkRecording()
+    for msg in states:
+        values = walk_state_to_values(msg)
+        reference = values.com_reference, values.zmp_reference, values.zmp
+        stamp_ns = stamp_to_ns(msg.header.stamp)
+        recording.add(WalkSample(stamp_ns, msg.state, msg.time, msg.step, *reference))
+        if msg.state == WalkState.WALKING:
+            recording.duration = msg.duration
+    for msg in coms:
+        recording.add_com(stamp_to_ns(msg.header.stamp), point_to_numpy(msg.position))
+    for msg in joints:
+        recording.add_joints(stamp_to_ns(msg.header.stamp), np.array(msg.position))
+    for transform in (t for msg in frames for t in msg.transforms):
+        stamp_ns = stamp_to_ns(transform.header.stamp)
+        add = {"base_link": recording.add_root, "walk": recording.add_walk_frame}
+        add[transform.child_frame_id](stamp_ns, transform_to_numpy(transform.transform))
+    return recording.series()
+
+
+def walked(series):
+    """The walk's figures, which must hold whatever the machine does meanwhile."""
+    figures = series.summary()
+    assert not figures["fell"], figures
+    assert figures["truths_matched"] > 300, figures
+    assert figures["com_error_mean_m"] < MEAN, figures
+    assert figures["com_error_max_m"] < MOST, figures
+
+
+def test_the_itu_biped_walks_six_steps_and_then_by_a_goal(launch, ear):
+    states = ear.listen(WalkState, "gait/state")
+    heard = (
+        states,
+        ear.listen(CenterOfMass, "ground_truth/com"),
+        ear.listen(TFMessage, "/tf"),
+        ear.listen(JointState, "joint_states"),
+    )
+    markers = ear.listen(MarkerArray, "gait/markers")
+    run = launch("com_bringup", "itu_biped.launch.xml", *QUIET, "walk:=true")
+
+    def walks():
+        return [s for s in states if s.state == WalkState.WALKING]
+
+    ear.until(walks, "walk")
+    ear.until(lambda: states[-1].state == WalkState.READY, "end of the walk")
+    assert {s.step for s in walks()} == {-1, 0, 1, 2, 3, 4, 5}
+    walked(recorded(*(list(messages) for messages in heard)))
+    assert {"footsteps_left", "footsteps_right"} <= {m.ns for msg in markers for m in msg.markers}
+
+    client = ActionClient(ear.node, Walk, "walk")
+    ear.until(client.server_is_ready, "action")
+    goal = WalkGoal(steps=[2], step_length=[-0.1], step_time=[0.8])
+    asked = client.send_goal_async(Walk.Goal(goal=goal))
+    ear.until(asked.done, "goal")
+    result = asked.result().get_result_async()
+    ear.until(result.done, "result")
+    assert result.result().result.completed, result.result().result.reason
+    assert result.result().result.steps == 2
+    assert states[-1].com_reference.x < -0.09
+
+    assert run.stop() == 0, run.output
+    assert run.processes() == {}
+    assert "Traceback" not in run.output
