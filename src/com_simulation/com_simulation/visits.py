@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model import RobotModel
+from com_model.timed_way import timed_way
 from com_simulation.commands import Trajectory
 from com_simulation.exceptions import ComSimulationError, SwayError
 from com_simulation.planted import PlantedFeet
@@ -27,7 +28,6 @@ IN_AIR = 4.0  # how much faster the joints are in the air
 STILL = 5e-5  # m, of the CoM's and the root's way in that time
 WEIGHT_SHARE = 0.01  # of the weight that the soles may lack
 OFF_TARGET = 0.1  # rad or m
-PEAK = 1.5  # highest speed of a cubic from rest to rest, over its mean
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class Visits:
             ways = self._standing_ways(now, q)
             if ways:
                 for way in ways:
-                    yield from self._move(_along(way, self._options.speed))
+                    yield from self._move(way, self._options.speed)
             else:
                 yield from self._carry(now, q)
             yield from self._settle()
@@ -141,8 +141,7 @@ class Visits:
         yield from self._lifted(True)
         nominal = self._simulation.world.posture
         for first, last in ((start, nominal), (nominal, end)):
-            way = np.array([first, last])
-            yield from self._move(_along(way, IN_AIR * self._options.speed))
+            yield from self._move(np.array([first, last]), IN_AIR * self._options.speed)
         yield from self._lifted(False)
 
     def _wait(self, seconds: float) -> Iterator[Reading]:
@@ -154,9 +153,11 @@ class Visits:
         while self._simulation.lifting:
             yield self._simulation.advance()
 
-    def _move(self, trajectory: Trajectory) -> Iterator[Reading]:
-        self._simulation.follow(trajectory)
-        yield from self._wait(float(trajectory.times[-1]))
+    def _move(self, way: Array, speed: float) -> Iterator[Reading]:
+        timed = timed_way(way, speed)
+        joints = np.arange(way.shape[1])
+        self._simulation.follow(Trajectory(joints, timed.times, timed.positions, timed.velocities))
+        yield from self._wait(timed.duration)
 
     def _settle(self) -> Iterator[Reading]:
         """Waits until neither the root nor the CoM moves."""
@@ -196,22 +197,3 @@ def find_problem(robot: RobotModel, readings: list[Reading], q: Array) -> str:
         worst = int(np.argmax(off))
         return f"{robot.joint_names[worst]} is {off[worst]:.2g} off its target"
     return ""
-
-
-def _along(way: Array, speed: float) -> Trajectory:
-    """A cubic spline from rest to rest through points (k, n), without haste at its ends.
-
-    The k points are passed at shares u of the way, u = 3 s^2 - 2 s^3 with s the share of the time.
-    """
-    longest = max(float(np.abs(np.diff(way, axis=0)).max(axis=1).sum()), 1e-3)
-    duration = max(PEAK * longest / speed, 0.3)
-    shares = np.linspace(0.0, 1.0, len(way))
-    s = 0.5 - np.sin(np.arcsin(1.0 - 2.0 * shares) / 3.0)
-    pace = 6.0 * s * (1.0 - s) / duration
-    slope = np.gradient(way, shares, axis=0)
-    return Trajectory(
-        joints=np.arange(way.shape[1]),
-        times=(s * duration)[1:],
-        positions=way[1:],
-        velocities=(slope * pace[:, None])[1:],
-    )
