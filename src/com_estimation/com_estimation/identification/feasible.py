@@ -17,7 +17,7 @@ from com_model.arrays import Array
 
 _TRIES = 30  # for each candidate that is wanted
 _BATCH = 256
-_FAR = 0.5  # share of the candidates with joints near the ends of their ranges
+_FAR = 0.85  # share of the starts with joints near the ends of their ranges
 _ENDS = 0.3  # of a beta distribution: below 1 the ends are likelier than the middle
 _SLACK = 1e-9  # rad and m
 _REASONS = (
@@ -77,8 +77,8 @@ class FeasiblePostures:
         Args:
             count: How many are wanted.
             anywhere: True: joints anywhere in their limits, each place as likely, before the soles
-                come to the ground. False: half of them so, from close to rest to anywhere, and
-                half with joints near the ends of their ranges.
+                come to the ground. False: a few so, from close to rest to anywhere, and most
+                with joints near the ends of their ranges.
 
         Raises:
             IdentificationError: Hardly any posture is possible; says what stood in the way.
@@ -88,7 +88,7 @@ class FeasiblePostures:
         pool: list[Entry] = []
         stands, tried = tuple(self.stances), 0
         while len(pool) < count and tried < _TRIES * count:
-            size = min(max(2 * (count - len(pool)), 16), _BATCH, _TRIES * count - tried)
+            size = min(max(4 * (count - len(pool)), 16), _BATCH, _TRIES * count - tried)
             starts = self._starts(rng, size, anywhere)
             turn = (tried + np.arange(size)) % len(stands)
             tried += size
@@ -150,7 +150,8 @@ class FeasiblePostures:
         """Whether a robot on flat soles is balanced, strong enough and does not touch itself."""
         strong = self._holds(Q, stance, indices)
         touching = self._collision.touching(Q)
-        aloft = (self._heights(Q, stance) > 0.0)[:, self._aloft[indices]].all(axis=1)
+        above = self._heights(Q, stance) > 0.0
+        aloft: Flags = np.asarray(above[:, self._aloft[indices]].all(axis=1))
         results: list[Entry | str] = []
         for q, held, touch, clear in zip(Q, strong, touching, aloft, strict=True):
             margin = stance.margin(q)

@@ -3,8 +3,8 @@
 Of many random postures in which the robot stands with a margin, inside its limits, strong enough
 and without touching itself, those are chosen that tell most together. First one after the other;
 then each in turn is exchanged for what tells most beside the others: another candidate, or a change
-of its own. Half of the candidates have their joints near the ends of their ranges, because links
-that turn far tell most.
+of its own. Most candidates have their joints near the ends of their ranges, because links that turn
+far tell most.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ class PosturePlanner:
         self._feasible = FeasiblePostures(
             statics, self.feet, self._rest, self._prediction, self.plan
         )
+        self._drawn: dict[tuple[int, int], tuple[list[Entry], Array]] = {}
 
     def propose(
         self, count: int, taken: Sequence[Posture] = (), samples: int = 100
@@ -90,8 +91,7 @@ class PosturePlanner:
         Raises:
             IdentificationError: Hardly any posture is possible; says what stood in the way.
         """
-        pool = self.feasible(max(self.plan.candidates, count))
-        rows = np.array([self._rows(self._predicted(entry, samples)) for entry in pool])
+        pool, rows = self._candidates(max(self.plan.candidates, count), samples)
         score = self._score(pool)
         scatter = np.eye(self._unknowns.count)
         for posture in taken:
@@ -106,6 +106,14 @@ class PosturePlanner:
             names = tuple(self.feet[foot].frame for foot in stand)
             planned.append(PlannedPosture(q, names, margin, gain))
         return tuple(planned)
+
+    def _candidates(self, count: int, samples: int) -> tuple[list[Entry], Array]:
+        """What to choose from, and its whitened rows (m, R, U); kept for the next time."""
+        if (count, samples) not in self._drawn:
+            pool = self.feasible(count)
+            rows = [self._rows(self._predicted(entry, samples)) for entry in pool]
+            self._drawn = {(count, samples): (pool, np.array(rows))}
+        return self._drawn[count, samples]
 
     def feasible(self, count: int, anywhere: bool = False) -> list[Entry]:
         """Draws postures in which the robot can stand: q, the feet that stand, margin m.

@@ -19,7 +19,7 @@ _ROUNDS = 25
 _CLOSE = 1e-12  # rad and m
 _STUCK = 0.99  # of what must vanish, left after the best step
 _LONGEST = 0.4  # rad or m, of one step of a joint
-_CUTOFF = 1e-8  # of the largest singular value
+_CUTOFF = 1e-10  # of the sum of the squared singular values
 
 
 class FlatStance:
@@ -224,8 +224,14 @@ def _times(R: Array, v: Array) -> Array:
 
 
 def _shortest(slope: Array, value: Array) -> Array:
-    """The shortest steps (N, n) that would take values (N, e) away."""
-    return -_times(np.asarray(np.linalg.pinv(slope, rcond=_CUTOFF), dtype=np.float64), value)
+    """The shortest steps (N, n) that would take values (N, e) away.
+
+    -J^T (J J^T + small)^-1 v, with what keeps combinations that no joint changes out of it.
+    """
+    squares = slope @ slope.transpose(0, 2, 1)
+    size = np.trace(squares, axis1=1, axis2=2)[:, None, None]
+    squares = squares + (_CUTOFF * size + 1e-300) * np.eye(slope.shape[1])
+    return -_times(slope.transpose(0, 2, 1), np.linalg.solve(squares, value[..., None])[..., 0])
 
 
 def _stuck(value: Array, slope: Array) -> Flags:

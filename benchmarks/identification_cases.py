@@ -1,0 +1,88 @@
+"""Whether the identification's deviations are honest: NEES with several readings and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from identification_lab import NOISE, Array, Robot, hoap2, wrong_robot
+from identification_plans import Informer
+from rich.console import Console
+from rich.table import Table
+
+from com_estimation.identification.identify import Options, identify
+from com_estimation.identification.plan import PlanOptions
+from com_estimation.identification.postures import Posture, make_posture
+from com_estimation.identification.sensors import SensorPriors
+
+POSTURES = 40
+SENSORS = SensorPriors(force_bias=2.0, moment_bias=0.1, joint_offset=float(np.radians(0.5)))
+SPOILT = 0.05  # share of the postures
+PUSH = 1.0  # N m, what holds or pushes the robot in those
+
+Reader = Callable[[Robot, Array, np.random.Generator], list[Posture]]
+
+
+def _feet(robot: Robot, Q: Array, rng: np.random.Generator) -> list[Posture]:
+    return [robot.posture(q, rng) for q in Q]
+
+
+def _torques(robot: Robot, Q: Array, rng: np.random.Generator) -> list[Posture]:
+    return [robot.posture(q, rng, effort=True) for q in Q]
+
+
+def _sensor_errors(robot: Robot, Q: Array, rng: np.random.Generator) -> list[Posture]:
+    offset = rng.normal(0.0, SENSORS.joint_offset, Q.shape[1])
+    spread = np.repeat([SENSORS.force_bias, SENSORS.moment_bias], 3)
+    bias = rng.normal(0.0, 1.0, (len(robot.feet), 6)) * spread
+    model = robot.model
+    return [
+        make_posture(model, p.q - offset, p.wrenches + bias, p.effort, samples=p.samples)
+        for p in _torques(robot, Q, rng)
+    ]
+
+
+def _outliers(robot: Robot, Q: Array, rng: np.random.Generator) -> list[Posture]:
+    postures = _feet(robot, Q, rng)
+    for i in rng.permutation(len(Q))[: round(SPOILT * len(Q))]:
+        wrenches = postures[i].wrenches.copy()
+        wrenches[0, 3:] += rng.choice([-PUSH, PUSH], 3)
+        q, samples = postures[i].q, postures[i].samples
+        postures[i] = make_posture(robot.model, q, wrenches, samples=samples)
+    return postures
+
+
+CASES: dict[str, tuple[Reader, SensorPriors]] = {
+    "feet": (_feet, SensorPriors()),
+    "joint torques too": (_torques, SensorPriors()),
+    "sensors' biases and zeros unknown": (_sensor_errors, SENSORS),
+    "5 % of the postures spoilt": (_outliers, SensorPriors()),
+}
+
+
+def nees_cases(console: Console, robots: int, candidates: int) -> dict[str, float]:
+    """Mean NEES of what postures on both feet tell, by case."""
+    lab = hoap2()
+    Q = np.array([p.q for p in lab.planner(PlanOptions(candidates=candidates)).propose(POSTURES)])
+    informer = Informer(lab)
+    _, s, Vt = np.linalg.svd(informer.prediction([(q, (0, 1)) for q in Q]), full_matrices=False)
+    told = Vt[s > 1e-9 * s[0]] @ np.linalg.pinv(informer.factor)
+    table = Table(title=f"NEES of {len(told)} combinations, {robots} robots, {POSTURES} postures")
+    for heading in ("case", "NEES", "outliers found, a robot"):
+        table.add_column(heading)
+    results = {}
+    for name, (read, sensors) in CASES.items():
+        values, outliers = [], []
+        for seed in range(robots):
+            rng = np.random.default_rng([seed, 7])
+            robot, truth = wrong_robot(lab, rng)
+            options = Options(noise=NOISE, sensors=sensors, folds=0)
+            found = identify(lab.model, lab.feet, read(robot, Q, rng), lab.priors, options)
+            error = told @ (found.parameters - truth)
+            scatter = told @ found.covariance @ told.T
+            values.append(float(error @ np.linalg.solve(scatter, error)) / len(told))
+            outliers.append(len(found.outliers))
+        results[name] = float(np.mean(values))
+        table.add_row(name, f"{results[name]:.2f}", f"{np.mean(outliers):.1f}")
+    console.print(table)
+    return results

@@ -1,0 +1,163 @@
+"""HOAP-2 whose centres of mass are not where its URDF says, with sensors; truth by Pinocchio."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+from numpy.typing import NDArray
+
+from com_estimation.identification.correction import corrected_inertials
+from com_estimation.identification.identify import Options
+from com_estimation.identification.planner import PlanOptions, PosturePlanner
+from com_estimation.identification.postures import Posture, SensorNoise, make_posture
+from com_estimation.identification.priors import BodyPriors, urdf_priors
+from com_model import Foot, RobotConfig, RobotModel
+from com_model.urdf_edit import edit_inertials
+
+Array = NDArray[np.float64]
+
+CONFIG = Path(__file__).resolve().parents[1] / "src/robot_descriptions/config/hoap2.yaml"
+GRAVITY = 9.81
+OFF = 0.005  # m, standard deviation of each centre of mass, each axis
+SAMPLES = 100
+NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=float(np.radians(0.05)))
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The robot as its URDF has it.
+
+    Attributes:
+        model: The robot.
+        feet: Its feet.
+        rest: (n,) rad, a posture in which it stands.
+        priors: Of bodies whose centres of mass are off by OFF.
+    """
+
+    model: RobotModel
+    feet: tuple[Foot, ...]
+    rest: Array
+    priors: BodyPriors
+
+    def planner(self, plan: PlanOptions) -> PosturePlanner:
+        """A planner for this robot's sensors."""
+        options = Options(noise=NOISE)
+        return PosturePlanner(self.model, self.feet, self.rest, self.priors, options, plan)
+
+
+@cache
+def hoap2() -> Lab:
+    """HOAP-2 with all its joints."""
+    config = RobotConfig.from_file(CONFIG)
+    model = RobotModel.from_file(str(config.urdf))
+    rest = model.neutral.copy()
+    for name, value in config.posture.items():
+        rest[model.joint_index(name)] = value
+    return Lab(model, tuple(config.feet), rest, urdf_priors(model, OFF, shape_margin=None))
+
+
+class Robot:
+    """A robot that stands on flat feet; what its sensors say, by Pinocchio.
+
+    Args:
+        xml: The true URDF.
+        model: What the URDF is believed to be; the joints' order.
+        feet: Its feet.
+    """
+
+    def __init__(self, xml: str, model: RobotModel, feet: Sequence[Foot]) -> None:
+        self.xml, self.model, self.feet = xml, model, tuple(feet)
+        self.pin = pinocchio.buildModelFromXML(xml, pinocchio.JointModelFreeFlyer())
+        self.data = self.pin.createData()
+        joints = [self.pin.joints[self.pin.getJointId(name)] for name in model.joint_names]
+        self.q_index = [joint.idx_q for joint in joints]
+        self.v_index = [joint.idx_v for joint in joints]
+        self.mass = float(pinocchio.computeTotalMass(self.pin))
+
+    def full(self, q: Array) -> Array:
+        """Pinocchio's configuration of joint positions (n,), root at the origin."""
+        result = pinocchio.neutral(self.pin)
+        result[self.q_index] = q
+        return np.asarray(result)
+
+    def com(self, q: Array) -> Array:
+        """The centre of mass (3,) m in root axes."""
+        return np.array(pinocchio.centerOfMass(self.pin, self.data, self.full(q)))
+
+    def frame(self, q: Array, name: str) -> tuple[Array, Array]:
+        """R (3, 3), p (3,) of a link in root axes."""
+        pinocchio.framesForwardKinematics(self.pin, self.data, self.full(q))
+        pose = self.data.oMf[self.pin.getFrameId(name)]
+        return np.array(pose.rotation), np.array(pose.translation)
+
+    def read(self, q: Array, load: Array) -> tuple[Array, Array]:
+        """Wrenches (f, 6) of feet that share the weight as `load`, and efforts (n,)."""
+        frames = [self.frame(q, foot.wrench_frame) for foot in self.feet]
+        up = self.frame(q, self.feet[int(np.argmax(load))].frame)[0][:, 2]
+        weight = self.mass * GRAVITY * up
+        moment = np.cross(self.com(q), weight)
+        rest = moment - sum(
+            np.cross(p, share * weight) for share, (_, p) in zip(load, frames, strict=True)
+        )
+        self.pin.gravity.linear = -GRAVITY * up
+        full = self.full(q)
+        torque = np.array(pinocchio.computeGeneralizedGravity(self.pin, self.data, full))
+        wrenches = []
+        for foot, share, (R, _) in zip(self.feet, load, frames, strict=True):
+            local = share * np.concatenate((R.T @ weight, R.T @ rest))
+            J = pinocchio.computeFrameJacobian(
+                self.pin, self.data, full, self.pin.getFrameId(foot.wrench_frame)
+            )
+            torque = torque - J.T @ local
+            wrenches.append(foot.wrench_sign * local)
+        return np.array(wrenches), torque[self.v_index]
+
+    def posture(
+        self, q: Array, rng: np.random.Generator, stand: Sequence[int] = (), effort: bool = False
+    ) -> Posture:
+        """What the sensors say, means of SAMPLES readings.
+
+        Args:
+            q: (n,) rad, true joint positions.
+            rng: Of the noise and of how the feet share the weight.
+            stand: The feet that stand; all by default.
+            effort: Whether joint torques are read.
+        """
+        load = np.zeros(len(self.feet))
+        stand = list(stand) or list(range(len(self.feet)))
+        load[stand] = rng.uniform(0.3, 0.7, len(stand))
+        wrenches, torque = self.read(q, load / load.sum())
+        share = NOISE.share(SAMPLES)
+        spread = np.repeat([NOISE.force, NOISE.moment], 3) * share
+        return make_posture(
+            self.model,
+            q + rng.normal(0.0, NOISE.position * share, q.shape),
+            wrenches + rng.normal(0.0, 1.0, wrenches.shape) * spread,
+            torque + rng.normal(0.0, NOISE.effort * share, torque.shape) if effort else None,
+            samples=SAMPLES,
+        )
+
+
+def wrong_robot(lab: Lab, rng: np.random.Generator) -> tuple[Robot, Array]:
+    """A robot with all centres of mass off by OFF, and its (4 B,) masses and first moments."""
+    bodies = lab.model.bodies
+    com = bodies.first_moment / bodies.mass[:, None] + rng.normal(0.0, OFF, (bodies.count, 3))
+    xml = edit_inertials(lab.model.xml, corrected_inertials(lab.model, bodies.mass, com))
+    truth = np.column_stack((bodies.mass, bodies.mass[:, None] * com)).ravel()
+    return Robot(xml, lab.model, lab.feet), truth
+
+
+def com_error(truth: Robot, q: Array, com: Array) -> Array:
+    """Error (2,) m of a CoM (3,) in root axes, in x and y of the first sole."""
+    R, _ = truth.frame(q, truth.feet[0].frame)
+    return np.asarray((R.T @ (com - truth.com(q)))[:2])
+
+
+def rms_length(errors: Sequence[Array]) -> float:
+    """Root of the mean square of the lengths of vectors."""
+    return float(np.sqrt(np.mean(np.sum(np.square(errors), axis=1))))

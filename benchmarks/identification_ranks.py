@@ -1,0 +1,89 @@
+"""How many combinations of HOAP-2's 78 first moments postures tell, and what joint torques add."""
+
+from __future__ import annotations
+
+import numpy as np
+from identification_lab import GRAVITY, Array, hoap2
+from rich.console import Console
+
+from com_estimation.identification.identifiability import com_rank, examine, stack_root
+from com_estimation.identification.regressors import Statics
+from com_estimation.identification.result import Identifiability
+from com_estimation.identification.stances import FlatStance
+
+POSTURES = 80
+FEW = 12
+
+
+def _free() -> Array:
+    model = hoap2().model
+    return np.random.default_rng(0).uniform(model.lower, model.upper, (POSTURES, model.n_joints))
+
+
+def _double(kept: bool) -> Array:
+    """On both soles; kept: with the soles as at rest."""
+    lab, rng = hoap2(), np.random.default_rng(1)
+    stance = FlatStance(Statics(lab.model), lab.feet, lab.rest if kept else None)
+    anywhere = rng.uniform(lab.model.lower, lab.model.upper, (6 * POSTURES, lab.model.n_joints))
+    start = lab.rest if kept else np.zeros_like(lab.rest)
+    Q, found = stance.solve_all(start + 0.7 * (anywhere - start))
+    return np.asarray(Q[found][:POSTURES])
+
+
+def _parallel() -> Array:
+    """Legs in vertical planes, soles level: pelvis and feet never turn against each other."""
+    model = hoap2().model
+    Q = 0.6 * _free()
+    for side in "LR":
+        i = model.joint_index(f"{side}LEG_JOINT3")
+        Q[:, [i - 2, i - 1, i + 3]] = 0.0
+        Q[:, i + 2] = -Q[:, i] - Q[:, i + 1]
+    return Q
+
+
+def level_ranks() -> dict[str, int]:
+    """Ranks of the known CoM, projected or with its height, joints free or on both feet."""
+    lab = hoap2()
+    statics, sole = Statics(lab.model), lab.model.link_index(lab.feet[0].frame)
+    factor = lab.priors.factor[:, lab.priors.used]
+    return {
+        f"{name}_{axes}": com_rank(statics, Q, sole, axes == "xyz", factor)
+        for name, Q in (("free", _free()), ("double", _double(kept=False)))
+        for axes in ("xy", "xyz")
+    }
+
+
+def torque_ranks(console: Console) -> dict[str, dict[str, int]]:
+    """Ranks of the feet's wrenches, without and with joint torques; prints what is told besides."""
+    double = _double(kept=False)
+    kinds = {
+        "free": _free(),
+        "double": double,
+        f"double, {FEW} postures": double[:FEW],
+        "double, soles as at rest": _double(kept=True),
+        "parallel legs": _parallel(),
+    }
+    ranks = {}
+    for name, Q in kinds.items():
+        without, with_torques = _report(Q, torques=False), _report(Q, torques=True)
+        ranks[name] = {"feet": without.rank, "with_torques": with_torques.rank}
+        console.print(f"{name}: rank {without.rank}, with joint torques {with_torques.rank}")
+        told = [text for text in without.lost if text not in with_torques.lost]
+        for text in told if len(Q) > FEW else told[:0]:
+            console.print(f"  told by torques only: {text}")
+    return ranks
+
+
+def _report(Q: Array, torques: bool) -> Identifiability:
+    lab = hoap2()
+    statics = Statics(lab.model)
+    factor = lab.priors.factor[:, lab.priors.used]
+    poses = statics.poses(Q)
+    R, _ = statics.link_frames(poses, [lab.model.link_index(lab.feet[0].frame)])
+    up = R[:, 0, :, 2]
+    parts = [statics.root_wrench(poses, GRAVITY * up)]
+    if torques:
+        parts.append(statics.torques(poses, GRAVITY * up))
+    rows = np.concatenate(parts, axis=1)
+    root = stack_root((block @ factor for block in rows), factor.shape[1])
+    return examine(statics, root, factor, 0, Q, up)
