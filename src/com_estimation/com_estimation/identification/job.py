@@ -19,6 +19,7 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
 
 _TOLD = 1e-3  # of the largest information: below, nothing is told; tilts of 2 deg tell so much
+_DIAGNOSED = 20  # postures at most: a fault of a sensor shows in many
 _LOST = 0.01  # share of a component that is not told
 
 Progress = Callable[[float, str], None]
@@ -195,11 +196,12 @@ def _across(vector: Array, up: Array) -> Array:
 def _doubts(
     builder: RowBuilder, postures: Sequence[Posture], settings: IdentificationSettings
 ) -> tuple[str, ...]:
-    """What is wrong with the wrenches, of the first posture that shows it."""
+    """What is wrong with the wrenches, each fault of the first posture that shows it."""
     texts: dict[WrenchFault, str] = {}
-    for index, posture in enumerate(postures):
+    step = max(1, -(-len(postures) // _DIAGNOSED))
+    for index in range(0, len(postures), step):
         found = diagnose(
-            builder.model, builder.feet, posture, settings.noise, gravity=settings.gravity
+            builder.model, builder.feet, postures[index], settings.noise, gravity=settings.gravity
         )
         for each in found:
             if each.fault != WrenchFault.IN_AIR:

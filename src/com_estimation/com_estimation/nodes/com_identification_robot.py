@@ -64,7 +64,6 @@ class Robot:
     problem: str = ""
     _store: PostureStore | None = None
     _described: dict[int, CapturedValues] = field(default_factory=dict)
-    _stamps: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._builder = RowBuilder(
@@ -119,19 +118,16 @@ class Robot:
 
     def add(self, posture: Posture, time_ns: int) -> int:
         """Stores a posture that ended at a time; gives its id."""
-        identity = self.store.add(posture)
-        self._stamps[identity] = time_ns
-        return identity
+        return self.store.add(posture, time_ns)
 
     def forget(self) -> None:
         """Drops what was known of the postures that were stored, and the result."""
         self._described.clear()
-        self._stamps.clear()
         self.found = None
 
     def stamp_ns(self, identity: int) -> int:
-        """When a posture was captured; 0 where an earlier run of the node did it."""
-        return self._stamps.get(identity, 0)
+        """When a posture was captured; 0 where its file does not say."""
+        return 0 if self._store is None else self._store.stamps.get(identity, 0)
 
     def choose(self, ids: Iterable[int]) -> dict[int, Posture]:
         """Postures by id; all where none is named.
