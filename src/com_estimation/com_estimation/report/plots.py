@@ -10,6 +10,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
@@ -31,7 +32,7 @@ _STYLE: dict[Any, Any] = {
     "text.usetex": False,
     "text.parse_math": False,
 }
-_MOST_BARS = 150
+_MOST_BARS, _MOST_PLACES, _MOST_SPANS = 150, 500, 1000
 _MM = 1000.0
 
 Span = tuple[float, float, bool]  # s, s, whether it gave a posture
@@ -42,13 +43,15 @@ def sole_plot(fits: Sequence[PostureFit], feet: Sequence[Foot]) -> str:
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(9.2, 4.2), layout="constrained")
         left, right = figure.subplots(1, 2)
-        for fit in (fit for fit in fits if fit.sole >= 0):
-            for place, color in ((fit.before, BEFORE), (fit.after, AFTER)):
-                ends = _MM * np.array([fit.measured, place])
-                left.plot(*ends.T, color=color, lw=0.8)
-                left.plot(*ends[1], ".", color=color, ms=4)
-                right.plot(*(ends[1] - ends[0]), ".", color=color, ms=5)
-            left.plot(*(_MM * fit.measured), "x", color=INK, ms=4)
+        shown = [fit for fit in fits if fit.sole >= 0][:_MOST_PLACES]
+        measured = _MM * np.array([fit.measured for fit in shown]).reshape(-1, 2)
+        for name, color in (("before", BEFORE), ("after", AFTER)):
+            places = _MM * np.array([getattr(fit, name) for fit in shown]).reshape(-1, 2)
+            lines = np.stack((measured, places), axis=1)
+            left.add_collection(LineCollection(list(lines), colors=color, linewidths=0.8))
+            left.plot(*places.T, ".", color=color, ms=4)
+            right.plot(*(places - measured).T, ".", color=color, ms=5)
+        left.plot(*measured.T, "x", color=INK, ms=4)
         _outline(left, fits, feet)
         left.set_title("in the sole's frame (cross: by the feet)")
         right.set_title("off from what the feet say")
@@ -85,10 +88,11 @@ def residual_plot(fits: Sequence[PostureFit]) -> str:
 def timeline_plot(spans: Sequence[Span], seconds: float) -> str:
     """Still intervals of the recording: those that gave a posture, and the others."""
     with matplotlib.rc_context(_STYLE):
+        shown = spans[:_MOST_SPANS]
         figure = Figure(figsize=(9.2, 1.1), layout="constrained")
         axes = figure.subplots()
         for used, color in ((True, AFTER), (False, REFUSED)):
-            bars = [(t0, max(t1 - t0, seconds / 500.0)) for t0, t1, ok in spans if ok is used]
+            bars = [(t0, max(t1 - t0, seconds / 500.0)) for t0, t1, ok in shown if ok is used]
             axes.broken_barh(bars, (0.0, 1.0), facecolors=color)
         axes.set_xlim(0.0, max(seconds, 1e-3))
         axes.set_yticks([])
