@@ -18,7 +18,7 @@ from com_estimation.identification.capture_options import (
 )
 from com_estimation.identification.exceptions import CaptureRefused, IdentificationError
 from com_estimation.identification.postures import Posture, SensorNoise
-from com_estimation.identification.slices import Timeline
+from com_estimation.identification.slices import Timeline, usable_numbers
 from com_estimation.identification.still_finder import StillFinder
 from com_estimation.identification.still_means import StillMeans
 from com_estimation.identification.stillness import Health, limits
@@ -108,7 +108,8 @@ class PostureRecorder:
         if effort is None:
             effort = np.full(Q.shape, np.nan)
         effort = as_array("effort", effort, (len(Q), self.model.n_joints))
-        self._streams.add(0, t_ns, np.hstack((Q, effort)))
+        known = np.where(usable_numbers(effort), effort, np.nan)
+        self._streams.add(0, t_ns, np.hstack((Q, known)))
 
     def add_wrenches(self, foot: int, t_ns: ArrayLike, W: ArrayLike) -> None:
         """Takes readings of a foot's force sensor, in its frame and with its sign.

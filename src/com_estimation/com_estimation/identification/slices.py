@@ -15,6 +15,7 @@ from com_model.arrays import Array
 Times = NDArray[np.int64]
 
 _LAST_NS = 2**62  # stamps beyond are none
+_LARGEST = 1e12  # of what a sensor reads, whatever its unit
 _NEAR = 100_000_000  # ns between readings of one slice: far below any jump of time
 
 
@@ -163,7 +164,7 @@ class Stream:
         self.last_ns = int(t_ns[-1])
         numbers = self._timeline.number(t_ns)
         self.number = int(numbers[-1])
-        finite = np.isfinite(values[:, : self._needed])
+        finite = usable_numbers(values[:, : self._needed])
         usable = np.asarray(finite.all(axis=1))
         self._note_bad(finite, usable)
         usable &= self._timeline.counts(numbers)
@@ -183,7 +184,7 @@ class Stream:
             return False
         if self._timeline.number_one(t_ns) != self.number:
             return False
-        if not np.isfinite(values[: self._needed]).all():
+        if not usable_numbers(values[: self._needed]).all():
             return False
         self.last_ns = t_ns
         part.join(Slice(1, values, values, values, t_ns, t_ns))
@@ -221,6 +222,11 @@ class Stream:
                 self._slices[number].join(part)
             else:
                 self._slices[number] = part
+
+
+def usable_numbers(values: Array) -> NDArray[np.bool_]:
+    """Which numbers a sensor may read: finite, and sums of them too; the same shape."""
+    return np.asarray(np.abs(values) < _LARGEST)
 
 
 def valid_stamps(t_ns: Times) -> NDArray[np.bool_]:

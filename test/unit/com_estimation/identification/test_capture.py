@@ -461,6 +461,49 @@ def test_a_heavy_robot_with_noisier_sensors_is_at_rest_too(hoap2):
     assert recorder.state().ready
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_garbage_neither_ends_it_nor_becomes_a_posture(hoap2, record, postures, seed):
+    """Random readings are spoilt at random, stamps too; what comes out is finite and true."""
+    recording, read = record(postures[:2])
+    rng = np.random.default_rng(seed)
+    bad = [np.nan, np.inf, -np.inf, 1e308, -1e300, 1e13]
+    for array in (recording.Q, recording.effort, recording.up, *recording.W):
+        rows = rng.integers(0, len(array), 40)
+        array[rows, rng.integers(0, array.shape[1], 40)] = rng.choice(bad, 40)
+    for stamps in (recording.t, recording.t_wrench, recording.t_up):
+        stamps[rng.integers(0, len(stamps), 5)] += rng.integers(-50, 50, 5) * 1_000_000
+    stamps[rng.integers(0, len(stamps))] = rng.choice([0, -1, 2**62, -(2**63), START - 10 * S])
+    recorder = recorder_of(hoap2)
+    for part in np.array_split(np.arange(1000), 100):
+        for k in rng.permutation(4):
+            if k == 0:
+                many = np.concatenate((part * 2, part * 2 + 1))
+                if rng.random() < 0.1:
+                    rng.shuffle(many)
+                recorder.add_joints(
+                    recording.t[many % 2500],
+                    recording.Q[many % 2500],
+                    recording.effort[many % 2500],
+                )
+            elif k < 3:
+                recorder.add_wrenches(
+                    int(k) - 1, recording.t_wrench[part], recording.W[k - 1][part]
+                )
+            else:
+                few = np.unique(part * 2 // 5)
+                recorder.add_up(recording.t_up[few], recording.up[few])
+        recorder.state()
+        recorder.latest()
+    found = [i.posture for i in recorder.finished() + recorder.flush() if i.posture is not None]
+    for posture in found:
+        assert min(np.abs(posture.q - q).max() for q in postures[:2]) < 1e-3
+        assert min(np.abs(posture.wrenches - w).max() for w, _, _ in read) < 0.5
+        assert np.linalg.norm(posture.up) == pytest.approx(1.0)
+        assert not np.isinf(posture.effort).any()
+    assert recorder.dropped.unusable > 50
+    print(len(found), "postures", recorder.dropped)
+
+
 def test_shapes_are_checked(hoap2):
     recorder = recorder_of(hoap2)
     with pytest.raises(ShapeError, match=r"Q: expected shape \(any, 25\)"):
