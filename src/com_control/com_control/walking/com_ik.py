@@ -112,6 +112,7 @@ class ComIk:
         self._q = biped.posture.copy() if q is None else biped.model.check_q(q).copy()
         self._robot = pack(biped, self._q)
         self._above = UpperBody(biped)
+        self._upper = self._robot[kernels.UPPER : kernels.JOINTS]
         self._joints = np.concatenate([leg.joints for leg in biped.legs])
         self._solve = _compiled("solve_one")
         self._offset = self._nominal_offset()
@@ -121,7 +122,7 @@ class ComIk:
         """Moves the joints that are not of the legs to where q (n,), rad or m, has them."""
         checked = type(q) is np.ndarray and q.shape == self._q.shape
         self._q[:] = q if checked else self.biped.model.check_q(q)
-        self._robot[kernels.UPPER : kernels.JOINTS] = self._above.packed(self._q)
+        self._above.pack(self._q, self._upper)
 
     def restart(self, pelvis: ArrayLike | None = None) -> None:
         """Forgets the last point.

@@ -7,9 +7,11 @@ Newton's steps on pelvis and legs together. Both meet the soles' poses and the C
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
@@ -18,13 +20,13 @@ from com_control.walking import whole_body_kernels as kernels
 from com_control.walking.biped import Biped
 from com_control.walking.com_geometry import fits
 from com_control.walking.com_ik import TOLERANCE, UPRIGHT, ComIk, ComPath, ComPoint
-from com_control.walking.com_kernels import CONVERGED, LIMITED, STALLED
 from com_control.walking.leg_ik import LegIk
 from com_control.walking.upper_body import UpperBody
 from com_model.arrays import Array, as_array, as_rotation
 
 _LIMIT = 1e-9  # rad, over a limit that is still within
 _TRIES = 6
+empty = np.empty
 _MEETS = 1e-7  # m and rad, error of the soles at the nearest CoM
 
 
@@ -67,22 +69,22 @@ class WholeBodyIk:
         self._joints = np.concatenate([leg.joints for leg in biped.legs])
         self._lower = np.concatenate([leg.lower for leg in biped.legs])
         self._upper = np.concatenate([leg.upper for leg in biped.legs])
+        self._allowed = np.array([self._lower - _LIMIT, self._upper + _LIMIT])
         self._names = [name for leg in biped.legs for name in leg.joint_names]
         self._q = biped.posture.copy()
         self._above = UpperBody(biped)
         self._rest = self._above.packed(biped.posture)
-        self._root = biped.root_in_pelvis()
         self._state: Array | None = None
+        self._step = _compiled_step()
 
     def set_upper_body(self, q: ArrayLike) -> None:
         """Moves the joints that are not of the legs to where q (n,), rad or m, has them."""
         checked = type(q) is np.ndarray and q.shape == self._q.shape
         self._q[:] = q if checked else self.biped.model.check_q(q)
-        self._root = self._above.root_in_pelvis(self._q)
         if self._fast is not None:
             self._fast.set_upper_body(self._q)
         else:
-            self._rest = self._above.packed(self._q)
+            self._above.pack(self._q, self._rest)
 
     def step(
         self, com: Array, feet: Array, R_pelvis: Array = UPRIGHT, tolerance: float = TOLERANCE
@@ -90,16 +92,14 @@ class WholeBodyIk:
         """Solves a point next to the last one, without checks of arguments; see ComIk.step."""
         if self._fast is not None:
             return self._fast.step(com, feet, R_pelvis, tolerance)
-        start = self._first(feet, R_pelvis) if self._state is None else self._state
-        state = start.copy()
-        error = self._descend(com, feet, R_pelvis, state, tolerance)
-        outcome = CONVERGED if error <= tolerance else STALLED
-        q = state[3:]
-        allowed = (q >= self._lower - _LIMIT) & (q <= self._upper + _LIMIT)
-        if not allowed.all():
-            outcome |= LIMITED * (not allowed[:6].all()) | (LIMITED << 4) * (not allowed[6:].all())
-        self._state = state if outcome == 0 else None
-        return ComPoint(np.concatenate((q, state[:3], [error])), outcome)
+        if self._state is None:
+            self._state = self._first(feet, R_pelvis)
+        values = empty(16)
+        robot = self._legs, self._rest, self._allowed
+        outcome = self._step(com, R_pelvis, feet, *robot, tolerance, self._state, values)
+        if outcome:
+            self._state = None
+        return ComPoint(values, outcome)
 
     def solve(
         self,
@@ -267,7 +267,7 @@ class WholeBodyIk:
     ) -> WholeBodySolution:
         if reason:
             return self._failed(reason, nearest)
-        R_root, p_root = self._root
+        R_root, p_root = self._above.root_in_pelvis(self._q)
         return WholeBodySolution(q, R @ R_root, pelvis + R @ p_root, True, "", nearest)
 
     def _failed(self, reason: str, nearest: Array) -> WholeBodySolution:
@@ -285,3 +285,13 @@ def _pack(ik: LegIk, biped: Biped) -> Array:
     """A leg for the kernels, (kernels.ROWS, 3)."""
     leg, mass = ik.leg, biped.model.mass
     return np.vstack((ik.packed, leg.moments / mass, leg.masses.reshape(2, 3) / mass))
+
+
+@cache
+def _compiled_step() -> Any:
+    """Compiles step_whole for contiguous arrays: it then does not look at its arguments' types."""
+    vector, matrix, cube = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
+    numbers = types.float64, vector, vector
+    kernel: Any = kernels.step_whole
+    arguments = (vector, matrix, cube, cube, matrix, matrix, *numbers)
+    return kernel.compile(arguments) if hasattr(kernel, "compile") else kernel

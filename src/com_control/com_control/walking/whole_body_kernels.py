@@ -16,8 +16,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from com_control.walking import leg_kernels
-from com_control.walking.leg_kernels import add, cross, fill_jacobian, pose_error, row, sub, times
+from com_control.walking import com_kernels, leg_kernels
+from com_control.walking.com_kernels import CONVERGED, LIMITED, STALLED
+from com_control.walking.leg_kernels import (
+    add,
+    cross,
+    dot,
+    fill_jacobian,
+    pose_error,
+    row,
+    sub,
+    times,
+)
 from com_model.kernels import keep
 
 Array = NDArray[np.float64]
@@ -29,6 +39,7 @@ ROWS = SHARES + 2
 
 STEPS = 60
 _LONGEST = 0.4  # rad or m, longest step
+_LEAST = 1e-300  # least pivot, so that a singular leg makes a step that is too long, not NaN
 
 
 @njit
@@ -109,26 +120,65 @@ def evaluate(
 
 
 @njit
+def solve_damped(J: Array, damping: float, X: Array) -> None:
+    """Sets X (6, k) to (J^T J + damping 1)^-1 J^T X, by Cholesky's factors; J (6, 6)."""
+    L, y = np.empty((6, 6)), np.empty(6)
+    for i in range(6):
+        for j in range(i + 1):
+            total = damping if i == j else 0.0
+            for k in range(6):
+                total += J[k, i] * J[k, j]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            L[i, j] = np.sqrt(max(total, _LEAST)) if i == j else total / L[j, j]
+    for column in range(X.shape[1]):
+        for i in range(6):
+            y[i] = 0.0
+            for k in range(6):
+                y[i] += J[k, i] * X[k, column]
+            for k in range(i):
+                y[i] -= L[i, k] * y[k]
+            y[i] /= L[i, i]
+        for i in range(5, -1, -1):
+            for k in range(i + 1, 6):
+                y[i] -= L[k, i] * y[k]
+            y[i] /= L[i, i]
+            X[i, column] = y[i]
+
+
+@njit
+def solve_three(A: Array, c: Array, x: Array) -> None:
+    """Sets x (3,) to A^-1 c by cross products; A (3, 3)."""
+    a, b, d = (A[0, 0], A[1, 0], A[2, 0]), (A[0, 1], A[1, 1], A[2, 1]), (A[0, 2], A[1, 2], A[2, 2])
+    v = (c[0], c[1], c[2])
+    bd, da, ab = cross(b, d), cross(d, a), cross(a, b)
+    volume = dot(a, bd) or _LEAST
+    x[0], x[1], x[2] = dot(v, bd) / volume, dot(v, da) / volume, dot(v, ab) / volume
+
+
+@njit
 def newton(J: Array, K: Array, errors: Array, damping: float, step: Array) -> None:
     """Sets step (15,): the pelvis' in its own axes (m), then the joints' (rad)."""
-    A, c = np.eye(3), errors[12:].copy()
-    inverses = np.empty((2, 6, 6))
+    A, c, X = np.zeros((3, 3)), errors[12:].copy(), np.zeros((2, 6, 4))
     for i in range(2):
-        squared = J[i].T @ J[i]
-        for k in range(6):
-            squared[k, k] += damping
-        inverses[i] = np.linalg.solve(squared, J[i].T.copy())
-        G = K[i] @ inverses[i]
-        A -= G[:, :3]
-        c -= G @ errors[6 * i : 6 * i + 6]
+        X[i, :, 3] = errors[6 * i : 6 * i + 6]
+        for k in range(3):
+            X[i, k, k] = 1.0
+        solve_damped(J[i], damping, X[i])
+        for line in range(3):
+            for k in range(6):
+                for j in range(3):
+                    A[line, j] -= K[i, line, k] * X[i, k, j]
+                c[line] -= K[i, line, k] * X[i, k, 3]
     for k in range(3):
-        A[k, k] += damping
-    shift = np.linalg.solve(A, c)
-    step[:3] = shift
+        A[k, k] += 1.0 + damping
+    solve_three(A, c, step[:3])
     for i in range(2):
-        rest = errors[6 * i : 6 * i + 6].copy()
-        rest[:3] -= shift
-        step[3 + 6 * i : 9 + 6 * i] = inverses[i] @ rest
+        for k in range(6):
+            joint = X[i, k, 3]
+            for j in range(3):
+                joint -= X[i, k, j] * step[j]
+            step[3 + 6 * i + k] = joint
 
 
 @keep(uses=(leg_kernels.__file__,))
@@ -181,6 +231,44 @@ def solve_whole(
             if damping > 1e3:
                 break
     return size
+
+
+@keep(uses=(leg_kernels.__file__, com_kernels.__file__))
+def step_whole(
+    target: Array,
+    R: Array,
+    feet: Array,
+    legs: Array,
+    upper: Array,
+    limits: Array,
+    tolerance: float,
+    state: Array,
+    values: Array,
+) -> int:
+    """Solves a point next to the last one; the first arguments are those of solve_whole.
+
+    Args:
+        target: See solve_whole, as the next four.
+        R: See there.
+        feet: See there.
+        legs: See there.
+        upper: See there.
+        limits: (2, 12) rad, least and greatest angles that still count as within the limits.
+        tolerance: See solve_whole.
+        state: (15,) the last point; overwritten.
+        values: (16,) q, pelvis and error; result.
+
+    Returns:
+        0: all is well; else bits as in com_kernels.
+    """
+    error = solve_whole(target, R, feet, legs, upper, tolerance, state)
+    outcome = CONVERGED if error <= tolerance else STALLED
+    for i in range(12):
+        values[i] = state[3 + i]
+        if not limits[0, i] <= state[3 + i] <= limits[1, i]:
+            outcome |= LIMITED << (4 * (i // 6))
+    values[12], values[13], values[14], values[15] = state[0], state[1], state[2], error
+    return outcome
 
 
 @keep(uses=(leg_kernels.__file__,))

@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_control.walking import whole_body_kernels as kernels
+from com_control.walking.com_kernels import LIMITED, STALLED
 from com_control.walking.whole_body import WholeBodyIk
 from com_model import ComModelError, ShapeError
 
@@ -155,3 +156,36 @@ def test_a_path_is_solved_as_its_points_are(humanoid, name):
         feet_again, com_again = oracle.place(q[i], np.eye(3), found.pelvis[i])
         np.testing.assert_allclose(com_again, path[i], atol=1.01e-9)
         np.testing.assert_allclose(feet_again, feet, atol=1e-8)
+
+
+def test_a_step_is_damped_least_squares():
+    rng = np.random.default_rng(6)
+    for damping in (1e-14, 1e-3):
+        J, X = rng.normal(size=(6, 6)), rng.normal(size=(6, 4))
+        expected = np.linalg.solve(J.T @ J + damping * np.eye(6), J.T @ X)
+        kernels.solve_damped(J, damping, X)
+        np.testing.assert_allclose(X, expected, rtol=1e-8)
+        A, c, x = rng.normal(size=(3, 3)), rng.normal(size=3), np.empty(3)
+        kernels.solve_three(A, c, x)
+        np.testing.assert_allclose(A @ x, c, atol=1e-12)
+    kernels.solve_damped(np.zeros((6, 6)), 0.0, X)
+    kernels.solve_three(np.zeros((3, 3)), c, x)  # a leg that cannot move: no exception
+
+
+def test_a_step_beyond_the_limits_tells_the_leg(humanoid):
+    biped, oracle = humanoid("offset")
+    ik = WholeBodyIk(biped)
+    feet, com = oracle.place(biped.posture, np.eye(3), np.zeros(3))
+    assert ik.step(com, feet).outcome == 0
+    turned = feet.copy()
+    turned[0, :, :3] = Rotation.from_euler("z", 1.0).as_matrix()  # the limit is 0.8 rad
+    assert ik.step(com, turned).outcome & LIMITED
+    turned = feet.copy()
+    turned[1, :, :3] = Rotation.from_euler("z", -1.0).as_matrix()
+    assert ik.step(com, turned).outcome & (LIMITED << 4)
+    assert ik.step(com + 0.5, feet).outcome & STALLED
+    again = ik.step(com, feet)
+    assert again.outcome == 0
+    feet_again, com_again = oracle.place(ik.full(again.q), np.eye(3), again.pelvis)
+    np.testing.assert_allclose(com_again, com, atol=1.01e-9)
+    np.testing.assert_allclose(feet_again, feet, atol=1e-8)
