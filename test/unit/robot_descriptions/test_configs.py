@@ -15,6 +15,7 @@ CONFIGS = sorted(p for p in (PACKAGE / "config").glob("*.yaml") if p.stem != "an
 EXAMPLES = "cmeel.prefix/share/example-robot-data/robots"
 ROBOTS = [
     ("hoap2", None),
+    ("hoap3", None),
     ("biped3", None),
     ("scalf2", None),
     ("scalf2_heavy", None),
