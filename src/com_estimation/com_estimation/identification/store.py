@@ -60,6 +60,7 @@ class PostureStore:
         self._lock: FileLock | None = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            _check_regular(self.path)
             self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
             self._open()
         except BlockingIOError as error:
@@ -175,10 +176,11 @@ class PostureStore:
             StoreError: The file cannot be used; what was held stays.
         """
         try:
+            _check_regular(Path(path))
             with Path(path).open("rb") as stream:
                 read = read_contents(stream, str(path), self._model, self._robot)
-        except OSError as error:
-            raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path} cannot be read: {error}") from error
         start = self._contents.next_id
         fresh = Contents(len(self._feet))
         fresh.postures = dict(enumerate(read.postures.values(), start))
@@ -278,3 +280,13 @@ class PostureStore:
         if not 0 <= foot < len(self._feet):
             raise StoreError(f"foot {foot}: expected 0 to {len(self._feet) - 1}")
         return {"kind": "tare", "foot": foot, "offset": offset.tolist()}
+
+
+def _check_regular(path: Path) -> None:
+    """Refuses pipes and devices, which may never end.
+
+    Raises:
+        OSError: It is no regular file.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is no regular file")

@@ -36,7 +36,7 @@ def test_links_are_identified_as_by_identify(hoap2, perturbed, random_q):
     rng = np.random.default_rng(0)
     robot, _, _ = perturbed(rng, 0.005)
     postures = [robot.posture(random_q(rng), LEFT, NOISE, rng, 100, effort=True) for _ in range(16)]
-    settings = IdentificationSettings.from_dict({"fit": {"folds": 3}})
+    settings = IdentificationSettings.from_dict({"fit": {"folds": 2}})
     seen = []
     found = identify_links(
         *hoap2, postures, settings, lambda share, what: seen.append((share, what))
@@ -47,7 +47,7 @@ def test_links_are_identified_as_by_identify(hoap2, perturbed, random_q):
     shares = [share for share, _ in seen]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1], seen[-1][1]) == (0.0, 1.0, "done")
-    assert "held-out error, part 3 of 3" in [what for _, what in seen]
+    assert "held-out error, part 2 of 2" in [what for _, what in seen]
     stops = iter([False, False, True])
     with pytest.raises(Cancelled, match="stopped before it was done"):
         identify_links(*hoap2, postures, settings, cancelled=lambda: next(stops))

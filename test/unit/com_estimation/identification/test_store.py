@@ -215,8 +215,10 @@ def test_save_and_load(hoap2, path, tmp_path):
             assert_same(kept, posture(model, seed))
         np.testing.assert_array_equal(store.tare[0], np.arange(6.0))
         assert len(list(path.parent.glob("*.old"))) == 2
-        with pytest.raises(StoreError, match=r"cannot be read: No such file"):
-            store.load(tmp_path / "none")
+        os.mkfifo(tmp_path / "pipe")
+        for bad, text in (("none", "No such file"), ("pipe", "no regular file"), ("a\0", "null")):
+            with pytest.raises(StoreError, match=f"cannot be read: .*{text}"):
+                store.load(tmp_path / bad)
         assert len(store.postures) == 3
     with PostureStore(path, *hoap2) as store:
         assert list(store.postures) == [6, 7, 8]
@@ -307,7 +309,8 @@ def test_what_is_no_store_is_refused(hoap2, tmp_path):
     other.write_text('{"kind": "robot", "format": 99}\n')
     with pytest.raises(StoreError, match="no file of postures of format 1"):
         PostureStore(other, *hoap2)
-    for bad in (tmp_path, "/proc/nowhere/x", "a\0b"):
+    os.mkfifo(tmp_path / "pipe")
+    for bad in (tmp_path, tmp_path / "pipe", "/dev/zero", "/proc/nowhere/x", "a\0b"):
         with pytest.raises(StoreError, match="cannot be opened"):
             PostureStore(bad, *hoap2)
 
