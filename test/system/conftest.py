@@ -152,7 +152,19 @@ def launch(domain):
 
 
 @pytest.fixture
-def ear(domain):
-    listener = Ear(domain)
-    yield listener
-    listener.close()
+def make_ear(domain):
+    """make_ear(): an ear that never heard of what was there before it."""
+    made = []
+
+    def make():
+        made.append(Ear(domain))
+        return made[-1]
+
+    yield make
+    for listener in made:
+        listener.close()
+
+
+@pytest.fixture
+def ear(make_ear):
+    return make_ear()
