@@ -217,7 +217,8 @@ class PostureRecorder:
     def finished(self) -> list[StillInterval]:
         """Gives each still interval that has ended or has most_samples, once, in order.
 
-        Intervals that gave no posture stand among them with the reasons.
+        Intervals that gave no posture stand among them with the reasons. A run that was captured
+        by hand gives none; but capture() may give readings again that stand here.
         """
         return self._finder.finished()
 

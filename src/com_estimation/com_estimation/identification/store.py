@@ -42,7 +42,7 @@ class PostureStore:
 
     Attributes:
         path: The file.
-        warnings: What was found amiss when it was opened, sentences.
+        last_backup: What the file that reset() or load() replaced last is called now, or None.
 
     Raises:
         StoreError: It cannot be read or written, another process has it, or it is another
@@ -56,6 +56,7 @@ class PostureStore:
         self._model, self._feet = model, tuple(feet)
         self._robot = robot_record(model, feet)
         self._contents = Contents(len(self._feet))
+        self.last_backup: Path | None = None
         self._file: AppendFile | None = None
         self._lock: FileLock | None = None
         try:
@@ -166,8 +167,8 @@ class PostureStore:
     def load(self, path: str | os.PathLike[str]) -> int:
         """Takes the postures of another file of this robot in place of those held.
 
-        The old file is renamed as by reset(). Tare offsets are taken over too. Postures get new
-        ids, which go on from those that were used.
+        The old file is renamed as by reset(), to last_backup. Tare offsets are taken over too.
+        Postures get new ids, which go on from those that were used.
 
         Returns:
             How many postures there are now.
@@ -255,7 +256,7 @@ class PostureStore:
                 f"{self.path} cannot be replaced: {error}. What it held is still there"
             ) from error
         self._file.close()
-        self._file, self._contents = file, fresh
+        self._file, self._contents, self.last_backup = file, fresh, backup
         return backup
 
     def _free_name(self) -> Path:

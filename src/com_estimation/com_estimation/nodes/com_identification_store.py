@@ -139,11 +139,9 @@ class StoreServices:
         if not path.is_file():
             there = ", ".join(sorted(p.stem for p in path.parent.glob("*.jsonl"))) or "none"
             raise StoreError(f"no file {path}: there are {there}")
-        before = set(path.parent.iterdir())
         response.count = robot.store.load(path)
         robot.recorder.set_tare(robot.store.tare)
-        new = set(path.parent.iterdir()) - before
-        response.backup = str(max(new)) if new else ""
+        response.backup = str(robot.store.last_backup)
         self._begin_anew(robot)
         response.message = f"{response.count} postures from {path}"
 

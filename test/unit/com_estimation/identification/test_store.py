@@ -210,6 +210,7 @@ def test_save_and_load(hoap2, path, tmp_path):
         store.set_tare(0, np.zeros(6))
         store.add(posture(model, 9))
         assert store.load(copy) == 3
+        assert store.last_backup.name == "postures.jsonl.2.old"
         assert list(store.postures) == [6, 7, 8]
         for kept, seed in zip(store.postures.values(), (0, 2, 3), strict=True):
             assert_same(kept, posture(model, seed))
