@@ -13,6 +13,14 @@ from com_estimation.bags.blocks import Block, blocks
 from com_estimation.bags.cdr import IMU, JOINT_STATE, WRENCH
 from com_estimation.bags.exceptions import TopicError
 from com_estimation.bags.joint_stream import JointStream
+from com_estimation.bags.oddities import (
+    because,
+    definition_notes,
+    frame_notes,
+    joint_notes,
+    stream_notes,
+    up_notes,
+)
 from com_estimation.bags.publishers import INTERLEAVED
 from com_estimation.bags.roles import Roles
 from com_estimation.bags.stream import TopicStream
@@ -105,7 +113,7 @@ class BagFeeder:
         self._feed.intervals += self._recorder.flush()
         for stream in streams:
             if not self._feed.messages.get(stream.topic):
-                problem = "no message of it can be read" + _because(stream)
+                problem = "no message of it can be read" + because(stream)
                 raise TopicError(problem, stream.topic, "sensor")
         self._joints.check()
         self._finish()
@@ -158,7 +166,7 @@ class BagFeeder:
                 counts = listing(f"{quote(f)} ({n} messages)" for f, n in sorted(frames.items()))
                 problem = f"two nodes write to it in turn, by frame_id: {counts}. {mend}"
                 raise TopicError(problem, stream.topic, "sensor")
-        shared = self._shared_joints()
+        shared = self._joints.shared()
         if shared and self._joints.switches >= INTERLEAVED:
             problem = (
                 f"two nodes write to it in turn: messages with {len(self._joints.layouts)} "
@@ -166,87 +174,16 @@ class BagFeeder:
             )
             raise TopicError(problem, self._joint_topic.topic, "joint states")
 
-    def _shared_joints(self) -> list[str]:
-        """Joints that messages of different layouts name."""
-        named = [set(layout) & set(self._model.joint_names) for layout in self._joints.layouts]
-        shared = {
-            name for i, names in enumerate(named) for other in named[:i] for name in names & other
-        }
-        return sorted(shared)
-
     def _finish(self) -> None:
         """Writes down what is odd."""
-        notes = self._feed.notes
+        notes, joints = self._feed.notes, self._joint_topic
         notes += self._bag.notes
-        for topic in self._bag.topics():
-            if topic.name not in self._feed.messages:
-                continue
-            if topic.writers > 1:
-                notes.append(f"{topic.name}: {topic.writers} writers; readings may be mixed up")
-            if not topic.defined:
-                notes.append(
-                    f"{topic.name}: the bag has no definition of {topic.type_name}; taken as all "
-                    "ROS 2 distributions have it"
-                )
+        notes += definition_notes(self._bag, self._feed.messages)
         for stream in self._streams():
-            self._finish_stream(stream)
-        self._finish_joints()
-        self._finish_frames()
-
-    def _finish_stream(self, stream: TopicStream) -> None:
-        notes, topic = self._feed.notes, stream.topic
-        if stream.broken:
-            count = sum(stream.broken.values())
-            notes.append(f"{topic}: {count} messages cannot be read{_because(stream)}")
-        if stream.unstamped:
-            notes.append(
-                f"{topic}: {stream.unstamped} messages without stamp; the time at which they were "
-                "recorded is taken"
-            )
-        for sign in stream.watch.signs():
-            notes.append(f"{topic}: two nodes seem to write to it: {sign}")
-        delay, own = stream.delay_ns, self._joint_topic.delay_ns
-        if delay is not None and own is not None and abs(delay - own) > _NS:
-            notes.append(
-                f"{topic}: its stamps are {(own - delay) / _NS:.3g} s ahead of those of "
-                f"{self._joint_topic.topic}: the clocks differ. Try --time received"
-            )
-
-    def _finish_joints(self) -> None:
-        notes, joints, topic = self._feed.notes, self._joints, self._joint_topic.topic
-        if joints.crippled:
-            notes.append(f"{topic}: {joints.crippled} messages without a position for each name")
-        if len(joints.layouts) > 1:
-            what = "different joints each" if not self._shared_joints() else "another order"
-            notes.append(
-                f"{topic}: names change {joints.switches} times ({len(joints.layouts)} kinds of "
-                f"messages, with {what}); joints are matched by name"
-            )
-        if joints.foreign:
-            names = listing(sorted(joints.foreign))
-            notes.append(f"{topic}: joints that are not the robot's moving ones: {names}")
-
-    def _finish_frames(self) -> None:
-        """Says where the bag's frames are others than the configuration's."""
-        expected = [
-            (self._wrenches[i], f.wrench_frame, "wrench.frame") for i, f in enumerate(self._feet)
-        ]
-        if self._imu is not None and self._imu_link is not None:
-            expected.append((self._imu, self._imu_link, "imu.link"))
-            if self._up is not None and self._up.without_orientation:
-                self._feed.notes.append(
-                    f"{self._imu.topic}: {self._up.without_orientation} messages without "
-                    "orientation; their acceleration tells where up is"
-                )
-        for stream, frame, key in expected:
-            for other in sorted(stream.watch.frames):
-                if other and other != frame:
-                    self._feed.notes.append(
-                        f"{stream.topic}: frame_id is {quote(other)}, but readings are taken in "
-                        f"the axes of {frame} as the configuration says ({key})"
-                    )
-
-
-def _because(stream: TopicStream) -> str:
-    """Why messages could not be read."""
-    return f" ({listing(sorted(stream.broken), 3)})" if stream.broken else ""
+            notes += stream_notes(stream, joints)
+        notes += joint_notes(self._joints, joints.topic)
+        for stream, foot in zip(self._wrenches, self._feet, strict=True):
+            notes += frame_notes(stream, foot.wrench_frame, "wrench.frame")
+        if self._imu is not None and self._up is not None:
+            notes += frame_notes(self._imu, self._imu_link or "", "imu.link")
+            notes += up_notes(self._up, self._imu.topic)

@@ -92,12 +92,19 @@ class JointStream:
         if missing:
             names = sorted({name for layout in self.layouts for name in layout})
             raise TopicError(
-                f"{len(missing)} joints of the URDF are in no message: {listing(missing)}. There "
-                f"are: {listing(names, 60) or 'none'}. Record all joints, or make those that do "
-                "not move fixed in the URDF",
+                f"no message has {len(missing)} of the URDF's {len(self.seen)} joints: "
+                f"{listing(missing)}. There are: {listing(names, 60) or 'none'}. Record all "
+                "joints, or make those that do not move fixed in the URDF",
                 self._topic,
                 "joint states",
             )
+
+    def shared(self) -> list[str]:
+        """Joints that messages of different layouts name."""
+        known = set(self._model.joint_names)
+        named = [known.intersection(layout) for layout in self.layouts]
+        pairs = [(names, other) for i, names in enumerate(named) for other in named[:i]]
+        return sorted({name for names, other in pairs for name in names & other})
 
     def _columns(self, names: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Joints of the model, and where they are in a message."""

@@ -133,7 +133,7 @@ def test_joints_that_no_message_has_are_named(feed, write_bag, normal, messages)
     entries = normal(3)
     for i in (0, 2, 4):
         entries[i][2] = messages.joints(START, ["a", "elbow"], [0.1, 0.2])
-    words = "1 joints of the URDF are in no message: b. There are: a, elbow. Record all joints"
+    words = "no message has 1 of the URDF's 2 joints: b. There are: a, elbow. Record all joints"
     with pytest.raises(TopicError, match=words):
         feed(write_bag(entries))
 
