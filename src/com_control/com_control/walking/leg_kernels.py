@@ -246,21 +246,28 @@ def close_form(leg: Array, R: Array, p: Array, near: Array, q: Array) -> int:
 
 
 @njit
-def forward(leg: Array, q: Array, R: Array, p: Array, lines: Array) -> None:
-    """Sets the sole's pose R (3, 3), p (3,) and the joints' lines (12, 3): axes, then points."""
-    M, t = np.eye(3), (0.0, 0.0, 0.0)
-    for i in range(6):
-        axis, point = row(leg, AXES + i), row(leg, POINTS + i)
-        place = add(times(M, point), t)
-        world = times(M, axis)
-        for k in range(3):
-            lines[i, k], lines[6 + i, k] = world[k], place[k]
-        x, y, z = row(M.T, 0), row(M.T, 1), row(M.T, 2)
-        for j, column in enumerate((x, y, z)):
-            turned = turn(world, q[i], column)
-            for k in range(3):
-                M[k, j] = turned[k]
-        t = sub(place, times(M, point))
+def pass_joint(leg: Array, i: int, angle: float, M: Array, t: Vector, lines: Array) -> Vector:
+    """Takes M (3, 3) and t (3,), the motion of what is before joint i, to that of what is after it.
+
+    Sets the joint's line in lines (12, 3): axes, then points.
+    """
+    axis, point = row(leg, AXES + i), row(leg, POINTS + i)
+    place, line = add(times(M, point), t), times(M, axis)
+    c, s = cos(angle), sin(angle)
+    for k in range(3):
+        lines[i, k], lines[6 + i, k] = line[k], place[k]
+    for j in range(3):
+        x, y, z = M[0, j], M[1, j], M[2, j]
+        along = (1.0 - c) * (line[0] * x + line[1] * y + line[2] * z)
+        M[0, j] = c * x + s * (line[1] * z - line[2] * y) + along * line[0]
+        M[1, j] = c * y + s * (line[2] * x - line[0] * z) + along * line[1]
+        M[2, j] = c * z + s * (line[0] * y - line[1] * x) + along * line[2]
+    return sub(place, times(M, point))
+
+
+@njit
+def set_sole(leg: Array, M: Array, t: Vector, R: Array, p: Array) -> None:
+    """Sets the sole's pose R (3, 3), p (3,), moved from the zero pose by M, t."""
     S = leg[R_SOLE : R_SOLE + 3]
     for j in range(3):
         column = times(M, (S[0, j], S[1, j], S[2, j]))
@@ -269,6 +276,15 @@ def forward(leg: Array, q: Array, R: Array, p: Array, lines: Array) -> None:
     place = add(times(M, row(leg, P_SOLE)), t)
     for k in range(3):
         p[k] = place[k]
+
+
+@njit
+def forward(leg: Array, q: Array, R: Array, p: Array, lines: Array) -> None:
+    """Sets the sole's pose R (3, 3), p (3,) and the joints' lines (12, 3): axes, then points."""
+    M, t = np.eye(3), (0.0, 0.0, 0.0)
+    for i in range(6):
+        t = pass_joint(leg, i, q[i], M, t, lines)
+    set_sole(leg, M, t, R, p)
 
 
 @njit

@@ -50,34 +50,21 @@ def forward_masses(
 
     columns are the derivatives of the CoM by the joints.
     """
-    leg_kernels.forward(leg, q, R, p, lines)
-    moment, share = (0.0, 0.0, 0.0), 0.0
-    # moments turn with their joints, from the foot upwards
-    for i in range(5, -1, -1):
-        axis, point = row(leg, leg_kernels.AXES + i), row(leg, leg_kernels.POINTS + i)
-        mass = leg[SHARES + i // 3, i % 3]
-        moment, share = add(moment, row(leg, MOMENTS + i)), share + mass
-        arm = (share * point[0], share * point[1], share * point[2])
-        moment = add(arm, leg_kernels.turn(axis, q[i], sub(moment, arm)))
-    total = moment
-    # the same sums again, in the pelvis' axes, for the columns
     M, t = np.eye(3), (0.0, 0.0, 0.0)
     for i in range(6):
-        axis, place = row(lines, i), row(lines, 6 + i)
-        arm = (share * place[0], share * place[1], share * place[2])
-        column = cross(axis, sub(moment, arm))
-        for k in range(3):
-            columns[k, i] = column[k]
-        point = row(leg, leg_kernels.POINTS + i)
-        for j in range(3):
-            turned = leg_kernels.turn(axis, q[i], (M[0, j], M[1, j], M[2, j]))
-            for k in range(3):
-                M[k, j] = turned[k]
-        t = sub(place, times(M, point))
+        t = leg_kernels.pass_joint(leg, i, q[i], M, t, lines)
         mass = leg[SHARES + i // 3, i % 3]
         own = add(times(M, row(leg, MOMENTS + i)), (mass * t[0], mass * t[1], mass * t[2]))
-        moment, share = sub(moment, own), share - mass
-    return total
+        columns[0, i], columns[1, i], columns[2, i] = own
+    leg_kernels.set_sole(leg, M, t, R, p)
+    moment, share = (0.0, 0.0, 0.0), 0.0
+    for i in range(5, -1, -1):  # what joint i carries, from the foot upwards
+        moment = add(moment, (columns[0, i], columns[1, i], columns[2, i]))
+        share += leg[SHARES + i // 3, i % 3]
+        axis, place = row(lines, i), row(lines, 6 + i)
+        arm = (share * place[0], share * place[1], share * place[2])
+        columns[0, i], columns[1, i], columns[2, i] = cross(axis, sub(moment, arm))
+    return moment
 
 
 @njit
