@@ -120,7 +120,7 @@ def refine(
     if not passes >= 0:
         raise PlanError(f"passes is {passes}: give 0 or more")
     time = plan.grid(dt)
-    solver = _Solver(ik, float(time[1] - time[0]), com_tolerance)
+    solver = _Solver(ik, Dynamics(ik.biped.model), float(time[1] - time[0]), com_tolerance)
     best = now = solver.solve(plan.sample(time))
     errors, means, reason = [now.error], [now.mean_error], ""
     lever = np.ones(2)
@@ -146,13 +146,14 @@ class _Solver:
     """Inverse kinematics and dynamics of one robot."""
 
     ik: ComIk | WholeBodyIk
+    dynamics: Dynamics
     dt: float
     tolerance: float
 
     def solve(self, samples: Samples) -> _Pass:
         joints = joints_of(self.ik, samples, self.tolerance)
         path = robot_path(self.ik.biped, joints, self.dt)
-        zmp = multi_body_zmp(Dynamics(self.ik.biped.model), path, samples.zmp[:, 2])
+        zmp = multi_body_zmp(self.dynamics, path, samples.zmp[:, 2])
         return _Pass(samples, joints, zmp)
 
 
