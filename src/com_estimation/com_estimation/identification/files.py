@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 from com_estimation.identification.exceptions import OutputError
@@ -52,13 +52,12 @@ def write_whole(path: Path, data: bytes, overwrite: bool = False) -> Path:
     """
     if not overwrite and path.exists():
         raise OutputError(f"{path} exists already: give another name, or allow to overwrite it")
-    temporary = None
+    temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:50]}.", dir=path.parent)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
             stream.flush()
-            os.fchmod(handle, 0o666 & ~_umask())
             os.fsync(handle)
         _place(temporary, path, overwrite)
         sync_directory(path.parent)
@@ -68,9 +67,8 @@ def write_whole(path: Path, data: bytes, overwrite: bool = False) -> Path:
             "directory that can be written to"
         ) from error
     finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
     return path
 
 
@@ -83,7 +81,7 @@ def sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
-def _place(temporary: str, path: Path, overwrite: bool) -> None:
+def _place(temporary: Path, path: Path, overwrite: bool) -> None:
     """Gives a finished file its name; without overwrite, only a name that is still free."""
     if overwrite:
         os.replace(temporary, path)
@@ -94,12 +92,6 @@ def _place(temporary: str, path: Path, overwrite: bool) -> None:
         raise
     except OSError:  # a file system without hard links
         os.rename(temporary, path)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _problem(name: str, suffix: str) -> str:

@@ -8,9 +8,11 @@ import pytest
 
 from com_estimation.identification.capture import PostureRecorder
 from com_estimation.identification.capture_options import CaptureOptions, CaptureStatus, Mark
+from com_estimation.identification.correction import corrected_inertials
 from com_estimation.identification.exceptions import CaptureRefused, IdentificationError
 from com_estimation.identification.postures import SensorNoise
-from com_model import ShapeError
+from com_model import RobotModel, ShapeError
+from com_model.urdf_edit import edit_inertials
 
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05), tilt=1e-4)
 S = 1_000_000_000
@@ -446,6 +448,9 @@ def test_tare_is_taken_off(hoap2, record, postures):
 def test_a_heavy_robot_with_noisier_sensors_is_at_rest_too(hoap2):
     """95 kg, sensors of 2 N and 0.1 N m: thresholds follow weight and noise."""
     model, feet = hoap2
+    bodies = model.bodies
+    mass, com = bodies.mass * 95.0 / model.mass, bodies.first_moment / bodies.mass[:, None]
+    model = RobotModel.from_urdf(edit_inertials(model.xml, corrected_inertials(model, mass, com)))
     noise = SensorNoise(force=2.0, moment=0.1, position=1e-4)
     rng = np.random.default_rng(5)
     t = np.arange(0, 20.0, 0.002)
@@ -455,10 +460,20 @@ def test_a_heavy_robot_with_noisier_sensors_is_at_rest_too(hoap2):
     for block in np.array_split(np.arange(len(t)), 20):
         recorder.add_joints(stamps[block], rng.normal(0, 1e-4, (len(block), 25)))
         for foot in range(2):
-            W = [0, 0, 35.0, 0, 0, 0] + rng.normal(0, 1, (len(block), 6)) * np.repeat([2.0, 0.1], 3)
+            W = [0, 0, 466.0, 0, 0, 0] + rng.normal(0, 1, (len(block), 6)) * np.repeat(
+                [2.0, 0.1], 3
+            )
             recorder.add_wrenches(foot, stamps[block], W)
     assert recorder.tally == {"at rest": pytest.approx(19.9)}
     assert recorder.state().ready
+    quieter = PostureRecorder(*hoap2)
+    for block in np.array_split(np.arange(1000), 4):
+        quieter.add_joints(stamps[block], rng.normal(0, 1e-4, (len(block), 25)))
+        for foot in range(2):
+            W = [0, 0, 35.0, 0, 0, 0] + rng.normal(0, 1, (len(block), 6)) * np.repeat([4.0, 0.1], 3)
+            quieter.add_wrenches(foot, stamps[block], W)
+    with pytest.raises(CaptureRefused, match=r"give noise\.force and noise\.moment the noise of"):
+        quieter.capture()
 
 
 @pytest.mark.parametrize("seed", range(6))
