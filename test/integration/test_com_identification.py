@@ -5,9 +5,10 @@ import re
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.action import ActionClient
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
@@ -18,6 +19,7 @@ from com_ros.conversions import (
     ns_to_stamp,
     numpy_to_joint_state,
     numpy_to_wrench,
+    rotation_to_quaternion,
     stamp_to_ns,
 )
 from com_ros.exceptions import ParameterError
@@ -42,6 +44,12 @@ QUICK = {
 POSTURE = (np.array([0.1, 0.3, 0.1, 0.3]), np.array([0.4, 0.6]))  # the CoM above the soles
 
 
+def about_x(roll):
+    """R (3, 3) about x."""
+    c, s = math.cos(roll), math.sin(roll)
+    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+
 class Lab:
     """A node with a robot whose drivers are played, by stamps that go faster than time."""
 
@@ -61,7 +69,7 @@ class Lab:
         }
         self.node = world.start(ComIdentification, **self.parameters)
         self.time_ns, self.q = 10**12, np.full(robot.model.n_joints, 0.5)
-        self.clients = {}
+        self.clients, self.imu_tilt, self.noise = {}, None, np.random.default_rng(1)
 
     def call_later(self, kind, name, /, **fields):
         """Future of an answer."""
@@ -97,8 +105,19 @@ class Lab:
                 msg = WrenchStamped(wrench=numpy_to_wrench(wrench))
                 msg.header.stamp = stamp
                 self.world.send(foot.wrench_topic, msg)
-            for _ in range(4):
+            if self.imu_tilt is not None:
+                self.world.send("imu", self._imu(Q[-1], stamp))
+            for _ in range(5):
                 self.world.executor.spin_once(timeout_sec=0.0)
+
+    def _imu(self, q, stamp):
+        """What an IMU in the root link reads that is mounted turned by imu_tilt about x."""
+        tilt = self.imu_tilt + 1e-4 * self.noise.normal()
+        turn = about_x(tilt)
+        R_root_sole, _ = self.robot.frame(q, self.robot.config.feet[0].frame)
+        msg = Imu(orientation=rotation_to_quaternion(turn @ R_root_sole.T))
+        msg.header.stamp = stamp
+        return msg
 
     def capture(self, *posture, label="", **spoilt):
         """Plays a posture and captures it."""
@@ -330,6 +349,64 @@ def test_the_model_is_checked_at_rest(world, robot, tmp_path):
     lab.play(q, load, spoil=lambda Q, W: (Q + np.linspace(0, 1, len(Q))[:, None], W))
     world.spin_until(lambda: lab.checks[-1].verdict == ModelCheck.UNKNOWN, "no verdict")
     assert math.isnan(lab.checks[-1].mass)
+
+
+@pytest.mark.parametrize(("tilt", "verdict"), [(0.0, ModelCheck.AGREES), (0.03, ModelCheck.TILT)])
+def test_the_imu_says_what_tilt_explains(world, robot, tmp_path, tilt, verdict):
+    lab = Lab(world, robot, tmp_path, fit__use_imu=True, com_tolerance=0.008)
+    lab.imu_tilt = tilt
+    answer = lab.capture(*POSTURE)
+    assert answer.success, answer.message
+    up = captured_posture_to_numpy(answer.posture).up
+    R_root_sole, _ = robot.frame(POSTURE[0], "l_sole")
+    np.testing.assert_allclose(R_root_sole.T @ up, [0.0, math.sin(tilt), math.cos(tilt)], atol=1e-3)
+    world.spin_until(lambda: lab.checks and lab.checks[-1].verdict, "verdict")
+    check = lab.checks[-1]
+    assert check.verdict == verdict, check.reason
+    assert check.tilt == pytest.approx(tilt, abs=1e-3)
+    _, p_root_sole = robot.frame(POSTURE[0], "l_sole")
+    height = (R_root_sole.T @ (robot.com(POSTURE[0], robot.model.xml) - p_root_sole))[2]
+    assert abs(check.by_tilt.y) == pytest.approx(tilt * height, rel=0.02, abs=1e-4)
+
+
+def test_without_imu_nothing_is_captured_that_needs_it(world, robot, tmp_path):
+    lab = Lab(world, robot, tmp_path, fit__use_imu=True)
+    answer = lab.capture(*POSTURE)
+    assert not answer.success
+    assert "IMU" in answer.message
+
+
+def test_a_directory_that_cannot_be_written_is_named(world, robot, tmp_path):
+    (tmp_path / "file").write_text("no directory")
+    lab = Lab(world, robot, tmp_path, storage_directory=str(tmp_path / "file"))
+    answer = lab.capture(*POSTURE)
+    assert not answer.success
+    assert f"{tmp_path}/file/postures.jsonl cannot be opened" in answer.message
+    (tmp_path / "file").unlink()
+    assert lab.capture(*POSTURE).success  # as soon as it can
+
+
+def test_diagnostics_tell_what_is_wrong(world, robot, tmp_path):
+    health = world.collect(DiagnosticArray, "/diagnostics")
+    lab = Lab(world, robot, tmp_path, com_tolerance=0.0005)
+    world.spin_until(lambda: len(health) > 1, "diagnostics")
+    status = health[-1].status[0]
+    assert (status.name, status.level) == (
+        "com_identification: identification",
+        DiagnosticStatus.WARN,
+    )
+    assert "start the robot's drivers" in status.message
+    off = []
+    for _ in range(60):
+        lab.play(*POSTURE)
+        off = [a.status[0] for a in health if "COM_OFF" in str(a.status[0].values)]
+        if off:
+            break
+    assert off[0].level == DiagnosticStatus.WARN
+    assert off[0].hardware_id == "biped3"
+    values = {item.key: item.value for item in off[0].values}
+    assert values["model_mass_kg"] == "18.6"
+    assert float(values["model_com_off_mm"]) > 0.5
 
 
 def test_auto_capture_takes_each_posture_once(world, robot, tmp_path):

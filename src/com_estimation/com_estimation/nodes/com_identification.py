@@ -31,6 +31,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
 
+from com_estimation.identification.capture_options import CaptureStatus
 from com_estimation.identification.model_check import ModelCheckResult, Verdict
 from com_estimation.nodes.com_identification_capture import CaptureDesk
 from com_estimation.nodes.com_identification_jobs import JobDesk
@@ -228,8 +229,11 @@ def _fill_state(msg: IdentificationState, robot: Robot) -> None:
 
 
 def _health(robot: Robot, check: ModelCheckResult) -> tuple[bytes, str]:
-    if robot.problem:
-        return diagnostics.ERROR, robot.problem
+    state = robot.recorder.state(robot.readings.now_ns)
+    if robot.problem or robot.readings.problem:
+        return diagnostics.ERROR, robot.problem or robot.readings.problem
+    if state.status in (CaptureStatus.UNKNOWN, CaptureStatus.WAITING, CaptureStatus.REFUSED):
+        return diagnostics.WARN, " ".join(state.reasons)
     if check.verdict is Verdict.UNKNOWN:
         return diagnostics.OK, check.reason or "the robot moves"
     if check.verdict is Verdict.AGREES:
