@@ -1,6 +1,7 @@
-"""Real humanoids walk in the simulator, open loop: TALOS and HOAP-2, with arms, waist and head.
+"""Real humanoids walk in the simulator, open loop: TALOS, HOAP-2 and iCub, with arms and head.
 
-Six steps each, planned by the robot's size, with the inverse kinematics of the whole robot. Feet
+Six steps each, planned by the robot's size, with the inverse kinematics of the whole robot (that of
+iCub, whose legs have no closed form, by Newton's method). Feet
 and CoM of the joint angles are checked by Pinocchio; then the walk is refined and played back to
 servos as the robots' configurations have them. Nothing is fed back.
 
@@ -57,6 +58,11 @@ HUMANOIDS = (
         WalkRequest(step_length=0.2, step_time=0.8, double_support=0.25),
     ),
     Humanoid("hoap2", "", WalkRequest(step_length=0.05, step_time=0.6, double_support=0.2)),
+    Humanoid(
+        "icub",
+        "icub_description/robots/icub.urdf",
+        WalkRequest(step_length=0.05, step_time=0.9, double_support=0.3, com_height=0.45),
+    ),
 )
 
 

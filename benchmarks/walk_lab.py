@@ -67,7 +67,7 @@ class Walk:
     Attributes:
         plan: What was planned.
         joints: The joints' angles.
-        root: (3,) m, where the root link starts.
+        root: (3,) m, where the root link starts; R_root: (3, 3) how it is turned.
         com: (N, 3) m, where the method means the CoM to be.
         zmp: (N, 3) m, the planned ZMP.
         passes_mm: Of the refinement, the largest error of the ZMP before and after each.
@@ -76,6 +76,7 @@ class Walk:
     plan: WalkPlan
     joints: WalkJoints
     root: Array
+    R_root: Array
     com: Array
     zmp: Array
     passes_mm: tuple[float, ...] = ()
@@ -127,8 +128,8 @@ def _walk(
     samples: Samples,
     passes: tuple[float, ...] = (),
 ) -> Walk:
-    root = robot_path(robot.biped, joints, POINT_TIME).p_root[0]
-    return Walk(plan, joints, root, samples.com, samples.zmp, passes)
+    path = robot_path(robot.biped, joints, POINT_TIME)
+    return Walk(plan, joints, path.p_root[0], path.R_root[0], samples.com, samples.zmp, passes)
 
 
 def _exact(robot: Robot, _plan: WalkPlan, samples: Samples) -> WalkJoints:
@@ -198,7 +199,7 @@ def world_for(
 def simulate(world: World, walk: Walk) -> WalkRecord:
     """Plays a walk back."""
     joints = walk.joints
-    return play(world, WalkTargets(joints.time, joints.q, joints.qd, walk.root))
+    return play(world, WalkTargets(joints.time, joints.q, joints.qd, walk.root, walk.R_root))
 
 
 def com_error(walk: Walk, record: WalkRecord) -> Array:

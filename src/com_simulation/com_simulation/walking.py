@@ -8,7 +8,7 @@ does it by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,12 +40,14 @@ class WalkTargets:
         q: (N, n) rad or m, all joints of the robot.
         qd: (N, n) rad/s or m/s.
         root: (3,) m, where the plan has the root link's origin at the start.
+        R_root: (3, 3) how it is turned there; of that, only the direction counts.
     """
 
     time: Array
     q: Array
     qd: Array
     root: Array
+    R_root: Array = field(default_factory=lambda: np.eye(3))
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -129,7 +131,7 @@ def play(world: World, targets: WalkTargets, rest: float = 1.0) -> WalkRecord:
                 break
     except DivergedError as error:
         fell_at = error.time
-    return _record(readings, targets.root, fell_at)
+    return _record(readings, targets, fell_at)
 
 
 def measured_zmp(world: World, record: WalkRecord) -> Array:
@@ -178,10 +180,12 @@ def _has_fallen(first: Reading, now: Reading) -> bool:
     return bool(sunk or tilt > TILTED)
 
 
-def _record(readings: Sequence[Reading], start: Array, fell_at: float) -> WalkRecord:
+def _record(readings: Sequence[Reading], targets: WalkTargets, fell_at: float) -> WalkRecord:
     root = np.array([reading.root_position for reading in readings])
     R = Rotation.from_quat([reading.root_orientation for reading in readings]).as_matrix()
-    root[:, :_UP] += start[:_UP] - root[0, :_UP]
+    turn = _level(targets.R_root @ R[0].T)
+    R, root = turn @ R, root @ turn.T
+    root[:, :_UP] += targets.root[:_UP] - root[0, :_UP]
     com = np.array([reading.com for reading in readings])
     return WalkRecord(
         time=np.array([reading.time for reading in readings]),
@@ -192,3 +196,10 @@ def _record(readings: Sequence[Reading], start: Array, fell_at: float) -> WalkRe
         wrenches=np.array([reading.wrenches for reading in readings]),
         fell_at=fell_at,
     )
+
+
+def _level(R: Array) -> Array:
+    """The turn about the vertical (3, 3) that is in a rotation."""
+    length = np.hypot(R[0, 0], R[1, 0])
+    c, s = R[0, 0] / length, R[1, 0] / length
+    return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])

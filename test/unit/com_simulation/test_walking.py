@@ -103,6 +103,20 @@ def test_standing_is_recorded_in_the_plans_coordinates(biped):
     assert not record.com.flags.writeable
 
 
+def test_the_plan_may_look_elsewhere(biped):
+    robot, config, _ = biped
+    quarter = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    world = build_world(robot, config)
+    one, other = (
+        play(world, standing(robot, config, R_root=R), rest=0.0) for R in (np.eye(3), quarter)
+    )
+    place = other.root[0]
+    np.testing.assert_allclose(other.com - place, (one.com - place) @ quarter.T, atol=1e-12)
+    np.testing.assert_allclose(other.R_root[0], quarter, atol=1e-12)
+    zmp = [measured_zmp(world, record)[-1] - [*place[:2], 0.0] for record in (one, other)]
+    np.testing.assert_allclose(zmp[1], quarter @ zmp[0], atol=1e-9)
+
+
 def test_targets_are_met_in_time(biped):
     """A squat: the joints are where they are to be when they are to be there."""
     robot, config, _ = biped
