@@ -9,9 +9,9 @@ Subscribes:
 Publishes: see com_identification_output, and /diagnostics.
 
 Services: ~/capture_posture, ~/tare_wrench (com_identification_capture); ~/get_postures,
-    ~/remove_posture, ~/reset, ~/save, ~/load, ~/identify_total_com, ~/export_urdf
-    (com_identification_store); ~/identify_links, ~/propose_postures, which are actions too
-    (com_identification_jobs).
+    ~/remove_posture, ~/reset, ~/save, ~/load, ~/export_urdf (com_identification_store);
+    ~/identify_total_com (com_identification_total); ~/identify_links, ~/propose_postures, which
+    are actions too (com_identification_jobs).
 
 Parameters: see com_identification_parameters.
 
@@ -39,6 +39,7 @@ from com_estimation.nodes.com_identification_output import IdentificationOutput
 from com_estimation.nodes.com_identification_parameters import Parameters, declare_settings
 from com_estimation.nodes.com_identification_robot import Robot, make_robot
 from com_estimation.nodes.com_identification_store import StoreServices
+from com_estimation.nodes.com_identification_total import TotalDesk
 from com_model import RobotConfig, RobotModel
 from com_msgs.msg import IdentificationState
 from com_ros import diagnostics, qos
@@ -78,6 +79,7 @@ class ComIdentification(Node):
         self._captures = CaptureDesk(self, p, self._reasons)
         self._jobs = JobDesk(self, self._robot_now, self._why_no_robot, self._on_found)
         self._store = StoreServices(self, p, self._robot_now, self._why_no_robot, self._on_found)
+        self._total = TotalDesk(self, self._robot_now, self._why_no_robot)
         self._description = RobotDescription(self, self._use_model, p.robot_description, self._log)
         self._subscribe()
 
@@ -126,6 +128,7 @@ class ComIdentification(Node):
     def destroy_node(self) -> None:
         """End what runs in the background and let go of the file of postures."""
         self._let_go()
+        self._total.close()
         super().destroy_node()
 
     # --- inputs ------------------------------------------------------------------------------
@@ -152,8 +155,10 @@ class ComIdentification(Node):
         if robot is not None:
             robot.readings.hand_over()
             self._captures.take_finished(robot, ended=self._silence.fell_silent())
+            robot.describe_one()
         self._captures.serve(robot)
         self._jobs.serve()
+        self._total.serve()
 
     def _on_state(self) -> None:
         robot = self._robot

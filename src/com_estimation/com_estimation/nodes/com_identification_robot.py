@@ -10,13 +10,12 @@ import numpy as np
 
 from com_estimation.identification.capture import PostureRecorder
 from com_estimation.identification.exceptions import IdentificationError, StoreError
-from com_estimation.identification.model_check import ModelCheck
+from com_estimation.identification.model_check import ModelCheck, Verdict
 from com_estimation.identification.postures import Posture
 from com_estimation.identification.result import Identification
 from com_estimation.identification.rows import RowBuilder
 from com_estimation.identification.settings import IdentificationSettings
 from com_estimation.identification.store import PostureStore
-from com_estimation.identification.wrench_check import diagnose
 from com_estimation.link_frames import LinkFrames
 from com_estimation.nodes.com_identification_input import Readings
 from com_estimation.nodes.com_identification_parameters import Parameters
@@ -156,10 +155,15 @@ class Robot:
                 self._described[identity] = found
         return found
 
+    def describe_one(self) -> None:
+        """Describes one of the postures that were stored before, so that nobody waits for it."""
+        stored = self._store.postures if self._store is not None else {}
+        identity = next((i for i in stored if i not in self._described), None)
+        if identity is not None:
+            self.describe(identity, stored[identity])
+
     def _describe(self, identity: int, posture: Posture) -> CapturedValues:
         result = self.check.update(posture)
-        settings, feet = self.settings, self.config.feet
-        findings = diagnose(self.model, feet, posture, settings.noise, gravity=settings.fit.gravity)
         return CapturedValues(
             id=identity,
             label=posture.label,
@@ -168,13 +172,13 @@ class Robot:
             q=posture.q,
             effort=posture.effort,
             up=posture.up,
-            feet=tuple(foot.frame for foot in feet),
+            feet=tuple(foot.frame for foot in self.config.feet),
             stands=self._builder.loaded(posture),
             wrenches=posture.wrenches,
             mass=result.mass,
             com_line=self._sesc.com(posture.q) - result.difference,
             model_offset=result.difference,
-            problems=tuple(map(str, findings)),
+            problems=(result.reason,) if result.verdict is Verdict.WRENCH else (),
         )
 
     def model_com(self, q: Array) -> Array:

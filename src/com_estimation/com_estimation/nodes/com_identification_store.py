@@ -1,6 +1,6 @@
 """Services of com_identification about what is stored, and what is written.
 
-~/get_postures, ~/remove_posture, ~/reset, ~/save, ~/load, ~/identify_total_com, ~/export_urdf.
+~/get_postures, ~/remove_posture, ~/reset, ~/save, ~/load, ~/export_urdf.
 """
 
 from __future__ import annotations
@@ -21,15 +21,12 @@ from com_estimation.identification.exceptions import (
 )
 from com_estimation.identification.export import export_urdf
 from com_estimation.identification.files import path_inside
-from com_estimation.identification.job import identify_total
 from com_estimation.nodes.com_identification_parameters import Parameters
 from com_estimation.nodes.com_identification_robot import Found, Robot
-from com_estimation.nodes.com_identification_values import fill_total
 from com_model.exceptions import ComModelError
 from com_msgs.srv import (
     ExportUrdf,
     GetPostures,
-    IdentifyTotalCom,
     LoadPostures,
     RemovePosture,
     SavePostures,
@@ -68,7 +65,6 @@ class StoreServices:
             (Trigger, "reset", self._reset),
             (SavePostures, "save", self._save),
             (LoadPostures, "load", self._load),
-            (IdentifyTotalCom, "identify_total_com", self._total),
             (ExportUrdf, "export_urdf", self._export),
         ):
             self._offer(node, kind, name, handler)
@@ -156,18 +152,6 @@ class StoreServices:
         if path == store.resolve():
             raise OutputError(f"{path} is the file in use: give another name")
         return path
-
-    # --- what follows from it ----------------------------------------------------------------
-    def _total(
-        self, robot: Robot, request: IdentifyTotalCom.Request, response: IdentifyTotalCom.Response
-    ) -> None:
-        postures = list(robot.choose(request.postures).values())
-        total = identify_total(robot.model, robot.config.feet, postures, robot.settings)
-        fill_total(total, response)
-        response.message = (
-            f"the feet carry {total.mass:.4g} kg (URDF {total.model_mass:.4g} kg); the URDF's "
-            f"centre of mass is {1e3 * response.distance_mean:.2f} mm beside their line on average"
-        )
 
     def _export(
         self, robot: Robot, request: ExportUrdf.Request, response: ExportUrdf.Response
