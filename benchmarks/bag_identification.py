@@ -24,12 +24,13 @@ _ROBOT = "talos"
 _POSTURES = 60
 _MB = 1024.0  # kB
 
-# Runs the command and prints what the kernel says of its largest resident set.
+# Runs the command and prints what the kernel says of its largest resident set and its CPU time.
 _CHILD = """
 import resource, sys
 from com_estimation.commands.identify_bag import main
 status = main(sys.argv[1:])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(used.ru_maxrss, used.ru_utime + used.ru_stime, file=sys.stderr)
 sys.exit(status)
 """
 
@@ -44,6 +45,7 @@ class Run:
         messages: Number.
         size_mb: Of the bag.
         wall_s: From start to end of the process.
+        cpu_s: Of CPU time in it; other than wall_s, much the same on a busy machine.
         peak_rss_mb: Largest resident set.
         before_mm: RMS of the URDF's CoM across gravity, in postures that were not recorded.
         after_mm: The same of the corrected URDF.
@@ -54,6 +56,7 @@ class Run:
     messages: int
     size_mb: float
     wall_s: float
+    cpu_s: float
     peak_rss_mb: float
     before_mm: float
     after_mm: float
@@ -69,13 +72,14 @@ def main() -> None:
         raise SystemExit(f"no configuration of {_ROBOT}")
     scene = Scene(robot.urdf, robot.config)
     runs = []
-    print(" storage    min  messages     MB      s  RSS MB  CoM off, mm")
+    print(" storage    min  messages     MB      s  CPU s  RSS MB  CoM off, mm")
     for storage, factor in (("mcap", 1.0), ("sqlite3", 1.0), ("mcap", 2.0)):
         run = _run(scene, robot.urdf, robot.config, storage, factor * minutes)
         runs.append(run)
         print(
             f"{run.storage:8s} {run.minutes:5.1f} {run.messages:9d} {run.size_mb:6.0f} "
-            f"{run.wall_s:6.1f} {run.peak_rss_mb:7.0f} {run.before_mm:5.2f} -> {run.after_mm:.2f}",
+            f"{run.wall_s:6.1f} {run.cpu_s:6.1f} {run.peak_rss_mb:7.0f}  {run.before_mm:.2f} -> "
+            f"{run.after_mm:.2f}",
             flush=True,
         )
     mcap, sqlite, long = runs
@@ -84,6 +88,7 @@ def main() -> None:
         "messages": mcap.messages,
         "joints": scene.model.n_joints,
         "wall_s": round(mcap.wall_s, 1),
+        "cpu_s": round(mcap.cpu_s, 1),
         "wall_s_sqlite3": round(sqlite.wall_s, 1),
         "wall_s_double_length": round(long.wall_s, 1),
         "peak_rss_mb": round(mcap.peak_rss_mb),
@@ -114,10 +119,10 @@ def _run(scene: Scene, urdf: Path, config: Path, storage: str, minutes: float) -
         wall = time.perf_counter() - start
         if done.returncode:
             raise SystemExit(f"identify_bag failed:\n{done.stderr}")
-        memory = float(done.stderr.split()[-1]) / _MB
+        memory, cpu = (float(word) for word in done.stderr.split()[-2:])
         size = sum(file.stat().st_size for file in bag.iterdir()) / 1e6
         errors = _errors(scene, RobotModel.from_file(out / "corrected.urdf"))
-    return Run(storage, minutes, messages, size, wall, memory, *errors)
+    return Run(storage, minutes, messages, size, wall, cpu, memory / _MB, *errors)
 
 
 def _errors(scene: Scene, corrected: RobotModel) -> tuple[float, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -11,16 +10,14 @@ from types import TracebackType
 from rosbags.interfaces import Connection, MessageDefinitionFormat
 from rosbags.rosbag2 import Reader
 
-from com_estimation.bags.damaged_mcap import MAGIC, DamagedMcap
 from com_estimation.bags.damaged_sqlite import DamagedSqlite
 from com_estimation.bags.exceptions import BagError
+from com_estimation.bags.mcap_scan import MAGIC
+from com_estimation.bags.parts import DamagedMcap, Message, Part, WholeBag
 from com_model.text import listing
 
 _SUFFIXES = (".mcap", ".db3")
 _SQLITE = b"SQLite format 3\0"
-
-Message = tuple[Connection, int, bytes]
-Part = Reader | DamagedMcap | DamagedSqlite
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class Bag:
                 raise BagError(problem, str(self.path))
             reader, reason = _whole(self.path)
             if reader is not None:
-                self._parts = [reader]
+                self._parts = [WholeBag(reader)]
                 self.distribution = reader.ros_distro or ""
             elif self.path.is_dir():
                 self._open_files(reason)
@@ -94,9 +91,7 @@ class Bag:
     def close(self) -> None:
         """Closes the files."""
         for part in self._parts:
-            if isinstance(part, Reader):
-                with suppress(Exception):
-                    part.close()
+            part.close()
         self._parts = []
 
     @property
@@ -123,33 +118,34 @@ class Bag:
     ) -> Generator[Message, None, None]:
         """Yields the messages of some topics, file by file, without holding more than a chunk.
 
-        Where a file turns out to be damaged, what comes before is used, and a note tells.
+        Where a file turns out to be damaged, what can be read is used, and a note tells.
 
         Args:
             topics: Names.
             types: Messages of other types are left out; empty: none is.
         """
         for part in self._parts:
-            wanted = [
-                item
-                for item in part.connections
-                if item.topic in topics and (not types or item.msgtype in types)
-            ]
-            if not wanted:
-                continue
             count = 0
             try:
-                for message in part.messages(wanted):
+                for message in part.messages(topics, types):
                     count += 1
                     yield message
             except GeneratorExit:
                 raise
             except Exception as error:  # whatever the storage runs into
-                total = sum(item.msgcount for item in wanted)
-                self.notes.append(
-                    f"{self.path.name}: the bag is damaged after {count} of {total} messages "
-                    f"({_words(error)}); what comes before is used"
+                total = sum(item.msgcount for item in part.connections if item.topic in topics)
+                self._note(
+                    f"the bag is damaged after {count} of {total} messages ({_words(error)}); "
+                    "what comes before is used"
                 )
+            if isinstance(part, WholeBag) and part.problem:
+                self._note(f"the bag is damaged: {part.problem}; the other messages are used")
+
+    def _note(self, text: str) -> None:
+        """Notes something once, however often the bag is read."""
+        note = f"{self.path.name}: {text}"
+        if note not in self.notes:
+            self.notes.append(note)
 
     def _open_files(self, reason: str) -> None:
         """Opens the files of a directory one by one."""
@@ -167,7 +163,8 @@ class Bag:
         for file in files:
             reader, reason = _whole(file)
             try:
-                self._parts.append(self._damaged(file, reason) if reader is None else reader)
+                part = self._damaged(file, reason) if reader is None else WholeBag(reader)
+                self._parts.append(part)
             except BagError as error:
                 refused.append(error)
                 self.notes.append(f"{file.name}: {error.problem}")
@@ -191,13 +188,7 @@ class Bag:
         if count == 0:
             problem = f"is damaged ({reason}), and holds no whole message. Record anew"
             raise BagError(problem, str(file))
-        lost = "its end is missing"
-        if isinstance(part, DamagedMcap) and (part.lost or part.broken):
-            size = file.stat().st_size
-            lost = f"the last {part.lost} of {size} bytes make no whole record"
-            lost += f", {part.broken} chunks cannot be unpacked" if part.broken else ""
-        elif isinstance(part, DamagedSqlite):
-            lost = part.problem or lost
+        lost = part.problem or "its end is missing"
         self.notes.append(
             f"{file.name}: damaged ({reason}; {lost}). {count} messages before that are used"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote as quote_url
@@ -62,12 +62,21 @@ class DamagedSqlite:
             for number, topic, kind, encoding in rows
         ]
 
-    def messages(self, connections: list[Connection]) -> Iterator[tuple[Connection, int, bytes]]:
-        """Yields messages of some connections in the order in which they were recorded."""
-        wanted = {connection.id: connection for connection in connections}
+    def messages(
+        self, topics: Collection[str], types: Collection[str]
+    ) -> Iterator[tuple[Connection, int, bytes]]:
+        """Yields messages of some topics and, unless empty, of some types, as they came."""
+        wanted = {
+            item.id: item
+            for item in self.connections
+            if item.topic in topics and (not types or item.msgtype in types)
+        }
         for topic, time, data in self._rows(_MESSAGES):
             if topic in wanted:
                 yield wanted[topic], time, data
+
+    def close(self) -> None:
+        """Nothing is open between passes."""
 
     def _rows(self, query: str) -> Iterator[tuple]:
         with closing(self._open()) as database:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from com_estimation.bags.bag import Message
 from com_estimation.bags.exceptions import MarksError
+from com_estimation.bags.parts import Message
 from com_model.text import quote
 
 MAX_BYTES = 2**20
