@@ -93,7 +93,7 @@ class WholeBodyIk:
         if self._fast is not None:
             return self._fast.step(com, feet, R_pelvis, tolerance)
         if self._state is None:
-            self._state = self._first(feet, R_pelvis)
+            self._state = np.tile(self._first(feet, R_pelvis), 2)
         values = empty(16)
         robot = self._legs, self._rest, self._allowed
         outcome = self._step(com, R_pelvis, feet, *robot, tolerance, self._state, values)
@@ -176,7 +176,7 @@ class WholeBodyIk:
             if error <= tolerance:
                 problem = self._limit_problem(q)
                 if not problem:
-                    self._state = state
+                    self._state = np.tile(state, 2)
                     full = self._q.copy()
                     full[self._joints] = q
                     return self._solution(full, state[:3], R, "", target.copy())
@@ -207,7 +207,7 @@ class WholeBodyIk:
         for _ in range(_TRIES):
             q = np.clip(nominal + rng.uniform(-0.4, 0.4, 12), self._lower, self._upper)
             others.append(np.concatenate((pelvis + rng.uniform(-0.05, 0.05, 3), q)))
-        last = [] if self._state is None else [self._state]
+        last = [] if self._state is None else [self._state[:15].copy()]
         return [*last, first, *others]
 
     def _first(self, feet: Array, R: Array) -> Array:

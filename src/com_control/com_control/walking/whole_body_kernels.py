@@ -39,6 +39,7 @@ ROWS = SHARES + 2
 
 STEPS = 60
 _LONGEST = 0.4  # rad or m, longest step
+_JUMP = 0.05  # rad or m, between two points of a path that is not smooth
 _LEAST = 1e-300  # least pivot, so that a singular leg makes a step that is too long, not NaN
 
 
@@ -220,6 +221,22 @@ def solve_whole(
     return size
 
 
+@njit
+def foresee(state: Array) -> None:
+    """Makes the last point of a state (30,) the one before it, and the next, on a line, the last.
+
+    After a jump the last point is the best guess.
+    """
+    farthest = 0.0
+    for k in range(15):
+        farthest = max(farthest, abs(state[k] - state[15 + k]))
+    share = 1.0 if farthest < _JUMP else 0.0
+    for k in range(15):
+        last = state[k]
+        state[k] += share * (last - state[15 + k])
+        state[15 + k] = last
+
+
 @keep(uses=(leg_kernels.__file__, com_kernels.__file__))
 def step_whole(
     target: Array,
@@ -242,13 +259,15 @@ def step_whole(
         upper: See there.
         limits: (2, 12) rad, least and greatest angles that still count as within the limits.
         tolerance: See solve_whole.
-        state: (15,) the last point; overwritten.
+        state: (30,) the last point and the one before it, from which a smooth path is foreseen;
+            overwritten.
         values: (16,) q, pelvis and error; result.
 
     Returns:
         0: all is well; else bits as in com_kernels.
     """
-    error = solve_whole(target, R, feet, legs, upper, tolerance, state)
+    foresee(state)
+    error = solve_whole(target, R, feet, legs, upper, tolerance, state[:15])
     outcome = CONVERGED if error <= tolerance else STALLED
     for i in range(12):
         values[i] = state[3 + i]

@@ -189,3 +189,14 @@ def test_a_step_beyond_the_limits_tells_the_leg(humanoid):
     feet_again, com_again = oracle.place(ik.full(again.q), np.eye(3), again.pelvis)
     np.testing.assert_allclose(com_again, com, atol=1.01e-9)
     np.testing.assert_allclose(feet_again, feet, atol=1e-8)
+
+
+def test_a_smooth_path_is_foreseen_and_a_jump_is_not():
+    last, before = np.full(15, 0.3), np.full(15, 0.28)
+    state = np.concatenate((last, before))
+    kernels.foresee(state)
+    np.testing.assert_allclose(state, np.concatenate((np.full(15, 0.32), last)))
+    before[4] = 0.0
+    state = np.concatenate((last, before))
+    kernels.foresee(state)
+    np.testing.assert_array_equal(state, np.concatenate((last, last)))
