@@ -24,13 +24,16 @@ _ROBOT = "talos"
 _POSTURES = 60
 _MB = 1024.0  # kB
 
-# Runs the command and prints what the kernel says of its largest resident set and its CPU time.
+# Runs the command and prints what the kernel says of its largest resident set and its CPU time;
+# ru_maxrss would be that of this process where it is larger.
 _CHILD = """
 import resource, sys
 from com_estimation.commands.identify_bag import main
 status = main(sys.argv[1:])
 used = resource.getrusage(resource.RUSAGE_SELF)
-print(used.ru_maxrss, used.ru_utime + used.ru_stime, file=sys.stderr)
+with open("/proc/self/status") as lines:
+    peak = next(line.split()[1] for line in lines if line.startswith("VmHWM"))
+print(peak, used.ru_utime + used.ru_stime, file=sys.stderr)
 sys.exit(status)
 """
 

@@ -37,7 +37,7 @@ class Part(Protocol):
 class WholeBag:
     """A bag that rosbags has opened.
 
-    Mcap files are read by McapScan, at a fifth of the time.
+    Mcap files are read by McapScan, in less than half of the time.
 
     Args:
         reader: Open.
