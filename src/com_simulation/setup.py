@@ -21,6 +21,7 @@ setup(
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
+            "compare_urdfs = com_simulation.compare_urdfs:main",
             "find_urdf = com_simulation.find_urdf:main",
             "record_bag = com_simulation.record_bag:main",
             "simulator = com_simulation.nodes.simulator:main",

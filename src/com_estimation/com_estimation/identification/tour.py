@@ -38,7 +38,7 @@ class TourWays:
         velocity_share: float,
     ) -> None:
         # Whether a posture at either end may be taken, its planner has judged.
-        plan = PlanOptions(keep_feet=True, margin=margin, clearance=0.0, effort_share=0.0)
+        plan = PlanOptions(keep_feet=True, margin=margin, effort_share=0.0)
         self._planner = PosturePlanner(model, feet, nominal, plan=plan)
         self._nominal = nominal
         limits = np.where(model.velocity_limits > 0.0, model.velocity_limits, np.inf)
