@@ -128,6 +128,8 @@ def run(
         monitor = WalkMonitor(model)
         view = LiveView(robot.name, seconds, Console(), walk_rows)
         record_until(monitor, launch, times, view, lambda: monitor.ended)
+        if monitor.refusal:
+            raise RunError(f"the walk was refused: {monitor.refusal}")
         return monitor.recording.series(), monitor.completed
 
 

@@ -83,6 +83,7 @@ class StateValues:
         time: s of the walk.
         duration: s of the walk.
         com_reference, com, zmp_reference, zmp: (3,) m.
+        last_walk: "completed", or why the last one stopped or was refused; "": none has ended.
     """
 
     state: int
@@ -96,6 +97,7 @@ class StateValues:
     com: Array
     zmp_reference: Array
     zmp: Array
+    last_walk: str = ""
 
 
 # --- footsteps and goals -----------------------------------------------------------------------
@@ -173,6 +175,7 @@ def values_to_walk_state(
     msg.header.stamp = stamp
     msg.header.frame_id = frame
     msg.state, msg.reason = int(values.state), values.reason
+    msg.last_walk = values.last_walk
     msg.step, msg.steps = int(values.step), int(values.steps)
     msg.swing = NUMBERS.get(values.swing, Footstep.UNKNOWN)
     msg.time, msg.duration = float(values.time), float(values.duration)
@@ -198,6 +201,7 @@ def walk_state_to_values(msg: WalkState) -> StateValues:
         com=point_to_numpy(msg.com),
         zmp_reference=point_to_numpy(msg.zmp_reference),
         zmp=point_to_numpy(msg.zmp),
+        last_walk=msg.last_walk,
     )
 
 

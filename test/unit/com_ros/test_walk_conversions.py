@@ -97,7 +97,7 @@ def test_goals_in_other_frames_are_refused():
 def test_walk_state():
     rng = np.random.default_rng(1)
     com, meant, zmp, zmp_meant = rng.normal(size=(4, 3))
-    values = StateValues(5, "why", 2, 6, "left", 3.5, 13.0, meant, com, zmp_meant, zmp)
+    values = StateValues(5, "why", 2, 6, "left", 3.5, 13.0, meant, com, zmp_meant, zmp, "completed")
     msg = over_the_wire(values_to_walk_state(values, STAMP, "walk"))
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "walk")
     assert msg.com_error == pytest.approx(np.linalg.norm(com - meant))

@@ -300,7 +300,7 @@ class CcgdGaitNode(Node):
             "state": session.state.name,
             "step": self._told.step,
             "com_error_m": self._told.com_error,
-            "last_walk": "" if outcome is None else outcome.reason or "completed",
+            "last_walk": "" if outcome is None else str(outcome),
             **self._rate.take(time.monotonic_ns()),
         }
         text = reason or session.state.name.lower()

@@ -161,6 +161,7 @@ def _values(
     session: WalkSession | None,
 ) -> StateValues:
     walk = None if session is None else session.walk
+    outcome = None if session is None else session.outcome
     nan = float("nan")
     return StateValues(
         state=int(state),
@@ -174,6 +175,7 @@ def _values(
         com=UNKNOWN if view is None else view.com,
         zmp_reference=UNKNOWN if planned is None else planned.zmp,
         zmp=UNKNOWN if view is None else view.zmp,
+        last_walk="" if outcome is None else str(outcome),
     )
 
 

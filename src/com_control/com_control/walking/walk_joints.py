@@ -68,7 +68,10 @@ def joints_of(
         i = int(bad[0])
         found = ik.solve(samples.com[i], samples.feet[i], R_pelvis[i], tolerance)
         reason = found.reason or "the solution is not reached from the point before"
-        raise PlanError(f"the walk cannot be walked at {samples.time[i]:.3f} s: {reason}")
+        raise PlanError(
+            f"the walk cannot be walked at {samples.time[i]:.3f} s: {reason}: make the steps "
+            "shorter or lower, or let the CoM be at another height"
+        )
     _check_speeds(ik, samples.time, path.q)
     q = ik.full(path.q)
     qd = np.gradient(q, samples.time, axis=0)

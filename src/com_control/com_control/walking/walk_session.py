@@ -69,6 +69,9 @@ class Outcome:
     reason: str
     steps: int
 
+    def __str__(self) -> str:
+        return "completed" if self.completed else self.reason
+
 
 class WalkSession:
     """Decides for one robot.

@@ -65,7 +65,7 @@ class WalkMonitor(ListeningNode):
         self._root = model.root_link
         self._names = model.joint_names
         self._state = WalkState()
-        self._walked = self._fell = False
+        self._walked = False
         self._listen(WalkState, "gait/state", self._on_state)
         self._listen(MarkerArray, "gait/markers", self._on_markers)
         self._listen(CenterOfMass, "ground_truth/com", self._on_truth)
@@ -79,13 +79,18 @@ class WalkMonitor(ListeningNode):
 
     @property
     def ready(self) -> bool:
-        """Whether the robot is led to its first posture, or walks."""
-        return self._walked
+        """Whether the robot is led to its first posture, or walks, or was refused a walk."""
+        return self._walked or bool(self.refusal)
 
     @property
     def ended(self) -> bool:
-        """Whether the walk is over."""
-        return self._walked and self._state.state not in MOVING
+        """Whether the walk is over, or refused."""
+        return self.ready and self._state.state not in MOVING
+
+    @property
+    def refusal(self) -> str:
+        """Why no walk has begun; "" when one has, or none was asked for."""
+        return "" if self._walked else self._state.last_walk
 
     @property
     def completed(self) -> int:
