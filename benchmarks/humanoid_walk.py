@@ -3,7 +3,9 @@
 Six steps each, planned by the robot's size, with the inverse kinematics of the whole robot (that of
 iCub, whose legs have no closed form, by Newton's method). Feet
 and CoM of the joint angles are checked by Pinocchio; then the walk is refined and played back to
-servos as the robots' configurations have them. Nothing is fed back.
+servos as the robots' configurations have them. Nothing is fed back. The soft contact is that of
+[CCGD], a ball's stiffness in proportion to the mass on it: for small soles below a high CoM it is
+little stiffer than what gravity takes, and without feedback they fall.
 
 The last line is one JSON object, by robot: joints, com_error_m and foot_error_m (largest, by
 Pinocchio), passes_mm (largest error of the ZMP before and after each pass), and by method and
