@@ -15,8 +15,8 @@ walked when the robot still stands a second after it.
   width of 0.03 m the soft contact hardly carries the robot on one leg: its stiffness in roll,
   216 N m/rad, is little more than the 155 N m/rad by which gravity tips the robot
 
-At 1.6 s the printed algorithm finds no joint angles: one knee is nearly straight, and the millimetre
-that it may be off is more than the leg has left.
+At 1.6 s the printed algorithm finds no joint angles: one knee is nearly straight, and the
+millimetre that it may be off is more than the leg has left.
 
 --quick: two step times, three foot sizes. --plots: pictures like figures 9 to 13 of [CCGD]. The
 last line is one JSON object.
