@@ -3,8 +3,9 @@
 Six steps each, planned by the robot's size, with the inverse kinematics of the whole robot (that of
 iCub, whose legs have no closed form, by Newton's method). Feet and CoM of the joint angles are
 checked by Pinocchio; then the walk is refined and played back to servos as the robots'
-configurations have them. Nothing is fed back. The soft contact is that of [CCGD], in proportion to the robot's mass. Under one foot it holds against roll with 933, 14 and
-92 N m/rad (TALOS, HOAP-2, iCub), gravity tips with 776, 18 and 132: on it they fall, as they must.
+configurations have them. Nothing is fed back. The soft contact is that of [CCGD], in proportion to
+the robot's mass. One sole on it resists roll with 933, 14 and 92 N m/rad (TALOS, HOAP-2, iCub);
+gravity tips these robots with 776, 18 and 132: there they fall.
 
 The last line is one JSON object, by robot: joints, com_error_m and foot_error_m (largest, by
 Pinocchio), passes_mm (largest error of the ZMP before and after each pass), and by method and
