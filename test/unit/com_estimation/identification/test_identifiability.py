@@ -121,6 +121,21 @@ def test_efforts_tell_what_parallel_feet_hide(statics, factor, hoap2):
     assert len(with_efforts.lost) == 78 - with_efforts.rank
 
 
+def test_efforts_tell_what_soles_that_stay_hide(statics, factor, hoap2):
+    """Soles that never step never turn against each other: left and right shin and foot mix."""
+    model, feet = hoap2
+    stance, rng = FlatStance(statics, feet, model.neutral), np.random.default_rng(4)
+    Q, found = stance.solve_all(0.6 * rng.uniform(model.lower, model.upper, (300, model.n_joints)))
+    Q = Q[found][:60]
+    assert len(Q) == 60
+    feet_only = report(statics, factor, Q, feet)
+    with_efforts = report(statics, factor, Q, feet, efforts=True)
+    assert (feet_only.rank, with_efforts.rank) == (48, 51)
+    together = "RLEG6 and LLEG6: only together along y (they do not turn against each other)"
+    assert together in feet_only.lost
+    assert together not in with_efforts.lost
+
+
 def test_efforts_tell_nothing_more_in_varied_postures_but_need_fewer(
     statics, factor, double, hoap2
 ):

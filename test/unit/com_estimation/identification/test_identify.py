@@ -1,5 +1,7 @@
 """From readings to masses and centres of mass: accuracy, honest deviations, outliers, bounds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -96,6 +98,72 @@ def test_unknown_masses_are_found_as_far_as_can_be(hoap2, perturbed, random_q):
     assert heldout_rms(robot, found, rng, random_q) < 0.5e-3
     exchanged = [text for text in found.identifiability.lost if "mass at the origin of" in text]
     assert len(exchanged) == 25
+
+
+def test_links_that_were_weighed_stay_as_they_are(hoap2, perturbed, random_q):
+    """The trunk's mass and the head's centre of mass are known; all else is not."""
+    model, _ = hoap2
+    rng = np.random.default_rng(12)
+    robot, mass, com = perturbed(rng, OFF, mass_share=0.05)
+    trunk, head = 0, model.bodies.joint_names.index("HEAD_JOINT2")
+    spread = np.full((model.bodies.count, 3), OFF)
+    share = np.full(model.bodies.count, 0.05)
+    spread[head], share[[trunk, head]] = 0.0, 0.0
+    known = priors_of(model)
+    mean_mass, mean_com = known.mass.copy(), known.com.copy()
+    mean_mass[[trunk, head]], mean_com[head] = mass[[trunk, head]], com[head]
+    priors = replace(
+        known, mass=mean_mass, com=mean_com, mass_deviation=share * mean_mass, com_deviation=spread
+    )
+    postures = free_postures(robot, rng, 40, random_q, effort=True)
+    found = identify(*hoap2, postures, priors, Options(noise=NOISE, folds=0))
+    np.testing.assert_allclose(found.mass[[trunk, head]], mass[[trunk, head]], rtol=1e-12)
+    np.testing.assert_allclose(found.com[head], com[head], atol=1e-12)
+    assert (found.com_deviation[head] == 0.0).all()
+    assert (found.mass_deviation[[trunk, head]] == 0.0).all()
+    off = found.parameters - np.column_stack((mass, mass[:, None] * com)).ravel()
+    unknown = np.diag(found.covariance) > 0.0
+    assert unknown.sum() == 4 * model.bodies.count - 5
+    assert np.sqrt(np.mean(off[unknown] ** 2 / np.diag(found.covariance)[unknown])) < 1.5
+    assert found.identifiability.unknowns == unknown.sum()
+
+
+@pytest.mark.parametrize("spoilt", [0, 2])
+def test_deviations_are_honest_with_sensor_errors_and_spoilt_postures(
+    hoap2, perturbed, random_q, spoilt
+):
+    model, _ = hoap2
+    priors, nees = priors_of(model), []
+    to_x = np.linalg.pinv(priors.factor[:, priors.used])
+    sensors = SensorPriors(force_bias=2.0, moment_bias=0.1, joint_offset=np.radians(0.5))
+    for seed in range(2):
+        rng = np.random.default_rng(200 + seed)
+        robot, mass, com = perturbed(rng, OFF)
+        offset = rng.normal(0, sensors.joint_offset, model.n_joints)
+        bias = rng.normal(0, 1, (2, 6)) * np.repeat([2.0, 0.1], 3)
+        postures = []
+        for i, posture in enumerate(free_postures(robot, rng, 40, random_q, effort=True)):
+            pushed = bias + np.eye(2, 6, 3) * (2.0 if i < spoilt else 0.0)
+            postures.append(
+                make_posture(
+                    model,
+                    posture.q - offset,
+                    posture.wrenches + pushed,
+                    posture.effort,
+                    samples=100,
+                )
+            )
+        options = Options(noise=NOISE, sensors=sensors, folds=0)
+        found = identify(*hoap2, postures, priors, options)
+        truth = np.column_stack((mass, mass[:, None] * com)).ravel()
+        error, covariance = to_x @ (found.parameters - truth), to_x @ found.covariance @ to_x.T
+        nees.append(error @ np.linalg.solve(covariance, error) / len(error))
+        errors = np.array(list(found.sensor_errors["joint_offset"].values())) - offset
+        deviations = np.array(list(found.sensor_deviations["joint_offset"].values()))
+        assert np.sqrt(np.mean((errors / deviations) ** 2)) < 1.5
+        assert found.outliers == tuple(range(spoilt))
+    print("NEES", np.round(nees, 2))
+    assert np.mean(nees) == pytest.approx(1.0, abs=0.3)
 
 
 def test_a_spoilt_posture_is_found_and_left_out(hoap2, perturbed, random_q):
