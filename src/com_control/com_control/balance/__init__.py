@@ -1,0 +1,1 @@
+"""Control of the centre of mass of a standing robot."""
