@@ -45,13 +45,11 @@ class Bag:
     Attributes:
         path: As it was given.
         notes: What is wrong with the files, in sentences; grows while messages are read.
-        distribution: The ROS distribution that the bag names, or "".
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.notes: list[str] = []
-        self.distribution = ""
         self._parts: list[Part] = []
 
     def __enter__(self) -> Bag:
@@ -79,7 +77,6 @@ class Bag:
             reader, reason = _whole(self.path)
             if reader is not None:
                 self._parts = [WholeBag(reader)]
-                self.distribution = reader.ros_distro or ""
             elif self.path.is_dir():
                 self._open_files(reason)
             else:
@@ -188,10 +185,11 @@ class Bag:
         if count == 0:
             problem = f"is damaged ({reason}), and holds no whole message. Record anew"
             raise BagError(problem, str(file))
-        lost = part.problem or "its end is missing"
-        self.notes.append(
-            f"{file.name}: damaged ({reason}; {lost}). {count} messages before that are used"
-        )
+        if part.problem:
+            text = f"damaged ({reason}; {part.problem}). {count} messages before that are used"
+        else:
+            text = f"read record by record, {count} messages, because rosbags says: {reason}"
+        self.notes.append(f"{file.name}: {text}")
         return part
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from com_estimation.bags.bag import Topic
 from com_estimation.report.contents import Contents, TopicLine
-from com_estimation.report.html import number
 
 _MM = 1000.0
 
@@ -50,7 +50,7 @@ def result_text(contents: Contents) -> str:
     ]
     lines += [f"note: {_plain(note)}" for note in (*contents.notes, *contents.findings)]
     rows = [
-        (name, *(number(_MM * v, 2) for v in (m.mean, m.rms, m.maximum)), str(m.count))
+        (name, *(_number(_MM * v, 2) for v in (m.mean, m.rms, m.maximum)), str(m.count))
         for name, m in (
             ("URDF", found.prior_residual),
             ("identified", found.residual),
@@ -70,7 +70,7 @@ def result_text(contents: Contents) -> str:
     if contents.total is not None:
         total = contents.total
         lines.append(
-            f"by the feet the robot weighs {total.mass:.3f} ± {total.mass_deviation:.3f} kg, by "
+            f"by the feet the robot weighs {total.mass:.3f} +- {total.mass_deviation:.3f} kg, by "
             f"the URDF {total.model_mass:.3f} kg"
         )
     lines += [_plain(text) for text in contents.kept]
@@ -84,10 +84,14 @@ def _links_text(contents: Contents) -> str:
         if found.mass[b] > 0.0:
             change = _MM * (found.com[b] - found.prior_com[b])
             pairs = zip(change, _MM * found.com_deviation[b], strict=True)
-            cells = [f"{number(c, 2)} ± {number(d, 2)}" for c, d in pairs]
-            rows.append((label, number(found.mass[b], 3), *cells))
+            cells = [f"{_number(c, 2)} +- {_number(d, 2)}" for c, d in pairs]
+            rows.append((label, _number(found.mass[b], 3), *cells))
     head = ("link", "kg", "change of c_x (mm)", "c_y", "c_z")
     return columns(head, rows)
+
+
+def _number(value: float, digits: int = 2) -> str:
+    return f"{value:.{digits}f}" if math.isfinite(value) else "-"
 
 
 def _plain(text: str) -> str:

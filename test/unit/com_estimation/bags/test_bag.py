@@ -118,6 +118,19 @@ def test_a_compressed_file_without_metadata_says_what_to_do(write_bag, entries):
         Bag(path).open()
 
 
+def test_an_mcap_that_does_not_say_that_it_is_of_ros_2_is_read(write_bag, entries):
+    file = write_bag(entries) / "bag.mcap"
+    data = file.read_bytes()
+    assert data[17:25] == b"\4\0\0\0ros2"
+    file.write_bytes(data[:21] + b"ros9" + data[25:])
+    with Bag(file) as bag:
+        assert len(stamps(bag)) == 9000
+        assert bag.notes == [
+            "bag.mcap: read record by record, 9009 messages, because rosbags says: Profile is not "
+            "ros2"
+        ]
+
+
 def test_an_old_sqlite3_bag_has_no_definitions(tmp_path, messages):
     file = tmp_path / "old.db3"
     with sqlite3.connect(file) as database:

@@ -141,6 +141,13 @@ def test_a_full_disk_leaves_nothing_behind(robot, run, recording, tmp_path, monk
     assert not (tmp_path / "results").exists()
 
 
+def test_what_a_killed_run_left_behind_does_not_bar_the_next(robot, run, recording, tmp_path):
+    out = tmp_path / "out"
+    (out / ".identify_bag.abc").mkdir(parents=True)
+    status, _, error = run(recording("biped"), *robot, "--out", out)
+    assert (status, error) == (0, "")
+
+
 def test_texts_of_the_bag_and_the_urdf_are_escaped(run, robot, recording, tmp_path):
     urdf = tmp_path / "evil.urdf"
     with open(robot[1]) as stream:
