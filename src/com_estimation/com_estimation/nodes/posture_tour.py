@@ -59,6 +59,7 @@ from com_ros.silence import SilenceWatch
 from com_ros.throttle import ThrottledLog
 
 TICK = 0.05  # s
+PATIENCE = 3.0  # s, after which a joint that is not at its target is called blocked
 HALT = 0.3  # s, in which a robot that is stopped comes to rest
 
 Script = Generator[None, None, None]
@@ -245,14 +246,23 @@ class PostureTour(Node):
             yield from self._wait(way.duration)
             self._moving = False
             robot.target = way.positions[-1]
-        yield from self._wait(0.2)
-        off = np.abs(self._now() - robot.target)
-        worst = int(np.argmax(off))
-        if off[worst] > self._p.tracking_tolerance:
-            raise TourError(
-                f"joint {robot.model.joint_names[worst]!r} is {off[worst]:.2f} off its target: is "
-                "it blocked, or does nobody listen to joint_trajectory?"
-            )
+        yield from self._arrive(robot)
+
+    def _arrive(self, robot: _Robot) -> Script:
+        """Wait until the joints are where they were sent; what is heard may be late."""
+        end_ns = self._time_ns + int(PATIENCE * NS_PER_S)
+        while True:
+            off = np.abs(self._now() - robot.target)
+            worst = int(np.argmax(off))
+            if off[worst] <= self._p.tracking_tolerance:
+                return
+            if self._time_ns > end_ns:
+                break
+            yield from self._wait(TICK)
+        raise TourError(
+            f"joint {robot.model.joint_names[worst]!r} is {off[worst]:.2f} off its target: is it "
+            "blocked, or does nobody listen to joint_trajectory?"
+        )
 
     def _lift(self, up: bool) -> Script:
         assert self._hoist is not None  # noqa: S101 - the caller has looked

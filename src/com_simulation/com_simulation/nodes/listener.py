@@ -39,8 +39,14 @@ class ListeningNode(Node):
                 while taken := subscription.handle.take_message(subscription.msg_type, False):
                     take_in(*taken)
 
-    def _listen(self, kind: type, topic: str, take_in: Callable[[Any, dict], None]) -> None:
-        subscription = self.create_subscription(kind, topic, lambda _: None, QUEUE)
+    def _listen(
+        self,
+        kind: type,
+        topic: str,
+        take_in: Callable[[Any, dict], None],
+        profile: QoSProfile = QUEUE,
+    ) -> None:
+        subscription = self.create_subscription(kind, topic, lambda _: None, profile)
         self._inputs.append((subscription, take_in))
 
 

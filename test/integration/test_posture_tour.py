@@ -1,0 +1,220 @@
+"""posture_tour over DDS, with a played robot that follows its trajectories and a played node."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from scipy.interpolate import CubicHermiteSpline
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from com_estimation.nodes.posture_tour import PostureTour
+from com_model import RobotConfig, RobotModel
+from com_msgs.msg import ProposedPosture
+from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks, ProposePostures
+from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
+from com_ros.exceptions import ParameterError
+
+CONFIG = Path(__file__).resolve().parents[2] / "src/robot_descriptions/config/biped3.yaml"
+LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+POSTURES = ((0.25, -0.2), (-0.2, 0.25), (0.1, 0.0))  # knees, ankles
+STEP_NS = 20_000_000  # of the stamps, which go faster than time
+QUICK = {"settle": 0.1, "speed": 1.0, "answer_timeout": 20.0, "batch": 2, "hoist_time": 0.2}
+
+
+class Lab:
+    """The robot, com_identification and a hoist, played; and the tour under test."""
+
+    def __init__(self, world):
+        self.world, self.node = world, world.node
+        self.config = RobotConfig.from_file(CONFIG)
+        self.model = RobotModel.from_file(self.config.urdf)
+        self.names = list(self.model.joint_names)
+        self.q, self.motion = self.config.nominal_posture(self.model), None
+        self.blocked = self.silent = False
+        self.time_ns, self.asked, self.captured, self.lifts = 10**12, [], [], []
+        self.refusals = 0
+        self.joints = self.node.create_publisher(JointState, "joint_states", 50)
+        self.node.create_subscription(JointTrajectory, "joint_trajectory", self.follow, 10)
+        for kind, name, serve in (
+            (ProposePostures, "propose_postures", self.propose),
+            (CapturePosture, "capture_posture", self.capture),
+            (IdentifyLinks, "identify_links", self.identify),
+            (ExportUrdf, "export_urdf", self.export),
+        ):
+            self.node.create_service(kind, f"com_identification/{name}", serve)
+        self.node.create_service(SetBool, "hoist", self.lift)
+        self.node.create_timer(0.01, self.step)
+        self.status = world.collect(String, "posture_tour/status", LATCHED)
+        self.postures = list(POSTURES)
+
+    def start(self, **parameters):
+        given = {"robot_description": self.model.xml, "robot_config": str(CONFIG)} | QUICK
+        self.tour = self.world.start(PostureTour, **{**given, **parameters})
+        return self.tour
+
+    def finish(self):
+        self.world.spin_until(lambda: self.tour.finished, "the tour ends", timeout=60.0)
+        self.world.spin_for(0.2)
+        return self.status[-1].data
+
+    def trigger(self, name):
+        client = self.node.create_client(Trigger, f"posture_tour/{name}")
+        self.world.spin_until(client.service_is_ready, name)
+        answer = client.call_async(Trigger.Request())
+        self.world.spin_until(answer.done, name)
+        return answer.result()
+
+    # --- the robot ---------------------------------------------------------------------------
+    def follow(self, msg):
+        assert msg.joint_names == self.names
+        times = [p.time_from_start.sec + 1e-9 * p.time_from_start.nanosec for p in msg.points]
+        speeds = np.array([list(p.velocities) for p in msg.points])
+        assert np.abs(speeds).max() <= 1.0 + 1e-9
+        knots = np.vstack((self.q, [list(p.positions) for p in msg.points]))
+        speeds = np.vstack((np.zeros(len(self.q)), speeds))
+        spline = CubicHermiteSpline(np.append(0.0, times), knots, speeds)
+        self.motion = self.time_ns, times[-1], spline
+
+    def step(self):
+        self.time_ns += STEP_NS
+        if self.motion and not self.blocked:
+            begin_ns, duration, spline = self.motion
+            self.q = spline(min((self.time_ns - begin_ns) / 1e9, duration))
+        if not self.silent:
+            stamp = ns_to_stamp(self.time_ns)
+            self.joints.publish(numpy_to_joint_state(self.names, self.q, stamp=stamp))
+
+    def lift(self, request, response):
+        self.lifts.append(request.data)
+        response.success = True
+        return response
+
+    # --- com_identification ------------------------------------------------------------------
+    def propose(self, request, response):
+        self.asked.append(request.count)
+        for _ in range(request.count):
+            knee, ankle = self.postures.pop(0)
+            place = {"l_knee": knee, "r_knee": knee, "l_ankle": ankle, "r_ankle": ankle}
+            names = list(reversed(self.names))  # by name, not by order
+            positions = [place[name] for name in names]
+            response.postures.append(ProposedPosture(joint_names=names, joint_positions=positions))
+        response.success = True
+        return response
+
+    def capture(self, request, response):
+        if self.refusals:
+            self.refusals -= 1
+            response.message = "no posture: the robot moves"
+            return response
+        self.captured.append(self.q.copy())
+        response.success, response.message = True, f"posture {len(self.captured)}"
+        return response
+
+    def identify(self, request, response):
+        response.success, response.message = True, "all is found"
+        return response
+
+    def export(self, request, response):
+        assert request.overwrite
+        response.success, response.message = True, "written to a.urdf"
+        return response
+
+
+@pytest.fixture
+def lab(world):
+    return Lab(world)
+
+
+def test_a_tour_from_its_start_to_the_urdf(lab):
+    lab.start(automatic=True, count=3)
+    assert lab.finish() == "3 postures captured; all is found; written to a.urdf"
+    assert lab.asked == [2, 1]
+    for q, (knee, ankle) in zip(lab.captured, POSTURES, strict=True):
+        place = dict(zip(lab.names, q, strict=True))
+        assert [place["l_knee"], place["r_ankle"]] == pytest.approx([knee, ankle], abs=0.01)
+    np.testing.assert_allclose(lab.q, lab.config.nominal_posture(lab.model), atol=0.01)
+
+
+def test_an_operator_says_when_to_go_on(lab):
+    lab.start(count=1)
+    awaited = (
+        "to move to the nominal posture",
+        "to go to posture 1 of 1",
+        "to capture it",
+        "to go to the nominal posture",
+    )
+    for what in awaited:
+        said = f"waits for /posture_tour/next {what}"
+        lab.world.spin_until(lambda said=said: lab.status and lab.status[-1].data == said, said)
+        before = lab.q.copy()
+        lab.world.spin_for(0.2)
+        np.testing.assert_array_equal(lab.q, before)
+        assert lab.trigger("next").success
+    assert lab.finish().startswith("1 postures captured")
+    assert lab.trigger("next").message == "nothing waits for it"
+
+
+def test_a_hoist_lifts_it_between_postures(lab):
+    lab.postures = [(0.25, -0.2)]
+    lab.start(automatic=True, count=1, hoist="hoist")
+    assert lab.finish().startswith("1 postures captured")
+    assert lab.lifts == [True, False, True, False]
+
+
+def test_a_posture_that_is_refused_is_left_out(lab):
+    lab.postures = [*POSTURES, (0.05, 0.0)]
+    lab.refusals = 1
+    lab.start(automatic=True, count=3)
+    assert lab.finish().startswith("3 postures captured")
+    assert lab.asked == [2, 2]
+
+
+def test_too_many_failures_end_it(lab):
+    lab.refusals = 9
+    lab.start(automatic=True, count=3, failures=2)
+    assert lab.finish() == (
+        "the tour ends: 2 postures in a row failed, the last one: no posture: the robot moves"
+    )
+
+
+def test_a_silent_robot_is_stopped(lab):
+    lab.start(automatic=True, count=1, speed=0.1)
+    lab.world.spin_until(lambda: np.abs(lab.q).max() > 0.02, "it moves")
+    lab.silent = True
+    said = lab.finish()
+    assert said.startswith("the tour ends: joint_states silent for")
+    stopped = lab.q.copy()
+    lab.world.spin_for(0.5)
+    np.testing.assert_allclose(lab.q, stopped, atol=0.02)
+    assert not lab.captured
+
+
+def test_a_blocked_joint_ends_it(lab):
+    lab.start(automatic=True, count=1)
+    lab.world.spin_until(lambda: np.abs(lab.q).max() > 0.01, "it moves")
+    lab.blocked = True
+    assert "off its target: is it blocked, or does nobody listen" in lab.finish()
+
+
+def test_it_stops_when_told(lab):
+    lab.start(automatic=True, count=3, speed=0.1)
+    lab.world.spin_until(lambda: np.abs(lab.q).max() > 0.02, "it moves")
+    assert lab.trigger("stop").success
+    assert lab.finish() == "the tour ends: stopped by ~/stop"
+
+
+def test_a_robot_elsewhere_does_not_begin(lab):
+    lab.q = lab.q + 0.5
+    lab.start(automatic=True)
+    said = lab.finish()
+    assert "is 0.50 off the nominal posture: bring the robot there first" in said
+    assert lab.motion is None
+
+
+def test_a_configuration_is_needed(world):
+    with pytest.raises(ParameterError, match="give the path of the robot's configuration"):
+        world.start(PostureTour)
