@@ -77,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--settings", type=Path, help="identification settings (YAML): noise, priors, plan")
     add("--count", type=int, default=60, help="how many postures")
     add("--keep-feet", action="store_true", help="feet stay where they are, see below")
+    add("--margin", type=float, help="m, of the CoM inside the support polygon")
     add("--seed", type=int, help="of the random postures that are chosen from")
     add("--out", type=Path, required=True, help="file to write (YAML)")
     return parser
@@ -89,8 +90,8 @@ def _settings(options: argparse.Namespace) -> IdentificationSettings:
     plan = settings.plan
     if options.keep_feet:
         plan = replace(plan, keep_feet=True)
-    if options.seed is not None:
-        plan = replace(plan, seed=options.seed)
+    given = {"seed": options.seed, "margin": options.margin}
+    plan = replace(plan, **{name: value for name, value in given.items() if value is not None})
     return replace(settings, plan=plan)
 
 
