@@ -66,7 +66,8 @@ class FeasiblePostures:
             for indices in stands
         }
         self._collision = SelfCollision(statics, rest, plan.clearance)
-        self._aloft = {indices: self._above_ground(feet, indices) for indices in self.stances}
+        self._feet = tuple(feet)
+        self._aloft: dict[tuple[int, ...], Flags] = {}
         self._prediction = prediction
         most = model.effort_limits * plan.effort_share
         self._efforts = np.where(most > 0.0, most, np.inf)
@@ -151,7 +152,7 @@ class FeasiblePostures:
         strong = self._holds(Q, stance, indices)
         touching = self._collision.touching(Q)
         above = self._heights(Q, stance) > 0.0
-        aloft: Flags = np.asarray(above[:, self._aloft[indices]].all(axis=1))
+        aloft: Flags = np.asarray(above[:, self._above_ground(stance, indices)].all(axis=1))
         results: list[Entry | str] = []
         for q, held, touch, clear in zip(Q, strong, touching, aloft, strict=True):
             margin = stance.margin(q)
@@ -172,13 +173,16 @@ class FeasiblePostures:
         _, p = self.statics.link_frames(self.statics.poses(Q), [sole])
         return self._collision.heights(Q, ups, np.einsum("nj,nj->n", p[:, 0], ups))
 
-    def _above_ground(self, feet: Sequence[Foot], indices: tuple[int, ...]) -> Flags:
+    def _above_ground(self, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
         """What must not touch the ground, (K,): not feet that stand, nor what does so at rest."""
-        model, bodies = self.statics.model, self._collision.bodies
-        own = [int(model.bodies.body_of_link[model.link_index(foot.frame)]) for foot in feet]
-        standing = np.isin(bodies, [own[i] for i in indices])
-        low = self._heights(self._rest[None], self.stances[indices])[0] <= 0.0
-        return np.asarray(~standing & ~(low & ~np.isin(bodies, own)))
+        if indices not in self._aloft:
+            model, bodies = self.statics.model, self._collision.bodies
+            links = [model.link_index(foot.frame) for foot in self._feet]
+            own = [int(model.bodies.body_of_link[link]) for link in links]
+            standing = np.isin(bodies, [own[i] for i in indices])
+            low = self._heights(self._rest[None], stance)[0] <= 0.0
+            self._aloft[indices] = np.asarray(~standing & ~(low & ~np.isin(bodies, own)))
+        return self._aloft[indices]
 
     def _holds(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
         """Whether the joints' limits of effort allow postures (N, n), (N,)."""

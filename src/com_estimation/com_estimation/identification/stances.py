@@ -48,8 +48,13 @@ class FlatStance:
         kept: Array | None = None,
         limits: tuple[Array, Array] | None = None,
     ) -> None:
-        if not feet or not all(len(foot.corners) for foot in feet):
-            raise IdentificationError("a flat stance needs one foot or more, each with corners")
+        points = [foot.frame for foot in feet if not len(foot.corners)]
+        if not feet or points:
+            named = f", but {', '.join(points)} has none" if points else ""
+            raise IdentificationError(
+                f"a flat stance needs one foot or more, each with corners{named}: robots that "
+                "stand on points take other postures"
+            )
         model = statics.model
         self.statics = statics
         self.feet = tuple(feet)

@@ -261,6 +261,13 @@ def test_there_is_no_way_where_a_foot_would_have_to_step(kept, planned, rest):
     assert kept[0].path_between(rest, planned[0].q) is None
 
 
+def test_ways_keep_all_feet_whatever_stands_are_planned(hoap2, rest, kept):
+    plan = PlanOptions(stands=((0,),), margin=0.005)
+    planner = PosturePlanner(*hoap2, rest, options=OPTIONS, plan=plan)
+    ways = [planner.path_between(rest, posture.q) for posture in kept[1]]
+    assert any(way is not None for way in ways)
+
+
 def test_what_the_motors_cannot_hold_is_not_proposed(hoap2, rest, perturbed):
     """Standing on one leg, HOAP-2 needs up to 3 N m or so; here its motors have 2 N m."""
     model, feet = hoap2
