@@ -2,6 +2,8 @@
 #   make demo                 HOAP-2 sways in simulation, its CoM and SESC are published
 #   make demo ROBOT=talos     the same for another robot: a name or the path of a URDF
 #   make demo-trot            a quadruped trots, 20 kg drop on it; also ROBOT=anymal FEEDBACK=true
+#   make demo-identify        HOAP-2's URDF is wrong; postures tell where its links' CoMs are
+#   make demo-walk            a biped walks with its true CoM on the path; also ROBOT=talos
 #   make test                 all tests
 # Each does all the set-up that it needs.
 
@@ -9,7 +11,7 @@ SECONDS ?= 20
 FEEDBACK ?= false
 OUT ?= out
 
-.PHONY: help setup demo demo-trot test lint bench clean
+.PHONY: help setup demo demo-trot demo-identify demo-walk test lint bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +27,12 @@ demo-trot: setup
 	@tools/in_env python tools/demo_trot.py "$(or $(ROBOT),scalf2)" --out "$(OUT)" \
 	  $(if $(filter true,$(FEEDBACK)),--feedback)
 
+demo-identify: setup
+	@tools/in_env python tools/demo_identify.py "$(or $(ROBOT),hoap2)" --out "$(OUT)"
+
+demo-walk: setup
+	@tools/in_env python tools/demo_walk.py "$(or $(ROBOT),itu_biped)" --out "$(OUT)"
+
 test: setup
 	@tools/in_env python -m pytest $(PYTEST_ARGS)
 
@@ -35,7 +43,8 @@ lint: setup
 
 bench: setup
 	@for name in sesc_accuracy sesc_speed node_latency trot_figures trot_accuracy trot_robots \
-	    trot_feedback com_ik_speed; do \
+	    trot_feedback identification_accuracy bag_identification com_ik_speed ccgd_walk humanoid_walk \
+	    posture_protocol workspace; do \
 	  tools/in_env python benchmarks/$$name.py || exit 1; done
 
 clean:
