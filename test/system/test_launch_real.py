@@ -16,6 +16,7 @@ pytest.importorskip("ros2launch")
 
 ROOT = Path(__file__).resolve().parents[2]
 NODES = {
+    "com_control": "ccgd_gait",
     "com_estimation": "sesc_publisher",
     "com_simulation": "simulator sway",
     "robot_state_publisher": "robot_state_publisher",
@@ -39,6 +40,7 @@ CALLS = [
     ["hoap2.launch.xml", "sway:=true", "namespace:=lab", "publish_rate_hz:=200", "rviz:=0"],
     ["hoap2.launch.xml", "namespace:=/a/b", "frame_prefix:=b/", "use_imu:=1", "feet:=[l_sole]"],
     ["hoap2.launch.xml", "simulation:=false", "joint_states:=hoap2/joints", "imu:=imu/data"],
+    ["itu_biped.launch.xml", "walk:=true", "step_time:=0.9", "namespace:=lab"],
     ["view_robot.launch.xml", "urdf:={urdf}", "base:=fixed", "use_sim_time:=true", "seed:=4"],
     ["view_robot.launch.xml", "urdf:={urdf}", "simulation:=False", "state_publisher:=false"],
 ]

@@ -84,6 +84,13 @@ def test_a_marker_is_filled_again(maker):
     np.testing.assert_array_equal(points_to_numpy(fewer.points), np.eye(3)[:1])
 
 
+def test_segments_are_separate_lines(maker):
+    ends = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]]
+    marker = maker.segments("edges", ends, 0.01, (1.0, 0.0, 0.0, 1.0))
+    assert marker.type == Marker.LINE_LIST
+    assert [(p.x, p.y, p.z) for p in marker.points] == [tuple(end) for end in ends]
+
+
 def test_clearing():
     (marker,) = clear_markers().markers
     assert marker.action == Marker.DELETEALL
