@@ -1,0 +1,57 @@
+"""The demo of the identification, as a user runs it, and what it says when something is wrong."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from com_model import RobotModel
+
+DEMO = Path(__file__).resolve().parents[2] / "tools" / "demo_identify.py"
+
+
+def run(*words, timeout=300):
+    env = {name: value for name, value in os.environ.items() if name != "ROS_DOMAIN_ID"}
+    return subprocess.run(
+        [sys.executable, DEMO, *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env=env,
+    )
+
+
+def test_the_biped_is_mended(tmp_path):
+    """Planar legs: 4 bodies that move; its URDF is wrong by 5 mm, and is found out."""
+    out = tmp_path / "out"
+    done = run("biped3", "--postures", 6, "--speed", 3, "--out", out)
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures["robot"] == "biped3"
+    assert figures["captured"] == 6
+    assert figures["com_rms_after_mm"] < 0.7 * figures["com_rms_before_mm"]
+    assert json.loads((out / "biped3_identify.json").read_text()) == figures
+    assert (out / "biped3_identify.png").stat().st_size > 10_000
+    folder = out / "biped3_identification"
+    written = [path for path in folder.glob("*.urdf") if path.name != "truth.urdf"]
+    true, found = RobotModel.from_file(folder / "truth.urdf"), RobotModel.from_file(written[0])
+    assert found.joint_names == true.joint_names
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["hoap3"], "demo: robot 'hoap3': unknown, and no URDF's path; valid names: hoap2"),
+        (["ur5"], "ur5 has none; one is needed, with the feet and their sensors"),
+        (["--postures", "0"], "--postures 0: give 1 to 500"),
+        (["--speed", "99"], "--speed 99: give 0.05 to 10"),
+    ],
+)
+def test_wrong_commands(tmp_path, words, message):
+    done = run(*words, "--out", tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
