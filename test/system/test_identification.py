@@ -203,6 +203,8 @@ def test_every_service_and_a_kill_at_any_moment(program, make_ear, robot, restar
         acknowledged += [drivers.capture() for _ in range(count)]
         drivers = restart()  # right after an acknowledged capture
         assert drivers.ids() == acknowledged
+        stored = drivers.call(srv.GetPostures, "get_postures").postures
+        assert all(posture.header.stamp.sec for posture in stored)  # known to a later run, too
     acknowledged.append(drivers.capture())
     states = drivers.listen(IdentificationState, "state")
     drivers.begin(srv.CapturePosture, "capture_posture", samples=900, timeout=PATIENCE)

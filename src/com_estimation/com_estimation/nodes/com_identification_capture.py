@@ -52,6 +52,7 @@ class CaptureDesk:
         self._p, self._reasons = p, reasons
         self._logger = node.get_logger()
         self._wishes: list[_Wish] = []
+        self._said = ""
         DeferredService(node, CapturePosture, "~/capture_posture", self._on_capture)
         DeferredService(node, TareWrench, "~/tare_wrench", self._on_tare)
 
@@ -86,7 +87,7 @@ class CaptureDesk:
             if not self._p.auto_capture:
                 continue
             if interval.posture is None:
-                self._logger.info(f"no posture: {' '.join(interval.reasons)}")
+                self._say_once(f"no posture: {' '.join(interval.reasons)}")
                 continue
             try:
                 identity = robot.add(interval.posture, interval.t1_ns)
@@ -94,6 +95,12 @@ class CaptureDesk:
                 self._logger.error(f"a posture is lost: {error}")
                 continue
             self._logger.info(f"posture {identity}: {interval.posture.samples} samples")
+
+    def _say_once(self, text: str) -> None:
+        """Logs a text; not again and again while a robot stands for hours."""
+        if text != self._said:
+            self._said = text
+            self._logger.info(text)
 
     # --- captures ----------------------------------------------------------------------------
     def _on_capture(self, request: CapturePosture.Request, reply: Reply) -> None:

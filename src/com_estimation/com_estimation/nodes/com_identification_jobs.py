@@ -35,6 +35,7 @@ class _Client:
     name: str
     answer: Any
     finish: Callable[[Any], None]
+    feedback: Callable[[Any], None] | None = None
     goal: ServerGoalHandle | None = None
 
 
@@ -98,12 +99,9 @@ class JobDesk:
             self._end(run, outcome)
             return
         told = (run.job.progress, run.job.step)
-        goal = run.client.goal
-        if goal is not None and told != run.told:
+        if run.client.feedback is not None and told != run.told:
             run.told = told
-            feedback = type(run.client.answer).__name__.removesuffix("_Result")
-            kind = getattr(action, feedback).Feedback
-            goal.publish_feedback(kind(progress=told[0], step=told[1]))
+            run.client.feedback(told)
 
     # --- requests ----------------------------------------------------------------------------
     def _offer(self, node: Node, name: str, begin: Callable[[Any, _Client], None]) -> None:
@@ -114,7 +112,15 @@ class JobDesk:
             self._begin(begin, request, _Client(name, service.Response(), reply))
 
         def accept(goal: ServerGoalHandle) -> None:
-            client = _Client(name, acting.Result(), lambda answer: _finish(goal, answer), goal)
+            client = _Client(
+                name,
+                acting.Result(),
+                finish=lambda answer: _finish(goal, answer),
+                feedback=lambda told: goal.publish_feedback(
+                    acting.Feedback(progress=told[0], step=told[1])
+                ),
+                goal=goal,
+            )
             self._begin(begin, goal.request, client)
 
         DeferredService(node, service, f"~/{name}", serve)

@@ -1,0 +1,66 @@
+"""What is said of a result: when it is doubtful, and what is put into messages."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from com_estimation.identification.identify import identify
+from com_estimation.identification.job import TotalCom
+from com_estimation.identification.postures import make_posture
+from com_estimation.identification.result import Misfit
+from com_estimation.nodes.com_identification_values import doubts_of, fill_total, summary
+from com_msgs.srv import IdentifyTotalCom
+
+
+@pytest.fixture
+def found(make_standing_robot):
+    robot = make_standing_robot("biped3")
+    postures = []
+    for _ in range(8):
+        Q, W = robot.read(*robot.random_posture(), 20)
+        postures.append(make_posture(robot.model, Q.mean(0), W.mean(0), samples=20))
+    return identify(robot.model, robot.config.feet, postures)
+
+
+def test_a_good_result_leaves_no_doubt(found):
+    assert doubts_of(found) == []
+    assert summary(found).startswith("8 postures: the feet's CoM is met to 0.")
+    assert "of 15, total mass 18.6 kg" in summary(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"variance_factor": 9.0}, "scatter 3.0 times as much as noise"),
+        ({"heldout": Misfit(0.05, 0.05, 0.05, 8)}, r"50.00 mm, worse than by the URDF"),
+        ({"at_bound": ("l_foot",)}, "centre of mass of l_foot would be outside"),
+        ({"outliers": (1, 2, 5)}, "3 of 8 postures do not fit the others"),
+    ],
+)
+def test_what_is_doubtful_is_said(found, change, text):
+    (doubt,) = doubts_of(replace(found, **change))
+    assert text in doubt
+
+
+def test_what_no_posture_tells_is_nan():
+    total = TotalCom(
+        mass=7.0,
+        mass_deviation=0.1,
+        model_mass=7.1,
+        offset=np.array([0.001, 0.002, 0.0]),
+        offset_deviation=np.array([1e-4, 1e-4, np.inf]),
+        residual_before=np.array([0.002, 0.004]),
+        residual_after=np.array([0.001, 0.001]),
+        postures=2,
+        reasons=("the sensors drift",),
+    )
+    response = IdentifyTotalCom.Response()
+    fill_total(total, response)
+    assert (response.offset.x, response.offset.y) == (0.001, 0.002)
+    assert math.isnan(response.offset.z)
+    assert math.isnan(response.offset_deviation.z)
+    assert (response.distance_mean, response.distance_max) == (0.003, 0.004)
+    assert (response.shifted_max, response.used) == (0.001, 2)
+    assert response.doubts == ["the sensors drift"]
