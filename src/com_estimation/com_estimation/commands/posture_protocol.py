@@ -97,6 +97,9 @@ def _compare(
     if arguments.explain not in candidates:
         valid = ", ".join(candidates)
         raise ProtocolError(f"--explain: no {arguments.explain!r}; valid: {valid}")
+    picture = None
+    if arguments.out is not None:  # before the work, so that a wrong folder is told at once
+        picture = path_inside(arguments.out, f"{lab.model.name}_tip_angles", ".png")
     used = np.flatnonzero(np.isfinite(measured))
     found = fit(lab, measured, candidates[arguments.explain], used)
     ours = {"URDF": lab.tip_angles(), arguments.explain: found.predicted}
@@ -106,8 +109,8 @@ def _compare(
         mean = difference(angles[used], measured[used]).average_deg
         print(f"mean error of {name}: {mean:.2f} deg")
     _print_fit(lab, found)
-    if arguments.out is not None:
-        _write(lab, found, others, ours, Path(arguments.out), arguments.overwrite)
+    if picture is not None:
+        _write(lab, found, others, ours, picture, arguments.overwrite)
 
 
 def _print_angles(lab: QuasiStatic, columns: dict[str, Array]) -> None:
@@ -135,13 +138,12 @@ def _write(
     found: Fit,
     others: dict[str, Array],
     ours: dict[str, Array],
-    folder: Path,
+    picture: Path,
     overwrite: bool,
 ) -> None:
-    picture = path_inside(folder, f"{lab.model.name}_tip_angles", ".png")
     names = tuple(test.name for test in lab.tests)
     draw_angles(picture, names, found.measured, others, ours, overwrite)
-    for path in (picture, *write_correction(folder, lab.model, found, overwrite)):
+    for path in (picture, *write_correction(picture.parent, lab.model, found, overwrite)):
         print(f"wrote {path}")
 
 

@@ -73,8 +73,17 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class _Case:
-    """What the kernels need of a test."""
+class Case:
+    """What the kernels need of a test.
+
+    Attributes:
+        test: The test.
+        start: (n,) rad, where it starts.
+        rate: (n,) 1 for the joints that turn.
+        limits: rad, least and largest angle that these reach.
+        soles: The soles that stand.
+        stance: The shares of the weight, and the edges on the side of the fall.
+    """
 
     test: TipTest
     start: Array
@@ -95,7 +104,7 @@ class QuasiStatic:
     """
 
     model: RobotModel
-    cases: tuple[_Case, ...]
+    cases: tuple[Case, ...]
     tree: kernels.Tree = field(repr=False)
 
     @classmethod
@@ -164,7 +173,7 @@ class QuasiStatic:
         near = [None] * len(cases) if guess is None else list(np.asarray(guess, dtype=float))
         return np.array([self._tip(c, g, moment, soft) for c, g in zip(cases, near, strict=True)])
 
-    def _tip(self, case: _Case, guess: float | None, moment: Array, soft: kernels.Joints) -> float:
+    def _tip(self, case: Case, guess: float | None, moment: Array, soft: kernels.Joints) -> float:
         if guess is None:
             guess = self._first(case, moment, soft)
             if guess in case.limits:
@@ -175,7 +184,7 @@ class QuasiStatic:
             )
         )
 
-    def _first(self, case: _Case, moment: Array, soft: kernels.Joints) -> float:
+    def _first(self, case: Case, moment: Array, soft: kernels.Joints) -> float:
         """Looks for the first change of sign from 0 on; the limit where there is none."""
         limit = case.limits[case.test.turn > 0]
         angles = np.linspace(0.0, limit, _SCAN)
@@ -193,7 +202,7 @@ class QuasiStatic:
         return np.array(as_array("moment", moment, (self.model.bodies.count, 3)))
 
 
-def _case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> _Case:
+def _case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
     standing = soles(test, feet)
     q = test.start_position(model)
     poses = [link_pose(model, q, foot.frame) for foot in standing]
@@ -207,7 +216,7 @@ def _case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> _Case:
         )
     links = [model.link_index(foot.frame) for foot in standing]
     bodies, share = model.bodies, np.full(len(links), 1.0 / len(links))
-    return _Case(
+    return Case(
         test,
         q,
         test.rate(model),

@@ -4,6 +4,7 @@ import numpy as np
 import pinocchio
 import pytest
 
+from com_estimation.posture_protocol import kernels
 from com_estimation.posture_protocol.exceptions import ProtocolError
 from com_estimation.posture_protocol.protocol import Protocol
 from com_estimation.posture_protocol.quasi_static import JointErrors, QuasiStatic
@@ -94,6 +95,28 @@ def test_pitch_torques_of_a_pair_are_those_of_pinocchio(lab, model):
     expected = (whole - model.mass * 9.80665 * arm) / 2
     foot = 0.136753 * 9.80665 * 0.01  # the feet's own weight is not carried by the ankles
     np.testing.assert_allclose(np.abs(standing.load[ankles]), expected, atol=foot)
+
+
+def test_compiled_kernels_do_what_they_say(lab, model):
+    """Against the same code run by Python; compliance and backlash at work."""
+    rng = np.random.default_rng(5)
+    case, moment = lab.cases[2], np.array(model.bodies.first_moment)
+    n = model.n_joints
+    joints = kernels.Joints(rng.normal(0, 0.02, n), np.full(n, 0.01), np.full(n, 0.005))
+    told = case.start - 0.3 * case.rate
+    results = []
+    for sag in (kernels.sag, getattr(kernels.sag, "py_func", kernels.sag)):
+        q, com, load = told + joints.offset, np.empty(3), np.empty(n)
+        share = case.stance.share
+        assert sag(told, lab.tree, moment, case.soles, share, joints, q, com, load)
+        results.append(np.concatenate((q, com, load)))
+    np.testing.assert_allclose(*results, atol=1e-10)
+    tip = getattr(kernels.tip, "py_func", kernels.tip)
+    arguments = (case.start, case.rate, -0.4, lab.tree, moment, case.soles, case.stance, joints)
+    assert tip(*arguments) == pytest.approx(kernels.tip(*arguments), abs=1e-8)
+    margins = getattr(kernels.margins, "py_func", kernels.margins)
+    arguments = (np.linspace(-0.4, 0.1, 4), *arguments[:2], *arguments[3:])
+    np.testing.assert_allclose(margins(*arguments), kernels.margins(*arguments), atol=1e-10)
 
 
 ROD = """<robot name="rod"><link name="sole"/>
