@@ -143,8 +143,8 @@ def heldout(console: Console, effort: Effort) -> dict[str, float]:
         for kind, postures in (("planned", planned), ("random", others[:count])):
             errors: dict[str, list[Array]] = {}
             for seed in range(effort.robots):
+                truth, _ = wrong_robot(lab, np.random.default_rng(seed))
                 rng = np.random.default_rng([seed, count])
-                truth, _ = wrong_robot(lab, rng)
                 readings = [truth.posture(q, rng, effort=True) for q in postures]
                 for name, values in predictions(lab, truth, readings, Q).items():
                     errors.setdefault(name.split(" (rank")[0], []).extend(values)
