@@ -24,11 +24,10 @@ from com_estimation.commands.bag_reading import (
     progress_bar,
     read_postures,
 )
-from com_estimation.commands.bag_results import NAMES, topic_lines, write_results
+from com_estimation.commands.bag_results import NAMES, Outcome, topic_lines, write_results
 from com_estimation.commands.bag_robot import BagRobot, load_robot
 from com_estimation.commands.bag_text import result_text, topics_text, use_text
 from com_estimation.commands.output_directory import OutputDirectory
-from com_estimation.identification.capture import PostureRecorder
 from com_estimation.identification.capture_options import StillInterval
 from com_estimation.identification.exceptions import (
     IdentificationError,
@@ -79,44 +78,40 @@ def _run(arguments: argparse.Namespace, bag: Bag, robot: BagRobot) -> int:
             print(f"note: {note}")
         return 0
     with OutputDirectory(arguments.out, NAMES, arguments.force) as out:
-        feed, recorder = read_postures(bag, robot, roles, options)
-        _identify(arguments, bag, robot, roles, feed, recorder, out)
+        outcome = _identify(bag, robot, roles, options, arguments.ignore_wrench_check)
+        contents = write_results(out.staging, outcome)
+        places = out.publish()
+    print(result_text(contents))
+    print("\n".join(["", *(f"wrote {place}" for place in places)]))
     return 0
 
 
 def _identify(
-    arguments: argparse.Namespace,
-    bag: Bag,
-    robot: BagRobot,
-    roles: Roles,
-    feed: Feed,
-    recorder: PostureRecorder,
-    out: OutputDirectory,
-) -> None:
+    bag: Bag, robot: BagRobot, roles: Roles, options: ReadOptions, trust: bool
+) -> Outcome:
+    """Reads and identifies.
+
+    Raises:
+        Refusal: The recording tells too little, or its wrenches cannot be true and are not to be
+            trusted all the same.
+    """
+    feed, recorder = read_postures(bag, robot, roles, options)
     feed.intervals = [_labelled(interval, feed) for interval in feed.intervals]
     postures = require_postures(feed.intervals, recorder.tally, feed.seconds)
     findings, fatal = check_wrenches(robot, postures)
-    if fatal and not arguments.ignore_wrench_check:
+    if fatal and not trust:
         mend = "Mend the configuration, or go on with --ignore-wrench-check"
         raise Refusal("\n".join(["the wrenches cannot be the robot's:", *fatal, mend]))
-    found = _solve(robot, postures)
-    topics = topic_lines(bag, robot, roles, feed)
-    contents = write_results(
-        out.staging,
-        robot,
-        topics,
-        feed,
-        recorder,
-        postures,
-        found,
-        _total(robot, postures),
-        findings,
+    return Outcome(
+        robot=robot,
+        topics=topic_lines(bag, robot, roles, feed),
+        feed=feed,
+        recorder=recorder,
+        postures=postures,
+        found=_solve(robot, postures),
+        total=_total(robot, postures),
+        findings=findings,
     )
-    places = out.publish()
-    print(result_text(contents))
-    print()
-    for place in places:
-        print(f"wrote {place}")
 
 
 def _labelled(interval: StillInterval, feed: Feed) -> StillInterval:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from com_estimation.bags.roles import Roles
 from com_estimation.commands.bag_robot import BagRobot
 from com_estimation.identification.capture import PostureRecorder
 from com_estimation.identification.document import to_document, write_yaml
-from com_estimation.identification.export import export_urdf
+from com_estimation.identification.export import Export, export_urdf
 from com_estimation.identification.files import write_whole
 from com_estimation.identification.job import TotalCom
 from com_estimation.identification.postures import Posture
@@ -41,51 +42,73 @@ def topic_lines(bag: Bag, robot: BagRobot, roles: Roles, feed: Feed | None) -> l
     return [TopicLine(role, name, there[name].type_name, counts[name]) for role, name in pairs]
 
 
-def write_results(
-    folder: Path,
-    robot: BagRobot,
-    topics: Sequence[TopicLine],
-    feed: Feed,
-    recorder: PostureRecorder,
-    postures: Sequence[Posture],
-    found: Identification,
-    total: TotalCom | None,
-    findings: Sequence[str],
-) -> Contents:
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a recording gave.
+
+    Attributes:
+        robot: The robot.
+        topics: That were read.
+        feed: What came out of the bag, with its still intervals.
+        recorder: That was fed.
+        postures: That were used.
+        found: The result.
+        total: By the feet alone, or None.
+        findings: What the check of the wrenches found.
+    """
+
+    robot: BagRobot
+    topics: Sequence[TopicLine]
+    feed: Feed
+    recorder: PostureRecorder
+    postures: Sequence[Posture]
+    found: Identification
+    total: TotalCom | None
+    findings: Sequence[str]
+
+
+def write_results(folder: Path, outcome: Outcome) -> Contents:
     """Writes all files into a folder.
 
     Raises:
         OutputError: One cannot be written.
         StoreError: The postures cannot be written.
     """
+    robot, found = outcome.robot, outcome.found
     export = export_urdf(robot.model.xml, robot.model, found, folder, URDF)
     with PostureStore(folder / POSTURES, robot.model, robot.feet) as store:
-        for posture in postures:
+        for posture in outcome.postures:
             store.add(posture)
-    contents = Contents(
+    contents = _contents(outcome, export)
+    document = to_document(found, robot.model, robot.settings, outcome.postures, _extra(contents))
+    write_yaml(folder / RESULT, document)
+    write_whole(folder / REPORT, report_page(contents).encode())
+    return contents
+
+
+def _contents(outcome: Outcome, export: Export) -> Contents:
+    robot, feed, recorder, found = outcome.robot, outcome.feed, outcome.recorder, outcome.found
+    model, feet, settings = robot.model, robot.feet, robot.settings
+    return Contents(
         robot=robot.name,
         inputs=robot.inputs,
-        topics=topics,
+        topics=outcome.topics,
         seconds=feed.seconds,
         first_ns=feed.first_ns or 0,
         notes=feed.notes,
         dropped=recorder.dropped,
         tally=recorder.tally,
         intervals=feed.intervals,
-        findings=findings,
-        model=robot.model,
-        feet=robot.feet,
+        findings=outcome.findings,
+        model=model,
+        feet=feet,
         found=found,
-        prior_deviation=robot.settings.priors(robot.model).com_deviation,
-        total=total,
-        fits=fits_of(robot.model, robot.feet, postures, found, robot.settings.fit.gravity),
+        prior_deviation=settings.priors(model).com_deviation,
+        total=outcome.total,
+        fits=fits_of(model, feet, outcome.postures, found, settings.fit.gravity),
         changed=export.changed,
         kept=export.kept,
     )
-    document = to_document(found, robot.model, robot.settings, postures, _extra(contents))
-    write_yaml(folder / RESULT, document)
-    write_whole(folder / REPORT, report_page(contents).encode())
-    return contents
 
 
 def _extra(contents: Contents) -> dict[str, Any]:
