@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pinocchio
 from numpy.typing import NDArray
+from rosbags.interfaces import Connection
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
@@ -151,6 +152,12 @@ class Samples:
     wrenches: Array
     up: Array
 
+    def part(self, rows: slice) -> Samples:
+        """Some of the samples."""
+        return Samples(
+            self.times[rows], self.q[rows], self.effort[rows], self.wrenches[rows], self.up[rows]
+        )
+
 
 @dataclass(frozen=True)
 class Tour:
@@ -259,6 +266,7 @@ class BagWriter:
 
     def __init__(self, path: Path, scene: Scene, storage: str = "mcap", imu: bool = True) -> None:
         self._scene, self._imu = scene, imu
+        self._marks: Connection | None = None
         self._store = get_typestore(Stores.ROS2_JAZZY)
         self._writer = Writer(path, version=9, storage_plugin=STORAGES[storage])
         feet = scene.feet
@@ -300,6 +308,14 @@ class BagWriter:
             for connection, payload in zip(self._connections, row, strict=True):
                 self._writer.write(connection, time, payload)
         return len(columns) * len(block.times)
+
+    def mark(self, text: str, time: int) -> None:
+        """Writes a text to the topic /mark, at a time in ns."""
+        kind = "std_msgs/msg/String"
+        if self._marks is None:
+            self._marks = self._writer.add_connection("/mark", kind, typestore=self._store)
+        payload = self._store.serialize_cdr(self._store.types[kind](text), kind)
+        self._writer.write(self._marks, time, bytes(payload))
 
 
 def _shares(places: Array, com: Array, up: Array) -> Array:

@@ -77,8 +77,9 @@ def write_results(folder: Path, outcome: Outcome) -> Contents:
     robot, found = outcome.robot, outcome.found
     export = export_urdf(robot.model.xml, robot.model, found, folder, URDF)
     with PostureStore(folder / POSTURES, robot.model, robot.feet) as store:
-        for posture in outcome.postures:
-            store.add(posture)
+        for interval in outcome.feed.intervals:
+            if interval.posture is not None:
+                store.add(interval.posture, interval.t1_ns)
     contents = _contents(outcome, export)
     document = to_document(found, robot.model, robot.settings, outcome.postures, _extra(contents))
     write_yaml(folder / RESULT, document)

@@ -141,6 +141,32 @@ def test_marked_postures(robot, recording, run, tmp_path):
     assert "number 19" in (out / "report.html").read_text()
 
 
+def test_postures_that_a_topic_marks(robot, run, bags, biped, tmp_path):
+    with bags.BagWriter(tmp_path / "marked", biped) as writer:
+        (block,) = bags.samples(biped, biped.postures(20), bags.Tour(rate=100.0, moving=0.5))
+        for i in range(20):
+            start, end = 250 * i + 40, 250 * i + 190
+            writer.write(block.part(slice(start - 40, start)))
+            writer.mark(f"number {i}", int(block.times[start]))
+            writer.write(block.part(slice(start, end)))
+            writer.mark("", int(block.times[end]))
+            writer.write(block.part(slice(end, end + 60)))
+    out = tmp_path / "out"
+    arguments = ["--out", out, "--marker-topic", "/mark", "--time", "received"]
+    status, text, error = run(tmp_path / "marked", *robot, *arguments)
+    assert (status, error) == (0, "")
+    assert "20 postures of 20" in text
+    result = yaml.safe_load((out / "result.yaml").read_text())
+    marks = result["still_intervals"]
+    assert [mark["label"] for mark in marks] == [f"number {i}" for i in range(20)]
+    np.testing.assert_allclose(
+        [mark["start"] for mark in marks], 2.5 * np.arange(20) + 0.4, atol=0.02
+    )
+    np.testing.assert_allclose(
+        [mark["end"] for mark in marks], 2.5 * np.arange(20) + 1.9, atol=0.02
+    )
+
+
 def test_topics_are_listed(run, recording):
     status, text, _ = run(recording("biped"), "--list-topics")
     assert status == 0
