@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import Quaternion, WrenchStamped
 from rclpy.action import ActionClient
 from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
@@ -489,3 +489,31 @@ def test_joint_states_of_others_do_no_harm(lab):
     lab.world.send("joint_states", JointState(name=["gripper"], position=[0.1]))
     lab.world.send("joint_states", JointState(name=["l_knee"], position=[]))
     assert lab.capture().success
+
+
+def test_broken_messages_do_no_harm(world, robot, tmp_path):
+    lab = Lab(world, robot, tmp_path, fit__use_imu=True)
+    rng = np.random.default_rng(5)
+    odd = [math.nan, math.inf, -math.inf, 1e308, -1e308, 0.0, 1.0]
+    names = list(robot.model.joint_names)
+    stamps = [0, 1, 10**12, 2 * 10**18, 10**9]
+    for _ in range(300):
+        stamp = ns_to_stamp(int(rng.choice(stamps)) + int(rng.integers(10**9)))
+        count = int(rng.integers(6))
+        joints = JointState(name=[*names, "l_knee"][:count], position=rng.choice(odd, count))
+        joints.effort = rng.choice(odd, int(rng.integers(6)))
+        wrench = WrenchStamped(wrench=numpy_to_wrench(rng.choice(odd, 6)))
+        x, y, z, w = rng.choice(odd, 4)
+        imu = Imu(orientation=Quaternion(x=x, y=y, z=z, w=w))
+        imu.linear_acceleration.x = float(rng.choice(odd))
+        foot = robot.config.feet[int(rng.integers(2))]
+        for topic, msg in (("joint_states", joints), (foot.wrench_topic, wrench), ("imu", imu)):
+            msg.header.stamp = stamp
+            lab.world.send(topic, msg)
+        for _ in range(6):  # all of them, and timers
+            world.executor.spin_once(timeout_sec=0.0)
+    world.spin_for(1.0)
+    assert lab.state[-1].reasons
+    lab.imu_tilt, lab.time_ns = 0.0, 21 * 10**17  # newer than all of that
+    answer = lab.capture(*POSTURE, count=150)
+    assert answer.success, answer.message

@@ -115,8 +115,7 @@ class Readings:
         values = imu_to_values(msg)
         up = values.R_world_imu[2]
         if not np.isfinite(up).all():
-            length = float(np.linalg.norm(values.specific_force))
-            up = values.specific_force / length if length > 0.0 else np.full(3, np.nan)
+            up = _direction(values.specific_force)
         self._ups.add(time_ns, up)
 
     def hand_over(self) -> None:
@@ -140,3 +139,11 @@ class Readings:
     def _streams(self) -> list[Stream]:
         joints = [] if self._joint_stream is None else [self._joint_stream]
         return [*joints, *self._wrenches, self._ups]
+
+
+def _direction(vector: Array) -> Array:
+    """Unit vector along one; NaN of what is no reading."""
+    largest = float(np.abs(vector).max())
+    if not 0.0 < largest < np.inf:
+        return np.full(3, np.nan)
+    return np.asarray(vector / largest / np.linalg.norm(vector / largest))
