@@ -19,6 +19,7 @@ from com_model.urdf_edit import edit_inertials
 Flags = NDArray[np.bool_]
 
 _TOLD = 0.95  # of the prior's deviation: above, the data tell next to nothing
+_SHIFT = 1e-5  # m, of the whole robot's CoM: what moves it by more, the data tell of all together
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ def export_urdf(
         name: Of the file, without directories; .urdf is added where it is missing.
         overwrite: Whether a file of that name may be replaced.
         untrusted: Whether to write also bodies of which the data tell next to nothing: where the
-            deviations of mass and centre of mass all are 95 % of the prior's or more.
+            deviations of mass and centre of mass all are 95 % of the prior's or more, and which
+            move the centre of mass of the whole robot by less than 0.01 mm.
 
     Raises:
         OutputError: The name leaves the directory, a file is there, or it cannot be written;
@@ -88,10 +90,18 @@ def export_urdf(
 
 
 def trusted_bodies(found: Identification) -> Flags:
-    """Tells of which bodies the data tell something, (B,): those that are known count as told."""
+    """Tells of which bodies the data tell something, (B,): those that are known count as told.
+
+    So do bodies of which little is told one by one, but much of all together, two feet that always
+    stand side by side for example: without one of them the sum would be wrong.
+    """
+    inflation = np.sqrt(np.nanmax([1.0, found.variance_factor]))
     with np.errstate(divide="ignore", invalid="ignore"):
-        com = found.com_deviation / found.prior_com_deviation
-        mass = found.mass_deviation / found.prior_mass_deviation
+        com = found.com_deviation / inflation / found.prior_com_deviation
+        mass = found.mass_deviation / inflation / found.prior_mass_deviation
     shares = np.column_stack((com, mass))
     least = np.min(np.where(np.isnan(shares), np.inf, shares), axis=1)
-    return np.asarray((least < _TOLD) | np.isnan(shares).all(axis=1))
+    before = found.prior_mass[:, None] * np.nan_to_num(found.prior_com)
+    change = found.mass[:, None] * np.nan_to_num(found.com) - before
+    moves = np.linalg.norm(change, axis=1) / found.total_mass > _SHIFT
+    return np.asarray((least < _TOLD) | moves | np.isnan(shares).all(axis=1))

@@ -62,6 +62,20 @@ def test_what_the_data_tell_is_written_and_nothing_else(hoap2, found, tmp_path):
     np.testing.assert_allclose(full.first_moment / full.mass[:, None], found.com, atol=1e-12)
 
 
+def test_what_is_told_of_all_together_is_not_torn_apart(hoap2, found, tmp_path):
+    """Each foot by itself is hardly told, but together they move the CoM of the robot."""
+    model = hoap2[0]
+    feet = [found.bodies.index(name) for name in ("LLEG6", "RLEG6")]
+    com, deviation = found.prior_com.copy(), found.com_deviation.copy()
+    com[feet] += [0.005, 0.0, 0.0]
+    deviation[feet] = 1.3 * found.prior_com_deviation[feet]  # by a variance factor above 1
+    moved = replace(found, com=com, com_deviation=deviation, mass=found.prior_mass)
+    assert trusted_bodies(moved)[feet].all()
+    new = RobotModel.from_file(export(hoap2, moved, tmp_path).path).bodies
+    expected = (model.bodies.mass[:, None] * com).sum(axis=0)
+    np.testing.assert_allclose(new.first_moment.sum(axis=0), expected, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     "name", ["", ".urdf", "..", "../x", "a/b", "/etc/x", "a\\b", ".x", "a\nb", "a\0b", "x" * 300]
 )
