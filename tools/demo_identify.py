@@ -35,7 +35,7 @@ from com_simulation.session import Times, record_until
 
 TOOLS = Path(__file__).resolve().parent
 LONGEST = 900.0  # s
-PRIOR = 0.02  # m; that of the launch file's parameters
+PRIOR = 0.01  # m; that of the launch file's parameters
 MUST_SHRINK = 0.7  # error after over error before
 
 
