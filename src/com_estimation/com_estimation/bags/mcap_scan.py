@@ -9,6 +9,7 @@ the message's bytes.
 from __future__ import annotations
 
 import struct
+from binascii import crc32
 from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -21,7 +22,7 @@ from rosbags.interfaces import (
     MessageDefinition,
     MessageDefinitionFormat,
 )
-from rosbags.rosbag2.storage_mcap import decompress, zstd
+from rosbags.rosbag2.storage_mcap import DECOMPRESSORS, zstd
 
 MAGIC = b"\x89MCAP0\r\n"
 MAX_RECORD = 2**30  # bytes; a longer one is taken for broken
@@ -181,7 +182,10 @@ def _unpack(content: bytes) -> bytes:
     (length,) = struct.unpack_from("<Q", content, at)
     if size > MAX_RECORD:
         raise ValueError("the chunk is too large")
-    return decompress(content[at + 8 : at + 8 + length], compression, size, crc)
+    records = DECOMPRESSORS[compression](content[at + 8 : at + 8 + length], size)
+    if len(records) != size or (crc and crc32(records) != crc):
+        raise ValueError("the chunk is not what it was")
+    return records
 
 
 def _unpack_cut(content: bytes) -> bytes:
