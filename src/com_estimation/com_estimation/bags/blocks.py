@@ -41,6 +41,8 @@ def blocks(bag: Bag, topics: Mapping[str, str], span_ns: int) -> Iterator[dict[s
             current = {topic: Block() for topic in topics}
             start, size = time, 0
         block = current[connection.topic]
+        if not isinstance(payload, bytes):  # sqlite3 gives what type a spoilt page says
+            payload = b""
         block.payloads.append(payload)
         block.received.append(time)
         size += len(payload)

@@ -236,7 +236,7 @@ def test_broken_messages_are_counted(feed, write_bag, normal, messages):
     path = write_bag(normal(), "sqlite3")
     with sqlite3.connect(path / "bag.db3") as database:
         database.execute("UPDATE messages SET data = x'0001000000' WHERE id % 30 = 1")
-        database.execute("UPDATE messages SET data = x'' WHERE id % 30 = 3")
+        database.execute("UPDATE messages SET data = 'text' WHERE id % 30 = 3")
     result, _ = feed(path)
     assert result.messages["/joint_states"] == 260
     assert "/joint_states: 40 messages cannot be read (it ends after 5 bytes" in (
