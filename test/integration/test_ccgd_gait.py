@@ -324,13 +324,16 @@ def test_a_robot_that_falls_gets_no_more_commands(bench):
     assert len(robot.ways) == ways == 2
 
 
-def test_the_stop_service(bench):
-    robot = bench()
+@pytest.mark.parametrize("streamed", [False, True])
+def test_the_stop_service(bench, streamed):
+    robot = bench(streamed=streamed, horizon=0.06)
     robot.until(WalkState.READY)
     handle, _ = robot.walk(**SHORT)
     robot.until(WalkState.LEADING)
     assert robot.call(Trigger, "stop", Trigger.Request()).success
     assert robot.result(handle).reason == "stopped by ~/stop"
+    assert len(robot.ways[-1].points) > 10
+    assert not np.array(robot.ways[-1].points[-1].velocities).any()
 
 
 def test_the_measured_zmp(bench):

@@ -135,7 +135,8 @@ class WalkControl:
 
     def _handle(self, robot: Robot, order: Order | None) -> None:
         """Send what the session decided, plan the stop that it asks for, tell who waits."""
-        if order is not None and (not self._settings.streamed or self._silence.silent):
+        streams = self._settings.streamed and robot.session.state in MOVING
+        if order is not None and (not streams or self._silence.silent):
             self._output.send(robot.names, order)
         if robot.session.stop_due and not self._stopping:
             self._plan_stop(robot, self._now(robot))
