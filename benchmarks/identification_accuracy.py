@@ -83,6 +83,7 @@ class Effort:
 
     robots: int = 4
     legs: int = 6
+    nees_robots: int = 12
     candidates: int = 800
     refinements: int = 20
     random: int = 192
@@ -101,7 +102,7 @@ class Effort:
         return PlanOptions(candidates=self.candidates // 2, keep_feet=True)
 
 
-QUICK = Effort(1, 1, 120, 4, 64, (30,), (12,), settings=False)
+QUICK = Effort(1, 1, 2, 120, 4, 64, (30,), (12,), settings=False)
 
 
 def predictions(lab: Lab, truth: Robot, postures: Sequence[Posture], Q: Array) -> dict[str, Array]:
@@ -275,7 +276,7 @@ def main() -> None:
     ratios = show_comparisons(console, comparisons(effort))
     summary["planned_over_random"] = ratios[HEADLINE]
     summary["planned_over_random_by"] = ratios
-    nees = nees_cases(console, effort.robots, effort.plan)
+    nees = nees_cases(console, effort.nees_robots, effort.plan)
     summary["nees"], summary["nees_by"] = nees["feet"], nees
     print(json.dumps(_rounded(summary)))
 
