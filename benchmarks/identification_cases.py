@@ -15,7 +15,7 @@ from com_estimation.identification.plan import PlanOptions
 from com_estimation.identification.postures import Posture, make_posture
 from com_estimation.identification.sensors import SensorPriors
 
-POSTURES = 40
+POSTURES = 30
 SENSORS = SensorPriors(force_bias=2.0, moment_bias=0.1, joint_offset=float(np.radians(0.5)))
 SPOILT = 0.05  # share of the postures
 PUSH = 1.0  # N m, what holds or pushes the robot in those
@@ -60,10 +60,10 @@ CASES: dict[str, tuple[Reader, SensorPriors]] = {
 }
 
 
-def nees_cases(console: Console, robots: int, candidates: int) -> dict[str, float]:
+def nees_cases(console: Console, robots: int, plan: PlanOptions) -> dict[str, float]:
     """Mean NEES of what postures on both feet tell, by case."""
     lab = hoap2()
-    Q = np.array([p.q for p in lab.planner(PlanOptions(candidates=candidates)).propose(POSTURES)])
+    Q = np.array([posture.q for posture in lab.planned(plan, POSTURES)])
     informer = Informer(lab)
     _, s, Vt = np.linalg.svd(informer.prediction([(q, (0, 1)) for q in Q]), full_matrices=False)
     told = Vt[s > 1e-9 * s[0]] @ np.linalg.pinv(informer.factor)

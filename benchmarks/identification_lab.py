@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from com_estimation.identification.correction import corrected_inertials
 from com_estimation.identification.identify import Options
-from com_estimation.identification.planner import PlanOptions, PosturePlanner
+from com_estimation.identification.planner import PlannedPosture, PlanOptions, PosturePlanner
 from com_estimation.identification.postures import Posture, SensorNoise, make_posture
 from com_estimation.identification.priors import BodyPriors, urdf_priors
 from com_model import Foot, RobotConfig, RobotModel
@@ -28,7 +28,7 @@ SAMPLES = 100
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=float(np.radians(0.05)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lab:
     """The robot as its URDF has it.
 
@@ -44,10 +44,16 @@ class Lab:
     rest: Array
     priors: BodyPriors
 
+    @cache  # noqa: B019 - laboratories live as long as the benchmark
     def planner(self, plan: PlanOptions) -> PosturePlanner:
         """A planner for this robot's sensors."""
         options = Options(noise=NOISE)
         return PosturePlanner(self.model, self.feet, self.rest, self.priors, options, plan)
+
+    @cache  # noqa: B019
+    def planned(self, plan: PlanOptions, count: int) -> tuple[PlannedPosture, ...]:
+        """So many planned postures."""
+        return self.planner(plan).propose(count, samples=SAMPLES)
 
 
 @cache

@@ -154,9 +154,9 @@ def compare(
 ) -> list[Comparison]:
     """Plans postures and finds how many random ones do the same."""
     feet = [foot.frame for foot in informer.lab.feet]
-    results, planner = [], informer.lab.planner(plan)
+    results = []
     for count in counts:
-        planned = planner.propose(count, samples=SAMPLES)
+        planned = informer.lab.planned(plan, count)
         stands = [tuple(feet.index(name) for name in posture.feet) for posture in planned]
         information = [
             informer.information(posture.q, stand)
