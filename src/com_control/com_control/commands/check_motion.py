@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--unit", choices=UNITS, default=UNITS[0], help="of the positions")
     arguments = parser.parse_args(argv)
     try:
-        layout = _layout(arguments.robot, arguments.layout, arguments.urdf)
+        layout = make_layout(arguments.robot, arguments.layout, arguments.urdf)
         report = check_rows(layout, read_rows(arguments.file, layout, arguments.unit))
     except (ComModelError, ComControlError) as error:
         print(f"check_motion: {error}", file=sys.stderr)
@@ -55,7 +55,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if report.ok else 1
 
 
-def _layout(robot: str, layout: str, urdf: str | None) -> MotionLayout:
+def make_layout(robot: str, layout: str, urdf: str | None) -> MotionLayout:
+    """Reads a layout with the robot's configuration and its URDF.
+
+    Raises:
+        ComModelError: One of the files cannot be used.
+        MotionError: They do not fit together.
+    """
     config = RobotConfig.from_file(robot)
     path = urdf or config.urdf
     if path is None:

@@ -9,7 +9,7 @@ Files are read in blocks, so that millions of rows need no more memory than one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -64,8 +64,7 @@ def read_rows(
         MotionError: It cannot be read or is empty; missing columns, text, numbers that are not
             finite, a joint that is driven in some rows only, the wrong unit. Names the row.
     """
-    if unit not in UNITS:
-        raise MotionError(f"unit: expected one of {', '.join(UNITS)}, got {unit!r}")
+    _check_unit(unit)
     first, driven = 1, None
     try:
         with Path(path).open(encoding="ascii", newline=None) as file:
@@ -107,21 +106,62 @@ def write_motion(
     Raises:
         MotionError: Other joints, times that are no whole counts, or the file cannot be written.
     """
-    if unit not in UNITS:
-        raise MotionError(f"unit: expected one of {', '.join(UNITS)}, got {unit!r}")
     if motion.joints != layout.joints:
         raise MotionError("the motion's joints are not those of the layout, in its order")
-    steps = np.diff(motion.times) / layout.period
-    periods = np.rint(steps).astype(int)
-    if len(steps) and (np.abs(steps - periods).max() > 1e-3 or periods.min() < 1):
-        raise MotionError(f"the times are no whole counts of {layout.period:g} s: resample first")
-    periods = np.concatenate((periods[:1] if len(periods) else [1], periods))
+    periods = np.diff(motion.times)
+    first = periods[:1] if len(periods) else [layout.period]
+    periods = np.concatenate((first, periods)) if len(motion.times) else periods
+    write_rows(path, [Rows(1, periods, motion.positions)], layout, unit, mode)
+
+
+def write_rows(
+    path: str | os.PathLike[str],
+    blocks: Iterable[Rows],
+    layout: MotionLayout,
+    unit: str = "counts",
+    mode: int = _DEFAULT_MODE,
+) -> int:
+    """Writes a file block by block; it appears whole or not at all.
+
+    Returns:
+        Number of rows.
+
+    Raises:
+        MotionError: Periods that are no whole counts, or the file cannot be written.
+    """
+    _check_unit(unit)
+    target, count = Path(path), 0
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with Path(path).open("w", encoding="ascii") as file:
-            for period, row in zip(periods.tolist(), motion.positions, strict=True):
-                file.write(_line(period, row, layout, unit, mode))
+        try:
+            with part.open("w", encoding="ascii") as file:
+                for rows in blocks:
+                    periods = _whole(rows.periods, layout)
+                    for period, row in zip(periods, rows.positions, strict=True):
+                        file.write(_line(period, row, layout, unit, mode))
+                    count += len(periods)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise MotionError(f"{path} cannot be written: {error.strerror}") from error
+    return count
+
+
+def _check_unit(unit: str) -> None:
+    if unit not in UNITS:
+        raise MotionError(f"unit: expected one of {', '.join(UNITS)}, got {unit!r}")
+
+
+def _whole(periods: Array, layout: MotionLayout) -> list[int]:
+    """Periods in counts."""
+    steps = periods / layout.period
+    counts = np.rint(steps)
+    if len(steps) and (np.abs(steps - counts).max() > 1e-3 or counts.min() < 1):
+        raise MotionError(f"the times are no whole counts of {layout.period:g} s: resample first")
+    return [int(count) for count in counts]
 
 
 def _line(period: int, row: Array, layout: MotionLayout, unit: str, mode: int) -> str:

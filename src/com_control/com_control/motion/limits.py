@@ -84,7 +84,8 @@ class LimitCheck:
     """Takes rows as they come; memory does not grow with them.
 
     Velocity is the difference of two rows over the period, acceleration the difference of two
-    velocities. The robot stands before the first row.
+    velocities over the shorter of their periods. The robot stands before the first row, and after
+    the last one where end() is called.
 
     Args:
         layout: The joints and their limits.
@@ -96,6 +97,7 @@ class LimitCheck:
         self._rows, self._duration = 0, 0.0
         self._position: Array | None = None
         self._velocity = np.zeros(count)
+        self._period = np.inf
         self._count = np.zeros((len(KINDS), count), dtype=int)
         self._first = np.zeros((len(KINDS), count), dtype=int)
         self._worst = np.zeros((len(KINDS), count), dtype=int)
@@ -108,7 +110,8 @@ class LimitCheck:
         x, dt = rows.positions, rows.periods[:, None]
         before = x[:1] if self._position is None else self._position[None]
         velocity = np.diff(x, axis=0, prepend=before) / dt
-        acceleration = np.diff(velocity, axis=0, prepend=self._velocity[None]) / dt
+        shorter = np.minimum(dt, np.concatenate(([[self._period]], dt[:-1])))
+        acceleration = np.diff(velocity, axis=0, prepend=self._velocity[None]) / shorter
         limit = self._layout
         over = np.maximum(x - limit.upper, limit.lower - x)
         self._note(0, x, over, np.maximum(np.abs(limit.lower), np.abs(limit.upper)), rows.first)
@@ -120,10 +123,17 @@ class LimitCheck:
         self._range = np.array(
             [np.fmin(self._range[0], x.min(axis=0)), np.fmax(self._range[1], x.max(axis=0))]
         )
-        self._position, self._velocity = x[-1], velocity[-1]
+        self._position, self._velocity, self._period = x[-1], velocity[-1], float(dt[-1, 0])
         start = 0.0 if self._rows else float(rows.periods[0])
         self._rows += len(x)
         self._duration += float(rows.periods.sum()) - start
+
+    def end(self) -> None:
+        """There are no more rows: the robot is to stand on the last one."""
+        if self._rows:
+            stop, most = -self._velocity[None] / self._period, self._layout.acceleration
+            self._note(2, stop, np.abs(stop) - most, most, self._rows)
+        self._velocity = np.zeros_like(self._velocity)
 
     def report(self) -> MotionReport:
         """Says what there was so far."""
@@ -172,6 +182,7 @@ def check_rows(layout: MotionLayout, blocks: Iterable[Rows]) -> MotionReport:
     check = LimitCheck(layout)
     for rows in blocks:
         check.add(rows)
+    check.end()
     return check.report()
 
 

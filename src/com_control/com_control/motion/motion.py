@@ -139,9 +139,12 @@ def clamped(layout: MotionLayout, motion: Motion) -> Motion:
         motion: Anything.
     """
     positions = np.clip(motion.positions, layout.lower, layout.upper)
+    if len(positions) < 2:
+        return Motion(motion.joints, motion.times, positions)
     step = np.diff(motion.times)[:, None]
     speed = np.diff(positions, axis=0) / step
-    change = np.diff(speed, axis=0, prepend=0.0) / step  # it stands before the first row
+    change = np.diff(speed, axis=0, prepend=0.0, append=0.0)  # it stands before and after
+    change /= np.minimum(np.vstack((step[:1], step)), np.vstack((step, step[-1:])))
     faster = np.nanmax(np.abs(speed) / layout.velocity, initial=0.0)
     harder = np.nanmax(np.abs(change) / layout.acceleration, initial=0.0)
     stretch = max(1.0, float(faster), float(np.sqrt(harder))) * (1.0 + 1e-9)

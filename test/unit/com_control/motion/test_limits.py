@@ -50,13 +50,34 @@ def test_speed_and_acceleration_of_one_jump(layout, swing):
 
 
 def test_exactly_the_limit_is_allowed(layout):
-    """Speeding up by 5 pulse/ms^2 to 57 pulse/ms, which is what the robot can."""
+    """Speeding up by 5 pulse/ms^2 to 57 pulse/ms, which is what the robot can, and to rest."""
     count = np.radians(1 / 209)
     speeds = np.minimum(5.0 * np.arange(20), 57.0)
-    positions = np.zeros((20, len(layout.joints)))
+    speeds = np.concatenate((speeds, speeds[::-1]))
+    positions = np.zeros((40, len(layout.joints)))
     positions[:, layout.joints.index("BODY_JOINT1")] = np.cumsum(speeds) * count
-    motion = Motion(layout.joints, 0.001 * np.arange(20), positions)
+    motion = Motion(layout.joints, 0.001 * np.arange(40), positions)
     assert check_motion(layout, motion).ok
+
+
+def test_a_file_that_ends_at_full_speed_is_noticed(layout):
+    positions = np.zeros((40, len(layout.joints)))
+    positions[:, layout.joints.index("BODY_JOINT1")] = 0.0001 * np.arange(40) ** 2
+    motion = Motion(layout.joints, 0.002 * np.arange(40), positions)
+    (found,) = check_motion(layout, motion).violations
+    assert (found.kind, found.first, found.rows) == ("acceleration", 40, 1)
+    assert found.value == pytest.approx(-(0.0001 * (39**2 - 38**2)) / 0.002**2)
+    assert check_motion(layout, clamped(layout, motion)).ok
+
+
+def test_accelerations_count_over_the_shorter_period(layout):
+    """From rest to 0.3 rad/s within one millisecond row, in files whose rows differ in length."""
+    positions = np.zeros((5, len(layout.joints)))
+    positions[2:, layout.joints.index("BODY_JOINT1")] = [0.0, 0.03, 0.03]
+    times = np.cumsum([0.0, 0.0005, 0.0005, 0.1, 0.1])
+    found = check_motion(layout, Motion(layout.joints, times, positions)).violations
+    assert [(v.kind, v.first) for v in found] == [("acceleration", 4)]
+    assert found[0].value == pytest.approx(0.3 / 0.0005)
 
 
 def test_wrong_signs_are_noticed(layout, swing):

@@ -1,0 +1,101 @@
+"""Command line: motion files between pulses, radians and rosbag2 recordings."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from com_control.commands.check_motion import make_layout
+from com_control.exceptions import ComControlError
+from com_control.motion.bag_file import STORAGES, BagMotion, write_bag
+from com_control.motion.csv_file import UNITS, Rows, read_rows, write_rows
+from com_control.motion.exceptions import MotionError
+from com_control.motion.layout import MotionLayout
+from com_control.motion.limits import LimitCheck
+from com_model import ComModelError
+
+_EPILOG = """\
+What ends in .csv is a motion file, everything else a rosbag2 recording (folder, .mcap or .db3). Of
+a recording the only topic of trajectory_msgs/JointTrajectory is read, or else of
+sensor_msgs/JointState; --topic names another. What cannot be used of it is told. Rows of a
+recording are --period apart, on straight lines between what was recorded.
+
+Examples:
+  convert_motion walk.csv walk_bag --robot config/hoap2.yaml --layout config/motion/hoap2.yaml
+  convert_motion walk_bag walk.csv --robot ... --layout ... --to radians --period 0.002
+
+Exit status: 0 converted, 2 a file or an argument cannot be used.
+"""
+_SUFFIX = ".csv"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        argv: Arguments; those of the process by default.
+
+    Returns:
+        Exit status: 0 converted, 2 a file or an argument cannot be used.
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        layout = make_layout(arguments.robot, arguments.layout, arguments.urdf)
+        _convert(arguments, layout)
+    except (ComModelError, ComControlError) as error:
+        print(f"convert_motion: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="convert_motion",
+        description="Converts motion files between pulses, radians and rosbag2 recordings.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("source", help="a motion file (.csv) or a recording")
+    parser.add_argument("target", help="likewise; must not exist")
+    parser.add_argument("--robot", required=True, help="the robot's configuration (yaml)")
+    parser.add_argument("--layout", required=True, help="what the columns mean (yaml)")
+    parser.add_argument("--urdf", help="the URDF; by default the one that the configuration names")
+    parser.add_argument("--from", dest="unit", choices=UNITS, default=UNITS[0], help="of source")
+    parser.add_argument("--to", choices=UNITS, default=UNITS[0], help="unit of target")
+    parser.add_argument("--topic", default="", help="of the recording")
+    parser.add_argument("--period", type=float, default=0.002, help="s, of rows of a recording")
+    parser.add_argument("--storage", choices=tuple(STORAGES), default="mcap", help="of target")
+    return parser
+
+
+def _convert(arguments: argparse.Namespace, layout: MotionLayout) -> None:
+    source, target = Path(arguments.source), Path(arguments.target)
+    if target.exists():
+        raise MotionError(f"{target} exists already: give another path, or remove it")
+    check, bag = LimitCheck(layout), None
+    if source.suffix == _SUFFIX and not source.is_dir():
+        rows = read_rows(source, layout, arguments.unit)
+    else:
+        if not 0.0 < arguments.period <= 1.0:
+            raise MotionError(f"--period {arguments.period:g}: give more than 0, up to 1 s")
+        bag = BagMotion(source, layout, arguments.topic)
+        rows = bag.rows(arguments.period)
+    if target.suffix == _SUFFIX:
+        write_rows(target, _checked(rows, check), layout, arguments.to)
+    else:
+        write_bag(target, _checked(rows, check), layout, arguments.storage)
+    check.end()
+    notes = [] if bag is None else [f"read from {bag.topic}", *bag.messages.notes]
+    print("\n".join([*notes, check.report().text()]))
+
+
+def _checked(blocks: Iterator[Rows], check: LimitCheck) -> Iterator[Rows]:
+    for rows in blocks:
+        check.add(rows)
+        yield rows
+
+
+if __name__ == "__main__":
+    sys.exit(main())

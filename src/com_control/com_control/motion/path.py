@@ -1,0 +1,91 @@
+"""A motion as a smooth curve in time that keeps every limit that its rows keep.
+
+Between two rows the joints go along a line. Around row i, where the speed changes from v_{i-1} to
+v_i, a parabola of the length w_i = min(h_{i-1}, h_i) of its shorter neighbour joins the two lines:
+
+  q(t) = x_i + v_{i-1} (t - t_i) + (v_i - v_{i-1}) (t - t_i + w_i / 2)^2 / (2 w_i),
+  |t - t_i| <= w_i / 2
+
+so that positions and speeds are mixtures of those of the rows, and accelerations are
+(v_i - v_{i-1}) / w_i: exactly what motion.limits checks. The curve passes row i at a distance of
+|v_i - v_{i-1}| w_i / 8. It is at rest before the first parabola and behind the last one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from com_control.motion.exceptions import MotionError
+from com_control.motion.motion import Motion
+from com_model.arrays import Array
+
+
+class RowPath:
+    """The curve of one motion.
+
+    Args:
+        motion: At least one row.
+
+    Attributes:
+        motion: The same.
+        start: s, when it leaves the first row; half a row before that row's time.
+        end: s, when it has come to rest on the last row.
+
+    Raises:
+        MotionError: The motion has no rows.
+    """
+
+    def __init__(self, motion: Motion) -> None:
+        if not len(motion.times):
+            raise MotionError("a motion without rows cannot be played")
+        self.motion = motion
+        times = motion.times
+        first = times[1] - times[0] if len(times) > 1 else 0.0
+        last = times[-1] - times[-2] if len(times) > 1 else 0.0
+        self.start = float(times[0] - first / 2.0)
+        self.end = float(times[-1] + last / 2.0)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.motion.times)
+
+    def row(self, t: float) -> int:
+        """Number of the row, from 1, that is nearest before a time; at least 1."""
+        return max(int(np.searchsorted(self.motion.times, t + 1e-9, side="right")), 1)
+
+    def at(self, t: float) -> tuple[Array, Array]:
+        """Positions and velocities (k,) at a time, rad and rad/s; NaN where not driven."""
+        times, x = self.motion.times, self.motion.positions
+        if t <= self.start or t >= self.end or len(times) == 1:
+            row = x[0] if t <= self.start else x[-1]
+            return row.copy(), 0.0 * row
+        near = self._nearest(t)
+        before, after = self._speed(near - 1), self._speed(near)
+        s = t - times[near]
+        width = min(self._step(near - 1), self._step(near))
+        if s <= -width / 2.0:
+            return x[near] + before * s, before
+        if s >= width / 2.0:
+            return x[near] + after * s, after
+        u, change = s + width / 2.0, after - before
+        return x[near] + before * s + change * u * u / (2.0 * width), before + change * u / width
+
+    def _nearest(self, t: float) -> int:
+        """The row that is nearest in time."""
+        times = self.motion.times
+        k = int(np.clip(np.searchsorted(times, t), 1, len(times) - 1))
+        return k - 1 if t - times[k - 1] < times[k] - t else k
+
+    def _step(self, k: int) -> float:
+        """Time from row k to the next, s; that of its neighbour at both ends."""
+        times = self.motion.times
+        k = min(max(k, 0), len(times) - 2)
+        return float(times[k + 1] - times[k])
+
+    def _speed(self, k: int) -> Array:
+        """Speeds (k,) from row k to the next; 0 before the first and behind the last."""
+        x = self.motion.positions
+        if k < 0 or k >= len(x) - 1:
+            return np.asarray(0.0 * x[0])
+        return np.asarray((x[k + 1] - x[k]) / self._step(k))
