@@ -13,7 +13,7 @@ from com_ros.walk_conversions import walk_state_to_values
 from com_simulation.walk_recording import WalkRecording, WalkSample
 
 MEAN, MOST = 0.010, 0.020  # m, of the true CoM's distance to where it is to be
-QUIET = ["rviz:=false", "sesc:=false", "use_sim_time:=true"]
+QUIET = ["rviz:=false", "sesc:=false", "use_sim_time:=true", "publish_rate_hz:=50"]
 
 
 def recorded(states, coms, frames, joints):
@@ -41,7 +41,8 @@ def walked(series):
     """The walk's figures, which must hold whatever the machine does meanwhile."""
     figures = series.summary()
     assert not figures["fell"], figures
-    assert figures["truths_matched"] > 300, figures
+    assert figures["truths_matched"] > 60, figures  # some are lost where the machine is busy
+    assert np.diff(series.truth.time).max() < 2.0, figures
     assert figures["com_error_mean_m"] < MEAN, figures
     assert figures["com_error_max_m"] < MOST, figures
 
@@ -60,7 +61,9 @@ def test_the_itu_biped_walks_six_steps_and_then_by_a_goal(launch, ear):
     def walks():
         return [s for s in states if s.state == WalkState.WALKING]
 
-    ear.until(walks, "walk")
+    ear.until(lambda: states, "state")
+    ear.until(lambda: states[-1].state >= WalkState.PLANNING, "plan")
+    ear.until(walks, "walk")  # a first start compiles kernels
     ear.until(lambda: states[-1].state == WalkState.READY, "end of the walk")
     assert {s.step for s in walks()} == {-1, 0, 1, 2, 3, 4, 5}
     walked(recorded(*(list(messages) for messages in heard)))
@@ -75,7 +78,7 @@ def test_the_itu_biped_walks_six_steps_and_then_by_a_goal(launch, ear):
     ear.until(result.done, "result")
     assert result.result().result.completed, result.result().result.reason
     assert result.result().result.steps == 2
-    assert states[-1].com_reference.x < -0.09
+    ear.until(lambda: states[-1].com_reference.x < -0.09, "CoM further back")
 
     assert run.stop() == 0, run.output
     assert run.processes() == {}
