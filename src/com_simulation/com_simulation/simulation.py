@@ -15,6 +15,7 @@ from com_simulation.hoist import Hoist
 from com_simulation.motion import JointMotion
 from com_simulation.noise import Noise, NoiseLevels
 from com_simulation.sensors import Reading, Sensors
+from com_simulation.tilting_floor import Tilt, TiltingFloor
 from com_simulation.trunk import Payload, loaded, read_trunk, write_trunk
 from com_simulation.world import World
 
@@ -33,6 +34,7 @@ class Simulation:
         noise: Of the sensors.
         seed: Of the noise.
         payload: That is put on the trunk; None for none.
+        tilt: Of the floor, while the robot stands on it; None: the ground is at rest.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Simulation:
         noise: NoiseLevels | None = None,
         seed: int = 0,
         payload: Payload | None = None,
+        tilt: Tilt | None = None,
     ) -> None:
         self.world = world
         self.step = float(world.mj.opt.timestep)
@@ -52,6 +55,7 @@ class Simulation:
         self._data = mujoco.MjData(self._mj)
         self._sensors = Sensors(world, self._mj, self._data)
         self._hoist = Hoist(world) if world.floating else None
+        self._floor = None if tilt is None else TiltingFloor(tilt, world.mj)
         self._seed = seed
         # Otherwise MuJoCo writes a log into the working folder; warnings are counted in its data.
         mujoco.set_mju_user_warning(_ignore)
@@ -82,6 +86,8 @@ class Simulation:
         self._noise = Noise(self._levels, robot.n_joints, len(self.world.feet), self._seed)
         self._count = 0
         self._samples_time = 0.0
+        if self._floor is not None:
+            self._floor.act(self._mj, 0.0)
 
     def command(self, targets: ArrayLike) -> None:
         """Sends the joints to targets (n,), rad or m; limits clip them.
@@ -175,6 +181,8 @@ class Simulation:
 
     def _unload(self) -> None:
         self._mj = copy.copy(self.world.mj)
+        if self._floor is not None:
+            self._floor.act(self._mj, self._data.time)
         self._sensors.weigh(self._mj)
 
     def _advance_physics(self, steps: int) -> None:
@@ -186,11 +194,14 @@ class Simulation:
         if not self._standing and not self.motion.moving(data.time):
             self._standing = True
             data.ctrl[:] = self._targets(1)[0]
-        if self._standing:
+        floor = self._floor if self._floor and self._floor.moving(data.time - self.step) else None
+        if self._standing and floor is None:
             mujoco.mj_step(mj, data, steps)
             return
         for targets in self._targets(steps):
             data.ctrl[:] = targets
+            if floor is not None:
+                floor.act(mj, data.time)
             mujoco.mj_step(mj, data)
         self.motion.forget(data.time)
 

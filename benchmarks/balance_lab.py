@@ -1,0 +1,147 @@
+"""HOAP-2 in MuJoCo under the control of its centre of mass; the truth comes from MuJoCo."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.transform import Rotation
+
+from com_control.balance.options import BalanceOptions
+from com_control.balance.session import BalanceReading, BalanceSession, State
+from com_model import RobotConfig, RobotModel
+from com_model.kinematics import link_poses
+from com_simulation.noise import NoiseLevels
+from com_simulation.sensors import Reading
+from com_simulation.simulation import Simulation
+from com_simulation.tilting_floor import Tilt
+from com_simulation.world_builder import build_world
+
+Array = NDArray[np.float64]
+Desire = Callable[[float, BalanceSession], "tuple[Array, Array] | None"]
+
+CONFIGS = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions" / "config"
+RATE_HZ = 500.0
+SETTLE = 1.0  # s before the control begins
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What happened; T samples, from the begin of the control on.
+
+    Attributes:
+        time: (T,) s from then on.
+        com: (T, 3) m, the true CoM from the middle of the soles, z against gravity, x as they do.
+        reference: (T, 3) m, that it was to follow.
+        slope: (T,) rad, of the ground as the control sees it.
+        tilt: (T,) rad, of the trunk.
+        step_time: (T,) s, of processor for one step of the control.
+        fell: Whether it fell.
+        reasons: Distinct reasons that were given.
+    """
+
+    time: Array
+    com: Array
+    reference: Array
+    slope: Array
+    tilt: Array
+    step_time: Array
+    fell: bool
+    reasons: tuple[str, ...]
+
+    def error(self) -> Array:
+        """(T,) m, horizontal distance of the true CoM from the reference."""
+        return np.asarray(np.linalg.norm((self.com - self.reference)[:, :2], axis=1))
+
+
+def load(robot: str = "hoap2") -> tuple[RobotModel, RobotConfig]:
+    """A robot by its name."""
+    config = RobotConfig.from_file(CONFIGS / f"{robot}.yaml")
+    assert config.urdf is not None
+    return RobotModel.from_file(config.urdf), config
+
+
+def run(
+    duration: float,
+    desire: Desire,
+    tilt: Tilt | None = None,
+    options: BalanceOptions | None = None,
+    noise: NoiseLevels | None = None,
+    control: bool = True,
+    rate_hz: float = RATE_HZ,
+) -> Run:
+    """Lets HOAP-2 stand, then balance.
+
+    Args:
+        duration: s of the control.
+        desire: From the time and the session to CoM and its velocity; None: as it was.
+        tilt: Of the floor; its start counts from the simulation's, SETTLE before the control's.
+        options: Of the control.
+        noise: Of the sensors.
+        control: False: the joints are only held.
+        rate_hz: Of readings and commands.
+    """
+    model, config = load()
+    world = build_world(model, config)
+    simulation = Simulation(world, 1.0 / rate_hz, noise, tilt=tilt)
+    session = BalanceSession(model, config, options)
+    feet = [model.link_index(foot.frame) for foot in config.feet]
+    rows, reasons = [], []
+    for _ in range(round((SETTLE + duration) * rate_hz)):
+        reading = simulation.advance()
+        if reading.time < SETTLE:
+            continue
+        session.start()
+        wanted = desire(reading.time - SETTLE, session)
+        if wanted is not None:
+            session.desire(*wanted)
+        begin = time.process_time()
+        command = session.step(_seen(reading, world.posture))
+        spent = time.process_time() - begin
+        if command is None or session.state == State.FALLEN:
+            break
+        if control:
+            simulation.lead(command.position, command.velocity)
+        if session.reason and session.reason not in reasons:
+            reasons.append(session.reason)
+        if command.step is not None:
+            frame = command.step.frame
+            rows.append(
+                (reading.time - SETTLE, *_true_com(model, feet, reading), *command.step.reference,
+                 frame.slope, _tilt(reading), spent)
+            )  # fmt: skip
+    table = np.array(rows)
+    return Run(
+        time=table[:, 0],
+        com=table[:, 1:4],
+        reference=table[:, 4:7],
+        slope=table[:, 7],
+        tilt=table[:, 8],
+        step_time=table[:, 9],
+        fell=session.state == State.FALLEN or bool(table[-1, 8] > 0.5),
+        reasons=tuple(reasons),
+    )
+
+
+def _seen(reading: Reading, posture: Array) -> BalanceReading:
+    up = Rotation.from_quat(reading.imu_orientation).as_matrix()[2]  # imu_link as the root link
+    return BalanceReading(reading.time, reading.position, up, reading.wrenches[:, 2], posture)
+
+
+def _true_com(model: RobotModel, feet: list[int], reading: Reading) -> Array:
+    """MuJoCo's CoM from the middle of the soles, level axes that point where the soles do."""
+    R = Rotation.from_quat(reading.root_orientation).as_matrix()
+    R_link, p_link = link_poses(model, reading.position)
+    place = R @ (reading.com - p_link[feet].mean(axis=0))
+    x, y, _ = R @ R_link[feet][:, :, 0].sum(axis=0)
+    yaw = np.arctan2(y, x)
+    c, s = np.cos(yaw), np.sin(yaw)
+    return np.array([c * place[0] + s * place[1], c * place[1] - s * place[0], place[2]])
+
+
+def _tilt(reading: Reading) -> float:
+    return float(np.arccos(np.clip(-reading.gravity[2], -1.0, 1.0)))

@@ -1,0 +1,110 @@
+"""HOAP-2 in MuJoCo keeps its centre of mass where it is desired ([Cotton] Fig. 11).
+
+On a level floor, on one that tilts by 5 deg/s to 10 deg forwards, to the left and askew, with
+squat, sway and reach, and without any control for comparison. Errors are horizontal distances of
+MuJoCo's true CoM from the reference. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+from balance_lab import SETTLE, Array, Desire, Run, load, run
+
+from com_control.balance.demonstrations import Demonstration, reach, squat, sway
+from com_control.balance.ground import balance_frame
+from com_control.balance.options import BalanceOptions
+from com_control.balance.session import BalanceSession
+from com_control.balance.soles import Soles
+from com_simulation.noise import PRESETS
+from com_simulation.tilting_floor import Tilt
+
+MIDDLE = np.array([0.01, 0.0, np.nan])  # m, a desired CoM beside where it stands
+REST = 0.5  # s, at the end of a run, in which nothing should move
+ANGLE, RATE = np.radians(10.0), np.radians(5.0)
+MM = 1e3
+
+
+def still(_: float, __: BalanceSession) -> tuple[Array, Array]:
+    """The CoM to one place; the height is free."""
+    return MIDDLE, np.zeros(3)
+
+
+def stay(_: float, __: BalanceSession) -> None:
+    """The CoM to where it stood."""
+
+
+def follow(kind: str, begin: float) -> tuple[Desire, float]:
+    """A demonstration from `begin` (s) on, and how long it takes."""
+    model, config = load()
+    feet = Soles(model, config.feet)
+    poses = feet.at(config.nominal_posture(model))
+    up = poses.R[:, :, 2].mean(axis=0)
+    corners = balance_frame(poses, feet.points(poses), up / np.linalg.norm(up)).corners
+    made: dict[str, Demonstration] = {}
+
+    def make(com: Array) -> Demonstration:
+        if kind == "squat":
+            return squat(com, 0.03)
+        return sway(com, 0.03) if kind == "sway" else reach(com, corners, BalanceOptions().margin)
+
+    def desire(time: float, session: BalanceSession) -> tuple[Array, Array] | None:
+        if time < begin or session.desired is None:
+            return None
+        if kind not in made:
+            made[kind] = make(session.desired.copy())
+        return made[kind].at(time - begin)
+
+    return desire, make(np.array([0.005, 0.0, 0.25])).duration
+
+
+def report(name: str, done: Run, since: float = 0.0) -> float:
+    """Prints what happened; returns the largest error from a time (s) on, mm."""
+    error = MM * done.error()[done.time >= since]
+    height = MM * np.abs(done.com - done.reference)[done.time >= since, 2]
+    tall = "free" if np.isnan(height).any() else f"{height.max():.2f}"
+    print(
+        f"{name:26s} CoM error {error.max():7.3f} mm at most, "
+        f"{np.sqrt((error**2).mean()):7.3f} RMS, height {tall:>5s} mm, trunk {np.degrees(done.tilt.max()):5.2f} deg, "
+        f"fell: {'yes' if done.fell else 'no'}"
+    )
+    for reason in done.reasons[:3]:
+        print(f"{'':26s} {reason}")
+    return float(error.max())
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    level = run(4.0, still)
+    static = report("level floor, at rest", level, level.time[-1] - REST)
+    noisy = report("the same, noisy sensors", run(4.0, still, noise=PRESETS["identification"]), 3.5)
+    sides = {"forwards": 0.0, "left": np.pi / 2.0, "askew": np.radians(200.0)}
+    tilted, fell = {}, level.fell
+    for name, direction in sides.items():
+        done = run(5.5, stay, Tilt(ANGLE, RATE, direction, SETTLE + 1.0))
+        tilted[name] = report(f"tilting {name}", done)
+        static = max(static, report("  at rest on the slope", done, done.time[-1] - REST))
+        fell |= done.fell
+    loose = run(3.5, stay, Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0), control=False)
+    report("tilting, joints only held", loose)
+    moved = {}
+    for kind in ("squat", "sway", "reach"):
+        desire, duration = follow(kind, 0.5)
+        moved[kind] = run(duration + 1.0, desire, Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0))
+        report(f"{kind} on the tilting floor", moved[kind])
+        fell |= moved[kind].fell
+    result = {
+        "static_error_mm": round(static, 4),
+        "tilt_error_mm": round(max(tilted.values()), 3),
+        "fell": bool(fell),
+        "noisy_error_mm": round(noisy, 3),
+        "uncontrolled_tilt_error_mm": round(MM * float(loose.error().max()), 1),
+        **{f"{kind}_error_mm": round(MM * float(d.error().max()), 3) for kind, d in moved.items()},
+        "step_ms": round(1e3 * float(np.median(level.step_time)), 3),
+    }
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

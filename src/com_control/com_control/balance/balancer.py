@@ -1,0 +1,345 @@
+"""Joint commands that put the centre of mass where it is desired, the soles staying where they are.
+
+The CoM's velocity over the ground is J qd with the Jacobian of the SESC and the root moving as the
+planted soles let it (docs/derivations.md, "Balancing"). The commanded positions q* are integrated,
+
+  q* += qd dt,  J qd = v_reference + k (reference - com(q, gravity)) - (turn of the ground) x com
+
+with the CoM of the *measured* joints and gravity, so that no sag of the drives remains in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import asin, sqrt
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from com_control.balance import kernels
+from com_control.balance.exceptions import BalanceError
+from com_control.balance.ground import BalanceFrame, balance_frame, check_plane
+from com_control.balance.options import BalanceOptions
+from com_control.balance.reference import ComReference
+from com_control.balance.soles import SolePoses, Soles
+from com_control.balance.support import hold_inside
+from com_model.arrays import Array, freeze
+from com_model.model import RobotModel
+from com_model.robot_config import Foot
+from com_model.sesc import Sesc
+from com_model.text import listing
+
+STILL = np.zeros(3)
+_LIMIT_TIME = 0.1  # s, in which a joint may reach its limit
+_LIMITED = 1e-6  # rad/s or m/s: nearer to a bound a command counts as bounded
+_AHEAD = 2.0  # the CoM is asked for no more than so many times the reference's speed
+
+
+@dataclass(frozen=True, eq=False)
+class BalanceStep:
+    """What was commanded and why; arrays are read-only, points in the balance frame.
+
+    Attributes:
+        position: (n,) rad or m, commands.
+        velocity: (n,) rad/s or m/s.
+        desired: (3,) m, of the CoM, as asked for; its height NaN: not controlled.
+        reference: (3,) m, that the CoM follows.
+        com: (3,) m, by the measured joints and gravity.
+        held: The desired CoM is outside the margin.
+        margin: m, of the CoM inside the support polygon seen along gravity.
+        frame: The balance frame.
+        limits: Names of joints that are at a limit.
+        problems: What keeps the CoM away or is dangerous, in words.
+    """
+
+    position: Array
+    velocity: Array
+    desired: Array
+    reference: Array
+    com: Array
+    held: bool
+    margin: float
+    frame: BalanceFrame
+    limits: tuple[str, ...]
+    problems: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @property
+    def error(self) -> float:
+        """Horizontal distance of the CoM from the reference, m."""
+        return float(np.linalg.norm((self.com - self.reference)[:2]))
+
+
+class Balancer:
+    """Controls the CoM of a robot on flat soles.
+
+    Args:
+        model: The robot.
+        feet: That stand, all with flat soles.
+        upright: (3,) direction of the root link's frame that is to point against gravity.
+        options: Gains and bounds.
+
+    Raises:
+        BalanceError: No feet, or one without a flat sole.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        feet: Sequence[Foot],
+        upright: Array,
+        options: BalanceOptions | None = None,
+    ) -> None:
+        self.model, self.options = model, options or BalanceOptions()
+        bare = [foot.frame for foot in feet if len(foot.corners) < 3]
+        if bare:
+            raise BalanceError(
+                f"feet without a flat sole: {listing(bare)}; give three corners or more of each in "
+                "the configuration, feet.<frame>.corners"
+            )
+        self.soles = Soles(model, feet)
+        self.names = tuple(foot.frame for foot in feet)
+        self._sesc, self._upright = Sesc(model), upright
+        self.reference = ComReference(self.options)
+        most = np.minimum(
+            self.options.speed_share * model.velocity_limits, self.options.joint_speed
+        )
+        self._speed = np.minimum(most, 1e3)
+        self._lower = np.minimum(model.lower + self.options.joint_margin, model.neutral)
+        self._upper = np.maximum(model.upper - self.options.joint_margin, model.neutral)
+        self.started = False
+
+    def start(self, q: Array, up: Array, commanded: Array | None = None) -> None:
+        """Begins where the robot stands, the CoM staying where it is.
+
+        Args:
+            q: (n,) measured, rad or m.
+            up: (3,) unit vector against gravity, root axes.
+            commanded: (n,) what the drives were told last; default: q.
+
+        Raises:
+            BalanceError: The soles are not on one plane, or gravity does not point into it.
+        """
+        poses = self.soles.at(q)
+        check_plane(poses, self.names)
+        frame = balance_frame(poses, self.soles.points(poses), up)
+        self.position = np.array(q if commanded is None else commanded, dtype=float)
+        self.velocity = np.zeros(self.model.n_joints)
+        self.posture = np.array(q, dtype=float)
+        self._between = _relative(poses)
+        self._trunk = self._trunk_target(frame)
+        self._normal, self._turning = frame.normal, np.zeros(3)
+        self.reference.reset(frame.place(self._sesc.com(q)))
+        self.started = True
+
+    def step(
+        self, dt: float, q: Array, up: Array, desired: Array, velocity: Array = STILL
+    ) -> BalanceStep:
+        """Commands for dt from now.
+
+        Args:
+            dt: s since the last step.
+            q: (n,) measured, rad or m; finite.
+            up: (3,) unit vector against gravity, root axes; finite.
+            desired: (3,) m, of the CoM in the balance frame; a height of NaN is left free.
+            velocity: (3,) m/s, of the desired CoM.
+
+        Raises:
+            BalanceError: Gravity does not point into the ground.
+        """
+        poses = self.soles.at(q)
+        com, J = self._sesc.com_and_jacobian(q)
+        shares = self.soles.shares(poses, com, up)
+        frame = balance_frame(poses, self.soles.points(poses), up, shares)
+        place = frame.place(com)
+        self._follow_ground(frame, dt)
+        target, held = desired.copy(), False
+        target[:2], held = hold_inside(frame.corners, desired[:2], self.options.margin)
+        self.reference.move(target, STILL if held else velocity, place, dt)
+        ground = _ground_motion(poses, shares, frame.origin)
+        H, g = self._tasks(frame, poses, (com, J), ground, place)
+        lower, upper = self._bounds(q, dt)
+        qd = np.empty(self.model.n_joints)
+        kernels.bounded_minimum(H, g, lower, upper, qd)
+        self.position, self.velocity = self.position + qd * dt, qd
+        limits = self._at_limits(q)
+        return BalanceStep(
+            position=self.position,
+            velocity=qd,
+            desired=desired,
+            reference=self.reference.position,
+            com=place,
+            held=held,
+            margin=frame.margin(place),
+            frame=frame,
+            limits=limits,
+            problems=self._problems(frame, desired, held, limits),
+        )
+
+    def brake(self, dt: float) -> tuple[Array, Array]:
+        """Commands (n,) and their velocities (n,) for dt from now that come to rest."""
+        most = self.options.joint_acceleration * dt
+        self.velocity = self.velocity - np.clip(self.velocity, -most, most)
+        self.position = self.position + self.velocity * dt
+        return self.position, self.velocity
+
+    def resume(self, q: Array, up: Array) -> None:
+        """Goes on after a pause: the reference begins where the CoM is.
+
+        Raises:
+            BalanceError: Gravity does not point into the ground.
+        """
+        poses = self.soles.at(q)
+        frame = balance_frame(poses, self.soles.points(poses), up)
+        self._normal, self._turning = frame.normal, np.zeros(3)
+        self.reference.reset(frame.place(self._sesc.com(q)))
+
+    # --- tasks ---------------------------------------------------------------------------------
+    def _follow_ground(self, frame: BalanceFrame, dt: float) -> None:
+        """Turning of the ground (3,) rad/s in the balance frame: n x dn/dt, smoothed."""
+        if dt <= 0.0:
+            return
+        turning = _skew(self._normal) @ frame.normal / dt
+        share = dt / (dt + self.options.slope_time)
+        self._turning = self._turning + share * (turning - self._turning)
+        self._normal = frame.normal
+
+    def _tasks(
+        self,
+        frame: BalanceFrame,
+        poses: SolePoses,
+        mass: tuple[Array, Array],
+        ground: tuple[Array, Array],
+        place: Array,
+    ) -> tuple[Array, Array]:
+        """H and g of the sum of weighted squares ||w (A qd - b)||^2 / 2, all tasks."""
+        o, R = self.options, frame.R_balance_root
+        (com, J), (linear, angular) = mass, ground
+        rows = [self._feet_rows(poses)]
+        A = R @ (J - linear + _skew(com - frame.origin) @ angular)
+        error = self.reference.position - place
+        b = self.reference.velocity + _bounded(o.com_gain * error, _AHEAD * o.com_speed)
+        b -= _skew(self._turning) @ place
+        used = slice(0, 2 if np.isnan(error[2]) else 3)
+        rows.append((A[used], b[used]))
+        if o.upright:
+            turn = _rotation_vector(self._trunk @ R.T)
+            b = _bounded(o.trunk_gain * turn, 0.5) - self._turning
+            rows.append((-o.trunk_weight * (R @ angular), o.trunk_weight * b))
+        H = np.diag(np.full(self.model.n_joints, o.posture_weight**2))
+        g = -(o.posture_weight**2) * o.posture_gain * (self.posture - self.position)
+        for A, b in rows:
+            H += A.T @ A
+            g -= A.T @ b
+        return H, g
+
+    def _feet_rows(self, poses: SolePoses) -> tuple[Array, Array]:
+        """Of the other soles against the first one.
+
+        What is measured keeps a sole flat that carries little, whose leg does not give like the one
+        that carries; what is commanded, by a lower gain, lets strain between the feet die away.
+        """
+        o = self.options
+        count = len(self._between) - 1
+        if not count:
+            return np.zeros((0, self.model.n_joints)), np.zeros(0)
+        now, told = _relative(poses), _relative(self.soles.at(self.position))
+        first, R0 = poses.jacobian[0], poses.R[0].T
+        A, b = np.empty((count, 6, self.model.n_joints)), np.empty((count, 6))
+        for i in range(count):
+            own, arm = poses.jacobian[i + 1], poses.p[i + 1] - poses.p[0]
+            A[i, :3] = R0 @ (own[:3] - first[:3] + _skew(arm) @ first[3:])
+            A[i, 3:] = R0 @ (own[3:] - first[3:])
+            want = self._between[i + 1]
+            b[i] = o.feet_gain * _away(want, now[i + 1]) + o.strain_gain * _away(want, told[i + 1])
+        return o.feet_weight * A.reshape(6 * count, -1), o.feet_weight * b.ravel()
+
+    def _bounds(self, q: Array, dt: float) -> tuple[Array, Array]:
+        """Least and greatest velocities (n,): limits, acceleration, and the give of the drives."""
+        o = self.options
+        change = o.joint_acceleration * max(dt, 1e-6)
+        floor = np.maximum(self._lower, q - o.give) - self.position
+        ceiling = np.minimum(self._upper, q + o.give) - self.position
+        least = np.clip(floor / _LIMIT_TIME, -self._speed, self._speed)
+        most = np.maximum(np.clip(ceiling / _LIMIT_TIME, -self._speed, self._speed), least)
+        return (
+            np.clip(self.velocity - change, least, most),
+            np.clip(self.velocity + change, least, most),
+        )
+
+    def _trunk_target(self, frame: BalanceFrame) -> Array:
+        """Orientation of the root in the balance frame, as it is but for what is not upright."""
+        R = frame.R_balance_root
+        leaning = R @ self._upright
+        turn, _ = Rotation.align_vectors(np.array([[0.0, 0.0, 1.0]]), leaning[None])
+        return np.asarray(turn.as_matrix() @ R)
+
+    # --- what is said --------------------------------------------------------------------------
+    def _at_limits(self, q: Array) -> tuple[str, ...]:
+        o = self.options
+        ends = (self.position <= self._lower + 1e-4) | (self.position >= self._upper - 1e-4)
+        stuck = np.abs(self.position - q) >= o.give - 1e-3
+        return tuple(self.model.joint_names[i] for i in np.flatnonzero(ends | stuck))
+
+    def _problems(
+        self, frame: BalanceFrame, desired: Array, held: bool, limits: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        o, problems = self.options, []
+        if np.tan(frame.slope) > o.friction:
+            problems.append(
+                f"the ground's slope of {np.degrees(frame.slope):.1f} deg is beyond the friction "
+                f"cone of {np.degrees(np.arctan(o.friction)):.1f} deg: the soles may slide"
+            )
+        if held:
+            away = -float(frame.margin(desired))
+            where = f"{1e3 * away:.0f} mm outside" if away > 0.0 else f"{-1e3 * away:.0f} mm inside"
+            problems.append(
+                f"the desired CoM is {where} the support polygon: held at the margin of "
+                f"{1e3 * o.margin:.0f} mm"
+            )
+        if limits:
+            problems.append(f"at a limit, or not following: {listing(limits)}")
+        return tuple(problems)
+
+
+def _ground_motion(poses: SolePoses, shares: Array, origin: Array) -> tuple[Array, Array]:
+    """Jacobians (3, n) of the ground at a point, the root at rest: its velocity and its turning."""
+    angular = np.einsum("f,fij->ij", shares, poses.jacobian[:, 3:])
+    linear = np.einsum("f,fij->ij", shares, poses.jacobian[:, :3])
+    for share, p, J in zip(shares, poses.p, poses.jacobian, strict=True):
+        linear -= share * _skew(origin - p) @ J[3:]
+    return linear, angular
+
+
+def _relative(poses: SolePoses) -> Array:
+    """Poses [R p] (f, 3, 4) of soles in the frame of the first one."""
+    R0 = poses.R[0].T
+    return np.concatenate((R0 @ poses.R, ((poses.p - poses.p[0]) @ R0.T)[:, :, None]), axis=2)
+
+
+def _away(want: Array, now: Array) -> Array:
+    """Way (3,) m and turn (3,) rad from a pose [R p] (3, 4) to another one."""
+    turn = _rotation_vector(want[:, :3] @ now[:, :3].T)
+    return np.concatenate((want[:, 3] - now[:, 3], turn))
+
+
+def _skew(v: Array) -> Array:
+    """[v]x (3, 3), so that [v]x w = v x w."""
+    x, y, z = v.tolist()
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def _rotation_vector(R: Array) -> Array:
+    """Axis times angle (3,) rad of a rotation, exact below a quarter turn, less beyond."""
+    x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    sine = 0.5 * sqrt(x * x + y * y + z * z)
+    scale = 0.5 * (asin(min(sine, 1.0)) / sine if sine > 1e-9 else 1.0)
+    return scale * np.array([x, y, z])
+
+
+def _bounded(vector: Array, most: float) -> Array:
+    size = float(np.linalg.norm(vector[np.isfinite(vector)]))
+    return vector if size <= most else vector * (most / size)

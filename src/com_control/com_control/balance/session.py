@@ -1,0 +1,268 @@
+"""From a robot that stands to one that balances, and what makes it hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from com_control.balance.balancer import STILL, Balancer, BalanceStep
+from com_control.balance.exceptions import BalanceError
+from com_control.balance.options import BalanceOptions
+from com_control.balance.soles import Soles
+from com_model.arrays import Array
+from com_model.model import RobotModel
+from com_model.robot_config import Foot, RobotConfig
+
+LONGEST_STEP = 0.1  # s; commands after a longer pause are those of such a step
+GRAVITY = 9.81  # m/s^2
+
+
+class State(IntEnum):
+    """What a session does; the numbers are those of com_msgs/BalanceState."""
+
+    UNKNOWN = 0
+    STANDING = 1
+    BALANCING = 2
+    HOLDING = 3
+    FALLEN = 4
+
+
+@dataclass(frozen=True, eq=False)
+class BalanceReading:
+    """What is measured at a time.
+
+    Attributes:
+        time: s.
+        position: (n,) rad or m.
+        up: (3,) unit vector against gravity, in the root link's axes; None: there is no IMU, the
+            ground counts as level.
+        loads: (f,) N across each sole of the configuration's feet; None: not known.
+        commanded: (n,) rad or m, what the drives were told last; None: not known.
+        missing: What is not heard, with the mend; "" when all is.
+    """
+
+    time: float
+    position: Array
+    up: Array | None = None
+    loads: Array | None = None
+    commanded: Array | None = None
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class StandingLimits:
+    """Bounds of what counts as standing.
+
+    Attributes:
+        load_share: Of the weight, at least, on a foot that stands as balancing begins.
+        weight_share: Of the weight, at least, on all feet together; less: it falls.
+        fallen_tilt: rad, of the trunk from upright, from which on it has fallen.
+    """
+
+    load_share: float = 0.05
+    weight_share: float = 0.3
+    fallen_tilt: float = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class BalanceCommand:
+    """Joint commands (n,) with velocities; step is None while it holds."""
+
+    position: Array
+    velocity: Array
+    step: BalanceStep | None = None
+
+
+class BalanceSession:
+    """Balances when asked to, holds when something is wrong, and says why.
+
+    Args:
+        model: The robot.
+        config: Its configuration; feet without a flat sole are left out.
+        options: Of the control.
+        limits: Of standing.
+
+    Attributes:
+        state: What it does.
+        reason: Why it holds, or does not begin; "" when all is well.
+        desired: (3,) m, CoM in the balance frame as asked for; None: where it stood.
+
+    Raises:
+        ConfigError: The configuration is of another robot.
+        BalanceError: No foot has a flat sole.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        config: RobotConfig,
+        options: BalanceOptions | None = None,
+        limits: StandingLimits | None = None,
+    ) -> None:
+        config.check(model)
+        self.model, self.options = model, options or BalanceOptions()
+        self._feet = [(i, foot) for i, foot in enumerate(config.feet) if len(foot.corners) > 2]
+        if not self._feet:
+            raise BalanceError(
+                "no foot has a flat sole: give its corners in the configuration, "
+                "feet.<frame>.corners"
+            )
+        self._limits = limits or StandingLimits()
+        poses = Soles(model, [foot for _, foot in self._feet]).at(config.nominal_posture(model))
+        normal = poses.R[:, :, 2].sum(axis=0)
+        self._upright = normal / np.linalg.norm(normal)
+        self._all = Soles(model, [foot for _, foot in self._feet])
+        self._balancer: Balancer | None = None
+        self._time: float | None = None
+        self._wanted = self._paused = False
+        self._velocity = STILL
+        self.state, self.reason = State.UNKNOWN, "no readings yet"
+        self.desired: Array | None = None
+
+    @property
+    def feet(self) -> tuple[str, ...]:
+        """Names of the feet that stand; empty before it begins."""
+        return () if self._balancer is None else self._balancer.names
+
+    def start(self) -> None:
+        """Begins with the next reading that allows it, the CoM staying where it is."""
+        self._wanted = True
+        if self.state == State.FALLEN:
+            self.state = State.STANDING
+
+    def stop(self) -> None:
+        """Leaves the joints where they are."""
+        self._wanted, self._balancer, self.desired = False, None, None
+
+    def desire(self, com: Array, velocity: Array = STILL) -> str:
+        """Takes in a desired CoM.
+
+        Args:
+            com: (3,) m, in the balance frame; a height of NaN is left free.
+            velocity: (3,) m/s, of it.
+
+        Returns:
+            Why it is refused, with the mend; "" when it is not.
+        """
+        height_known_or_free = np.isfinite(com[2]) or np.isnan(com[2])
+        if not (np.isfinite(com[:2]).all() and height_known_or_free):
+            return (
+                f"the desired CoM ({com[0]:g}, {com[1]:g}, {com[2]:g}) is not finite: give x and y "
+                "in m, and z or NaN"
+            )
+        self.desired = np.array(com, dtype=float)
+        self._velocity = np.where(np.isfinite(velocity), velocity, 0.0)
+        return ""
+
+    def step(self, reading: BalanceReading) -> BalanceCommand | None:
+        """What is to be sent to the drives at a reading; None: nothing."""
+        dt, problem = self._pass_time(reading.time)
+        problem = problem or self._unusable(reading)
+        if self.state == State.FALLEN and self._wanted:
+            return None
+        if not self._wanted:
+            self.state, self.reason = State.STANDING, problem
+            return None
+        if not problem and self._falls(reading):
+            self.state = State.FALLEN
+            self._balancer = None
+            return None
+        if self._balancer is None:
+            return self._begin(reading, problem)
+        return self._hold(problem, dt) if problem else self._balance(reading, dt)
+
+    # --- what may be done ----------------------------------------------------------------------
+    def _pass_time(self, time: float) -> tuple[float, str]:
+        last, self._time = self._time, time
+        if last is None:
+            return 0.0, ""
+        if time <= last:
+            return 0.0, (
+                f"the time of joint_states went back by {last - time:.3f} s: two drivers of one "
+                "joint, or a recording that was started again"
+            )
+        return min(time - last, LONGEST_STEP), ""
+
+    def _unusable(self, reading: BalanceReading) -> str:
+        if reading.missing:
+            return reading.missing
+        if not np.isfinite(reading.position).all():
+            return "a joint's position is not finite: check its driver"
+        if reading.up is not None and not np.isfinite(reading.up).all():
+            return "imu gives no orientation: use a filter that does, or set use_imu false"
+        if reading.loads is not None and not np.isfinite(reading.loads).all():
+            return "a foot's force is not finite: check its sensor, or set use_wrench false"
+        return ""
+
+    def _falls(self, reading: BalanceReading) -> bool:
+        up, limits = self._up(reading), self._limits
+        tilt = float(np.arccos(np.clip(up @ self._upright, -1.0, 1.0)))
+        if tilt > limits.fallen_tilt:
+            self.reason = (
+                f"the trunk is tilted by {tilt:.2f} rad, more than {limits.fallen_tilt:.2f}: set "
+                "the robot on its feet, then call ~/start"
+            )
+            return True
+        least = limits.weight_share * self.model.mass * GRAVITY
+        if reading.loads is not None and not float(reading.loads.sum()) >= least:
+            self.reason = (
+                f"the feet carry {float(reading.loads.sum()):.0f} N, at least {least:.0f} N are "
+                "needed: set the robot on its feet, or check sign and frame of the feet's wrenches "
+                "in the configuration; then call ~/start"
+            )
+            return True
+        return False
+
+    def _up(self, reading: BalanceReading) -> Array:
+        """Against gravity, root axes; without IMU the mean normal of the soles."""
+        if reading.up is not None:
+            return reading.up
+        soles = self._all if self._balancer is None else self._balancer.soles
+        normal = soles.at(reading.position).R[:, :, 2].sum(axis=0)
+        return np.asarray(normal / np.linalg.norm(normal))
+
+    # --- what is done --------------------------------------------------------------------------
+    def _begin(self, reading: BalanceReading, problem: str) -> BalanceCommand | None:
+        self.state, self.reason = State.STANDING, problem
+        if problem:
+            return None
+        balancer = Balancer(self.model, self._standing(reading), self._upright, self.options)
+        try:
+            balancer.start(reading.position, self._up(reading), reading.commanded)
+        except BalanceError as error:
+            self.reason = str(error)
+            return None
+        self._balancer, self._paused = balancer, False
+        return self._balance(reading, 0.0)
+
+    def _standing(self, reading: BalanceReading) -> list[Foot]:
+        """Feet that carry, all where forces are not known."""
+        feet = [foot for _, foot in self._feet]
+        if reading.loads is None:
+            return feet
+        least = self._limits.load_share * self.model.mass * GRAVITY
+        carrying = [foot for i, foot in self._feet if reading.loads[i] >= least]
+        return carrying or feet
+
+    def _hold(self, problem: str, dt: float) -> BalanceCommand:
+        assert self._balancer is not None  # noqa: S101 - the caller has looked
+        self.state, self.reason, self._paused = State.HOLDING, f"holds: {problem}", True
+        return BalanceCommand(*self._balancer.brake(dt))
+
+    def _balance(self, reading: BalanceReading, dt: float) -> BalanceCommand:
+        balancer = self._balancer
+        assert balancer is not None  # noqa: S101 - the caller has looked
+        up = self._up(reading)
+        try:
+            if self._paused:
+                balancer.resume(reading.position, up)
+                self._paused = False
+            if self.desired is None:
+                self.desired = balancer.reference.position.copy()
+            step = balancer.step(dt, reading.position, up, self.desired, self._velocity)
+        except BalanceError as error:
+            return self._hold(str(error), dt)
+        self.state, self.reason = State.BALANCING, "; ".join(step.problems)
+        return BalanceCommand(step.position, step.velocity, step)
