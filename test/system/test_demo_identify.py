@@ -44,7 +44,7 @@ def test_the_biped_is_mended(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["hoap3"], "demo: robot 'hoap3': unknown, and no URDF's path; valid names: hoap2"),
+        (["nobody"], "demo: robot 'nobody': unknown, and no URDF's path; valid names: "),
         (["ur5"], "ur5 has none; one is needed, with the feet and their sensors"),
         (["--postures", "0"], "--postures 0: give 1 to 500"),
         (["--speed", "99"], "--speed 99: give 0.05 to 10"),
