@@ -205,6 +205,10 @@ class ModelCheckLike(Protocol):
     @property
     def tilt(self) -> float: ...
     @property
+    def force_tilt(self) -> float: ...
+    @property
+    def sloped(self) -> bool: ...
+    @property
     def mass(self) -> float: ...
     @property
     def mass_deviation(self) -> float: ...
@@ -227,6 +231,8 @@ class ModelCheckValues:
         model_part: (3,) m, the rest.
         model_deviation: m.
         tilt: rad.
+        force_tilt: rad.
+        sloped: the ground is not level.
         mass: kg that the feet carry.
         mass_deviation: kg.
         model_mass: kg.
@@ -242,6 +248,8 @@ class ModelCheckValues:
     model_part: Array
     model_deviation: float
     tilt: float
+    force_tilt: float
+    sloped: bool
     mass: float
     mass_deviation: float
     model_mass: float
@@ -260,6 +268,8 @@ def model_check_to_numpy(msg: ModelCheck) -> ModelCheckValues:
         model_part=vector3_to_numpy(msg.remaining),
         model_deviation=msg.remaining_deviation,
         tilt=msg.tilt,
+        force_tilt=msg.force_tilt,
+        sloped=msg.sloped,
         mass=msg.mass,
         mass_deviation=msg.mass_deviation,
         model_mass=msg.model_mass,
@@ -279,6 +289,8 @@ def numpy_to_model_check(values: ModelCheckLike, stamp: Time, frame: str) -> Mod
     numpy_to_vector3(values.model_part, msg.remaining)
     msg.remaining_deviation = float(values.model_deviation)
     msg.tilt = float(values.tilt)
+    msg.force_tilt = float(values.force_tilt)
+    msg.sloped = bool(values.sloped)
     msg.mass = float(values.mass)
     msg.mass_deviation = float(values.mass_deviation)
     msg.model_mass = float(values.model_mass)

@@ -1,6 +1,7 @@
 """Messages of the identification: round trips, and that their constants fit the maths."""
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from com_msgs.msg import (
 from com_ros.exceptions import ConversionError
 from com_ros.identification_conversions import (
     CapturedValues,
+    ModelCheckValues,
     captured_posture_to_numpy,
     model_check_to_numpy,
     numpy_to_captured_posture,
@@ -124,11 +126,16 @@ def test_proposed_posture():
 
 def test_model_check():
     rng = np.random.default_rng(2)
-    vectors = rng.normal(size=(6, 3))
-    values = ModelCheckResult(Verdict.TILT, "not level", *vectors, 1e-4, math.nan, 7.0, 0.01, 7.12)
-    msg = over_the_wire(numpy_to_model_check(values, STAMP, "base_link"))
+    known = {item.name: 0.1 * i for i, item in enumerate(fields(ModelCheckResult))}
+    vectors = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
+    known |= {name: rng.normal(size=3) for name in vectors}
+    result = ModelCheckResult(
+        **known | {"verdict": Verdict.TILT, "reason": "not level", "tilt": math.nan, "sloped": True}
+    )
+    msg = over_the_wire(numpy_to_model_check(result, STAMP, "base_link"))
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
-    same(model_check_to_numpy(msg), values)
+    values = model_check_to_numpy(msg)
+    same(values, ModelCheckValues(**{f.name: getattr(result, f.name) for f in fields(values)}))
 
 
 def bodies(rng):

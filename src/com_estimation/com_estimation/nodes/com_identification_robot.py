@@ -164,6 +164,8 @@ class Robot:
 
     def _describe(self, identity: int, posture: Posture) -> CapturedValues:
         result = self.check.update(posture)
+        com = self._sesc.com(posture.q)
+        line = result.measured + ((com - result.measured) @ result.up) * result.up
         return CapturedValues(
             id=identity,
             label=posture.label,
@@ -176,8 +178,8 @@ class Robot:
             stands=self._builder.loaded(posture),
             wrenches=posture.wrenches,
             mass=result.mass,
-            com_line=self._sesc.com(posture.q) - result.difference,
-            model_offset=result.difference,
+            com_line=line,
+            model_offset=com - line,
             problems=(result.reason,) if result.verdict is Verdict.WRENCH else (),
         )
 
