@@ -18,6 +18,7 @@ import numpy as np
 from com_model import RobotConfig, RobotModel, Sesc
 from com_model.com_workspace import Workspace, sample_coms
 from com_model.two_joint_human import WINTER_LEGS, TwoJointHuman
+from com_model.workspace_plot import draw_workspace
 
 CONFIG = Path(__file__).resolve().parent.parent / "src/robot_descriptions/config/hoap2.yaml"
 COUNT = 1_000_000
@@ -52,28 +53,6 @@ def human() -> dict[str, float]:
     return {"largest": round(most, 2), "least": round(least, 2), "winter": WINTER_LEGS}
 
 
-def draw(workspace: Workspace, path: Path) -> None:
-    """Draws side and top view with the hull's outline."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    from com_model.hull import convex_hull
-
-    figure, axes = pyplot.subplots(1, 2, figsize=(9, 4.5))
-    for axis, (i, j), names in zip(axes, ((0, 2), (0, 1)), (("x", "z"), ("x", "y")), strict=True):
-        points = 1e3 * workspace.points[::200, [i, j]]
-        outline = 1e3 * convex_hull(workspace.vertices[:, [i, j]])
-        axis.plot(*points.T, ".", markersize=1, color="0.6")
-        axis.plot(*np.vstack((outline, outline[:1])).T, color="tab:red")
-        axis.set(xlabel=f"{names[0]} (mm)", ylabel=f"{names[1]} (mm)", aspect="equal")
-    figure.suptitle("HOAP-2: where its centre of mass can be, waist frame")
-    figure.tight_layout()
-    figure.savefig(path, dpi=90)
-    print(f"wrote {path}")
-
-
 def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -102,7 +81,9 @@ def main() -> None:
     lengths = human()
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
-        draw(workspace, out / "com_workspace.png")
+        path = out / "com_workspace.png"
+        path.write_bytes(draw_workspace(workspace, "Centre of mass of HOAP-2, waist held"))
+        print(f"wrote {path}")
     summary = {
         "configurations": COUNT,
         "wall_s": round(two, 3),

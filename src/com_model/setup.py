@@ -16,5 +16,10 @@ setup(
     maintainer_email="maintainers@example.org",
     description="The true centre of mass of any URDF by statically equivalent serial chains.",
     license="Apache-2.0",
-    entry_points={"console_scripts": ["audit = com_model.commands.audit:main"]},
+    entry_points={
+        "console_scripts": [
+            "audit = com_model.commands.audit:main",
+            "com_workspace = com_model.commands.com_workspace:main",
+        ]
+    },
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -131,32 +130,56 @@ def sample_coms(
         UnknownNameError: No such joint.
         ShapeError: rest has the wrong shape.
     """
-    if count < 1 or threads < 1:
-        raise ComModelError(f"count and threads: expected 1 or more, got {count} and {threads}")
+    _check_numbers(count, threads)
     low, width = _box(model, joints, rest)
     sesc, result = Sesc(model), np.empty((count, 3))
-    starts = np.linspace(0, count, threads + 1).astype(int).tolist()
-    sources = np.random.SeedSequence(seed).spawn(threads)
 
     def work(source: np.random.SeedSequence, start: int, stop: int) -> None:
         random = np.random.Generator(np.random.SFC64(source))
         Q = np.empty((_BLOCK, model.n_joints))
         for i in range(start, stop, _BLOCK):
             part = Q[: min(_BLOCK, stop - i)]
-            random.random(out=part)
-            part *= width
-            part += low
+            _fill(part, random, low, width)
             result[i : i + len(part)] = sesc.com_batch(part)
 
-    if threads == 1:
-        work(sources[0], 0, count)
-        return result
+    sources = np.random.SeedSequence(seed).spawn(threads)
+    starts = np.linspace(0, count, threads + 1).astype(int).tolist()
     with ThreadPoolExecutor(threads) as pool:
-        for done in [
-            pool.submit(work, s, *ends) for s, ends in zip(sources, pairwise(starts), strict=True)
-        ]:
-            done.result()
+        list(pool.map(work, sources, starts[:-1], starts[1:]))
     return result
+
+
+def sample_postures(
+    model: RobotModel,
+    count: int,
+    joints: Sequence[str] | None = None,
+    rest: ArrayLike | None = None,
+    seed: int = 0,
+) -> Array:
+    """Draws random postures: those of sample_coms with one thread, (count, n) rad or m.
+
+    Raises:
+        ComModelError: count is no positive number.
+        UnknownNameError: No such joint.
+        ShapeError: rest has the wrong shape.
+    """
+    _check_numbers(count, 1)
+    (source,) = np.random.SeedSequence(seed).spawn(1)
+    Q = np.empty((count, model.n_joints))
+    _fill(Q, np.random.Generator(np.random.SFC64(source)), *_box(model, joints, rest))
+    return Q
+
+
+def _check_numbers(count: int, threads: int) -> None:
+    if count < 1 or threads < 1:
+        raise ComModelError(f"count and threads: expected 1 or more, got {count} and {threads}")
+
+
+def _fill(Q: Array, random: np.random.Generator, low: Array, width: Array) -> None:
+    """Draws the rows of Q evenly from the box, in place."""
+    random.random(out=Q)
+    Q *= width
+    Q += low
 
 
 def _box(

@@ -68,6 +68,39 @@ def link_pose(
     return R[index].copy(), p[index].copy()
 
 
+def link_pose_batch(model: RobotModel, Q: ArrayLike, link: str) -> tuple[Array, Array]:
+    """Computes the pose of one link in the root link's frame for many configurations.
+
+    Args:
+        model: The robot.
+        Q: (N, n) joint positions, rad or m.
+        link: Its name.
+
+    Returns:
+        R_root_link (N, 3, 3), and the origins of the link's frame (N, 3) m.
+
+    Raises:
+        UnknownNameError: No such link; lists those that there are.
+        ShapeError: Q is not (N, n).
+    """
+    index, bodies = model.link_index(link), model.bodies
+    Q = as_array("Q", Q, (None, model.n_joints), f"The joints are {', '.join(model.joint_names)}")
+    R = np.broadcast_to(bodies.R_body_link[index], (len(Q), 3, 3))
+    p = np.broadcast_to(bodies.p_body_link[index], (len(Q), 3))
+    body = int(bodies.body_of_link[index])
+    while body > 0:
+        position = Q[:, bodies.q_index[body]] * bodies.multiplier[body] + bodies.offset[body]
+        axis = np.broadcast_to(bodies.axis[body], (len(Q), 3))
+        if bodies.joint_type[body] == PRISMATIC:
+            p = p + position[:, None] * axis
+        else:
+            turn = rotations_about(axis, position)
+            R, p = turn @ R, np.einsum("nij,nj->ni", turn, p)
+        R, p = bodies.R[body] @ R, p @ bodies.R[body].T + bodies.d[body]
+        body = int(bodies.parent[body])
+    return np.array(R), np.array(p)
+
+
 def body_poses(
     bodies: Bodies,
     q: Array,

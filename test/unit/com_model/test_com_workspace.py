@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from com_model import ComModelError, GeometryError, RobotModel, Sesc, UnknownNameError
-from com_model.com_workspace import Workspace, sample_coms
+from com_model.com_workspace import Workspace, sample_coms, sample_postures
 from com_model.two_joint_human import WINTER_LEGS, TwoJointHuman
 
 HOAP2 = Path(__file__).resolve().parents[3] / "src/robot_descriptions/urdf/hoap2.urdf"
@@ -57,6 +57,11 @@ def test_samples_are_centres_of_mass_within_the_limits(hoap2):
     U = np.random.Generator(np.random.SFC64(source)).random((50, hoap2.n_joints))
     Q = hoap2.lower + U * (hoap2.upper - hoap2.lower)
     np.testing.assert_allclose(points, [Sesc(hoap2).com(q) for q in Q], atol=1e-14)
+
+
+def test_postures_are_those_of_the_samples(hoap2):
+    Q = sample_postures(hoap2, 50, seed=3)
+    np.testing.assert_array_equal(Sesc(hoap2).com_batch(Q), sample_coms(hoap2, 50, seed=3))
 
 
 def test_joints_that_rest_do_not_move_the_com(hoap2):

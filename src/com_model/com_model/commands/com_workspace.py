@@ -1,0 +1,154 @@
+"""Command line: where a robot can bring its centre of mass, by itself and over its feet."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from com_model.com_workspace import Workspace, sample_coms
+from com_model.exceptions import ComModelError
+from com_model.model import RobotModel
+from com_model.robot_config import RobotConfig
+from com_model.standing_reach import StandingReach, reach_on_feet, reach_on_foot
+
+_EPILOG = """\
+Postures are random, each joint evenly within its limits; whether the robot's parts hit each other
+is not looked at. First the root link is held, and the hull of all centres of mass is told. With
+--config the robot also stands: on both feet in its nominal posture, while the joints that move no
+foot vary, and on each foot alone, while all joints vary (postures with the root, the end of a limb
+or another foot below the ground are left out). Margins are those of the CoM's ground
+projection inside the support polygon; what lies outside cannot be held at rest.
+
+Examples:
+  ros2 run com_model com_workspace robot.urdf
+  ros2 run com_model com_workspace robot.urdf --config robot.yaml --out out
+
+The last line is one JSON object (m, m^3). Exit status: 0 done, 2 a file or an argument cannot be
+used.
+"""
+_SIDES = {
+    "front": (1, 0, 0),
+    "back": (-1, 0, 0),
+    "left": (0, 1, 0),
+    "right": (0, -1, 0),
+    "up": (0, 0, 1),
+    "down": (0, 0, -1),
+}
+_STANDING = 50_000  # postures of a standing robot at most: their feet are placed in plain numpy
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        argv: Arguments; those of the process by default.
+
+    Returns:
+        Exit status: 0 done, 2 a file or an argument cannot be used.
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        model = RobotModel.from_file(arguments.urdf)
+        workspace, seconds = _sample(model, arguments)
+        standing = _stand(model, arguments)
+        picture = None
+        if arguments.out is not None:
+            picture = _draw(model, workspace, standing, arguments.out)
+    except (ComModelError, OSError) as error:
+        print(f"com_workspace: {error}", file=sys.stderr)
+        return 2
+    figures = {"robot": model.name, "configurations": arguments.count, "wall_s": round(seconds, 3)}
+    figures |= _told(workspace) | {"standing": [_told_standing(reach) for reach in standing]}
+    if picture is not None:
+        print(f"wrote {picture}")
+    print(json.dumps(figures))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="com_workspace",
+        description="Samples where a robot can bring its centre of mass.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("urdf", type=Path, help="path of the robot's URDF")
+    add("--config", type=Path, help="the robot's configuration (yaml): feet and nominal posture")
+    add("--joints", nargs="+", help="joints that vary while the root link is held; all by default")
+    add("--count", type=int, default=1_000_000, help="how many postures")
+    add("--threads", type=int, default=2, help="that share the work")
+    add("--seed", type=int, default=0, help="of the random numbers, 0 or more")
+    add("--out", type=Path, help="a folder for the picture; it is made if missing")
+    return parser
+
+
+def _sample(model: RobotModel, arguments: argparse.Namespace) -> tuple[Workspace, float]:
+    """Samples the robot with its root link held; the time that it took, s."""
+    if arguments.seed < 0:
+        raise ComModelError(f"--seed: expected 0 or more, got {arguments.seed}")
+    options = (arguments.joints, None, arguments.seed, arguments.threads)
+    sample_coms(model, 1, *options)  # compiles
+    start = time.perf_counter()
+    points = sample_coms(model, arguments.count, *options)
+    seconds = time.perf_counter() - start
+    print(f"{arguments.count} postures of {model.name} in {seconds:.2f} s")
+    return Workspace.of(points), seconds
+
+
+def _stand(model: RobotModel, arguments: argparse.Namespace) -> list[StandingReach]:
+    if arguments.config is None:
+        return []
+    config = RobotConfig.from_file(arguments.config)
+    config.check(model)
+    count, seed = min(arguments.count, _STANDING), arguments.seed
+    rest = config.nominal_posture(model)
+    reaches = [reach_on_feet(model, config.feet, rest, count, seed)]
+    for foot in config.feet:
+        others = [other for other in config.feet if other is not foot]
+        reaches.append(reach_on_foot(model, foot, count, seed, others))
+    return reaches
+
+
+def _draw(
+    model: RobotModel, workspace: Workspace, standing: Sequence[StandingReach], folder: Path
+) -> Path:
+    from com_model.workspace_plot import draw_workspace  # needs matplotlib, only here
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{model.name}_com_workspace.png"
+    path.write_bytes(draw_workspace(workspace, f"Centre of mass of {model.name}", standing))
+    return path
+
+
+def _told(workspace: Workspace) -> dict[str, object]:
+    reach = dict(zip(_SIDES, workspace.reach(list(_SIDES.values())).tolist(), strict=True))
+    print(f"root link held: hull of {1e6 * workspace.volume:.0f} cm^3; from the root link's origin")
+    print("  " + ", ".join(f"{side} {1e3 * far:.0f}" for side, far in reach.items()) + " mm")
+    return {"hull_m3": workspace.volume, "reach_m": reach}
+
+
+def _told_standing(reach: StandingReach) -> dict[str, object]:
+    name, (low, high) = " and ".join(reach.feet), reach.heights
+    beyond = reach.over_edges()
+    print(
+        f"on {name}: {100 * reach.share:.1f} % of the postures above the ground can be held at rest"
+    )
+    print(f"  best margin {1e3 * reach.best_margin:.0f} mm, height {low:.3f} to {high:.3f} m")
+    edges = ", ".join(f"{side} {1e3 * far:+.0f}" for side, far in beyond.items())
+    print(f"  the projection comes beyond the support polygon by {edges} mm")
+    return {
+        "feet": reach.feet,
+        "share": reach.share,
+        "best_margin_m": reach.best_margin,
+        "height_m": [low, high] if reach.share > 0.0 else None,
+        "beyond_m": beyond,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""The command com_workspace."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from com_model.commands.com_workspace import main
+
+DESCRIPTIONS = Path(__file__).resolve().parents[3] / "src/robot_descriptions"
+
+
+@pytest.fixture
+def run(capsys):
+    def run(*words):
+        code = main([str(word) for word in words])
+        return code, capsys.readouterr()
+
+    return run
+
+
+def test_hoap2_is_sampled_told_and_drawn(run, tmp_path):
+    out = tmp_path / "new" / "folder"
+    code, output = run(
+        *(DESCRIPTIONS / "urdf/hoap2.urdf", "--config", DESCRIPTIONS / "config/hoap2.yaml"),
+        *("--count", 5000, "--out", out),
+    )
+    assert code == 0, output.err
+    figures = json.loads(output.out.splitlines()[-1])
+    assert figures["configurations"] == 5000
+    assert 1e-4 < figures["hull_m3"] < 6e-4
+    assert figures["reach_m"]["back"] > 0.05
+    both, left, right = figures["standing"]
+    assert both["feet"] == ["l_sole", "r_sole"]
+    assert both["share"] == 1.0
+    assert 0.25 < both["height_m"][0] < both["height_m"][1] < 0.29
+    assert left["share"] == pytest.approx(right["share"], abs=0.05)
+    assert "on l_sole: " in output.out
+    assert (out / "hoap2_com_workspace.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_some_joints_without_a_configuration(run):
+    urdf = DESCRIPTIONS / "urdf/hoap2.urdf"
+    legs = [f"RLEG_JOINT{i}" for i in range(1, 7)]
+    code, output = run(urdf, "--count", 3000, "--joints", *legs)
+    assert code == 0, output.err
+    figures = json.loads(output.out.splitlines()[-1])
+    assert figures["standing"] == []
+    assert figures["hull_m3"] < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none.urdf"], "none.urdf"),
+        (["{urdf}", "--count", "0"], "count and threads: expected 1 or more, got 0 and 2"),
+        (["{urdf}", "--count", "3"], "3 points do not fill a volume"),
+        (["{urdf}", "--threads", "-1"], "expected 1 or more"),
+        (["{urdf}", "--seed", "-1"], "--seed: expected 0 or more, got -1"),
+        (["{urdf}", "--joints", "TAIL"], "no joint 'TAIL'"),
+        (["{urdf}", "--count", "9", "--config", "none.yaml"], "none.yaml: does not exist"),
+        (["{urdf}", "--count", "9", "--config", "{talos}"], "talos.yaml"),
+        (["{urdf}", "--count", "9", "--out", "{urdf}"], "File exists"),
+    ],
+)
+def test_what_cannot_be_used(run, words, message):
+    given = {
+        "{urdf}": DESCRIPTIONS / "urdf/hoap2.urdf",
+        "{talos}": DESCRIPTIONS / "config/talos.yaml",
+    }
+    code, output = run(*(given.get(word, word) for word in words))
+    assert code == 2
+    assert message in output.err
+    assert "Traceback" not in output.err
