@@ -15,19 +15,20 @@ from com_estimation.posture_protocol.candidates import known_candidates
 from com_estimation.posture_protocol.correction import write_correction
 from com_estimation.posture_protocol.exceptions import ProtocolError
 from com_estimation.posture_protocol.fit import Fit, cross_validate, families, fit, leave_out
+from com_estimation.posture_protocol.joint_errors_file import read_joint_errors
 from com_estimation.posture_protocol.plots import draw_angles
 from com_estimation.posture_protocol.protocol import Protocol
-from com_estimation.posture_protocol.quasi_static import QuasiStatic
+from com_estimation.posture_protocol.quasi_static import QuasiStatic, TipAngle
 from com_estimation.posture_protocol.tables import TipTable, difference
 from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
 from com_model.arrays import Array
 
 _EPILOG = """\
 Without --angles it prints the angles at which the robot of the URDF tips over, if it moves so
-slowly that it is always at rest. With --angles, a table of a column `test` and columns
-`<name>_rad`, it compares them, fits what may explain the measured ones, and says how well that
-predicts tests which it has not seen. With --out it writes there a picture, the URDF with the CoMs
-of the fit and its errors of the joints.
+slowly that it is always at rest; --joint-errors adds what errors of the joints make of them.
+With --angles, a table of a column `test` and columns `<name>_rad`, it compares them, fits what may
+explain the measured ones, and says how well that predicts tests which it has not seen. With --out
+it writes there a picture, the URDF with the CoMs of the fit and its errors of the joints.
 
 Example:
   posture_protocol --robot config/hoap2.yaml --protocol config/posture_protocol/hoap2.yaml \\
@@ -50,7 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         lab = _lab(arguments.robot, arguments.protocol, arguments.urdf)
         if arguments.angles is None:
-            _print_angles(lab, {"URDF": lab.tip_angles()})
+            told = _told(lab, arguments.joint_errors)
+            _print_angles(lab, _angles(told))
+            _print_standing(told)
             return 0
         protocol = Protocol.from_file(arguments.protocol)
         table = TipTable.from_file(arguments.angles, protocol)
@@ -71,6 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--robot", required=True, help="the robot's configuration (yaml)")
     parser.add_argument("--protocol", required=True, help="its balance tests (yaml)")
     parser.add_argument("--urdf", help="the URDF; by default the one that the configuration names")
+    parser.add_argument(
+        "--joint-errors", help="errors of the joints that were found before (yaml), for a column"
+    )
     parser.add_argument("--angles", help="a table of measured and simulated angles (csv)")
     parser.add_argument("--measured", default="real", help="its column of measured angles")
     parser.add_argument(
@@ -89,6 +95,18 @@ def _lab(robot: str, protocol: str, urdf: str | None) -> QuasiStatic:
     return QuasiStatic.of(RobotModel.from_file(path), config, Protocol.from_file(protocol))
 
 
+def _told(lab: QuasiStatic, joint_errors: str | None) -> dict[str, tuple[TipAngle, ...]]:
+    """Tip angles of the URDF, and with errors of the joints from a file."""
+    told = {"URDF": lab.tips()}
+    if joint_errors is not None:
+        told["joint errors"] = lab.tips(read_joint_errors(joint_errors, lab.model))
+    return told
+
+
+def _angles(told: dict[str, tuple[TipAngle, ...]]) -> dict[str, Array]:
+    return {name: np.array([tip.angle for tip in tips]) for name, tips in told.items()}
+
+
 def _compare(
     lab: QuasiStatic, protocol: Protocol, table: TipTable, arguments: argparse.Namespace
 ) -> None:
@@ -102,8 +120,10 @@ def _compare(
         picture = path_inside(arguments.out, f"{lab.model.name}_tip_angles", ".png")
     used = np.flatnonzero(np.isfinite(measured))
     found = fit(lab, measured, candidates[arguments.explain], used)
-    ours = {"URDF": lab.tip_angles(), arguments.explain: found.predicted}
+    told = _told(lab, arguments.joint_errors)
+    ours = _angles(told) | {arguments.explain: found.predicted}
     _print_angles(lab, {arguments.measured: measured} | ours)
+    _print_standing(told)
     others = {n: table.angles(n) for n in table.columns if n != arguments.measured}
     for name, angles in (others | ours).items():
         mean = difference(angles[used], measured[used]).average_deg
@@ -119,6 +139,12 @@ def _print_angles(lab: QuasiStatic, columns: dict[str, Array]) -> None:
     for i, test in enumerate(lab.tests):
         cells = (f"{np.degrees(angles[i]):12.2f}" for angles in columns.values())
         print(f"{test.name:{width}}", *cells)
+
+
+def _print_standing(told: dict[str, tuple[TipAngle, ...]]) -> None:
+    for name, tips in told.items():
+        if standing := "; ".join(tip.test for tip in tips if not tip.falls):
+            print(f"{name}: still stands at the joints' limit, which is shown: {standing}")
 
 
 def _print_fit(lab: QuasiStatic, found: Fit) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
@@ -14,6 +13,7 @@ from com_estimation.identification.files import path_inside, write_whole
 from com_estimation.posture_protocol.candidates import COM_LIMIT
 from com_estimation.posture_protocol.exceptions import RefusedFitError
 from com_estimation.posture_protocol.fit import Fit
+from com_estimation.posture_protocol.joint_errors_file import joint_errors_document
 from com_model import RobotModel
 from com_model.urdf_edit import edit_inertials
 
@@ -45,30 +45,6 @@ def corrected_urdf(model: RobotModel, fit: Fit) -> str:
     return edit_inertials(model.xml, corrected_inertials(model, bodies.mass, com))
 
 
-def joint_errors_document(model: RobotModel, fit: Fit) -> dict[str, Any]:
-    """Lists the errors of the joints that a fit found, as plain data.
-
-    Returns:
-        zero_offset_rad, compliance_rad_per_nm, backlash_rad: each by joint, zeros left out; and
-        mean_error_deg, the mean absolute error of the tip angles.
-    """
-    errors = fit.candidate.errors(fit.x)
-    columns = {
-        "zero_offset_rad": errors.offset,
-        "compliance_rad_per_nm": errors.compliance,
-        "backlash_rad": errors.backlash,
-    }
-    document: dict[str, Any] = {
-        key: {
-            name: round(float(value), 6)
-            for name, value in zip(model.joint_names, column, strict=True)
-            if value
-        }
-        for key, column in columns.items()
-    }
-    return {"robot": model.name, "mean_error_deg": round(fit.mean_error_deg, 4)} | document
-
-
 def write_correction(
     directory: str | os.PathLike[str], model: RobotModel, fit: Fit, overwrite: bool = False
 ) -> tuple[Path, Path]:
@@ -78,9 +54,10 @@ def write_correction(
         RefusedFitError: A CoM is moved by more than 5 mm.
         OutputError: The directory or the files cannot be written, or a file is there already.
     """
+    found = joint_errors_document(model, fit.candidate.errors(fit.x), fit.mean_error_deg)
     texts = {
         "_corrected.urdf": corrected_urdf(model, fit),
-        "_joint_errors.yaml": yaml.safe_dump(joint_errors_document(model, fit), sort_keys=False),
+        "_joint_errors.yaml": yaml.safe_dump(found, sort_keys=False),
     }
     urdf, errors = (
         write_whole(path_inside(directory, model.name + suffix), text.encode(), overwrite)

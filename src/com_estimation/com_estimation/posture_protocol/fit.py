@@ -95,7 +95,7 @@ def fit(
 def predict(lab: QuasiStatic, candidate: Candidate, x: Array, guess: Array) -> Array:
     """Computes the tip angles of all tests, rad, looking near a guess (T,)."""
     moment = candidate.moments(lab.model, x)
-    return lab.tip_angles(candidate.errors(x), moment, np.nan_to_num(guess))
+    return lab.tip_angles_near(np.nan_to_num(guess), candidate.errors(x), moment)
 
 
 def cross_validate(
@@ -147,7 +147,7 @@ class _Problem:
     def angles(self, x: Array) -> Array:
         moment = self.candidate.moments(self.lab.model, x)
         near = self.measured[self.used]
-        angles = self.lab.tip_angles(self.candidate.errors(x), moment, near, list(self.used))
+        angles = self.lab.tip_angles_near(near, self.candidate.errors(x), moment, list(self.used))
         return np.where(np.isnan(angles), near + _FAR, angles)
 
     def slopes(self, x: Array, angles: Array) -> Array:

@@ -81,7 +81,7 @@ def pseudo_inverse(lab: QuasiStatic, angles: ArrayLike) -> PseudoInverse:
     limits = [_edge(case.test.feet[0], case.stance.edges) for case in lab.cases]
     chain = fit_chain(*chain_rows(lab.model, Q, limits))
     moment, shift, body = _moments(lab.model, chain.parameters)
-    error = np.degrees(np.abs(lab.tip_angles(moment=moment, guess=angles) - angles))
+    error = np.degrees(np.abs(lab.tip_angles_near(angles, moment=moment) - angles))
     return PseudoInverse(chain, float(np.nanmean(error)), shift, body)
 
 

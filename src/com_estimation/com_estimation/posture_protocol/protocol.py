@@ -8,6 +8,7 @@ with the arms forward and lowered: sixteen tests. Another robot has its own prot
     arms_forward: {}
   moves:
     leg3 Back: {family: leg3, joints: [...], turn: 1, falls: back, feet: [l_sole, r_sole]}
+    # where left and right axes are mirrored, `opposite: [...]` names joints that turn by -angle
   unknowns:                          # what a fit may find
     zero_offsets: {hip pitch: [...]} # joints of one offset
     compliant: [...]                 # joints that give way, all alike
@@ -27,8 +28,10 @@ from com_estimation.posture_protocol.exceptions import ProtocolError
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.strict_yaml import Section, read_yaml
+from com_model.text import listing, quote
 
 DIRECTIONS = ("front", "back", "left", "right")
+_SLACK = 1e-6  # rad: rounded limits
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class TipTest:
         posture: Name of the posture that it starts from.
         start: Joint positions by name, rad; others are at 0.
         joints: Those that turn, all by the same angle.
-        turn: 1 or -1: the sign of their angle.
+        opposite: Those that turn by as much with the other sign.
+        turn: 1 or -1: the sign of the angle.
         falls: Where to: front, back, left or right of the first foot's frame.
         feet: Sole frames that stand, the weight shared evenly.
     """
@@ -51,6 +55,7 @@ class TipTest:
     posture: str
     start: Mapping[str, float]
     joints: tuple[str, ...]
+    opposite: tuple[str, ...]
     turn: int
     falls: str
     feet: tuple[str, ...]
@@ -63,15 +68,23 @@ class TipTest:
         return q
 
     def rate(self, model: RobotModel) -> Array:
-        """Gives (n,) 1 for the joints that turn."""
+        """Gives (n,) 1 for the joints that turn, -1 for those opposite, 0 for the others."""
         rate = np.zeros(model.n_joints)
         rate[[model.joint_index(joint) for joint in self.joints]] = 1.0
+        rate[[model.joint_index(joint) for joint in self.opposite]] = -1.0
         return rate
 
     def limits(self, model: RobotModel) -> tuple[float, float]:
-        """Gives the least and the largest angle that all its joints reach, rad."""
-        index = [model.joint_index(joint) for joint in self.joints]
-        return float(model.lower[index].max()), float(model.upper[index].min())
+        """Gives the least and the largest angle that all its joints reach from the start, rad.
+
+        Half a turn is the most.
+        """
+        rate = self.rate(model)
+        turning = rate != 0.0
+        start, rate = self.start_position(model)[turning], rate[turning]
+        ends = (np.array([model.lower[turning], model.upper[turning]]) - start) * rate
+        low, high = ends.min(axis=0).max(), ends.max(axis=0).min()
+        return max(float(low), -np.pi), min(float(high), np.pi)
 
 
 @dataclass(frozen=True)
@@ -138,11 +151,17 @@ class Protocol:
 
         Raises:
             UnknownNameError: No such joint; lists those that there are.
-            ProtocolError: No such foot, or one without corners.
+            ProtocolError: No such foot, or one without corners; or a test starts with its joints
+                beyond their limits.
         """
         for test in self.tests:
-            test.start_position(model)
-            test.rate(model)
+            low, high = test.limits(model)
+            if not low - _SLACK <= 0.0 <= high + _SLACK:
+                raise ProtocolError(
+                    f"{test.name}: {listing(test.joints + test.opposite)} cannot be where the "
+                    f"posture puts them: they would have to turn by {low:.3f} to {high:.3f} rad "
+                    "to be within their limits"
+                )
             soles(test, config.feet)
         joints = self.unknowns.compliant + sum(self.unknowns.zero_offsets.values(), ())
         for joint in joints:
@@ -184,9 +203,13 @@ def _unknowns(section: Section) -> Unknowns:
 
 def _test(section: Section, move: str, posture: str, start: Mapping[str, float]) -> TipTest:
     joints, feet = section.names("joints"), section.names("feet")
-    for key, names in (("joints", joints), ("feet", feet)):
-        if not names:
-            raise section.error("expected at least one name", key)
+    opposite = section.names("opposite")
+    if not joints + opposite:
+        raise section.error("expected at least one name", "joints")
+    if not feet:
+        raise section.error("expected at least one name", "feet")
+    if both := [joint for joint in joints if joint in opposite]:
+        raise section.error(f"{quote(both[0])} is among joints, too", "opposite")
     falls = section.text("falls", None, DIRECTIONS)
     if falls is None:
         raise section.error(f"is missing: give one of {', '.join(DIRECTIONS)}", "falls")
@@ -196,6 +219,7 @@ def _test(section: Section, move: str, posture: str, start: Mapping[str, float])
         posture=posture,
         start=start,
         joints=joints,
+        opposite=opposite,
         turn=section.sign("turn", 1),
         falls=falls,
         feet=feet,

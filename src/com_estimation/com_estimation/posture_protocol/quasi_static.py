@@ -73,13 +73,29 @@ class Standing:
 
 
 @dataclass(frozen=True)
+class TipAngle:
+    """How a test ends.
+
+    Attributes:
+        test: Its name.
+        angle: rad, by the encoders of the joints; NaN where the robot does not stand at the start,
+            or sinks down before it tips.
+        falls: False where the joints reach their limit, `angle`, without a fall.
+    """
+
+    test: str
+    angle: float
+    falls: bool
+
+
+@dataclass(frozen=True)
 class Case:
     """What the kernels need of a test.
 
     Attributes:
         test: The test.
         start: (n,) rad, where it starts.
-        rate: (n,) 1 for the joints that turn.
+        rate: (n,) 1 for the joints that turn, -1 for those opposite.
         limits: rad, least and largest angle that these reach.
         soles: The soles that stand.
         stance: The shares of the weight, and the edges on the side of the fall.
@@ -113,7 +129,8 @@ class QuasiStatic:
 
         Raises:
             UnknownNameError: A joint is not the model's.
-            ProtocolError: A foot is not the robot's, or the soles do not lie on one ground.
+            ProtocolError: A foot is not the robot's, the soles do not lie on one ground, or joints
+                start beyond their limits.
         """
         protocol.check(model, config)
         tree = kernels.Tree(*(np.array(getattr(model.bodies, f)) for f in kernels.Tree._fields))
@@ -142,59 +159,73 @@ class QuasiStatic:
         told = case.start + angle * case.rate
         q, com, load = told + errors.offset, np.empty(3), np.empty(self.model.n_joints)
         share, moment = case.stance.share, self._moment(moment)
-        soft = kernels.Joints(errors.offset, errors.compliance, errors.backlash)
+        soft = self._joints(errors)
         if not kernels.sag(told, self.tree, moment, case.soles, share, soft, q, com, load):
             raise ProtocolError(f"{case.test.name}: the robot sinks down: its joints are too soft")
         return Standing(com, float(kernels.inside(com, case.stance.edges)), q, load)
 
-    def tip_angles(
-        self,
-        errors: JointErrors | None = None,
-        moment: ArrayLike | None = None,
-        guess: ArrayLike | None = None,
-        only: Sequence[int] | None = None,
-    ) -> Array:
-        """Computes the angles at which the robot tips.
+    def tips(
+        self, errors: JointErrors | None = None, moment: ArrayLike | None = None
+    ) -> tuple[TipAngle, ...]:
+        """Turns the joints of each test from the start to the first fall, or to their limit.
 
         Args:
             errors: Of the joints; none by default.
             moment: (B, 3) kg m, first moments of the bodies; those of the URDF by default.
-            guess: (T,) rad to search near, whatever the limits of the joints. Without it the angle
-                is the first one from 0 on; the joints' limit where there is none before it.
+        """
+        soft, moment = self._joints(errors), self._moment(moment)
+        return tuple(self._first_fall(case, moment, soft) for case in self.cases)
+
+    def tip_angles(
+        self, errors: JointErrors | None = None, moment: ArrayLike | None = None
+    ) -> Array:
+        """Gives the angles (T,) of `tips`, rad."""
+        return np.array([tip.angle for tip in self.tips(errors, moment)])
+
+    def tip_angles_near(
+        self,
+        guess: ArrayLike,
+        errors: JointErrors | None = None,
+        moment: ArrayLike | None = None,
+        only: Sequence[int] | None = None,
+    ) -> Array:
+        """Searches for the angles near a guess, whatever the limits of the joints.
+
+        Args:
+            guess: (T,) rad, of the tests.
+            errors: Of the joints; none by default.
+            moment: (B, 3) kg m, first moments of the bodies; those of the URDF by default.
             only: Numbers of the tests; all by default.
 
         Returns:
             (T,) rad; NaN where there is none.
         """
-        errors = errors or JointErrors.none(self.model)
-        moment = self._moment(moment)
-        soft = kernels.Joints(errors.offset, errors.compliance, errors.backlash)
-        cases = [self.cases[i] for i in only] if only is not None else list(self.cases)
-        near = [None] * len(cases) if guess is None else list(np.asarray(guess, dtype=float))
+        soft, moment = self._joints(errors), self._moment(moment)
+        cases = self.cases if only is None else [self.cases[i] for i in only]
+        near = np.asarray(guess, dtype=float)
         return np.array([self._tip(c, g, moment, soft) for c, g in zip(cases, near, strict=True)])
 
-    def _tip(self, case: Case, guess: float | None, moment: Array, soft: kernels.Joints) -> float:
-        if guess is None:
-            guess = self._first(case, moment, soft)
-            if guess in case.limits:
-                return guess
-        return float(
-            kernels.tip(
-                case.start, case.rate, guess, self.tree, moment, case.soles, case.stance, soft
-            )
-        )
+    def _tip(self, case: Case, guess: float, moment: Array, soft: kernels.Joints) -> float:
+        arguments = (self.tree, moment, case.soles, case.stance, soft)
+        return float(kernels.tip(case.start, case.rate, guess, *arguments))
 
-    def _first(self, case: Case, moment: Array, soft: kernels.Joints) -> float:
-        """Looks for the first change of sign from 0 on; the limit where there is none."""
-        limit = case.limits[case.test.turn > 0]
+    def _first_fall(self, case: Case, moment: Array, soft: kernels.Joints) -> TipAngle:
+        """Looks for the first change of sign from 0 on, then searches near it."""
+        name, limit = case.test.name, case.limits[case.test.turn > 0]
         angles = np.linspace(0.0, limit, _SCAN)
         margins = kernels.margins(
             angles, case.start, case.rate, self.tree, moment, case.soles, case.stance, soft
         )
         out = np.flatnonzero(~(margins > 0.0))
         if not len(out):
-            return limit
-        return float(angles[max(out[0] - 1, 0)])
+            return TipAngle(name, limit, False)
+        if out[0] == 0:
+            return TipAngle(name, float("nan"), True)
+        return TipAngle(name, self._tip(case, float(angles[out[0] - 1]), moment, soft), True)
+
+    def _joints(self, errors: JointErrors | None) -> kernels.Joints:
+        errors = errors or JointErrors.none(self.model)
+        return kernels.Joints(errors.offset, errors.compliance, errors.backlash)
 
     def _moment(self, moment: ArrayLike | None) -> Array:
         if moment is None:

@@ -29,8 +29,9 @@ def test_angles_of_the_urdf(run):
     code, output = run()
     assert code == 0
     lines = output.out.splitlines()
-    assert len(lines) == 17
+    assert len(lines) == 17 + 1
     assert lines[1].split() == ["leg3", "Back,", "arms_forward", "31.48"]
+    assert lines[17].startswith("URDF: still stands at the joints' limit, which is shown: ")
 
 
 def test_measured_angles_are_explained_and_written(run, angles, tmp_path):
@@ -45,6 +46,19 @@ def test_measured_angles_are_explained_and_written(run, angles, tmp_path):
     assert RobotModel.from_file(tmp_path / "hoap2_corrected.urdf").n_joints == 25
     errors = yaml.safe_load((tmp_path / "hoap2_joint_errors.yaml").read_text())
     assert errors["mean_error_deg"] == pytest.approx(0.43, abs=0.01)
+
+
+def test_errors_of_joints_from_a_file(run, tmp_path):
+    path = tmp_path / "errors.yaml"
+    path.write_text("robot: hoap2\nzero_offset_rad: {RLEG_JOINT3: 0.01, LLEG_JOINT3: 0.01}\n")
+    code, output = run("--joint-errors", path)
+    assert code == 0, output.err
+    *_, rigid, erring = output.out.splitlines()[1].split()
+    assert float(rigid) - float(erring) == pytest.approx(0.57, abs=0.02)
+    path.write_text("robot: nao\n")
+    code, output = run("--joint-errors", path)
+    assert code == 2
+    assert "the robot is 'hoap2': give its own" in output.err
 
 
 def test_tests_that_were_not_measured_are_left_out(run, angles, tmp_path):

@@ -142,12 +142,71 @@ def rod(tmp_path):
     return QuasiStatic.of(model, config, Protocol.from_file(path))
 
 
+def of_rod(rod, tmp_path, protocol, urdf=ROD):
+    path = tmp_path / "changed.yaml"
+    path.write_text(protocol)
+    config = RobotConfig.from_dict({"name": "rod", "feet": ROD_FEET})
+    return QuasiStatic.of(RobotModel.from_urdf(urdf), config, Protocol.from_file(path))
+
+
 def errors(offset=0.0, compliance=0.0, backlash=0.0):
     return JointErrors(*np.array([[offset], [compliance], [backlash]]))
 
 
 def test_a_rod_tips_where_its_middle_is_over_the_edge(rod):
     np.testing.assert_allclose(rod.tip_angles(), [np.arcsin(0.2), -np.arcsin(0.1)], atol=1e-8)
+
+
+def test_joints_with_mirrored_axes_turn_the_other_way(rod, tmp_path):
+    mirrored = of_rod(rod, tmp_path, ROD_PROTOCOL.replace("joints:", "opposite:"))
+    assert mirrored.cases[0].limits == mirrored.cases[1].limits == (-1.0, 1.0)
+    near = mirrored.tip_angles_near([-0.2, 0.1])
+    np.testing.assert_allclose(near, [-np.arcsin(0.2), np.arcsin(0.1)], atol=1e-8)
+    turned = ROD_PROTOCOL.replace("joints:", "opposite:").replace("front", "up")
+    turned = turned.replace("back", "front").replace("up", "back")
+    expected = [np.arcsin(0.1), -np.arcsin(0.2)]
+    np.testing.assert_allclose(of_rod(rod, tmp_path, turned).tip_angles(), expected, atol=1e-8)
+
+
+def test_angles_and_limits_count_from_the_start(rod, tmp_path):
+    started = "postures: {bent: {ankle: -0.05}}\n" + ROD_PROTOCOL
+    lab = of_rod(rod, tmp_path, started)
+    np.testing.assert_allclose(lab.cases[0].limits, (-0.95, 1.05), atol=1e-12)
+    expected = np.array([np.arcsin(0.2), -np.arcsin(0.1)]) + 0.05
+    np.testing.assert_allclose(lab.tip_angles(), expected, atol=1e-8)
+
+
+def test_it_says_whether_the_limit_comes_before_the_fall(rod, tmp_path):
+    stiff = of_rod(rod, tmp_path, ROD_PROTOCOL, ROD.replace('upper="1"', 'upper="0.15"'))
+    front, back = stiff.tips()
+    assert (front.test, front.angle, front.falls) == ("Front", 0.15, False)
+    assert back.angle == pytest.approx(-np.arcsin(0.1), abs=1e-8)
+    assert back.falls
+
+
+def test_a_joint_whose_range_begins_at_the_start(rod, tmp_path):
+    """A fall within the first step that is looked at is found though 0 is a limit, too."""
+    knee = ROD.replace('lower="-1" upper="1"', 'lower="0" upper="1"')
+    near = ROD_PROTOCOL.replace("{joints: [ankle], turn: -1", "{joints: [ankle], turn: 1")
+    shifted = 'xyz="0.0995 0 0.5"'
+    lab = of_rod(rod, tmp_path, near, knee.replace('xyz="0 0 0.5"', shifted))
+    front, back = lab.tips()
+    assert front.falls
+    assert 0.0 < front.angle < 0.0015
+    assert not back.falls
+
+
+def test_joints_without_limits_turn_half_round(rod, tmp_path):
+    free = ROD.replace("revolute", "continuous")
+    assert of_rod(rod, tmp_path, ROD_PROTOCOL, free).cases[0].limits == (-np.pi, np.pi)
+    np.testing.assert_allclose(
+        of_rod(rod, tmp_path, ROD_PROTOCOL, free).tip_angles(), rod.tip_angles(), atol=1e-9
+    )
+
+
+def test_a_robot_that_is_down_already_has_no_angle(rod):
+    front, _ = rod.tips(moment=np.array([[0.0, 0, 0], [0.3, 0, 1.0]]))
+    assert np.isnan(front.angle)
 
 
 def test_a_zero_offset_shifts_the_angle(rod):
@@ -171,7 +230,7 @@ def test_joints_that_cannot_carry_the_robot(rod):
     """Gravity turns the rod by up to m g l = 9.8 N m a radian; a softer ankle lets it fall over."""
     assert rod.stand(0, 0.0, errors(offset=0.01, compliance=0.2)).margin < -0.1
     soft = errors(offset=0.01, compliance=2.0)
-    assert np.isnan(rod.tip_angles(soft, guess=[0.0, 0.0])).all()
+    assert np.isnan(rod.tip_angles_near([0.0, 0.0], soft)).all()
     with pytest.raises(ProtocolError, match="Front: the robot sinks down: its joints are too soft"):
         rod.stand(0, 0.1, soft)
 
@@ -188,6 +247,12 @@ def test_negative_compliance_is_refused():
         (("[ankle]", "[knee]"), "no joint 'knee'"),
         (("falls: front", "falls: up"), "expected one of"),
         (("turn: 1", "turn: 2"), "expected 1 or -1"),
+        (("turn: 1,", "turn: 1, opposite: [ankle],"), "'ankle' is among joints, too"),
+        (
+            ("moves:", "postures: {bent: {ankle: 1.5}}\nmoves:"),
+            "Front, bent: ankle cannot be where",
+        ),
+        (("[ankle]", "[]"), "joints: expected at least one name"),
         (("falls: front, ", ""), "moves.Front.falls: is missing"),
         (("turn: 1", "spin: 1"), "unknown key 'spin'"),
     ],
