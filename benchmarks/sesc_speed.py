@@ -38,9 +38,11 @@ from rich.table import Table
 from com_model import RobotModel, Sesc
 
 Array = NDArray[np.float64]
-HOAP2 = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions" / "urdf" / "hoap2.urdf"
+OWN = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions" / "urdf"
+HOAP2 = OWN / "hoap2.urdf"
 ROBOTS = {
     "hoap2": "",
+    "hoap3": "",  # [Cotton] finds its CoM every millisecond
     "icub": "icub_description/robots/icub.urdf",
     "talos": "talos_data/robots/talos_full_v2.urdf",
 }
@@ -182,7 +184,7 @@ def main() -> None:
     urdfs = example_urdfs()
     singles, batches = {}, {}
     for robot, name in ROBOTS.items():
-        path = urdfs[name] if name else HOAP2
+        path = urdfs[name] if name else OWN / f"{robot}.urdf"
         model = RobotModel.from_file(path)
         oracle, sesc = PinocchioOracle(model, path, floating=True), Sesc(model)
         singles[robot], batches[robot] = single(model, path, sesc), batch(model, oracle, sesc)
