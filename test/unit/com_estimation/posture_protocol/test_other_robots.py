@@ -23,7 +23,8 @@ def talos():
 
 def test_talos_tips_where_its_com_is_over_an_edge(talos):
     urdf, config, lab = talos
-    model = pinocchio.buildModelFromUrdf(str(urdf))
+    free = pinocchio.JointModelFreeFlyer()  # a fixed base would leave out the root's mass
+    model = pinocchio.buildModelFromUrdf(str(urdf), free)
     data = model.createData()
     corners = {foot.frame: foot.corners for foot in config.feet}
     column = {"front": (0, 1), "back": (0, -1), "left": (1, 1), "right": (1, -1)}
