@@ -109,7 +109,7 @@ class Player:
         self._pace: Pace | None = None
         self._time = self._due = 0.0  # of the last step, and of its first target
         self._told: deque[tuple[float, Array]] = deque(maxlen=_REMEMBERED)
-        self._held: Array | None = None
+        self._held = np.full(len(layout.joints), np.nan)  # where joints were sent last
 
     # --- what it plays -------------------------------------------------------------------------
     def load(self, name: str, motion: Motion) -> None:
@@ -137,12 +137,13 @@ class Player:
         self.state, self.reason = State.REFUSED, reason
 
     # --- what it is told -----------------------------------------------------------------------
-    def play(self, time: float, measured: ArrayLike) -> Motion:
+    def play(self, time: float, measured: ArrayLike, share: float | None = None) -> Motion:
         """Begins: the next step leads from where the joints are.
 
         Args:
             time: s.
             measured: (k,) rad or m, the layout's joints.
+            share: In the place of the options' lead_share.
 
         Returns:
             The way to the first row.
@@ -157,7 +158,7 @@ class Player:
             raise MotionError("it is being played: stop it first, or resume it when it is paused")
         options, first = self._options, self._file.motion.positions[0]
         start = self._start(as_array("measured", measured, (len(self._layout.joints),)))
-        way = approach(self._layout, start, first, LEAD_PERIOD, options.lead_share)
+        way = approach(self._layout, start, first, LEAD_PERIOD, share or options.lead_share)
         self._lead = RowPath(way)
         self._pace = Pace(time + options.horizon, options.stop_time)
         self._pace.change(time + options.horizon, 1.0)
@@ -254,7 +255,6 @@ class Player:
     def _rebase(self, time: float) -> None:
         """The clock has gone back: what was asked for last comes to rest by itself."""
         assert self._pace is not None  # noqa: S101 - the caller has looked
-        self._held = self._told[-1][1] if self._told else None
         back = self._time - time
         self._pace, self._time = None, time
         self.state = State.READY
@@ -328,11 +328,9 @@ class Player:
         return self._lead_length + self._file.end - self._file.start
 
     def _start(self, measured: Array) -> Array:
-        """Where the joints are held; where they are, if they are not held near there."""
-        if self._held is None:
-            return measured
-        held = np.where(np.isnan(self._held), measured, self._held)
-        return held if np.abs(held - measured).max() < NEAR else measured
+        """Where each joint is held; where it is, if it is not held near there."""
+        held = np.abs(self._held - measured) < NEAR
+        return np.where(held, self._held, measured)
 
     def _targets(self) -> Targets:
         """The next target, and the tail behind it."""
@@ -346,7 +344,7 @@ class Player:
         points = [self._at(tail.place(t), tail.rate(t)) for t in times.tolist()]
         drive = np.isfinite(self._file.motion.positions[0])
         positions = np.array([position for position, _ in points])
-        self._held = np.where(drive, positions[-1], np.nan)
+        self._held = np.where(drive, positions[-1], self._held)
         self._told.append((due, np.where(drive, positions[0], np.nan)))
         return Targets(
             self._file.motion.driven,

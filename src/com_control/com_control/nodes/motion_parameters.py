@@ -1,0 +1,66 @@
+"""The parameters of motion_player and hoap2moves."""
+
+from dataclasses import dataclass
+
+from com_control.motion.csv_file import UNITS
+from com_control.motion.player import PlayerOptions
+from com_ros.parameters import parameter
+
+
+@dataclass(frozen=True)
+class DriveParameters:
+    """What both can be told."""
+
+    robot_config: str = parameter("", "path of the robot's configuration (YAML)")
+    robot_description: str = parameter(
+        "", "the robot's URDF; empty: the one that robot_config names"
+    )
+    motion_layout: str = parameter(
+        "", "path of what the columns of the robot's motion files mean (YAML)"
+    )
+    unit: str = parameter("counts", "of the positions in motion files", choices=UNITS)
+    rate_hz: float = parameter(100.0, "1/s, of commands, at most", (1.0, 1000.0))
+    horizon: float = parameter(0.05, "s, by which targets are ahead", (0.001, 1.0))
+    stop_time: float = parameter(0.5, "s, from full pace to rest and back", (0.01, 10.0))
+    following_error: float = parameter(
+        0.35, "rad, of a joint from its target; beyond, the motion stops", (0.001, 10.0)
+    )
+    joint_timeout: float = parameter(
+        0.2, "s, silence of joint_states after which the motion stops", (0.001, 60.0)
+    )
+
+    def options(self, lead_share: float) -> PlayerOptions:
+        """The same for a player."""
+        return PlayerOptions(
+            self.horizon, self.stop_time, lead_share, self.following_error, self.joint_timeout
+        )
+
+
+@dataclass(frozen=True)
+class PlayerParameters(DriveParameters):
+    """What motion_player can be told."""
+
+    motion_directory: str = parameter(
+        "", "folder of the motion files that may be loaded; empty: the working directory"
+    )
+    motion: str = parameter("", "file inside it that is loaded at the start; empty: none")
+    play: bool = parameter(False, "play it as soon as it is known where the robot stands")
+    clamp: bool = parameter(
+        False, "clip and slow down what breaks limits; false: refuse it, unless ~/load says so"
+    )
+    lead_share: float = parameter(
+        0.1, "of the limits of velocity and acceleration, on the way to the first row", (0.001, 1.0)
+    )
+    most_rows: int = parameter(1_000_000, "of a motion file", (1, 10_000_000))
+
+
+@dataclass(frozen=True)
+class ConsoleParameters(DriveParameters):
+    """What hoap2moves can be told."""
+
+    patience: float = parameter(
+        10.0, "s, to wait for the robot, and for joints to arrive after a move", (0.1, 3600.0)
+    )
+    max_speed: float = parameter(
+        1.0, "rad/s or m/s, of joints for which the URDF gives none", (0.001, 100.0)
+    )

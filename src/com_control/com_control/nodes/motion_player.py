@@ -1,0 +1,270 @@
+"""Plays motion files on a robot ([Cominoli] 7.1, csv2webots).
+
+Subscribes:
+    joint_states (sensor_msgs/JointState): where the joints are, and the time.
+
+Publishes, at most at rate_hz and with the stamp of the joint_states that it was computed from:
+    joint_trajectory (trajectory_msgs/JointTrajectory): while something moves: the target a
+        `horizon` later and, behind it, the way to rest, so that a robot that hears nothing more
+        stops smoothly by itself. Only joints that the file drives.
+    motion/state (com_msgs/MotionState): what it does, and why not.
+At 1 Hz: /diagnostics.
+
+Services:
+    ~/load (com_msgs/LoadMotion): reads and checks a file of motion_directory; one that breaks
+        limits of position, velocity or acceleration is refused, unless it is to be clamped.
+    ~/play (std_srvs/Trigger): leads smoothly from where the robot stands to the first row, plays
+        the rows, and holds the last one.
+    ~/pause, ~/resume: slows down along the motion, goes on.
+    ~/stop: slows down along the motion; then ~/play begins anew.
+
+It stops smoothly, and says why, when joint_states fall silent or a joint does not follow.
+
+Parameters: see motion_parameters.PlayerParameters.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+
+from com_control.motion.exceptions import MotionError
+from com_control.motion.layout import MotionLayout
+from com_control.motion.loading import LimitError, LoadedMotion, file_in, load_motion
+from com_control.motion.player import UNDER_WAY, State
+from com_control.nodes.motion_drive import MotionDrive
+from com_control.nodes.motion_parameters import PlayerParameters
+from com_control.nodes.motion_robot import robot_of
+from com_msgs.msg import MotionState
+from com_msgs.srv import LoadMotion
+from com_ros import diagnostics, qos
+from com_ros.background_job import BackgroundJobs
+from com_ros.conversions import ns_to_stamp
+from com_ros.deferred import DeferredService, Reply
+from com_ros.exceptions import ComRosError, ParameterError
+from com_ros.main import run
+from com_ros.parameters import declare
+from com_ros.throttle import ThrottledLog
+
+LEVELS = {State.REFUSED: diagnostics.WARN, State.STOPPING: diagnostics.WARN}
+
+
+class MotionPlayerNode(Node):
+    """The node; see the module's text.
+
+    Args:
+        options: passed on to rclpy's Node (namespace, parameter_overrides, context).
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("motion_player", **options)
+        self._settings = p = declare(self, PlayerParameters)
+        self._layout = self._make_layout()
+        self._log = ThrottledLog(self.get_logger())
+        self._jobs = BackgroundJobs(self)
+        self._loading = False
+        self._autoplay = p.play
+        self._diagnostics = diagnostics.Diagnostics(self, "motion")
+        self._state = self.create_publisher(MotionState, "motion/state", qos.RESULT)
+        drive_options = p.options(p.lead_share)
+        self._drive = MotionDrive(
+            self, self._layout, drive_options, p.rate_hz, self._on_step, self._log
+        )
+        self._player = self._drive.player
+        DeferredService(self, LoadMotion, "~/load", self._on_load)
+        self._serve("~/play", self._play)
+        self._serve("~/pause", self._pause)
+        self._serve("~/resume", self._resume)
+        self._serve("~/stop", self._stop)
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(min(p.joint_timeout / 4.0, 0.25), self._on_watch, clock=steady)
+        self.create_timer(1.0, self._on_diagnostics, clock=steady)
+        if p.motion:
+            self._load(p.motion, p.clamp, lambda _: None)
+
+    def destroy_node(self) -> None:
+        """Let a file that is being read come to its end first."""
+        self._jobs.close()
+        super().destroy_node()
+
+    def _make_layout(self) -> MotionLayout:
+        p = self._settings
+        if not p.motion_layout:
+            mend = "give the path of what the columns mean, as config/motion/hoap2.yaml"
+            raise ParameterError("motion_layout", "", mend)
+        config, model = robot_of(p)
+        try:
+            return MotionLayout.from_file(p.motion_layout, config, model)
+        except MotionError as error:
+            raise ComRosError(str(error)) from error
+
+    def _serve(self, name: str, do: Callable[[], str]) -> None:
+        """A service that does something, and says what or why not."""
+
+        def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            try:
+                response.success, response.message = True, do()
+            except MotionError as error:
+                response.success, response.message = False, str(error)
+            return response
+
+        self.create_service(Trigger, name, answer)
+
+    # --- files ---------------------------------------------------------------------------------
+    def _on_load(self, request: LoadMotion.Request, reply: Reply) -> None:
+        self._load(request.file, request.clamp or self._settings.clamp, reply)
+
+    def _load(self, name: str, clamp: bool, reply: Reply) -> None:
+        """Read a file in the background."""
+        if self._loading or self._player.state in UNDER_WAY:
+            busy = "another file is being read" if self._loading else "a motion is being played"
+            reply(_refusal(MotionError(f"{busy}: wait or stop it, then load again")))
+            return
+        p, self._loading = self._settings, True
+
+        def work() -> LoadedMotion:
+            path = file_in(p.motion_directory or ".", name)
+            return load_motion(path, self._layout, p.unit, clamp, p.most_rows)
+
+        self._jobs.do(work, lambda result: self._loaded(name, result, reply))
+
+    def _loaded(self, name: str, result: LoadedMotion | Exception, reply: Reply) -> None:
+        self._loading = False
+        if isinstance(result, Exception):
+            if not isinstance(result, MotionError):
+                raise result
+            self._refuse(name, result, reply)
+            return
+        try:
+            self._player.load(name, result.motion)
+        except MotionError as error:  # one began to be played meanwhile
+            reply(_refusal(error))
+            return
+        report = result.report
+        text = f"{name}: {report.rows} rows, {result.motion.times[-1]:.3f} s"
+        text += f"; clamped: {'; '.join(result.changes)}" if result.changes else ""
+        (self.get_logger().warning if result.changes else self.get_logger().info)(text)
+        reply(
+            LoadMotion.Response(
+                success=True,
+                message=text,
+                rows=report.rows,
+                duration=float(result.motion.times[-1]),
+                violations=[str(violation) for violation in report.violations],
+            )
+        )
+
+    def _refuse(self, name: str, error: MotionError, reply: Reply) -> None:
+        if self._player.state not in UNDER_WAY:
+            self._player.refuse(name, str(error))
+        self.get_logger().error(f"refused: {error}")
+        reply(_refusal(error))
+
+    # --- services ------------------------------------------------------------------------------
+    def _play(self) -> str:
+        if self._loading:
+            raise MotionError("the file is still being read: wait, then play")
+        if not self._drive.current:
+            raise MotionError(self._drive.waiting)
+        way = self._drive.play()
+        self._autoplay = False
+        gaps = np.abs(way.positions[-1] - way.positions[0])
+        joint = int(np.nanargmax(gaps))
+        text = (
+            f"plays {self._player.name}, {self._player.duration:.3f} s, after a way of "
+            f"{way.times[-1]:.2f} s to its first row; the farthest is {way.joints[joint]}, by "
+            f"{np.degrees(gaps[joint]):.1f} deg"
+        )
+        self.get_logger().info(text)
+        return text
+
+    def _pause(self) -> str:
+        self._player.pause()
+        return f"comes to rest within {self._settings.stop_time:g} s"
+
+    def _resume(self) -> str:
+        if not self._drive.current:
+            raise MotionError(self._drive.waiting)
+        self._player.resume()
+        return f"goes on with row {self._player.row} of {self._player.rows}"
+
+    def _stop(self) -> str:
+        if self._player.state not in UNDER_WAY:
+            return "nothing is being played"
+        self._player.stop("stopped by ~/stop")
+        return f"comes to rest within {self._settings.stop_time:g} s"
+
+    # --- steps and timers ----------------------------------------------------------------------
+    def _on_step(self, time_ns: int) -> None:
+        if self._autoplay and self._player.state is State.READY and self._drive.heard:
+            self._play()
+        self._tell(time_ns)
+
+    def _tell(self, time_ns: int, waiting: str = "") -> None:
+        player = self._player
+        msg = MotionState(
+            state=int(State.UNKNOWN if waiting and player.state not in UNDER_WAY else player.state),
+            reason=player.reason or waiting,
+            motion=player.name,
+            row=player.row,
+            rows=player.rows,
+            time=player.motion_time,
+            duration=player.duration,
+            rate=player.rate,
+            tracking_error=player.tracking_error,
+            tracking_joint=player.tracking_joint,
+        )
+        msg.header.stamp = ns_to_stamp(time_ns)
+        self._state.publish(msg)
+
+    def _on_watch(self) -> None:
+        if self._drive.current:
+            return
+        if self._drive.watch():
+            self.get_logger().error(f"the motion stops: {self._player.reason}")
+        self._log.warn("joint_states", self._drive.waiting)
+        self._tell(self._drive.time_ns, self._drive.waiting)
+
+    def _on_diagnostics(self) -> None:
+        player, waiting = self._player, self._drive.waiting
+        level = LEVELS.get(player.state, diagnostics.OK)
+        if player.reason and level == diagnostics.OK:
+            level = diagnostics.WARN
+        if waiting:
+            level = diagnostics.ERROR
+        values = {
+            "state": player.state.name,
+            "motion": player.name,
+            "row": player.row,
+            "rows": player.rows,
+            "tracking_error_rad": player.tracking_error,
+            "listened_to": self._drive.heard,
+            **self._drive.rate.take(time.monotonic_ns()),
+        }
+        text = waiting or player.reason or player.state.name.lower()
+        self._diagnostics.publish(level, text, values)
+
+
+def _refusal(error: MotionError) -> LoadMotion.Response:
+    found = error.report.violations if isinstance(error, LimitError) else ()
+    return LoadMotion.Response(
+        message=str(error),
+        duration=float("nan"),
+        violations=[str(violation) for violation in found],
+    )
+
+
+def main() -> int:
+    """Run the node."""
+    return run(MotionPlayerNode)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
