@@ -46,8 +46,12 @@ def follow(kind: str, begin: float) -> tuple[Desire, float]:
 
     def make(com: Array) -> Demonstration:
         if kind == "squat":
-            return squat(com, 0.03)
-        return sway(com, 0.03) if kind == "sway" else reach(com, corners, BalanceOptions().margin)
+            return squat(com, 0.03, count=1)
+        return (
+            sway(com, 0.03, count=1)
+            if kind == "sway"
+            else reach(com, corners, BalanceOptions().margin)
+        )
 
     def desire(time: float, session: BalanceSession) -> tuple[Array, Array] | None:
         if time < begin or session.desired is None:
@@ -66,8 +70,8 @@ def report(name: str, done: Run, since: float = 0.0) -> float:
     tall = "free" if np.isnan(height).any() else f"{height.max():.2f}"
     print(
         f"{name:26s} CoM error {error.max():7.3f} mm at most, "
-        f"{np.sqrt((error**2).mean()):7.3f} RMS, height {tall:>5s} mm, trunk {np.degrees(done.tilt.max()):5.2f} deg, "
-        f"fell: {'yes' if done.fell else 'no'}"
+        f"{np.sqrt((error**2).mean()):7.3f} RMS, height {tall:>5s} mm, "
+        f"trunk {np.degrees(done.tilt.max()):5.2f} deg, fell: {'yes' if done.fell else 'no'}"
     )
     for reason in done.reasons[:3]:
         print(f"{'':26s} {reason}")

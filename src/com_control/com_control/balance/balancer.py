@@ -32,7 +32,7 @@ from com_model.text import listing
 
 STILL = np.zeros(3)
 _LIMIT_TIME = 0.1  # s, in which a joint may reach its limit
-_LIMITED = 1e-6  # rad/s or m/s: nearer to a bound a command counts as bounded
+_FAR = 0.001  # m, from which on a joint at its limit is to blame
 _AHEAD = 2.0  # the CoM is asked for no more than so many times the reference's speed
 
 
@@ -49,7 +49,8 @@ class BalanceStep:
         held: The desired CoM is outside the margin.
         margin: m, of the CoM inside the support polygon seen along gravity.
         frame: The balance frame.
-        limits: Names of joints that are at a limit.
+        limits: Names of joints that are at a limit, or do not follow, while the CoM is away from
+            the reference.
         problems: What keeps the CoM away or is dangerous, in words.
     """
 
@@ -165,7 +166,8 @@ class Balancer:
         qd = np.empty(self.model.n_joints)
         kernels.bounded_minimum(H, g, lower, upper, qd)
         self.position, self.velocity = self.position + qd * dt, qd
-        limits = self._at_limits(q)
+        away = np.nan_to_num(self.reference.position - place)
+        limits = self._at_limits(q) if float(np.linalg.norm(away)) > _FAR else ()
         return BalanceStep(
             position=self.position,
             velocity=qd,

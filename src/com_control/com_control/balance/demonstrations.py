@@ -20,7 +20,7 @@ class Demonstration:
     """A motion of the desired CoM in the balance frame.
 
     Attributes:
-        name: One of DEMONSTRATIONS.
+        name: squat, sway or reach.
         duration: s.
     """
 

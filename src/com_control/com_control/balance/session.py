@@ -9,6 +9,7 @@ import numpy as np
 
 from com_control.balance.balancer import STILL, Balancer, BalanceStep
 from com_control.balance.exceptions import BalanceError
+from com_control.balance.ground import balance_frame, check_plane
 from com_control.balance.options import BalanceOptions
 from com_control.balance.soles import Soles
 from com_model.arrays import Array
@@ -156,6 +157,34 @@ class BalanceSession:
         self._velocity = np.where(np.isfinite(velocity), velocity, 0.0)
         return ""
 
+    def problem(self, reading: BalanceReading) -> str:
+        """Why balancing cannot begin at a reading, with the mend; "" when it can."""
+        problem = self._unusable(reading)
+        if problem:
+            return problem
+        try:
+            poses = self._all.at(reading.position)
+            up = self._up(reading)
+            balance_frame(poses, self._all.points(poses), up)
+            standing = Soles(self.model, self._standing(reading))
+            check_plane(standing.at(reading.position), tuple(f.frame for f in standing.feet))
+        except BalanceError as error:
+            return str(error)
+        return self._fall(reading)
+
+    def place(self, reading: BalanceReading, point: Array) -> Array:
+        """A point (3,) m of the root link's frame in the balance frame, as the robot stands.
+
+        Raises:
+            BalanceError: Gravity does not point into the ground, or is not known.
+        """
+        problem = self._unusable(reading)
+        if problem:
+            raise BalanceError(problem)
+        soles = self._all if self._balancer is None else self._balancer.soles
+        poses = soles.at(reading.position)
+        return balance_frame(poses, soles.points(poses), self._up(reading)).place(point)
+
     def step(self, reading: BalanceReading) -> BalanceCommand | None:
         """What is to be sent to the drives at a reading; None: nothing."""
         dt, problem = self._pass_time(reading.time)
@@ -163,11 +192,11 @@ class BalanceSession:
         if self.state == State.FALLEN and self._wanted:
             return None
         if not self._wanted:
-            self.state, self.reason = State.STANDING, problem
+            self._stand(problem)
             return None
-        if not problem and self._falls(reading):
-            self.state = State.FALLEN
-            self._balancer = None
+        fall = "" if problem else self._fall(reading)
+        if fall:
+            self.state, self.reason, self._balancer = State.FALLEN, fall, None
             return None
         if self._balancer is None:
             return self._begin(reading, problem)
@@ -196,24 +225,23 @@ class BalanceSession:
             return "a foot's force is not finite: check its sensor, or set use_wrench false"
         return ""
 
-    def _falls(self, reading: BalanceReading) -> bool:
+    def _fall(self, reading: BalanceReading) -> str:
+        """That it falls or lies, with the mend; "" when it does not."""
         up, limits = self._up(reading), self._limits
         tilt = float(np.arccos(np.clip(up @ self._upright, -1.0, 1.0)))
         if tilt > limits.fallen_tilt:
-            self.reason = (
+            return (
                 f"the trunk is tilted by {tilt:.2f} rad, more than {limits.fallen_tilt:.2f}: set "
                 "the robot on its feet, then call ~/start"
             )
-            return True
         least = limits.weight_share * self.model.mass * GRAVITY
         if reading.loads is not None and not float(reading.loads.sum()) >= least:
-            self.reason = (
+            return (
                 f"the feet carry {float(reading.loads.sum()):.0f} N, at least {least:.0f} N are "
                 "needed: set the robot on its feet, or check sign and frame of the feet's wrenches "
                 "in the configuration; then call ~/start"
             )
-            return True
-        return False
+        return ""
 
     def _up(self, reading: BalanceReading) -> Array:
         """Against gravity, root axes; without IMU the mean normal of the soles."""
@@ -225,7 +253,7 @@ class BalanceSession:
 
     # --- what is done --------------------------------------------------------------------------
     def _begin(self, reading: BalanceReading, problem: str) -> BalanceCommand | None:
-        self.state, self.reason = State.STANDING, problem
+        self._stand(problem)
         if problem:
             return None
         balancer = Balancer(self.model, self._standing(reading), self._upright, self.options)
@@ -236,6 +264,9 @@ class BalanceSession:
             return None
         self._balancer, self._paused = balancer, False
         return self._balance(reading, 0.0)
+
+    def _stand(self, problem: str) -> None:
+        self.state, self.reason = State.UNKNOWN if problem else State.STANDING, problem
 
     def _standing(self, reading: BalanceReading) -> list[Foot]:
         """Feet that carry, all where forces are not known."""

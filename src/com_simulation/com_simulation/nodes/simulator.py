@@ -100,7 +100,12 @@ class Simulator(Node):
         world = self._build(self._true(robot))
         noise = options.noise.levels()
         self._simulation = Simulation(
-            world, 1.0 / options.publish_rate_hz, noise, options.seed, options.payload.payload()
+            world,
+            1.0 / options.publish_rate_hz,
+            noise,
+            options.seed,
+            options.payload.payload(),
+            options.tilt.tilt(),
         )
         self._say_what_starts(world)
         self._sensors = SensorOutput(self, world, noise)

@@ -8,6 +8,7 @@ from com_ros.exceptions import ParameterError
 from com_ros.parameters import parameter
 from com_simulation.contacts import CONTACTS
 from com_simulation.noise import PRESETS, NoiseLevels
+from com_simulation.tilting_floor import Tilt
 from com_simulation.true_errors import TrueErrors
 from com_simulation.trunk import Payload
 from com_simulation.world import BASES, DEFAULT_STEP, INTEGRATORS
@@ -87,6 +88,26 @@ class PayloadParameters:
 
 
 @dataclass(frozen=True)
+class TiltParameters:
+    """How the floor tilts while the robot stands on it, tilt.<name>."""
+
+    angle_deg: float = parameter(0.0, "to which the floor tilts, degrees; 0: not", (0.0, 60.0))
+    rate_deg_s: float = parameter(5.0, "by which it does, degrees/s", (0.01, 180.0))
+    direction_deg: float = parameter(
+        0.0, "of the side that rises: 0 forwards, 90 to the left", (-360.0, 360.0)
+    )
+    start: float = parameter(5.0, "s of simulated time at which it begins", (0.0, 1e6))
+    hold: float = parameter(5.0, "s at the angle before it goes back; 1e6: it stays", (0.0, 1e6))
+
+    def tilt(self) -> Tilt | None:
+        """The same for the simulation; None for none."""
+        if self.angle_deg == 0.0:
+            return None
+        angle, rate, direction = np.radians((self.angle_deg, self.rate_deg_s, self.direction_deg))
+        return Tilt(float(angle), float(rate), float(direction), self.start, self.hold)
+
+
+@dataclass(frozen=True)
 class Parameters:
     """Parameters of the simulator."""
 
@@ -131,6 +152,7 @@ class Parameters:
     ground_slope_deg: float = parameter(0.0, "rise of the ground forwards, degrees", (-60.0, 60.0))
     noise: NoiseParameters = field(default_factory=NoiseParameters)
     payload: PayloadParameters = field(default_factory=PayloadParameters)
+    tilt: TiltParameters = field(default_factory=TiltParameters)
     true_errors: TrueErrorParameters = field(default_factory=TrueErrorParameters)
     true_urdf_file: str = parameter(
         "", "path of the URDF that is simulated in place of the one that is believed; empty: none"

@@ -1,0 +1,114 @@
+"""What com_balancer publishes: joint targets, error, state, markers, the balance frame."""
+
+from __future__ import annotations
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Vector3Stamped
+from rclpy.node import Node
+from trajectory_msgs.msg import JointTrajectory
+from visualization_msgs.msg import MarkerArray
+
+from com_control.balance.balancer import BalanceStep
+from com_control.balance.session import BalanceCommand, BalanceSession
+from com_control.nodes.balancer_parameters import Parameters
+from com_msgs.msg import BalanceState
+from com_ros import qos
+from com_ros.balance_conversions import BalanceValues, values_to_balance_state
+from com_ros.conversions import NS_PER_S, numpy_to_vector3
+from com_ros.markers import MarkerMaker
+from com_ros.tf import FramePublisher
+from com_ros.walk_conversions import numpy_to_joint_trajectory
+
+RED = (0.85, 0.1, 0.1, 1.0)
+ORANGE = (1.0, 0.55, 0.0, 0.9)
+BLUE = (0.1, 0.35, 0.85, 1.0)
+GREEN = (0.1, 0.7, 0.25, 1.0)
+LIFETIME_NS = 2 * NS_PER_S
+UP = np.array([0.0, 0.0, 1.0])
+
+
+class BalanceOutput:
+    """Publishes for one node.
+
+    Args:
+        node: That publishes.
+        settings: Of the node.
+    """
+
+    def __init__(self, node: Node, settings: Parameters) -> None:
+        self.frame = settings.frame_prefix + settings.balance_frame
+        self._settings = settings
+        self._trajectory = node.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
+        self._error = node.create_publisher(Vector3Stamped, "balance/com_error", qos.RESULT)
+        self._state = node.create_publisher(BalanceState, "balance/state", qos.RESULT)
+        self._markers = node.create_publisher(MarkerArray, "balance/markers", qos.RESULT)
+        self._frames = FramePublisher(node, settings.frame_prefix)
+        self._maker = MarkerMaker(LIFETIME_NS)
+
+    def send(self, names: tuple[str, ...], command: BalanceCommand, stamp: Time) -> None:
+        """Send one target, `horizon` after the stamp."""
+        q, qd, after = command.position, command.velocity, self._settings.horizon
+        self._trajectory.publish(
+            numpy_to_joint_trajectory(names, [after], q[None], qd[None], stamp)
+        )
+
+    def tell(self, session: BalanceSession, step: BalanceStep | None, stamp: Time) -> BalanceState:
+        """Publish state and error of one instant; returns the state."""
+        values = BalanceValues(int(session.state), session.reason, session.feet)
+        if step is not None:
+            values = _values(session, step)
+            msg = Vector3Stamped()
+            msg.header.stamp, msg.header.frame_id = stamp, self.frame
+            numpy_to_vector3(step.com - step.reference, msg.vector)
+            self._error.publish(msg)
+        state = values_to_balance_state(values, stamp, self.frame)
+        self._state.publish(state)
+        return state
+
+    def waiting(self, reason: str, stamp: Time) -> None:
+        """Say what there is to wait for."""
+        values = BalanceValues(BalanceState.UNKNOWN, reason)
+        self._state.publish(values_to_balance_state(values, stamp, self.frame))
+
+    def show(self, root: str, step: BalanceStep, stamp: Time) -> None:
+        """Publish the balance frame and, where somebody looks, markers."""
+        frame = step.frame
+        R = frame.R_balance_root.T
+        self._frames.send_pose(stamp, root, self._settings.balance_frame, R, frame.origin)
+        if self._markers.get_subscription_count() == 0:
+            return
+        self._maker.at(self.frame, stamp)
+        n = frame.normal
+        heights = -(frame.corners @ n[:2]) / n[2]
+        outline = np.column_stack((frame.corners, heights))
+        below = np.append(step.com[:2], -(step.com[:2] @ n[:2]) / n[2])
+        wanted = np.append(step.reference[:2], -(step.reference[:2] @ n[:2]) / n[2])
+        self._markers.publish(
+            MarkerArray(
+                markers=[
+                    self._maker.sphere("com", step.com, 0.04, RED),
+                    self._maker.line("line_of_gravity", np.array([step.com, below]), 0.004, RED),
+                    self._maker.disc("com_projection", below, n, 0.03, ORANGE),
+                    self._maker.disc("com_reference", wanted, n, 0.02, BLUE),
+                    self._maker.line("support", outline, 0.006, GREEN, closed=True),
+                ]
+            )
+        )
+
+
+def _values(session: BalanceSession, step: BalanceStep) -> BalanceValues:
+    return BalanceValues(
+        state=int(session.state),
+        reason=session.reason,
+        feet=session.feet,
+        com_desired=step.desired,
+        com_reference=step.reference,
+        com=step.com,
+        com_error=step.error,
+        held_at_margin=step.held,
+        limited=bool(step.limits),
+        support_margin=step.margin,
+        slope=step.frame.slope,
+        beyond_friction=bool(np.tan(step.frame.slope) > session.options.friction),
+    )
