@@ -5,21 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from com_estimation.identification.exceptions import IdentificationError
-from com_estimation.identification.files import path_inside
+from com_estimation.identification.files import path_inside, write_whole
 from com_estimation.posture_protocol.candidates import known_candidates
 from com_estimation.posture_protocol.correction import write_correction
 from com_estimation.posture_protocol.exceptions import ProtocolError
-from com_estimation.posture_protocol.fit import Fit, cross_validate, families, fit, leave_out
+from com_estimation.posture_protocol.fit import fit
 from com_estimation.posture_protocol.joint_errors_file import read_joint_errors
-from com_estimation.posture_protocol.plots import draw_angles
+from com_estimation.posture_protocol.plots import angles_png
 from com_estimation.posture_protocol.protocol import Protocol
 from com_estimation.posture_protocol.quasi_static import QuasiStatic, TipAngle
-from com_estimation.posture_protocol.tables import TipTable, difference
+from com_estimation.posture_protocol.report import Comparison, errors_left_out, report_page
+from com_estimation.posture_protocol.tables import TipTable
 from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
 from com_model.arrays import Array
 
@@ -28,7 +28,8 @@ Without --angles it prints the angles at which the robot of the URDF tips over, 
 slowly that it is always at rest; --joint-errors adds what errors of the joints make of them.
 With --angles, a table of a column `test` and columns `<name>_rad`, it compares them, fits what may
 explain the measured ones, and says how well that predicts tests which it has not seen. With --out
-it writes there a picture, the URDF with the CoMs of the fit and its errors of the joints.
+it writes there a report (html), a picture, the URDF with the CoMs of the fit, and the errors of
+the joints that it found.
 
 Example:
   posture_protocol --robot config/hoap2.yaml --protocol config/posture_protocol/hoap2.yaml \\
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.angles is None:
             told = _told(lab, arguments.joint_errors)
             _print_angles(lab, _angles(told))
-            _print_standing(told)
+            _print_notes(_standing(told))
             return 0
         protocol = Protocol.from_file(arguments.protocol)
         table = TipTable.from_file(arguments.angles, protocol)
@@ -82,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--explain", default="offsets + compliance", help="what to fit; a wrong name lists all"
     )
-    parser.add_argument("--out", help="a folder for the picture and the corrections")
+    parser.add_argument("--out", help="a folder for report, picture and corrections")
     parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
     return parser
 
@@ -110,27 +111,42 @@ def _angles(told: dict[str, tuple[TipAngle, ...]]) -> dict[str, Array]:
 def _compare(
     lab: QuasiStatic, protocol: Protocol, table: TipTable, arguments: argparse.Namespace
 ) -> None:
-    measured = table.angles(arguments.measured)
     candidates = known_candidates(lab.model, protocol)
     if arguments.explain not in candidates:
         valid = ", ".join(candidates)
         raise ProtocolError(f"--explain: no {arguments.explain!r}; valid: {valid}")
-    picture = None
     if arguments.out is not None:  # before the work, so that a wrong folder is told at once
-        picture = path_inside(arguments.out, f"{lab.model.name}_tip_angles", ".png")
+        path_inside(arguments.out, _file(lab, ""))
+    measured = table.angles(arguments.measured)
     used = np.flatnonzero(np.isfinite(measured))
+    if not len(used):
+        raise ProtocolError(f"{arguments.angles}: column {arguments.measured!r} has no angles")
     found = fit(lab, measured, candidates[arguments.explain], used)
     told = _told(lab, arguments.joint_errors)
-    ours = _angles(told) | {arguments.explain: found.predicted}
-    _print_angles(lab, {arguments.measured: measured} | ours)
-    _print_standing(told)
-    others = {n: table.angles(n) for n in table.columns if n != arguments.measured}
-    for name, angles in (others | ours).items():
-        mean = difference(angles[used], measured[used]).average_deg
+    comparison = Comparison(
+        robot=lab.model.name,
+        tests=tuple(test.name for test in lab.tests),
+        others={name: table.angles(name) for name in table.columns if name != arguments.measured},
+        ours=_angles(told) | {arguments.explain: found.predicted},
+        notes=_standing(told),
+        found=found,
+        left_out=errors_left_out(lab, found),
+    )
+    _print(lab, comparison, arguments.measured)
+    if arguments.out is not None:
+        _write(lab, comparison, arguments.out, arguments.overwrite)
+
+
+def _print(lab: QuasiStatic, comparison: Comparison, measured: str) -> None:
+    found = comparison.found
+    _print_angles(lab, {measured: found.measured, **comparison.ours})
+    _print_notes(comparison.notes)
+    for name, mean in comparison.mean_errors().items():
         print(f"mean error of {name}: {mean:.2f} deg")
-    _print_fit(lab, found)
-    if picture is not None:
-        _write(lab, found, others, ours, picture, arguments.overwrite)
+    for label, value in zip(found.candidate.labels, found.x, strict=True):
+        print(f"{label}: {value:.5f}")
+    for name, mean in comparison.left_out.items():
+        print(f"{name} left out: {mean:.2f} deg")
 
 
 def _print_angles(lab: QuasiStatic, columns: dict[str, Array]) -> None:
@@ -141,36 +157,36 @@ def _print_angles(lab: QuasiStatic, columns: dict[str, Array]) -> None:
         print(f"{test.name:{width}}", *cells)
 
 
-def _print_standing(told: dict[str, tuple[TipAngle, ...]]) -> None:
-    for name, tips in told.items():
-        if standing := "; ".join(tip.test for tip in tips if not tip.falls):
-            print(f"{name}: still stands at the joints' limit, which is shown: {standing}")
+def _print_notes(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        print(note)
 
 
-def _print_fit(lab: QuasiStatic, found: Fit) -> None:
-    for label, value in zip(found.candidate.labels, found.x, strict=True):
-        print(f"{label}: {value:.5f}")
-    used = set(found.used.tolist())
-    ones = [group for group in leave_out(len(lab.tests), 1) if group[0] in used]
-    print(f"one test left out: {cross_validate(lab, found, ones).mean():.2f} deg")
-    for name, group in families(lab).items():
-        there = [i for i in group if i in used]
-        if there:
-            print(f"{name} left out: {cross_validate(lab, found, [there])[0]:.2f} deg")
+def _standing(told: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:
+    """Sentences on tests in which the robot does not fall."""
+    standing = {name: [tip.test for tip in tips if not tip.falls] for name, tips in told.items()}
+    return tuple(
+        f"{name}: still stands at the joints' limit, which is shown: {'; '.join(tests)}"
+        for name, tests in standing.items()
+        if tests
+    )
 
 
-def _write(
-    lab: QuasiStatic,
-    found: Fit,
-    others: dict[str, Array],
-    ours: dict[str, Array],
-    picture: Path,
-    overwrite: bool,
-) -> None:
-    names = tuple(test.name for test in lab.tests)
-    draw_angles(picture, names, found.measured, others, ours, overwrite)
-    for path in (picture, *write_correction(picture.parent, lab.model, found, overwrite)):
+def _write(lab: QuasiStatic, comparison: Comparison, folder: str, overwrite: bool) -> None:
+    picture = angles_png(
+        comparison.tests, comparison.found.measured, comparison.others, comparison.ours
+    )
+    files = {".png": picture, ".html": report_page(comparison).encode()}
+    paths = [
+        write_whole(path_inside(folder, _file(lab, suffix)), content, overwrite)
+        for suffix, content in files.items()
+    ]
+    for path in (*paths, *write_correction(folder, lab.model, comparison.found, overwrite)):
         print(f"wrote {path}")
+
+
+def _file(lab: QuasiStatic, suffix: str) -> str:
+    return f"{lab.model.name}_tip_angles{suffix}"
 
 
 if __name__ == "__main__":

@@ -43,6 +43,9 @@ def test_measured_angles_are_explained_and_written(run, angles, tmp_path):
     assert "body left out: 1.12 deg" in output.out
     picture = tmp_path / "hoap2_tip_angles.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
+    report = (tmp_path / "hoap2_tip_angles.html").read_text()
+    for words in ("world6", "0.43", "leg3 Back, arms_forward", "one test", "compliance", "<svg"):
+        assert words in report
     assert RobotModel.from_file(tmp_path / "hoap2_corrected.urdf").n_joints == 25
     errors = yaml.safe_load((tmp_path / "hoap2_joint_errors.yaml").read_text())
     assert errors["mean_error_deg"] == pytest.approx(0.43, abs=0.01)
@@ -71,6 +74,27 @@ def test_tests_that_were_not_measured_are_left_out(run, angles, tmp_path):
     assert code == 0, output.err
     assert "nan" in output.out.splitlines()[5]
     assert "one test left out: 0." in output.out
+
+
+def test_names_from_a_table_are_only_names(run, angles, tmp_path):
+    """Not formulas, not HTML."""
+    odd = tmp_path / "odd.csv"
+    text = angles.read_text().replace("world1_rad", "$x_rad").replace("world2_rad", "<b>_rad")
+    odd.write_text(text.replace("world3_rad", "_rad"))
+    code, output = run("--angles", odd, "--out", tmp_path)
+    assert code == 0, output.err
+    report = (tmp_path / "hoap2_tip_angles.html").read_text()
+    assert "<b>" not in report
+    assert "&lt;b&gt;" in report
+
+
+def test_a_column_without_angles(run, angles, tmp_path):
+    rows = [line.rsplit('",', 1)[0] + '",' for line in angles.read_text().splitlines()[1:]]
+    empty = tmp_path / "empty.csv"
+    empty.write_text("\n".join(["test,real_rad", *rows]))
+    code, output = run("--angles", empty)
+    assert code == 2
+    assert "column 'real' has no angles" in output.err
 
 
 def test_wrong_arguments_tell_what_there_is(run, angles, tmp_path):
