@@ -3,6 +3,8 @@
 The robot of these tests is where the last trajectory has it, with half its weight on each foot.
 """
 
+import threading
+
 import numpy as np
 import pytest
 from ament_index_python.packages import get_package_share_directory
@@ -18,6 +20,7 @@ from visualization_msgs.msg import MarkerArray
 
 from com_control.nodes.ccgd_gait import CcgdGaitNode
 from com_control.walking.joint_path import JointPath
+from com_control.walking.walker import Walker
 from com_model import RobotConfig, RobotModel
 from com_msgs.action import Walk
 from com_msgs.msg import Footstep, WalkGoal, WalkState
@@ -197,6 +200,8 @@ def test_streamed_points_follow_the_same_walk(bench):
         ({"step_length": [0.7]}, "leg is too short"),
         ({"com_height": [0.9]}, "leg is too short"),
         ({"steps": [-1]}, "steps is -1"),
+        ({"steps": [10000]}, "10000 steps would take longer than 300 s, which is too long"),
+        ({"step_length": [1e308]}, "x of a footstep is inf: give a finite number"),
         ({"step_length": [float("nan")]}, "step_length is nan"),
         ({"method": "fast"}, "method is 'fast': give one of exact, refined, ccgd"),
         (
@@ -270,6 +275,60 @@ def test_a_goal_while_walking_is_refused_and_a_cancelled_walk_stops(bench):
     assert result.steps < 20
     assert len(robot.ways) == 2
     assert robot.sample() == WalkState.READY
+
+
+def test_a_walk_that_was_cancelled_while_it_was_planned_is_not_walked_in_place_of_the_next(bench):
+    robot = bench()
+    robot.until(WalkState.READY)
+    first, _ = robot.walk(steps=[40], step_length=[0.1], step_time=[0.6])
+    cancelled = first.cancel_goal_async()
+    robot.world.spin_until(cancelled.done, "the cancel is taken")
+    second, _ = robot.walk(**SHORT)
+    assert robot.ways == [], "the first one is still being planned"
+    assert robot.result(first).reason == "cancelled"
+    result = robot.result(second)
+    assert (result.completed, result.steps, len(robot.ways)) == (True, 2, 1)
+
+
+def test_a_stop_that_takes_longer_to_plan_than_it_may_is_given_more_time(bench, monkeypatch):
+    robot = bench()
+    robot.until(WalkState.READY)
+    handle, _ = robot.walk(steps=[12], step_length=[0.1], step_time=[0.6], method="exact")
+    robot.until(WalkState.WALKING)
+    plan, asked, passed = Walker.stopped, [], threading.Event()
+
+    def slow(walker, walk, at):
+        asked.append(at)
+        passed.clear()
+        passed.wait(30.0)  # until 0.8 s of the robot have passed
+        return plan(walker, walk, at)
+
+    monkeypatch.setattr(Walker, "stopped", slow)
+    handle.cancel_goal_async()
+    robot.until(WalkState.STOPPING)
+    while len(robot.ways) == 1 and robot.state.state == WalkState.STOPPING:
+        for _ in range(16):
+            robot.sample()
+        passed.set()
+        robot.world.spin_for(0.05)
+    passed.set()
+    assert len(robot.ways) == 2
+    assert robot.result(handle).steps < 12
+    assert len(asked) == 3, "0.3, 0.6 and 1.2 s ahead"
+
+
+def test_a_stamp_that_jumps_ahead_in_a_walk_is_not_heeded(bench):
+    robot = bench()
+    robot.until(WalkState.READY)
+    handle, _ = robot.walk(**SHORT)
+    robot.until(WalkState.WALKING)
+    true_ns, robot.time_ns = robot.time_ns, robot.time_ns + 100 * NS_PER_S
+    robot.send("joint_states", numpy_to_joint_state(MODEL.joint_names, robot.q))
+    robot.time_ns = true_ns
+    assert robot.sample() == WalkState.WALKING
+    result = robot.result(handle)
+    assert (result.completed, result.steps, len(robot.ways)) == (True, 2, 1)
+    assert robot.time_ns < true_ns + 20 * NS_PER_S
 
 
 @pytest.mark.parametrize(("silent", "reason"), [(FEET, "l_sole/wrench is"), (("imu",), "imu is")])

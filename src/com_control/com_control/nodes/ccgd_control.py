@@ -13,11 +13,12 @@ from com_control.walking.walk_request import WalkRequest
 from com_control.walking.walk_session import MOVING, Order, Outcome, State
 from com_control.walking.walker import Walk
 from com_ros.background_job import BackgroundJobs
-from com_ros.conversions import ns_to_stamp
+from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.joint_input import JointSample
 from com_ros.silence import SilenceWatch
 
-STOP_DELAYS = 3.0  # decisions' delays, within which a stop is planned
+STOP_DELAYS = 3.0  # decisions' delays, within which a stop is planned; doubled when it is late
+MOST_AHEAD = 1.0  # s, by which a stamp of joint_states may be later than the time that passed
 
 
 class WalkControl:
@@ -41,7 +42,9 @@ class WalkControl:
         self._silence = SilenceWatch(settings.joint_timeout)
         self._autostart = settings.autostart
         self._ready_since: float | None = None
+        self._asked = object()  # stands for the walk that was asked for last
         self._stopping = False  # a stop is being planned
+        self._stop_lead = STOP_DELAYS * settings.delay  # s, within which it is
         self._waiters: list[Future] = []
         self.robot: Robot | None = None
         self.outcome: Outcome | None = None
@@ -68,9 +71,14 @@ class WalkControl:
         self.outcome = None
         whole = request.over(self._settings.walk.request())
         posture = robot.session.posture(robot.reading.position)
-        self._jobs.do(
-            lambda: robot.walker.plan(whole, posture), lambda walk: self._planned(robot, walk)
-        )
+        self._stop_lead = STOP_DELAYS * self._settings.delay
+        self._asked = asked = object()
+
+        def planned(walk: Walk | Exception) -> None:
+            if asked is self._asked:  # or it was cancelled, and another one asked for
+                self._planned(robot, walk)
+
+        self._jobs.do(lambda: robot.walker.plan(whole, posture), planned)
         return ""
 
     def end(self) -> Future:
@@ -89,9 +97,17 @@ class WalkControl:
         self._handle(robot, robot.session.stop(reason, self._now(robot)))
 
     # --- what happens --------------------------------------------------------------------------
-    def heard(self) -> None:
-        """The joints were heard."""
+    def heard(self, time_ns: int) -> str:
+        """The joints were heard; returns why that is not believed, or nothing."""
+        if self.busy and self.robot is not None and self.robot.reading is not None:
+            ahead = time_ns / NS_PER_S - self.robot.reading.time
+            if ahead > MOST_AHEAD + self._silence.silent_for_s:
+                return (
+                    f"the stamp of joint_states jumped by {ahead:.1f} s in a walk: it is not "
+                    "heeded; check the clock of its driver"
+                )
         self._silence.heard()
+        return ""
 
     def observe(self, robot: Robot, time_ns: int, sample: JointSample) -> None:
         """Go on, by what is measured."""
@@ -146,14 +162,17 @@ class WalkControl:
         session, walk = robot.session, robot.session.walk
         assert walk is not None  # noqa: S101 - it stops
         self._log.error(f"the walk stops: {session.reason}")
-        at = max(session.time_of(now), 0.0) + STOP_DELAYS * self._settings.delay
+        at = max(session.time_of(now), 0.0) + self._stop_lead
         self._stopping = True
 
         def planned(shorter: Walk | Exception) -> None:
             self._stopping = False
             if isinstance(shorter, Exception):
                 raise shorter
-            self._handle(robot, session.replace(shorter, at, self._now(robot)))
+            order = session.replace(shorter, at, self._now(robot))
+            if session.stop_due:  # it came too late: the walk is too long to be planned so quickly
+                self._stop_lead *= 2.0
+            self._handle(robot, order)
 
         self._jobs.do(lambda: robot.walker.stopped(walk, at), planned)
 

@@ -102,6 +102,7 @@ class CcgdGaitNode(Node):
         self._output = WalkOutput(self, p)
         self._control = WalkControl(p, self._output, self._jobs, self.get_logger())
         self._told = WalkState()
+        self._walking: ServerGoalHandle | None = None  # whose walk it is, or was last
         self._next_ns = self._show_ns = 0
         self._rate = diagnostics.RateMeter()
         self._diagnostics = diagnostics.Diagnostics(self, "walk")
@@ -168,7 +169,10 @@ class CcgdGaitNode(Node):
         if sample.error:
             self._log.warn("joint_states", sample.error)
             return
-        self._control.heard()
+        doubt = self._control.heard(time_ns)
+        if doubt:
+            self._log.warn("joint_states", doubt)
+            return
         if self._next_ns - int(10 * NS_PER_S) < time_ns < self._next_ns:
             return
         self._next_ns = time_ns + int(NS_PER_S / self._settings.rate_hz) - 500_000
@@ -203,7 +207,7 @@ class CcgdGaitNode(Node):
         return self._control.begin(self._control.robot, request)
 
     async def _on_walk(self, goal: ServerGoalHandle) -> WalkAction.Result:
-        reason = self._ask(goal.request.goal)
+        reason = "cancelled" if goal.is_cancel_requested else self._ask(goal.request.goal)
         outcome = Outcome(False, reason, 0) if reason else await self._outcome_of(goal)
         if outcome.completed:
             goal.succeed()
@@ -217,6 +221,7 @@ class CcgdGaitNode(Node):
 
     async def _outcome_of(self, goal: ServerGoalHandle) -> Outcome:
         """Tell how the walk goes on until it ends."""
+        self._walking = goal
         timer = self.create_timer(
             1.0 / self._settings.display_rate_hz,
             lambda: goal.publish_feedback(WalkAction.Feedback(state=self._told)),
@@ -227,8 +232,9 @@ class CcgdGaitNode(Node):
         finally:
             self.destroy_timer(timer)
 
-    def _on_cancel(self, _: ServerGoalHandle) -> CancelResponse:
-        self._control.stop("cancelled")
+    def _on_cancel(self, goal: ServerGoalHandle) -> CancelResponse:
+        if goal is self._walking:  # not one that waits to be refused while another one walks
+            self._control.stop("cancelled")
         return CancelResponse.ACCEPT
 
     def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:

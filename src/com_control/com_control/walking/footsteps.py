@@ -14,6 +14,7 @@ from com_model.arrays import Array
 LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")
 _MOST_STEPS = 10_000
+_FARTHEST = 1e6  # m and rad
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class Footstep:
             value = getattr(self, field.name)
             if not (isinstance(value, (int, float)) and isfinite(value)):
                 raise PlanError(f"{field.name} of a footstep is {value}: give a finite number")
+            if abs(value) > _FARTHEST:
+                raise PlanError(
+                    f"{field.name} of a footstep is {value:g}: give at most {_FARTHEST:g}"
+                )
 
     @property
     def position(self) -> Array:

@@ -18,6 +18,7 @@ from com_model.model import RobotModel
 
 _ROUNDING = 1e-6  # share of a speed limit
 _STILL = 1e-9  # rad or m; a way that is shorter takes no time
+MOST_LEAD = 120.0  # s
 _PEAK = 1.875  # of a quintic's speed over its mean speed
 
 
@@ -102,12 +103,21 @@ def lead(
         least: s, duration at least.
         share: Of each joint's speed limit, at most.
         dt: s, between points.
+
+    Raises:
+        PlanError: A joint on the way may not move, or so slowly that it would take MOST_LEAD.
     """
     way = goal - start
-    limits = share * np.where(np.isfinite(model.velocity_limits), model.velocity_limits, np.inf)
-    moving = np.abs(way) > _STILL
-    needed = _PEAK * np.abs(way[moving]) / np.maximum(limits[moving], 1e-9)
-    span = max(least, float(needed.max(initial=0.0)))
+    limits = np.maximum(share * model.velocity_limits, 1e-9)
+    needed = np.where(np.abs(way) > _STILL, _PEAK * np.abs(way) / limits, 0.0)
+    j = int(np.argmax(needed))
+    if needed[j] > MOST_LEAD:
+        raise PlanError(
+            f"the way to the walk's first posture is {abs(way[j]):.3f} rad for "
+            f"{model.joint_names[j]}, whose speed limit is {model.velocity_limits[j]:.3g} rad/s: "
+            "correct the limit in the URDF, or bring the robot to its nominal posture"
+        )
+    span = max(least, float(needed[j]))
     s = np.linspace(0.0, 1.0, max(int(np.ceil(span / dt)), 1) + 1)
     value, slope, _ = rise(s)
     return JointPath(s * span, start + np.outer(value, way), np.outer(slope / span, way))

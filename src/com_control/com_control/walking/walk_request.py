@@ -17,6 +17,7 @@ OF_HEIGHT = (
     0.98  # CoM while walking, over its height as the robot stands: knees must not be straight
 )
 STEP_OF_HEIGHT = 0.2  # length of a step over the height of the CoM
+MOST_DURATION = 300.0  # s; a longer walk is given in parts
 LIFT_OF_HEIGHT = 0.1  # height of a step over that
 
 
@@ -62,6 +63,15 @@ def plan_of(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
         raise PlanError(f"method is {request.method!r}: give one of {', '.join(METHODS)}")
     timing = _timing(request, biped, stance)
     steps = request.footsteps or plan_footsteps(_parameters(request, stance, timing), stance.feet)
+    longest = int(
+        (MOST_DURATION - timing.start_time - timing.stop_time)
+        // (timing.step_time + timing.double_support)
+    )
+    if len(steps) > longest:
+        raise PlanError(
+            f"{len(steps)} steps would take longer than {MOST_DURATION:g} s, which is too long for "
+            f"one plan: give at most {longest} at a time"
+        )
     return WalkPlan(stance.feet, steps, timing)
 
 

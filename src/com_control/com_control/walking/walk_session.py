@@ -135,8 +135,8 @@ class WalkSession:
             return None
         start = reading.time + self._delay
         model, first = self._biped.model, walk.path.q[0]
-        way = lead(self.posture(reading.position), first, model, self._lead_time, SPEED_SHARE)
         try:
+            way = lead(self.posture(reading.position), first, model, self._lead_time, SPEED_SHARE)
             self._check_lead(way)
         except PlanError as error:
             self.refuse(str(error))
