@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,10 +15,11 @@ from com_estimation.identification.postures import Posture
 from com_estimation.identification.wrench_check import WrenchFault, WrenchFinding, diagnose
 from com_model.exceptions import ComModelError
 
-_MOST_CHECKED = 60
 _PROPOSED = 3
 _SHOWN_REASONS = 5
+_SAMPLE = 60  # postures, of which one that no fault explains takes a tenth of a second
 _FATAL = (WrenchFault.SIGN, WrenchFault.AXES, WrenchFault.SWAPPED, WrenchFault.UNIT)
+_SHARES = {WrenchFault.SWAPPED: 0.3}  # of the postures; feet that are loaded alike do not show it
 
 
 class Refusal(Exception):  # noqa: N818 (a refusal, not a fault)
@@ -51,26 +53,63 @@ def require_postures(
     raise Refusal("\n".join(lines))
 
 
-def check_wrenches(robot: BagRobot, postures: Sequence[Posture]) -> tuple[list[str], list[str]]:
+@dataclass(frozen=True)
+class WrenchCheck:
+    """What the check of the wrenches found.
+
+    Attributes:
+        lines: Sentences with the number of postures.
+        fatal: Those that are so common and so bad that a result would be wrong.
+        odd: Why a posture is left out, by its index: in it the feet do not carry the robot alone,
+            or it was pulled, while they do in most others.
+    """
+
+    lines: tuple[str, ...]
+    fatal: tuple[str, ...]
+    odd: Mapping[int, str]
+
+
+def check_wrenches(robot: BagRobot, postures: Sequence[Posture]) -> WrenchCheck:
     """Looks for wrong signs, axes, units and weights.
 
-    Returns:
-        What was found, sentences with the number of postures; and those of them that are so common
-        and so bad that a result would be wrong.
+    A posture in which something else carries the robot says nothing about such faults: shares are
+    of the others. Of many postures some are looked at first, and all only where most are good.
     """
-    step = max(1, -(-len(postures) // _MOST_CHECKED))
-    checked = postures[::step]
+    step = max(1, -(-len(postures) // _SAMPLE))
+    sample = _check(robot, postures[::step])
+    if step == 1 or sample.fatal or (sample.lines and not sample.odd):
+        return sample
+    return _check(robot, postures)
+
+
+def _check(robot: BagRobot, postures: Sequence[Posture]) -> WrenchCheck:
     found: dict[tuple[WrenchFault, tuple[str, ...]], list[WrenchFinding]] = {}
-    for posture in checked:
+    odd: dict[int, str] = {}
+    for index, posture in enumerate(postures):
         for finding in _findings(robot, posture):
             found.setdefault((finding.fault, finding.feet), []).append(finding)
+            if finding.other_force:
+                odd[index] = f"Something else carried or pulled the robot. {finding.text}"
+    judged = len(postures) - len(odd)
     lines, fatal = [], []
     for (fault, _), findings in sorted(found.items()):
-        text = f"{findings[0].text} (in {len(findings)} of {len(checked)} postures)"
+        text = f"{findings[0].text} (in {len(findings)} of {len(postures)} postures)"
         lines.append(text)
-        if fault in _FATAL and 2 * len(findings) > len(checked):
+        share = _SHARES.get(fault, 0.5)
+        if fault in _FATAL and len(findings) >= share * judged:
             fatal.append(text)
-    return lines, fatal
+    return WrenchCheck(tuple(lines), tuple(fatal), odd if len(odd) <= judged else {})
+
+
+def without(intervals: Sequence[StillInterval], odd: Mapping[int, str]) -> list[StillInterval]:
+    """The intervals, those of odd postures with the reason in place of the posture."""
+    result, index = [], -1
+    for interval in intervals:
+        index += interval.posture is not None
+        if interval.posture is not None and index in odd:
+            interval = replace(interval, posture=None, reasons=(odd[index],))
+        result.append(interval)
+    return result
 
 
 def helpful_postures(robot: BagRobot, postures: Sequence[Posture]) -> list[str]:

@@ -17,6 +17,7 @@ from com_estimation.commands.bag_checks import (
     check_wrenches,
     helpful_postures,
     require_postures,
+    without,
 )
 from com_estimation.commands.bag_reading import (
     ReadOptions,
@@ -98,19 +99,24 @@ def _identify(
     feed, recorder = read_postures(bag, robot, roles, options)
     feed.intervals = [_labelled(interval, feed) for interval in feed.intervals]
     postures = require_postures(feed.intervals, recorder.tally, feed.seconds)
-    findings, fatal = check_wrenches(robot, postures)
-    if fatal and not trust:
+    check = check_wrenches(robot, postures)
+    if check.fatal and not trust:
         mend = "Mend the configuration, or go on with --ignore-wrench-check"
-        raise Refusal("\n".join(["the wrenches cannot be the robot's:", *fatal, mend]))
+        raise Refusal("\n".join(["the wrenches cannot be the robot's:", *check.fatal, mend]))
+    if not trust:
+        feed.intervals = without(feed.intervals, check.odd)
+        postures = require_postures(feed.intervals, recorder.tally, feed.seconds)
+    found = _solve(robot, postures)
+    fitting = [posture for i, posture in enumerate(postures) if i not in found.outliers]
     return Outcome(
         robot=robot,
         topics=topic_lines(bag, robot, roles, feed),
         feed=feed,
         recorder=recorder,
         postures=postures,
-        found=_solve(robot, postures),
-        total=_total(robot, postures),
-        findings=findings,
+        found=found,
+        total=_total(robot, fitting),
+        findings=check.lines,
     )
 
 

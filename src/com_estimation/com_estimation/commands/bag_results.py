@@ -53,7 +53,7 @@ class Outcome:
         recorder: That was fed.
         postures: That were used.
         found: The result.
-        total: By the feet alone, or None.
+        total: By the feet alone, of the postures that fit; None where none has their wrenches.
         findings: What the check of the wrenches found.
     """
 

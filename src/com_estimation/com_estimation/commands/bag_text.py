@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from com_estimation.bags.bag import Topic
-from com_estimation.report.contents import Contents, TopicLine
+from com_estimation.report.contents import Contents, TopicLine, misfits
 
 _MM = 1000.0
 
@@ -51,11 +51,7 @@ def result_text(contents: Contents) -> str:
     lines += [f"note: {_plain(note)}" for note in (*contents.notes, *contents.findings)]
     rows = [
         (name, *(_number(_MM * v, 2) for v in (m.mean, m.rms, m.maximum)), str(m.count))
-        for name, m in (
-            ("URDF", found.prior_residual),
-            ("identified", found.residual),
-            ("identified, left out", found.heldout),
-        )
+        for name, m in misfits(found)
     ]
     head = ("CoM against the feet (mm)", "mean", "rms", "largest", "postures")
     lines += ["", columns(head, rows), "", _links_text(contents), ""]
@@ -66,7 +62,7 @@ def result_text(contents: Contents) -> str:
     )
     if found.outliers:
         names = ", ".join(contents.fits[i].label for i in found.outliers)
-        lines.append(f"outliers: {_plain(names)}")
+        lines.append(f"outliers (they do not fit and count little or nothing): {_plain(names)}")
     if contents.total is not None:
         total = contents.total
         lines.append(

@@ -50,6 +50,7 @@ def to_document(
             "residual": asdict(found.residual),
             "prior_residual": asdict(found.prior_residual),
             "heldout": asdict(found.heldout),
+            "without_outliers": asdict(found.without_outliers),
             "variance_factor": found.variance_factor,
             "at_bound": list(found.at_bound),
             "outliers": [int(i) for i in found.outliers],

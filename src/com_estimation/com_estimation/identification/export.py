@@ -95,10 +95,9 @@ def trusted_bodies(found: Identification) -> Flags:
     So do bodies of which little is told one by one, but much of all together, two feet that always
     stand side by side for example: without one of them the sum would be wrong.
     """
-    inflation = np.sqrt(np.nanmax([1.0, found.variance_factor]))
     with np.errstate(divide="ignore", invalid="ignore"):
-        com = found.com_deviation / inflation / found.prior_com_deviation
-        mass = found.mass_deviation / inflation / found.prior_mass_deviation
+        com = found.com_deviation / found.prior_com_deviation
+        mass = found.mass_deviation / found.prior_mass_deviation
     shares = np.column_stack((com, mass))
     least = np.min(np.where(np.isnan(shares), np.inf, shares), axis=1)
     before = found.prior_mass[:, None] * np.nan_to_num(found.prior_com)

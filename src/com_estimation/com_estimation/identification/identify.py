@@ -17,10 +17,10 @@ from com_estimation.identification.exceptions import IdentificationError, Postur
 from com_estimation.identification.identifiability import check_spread, examine, stack_root
 from com_estimation.identification.postures import Posture, SensorNoise
 from com_estimation.identification.priors import BodyPriors, urdf_priors
-from com_estimation.identification.result import Identifiability, Identification, Misfit
+from com_estimation.identification.result import Identifiability, Identification, Misfit, Misfits
 from com_estimation.identification.rows import RowBuilder
 from com_estimation.identification.sensors import SensorPriors
-from com_estimation.identification.solve import Block, Solution, solve, whiten
+from com_estimation.identification.solve import Block, Solution, solve, whiten, with_noise
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 
@@ -177,28 +177,23 @@ def _heldout(
     blocks: Sequence[Block],
     options: Options,
     observe: Observer,
-) -> Misfit:
-    """Error on postures that were left out, each fold in turn; outliers count as they come."""
+) -> Array:
+    """Distances (P,) in postures that were left out, each fold in turn; NaN where not known."""
+    gaps = np.full(len(postures), np.nan)
     folds = min(options.folds, len(postures))
     if folds < 2:
-        return Misfit.of(np.zeros(0))
+        return gaps
     bounds = unknowns.bounds(np.zeros(unknowns.count))
-    gaps: list[float] = []
     for fold in range(folds):
         observe(0.6 + 0.4 * fold / folds, f"held-out error, part {fold + 1} of {folds}")
         kept = [block for i, block in enumerate(blocks) if i % folds != fold]
         values = unknowns.values(solve(kept, *bounds, loss=options.loss).x)
-        gaps += [builder.gap(posture, *values) for posture in postures[fold::folds]]
-    return Misfit.of(_finite(gaps))
+        gaps[fold::folds] = [builder.gap(posture, *values) for posture in postures[fold::folds]]
+    return gaps
 
 
 def _unobserved(share: float, what: str) -> None:
     """Nobody asked."""
-
-
-def _finite(gaps: Sequence[float]) -> Array:
-    array = np.array(gaps)
-    return array[np.isfinite(array)]
 
 
 def _result(
@@ -207,17 +202,19 @@ def _result(
     postures: Sequence[Posture],
     solution: Solution,
     identifiability: Identifiability,
-    heldout: Misfit,
+    heldout: Array,
 ) -> Identification:
     factor, errors = unknowns.factor, builder.errors
     values = unknowns.values(solution.x)
-    scatter = solution.covariance * np.nanmax([1.0, solution.variance_factor])
+    scatter = with_noise(solution.covariance, float(np.nanmax([1.0, solution.variance_factor])))
     covariance = factor @ scatter[: unknowns.bodies, : unknowns.bodies] @ factor.T
     mass, com, mass_deviation, com_deviation = _by_body(values[0], covariance)
     total = builder.statics.mass()
     sensed = np.zeros(errors.count)
     sensed[unknowns.sensed] = unknowns.spread * np.sqrt(np.diag(scatter)[unknowns.bodies :])
     start = unknowns.priors.parameters, np.zeros(errors.count)
+    before, after = _gaps(builder, postures, start), _gaps(builder, postures, values)
+    fits = solution.weights >= _OUTLIER
     held = np.flatnonzero(unknowns.used)[solution.at_bound[: unknowns.bodies]] // 4
     names = builder.statics.bodies.names
     prior_com = np.where(unknowns.priors.mass[:, None] > 0.0, unknowns.priors.com, np.nan)
@@ -238,12 +235,17 @@ def _result(
         sensor_errors=errors.by_name(values[1], unknowns.sensed),
         sensor_deviations=errors.by_name(sensed, unknowns.sensed),
         identifiability=identifiability,
-        residual=_misfit(builder, postures, values),
-        prior_residual=_misfit(builder, postures, start),
-        heldout=heldout,
+        residual=Misfit.of(after),
+        prior_residual=Misfit.of(before),
+        heldout=Misfit.of(heldout),
+        without_outliers=Misfits(
+            prior_residual=Misfit.of(before[fits]),
+            residual=Misfit.of(after[fits]),
+            heldout=Misfit.of(heldout[fits]),
+        ),
         variance_factor=solution.variance_factor,
         weights=solution.weights,
-        outliers=tuple(int(i) for i in np.flatnonzero(solution.weights < _OUTLIER)),
+        outliers=tuple(int(i) for i in np.flatnonzero(~fits)),
         at_bound=tuple(dict.fromkeys(names[b] for b in held)),
     )
 
@@ -261,7 +263,6 @@ def _by_body(theta: Array, covariance: Array) -> tuple[Array, Array, Array, Arra
     return mass, com, np.sqrt(np.diag(covariance)[::4]), com_deviation
 
 
-def _misfit(
-    builder: RowBuilder, postures: Sequence[Posture], values: tuple[Array, Array]
-) -> Misfit:
-    return Misfit.of(_finite([builder.gap(posture, *values) for posture in postures]))
+def _gaps(builder: RowBuilder, postures: Sequence[Posture], values: tuple[Array, Array]) -> Array:
+    """Distances (P,) m of model and feet; NaN where the feet do not tell."""
+    return np.array([builder.gap(posture, *values) for posture in postures])

@@ -28,11 +28,27 @@ class Misfit:
 
     @classmethod
     def of(cls, distances: Array) -> Misfit:
-        """Summarises distances (P,) in m."""
+        """Summarises distances (P,) in m; those that are NaN are left out."""
+        distances = distances[np.isfinite(distances)]
         if not len(distances):
             return cls(np.nan, np.nan, np.nan, 0)
         rms = float(np.sqrt(np.mean(np.square(distances))))
         return cls(float(np.mean(distances)), rms, float(np.max(distances)), len(distances))
+
+
+@dataclass(frozen=True)
+class Misfits:
+    """The misfits of one set of postures; see Identification.
+
+    Attributes:
+        prior_residual: With the prior's parameters.
+        residual: After the fit.
+        heldout: Of postures that were left out of the fit.
+    """
+
+    prior_residual: Misfit
+    residual: Misfit
+    heldout: Misfit
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +101,9 @@ class Identification:
         residual: Of the postures that were used, after the fit.
         prior_residual: The same with the prior's parameters.
         heldout: Of postures that were left out of the fit; NaN if not asked for.
-        variance_factor: 1 where the noise was as large as was said. Above 1 all deviations have
-            been multiplied by its root.
+        without_outliers: The three misfits without the postures that count as outliers.
+        variance_factor: 1 where the noise was as large as was said. Above 1 the deviations are
+            those of a noise that is larger by its root; what the prior alone tells is as it was.
         weights: (P,) of the postures; below 0.5 one counts as an outlier.
         outliers: Indices of those.
         at_bound: Names of the bodies whose centre of mass a bound holds.
@@ -111,6 +128,7 @@ class Identification:
     residual: Misfit
     prior_residual: Misfit
     heldout: Misfit
+    without_outliers: Misfits
     variance_factor: float
     weights: Array
     outliers: tuple[int, ...]

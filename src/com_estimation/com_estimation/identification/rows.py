@@ -228,8 +228,8 @@ class RowBuilder:
         flat = self._flat(posture)
         if not flat.any():
             raise PostureError(
-                "which way gravity points is not known: give up from an IMU, or wrenches of flat "
-                "soles that stand on level ground"
+                "which way gravity points is not known: use an IMU, or wrenches of soles with "
+                "corners that stand on level ground"
             )
         R, _ = self.statics.link_frames(poses, [self._soles[i] for i in np.flatnonzero(flat)])
         up = R[..., 2].sum(axis=1)

@@ -112,6 +112,18 @@ def solve(
     return _solution(blocks, weights, x, low, high)
 
 
+def with_noise(covariance: Array, factor: float) -> Array:
+    """The covariance (U, U) of x, had the noise's variance been larger by a factor.
+
+    (C^-1 - 1) is what the data tell and 1 what the prior tells: with C = V diag(c) V^T,
+
+      (1 + (C^-1 - 1) / factor)^-1 = V diag(factor c / (1 - c + factor c)) V^T
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.clip(values, 0.0, 1.0)
+    return np.asarray(vectors * (factor * values / (1.0 - values + factor * values)) @ vectors.T)
+
+
 def _misfit(block: Block, x: Array) -> tuple[float, int]:
     residual = block.right - block.matrix @ x
     return float(residual @ residual), len(residual)

@@ -29,11 +29,14 @@ class WrenchFinding:
         fault: Its kind.
         feet: Names of the feet concerned.
         text: What was read, what was expected, the mend.
+        other_force: Whether the feet's force is not the weight along gravity, and no common fault
+            of a sensor explains it: something else may carry or pull the robot.
     """
 
     fault: WrenchFault
     feet: tuple[str, ...]
     text: str
+    other_force: bool = False
 
     def __str__(self) -> str:
         return self.text
@@ -156,12 +159,13 @@ def _unexplained(rules: WrenchRules, read: Sequence[Violation]) -> WrenchFinding
             f"{_said(read)}: tare the sensors with the feet in the air, see that nothing else "
             "carries the robot, and weigh it."
         )
-        return WrenchFinding(WrenchFault.WEIGHT, names, text)
+        return WrenchFinding(WrenchFault.WEIGHT, names, text, other_force=True)
     text = (
         f"{_said(read)}. No wrong sign, axes, unit or exchange of feet alone explains that: tare "
         "the sensors, then check wrench.frame and wrench.sign of each foot."
     )
-    return WrenchFinding(WrenchFault.UNKNOWN, names, text)
+    other = any(each.rule in ("weight", "lean") for each in read)
+    return WrenchFinding(WrenchFault.UNKNOWN, names, text, other)
 
 
 def _said(read: Sequence[Violation]) -> str:

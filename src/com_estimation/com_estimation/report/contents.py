@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from com_estimation.identification.capture_options import Dropped, StillInterval
 from com_estimation.identification.job import TotalCom
-from com_estimation.identification.result import Identification
+from com_estimation.identification.result import Identification, Misfit, Misfits
 from com_estimation.report.fit import PostureFit
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
@@ -51,7 +51,7 @@ class Contents:
         feet: Its feet.
         found: The result.
         prior_deviation: (B, 3) m, of the centres of mass before the data.
-        total: By the feet alone; None where no posture has their wrenches.
+        total: By the feet alone, of the postures that fit; None where none has their wrenches.
         fits: Posture by posture.
         changed: Links that have new values in the corrected URDF.
         kept: Why others have not, sentences.
@@ -84,6 +84,22 @@ class Contents:
     def labels(self) -> list[str]:
         """What to call the bodies: the links that have their mass."""
         return body_labels(self.model, self.found.bodies)
+
+
+def misfits(found: Identification) -> list[tuple[str, Misfit]]:
+    """The misfits to show, with their names; without the outliers too where there are any."""
+    groups: list[tuple[str, Identification | Misfits]] = [("", found)]
+    if found.outliers:
+        groups.append((", without outliers", found.without_outliers))
+    return [
+        (f"{name}{suffix}", misfit)
+        for suffix, group in groups
+        for name, misfit in (
+            ("URDF", group.prior_residual),
+            ("identified", group.residual),
+            ("identified, postures left out of the fit in turn", group.heldout),
+        )
+    ]
 
 
 def body_labels(model: RobotModel, bodies: Sequence[str]) -> list[str]:

@@ -59,8 +59,8 @@ def sole_plot(fits: Sequence[PostureFit], feet: Sequence[Foot]) -> str:
         right.axvline(0.0, color=RULE, lw=0.8, zorder=0)
         for axes in (left, right):
             axes.set_aspect("equal", adjustable="datalim")
-            axes.set_xlabel("x, forward (mm)")
-            axes.set_ylabel("y, left (mm)")
+            axes.set_xlabel("x of the sole (mm)")
+            axes.set_ylabel("y of the sole (mm)")
         _legend(figure)
         return _svg(figure, "sole")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from com_estimation.report.contents import Contents
+from com_estimation.report.contents import Contents, misfits
 from com_estimation.report.html import (
     UNKNOWN,
     Raw,
@@ -19,6 +21,16 @@ from com_estimation.report.plots import residual_plot, sole_plot, timeline_plot
 
 _MM = 1000.0
 _SHOWN = 200  # rows of a table
+_COMBINATIONS = 40  # lines of what is not told
+_UNITS = {
+    "force_bias": "N",
+    "moment_bias": "N m",
+    "wrench_gain": "1",
+    "effort_gain": "1",
+    "tilt": "rad",
+}
+_TURNING = {"effort_offset": "N m", "joint_offset": "rad", "compliance": "rad/(N m)"}
+_SLIDING = {"effort_offset": "N", "joint_offset": "m", "compliance": "m/N"}
 
 
 def report_page(contents: Contents) -> str:
@@ -41,16 +53,18 @@ def report_page(contents: Contents) -> str:
 
 def _summary(contents: Contents) -> Raw:
     found = contents.found
+    good = found.without_outliers
+    count = len(contents.fits)
     figures = [
-        ("postures", str(len(contents.fits))),
-        ("CoM by the URDF, off", _mm(found.prior_residual.rms)),
-        ("as identified, off", _mm(found.residual.rms)),
-        ("of postures left out, off", _mm(found.heldout.rms)),
+        ("postures that fit", f"{count - len(found.outliers)} of {count}"),
+        ("RMS, CoM by the URDF against the feet", _mm(good.prior_residual.rms)),
+        ("RMS, CoM as identified against the feet", _mm(good.residual.rms)),
+        ("RMS of postures left out of the fit: judge by this", _mm(good.heldout.rms)),
     ]
     if contents.total is not None:
         total = contents.total
         text = f"{number(total.mass, 3)} ± {number(total.mass_deviation, 3)} kg"
-        figures.append((f"by the feet; {number(total.model_mass, 3)} kg in the URDF", text))
+        figures.append((f"mass by the feet; {number(total.model_mass, 3)} kg in the URDF", text))
     cells = [element("div", element("b", value), name) for name, value in figures]
     doubts = list(contents.total.reasons) if contents.total is not None else []
     return Raw(element("div", *cells, css="figures") + bullets(doubts, "warning"))
@@ -60,19 +74,21 @@ def _fit(contents: Contents) -> Raw:
     found = contents.found
     rows = [
         (name, number(m.mean, 2, _MM), number(m.rms, 2, _MM), number(m.maximum, 2, _MM), m.count)
-        for name, m in (
-            ("URDF", found.prior_residual),
-            ("identified", found.residual),
-            ("identified, on postures left out", found.heldout),
-        )
+        for name, m in misfits(found)
     ]
-    head = ("CoM of the robot against what the feet say", "mean (mm)", "RMS", "largest", "postures")
+    head = (
+        "CoM of the robot against what the feet say",
+        "mean (mm)",
+        "RMS (mm)",
+        "largest (mm)",
+        "postures",
+    )
     outliers = [contents.fits[i].label or f"posture {i}" for i in found.outliers]
     words = f"Counted as outliers: {', '.join(outliers)}." if outliers else "No outliers."
     if np.isfinite(found.variance_factor) and found.variance_factor > 1.0:
         words += (
             f" Residuals are {number(np.sqrt(found.variance_factor), 2)} times as large as the "
-            "noise of the settings lets expect; all deviations have been enlarged by that."
+            "noise of the settings lets expect; deviations are those of a noise so much larger."
         )
     return Raw(
         element("h2", "Total CoM before and after")
@@ -93,7 +109,7 @@ def _parameters(contents: Contents) -> Raw:
             prior = float(contents.prior_deviation[b, i])
             change = float(found.com[b, i] - found.prior_com[b, i])
             deviation = float(found.com_deviation[b, i])
-            mass = f"{number(found.mass[b], 3)} ± {number(found.mass_deviation[b], 3)}"
+            mass = _mass(float(found.mass[b]), float(found.mass_deviation[b]))
             rows.append(
                 (
                     label if i == 0 else "",
@@ -111,6 +127,8 @@ def _parameters(contents: Contents) -> Raw:
         "standard deviation; the grey box is what the URDF may have been off by before. A bar as "
         "long as its box says that the recording tells nothing of this number."
     )
+    if not found.prior_mass_deviation.any():
+        words += " Masses are taken as known (settings: prior.mass_share)."
     bounds = [f"{name}: held by the bounds of its shapes" for name in found.at_bound]
     links = ", ".join(contents.changed) or "none"
     return Raw(
@@ -126,66 +144,104 @@ def _parameters(contents: Contents) -> Raw:
 def _sensor_errors(contents: Contents) -> Raw:
     found = contents.found
     rows = [
-        (kind, name, f"{value:.4g}", f"{found.sensor_deviations[kind][name]:.2g}")
+        (
+            kind,
+            name,
+            f"{value:.4g}",
+            f"{found.sensor_deviations[kind][name]:.2g}",
+            _unit(contents, kind, name),
+        )
         for kind, values in sorted(found.sensor_errors.items())
         for name, value in sorted(values.items())
     ]
     if not rows:
         return Raw("")
-    head = ("constant error", "of", "value (SI)", "deviation")
-    return Raw(element("h2", "Constant errors of the sensors") + table(head, rows))
+    head = ("constant error", "of", "value", "deviation", "unit")
+    words = (
+        "What is true, of what is read: wrench (1 − gain) read − bias; effort (1 + gain) read − "
+        "offset; joint read + offset − compliance times effort. A torque constant K of "
+        "M = K I is to be multiplied by 1 + effort_gain."
+    )
+    title = element("h2", "Constant errors of the sensors")
+    return Raw(title + element("p", words) + table(head, rows, words=1))
 
 
 def _identifiability(contents: Contents) -> Raw:
     what = contents.found.identifiability
     words = (
         f"Of {what.unknowns} unknowns the postures determine {what.rank} combinations, "
-        f"{what.informed} of them better than the URDF does; condition number {what.condition:.3g}."
+        f"{what.informed} of them better than the URDF does; condition number "
+        f"{what.condition:.3g}. "
+        "Along a combination that is not told the links keep the values of the URDF; moving them "
+        "along it changes nothing that the sensors read in such postures."
     )
     parts = [element("h2", "What the recording can tell"), element("p", words)]
     for head, lines in (
-        ("No posture at all tells, or these do not:", what.lost),
+        ("Not told by these postures, and some by no posture at all:", what.lost),
         ("Hardly told by these postures:", what.weak),
     ):
         if lines:
-            parts += [element("p", head), bullets(lines)]
+            more = len(lines) - _COMBINATIONS
+            shown = [*lines[:_COMBINATIONS], *([f"and {more} more"] if more > 0 else [])]
+            parts += [element("p", head), bullets(shown)]
     return Raw("".join(parts))
 
 
 def _postures(contents: Contents) -> Raw:
     fits = iter(contents.fits)
     rows: list[tuple[object, ...]] = []
-    count = 0
+    refused: list[tuple[object, ...]] = []
     for interval in contents.intervals:
-        fit = next(fits) if interval.posture is not None else None
         times = f"{contents.since_start(interval.t0_ns):.2f} – "
         times += f"{contents.since_start(interval.t1_ns):.2f}"
-        if fit is None:
-            why = " ".join(interval.reasons)
-            rows.append(("", times, interval.label, *[UNKNOWN] * 4, f"refused: {why}"))
+        if interval.posture is None:
+            refused.append((times, interval.label, " ".join(interval.reasons)))
             continue
-        count += 1
+        fit = next(fits)
         gaps = number(fit.gap_before, 2, _MM), number(fit.gap_after, 2, _MM)
         words = f"{', '.join(fit.standing) or 'no foot'}"
         words += "; outlier" if fit.weight < 0.5 else ""
-        rows.append((count, times, fit.label, fit.samples, number(fit.mass, 3), *gaps, words))
+        row = (len(rows) + 1, times, fit.label, fit.samples, number(fit.mass, 3), *gaps, words)
+        rows.append(row)
     spans = [
         (contents.since_start(i.t0_ns), contents.since_start(i.t1_ns), i.posture is not None)
         for i in contents.intervals
     ]
-    head = ("", "time (s)", "label", "readings", "kg", "URDF off (mm)", "identified off", "on")
+    head = (
+        "",
+        "time (s)",
+        "label",
+        "readings",
+        "mass by the feet (kg)",
+        "URDF off (mm)",
+        "identified off (mm)",
+        "on",
+    )
     tally = [
         f"{cause}: {number(seconds, 1)} s" for cause, seconds in sorted(contents.tally.items())
     ]
-    more = len(rows) - _SHOWN
     return Raw(
         element("h2", "Postures")
+        + element("p", "Blue: taken as a posture. Grey: at rest, but refused.")
         + timeline_plot(spans, contents.seconds)
-        + table(head, rows[:_SHOWN], words=1)
-        + (element("p", f"and {more} more") if more > 0 else "")
+        + _long_table(head, rows, 1)
         + element("p", "Where the time of the recording went:")
         + bullets(tally)
+        + _refused(refused)
     )
+
+
+def _refused(rows: Sequence[Sequence[object]]) -> Raw:
+    if not rows:
+        return Raw("")
+    head = ("time (s)", "label", "why it is no posture")
+    return Raw(element("p", "At rest, but no postures:") + _long_table(head, rows, 2))
+
+
+def _long_table(head: Sequence[object], rows: Sequence[Sequence[object]], words: int) -> Raw:
+    more = len(rows) - _SHOWN
+    left = element("p", f"and {more} more") if more > 0 else ""
+    return Raw(table(head, rows[:_SHOWN], words=words) + left)
 
 
 def _wrenches(contents: Contents) -> Raw:
@@ -210,6 +266,20 @@ def _recording(contents: Contents) -> Raw:
         + element("p", left_out)
         + bullets(contents.notes, "warning")
     )
+
+
+def _mass(value: float, deviation: float) -> str:
+    """A mass; one that is taken as known has no deviation."""
+    text = number(value, 3)
+    return f"{text} ± {number(deviation, 3)}" if deviation > 0.0 else text
+
+
+def _unit(contents: Contents, kind: str, name: str) -> str:
+    """The unit of a constant error."""
+    if name not in contents.model.joint_names:
+        return _UNITS.get(kind, "")
+    sliding = contents.model.joint_types[contents.model.joint_names.index(name)] == "prismatic"
+    return {**_UNITS, **(_SLIDING if sliding else _TURNING)}.get(kind, "")
 
 
 def _mm(value: float) -> str:

@@ -8,6 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from com_estimation.identification.document import read_document
+
+START_NS = 1_700_000_000_000_000_000
+
 
 def refused(result, status, *words):
     """Checks exit status and words; nothing but these errors is printed."""
@@ -29,6 +33,33 @@ def test_the_wrong_sign(robot, run, recording, tmp_path):
     result = run(path, *robot, "--out", tmp_path / "out")
     refused(result, 1, "the wrenches cannot be the robot's", "sign", "--ignore-wrench-check")
     assert not (tmp_path / "out").exists()
+
+
+def held(block, first, last, sign=1.0):
+    """A hand carries a third of the weight and pulls, from one second to another."""
+    seconds = (block.times - START_NS) / 1e9
+    wrenches = sign * block.wrenches
+    wrenches[(seconds >= first) & (seconds < last)] *= 0.65
+    wrenches[(seconds >= first) & (seconds < last), 0, :3] += [0.0, 20.0, 0.0]
+    return replace(block, wrenches=wrenches)
+
+
+def test_postures_in_which_somebody_held_the_robot_are_left_out(robot, run, recording, tmp_path):
+    path = recording("held", change=lambda b: held(b, 7.0, 17.0))
+    status, text, error = run(path, *robot, "--out", tmp_path / "out")
+    assert status == 0, error
+    result = read_document(tmp_path / "out/result.yaml")
+    reasons = [each["reasons"] for each in result["still_intervals"] if not each["used"]]
+    assert len(reasons) == 4
+    assert all("Something else carried or pulled the robot" in reason[0] for reason in reasons)
+    assert result["fit"]["residual"]["rms"] < 1e-3
+    assert "16 postures of 20 still intervals (4 refused)" in text
+
+
+def test_the_wrong_sign_is_found_among_postures_that_say_nothing(robot, run, recording, tmp_path):
+    path = recording("held and wrong", change=lambda b: held(b, 0.0, 32.0, -1.0))
+    result = run(path, *robot, "--out", tmp_path / "out")
+    refused(result, 1, "the wrenches cannot be the robot's", "change the sign")
 
 
 def test_the_wrong_frame(robot, run, recording, tmp_path):

@@ -179,6 +179,11 @@ def test_a_spoilt_posture_is_found_and_left_out(hoap2, perturbed, random_q):
         for loss in ("none", "huber", "tukey")
     }
     assert results["tukey"].outliers == results["huber"].outliers == (7, 21)
+    everything, good = results["tukey"], results["tukey"].without_outliers
+    assert (everything.heldout.count, good.heldout.count, good.residual.count) == (40, 38, 38)
+    assert everything.residual.maximum > 5e-3, "the spoilt ones count as they come"
+    assert good.residual.maximum < 1e-3
+    assert good.heldout.maximum < 3e-3
     rms = {
         loss: heldout_rms(robot, found, np.random.default_rng(4), random_q)
         for loss, found in results.items()

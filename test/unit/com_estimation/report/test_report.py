@@ -1,5 +1,6 @@
 """The page: what is in it, that nothing from outside is taken for HTML, that it does not vary."""
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -81,7 +82,8 @@ def test_the_page_is_whole_and_tells_everything(contents):
         "BODY_JOINT1",
         "What the recording can tell",
         "slides along the axis of",
-        "refused: the foot <b>hung</b>",
+        "At rest, but no postures:",
+        "the foot <b>hung</b>",
         "l_sole, r_sole",
         "1 older than the one before, 2 repeated, 3 not finite or of no use; time jumped back 4",
     ):
@@ -100,6 +102,40 @@ def test_no_text_from_outside_becomes_html(contents):
 
 def test_the_same_contents_give_the_same_bytes(contents):
     assert report_page(contents) == report_page(contents)
+
+
+def test_numbers_have_units_and_what_is_taken_as_known_is_said(contents, scene):
+    name = scene.model.joint_names[0]
+    errors = {
+        "force_bias": {"l_sole x": 2.0},
+        "joint_offset": {name: 0.01},
+        "compliance": {name: 0.001},
+    }
+    found = replace(contents.found, sensor_errors=errors, sensor_deviations=errors)
+    page = report_page(replace(contents, found=found))
+    for kind, of, unit in (
+        ("force_bias", "l_sole x", "N"),
+        ("joint_offset", name, "rad"),
+        ("compliance", name, "rad/(N m)"),
+    ):
+        row = re.search(f"<tr><td[^>]*>{kind}</td><td[^>]*>{of}</td>.*?</tr>", page)[0]
+        assert f">{unit}</td>" in row
+    assert "Masses are taken as known" in page
+    assert "± 0.000" not in page
+
+
+def test_the_summary_leaves_outliers_out_and_says_so(contents):
+    good = replace(contents.found.residual, rms=0.00123)
+    found = replace(
+        contents.found,
+        outliers=(0,),
+        residual=replace(good, rms=0.0756),
+        without_outliers=replace(contents.found.without_outliers, residual=good),
+    )
+    summary = report_page(replace(contents, found=found)).split("<h2>")[0]
+    assert "<b>39 of 40</b>postures that fit" in summary
+    assert "1.23 mm" in summary
+    assert "75.60 mm" not in summary
 
 
 def test_plots_hold_no_date_and_no_version(scene, fits):
@@ -133,7 +169,7 @@ def test_many_postures_still_make_a_page_of_bounded_size(contents):
         fits=list(contents.fits) * many,
     )
     page = report_page(longer)
-    assert "and 3900 more" in page
+    assert "and 3800 more" in page
     assert len(page) < 2e6
 
 
