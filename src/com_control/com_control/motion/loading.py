@@ -53,7 +53,10 @@ class LoadedMotion:
 
 
 def file_in(folder: str | os.PathLike[str], name: str) -> Path:
-    """Finds a file of a folder.
+    """Finds a file of a folder or of one inside it.
+
+    The folder's owner may have put links to files there, as colcon does with --symlink-install;
+    no name, and no link to a folder, leads out of it.
 
     Raises:
         MotionError: It is none, or leads out of the folder.
@@ -63,7 +66,7 @@ def file_in(folder: str | os.PathLike[str], name: str) -> Path:
         raise MotionError(f"the folder of motions, {folder}, is no directory")
     if not name or Path(name).is_absolute() or "\0" in name:
         raise MotionError(f"file {quote(name)}: give the name of a file inside {folder}")
-    path = (top / name).resolve()
+    path = (top / name).parent.resolve() / Path(name).name
     if not path.is_relative_to(top.resolve()):
         raise MotionError(f"file {quote(name)} leads out of {folder}: give one inside")
     if not path.is_file():

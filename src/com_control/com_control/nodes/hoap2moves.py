@@ -99,6 +99,8 @@ class Hoap2MovesNode(Node):
         """See to what is under way, then to the next line."""
         self._drive.watch()
         self._go_on()
+        if not self.context.ok():
+            return
         scripted = not self._reader.terminal
         if not self._lines or (scripted and (self._busy or not self._ready_for_script())):
             return
