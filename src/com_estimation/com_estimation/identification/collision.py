@@ -1,4 +1,4 @@
-"""Whether a robot touches itself or the ground, by the boxes around its primitive shapes."""
+"""Whether a robot touches itself or the ground, by boxes in the place of its links."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_estimation.identification.regressors import Statics
+from com_model import RobotModel
 from com_model.arrays import Array, as_array
 from com_model.shapes import SCHEMA_WITH_SHAPES
 from com_model.urdf import rotation_of_rpy
@@ -19,9 +20,11 @@ _BATCH = 64  # postures at once
 class SelfCollision:
     """Boxes of the bodies that could touch each other.
 
-    Each box, cylinder or ball of a <collision> counts as the box around it. Meshes are not looked
-    at: `blind` names the links that have nothing else. Pairs that touch in the posture of rest are
-    left out, and those of neighbours: their shapes overlap on purpose.
+    Boxes and balls of a <collision> count as they are, a cylinder as the box around it. Meshes are
+    not looked at: a link that has nothing else counts as the solid box with its mass and inertia,
+    `guessed` names it; `blind` names those of which not even that is known. Pairs that touch in
+    the posture of rest are left out, and those of neighbours, whose shapes overlap on purpose; a
+    guess is too coarse for the neighbour after next in the chain, too.
 
     Args:
         statics: Of the robot.
@@ -39,10 +42,14 @@ class SelfCollision:
             if link.attributes["name"] in model.link_names
             for box in _boxes(link)
         ]
+        guesses = _solid_boxes(model, {box[0] for box in boxes})
+        self.guessed = tuple(model.link_names[box[0]] for box in guesses)
+        boxes += guesses
         self._link = [box[0] for box in boxes]
         self._center = np.array([box[1] for box in boxes]).reshape(-1, 3)
         self._turn = np.array([box[2] for box in boxes]).reshape(-1, 3, 3)
         self._half = np.array([box[3] for box in boxes]).reshape(-1, 3) + margin / 2.0
+        self._radius = np.array([box[4] for box in boxes]) + margin / 2.0  # NaN: no ball
         known = set(self._link)
         self.blind = tuple(
             name
@@ -50,16 +57,20 @@ class SelfCollision:
             if model.link_masses[i] > 0.0 and i not in known
         )
         self._unseen = [model.link_index(name) for name in self.blind]
-        body = model.bodies.body_of_link[self._link]
-        parent = model.bodies.parent
-        pairs = [
-            (i, j)
-            for i, j in combinations(range(len(boxes)), 2)
-            if body[i] != body[j] and parent[body[i]] != body[j] and parent[body[j]] != body[i]
-        ]
+        pairs = [pair for pair in combinations(range(len(boxes)), 2) if self._may_touch(*pair)]
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         rest = as_array("rest", rest, (model.n_joints,))
         self._pairs = self._pairs[~self._overlap(rest[None])[0]]
+
+    def _may_touch(self, i: int, j: int) -> bool:
+        """Whether two boxes belong to bodies that are no neighbours in the chain."""
+        bodies, links = self.statics.model.bodies, (self._link[i], self._link[j])
+        guess = any(self.statics.model.link_names[link] in self.guessed for link in links)
+        a, b = (int(bodies.body_of_link[link]) for link in links)
+        near = 2 if guess else 1
+        return b not in _upwards(bodies.parent, a, near) and a not in _upwards(
+            bodies.parent, b, near
+        )
 
     def touches(self, q: Array) -> tuple[str, str] | None:
         """Names two links that touch in a posture (n,); None where none do."""
@@ -112,13 +123,19 @@ class SelfCollision:
         i, j = self._pairs.T
         gap = center[:, j] - center[:, i]
         # Balls around the boxes first: most pairs are far apart.
-        reach = np.linalg.norm(self._half, axis=1)
+        ball = np.isfinite(self._radius)
+        reach = np.where(ball, self._radius, np.linalg.norm(self._half, axis=1))
         near = np.linalg.norm(gap, axis=2) <= reach[i] + reach[j]
-        which, pair = np.nonzero(near)
-        i, j = i[pair], j[pair]
-        hit = np.zeros(near.shape, dtype=np.bool_)
-        boxes = turn[which, i], turn[which, j], self._half[i], self._half[j]
-        hit[which, pair] = ~_apart(gap[which, pair], *boxes)
+        near_balls, near_boxes = near & (ball[i] & ball[j]), near & ~(ball[i] | ball[j])
+        hit = np.array(near_balls)
+        which, pair = np.nonzero(near_boxes)
+        k, m = i[pair], j[pair]
+        sides = turn[which, k], turn[which, m], self._half[k], self._half[m]
+        hit[which, pair] = ~_apart(gap[which, pair], *sides)
+        which, pair = np.nonzero(near & (ball[i] != ball[j]))
+        first = ball[i[pair]]
+        k, m = np.where(first, i[pair], j[pair]), np.where(first, j[pair], i[pair])
+        hit[which, pair] = _into(gap[which, pair], turn[which, m], self._half[m]) <= self._radius[k]
         return hit
 
 
@@ -132,8 +149,41 @@ def _apart(gap: Array, A: Array, B: Array, a: Array, b: Array) -> NDArray[np.boo
     return np.asarray(apart[..., 0].any(axis=1))
 
 
-def _boxes(link: Node) -> list[tuple[Array, Array, Array]]:
-    """Centre (3,), axes (3, 3) and half size (3,) of each primitive in the link's frame."""
+def _into(gap: Array, axes: Array, half: Array) -> Array:
+    """Distance (K,) of points to boxes that are `gap` (K, 3) apart from their centres, m."""
+    outside = np.maximum(np.abs(np.einsum("kji,kj->ki", axes, gap)) - half, 0.0)
+    return np.asarray(np.linalg.norm(outside, axis=1))
+
+
+def _upwards(parent: NDArray[np.int64], body: int, steps: int) -> list[int]:
+    """A body and those that carry it, up to some joints away."""
+    chain = [body]
+    while len(chain) <= steps and parent[chain[-1]] >= 0:
+        chain.append(int(parent[chain[-1]]))
+    return chain
+
+
+def _solid_boxes(
+    model: RobotModel, known: set[int]
+) -> list[tuple[int, Array, Array, Array, float]]:
+    """Boxes with mass and inertia of the links without a known one: as _boxes, with the link.
+
+    Half sizes a, b, c of a solid box: I_a = m (b^2 + c^2) / 3, so a^2 = 3 (I_b + I_c - I_a) / 2m.
+    """
+    found = []
+    for link in range(len(model.link_names)):
+        mass, inertia = float(model.link_masses[link]), model.link_inertias[link]
+        if link in known or mass <= 0.0 or not np.isfinite(inertia).all():
+            continue
+        moments, axes = np.linalg.eigh(inertia)
+        square = 1.5 * (moments.sum() - 2.0 * moments) / mass
+        if (square > 0.0).all():
+            found.append((link, model.link_coms[link], axes, np.sqrt(square), np.nan))
+    return found
+
+
+def _boxes(link: Node) -> list[tuple[Array, Array, Array, float]]:
+    """Centre (3,), axes (3, 3), half size (3,) of each primitive, m; a ball's radius, or NaN."""
     found = []
     for shape in link.all("collision"):
         primitives = [node for geometry in shape.all("geometry") for node in geometry.children]
@@ -143,7 +193,8 @@ def _boxes(link: Node) -> list[tuple[Array, Array, Array]]:
             place = {} if origin is None else origin.attributes
             xyz = np.array([float(word) for word in place.get("xyz", "0 0 0").split()])
             rpy = [float(word) for word in place.get("rpy", "0 0 0").split()]
-            found.append((xyz, rotation_of_rpy(rpy), half))
+            radius = float(half[0]) if primitives[0].tag == "sphere" else np.nan
+            found.append((xyz, rotation_of_rpy(rpy), half, radius))
     return found
 
 

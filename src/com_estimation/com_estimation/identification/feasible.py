@@ -26,6 +26,7 @@ _REASONS = (
     "effort limits",
     "self-collision",
     "more than the soles on the ground",
+    "most_tilt",
 )
 
 Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, margin m
@@ -153,11 +154,15 @@ class FeasiblePostures:
         touching = self._collision.touching(Q)
         above = self._heights(Q, stance) > 0.0
         aloft: Flags = np.asarray(above[:, self._above_ground(stance, indices)].all(axis=1))
+        rest_up = stance.ups(self._rest[None])[0]
+        leans = stance.ups(Q) @ rest_up < np.cos(min(self.plan.most_tilt, np.pi)) - _SLACK
         results: list[Entry | str] = []
-        for q, held, touch, clear in zip(Q, strong, touching, aloft, strict=True):
+        for q, held, touch, clear, lean in zip(Q, strong, touching, aloft, leans, strict=True):
             margin = stance.margin(q)
             if margin < self.plan.margin - _SLACK:
                 results.append(_REASONS[1])
+            elif lean:
+                results.append(_REASONS[5])
             elif not held:
                 results.append(_REASONS[2])
             elif not clear:

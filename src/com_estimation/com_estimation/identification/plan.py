@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import pi
 
 from com_estimation.identification.exceptions import IdentificationError
 from com_model.arrays import Array, freeze
@@ -27,6 +28,8 @@ class PlanOptions:
             posture of rest, so that the robot comes from one posture to the next without a step.
         effort_share: Share of the URDF's effort limits that the joints may need to hold the
             posture; 0: not looked at. Limits of 0 count as not known.
+        most_tilt: rad, by which the root may lean more than in the posture of rest; robots that
+            bow deeply tell much, but hardly anybody wants to see theirs do so.
         criterion: "parameters": the volume of the uncertainty of all that is unknown is to be
             small. "prediction": the mean variance of the CoM in postures like the candidates.
     """
@@ -41,6 +44,7 @@ class PlanOptions:
     seed: int = 0
     keep_feet: bool = False
     effort_share: float = 0.9
+    most_tilt: float = pi
     criterion: str = "parameters"
 
     def __post_init__(self) -> None:
@@ -51,6 +55,10 @@ class PlanOptions:
         if not self.effort_share >= 0.0:
             raise IdentificationError(
                 f"effort_share: expected a share of the limits, 0 or more, got {self.effort_share}"
+            )
+        if not self.most_tilt > 0.0:
+            raise IdentificationError(
+                f"most_tilt: expected an angle above 0 rad, got {self.most_tilt}"
             )
 
 

@@ -307,7 +307,43 @@ def test_boxes_touch_where_they_do(shape, touch_at):
     assert checker.blind == ()
 
 
-def test_links_without_primitive_shapes_are_named(hoap2, rest):
-    checker = SelfCollision(Statics(hoap2[0]), rest)
-    assert "RLEG1" in checker.blind
-    assert "LLEG4" not in checker.blind
+def test_links_of_meshes_count_as_boxes_of_their_inertia(hoap2, rest):
+    """The arms of the test before, 1 kg each, with a mesh in the place of the box."""
+    solid = f'ixx="{0.02 / 12:.9f}" iyy="{0.17 / 12:.9f}" izz="{0.17 / 12:.9f}"'
+    mesh = ARM.replace('ixx="1" iyy="1" izz="1"', solid)
+    places = {"left": (0.5, 0), "right": (-0.5, np.pi / 2)}
+    arms = "".join(
+        mesh.format(n=name, x=x, turn=turn, shape='<mesh filename="arm.stl"/>')
+        for name, (x, turn) in places.items()
+    )
+    checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=arms))), np.zeros(2))
+    assert checker.guessed == ("left_arm", "right_arm")
+    assert checker.touches(np.array([-0.75 + 1e-6, 0.0])) is None
+    assert checker.touches(np.array([-0.75 - 1e-6, 0.0])) == ("left_arm", "right_arm")
+    named = SelfCollision(Statics(hoap2[0]), rest)
+    assert "RLEG1" in named.guessed
+    assert "LLEG4" not in named.guessed
+
+
+def test_links_without_shape_and_inertia_are_named():
+    arms = ARM.format(n="left", x=0.5, turn=0, shape='<mesh filename="arm.stl"/>')
+    point = arms.replace('ixx="1" iyy="1" izz="1"', 'ixx="0" iyy="0" izz="0"')
+    checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=point))), np.zeros(1))
+    assert checker.blind == ("left_arm",)
+    assert checker.guessed == ()
+
+
+def test_the_root_leans_no_further_than_is_allowed(hoap2, rest):
+    model, feet = hoap2
+
+    def most(limit):
+        plan = PlanOptions(candidates=16, most_tilt=limit)
+        planner = PosturePlanner(model, feet, rest, options=OPTIONS, plan=plan)
+        stance = FlatStance(Statics(model), feet)
+        ups = [stance.ups(q[None])[0] for q, _, _ in planner.feasible(16)]
+        return max(np.arccos(np.clip(ups @ stance.ups(rest[None])[0], -1.0, 1.0)))
+
+    assert most(0.3) <= 0.3 + 1e-6
+    assert most(np.pi) > 0.4
+    with pytest.raises(IdentificationError, match="most_tilt: expected an angle above 0 rad"):
+        PlanOptions(most_tilt=0.0)
