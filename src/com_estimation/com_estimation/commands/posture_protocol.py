@@ -14,7 +14,7 @@ from com_estimation.posture_protocol.candidates import known_candidates
 from com_estimation.posture_protocol.correction import write_correction
 from com_estimation.posture_protocol.exceptions import ProtocolError
 from com_estimation.posture_protocol.fit import fit
-from com_estimation.posture_protocol.joint_errors_file import read_joint_errors
+from com_estimation.posture_protocol.joint_errors import read_joint_errors
 from com_estimation.posture_protocol.plots import angles_png
 from com_estimation.posture_protocol.protocol import Protocol
 from com_estimation.posture_protocol.quasi_static import QuasiStatic, TipAngle

@@ -25,7 +25,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 from com_estimation.posture_protocol.exceptions import ProtocolError
-from com_estimation.posture_protocol.joint_errors_file import read_joint_errors
+from com_estimation.posture_protocol.joint_errors import read_joint_errors
 from com_estimation.posture_protocol.protocol import Protocol
 from com_estimation.posture_protocol.quasi_static import QuasiStatic, TipAngle
 from com_model import RobotConfig, RobotModel

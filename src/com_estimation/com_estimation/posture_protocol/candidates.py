@@ -14,8 +14,8 @@ import numpy as np
 
 from com_estimation.identification.priors import urdf_priors
 from com_estimation.posture_protocol.exceptions import ProtocolError
+from com_estimation.posture_protocol.joint_errors import JointErrors
 from com_estimation.posture_protocol.protocol import Protocol
-from com_estimation.posture_protocol.quasi_static import JointErrors
 from com_model import RobotModel
 from com_model.arrays import Array, freeze
 

@@ -13,7 +13,7 @@ from com_estimation.identification.files import path_inside, write_whole
 from com_estimation.posture_protocol.candidates import COM_LIMIT
 from com_estimation.posture_protocol.exceptions import RefusedFitError
 from com_estimation.posture_protocol.fit import Fit
-from com_estimation.posture_protocol.joint_errors_file import joint_errors_document
+from com_estimation.posture_protocol.joint_errors import joint_errors_document
 from com_model import RobotModel
 from com_model.urdf_edit import edit_inertials
 

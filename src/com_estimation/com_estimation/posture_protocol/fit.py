@@ -12,7 +12,8 @@ from scipy.optimize import least_squares
 
 from com_estimation.posture_protocol.candidates import Candidate
 from com_estimation.posture_protocol.exceptions import ProtocolError
-from com_estimation.posture_protocol.quasi_static import JointErrors, QuasiStatic
+from com_estimation.posture_protocol.joint_errors import JointErrors
+from com_estimation.posture_protocol.quasi_static import QuasiStatic
 from com_model.arrays import Array, as_array, freeze
 from com_model.bodies import Indices
 

@@ -15,41 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_estimation.posture_protocol import kernels
+from com_estimation.posture_protocol.cases import Case, make_case
 from com_estimation.posture_protocol.exceptions import ProtocolError
-from com_estimation.posture_protocol.protocol import DIRECTIONS, Protocol, TipTest, soles
-from com_model import Foot, RobotConfig, RobotModel, SupportPolygon
+from com_estimation.posture_protocol.joint_errors import JointErrors
+from com_estimation.posture_protocol.protocol import Protocol, TipTest
+from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, as_array, freeze
-from com_model.kinematics import link_pose
 
-_FACING = 0.5  # cosine: edges within 60 degrees of the direction count as on that side
-_FLAT = 2e-3  # rad and m: how far the soles may be from lying on one ground
 _SCAN = 64  # angles at which to look before searching
-
-
-@dataclass(frozen=True, eq=False)
-class JointErrors:
-    """What joints do that a rigid model does not know of.
-
-    Attributes:
-        offset: (n,) rad, where a joint is when its encoder says 0.
-        compliance: (n,) rad/(N m), how far it gives way.
-        backlash: (n,) rad, its play, all of it.
-    """
-
-    offset: Array
-    compliance: Array
-    backlash: Array
-
-    def __post_init__(self) -> None:
-        for name in ("compliance", "backlash"):
-            if not (getattr(self, name) >= 0.0).all():
-                raise ProtocolError(f"{name}: expected numbers, 0 or more")
-        freeze(self)
-
-    @classmethod
-    def none(cls, model: RobotModel) -> JointErrors:
-        """Rigid joints that are where their encoders say."""
-        return cls(*np.zeros((3, model.n_joints)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,27 +62,6 @@ class TipAngle:
 
 
 @dataclass(frozen=True)
-class Case:
-    """What the kernels need of a test.
-
-    Attributes:
-        test: The test.
-        start: (n,) rad, where it starts.
-        rate: (n,) 1 for the joints that turn, -1 for those opposite.
-        limits: rad, least and largest angle that these reach.
-        soles: The soles that stand.
-        stance: The shares of the weight, and the edges on the side of the fall.
-    """
-
-    test: TipTest
-    start: Array
-    rate: Array
-    limits: tuple[float, float]
-    soles: kernels.Soles
-    stance: kernels.Stance
-
-
-@dataclass(frozen=True)
 class QuasiStatic:
     """The tests of a protocol with a robot.
 
@@ -134,7 +86,7 @@ class QuasiStatic:
         """
         protocol.check(model, config)
         tree = kernels.Tree(*(np.array(getattr(model.bodies, f)) for f in kernels.Tree._fields))
-        return cls(model, tuple(_case(model, config.feet, t) for t in protocol.tests), tree)
+        return cls(model, tuple(make_case(model, config.feet, t) for t in protocol.tests), tree)
 
     @property
     def tests(self) -> tuple[TipTest, ...]:
@@ -231,44 +183,3 @@ class QuasiStatic:
         if moment is None:
             return np.array(self.model.bodies.first_moment)
         return np.array(as_array("moment", moment, (self.model.bodies.count, 3)))
-
-
-def _case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
-    standing = soles(test, feet)
-    q = test.start_position(model)
-    poses = [link_pose(model, q, foot.frame) for foot in standing]
-    base_R, base_p = poses[0]
-    R = np.array([base_R.T @ R for R, _ in poses])
-    p = np.array([base_R.T @ (p - base_p) for _, p in poses])
-    if np.abs(R[:, :2, 2]).max() > _FLAT or np.abs(p[:, 2]).max() > _FLAT:
-        raise ProtocolError(
-            f"{test.name}: the soles of {', '.join(test.feet)} do not lie on one ground in the "
-            "start posture: mend the posture, or let one foot stand"
-        )
-    links = [model.link_index(foot.frame) for foot in standing]
-    bodies, share = model.bodies, np.full(len(links), 1.0 / len(links))
-    return Case(
-        test,
-        q,
-        test.rate(model),
-        test.limits(model),
-        kernels.Soles(
-            np.array(bodies.body_of_link[links]),
-            np.array(bodies.R_body_link[links]),
-            np.array(bodies.p_body_link[links]),
-            R,
-            p,
-        ),
-        kernels.Stance(share, _edges(R, p, standing, test)),
-    )
-
-
-def _edges(R: Array, p: Array, standing: list[Foot], test: TipTest) -> Array:
-    """Edges (E, 3) of the support polygon on the side that the robot falls to."""
-    polygon = SupportPolygon.from_soles(R, p, [f.corners for f in standing], (0, 0, 1))
-    corners = polygon.vertices[:, :2]
-    along = np.roll(corners, -1, axis=0) - corners
-    out = np.column_stack((along[:, 1], -along[:, 0])) / np.linalg.norm(along, axis=1)[:, None]
-    side = np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])[DIRECTIONS.index(test.falls)]
-    edges = np.column_stack((out, (out * corners).sum(axis=1)))
-    return np.ascontiguousarray(edges[out @ side > _FACING])

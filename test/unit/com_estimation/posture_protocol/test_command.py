@@ -81,7 +81,7 @@ def test_names_from_a_table_are_only_names(run, angles, tmp_path):
     odd = tmp_path / "odd.csv"
     text = angles.read_text().replace("world1_rad", "$x_rad").replace("world2_rad", "<b>_rad")
     odd.write_text(text.replace("world3_rad", "_rad"))
-    code, output = run("--angles", odd, "--out", tmp_path)
+    code, output = run("--angles", odd, "--out", tmp_path, "--explain", "specification")
     assert code == 0, output.err
     report = (tmp_path / "hoap2_tip_angles.html").read_text()
     assert "<b>" not in report

@@ -6,8 +6,9 @@ import pytest
 
 from com_estimation.posture_protocol import kernels
 from com_estimation.posture_protocol.exceptions import ProtocolError
+from com_estimation.posture_protocol.joint_errors import JointErrors
 from com_estimation.posture_protocol.protocol import Protocol
-from com_estimation.posture_protocol.quasi_static import JointErrors, QuasiStatic
+from com_estimation.posture_protocol.quasi_static import QuasiStatic
 from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon, link_pose
 
 SAGITTAL = slice(0, 12)

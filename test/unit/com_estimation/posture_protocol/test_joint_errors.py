@@ -5,11 +5,11 @@ import pytest
 import yaml
 
 from com_estimation.posture_protocol.exceptions import ProtocolError
-from com_estimation.posture_protocol.joint_errors_file import (
+from com_estimation.posture_protocol.joint_errors import (
+    JointErrors,
     joint_errors_document,
     read_joint_errors,
 )
-from com_estimation.posture_protocol.quasi_static import JointErrors
 from com_model import ConfigError, UnknownNameError
 
 

@@ -1,4 +1,4 @@
-"""The errors of a robot's joints as a YAML file.
+"""The errors of a robot's joints: zero offset, compliance, backlash; and their file (YAML).
 
 robot: hoap2
 mean_error_deg: 0.43              # of the tip angles that they were found from; may be missing
@@ -10,14 +10,14 @@ backlash_rad: {JOINT: ...}
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from com_estimation.posture_protocol.exceptions import ProtocolError
-from com_estimation.posture_protocol.quasi_static import JointErrors
 from com_model import RobotModel
-from com_model.arrays import Array
+from com_model.arrays import Array, freeze
 from com_model.strict_yaml import Section, read_yaml
 
 _KEYS = {
@@ -25,6 +25,32 @@ _KEYS = {
     "compliance_rad_per_nm": "compliance",
     "backlash_rad": "backlash",
 }
+
+
+@dataclass(frozen=True, eq=False)
+class JointErrors:
+    """What joints do that a rigid model does not know of.
+
+    Attributes:
+        offset: (n,) rad, where a joint is when its encoder says 0.
+        compliance: (n,) rad/(N m), how far it gives way.
+        backlash: (n,) rad, its play, all of it.
+    """
+
+    offset: Array
+    compliance: Array
+    backlash: Array
+
+    def __post_init__(self) -> None:
+        for name in ("compliance", "backlash"):
+            if not (getattr(self, name) >= 0.0).all():
+                raise ProtocolError(f"{name}: expected numbers, 0 or more")
+        freeze(self)
+
+    @classmethod
+    def none(cls, model: RobotModel) -> JointErrors:
+        """Rigid joints that are where their encoders say."""
+        return cls(*np.zeros((3, model.n_joints)))
 
 
 def joint_errors_document(
