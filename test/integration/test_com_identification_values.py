@@ -26,7 +26,7 @@ def found(make_standing_robot):
 
 def test_a_good_result_leaves_no_doubt(found):
     assert doubts_of(found) == []
-    assert summary(found).startswith("8 postures: the feet's CoM is met to 0.")
+    assert summary(found).startswith("8 of 8 postures fit: the feet's CoM is met to 0.")
     assert "of 15, total mass 18.6 kg" in summary(found)
 
 
@@ -40,8 +40,17 @@ def test_a_good_result_leaves_no_doubt(found):
     ],
 )
 def test_what_is_doubtful_is_said(found, change, text):
-    (doubt,) = doubts_of(replace(found, **change))
+    heldout = change.get("heldout", found.heldout)
+    good = replace(found.without_outliers, heldout=heldout)
+    (doubt,) = doubts_of(replace(found, without_outliers=good, **change))
     assert text in doubt
+
+
+def test_outliers_are_no_reason_to_doubt_the_others(found):
+    far = replace(found, heldout=Misfit(0.05, 0.05, 0.05, 8), outliers=(3,))
+    assert doubts_of(far) == []
+    assert summary(far).startswith("7 of 8 postures fit")
+    assert "50.00 mm" not in summary(far)
 
 
 def test_what_no_posture_tells_is_nan():

@@ -218,9 +218,16 @@ class PostureRecorder:
         """Gives each still interval that has ended or has most_samples, once, in order.
 
         Intervals that gave no posture stand among them with the reasons. A run that was captured
-        by hand gives none; but capture() may give readings again that stand here.
+        by hand gives none; capture() gives readings again that stand here, unless kept() was
+        called.
         """
         return self._finder.finished()
+
+    def kept(self, interval: StillInterval) -> None:
+        """Notes that an interval's posture was kept: capture() takes newer readings only."""
+        run = self._finder.run
+        if run is not None:
+            run.captured_ns = max(run.captured_ns, interval.t1_ns)
 
     def flush(self) -> list[StillInterval]:
         """Ends the streams and gives the intervals that are left."""

@@ -94,6 +94,7 @@ class CaptureDesk:
             except StoreError as error:
                 self._logger.error(f"a posture is lost: {error}")
                 continue
+            recorder.kept(interval)
             self._logger.info(f"posture {identity}: {interval.posture.samples} samples")
 
     def _say_once(self, text: str) -> None:

@@ -58,16 +58,16 @@ def result_values(robot: Robot) -> ResultValues:
 
 def doubts_of(found: Identification) -> list[str]:
     """Why a result is doubtful, each with the mend; empty: nothing speaks against it."""
-    doubts = []
+    doubts, good = [], found.without_outliers
     if found.variance_factor > NOISY:
         doubts.append(
             f"The readings scatter {np.sqrt(found.variance_factor):.1f} times as much as noise.* "
             "says: raise it, tare the sensors, or let their errors be estimated (sensors.*)."
         )
-    if found.heldout.rms > found.prior_residual.rms:
+    if good.heldout.rms > good.prior_residual.rms:
         doubts.append(
-            f"Postures that were left out are predicted to {1e3 * found.heldout.rms:.2f} mm, "
-            f"worse than by the URDF ({1e3 * found.prior_residual.rms:.2f} mm): capture more."
+            f"Postures that were left out are predicted to {1e3 * good.heldout.rms:.2f} mm, "
+            f"worse than by the URDF ({1e3 * good.prior_residual.rms:.2f} mm): capture more."
         )
     if found.at_bound:
         doubts.append(
@@ -84,11 +84,12 @@ def doubts_of(found: Identification) -> list[str]:
 
 def summary(found: Identification) -> str:
     """A result in one sentence."""
-    told = found.identifiability
+    told, good = found.identifiability, found.without_outliers
+    count = len(found.weights)
     return (
-        f"{len(found.weights)} postures: the feet's CoM is met to "
-        f"{1e3 * found.residual.rms:.2f} mm rms (URDF {1e3 * found.prior_residual.rms:.2f} mm, "
-        f"left-out postures {1e3 * found.heldout.rms:.2f} mm), rank {told.rank} of "
+        f"{count - len(found.outliers)} of {count} postures fit: the feet's CoM is met to "
+        f"{1e3 * good.residual.rms:.2f} mm rms (URDF {1e3 * good.prior_residual.rms:.2f} mm, "
+        f"left-out postures {1e3 * good.heldout.rms:.2f} mm), rank {told.rank} of "
         f"{told.unknowns}, total mass {found.total_mass:.4g} kg"
     )
 

@@ -1,5 +1,6 @@
 """Streams of readings to still postures; the wrenches are Pinocchio's, the noise is known."""
 
+import itertools
 import tracemalloc
 from dataclasses import dataclass
 
@@ -316,6 +317,23 @@ def test_capture_by_hand_takes_each_reading_once(hoap2, record, postures):
     assert recorder.flush() == [], "what was captured by hand is not given again"
     with pytest.raises(CaptureRefused, match="Nothing was read yet"):
         recorder.capture()
+
+
+def test_readings_of_a_posture_that_was_kept_are_not_captured_again(hoap2, record, postures):
+    recording, _ = record(postures[:1], hold=5.0)
+    recorder = recorder_of(hoap2, CaptureOptions(samples=100, most_samples=200))
+    for second, k in itertools.product(range(3), range(4)):
+        recording.give(recorder, k, START + second * S, START + (second + 1) * S)
+    (interval,) = recorder.finished()
+    assert recorder.state().status == CaptureStatus.READY
+    recorder.kept(interval)
+    with pytest.raises(CaptureRefused, match=r"\d+ of 100 readings: hold still"):
+        recorder.capture()
+    for second, k in itertools.product(range(3, 5), range(4)):
+        recording.give(recorder, k, START + second * S, START + (second + 1) * S)
+    assert recorder.capture().samples >= 100
+    recorder.flush()
+    recorder.kept(interval)  # long over
 
 
 def test_a_dead_driver_is_noticed_by_the_clock(hoap2, record, postures):
