@@ -71,11 +71,13 @@ class Walk:
         return self.plan.duration
 
     def at(self, t: float) -> WalkInstant:
-        """What is planned for a time, s; to a point of the path."""
+        """What is planned for a time, s; the feet at the next point of the path."""
         s = self.samples
-        i = min(int(np.searchsorted(s.time, t - 1e-9)), len(s.time) - 1)
+        i = min(max(int(np.searchsorted(s.time, t - 1e-9)), 1), len(s.time) - 1)
+        share = min(max((t - s.time[i - 1]) / (s.time[i] - s.time[i - 1]), 0.0), 1.0)
+        com, zmp = (x[i - 1] + share * (x[i] - x[i - 1]) for x in (s.com, s.zmp))
         swing = "" if s.stance[i].all() else SIDES[int(np.argmin(s.stance[i]))]
-        return WalkInstant(s.com[i], s.zmp[i], s.feet[i], s.stance[i], self.step_at(t), swing)
+        return WalkInstant(com, zmp, s.feet[i], s.stance[i], self.step_at(t), swing)
 
     def step_at(self, t: float) -> int:
         """Number of the step that is being made, or that comes next; -1: all are made."""

@@ -140,3 +140,12 @@ def test_instants_tell_step_and_swing(itu):
     assert (walk.at(middle).step, walk.at(middle).swing) == (1, "left")
     assert walk.made(middle) == 1
     assert walk.at(walk.duration).step == -1
+
+
+def test_an_instant_between_two_points_is_that_of_the_plan(itu):
+    _, _, walker, _ = itu
+    walk = walker.plan(WalkRequest(steps=2, method="exact"), walker.biped.posture)
+    for t in (-1.0, 0.0, 0.0037, 2.3456, 3.1, walk.duration - 1e-4, walk.duration + 1.0):
+        meant = walk.plan.sample([t])
+        np.testing.assert_allclose(walk.at(t).com, meant.com[0], atol=5e-5)
+        np.testing.assert_allclose(walk.at(t).zmp, meant.zmp[0], atol=2e-3)  # it has corners
