@@ -3,8 +3,8 @@
 
     make_hoap2_motion.py [FILE]
 
-Everything begins and ends at rest in the nominal posture of the configuration; the soles stay level,
-and hips and ankles share the squat so that the centre of mass stays where it is over the soles.
+It begins and ends at rest in the nominal posture of the configuration. The soles stay level, hips
+and ankles share the squat so that the centre of mass stays where it is over the soles.
 """
 
 import sys
@@ -16,6 +16,7 @@ from com_control.motion.csv_file import write_motion
 from com_control.motion.layout import MotionLayout
 from com_control.motion.motion import Motion
 from com_model import RobotConfig, RobotModel
+from com_model.arrays import Array
 
 SHARE = Path(__file__).resolve().parents[1]
 FILE = SHARE / "motions" / "hoap2_squat_and_wave.csv"
@@ -40,7 +41,7 @@ def squat_and_wave(layout: MotionLayout, config: RobotConfig, model: RobotModel)
     """The motion, 9 s."""
     time = PERIOD * np.arange(901)
     posture = dict(zip(model.joint_names, config.nominal_posture(model), strict=True))
-    positions = np.tile([posture[joint] for joint in layout.joints], (len(time), 1))
+    positions: Array = np.tile([posture[joint] for joint in layout.joints], (len(time), 1))
 
     def add(joint: str, values: np.ndarray) -> None:
         positions[:, layout.joints.index(joint)] += values

@@ -172,7 +172,7 @@ def _line(period: int, row: Array, layout: MotionLayout, unit: str, mode: int) -
     values = row * layout.counts_per_rad if unit == "counts" else row
     for column, value in zip(layout.index.tolist(), values.tolist(), strict=True):
         if value == value:
-            cells[column] = str(round(value)) if unit == "counts" else f"{value:.9g}"
+            cells[column] = str(round(value)) if unit == "counts" else f"{value + 0.0:.9g}"
     return ",".join(cells) + "\n"
 
 
