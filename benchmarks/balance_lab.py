@@ -36,7 +36,7 @@ class Run:
     Attributes:
         time: (T,) s from then on.
         com: (T, 3) m, the true CoM from the middle of the soles, z against gravity, x as they do.
-        reference: (T, 3) m, that it was to follow.
+        desired: (T, 3) m, where it was to be; a height of NaN was left free.
         slope: (T,) rad, of the ground as the control sees it.
         tilt: (T,) rad, of the trunk.
         step_time: (T,) s, of processor for one step of the control.
@@ -46,7 +46,7 @@ class Run:
 
     time: Array
     com: Array
-    reference: Array
+    desired: Array
     slope: Array
     tilt: Array
     step_time: Array
@@ -54,8 +54,8 @@ class Run:
     reasons: tuple[str, ...]
 
     def error(self) -> Array:
-        """(T,) m, horizontal distance of the true CoM from the reference."""
-        return np.asarray(np.linalg.norm((self.com - self.reference)[:, :2], axis=1))
+        """(T,) m, horizontal distance of the true CoM from where it was to be."""
+        return np.asarray(np.linalg.norm((self.com - self.desired)[:, :2], axis=1))
 
 
 def load(robot: str = "hoap2") -> tuple[RobotModel, RobotConfig]:
@@ -111,14 +111,14 @@ def run(
         if command.step is not None:
             frame = command.step.frame
             rows.append(
-                (reading.time - SETTLE, *_true_com(model, feet, reading), *command.step.reference,
+                (reading.time - SETTLE, *_true_com(model, feet, reading), *command.step.desired,
                  frame.slope, _tilt(reading), spent)
             )  # fmt: skip
     table = np.array(rows)
     return Run(
         time=table[:, 0],
         com=table[:, 1:4],
-        reference=table[:, 4:7],
+        desired=table[:, 4:7],
         slope=table[:, 7],
         tilt=table[:, 8],
         step_time=table[:, 9],

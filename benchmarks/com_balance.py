@@ -2,7 +2,7 @@
 
 On a level floor, on one that tilts by 5 deg/s to 10 deg forwards, to the left and askew, with
 squat, sway and reach, and without any control for comparison. Errors are horizontal distances of
-MuJoCo's true CoM from the reference. The last line is one JSON object.
+MuJoCo's true CoM from where it was to be. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def follow(kind: str, begin: float) -> tuple[Desire, float]:
 def report(name: str, done: Run, since: float = 0.0) -> float:
     """Prints what happened; returns the largest error from a time (s) on, mm."""
     error = MM * done.error()[done.time >= since]
-    height = MM * np.abs(done.com - done.reference)[done.time >= since, 2]
+    height = MM * np.abs(done.com - done.desired)[done.time >= since, 2]
     tall = "free" if np.isnan(height).any() else f"{height.max():.2f}"
     print(
         f"{name:26s} CoM error {error.max():7.3f} mm at most, "

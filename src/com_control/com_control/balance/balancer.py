@@ -109,6 +109,10 @@ class Balancer:
             self.options.speed_share * model.velocity_limits, self.options.joint_speed
         )
         self._speed = np.minimum(most, 1e3)
+        legs = np.zeros(model.n_joints, dtype=bool)
+        legs[self.soles.joints] = True
+        weights = np.where(legs, self.options.posture_weight, self.options.body_weight)
+        self._stiffness = weights**2
         self._lower = np.minimum(model.lower + self.options.joint_margin, model.neutral)
         self._upper = np.maximum(model.upper - self.options.joint_margin, model.neutral)
         self.started = False
@@ -226,13 +230,14 @@ class Balancer:
         b = self.reference.velocity + _bounded(o.com_gain * error, _AHEAD * o.com_speed)
         b -= _skew(self._turning) @ place
         used = slice(0, 2 if np.isnan(error[2]) else 3)
-        rows.append((A[used], b[used]))
+        weights = np.array([1.0, 1.0, o.height_weight])[used]
+        rows.append((weights[:, None] * A[used], weights * b[used]))
         if o.upright:
             turn = _rotation_vector(self._trunk @ R.T)
             b = _bounded(o.trunk_gain * turn, 0.5) - self._turning
             rows.append((-o.trunk_weight * (R @ angular), o.trunk_weight * b))
-        H = np.diag(np.full(self.model.n_joints, o.posture_weight**2))
-        g = -(o.posture_weight**2) * o.posture_gain * (self.posture - self.position)
+        H = np.diag(self._stiffness)
+        g = -self._stiffness * o.posture_gain * (self.posture - self.position)
         for A, b in rows:
             H += A.T @ A
             g -= A.T @ b

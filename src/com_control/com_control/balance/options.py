@@ -27,8 +27,11 @@ class BalanceOptions:
         give: rad or m, of a command from where its joint is, at most.
         slope_time: s, over which the turning of the ground is smoothed.
         friction: Of the ground: slopes steeper than its arc tangent are spoken of.
+        height_weight: Of an error of the CoM's height against one along the ground: what keeps the
+            robot from falling goes first.
         trunk_weight: m, of an error of 1 rad/s of the trunk against 1 m/s of the CoM.
-        posture_weight: m, likewise of the joints; it also damps near singular postures.
+        posture_weight: m, likewise of the legs' joints; it also damps near singular postures.
+        body_weight: m, likewise of the other joints.
         feet_weight: Of an error of the soles against one of the CoM.
     """
 
@@ -48,6 +51,8 @@ class BalanceOptions:
     give: float = 0.2
     slope_time: float = 0.05
     friction: float = 0.5
+    height_weight: float = 0.1
     trunk_weight: float = 0.05
-    posture_weight: float = 0.002
+    posture_weight: float = 0.001
+    body_weight: float = 0.005
     feet_weight: float = 100.0

@@ -7,6 +7,7 @@ import numpy as np
 from com_control.balance.options import BalanceOptions
 from com_model.arrays import Array
 
+LEAD = 0.02  # m, by which the reference may be ahead of a CoM that cannot follow
 _APPROACH = 10.0  # 1/s, pace at which the last bit of the way is gone
 
 
@@ -32,7 +33,8 @@ class ComReference:
         Args:
             target: (3,) m; a height of NaN is not controlled, and then NaN in `position`.
             velocity: (3,) m/s, of the target.
-            com: (3,) m, where the CoM is: where the height begins when it is controlled again.
+            com: (3,) m, where the CoM is: the reference waits for it, and the height begins there
+                when it is controlled again.
             dt: s.
         """
         if np.isnan(target[2]):
@@ -44,6 +46,15 @@ class ComReference:
         wish = velocity[used] + self._pace(way) * way
         self.velocity[used] = _toward(self.velocity[used], wish, self._options, dt)
         self.position[used] += self.velocity[used] * dt
+        self._wait(com)
+
+    def _wait(self, com: Array) -> None:
+        """Stays within LEAD of the CoM (3,) m, along the ground and in height."""
+        for part in (slice(0, 2), slice(2, 3)):
+            ahead = self.position[part] - com[part]
+            length = float(np.linalg.norm(ahead))
+            if length > LEAD:
+                self.position[part] = com[part] + ahead * (LEAD / length)
 
     def _pace(self, way: Array) -> float:
         """1/s, such that the way (m) is gone without overshoot: at v = sqrt(2 a s / 2)."""

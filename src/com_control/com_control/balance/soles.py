@@ -40,6 +40,10 @@ class Soles:
         model: The robot.
         feet: At least one.
 
+    Attributes:
+        feet: The feet.
+        joints: Those between the root and the soles, indices of q.
+
     Raises:
         BalanceError: No foot is given, or one is the root itself.
         UnknownNameError: A foot's frame is no link.
@@ -59,6 +63,8 @@ class Soles:
                 )
         self.feet = tuple(feet)
         self._middles = np.array([foot.corners.mean(axis=0) for foot in feet if len(foot.corners)])
+        on_way = {int(bodies.q_index[body]) for path in paths for body in path}
+        self.joints = np.array(sorted(on_way), dtype=np.int64)
         self._n = model.n_joints
         self._paths = np.full((len(feet), max(map(len, paths))), -1, dtype=np.int64)
         for row, path in zip(self._paths, paths, strict=True):

@@ -1,0 +1,246 @@
+"""com_balancer over DDS: it holds the simulated robot's CoM, and holds still when it must."""
+
+import math
+
+import numpy as np
+import pytest
+from ament_index_python.packages import get_package_share_directory
+from geometry_msgs.msg import PointStamped, Quaternion, Vector3Stamped, WrenchStamped
+from sensor_msgs.msg import Imu
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from com_control.nodes.com_balancer import ComBalancerNode
+from com_model import RobotConfig, RobotModel, Sesc, link_pose
+from com_msgs.msg import BalanceState
+from com_ros import qos
+from com_ros.balance_conversions import balance_state_to_values
+from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, vector3_to_numpy
+
+SHARE = get_package_share_directory("robot_descriptions")
+CONFIG = f"{SHARE}/config/hoap2.yaml"
+MODEL = RobotModel.from_file(f"{SHARE}/urdf/hoap2.urdf")
+POSTURE = RobotConfig.from_file(CONFIG).nominal_posture(MODEL)
+ROBOT = {"robot_description": MODEL.xml, "robot_config": CONFIG}
+T0 = 1_000_000_000_000  # ns, the stamp of the first message
+LEVEL = Quaternion(x=0.0, y=0.0, z=0.0, w=1.0)
+UNKNOWN = Quaternion(x=math.nan, y=math.nan, z=math.nan, w=math.nan)
+LYING = Quaternion(x=0.0, y=math.sin(0.6), z=0.0, w=math.cos(0.6))
+WEIGHT = MODEL.mass * 9.81
+
+
+class Bench:
+    """The node, and a robot that stands wherever the test says."""
+
+    def __init__(self, world, **parameters):
+        self.world, self.time_ns = world, T0
+        self.states = world.collect(BalanceState, "balance/state", 2000)
+        self.ways = world.collect(JointTrajectory, "joint_trajectory", 2000)
+        self.errors = world.collect(Vector3Stamped, "balance/com_error", 2000)
+        defaults = {"joint_timeout": 30.0, "imu_timeout": 0.05, "wrench_timeout": 0.05}
+        self.node = world.start(ComBalancerNode, **ROBOT, **(defaults | parameters))
+
+    def send(self, topic, msg, stamped=True):
+        """Send a message and let the node take it in."""
+        if stamped:
+            msg.header.stamp = ns_to_stamp(self.time_ns)
+        self.world.send(topic, msg, qos.stream(100) if stamped else qos.RESULT)
+
+    def sample(self, orientation=LEVEL, load=0.5 * WEIGHT, position=POSTURE):
+        """Send one sample of what the sensors read, 10 ms later; wait for what comes of it."""
+        self.time_ns += 10_000_000
+        if orientation is not None:
+            self.send("imu", Imu(orientation=orientation))
+            self._heard(lambda r: r._attitude)
+        for i, sole in enumerate(("l_sole", "r_sole") if load is not None else ()):
+            msg = WrenchStamped()
+            msg.wrench.force.z = load
+            self.send(f"{sole}/wrench", msg)
+            self._heard(lambda r, i=i: r._forces[i])
+        count = len(self.states)
+        self.send("joint_states", numpy_to_joint_state(MODEL.joint_names, position))
+        self.world.spin_until(lambda: len(self.states) > count, "balance/state")
+        if self.states[-1].state in (BalanceState.BALANCING, BalanceState.HOLDING):
+            stamp = ns_to_stamp(self.time_ns)
+            self.world.spin_until(
+                lambda: self.ways and self.ways[-1].header.stamp == stamp, "joint_trajectory"
+            )
+        return self.states[-1]
+
+    def _heard(self, of):
+        latest = of(self.node._robot.input)
+        self.world.spin_until(lambda: latest.age_s(self.time_ns) == 0.0, "it is heard")
+
+    def desire(self, x, y, z=math.nan, frame=""):
+        """Send a desired CoM, and samples until it is taken in or refused."""
+        msg = PointStamped()
+        msg.header.frame_id = frame
+        msg.point.x, msg.point.y, msg.point.z = x, y, z
+        self.send("balance/com_desired", msg, stamped=False)
+        self.world.spin_for(0.2)
+        return self.sample()
+
+    def call(self, name):
+        """Call one of its services."""
+        client = self.world.node.create_client(Trigger, f"com_balancer/{name}")
+        self.world.spin_until(client.service_is_ready, name)
+        future = client.call_async(Trigger.Request())
+        self.world.spin_until(future.done, name)
+        return future.result()
+
+    def balance(self):
+        """Begin."""
+        self.sample()
+        assert self.call("start").success
+        assert self.sample().state == BalanceState.BALANCING
+
+
+@pytest.fixture
+def bench(world):
+    return lambda **parameters: Bench(world, **parameters)
+
+
+def targets(bench):
+    return np.array(bench.ways[-1].points[0].positions)
+
+
+def test_it_waits_for_start_and_begins_without_a_jump(bench):
+    robot = bench()
+    state = robot.sample()
+    assert (state.state, state.reason) == (BalanceState.STANDING, "")
+    assert not robot.ways
+    robot.balance()
+    np.testing.assert_allclose(targets(robot), POSTURE, atol=1e-12)
+    way, state = robot.ways[-1], robot.states[-1]
+    assert way.header.stamp == state.header.stamp == ns_to_stamp(robot.time_ns)
+    assert way.joint_names == list(MODEL.joint_names)
+    assert way.points[0].time_from_start.nanosec == 10_000_000
+    assert state.feet == ["l_sole", "r_sole"]
+    assert state.header.frame_id == "balance"
+    soles = [link_pose(MODEL, POSTURE, name)[1] for name in ("l_sole", "r_sole")]
+    com = balance_state_to_values(state).com
+    expected = Sesc(MODEL).com(POSTURE) - np.mean(soles, axis=0)
+    np.testing.assert_allclose(com, expected, atol=1e-3)  # gravity is off the soles by 0.2 deg
+    assert 0.039 < state.support_margin < 0.043
+    robot.world.spin_until(lambda: robot.errors, "balance/com_error")
+    np.testing.assert_allclose(vector3_to_numpy(robot.errors[-1].vector), 0.0, atol=1e-12)
+
+
+def test_it_moves_towards_what_is_desired_with_bounded_speed(bench):
+    robot = bench()
+    robot.balance()
+    robot.desire(0.03, 0.0)
+    last = targets(robot)
+    for _ in range(20):
+        state = robot.sample()
+        now = targets(robot)
+        assert np.abs(now - last).max() <= 0.01 * 2.0 + 1e-12
+        last = now
+    assert state.com_reference.x > state.com.x + 0.001
+    assert math.isnan(state.com_desired.z)
+    assert not state.held_at_margin
+    assert np.abs(last - POSTURE).max() > 1e-3
+
+
+def test_a_com_outside_is_held_at_the_margin_and_said(bench):
+    robot = bench(control__margin=0.02)
+    robot.balance()
+    state = robot.desire(0.5, 0.0)
+    assert state.held_at_margin
+    assert state.state == BalanceState.BALANCING
+    assert "446 mm outside the support polygon: held at the margin of 20 mm" in state.reason
+    for _ in range(300):
+        state = robot.sample()
+    assert state.com_reference.x == pytest.approx(0.0543 - 0.02, abs=1e-3)
+
+
+def test_points_in_the_frame_of_a_link_are_turned(bench):
+    robot = bench()
+    robot.balance()
+    state = robot.desire(0.01, 0.0, frame="l_sole")
+    place = link_pose(MODEL, POSTURE, "l_sole")[1] - link_pose(MODEL, POSTURE, "r_sole")[1]
+    assert state.com_desired.x == pytest.approx(0.01, abs=1e-4)
+    assert state.com_desired.y == pytest.approx(0.5 * np.linalg.norm(place), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("point", "frame"), [((math.nan, 0.0), ""), ((0.0, math.inf), ""), ((0.0, 0.0), "nowhere")]
+)
+def test_points_that_mean_nothing_are_refused(bench, point, frame):
+    robot = bench()
+    robot.balance()
+    before = robot.states[-1].com_desired
+    assert robot.desire(*point, frame=frame).com_desired == before
+
+
+@pytest.mark.parametrize(
+    ("reading", "said"),
+    [
+        ({"orientation": None}, "imu is silent for"),
+        ({"orientation": UNKNOWN}, "imu gives no orientation"),
+        ({"load": None}, "l_sole/wrench is silent for"),
+        ({"load": math.nan}, "a foot's force is not finite"),
+    ],
+)
+def test_it_holds_while_an_input_is_bad_and_goes_on(bench, reading, said):
+    robot = bench()
+    robot.balance()
+    robot.desire(0.03, 0.0)
+    for _ in range(10):
+        robot.sample()
+    for _ in range(30):
+        state = robot.sample(**reading)
+    assert state.state == BalanceState.HOLDING
+    assert said in state.reason
+    held = targets(robot)
+    robot.sample(**reading)
+    np.testing.assert_array_equal(targets(robot), held)
+    assert not np.any(robot.ways[-1].points[0].velocities)
+    assert robot.sample().state == BalanceState.BALANCING
+    assert np.abs(targets(robot) - held).max() < 0.005
+
+
+def test_it_refuses_to_start_without_its_inputs(bench):
+    robot = bench()
+    assert robot.sample(orientation=None).state == BalanceState.UNKNOWN
+    answer = robot.call("start")
+    assert not answer.success
+    assert answer.message == (
+        "imu has not been heard: start its driver, or set use_imu false on level ground"
+    )
+    robot.sample(load=1.0)
+    assert "the feet carry 2 N, at least 21 N are needed" in robot.call("start").message
+    crooked = POSTURE.copy()
+    crooked[MODEL.joint_index("LLEG_JOINT5")] += 0.3
+    robot.sample(position=crooked)
+    assert "the soles are not on one plane" in robot.call("start").message
+    assert not robot.ways
+
+
+def test_a_robot_that_falls_gets_no_more_commands(bench):
+    robot = bench()
+    robot.balance()
+    state = robot.sample(orientation=LYING)
+    assert state.state == BalanceState.FALLEN
+    assert "the trunk is tilted by 1.20 rad" in state.reason
+    sent = len(robot.ways)
+    robot.sample()
+    assert len(robot.ways) == sent
+    robot.balance()
+    assert len(robot.ways) > sent
+
+
+def test_stop_leaves_the_joints(bench):
+    robot = bench()
+    robot.balance()
+    assert robot.call("stop").success
+    sent = len(robot.ways)
+    assert robot.sample().state == BalanceState.STANDING
+    assert len(robot.ways) == sent
+
+
+def test_silent_joints_are_said(bench):
+    robot = bench(joint_timeout=0.3)
+    robot.balance()
+    robot.world.spin_until(lambda: "joint_states silent" in robot.states[-1].reason, "it is said")
+    assert robot.states[-1].state == BalanceState.UNKNOWN

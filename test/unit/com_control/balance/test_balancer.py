@@ -1,0 +1,228 @@
+"""The control against a robot that does what it is told, on ground that turns under it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from com_control.balance.balancer import Balancer
+from com_control.balance.demonstrations import reach, squat, sway
+from com_control.balance.exceptions import BalanceError
+from com_control.balance.options import BalanceOptions
+from com_control.balance.session import BalanceReading, BalanceSession, State
+from com_model import Sesc, link_pose
+
+DT = 0.005
+
+
+class Perfect:
+    """A robot whose left sole lies on ground of an orientation R_world_ground (3, 3)."""
+
+    def __init__(self, model, config, posture):
+        self.model, self.q = model, posture.copy()
+        self.sesc, self.feet = Sesc(model), [foot.frame for foot in config.feet]
+        R, _ = link_pose(model, posture, self.feet[0])
+        self.R_ground_sole = Rotation.from_rotvec([0, 0, np.arctan2(R[1, 0], R[0, 0])]).as_matrix()
+
+    def up(self, R_world_ground):
+        R, _ = link_pose(self.model, self.q, self.feet[0])
+        return R @ self.R_ground_sole.T @ R_world_ground[2]
+
+    def com(self, R_world_ground):
+        """The CoM in the world, from the middle of the soles."""
+        R, _ = link_pose(self.model, self.q, self.feet[0])
+        middle = np.mean([link_pose(self.model, self.q, f)[1] for f in self.feet], axis=0)
+        turn = R_world_ground @ self.R_ground_sole @ R.T
+        return turn @ (self.sesc.com(self.q) - middle), turn
+
+
+def between(model, q):
+    (R0, p0), (R1, p1) = (link_pose(model, q, f) for f in ("l_sole", "r_sole"))
+    return np.column_stack((R0.T @ R1, R0.T @ (p1 - p0)))
+
+
+@pytest.fixture
+def robot(model, config, posture):
+    return Perfect(model, config, posture)
+
+
+@pytest.fixture
+def balancer(model, config, posture):
+    R, _ = link_pose(model, posture, "l_sole")
+    return Balancer(model, config.feet, R[:, 2])
+
+
+def test_com_and_trunk_follow_while_the_soles_stay(robot, balancer, model, posture):
+    level = np.eye(3)
+    balancer.start(robot.q, robot.up(level))
+    desired = balancer.reference.position + np.array([0.02, 0.025, -0.02])
+    stood = between(model, posture)
+    for _ in range(600):
+        step = balancer.step(DT, robot.q, robot.up(level), desired)
+        robot.q = step.position
+        assert np.abs(between(model, robot.q) - stood).max() < 1e-5
+    com, turn = robot.com(level)
+    np.testing.assert_allclose(com[:2], desired[:2], atol=2e-5)
+    assert com[2] == pytest.approx(desired[2], abs=1e-3)
+    assert turn[2, 2] > 1.0 - 1e-6
+    assert not step.problems
+
+
+@pytest.mark.parametrize("axis", [(0.0, -1.0, 0.0), (1.0, 0.0, 0.0)])
+def test_ground_that_turns(robot, balancer, axis):
+    balancer.start(robot.q, robot.up(np.eye(3)))
+    desired = balancer.reference.position.copy()
+    worst = 0.0
+    for k in range(800):
+        angle = np.radians(min(max(5.0 * (k * DT - 0.5), 0.0), 10.0))
+        ground = Rotation.from_rotvec(angle * np.array(axis)).as_matrix()
+        step = balancer.step(DT, robot.q, robot.up(ground), desired)
+        robot.q = step.position
+        com, turn = robot.com(ground)
+        worst = max(worst, np.linalg.norm((com - desired)[:2]))
+    assert worst < 2e-3
+    np.testing.assert_allclose(com[:2], desired[:2], atol=1e-5)
+    assert np.degrees(step.frame.slope) == pytest.approx(10.0, abs=0.01)
+    assert turn[2, 2] > 1.0 - 1e-6
+
+
+def test_sag_of_the_drives_leaves_no_error(robot, balancer, model):
+    sag = np.random.default_rng(2).uniform(-0.005, 0.005, model.n_joints)
+    up = robot.up(np.eye(3))
+    balancer.start(robot.q, up)
+    desired = balancer.reference.position + np.array([0.01, 0.0, 0.0])
+    for _ in range(600):
+        step = balancer.step(DT, robot.q, robot.up(np.eye(3)), desired)
+        robot.q = step.position - sag
+    assert step.error < 1e-5
+    assert np.abs(step.position - robot.q).max() > 0.004
+
+
+def test_limits_of_joints_are_kept_and_said(robot, balancer, model):
+    up = robot.up(np.eye(3))
+    balancer.start(robot.q, up)
+    desired = np.array([0.0, 0.0, 0.05])  # far too low
+    for _ in range(600):
+        before = balancer.velocity.copy()
+        step = balancer.step(DT, robot.q, robot.up(np.eye(3)), desired)
+        robot.q = step.position
+        assert (step.position >= model.lower - 1e-9).all()
+        assert (step.position <= model.upper + 1e-9).all()
+        assert np.abs(step.velocity).max() <= 2.0 + 1e-9
+        assert np.abs(step.velocity - before).max() <= 20.0 * DT + 1e-9
+    assert step.limits
+    assert "at a limit, or not following: " in step.problems[-1]
+    assert np.abs(step.velocity).max() < 0.2
+
+
+def test_steep_ground_is_said(robot, model, config):
+    R, _ = link_pose(model, robot.q, "l_sole")
+    balancer = Balancer(model, config.feet, R[:, 2], BalanceOptions(friction=0.1))
+    steep = Rotation.from_rotvec([0.0, -0.15, 0.0]).as_matrix()
+    balancer.start(robot.q, robot.up(steep))
+    step = balancer.step(DT, robot.q, robot.up(steep), balancer.reference.position)
+    assert step.problems[0] == (
+        "the ground's slope of 8.6 deg is beyond the friction cone of 5.7 deg: the soles may slide"
+    )
+
+
+def test_what_cannot_be_balanced(robot, balancer, model, config):
+    point = replace(config.feet[0], corners=np.zeros((0, 2)))
+    with pytest.raises(BalanceError, match="feet without a flat sole: l_sole; give three corners"):
+        Balancer(model, [point, config.feet[1]], np.array([0.0, 0.0, 1.0]))
+    lying = np.array([1.0, 0.0, 0.0])
+    with pytest.raises(BalanceError, match="the soles are tilted by 90 deg against gravity"):
+        balancer.start(robot.q, lying)
+    crooked = robot.q.copy()
+    crooked[model.joint_index("RLEG_JOINT6")] += 0.2
+    with pytest.raises(BalanceError, match=r"not on one plane: l_sole is .* bring all feet flat"):
+        balancer.start(crooked, robot.up(np.eye(3)))
+
+
+# --- demonstrations ------------------------------------------------------------------------------
+CORNERS = np.array([[-0.03, -0.07], [0.05, -0.07], [0.05, 0.07], [-0.03, 0.07]])
+COM = np.array([0.01, 0.0, 0.25])
+
+
+@pytest.mark.parametrize(
+    "demonstration", [squat(COM, 0.03), sway(COM, 0.03), reach(COM, CORNERS, 0.01)]
+)
+def test_demonstrations_are_smooth_and_come_back(demonstration):
+    step = 1e-5
+    for time in np.linspace(0.0, demonstration.duration - 2 * step, 97):
+        before, after = demonstration.at(time)[0], demonstration.at(time + 2 * step)[0]
+        _, velocity = demonstration.at(time + step)
+        np.testing.assert_allclose((after - before) / (2 * step), velocity, atol=1e-5)
+    for time in (0.0, demonstration.duration, 1e3):
+        com, velocity = demonstration.at(time)
+        np.testing.assert_allclose(com, COM, atol=1e-9)
+        np.testing.assert_allclose(velocity, 0.0, atol=1e-9)
+
+
+def test_how_far_they_go():
+    times = np.linspace(0.0, 16.0, 401)
+    assert min(squat(COM, 0.03).at(t)[0][2] for t in times) == pytest.approx(0.22, abs=1e-4)
+    sides = [sway(COM, 0.03).at(t)[0][1] for t in times]
+    assert min(sides) == pytest.approx(-0.03, abs=2e-3)
+    assert max(sides) == pytest.approx(0.03, abs=2e-3)
+    reaching = reach(COM, CORNERS, 0.01)
+    places = np.array([reaching.at(t)[0] for t in times])
+    assert places[:, 0].max() == pytest.approx(0.01 + 0.9 * 0.03, abs=1e-3)
+    assert places[:, 1].min() == pytest.approx(-0.9 * 0.06, abs=1e-3)
+
+
+# --- session -------------------------------------------------------------------------------------
+def reading(time, q, **changes):
+    return BalanceReading(time, q, np.array([0.0, 0.0, 1.0]), np.full(2, 35.0), **changes)
+
+
+def test_time_that_goes_back_or_leaps(model, config, posture):
+    session = BalanceSession(model, config)
+    session.start()
+    session.step(reading(10.0, posture))
+    assert session.state == State.BALANCING
+    session.desire(np.array([0.03, 0.0, np.nan]))
+    last = session.step(reading(10.01, posture)).position
+    held = session.step(reading(9.0, posture))
+    assert session.state == State.HOLDING
+    assert "the time of joint_states went back by 1.010 s" in session.reason
+    np.testing.assert_array_equal(held.position, last)
+    leapt = session.step(reading(500.0, posture))
+    assert np.abs(leapt.position - last).max() <= 2.0 * 0.1 + 1e-12
+    assert session.state == State.BALANCING
+
+
+def test_only_feet_that_carry_stand(model, config, posture):
+    session = BalanceSession(model, config)
+    session.start()
+    loads = np.array([70.0, 0.5])
+    session.step(replace(reading(0.0, posture), loads=loads))
+    assert session.feet == ("l_sole",)
+
+
+def test_without_imu_the_ground_is_level(model, config, posture):
+    session = BalanceSession(model, config)
+    session.start()
+    command = session.step(replace(reading(0.0, posture), up=None))
+    assert command.step.frame.slope == pytest.approx(0.0, abs=1e-7)
+
+
+def test_numbers_that_are_none_never_come_out(model, config, posture):
+    rng = np.random.default_rng(3)
+    session = BalanceSession(model, config)
+    session.start()
+    session.step(reading(0.0, posture))
+    for k in range(1, 300):
+        q, up = posture + rng.normal(scale=0.003, size=model.n_joints), np.array([0.0, 0.0, 1.0])
+        if rng.random() < 0.2:
+            q[rng.integers(model.n_joints)] = rng.choice([np.nan, np.inf])
+        if rng.random() < 0.2:
+            up[rng.integers(3)] = np.nan
+        session.desire(rng.choice([0.0, 0.01, 5.0, np.nan, np.inf], size=3))
+        command = session.step(replace(reading(0.01 * k, q), up=up))
+        assert np.isfinite(command.position).all()
+        assert np.isfinite(command.velocity).all()
+        assert (session.reason == "") == (session.state == State.BALANCING) or (
+            "margin" in session.reason or "limit" in session.reason
+        )

@@ -1,0 +1,62 @@
+"""A floor that tilts: when and where to, and that it carries what stands on it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from com_model import RobotConfig, RobotModel
+from com_simulation.exceptions import WorldError
+from com_simulation.simulation import Simulation
+from com_simulation.tilting_floor import ONSET, Tilt
+from com_simulation.world_builder import build_world
+
+CONFIGS = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions" / "config"
+
+
+def test_angle_over_time():
+    tilt = Tilt(np.radians(10.0), np.radians(5.0), start=1.0, hold=2.0)
+    assert tilt.at(1.0) == 0.0
+    assert tilt.at(1.0 + tilt.duration) == pytest.approx(np.radians(10.0))
+    middle = 1.0 + 0.5 * tilt.duration
+    speed = (tilt.at(middle + 0.1) - tilt.at(middle - 0.1)) / 0.2
+    assert speed == pytest.approx(np.radians(5.0))
+    assert tilt.duration == pytest.approx(2.0 + ONSET)
+    assert tilt.at(100.0) == pytest.approx(0.0, abs=1e-15)
+    assert Tilt(0.1, 0.1).at(1e6) == pytest.approx(0.1)
+    small = Tilt(0.001, 1.0, start=0.0)
+    assert small.at(small.duration) == pytest.approx(0.001)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ({"angle": -0.1}, "tilt.angle is -0.1 rad: give 0 to 60 degrees"),
+        ({"rate": 0.0}, "tilt.rate is 0 rad/s: give more than 0"),
+        ({"direction": np.nan}, "must be finite numbers"),
+        ({"hold": -1.0}, "start and hold must be 0 s or more"),
+    ],
+)
+def test_tilts_that_cannot_be(numbers, said):
+    with pytest.raises(WorldError, match=said):
+        Tilt(**({"angle": 0.1, "rate": 0.1} | numbers))
+
+
+@pytest.mark.parametrize(
+    ("direction", "rises"), [(0.0, (1.0, 0.0)), (0.5 * np.pi, (0.0, 1.0)), (2.5, (-0.8, 0.6))]
+)
+def test_a_standing_robot_turns_with_it(direction, rises):
+    config = RobotConfig.from_file(CONFIGS / "hoap2.yaml")
+    robot = RobotModel.from_file(config.urdf)
+    world = build_world(robot, config)
+    simulation = Simulation(world, 0.01, tilt=Tilt(0.05, 0.1, direction, start=0.3))
+    for _ in range(150):
+        reading = simulation.advance()
+    angle = 0.05
+    up = -reading.gravity  # root axes; the root was upright but for 0.01 rad
+    np.testing.assert_allclose(up[:2], np.sin(angle) * np.array(rises), atol=0.02)
+    assert world.mj.geom_quat[0].tolist() == [1.0, 0.0, 0.0, 0.0]
+    simulation.reset()
+    for _ in range(20):
+        reading = simulation.advance()
+    assert np.linalg.norm(reading.gravity[:2]) < 0.02
