@@ -27,7 +27,7 @@ from com_estimation.posture_protocol.quasi_static import QuasiStatic
 from com_estimation.posture_protocol.tables import TipTable, difference
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
-from com_simulation.tip_ramp import ramp_tip_angle, stiff_world
+from com_simulation.tip_ramp import Turn, ramp_tip_angle, stiff_world
 
 DESCRIPTIONS = Path(__file__).resolve().parent.parent / "src/robot_descriptions"
 ADOPTED = "offsets + compliance"
@@ -35,6 +35,7 @@ TRUNK_MASS, TRUNK_X = 2.37622, -0.0634  # kg, m; of the URDF's BODY1
 WORLDS = {"world3": -0.0973, "world5": -0.0634}  # m, where their trunk's CoM is
 SAGITTAL = ("front", "back")
 SLOW = "links"  # candidates with so many unknowns that two tests are not left out
+Scores = tuple[Array, Array, Array]  # degrees, with one test, two tests, a family left out
 
 
 def worlds(lab: QuasiStatic, table: TipTable) -> dict[str, float]:
@@ -63,7 +64,8 @@ def ramps(lab: QuasiStatic, config: RobotConfig, quick: bool) -> float:
         world = stiff_world(lab.model, config, test.start)
         begin = float(angle) - test.turn * np.radians(5.0)
         end = float(angle) + test.turn * np.radians(5.0)
-        errors.append(np.degrees(ramp_tip_angle(world, test.joints, test.feet, begin, end) - angle))
+        turn = Turn(test.joints, test.feet, test.opposite)
+        errors.append(np.degrees(ramp_tip_angle(world, turn, begin, end) - angle))
         print(
             f"ramp {test.name:28} {np.degrees(angle):7.2f} deg, MuJoCo {errors[-1]:+.2f}",
             flush=True,
@@ -73,7 +75,7 @@ def ramps(lab: QuasiStatic, config: RobotConfig, quick: bool) -> float:
     return float(np.abs(errors).mean())
 
 
-def validate(lab: QuasiStatic, found: Fit, quick: bool) -> tuple[Array, Array, Array]:
+def validate(lab: QuasiStatic, found: Fit, quick: bool) -> Scores:
     """Leaves out one test, two tests, one family; degrees, errors of each group."""
     pairs = leave_out(len(lab.tests), 2)
     return (
@@ -101,6 +103,40 @@ def show_pseudo_inverse(lab: QuasiStatic, real: Array) -> None:
         print("   ", refusal)
 
 
+def compare(lab: QuasiStatic, protocol: Protocol, real: Array, quick: bool) -> tuple[Fit, Scores]:
+    """Fits and validates the candidates, a line each; gives the adopted one."""
+    print(f"{'candidate':32}  all   one out   two out   family out")
+    results = {}
+    for name, candidate in known_candidates(lab.model, protocol).items():
+        if quick and name != ADOPTED:
+            continue
+        found = fit(lab, real, candidate)
+        scores = validate(lab, found, quick or SLOW in name or name != ADOPTED)
+        means = "   ".join(f"{group.mean():6.2f}" for group in scores[:2])
+        each = " ".join(f"{value:5.2f}" for value in scores[2])
+        print(f"{name:32} {found.mean_error_deg:5.2f}  {means}    {each}", flush=True)
+        results[name] = found, scores
+    return results[ADOPTED]
+
+
+def figures_of(lab: QuasiStatic, found: Fit, scores: Scores) -> dict[str, object]:
+    """Gives the figures of a fit for the last line."""
+    by_family = zip(families(lab), scores[2].tolist(), strict=True)
+    return {
+        "real_mae_deg": round(found.mean_error_deg, 3),
+        "loo_deg": round(float(scores[0].mean()), 3),
+        "l2o_deg": round(float(scores[1].mean()), 3),
+        "family_out_deg": {name: round(value, 3) for name, value in by_family},
+        "lean_deg": lean(lab, found),
+    }
+
+
+def table7(table: TipTable, real: Array) -> dict[str, float]:
+    """Mean absolute difference of each world to the real robot, degrees."""
+    names = [name for name in table.columns if name != "real"]
+    return {name: round(difference(table.angles(name), real).average_deg, 2) for name in names}
+
+
 def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -108,45 +144,20 @@ def main() -> None:
     quick = parser.parse_args().quick
     config = RobotConfig.from_file(DESCRIPTIONS / "config/hoap2.yaml")
     assert config.urdf is not None
-    model = RobotModel.from_file(config.urdf)
     protocol = Protocol.from_file(DESCRIPTIONS / "config/posture_protocol/hoap2.yaml")
-    lab = QuasiStatic.of(model, config, protocol)
+    lab = QuasiStatic.of(RobotModel.from_file(config.urdf), config, protocol)
     table = TipTable.from_file(DESCRIPTIONS / "data/hoap2_posture_protocol.csv", protocol)
     real, simulated = table.angles("real"), worlds(lab, table)
-    print(f"{'candidate':32}  all   one out   two out   family out")
-    adopted, scores = None, None
-    for name, candidate in known_candidates(model, protocol).items():
-        if quick and name != ADOPTED:
-            continue
-        found = fit(lab, real, candidate)
-        score = validate(lab, found, quick or SLOW in name or name != ADOPTED)
-        means = "   ".join(f"{group.mean():6.2f}" for group in score[:2])
-        each = " ".join(f"{value:5.2f}" for value in score[2])
-        print(f"{name:32} {found.mean_error_deg:5.2f}  {means}    {each}", flush=True)
-        if name == ADOPTED:
-            adopted, scores = found, score
-    assert adopted is not None
-    assert scores is not None
+    found, scores = compare(lab, protocol, real, quick)
     show_pseudo_inverse(lab, real)
     ramp_error = ramps(lab, config, quick)
-    for label, value in zip(adopted.candidate.labels, adopted.x, strict=True):
+    for label, value in zip(found.candidate.labels, found.x, strict=True):
         print(f"{label}: {np.degrees(value):.2f} deg")
     summary = {
-        "table7_deg": {
-            name: round(difference(table.angles(name), real).average_deg, 2)
-            for name in table.columns
-            if name != "real"
-        },
+        "table7_deg": table7(table, real),
         "world3_sagittal_mean_deg": round(simulated["world3"], 3),
         "world5_sagittal_mean_deg": round(simulated["world5"], 3),
-        "real_mae_deg": round(adopted.mean_error_deg, 3),
-        "loo_deg": round(float(scores[0].mean()), 3),
-        "l2o_deg": round(float(scores[1].mean()), 3),
-        "family_out_deg": {
-            name: round(float(value), 3)
-            for name, value in zip(families(lab), scores[2], strict=True)
-        },
-        "lean_deg": lean(lab, adopted),
+        **figures_of(lab, found, scores),
         "ramp_vs_static_deg": round(ramp_error, 3),
     }
     print(json.dumps(summary))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from com_model import RobotConfig, RobotModel
-from com_simulation.tip_ramp import Ramp, ramp_tip_angle, stiff_world
+from com_simulation.tip_ramp import Ramp, Turn, ramp_tip_angle, stiff_world
 
 ROD = """<robot name="rod"><link name="foot">
   <inertial><origin xyz="0.02 0 0.01"/><mass value="0.2"/>
@@ -18,26 +18,53 @@ ROD = """<robot name="rod"><link name="foot">
 CORNERS = [[0.1, 0.05], [0.1, -0.05], [-0.05, -0.05], [-0.05, 0.05]]
 # Above the front edge: 2 kg * 0.5 m * sin + 0.2 kg * 0.02 m = 2.2 kg * 0.1 m; the back edge alike.
 FRONT, BACK = np.arcsin(0.22 - 0.004), np.arcsin(-0.11 - 0.004)
+ANKLE = Turn(["ankle"], ["foot"])
+
+
+def rod_world(**options):
+    config = RobotConfig.from_dict({"name": "rod", "feet": {"foot": {"corners": CORNERS}}})
+    return stiff_world(RobotModel.from_urdf(ROD), config, {}, **options)
 
 
 @pytest.fixture(scope="module")
 def world():
-    config = RobotConfig.from_dict({"name": "rod", "feet": {"foot": {"corners": CORNERS}}})
-    return stiff_world(RobotModel.from_urdf(ROD), config, {})
+    return rod_world()
 
 
 @pytest.mark.parametrize("angle", [FRONT, BACK])
 def test_it_tips_where_the_com_is_over_the_edge(world, angle):
     slow = Ramp(speed=np.radians(1.0))
     begin = angle - np.sign(angle) * np.radians(3.0)
-    found = ramp_tip_angle(world, ["ankle"], ["foot"], begin, 2.0 * angle, slow)
+    found = ramp_tip_angle(world, ANKLE, begin, 2.0 * angle, slow)
     assert np.degrees(found) == pytest.approx(np.degrees(angle), abs=0.3)
 
 
+def test_a_zero_offset_is_not_in_the_encoder(world):
+    turn = Turn(["ankle"], ["foot"], offsets={"ankle": 0.03})
+    found = ramp_tip_angle(world, turn, FRONT - 0.08, 2.0 * FRONT, Ramp(speed=np.radians(1.0)))
+    assert np.degrees(found) == pytest.approx(np.degrees(FRONT - 0.03), abs=0.3)
+
+
+def test_a_joint_that_turns_the_other_way(world):
+    turn = Turn([], ["foot"], opposite=["ankle"])
+    found = ramp_tip_angle(world, turn, -FRONT + 0.05, -2.0 * FRONT, Ramp(speed=np.radians(1.0)))
+    assert np.degrees(found) == pytest.approx(-np.degrees(FRONT), abs=0.3)
+
+
+def test_a_soft_joint_tips_it_earlier():
+    """At the edge the rod's load is m g l sin FRONT; the encoder says so much less."""
+    c = 0.02
+    soft, sag = rod_world(compliance={"ankle": c}), c * 2.0 * 9.81 * 0.5 * np.sin(FRONT)
+    begin = FRONT - sag - np.radians(3.0)
+    found = ramp_tip_angle(soft, ANKLE, begin, 2.0 * FRONT, Ramp(speed=np.radians(1.0)))
+    assert np.degrees(sag) > 2.0
+    assert np.degrees(found) == pytest.approx(np.degrees(FRONT - sag), abs=0.3)
+
+
 def test_a_ramp_that_ends_before_it_falls_finds_nothing(world):
-    assert np.isnan(ramp_tip_angle(world, ["ankle"], ["foot"], 0.05, 0.1))
+    assert np.isnan(ramp_tip_angle(world, ANKLE, 0.05, 0.1))
 
 
 def test_a_fall_before_the_slow_part_is_no_result(world):
     quick = Ramp(approach=1.0)
-    assert np.isnan(ramp_tip_angle(world, ["ankle"], ["foot"], FRONT + 0.2, FRONT + 0.4, quick))
+    assert np.isnan(ramp_tip_angle(world, ANKLE, FRONT + 0.2, FRONT + 0.4, quick))
