@@ -69,6 +69,18 @@ def test_the_sample_is_played_and_the_joints_follow(launch, ear):
     assert "Traceback" not in run.output
 
 
+def hoap2moves(script, **parameters):
+    """Run the program with a script on its standard input."""
+    words = [w for name, value in parameters.items() for w in ("-p", f"{name}:={value}")]
+    return subprocess.run(
+        [sys.executable, "-m", "com_control.nodes.hoap2moves", "--ros-args", *words],
+        input=script,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
 SCRIPT = """\
 # bow and bend both knees, together
 unit deg
@@ -86,19 +98,12 @@ def test_joints_are_moved_through_a_pipe(launch, ear, tmp_path):
     joints = ear.listen(JointState, "joint_states")
     launch("com_bringup", "hoap2.launch.xml", *QUIET, "publish_rate_hz:=200.0")
     ear.until(lambda: joints, "joints")
-    parameters = {
-        "robot_config": CONFIG,
-        "motion_layout": LAYOUT,
-        "joint_timeout": 5.0,
-        "patience": 30.0,
-    }
-    words = [w for name, value in parameters.items() for w in ("-p", f"{name}:={value}")]
-    done = subprocess.run(
-        [sys.executable, "-m", "com_control.nodes.hoap2moves", "--ros-args", *words],
-        input=SCRIPT.format(folder=tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=120,
+    done = hoap2moves(
+        SCRIPT.format(folder=tmp_path),
+        robot_config=CONFIG,
+        motion_layout=LAYOUT,
+        joint_timeout=5.0,
+        patience=30.0,
     )
     assert done.returncode == 1, done.stdout + done.stderr
     lines = done.stdout.splitlines()
@@ -115,3 +120,13 @@ def test_joints_are_moved_through_a_pipe(launch, ear, tmp_path):
     ended = ear.node.get_clock().now().nanoseconds
     ear.until(lambda: stamp_to_ns(joints[-1].header.stamp) > ended, "joints after the script")
     assert abs(np.degrees(position(joints[-1], "BODY_JOINT1")) - 10.0) < 3.0
+
+
+def test_a_script_without_a_robot_ends_and_says_why(domain):
+    done = hoap2moves("set BODY_JOINT1 0.1\n", robot_config=CONFIG, patience=0.5)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout == "hoap2moves: joint_states silent so far: check its driver\n"
+    done = hoap2moves("show\n")
+    assert done.returncode == 1
+    assert "'robot_config' is '': give the path" in done.stderr
+    assert "Traceback" not in done.stderr

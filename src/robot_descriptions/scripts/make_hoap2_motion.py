@@ -39,7 +39,7 @@ def step(time: np.ndarray, start: float, length: float) -> np.ndarray:
 
 def squat_and_wave(layout: MotionLayout, config: RobotConfig, model: RobotModel) -> Motion:
     """The motion, 9 s."""
-    time = PERIOD * np.arange(901)
+    time: Array = PERIOD * np.arange(901, dtype=np.float64)
     posture = dict(zip(model.joint_names, config.nominal_posture(model), strict=True))
     positions: Array = np.tile([posture[joint] for joint in layout.joints], (len(time), 1))
 

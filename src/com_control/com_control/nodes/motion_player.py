@@ -203,7 +203,8 @@ class MotionPlayerNode(Node):
 
     # --- steps and timers ----------------------------------------------------------------------
     def _on_step(self, time_ns: int) -> None:
-        if self._autoplay and self._player.state is State.READY and self._drive.heard:
+        ready = self._player.state is State.READY and not self._loading
+        if self._autoplay and ready and self._drive.heard:
             self._play()
         self._tell(time_ns)
 
