@@ -37,8 +37,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 from geometry_msgs.msg import WrenchStamped
-from rclpy.action import ActionServer, CancelResponse
-from rclpy.action.server import ServerGoalHandle
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -46,6 +44,7 @@ from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
+from com_control.nodes.ccgd_action import WalkActions
 from com_control.nodes.ccgd_control import WalkControl
 from com_control.nodes.ccgd_output import WalkOutput
 from com_control.nodes.ccgd_parameters import Parameters
@@ -57,10 +56,9 @@ from com_control.nodes.ccgd_services import (
     raise_bug,
     solve_com_ik,
 )
-from com_control.walking.walk_session import Outcome, State
+from com_control.walking.walk_session import State
 from com_control.walking.walker import Walk
 from com_model import RobotConfig, RobotModel
-from com_msgs.action import Walk as WalkAction
 from com_msgs.msg import WalkGoal, WalkState
 from com_msgs.srv import PlanWalk, SolveComIk
 from com_ros import diagnostics, qos
@@ -102,7 +100,6 @@ class CcgdGaitNode(Node):
         self._output = WalkOutput(self, p)
         self._control = WalkControl(p, self._output, self._jobs, self.get_logger())
         self._told = WalkState()
-        self._walking: ServerGoalHandle | None = None  # whose walk it is, or was last
         self._next_ns = self._show_ns = 0
         self._rate = diagnostics.RateMeter()
         self._diagnostics = diagnostics.Diagnostics(self, "walk")
@@ -125,13 +122,9 @@ class CcgdGaitNode(Node):
 
     def _serve(self) -> None:
         free = ReentrantCallbackGroup()  # answers that wait must not hold up the rest
-        self._action = ActionServer(
-            self,
-            WalkAction,
-            "walk",
-            self._on_walk,
-            callback_group=free,
-            cancel_callback=self._on_cancel,
+        period = 1.0 / self._settings.display_rate_hz
+        self._actions = WalkActions(
+            self, self._control, self._ask, lambda: self._told, period, free
         )
         self.create_service(PlanWalk, "~/plan_walk", self._on_plan, callback_group=free)
         self.create_service(SolveComIk, "~/solve_com_ik", self._on_solve, callback_group=free)
@@ -140,7 +133,7 @@ class CcgdGaitNode(Node):
     def destroy_node(self) -> None:
         """Let the planner come to its end first."""
         self._jobs.close()
-        self._action.destroy()
+        self._actions.destroy()
         super().destroy_node()
 
     def _use_model(self, model: RobotModel) -> None:
@@ -205,37 +198,6 @@ class CcgdGaitNode(Node):
         except REFUSALS as error:
             return str(error)
         return self._control.begin(self._control.robot, request)
-
-    async def _on_walk(self, goal: ServerGoalHandle) -> WalkAction.Result:
-        reason = "cancelled" if goal.is_cancel_requested else self._ask(goal.request.goal)
-        outcome = Outcome(False, reason, 0) if reason else await self._outcome_of(goal)
-        if outcome.completed:
-            goal.succeed()
-        elif goal.is_cancel_requested:
-            goal.canceled()
-        else:
-            goal.abort()
-        return WalkAction.Result(
-            completed=outcome.completed, reason=outcome.reason, steps=outcome.steps
-        )
-
-    async def _outcome_of(self, goal: ServerGoalHandle) -> Outcome:
-        """Tell how the walk goes on until it ends."""
-        self._walking = goal
-        timer = self.create_timer(
-            1.0 / self._settings.display_rate_hz,
-            lambda: goal.publish_feedback(WalkAction.Feedback(state=self._told)),
-        )
-        try:
-            outcome: Outcome = await self._control.end()
-            return outcome
-        finally:
-            self.destroy_timer(timer)
-
-    def _on_cancel(self, goal: ServerGoalHandle) -> CancelResponse:
-        if goal is self._walking:  # not one that waits to be refused while another one walks
-            self._control.stop("cancelled")
-        return CancelResponse.ACCEPT
 
     def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self._control.robot is None:
