@@ -26,6 +26,14 @@ What comes into the directory:
   corrected.urdf    the URDF with the centres of mass that were found; the rest stays as it was
   postures.jsonl    the postures, for the service `load` of the node com_identification
 
+Constant errors of the sensors are found too; --settings says how large they may be:
+  sensors: {force_bias: 2.0, moment_bias: 0.1, wrench_gain: 0.02,  # N, N m, 1
+            joint_offset: 0.01, compliance: 0.001, tilt: 0.01,     # rad, rad/(N m), rad
+            effort_gain: 0.1, effort_offset: 0.1}  # torque constants, N m; with --effort
+
+Other sections are noise, prior, links, fit, capture and plan; a wrong key is answered by those that
+are valid. Postures in which something else carries or pulls the robot are left out.
+
 marks.csv has lines of start,end,label in seconds from the first joint state (or stamps). A marker
 topic is of std_msgs/String (a text starts a posture of that name, an empty one ends it) or
 std_msgs/Bool.
@@ -48,7 +56,11 @@ def parser() -> argparse.ArgumentParser:
     add("bag", metavar="BAG", help="directory of a recording, or its .mcap or .db3 file")
     add("--robot", metavar="URDF", help="the robot's URDF as it is now")
     add("--config", metavar="YAML", help="the robot's feet, sensors and nominal posture")
-    add("--settings", metavar="YAML", help="noise, priors, when the robot counts as still")
+    add(
+        "--settings",
+        metavar="YAML",
+        help="noise, priors, errors of sensors, when the robot counts as still",
+    )
     add("--out", metavar="DIR", help="where the results go; made where it is missing")
     add("--force", action="store_true", help="replace the results of an earlier run in DIR")
     add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")

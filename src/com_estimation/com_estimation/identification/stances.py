@@ -52,8 +52,8 @@ class FlatStance:
         if not feet or points:
             named = f", but {', '.join(points)} has none" if points else ""
             raise IdentificationError(
-                f"a flat stance needs one foot or more, each with corners{named}: robots that "
-                "stand on points take other postures"
+                f"a flat stance needs one foot or more, each with corners{named}: give the corners "
+                "in the robot's configuration; for balls and points choose postures by hand"
             )
         model = statics.model
         self.statics = statics

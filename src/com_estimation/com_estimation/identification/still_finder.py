@@ -162,7 +162,7 @@ class StillFinder:
     def _alike(self, q: Array) -> bool:
         if self._last_q is None:
             return False
-        return bool(np.abs(q - self._last_q).max() < self._options.least_change)
+        return bool(np.abs(q - self._last_q).max(initial=0.0) < self._options.least_change)
 
     def _emit_mark(self, run: StillRun, index: int) -> None:
         """Gives the interval of a mark; whatever was wrong anywhere in it spoils it."""

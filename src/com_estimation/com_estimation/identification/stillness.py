@@ -66,6 +66,8 @@ class Limits:
         return self._problem(high - low, limit, "since it seemed at rest")
 
     def _problem(self, spread: Array, limit: Array, when: str) -> Problem | None:
+        if not len(spread):  # a robot without joints
+            return None
         with np.errstate(invalid="ignore"):
             share = np.where(np.isfinite(limit), spread / limit, 0.0)
         worst = int(np.argmax(share))

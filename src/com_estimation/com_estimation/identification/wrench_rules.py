@@ -134,7 +134,10 @@ class WrenchRules:
         moments = np.einsum("fij,fj->fi", self._R, (self._signs * wrenches)[:, 3:])
         center = self._p_sole[self._loaded(wrenches)].mean(axis=0)
         moment = (moments + np.cross(self._p - center, forces)).sum(axis=0)
-        gap = center + np.cross(up, moment) / (forces.sum(axis=0) @ up) - self._com
+        push = float(forces.sum(axis=0) @ up)
+        if not abs(push) > 1e-9 * self.weight:
+            return np.full(3, np.inf)
+        gap = center + np.cross(up, moment) / push - self._com
         return np.asarray(gap - (gap @ up) * up)
 
     def _foot(self, i: int, force: Array, wrench: Array, up: Array) -> list[Violation]:

@@ -6,12 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import asdict
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 import yaml
 
+from com_estimation.identification.settings import IdentificationSettings
 from com_model import RobotModel, Sesc
 
 FILES = ["corrected.urdf", "postures.jsonl", "report.html", "result.yaml"]
@@ -185,6 +187,9 @@ def test_the_help_teaches_by_example(run):
     assert status == 0
     assert "identify_bag walk_lab --robot hoap2.urdf --config hoap2.yaml --out results" in text
     assert "Exit status" in text
+    example = text[text.index("  sensors: {") : text.index("Other sections are")]
+    sensors = IdentificationSettings.from_dict(yaml.safe_load(example)).sensors
+    assert all(value > 0.0 for value in asdict(sensors).values()), "an example of each kind"
 
 
 @pytest.mark.parametrize(

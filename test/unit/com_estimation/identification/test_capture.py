@@ -12,7 +12,7 @@ from com_estimation.identification.capture_options import CaptureOptions, Captur
 from com_estimation.identification.correction import corrected_inertials
 from com_estimation.identification.exceptions import CaptureRefused, IdentificationError
 from com_estimation.identification.postures import SensorNoise
-from com_model import RobotModel, ShapeError
+from com_model import Foot, RobotModel, ShapeError
 from com_model.urdf_edit import edit_inertials
 
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05), tilt=1e-4)
@@ -431,6 +431,21 @@ def test_wrong_marks_are_refused(hoap2):
         Mark(5, 5, "x")
     with pytest.raises(IdentificationError, match="mark 'b' begins before mark 'a' is over"):
         recorder_of(hoap2, marks=[Mark(0, 5, "a"), Mark(5, 9, "b")])
+
+
+def test_a_robot_without_joints_is_weighed_too():
+    inertia = "<inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>"
+    inertial = f"<inertial><mass value='10'/>{inertia}</inertial>"
+    model = RobotModel.from_urdf(f"<robot name='r'><link name='box'>{inertial}</link></robot>")
+    foot = Foot("box", "", np.array([[1.0, 1], [1, -1], [-1, -1], [-1, 1]]), 0.0, "w", "box", 1)
+    recorder = PostureRecorder(model, [foot], noise=NOISE)
+    t = START + np.arange(0, 3 * S, S // 200)
+    for part in np.array_split(t, 6):
+        noise = np.random.default_rng(part[0]).normal(0.0, 0.01, (len(part), 6))
+        recorder.add_joints(part, np.zeros((len(part), 0)))
+        recorder.add_wrenches(0, part, np.array([0.0, 0.0, 98.1, 0.0, 0.0, 0.0]) + noise)
+    (interval,) = recorder.flush()
+    assert interval.posture.wrenches[0, 2] == pytest.approx(98.1, abs=0.01)
 
 
 def test_efforts_may_be_missing_or_unused(hoap2, record, postures):

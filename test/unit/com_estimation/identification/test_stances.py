@@ -88,7 +88,9 @@ def test_what_is_out_of_reach_gives_none(hoap2, stance):
 def test_feet_without_soles_are_refused(hoap2):
     statics = Statics(hoap2[0])
     point = Foot("l_sole", "left", np.zeros((0, 2)), 0.02, "", "l_sole", 1)
-    with pytest.raises(IdentificationError, match="one foot or more, each with corners: robots"):
+    with pytest.raises(
+        IdentificationError, match="one foot or more, each with corners: give the corners"
+    ):
         FlatStance(statics, [])
     with pytest.raises(IdentificationError, match="each with corners, but l_sole has none"):
         FlatStance(statics, [point])

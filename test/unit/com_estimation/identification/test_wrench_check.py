@@ -175,13 +175,27 @@ def test_an_offset_under_load_or_help_from_outside(hoap2, read, stances):
     posture = read(stances[0])
     heavy = spoil(model, posture, posture.wrenches + np.array([[0, 0, 12.0, 0, 0, 0], [0] * 6]))
     found = diagnose(*hoap2, heavy, NOISE, com_deviation=0.05)
-    assert [f.fault for f in found] == [WrenchFault.WEIGHT]
+    assert [(f.fault, f.other_force) for f in found] == [(WrenchFault.WEIGHT, True)]
     assert "The feet carry 81.8" in found[0].text or "The feet carry 8" in found[0].text
     assert "the robot weighs 69.85 N by its URDF: tare the sensors" in found[0].text
     nonsense = np.random.default_rng(0).normal(0, 50, (2, 6))
     found = diagnose(*hoap2, spoil(model, posture, nonsense), NOISE)
-    assert [f.fault for f in found] == [WrenchFault.UNKNOWN]
+    assert [(f.fault, f.other_force) for f in found] == [(WrenchFault.UNKNOWN, True)]
     assert "No wrong sign, axes, unit or exchange of feet alone explains that" in found[0].text
+
+
+def test_a_force_across_gravity_has_no_centre_of_pressure(hoap2, read, stances):
+    posture = read(stances[0])
+    builder = RowBuilder(*hoap2)
+    links = [hoap2[0].link_index(foot.wrench_frame) for foot in hoap2[1]]
+    R, _ = builder.statics.link_frames(builder.statics.poses(posture.q[None]), links)
+    wrenches = np.zeros((2, 6))
+    wrenches[:, :3] = R[0].transpose(0, 2, 1) @ np.array([35.0, 0.0, 0.0])
+    odd = replace(posture, wrenches=wrenches, up=np.array([0.0, 0.0, 1.0]))
+    with np.errstate(all="raise"):
+        found = diagnose(*hoap2, odd, NOISE)
+    assert WrenchFault.IN_AIR not in {each.fault for each in found}
+    assert "leans 90 deg against gravity" in found[0].text
 
 
 def test_silent_and_dead_sensors(hoap2, read, stances):
