@@ -317,6 +317,42 @@ def test_a_stop_that_takes_longer_to_plan_than_it_may_is_given_more_time(bench, 
     assert len(asked) == 3, "0.3, 0.6 and 1.2 s ahead"
 
 
+def test_a_description_that_changes_in_a_walk_is_not_taken(bench):
+    robot = bench(robot_description="", joint_timeout=30.0)
+    robot.world.latch("robot_description", String(data=MODEL.xml))
+    robot.until(WalkState.READY)
+    handle, _ = robot.walk(**SHORT)
+    robot.until(WalkState.WALKING)
+    heavier = MODEL.xml.replace('mass value="5', 'mass value="9')
+    assert heavier != MODEL.xml
+    robot.world.latch("robot_description", String(data=heavier))
+    result = robot.result(handle)
+    assert (result.completed, result.steps, len(robot.ways)) == (True, 2, 1)
+
+
+def test_joints_in_another_order_late_and_twice(bench):
+    robot = bench()
+    robot.until(WalkState.READY)
+    handle, _ = robot.walk(**SHORT)
+    robot.until(WalkState.WALKING)
+    rng, order = np.random.default_rng(5), np.arange(MODEL.n_joints)
+    future = handle.get_result_async()
+    while not future.done():
+        rng.shuffle(order)
+        names = [MODEL.joint_names[i] for i in order]
+        wild = np.full(MODEL.n_joints, rng.choice((np.nan, 1.0)))
+        msg = numpy_to_joint_state(names, robot.q[order])
+        robot.send("joint_states", msg)  # again, with the stamp of the last sample
+        msg.header.stamp = ns_to_stamp(robot.time_ns - 100_000_000)
+        msg.position = wild.tolist()  # late, and of no use
+        robot.world.send("joint_states", msg)
+        robot.sample()
+    result = future.result().result
+    assert (result.completed, result.steps, len(robot.ways)) == (True, 2, 1)
+    walked = [s for s in robot.states if s.state == WalkState.WALKING]
+    assert max(s.com_error for s in walked) < 2e-4
+
+
 def test_a_stamp_that_jumps_ahead_in_a_walk_is_not_heeded(bench):
     robot = bench()
     robot.until(WalkState.READY)

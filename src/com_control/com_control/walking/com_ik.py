@@ -233,11 +233,7 @@ class ComIk:
 
     def full(self, legs: ArrayLike) -> Array:
         """All joints (n,) or (N, n), the others where they are, from the legs' (12,) or (N, 12)."""
-        angles = np.asarray(legs, dtype=float)
-        q = np.empty((*angles.shape[:-1], self.biped.model.n_joints))
-        q[...] = self._q
-        q[..., self._joints] = angles
-        return q
+        return with_legs(self._q, self._joints, legs)
 
     def com_at(
         self, pelvis: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike | None = None
@@ -339,10 +335,7 @@ class ComIk:
                     f"{leg.lower[worst]:.3f} to {leg.upper[worst]:.3f}"
                 )
         what = "; ".join(problems) or f"the CoM comes no nearer than {point.error:.3g} m"
-        if not np.isfinite(nearest).all():
-            return f"{what}; no CoM can be reached with these feet"
-        away = 1e3 * float(np.linalg.norm(nearest - target))
-        return f"{what}; the nearest CoM that can be reached is {away:.3g} mm from the target"
+        return f"{what}; {nearest_words(nearest, target)}"
 
     def _checked(
         self, point: ArrayLike, feet: ArrayLike, R: ArrayLike | None
@@ -365,6 +358,23 @@ class ComIk:
         outcomes = np.empty(n, dtype=np.int64)
         result = ComPath(np.empty((n, 12)), np.empty((n, 3)), np.empty(n), outcomes)
         return targets, poses, R, result
+
+
+def with_legs(q: Array, joints: Array, legs: ArrayLike) -> Array:
+    """Postures (n,) or (N, n) with the legs' joints at angles (12,) or (N, 12), the others at q."""
+    angles = np.asarray(legs, dtype=float)
+    whole = np.empty((*angles.shape[:-1], len(q)))
+    whole[...] = q
+    whole[..., joints] = angles
+    return whole
+
+
+def nearest_words(nearest: Array, target: Array) -> str:
+    """How far the nearest CoM (3,) m that can be reached is from the target; NaN: there is none."""
+    if not np.isfinite(nearest).all():
+        return "no CoM can be reached with these feet"
+    away = 1e3 * float(np.linalg.norm(nearest - target))
+    return f"the nearest CoM that can be reached is {away:.3g} mm from the target"
 
 
 @cache

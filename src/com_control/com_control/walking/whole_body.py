@@ -19,7 +19,15 @@ from com_control.walking import leg_kernels
 from com_control.walking import whole_body_kernels as kernels
 from com_control.walking.biped import Biped
 from com_control.walking.com_geometry import fits
-from com_control.walking.com_ik import TOLERANCE, UPRIGHT, ComIk, ComPath, ComPoint
+from com_control.walking.com_ik import (
+    TOLERANCE,
+    UPRIGHT,
+    ComIk,
+    ComPath,
+    ComPoint,
+    nearest_words,
+    with_legs,
+)
 from com_control.walking.leg_ik import LegIk
 from com_control.walking.upper_body import UpperBody
 from com_model.arrays import Array, as_array, as_rotation
@@ -156,11 +164,7 @@ class WholeBodyIk:
 
     def full(self, legs: ArrayLike) -> Array:
         """All joints (n,) or (N, n), the others where they are, from the legs' (12,) or (N, 12)."""
-        angles = np.asarray(legs, dtype=float)
-        q = np.empty((*angles.shape[:-1], self.biped.model.n_joints))
-        q[...] = self._q
-        q[..., self._joints] = angles
-        return q
+        return with_legs(self._q, self._joints, legs)
 
     def _search(self, target: Array, feet: Array, R: Array, tolerance: float) -> WholeBodySolution:
         """Newton's steps from the last solution, from the nominal posture, and from others."""
@@ -177,21 +181,14 @@ class WholeBodyIk:
                 problem = self._limit_problem(q)
                 if not problem:
                     self._state = np.tile(state, 2)
-                    full = self._q.copy()
-                    full[self._joints] = q
-                    return self._solution(full, state[:3], R, "", target.copy())
+                    return self._solution(self.full(q), state[:3], R, "", target.copy())
             best = min(best, error)
         self._state = None
         problem = (
             problem or f"feet and CoM come no nearer than {best:.3g} m to where they are to be"
         )
         nearest = self._nearest(target, feet, R, starts[0])
-        if np.isfinite(nearest).all():
-            away = 1e3 * float(np.linalg.norm(nearest - target))
-            problem += f"; the nearest CoM that can be reached is {away:.3g} mm from the target"
-        else:
-            problem += "; no CoM can be reached with these feet"
-        return self._failed(problem, nearest)
+        return self._failed(f"{problem}; {nearest_words(nearest, target)}", nearest)
 
     def _descend(
         self, target: Array, feet: Array, R: Array, state: Array, tolerance: float
