@@ -7,82 +7,22 @@ and when the next word comes late the path goes on from where the tail has led.
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
-from enum import IntEnum
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from com_control.motion.course import Course
 from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
 from com_control.motion.motion import Motion, approach
 from com_control.motion.pace import Pace
 from com_control.motion.path import RowPath
-from com_model.arrays import Array, as_array, freeze
+from com_control.motion.player_state import MOVING, UNDER_WAY, PlayerOptions, State, Targets
+from com_control.motion.tracking import Tracking
+from com_model.arrays import Array, as_array
 
 LEAD_PERIOD = 0.01  # s, between the rows of the way to the first row
 TAIL_POINTS = 8
 NEAR = 0.05  # rad or m; a target that the joints stand so near to is where they are held
-_REMEMBERED = 2000  # targets
-
-
-class State(IntEnum):
-    """What a player does; the numbers are those of com_msgs/MotionState."""
-
-    UNKNOWN = 0
-    EMPTY = 1
-    READY = 2
-    REFUSED = 3
-    LEADING = 4
-    PLAYING = 5
-    PAUSING = 6
-    PAUSED = 7
-    STOPPING = 8
-    FINISHED = 9
-
-
-MOVING = (State.LEADING, State.PLAYING, State.PAUSING, State.STOPPING)
-UNDER_WAY = (*MOVING, State.PAUSED)
-
-
-@dataclass(frozen=True)
-class PlayerOptions:
-    """How a motion is played.
-
-    Attributes:
-        horizon: s, by which targets are ahead of the time that they are computed at.
-        stop_time: s, from full pace to rest and back.
-        lead_share: Share of the limits of velocity and acceleration on the way to the first row.
-        following_error: rad or m, of a joint from its target; beyond, the motion stops.
-        timeout: s between two steps; after a longer silence the motion stops.
-    """
-
-    horizon: float = 0.05
-    stop_time: float = 0.5
-    lead_share: float = 0.1
-    following_error: float = 0.35
-    timeout: float = 0.2
-
-
-@dataclass(frozen=True, eq=False)
-class Targets:
-    """What the joints are to do next; arrays are read-only.
-
-    Attributes:
-        joints: k names, those that the motion drives.
-        after: (m,) s after the time of the step, rising.
-        positions: (m, k) rad or m.
-        velocities: (m, k) rad/s or m/s; those of the last one are 0.
-    """
-
-    joints: tuple[str, ...]
-    after: Array
-    positions: Array
-    velocities: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 class Player:
@@ -96,19 +36,17 @@ class Player:
         state: What it does.
         reason: Why it stopped or refuses; "" when all is well.
         name: Of the motion; "" for none.
-        tracking_error: rad or m, of the joint farthest from its target; NaN where not known.
-        tracking_joint: Its name, or "".
+        tracking: How far the joints are from their targets.
     """
 
     def __init__(self, layout: MotionLayout, options: PlayerOptions | None = None) -> None:
         self._layout, self._options = layout, options or PlayerOptions()
         self.state, self.reason, self.name = State.EMPTY, "", ""
-        self.tracking_error, self.tracking_joint = float("nan"), ""
+        self.tracking = Tracking(layout.joints)
         self._file: RowPath | None = None
-        self._lead: RowPath | None = None
+        self._course: Course | None = None
         self._pace: Pace | None = None
         self._time = self._due = 0.0  # of the last step, and of its first target
-        self._told: deque[tuple[float, Array]] = deque(maxlen=_REMEMBERED)
         self._held = np.full(len(layout.joints), np.nan)  # where joints were sent last
 
     # --- what it plays -------------------------------------------------------------------------
@@ -159,11 +97,11 @@ class Player:
         options, first = self._options, self._file.motion.positions[0]
         start = self._start(as_array("measured", measured, (len(self._layout.joints),)))
         way = approach(self._layout, start, first, LEAD_PERIOD, share or options.lead_share)
-        self._lead = RowPath(way)
+        self._course = Course(RowPath(way), self._file)
         self._pace = Pace(time + options.horizon, options.stop_time)
         self._pace.change(time + options.horizon, 1.0)
         self._time, self._due = time, time + options.horizon
-        self._told.clear()
+        self.tracking.clear()
         self.state, self.reason = State.LEADING, ""
         return way
 
@@ -216,7 +154,7 @@ class Player:
         """
         if self._pace is None:
             return None
-        self._track(time, as_array("measured", measured, (len(self._layout.joints),)))
+        self.tracking.measure(time, as_array("measured", measured, (len(self._layout.joints),)))
         if time < self._time and self.state in UNDER_WAY:
             self._rebase(time)
             return None
@@ -231,17 +169,13 @@ class Player:
         return self._targets() if moving else None
 
     def _check_gap(self, time: float) -> None:
-        gap = time - self._time
+        gap, most = time - self._time, self._options.following_error
         if gap > self._options.timeout:
             self.stop(f"joint_states silent for {gap:.2f} s: check its driver")
-        elif self.tracking_error > self._options.following_error and self.state in (
-            State.LEADING,
-            State.PLAYING,
-        ):
+        elif self.tracking.error > most and self.state in (State.LEADING, State.PLAYING):
             self.stop(
-                f"{self.tracking_joint} is {self.tracking_error:.2f} rad from its target, "
-                f"following_error is {self._options.following_error:.2f}: is it blocked, or is the "
-                "drive off?"
+                f"{self.tracking.joint} is {self.tracking.error:.2f} rad from its target, "
+                f"following_error is {most:.2f}: is it blocked, or is the drive off?"
             )
 
     def _catch_up(self, time: float) -> None:
@@ -267,16 +201,16 @@ class Player:
 
     def _settle(self, due: float) -> None:
         """The state at a time."""
-        assert self._pace is not None  # noqa: S101 - it is under way
+        assert self._pace is not None and self._course is not None  # noqa: S101, PT018
         place, at_rest = self._pace.place(due), self._pace.goal == 0.0 and self._pace.steady(due)
-        if place >= self._length and self.state is not State.STOPPING:
+        if place >= self._course.length and self.state is not State.STOPPING:
             self.state = State.FINISHED
         elif self.state is State.STOPPING:
-            self.state = State.READY if at_rest or place >= self._length else State.STOPPING
+            self.state = State.READY if at_rest or place >= self._course.length else State.STOPPING
         elif self._pace.goal == 0.0:
             self.state = State.PAUSED if at_rest else State.PAUSING
         else:
-            self.state = State.LEADING if place < self._lead_length else State.PLAYING
+            self.state = State.LEADING if place < self._course.lead_length else State.PLAYING
 
     # --- where it is ---------------------------------------------------------------------------
     @property
@@ -312,20 +246,9 @@ class Player:
         return () if self._file is None else self._file.motion.driven
 
     def _file_time(self) -> float | None:
-        if self._pace is None or self._file is None or self._lead is None:
+        if self._pace is None or self._course is None:
             return None
-        place = self._pace.place(self._due) - self._lead_length
-        return None if place < 0.0 else self._file.start + place
-
-    @property
-    def _lead_length(self) -> float:
-        assert self._lead is not None  # noqa: S101 - it is under way
-        return self._lead.end - self._lead.start
-
-    @property
-    def _length(self) -> float:
-        assert self._file is not None  # noqa: S101 - it is under way
-        return self._lead_length + self._file.end - self._file.start
+        return self._course.file_time(self._pace.place(self._due))
 
     def _start(self, measured: Array) -> Array:
         """Where each joint is held; where it is, if it is not held near there."""
@@ -334,45 +257,21 @@ class Player:
 
     def _targets(self) -> Targets:
         """The next target, and the tail behind it."""
-        assert self._pace is not None  # noqa: S101 - it is under way
+        assert self._pace is not None and self._course is not None  # noqa: S101, PT018
         assert self._file is not None  # noqa: S101
         due, tail = self._due, self._pace.copy()
         if tail.goal > 0.0:
             tail.change(due, 0.0)
         left = max(tail.settled - due, 0.0)
         times = due + np.linspace(0.0, left, TAIL_POINTS + 1 if left > 0.0 else 1)
-        points = [self._at(tail.place(t), tail.rate(t)) for t in times.tolist()]
+        points = [self._course.at(tail.place(t), tail.rate(t)) for t in times.tolist()]
         drive = np.isfinite(self._file.motion.positions[0])
         positions = np.array([position for position, _ in points])
         self._held = np.where(drive, positions[-1], self._held)
-        self._told.append((due, np.where(drive, positions[0], np.nan)))
+        self.tracking.tell(due, np.where(drive, positions[0], np.nan))
         return Targets(
             self._file.motion.driven,
             times - self._time,
             positions[:, drive],
             np.array([velocity for _, velocity in points])[:, drive],
         )
-
-    def _at(self, place: float, rate: float) -> tuple[Array, Array]:
-        assert self._lead is not None and self._file is not None  # noqa: S101, PT018
-        beyond = place - self._lead_length
-        path, t = (self._lead, self._lead.start + place)
-        if beyond >= 0.0:
-            path, t = self._file, self._file.start + beyond
-        position, velocity = path.at(t)
-        return position, velocity * rate
-
-    def _track(self, time: float, measured: Array) -> None:
-        """How far the joints are from where they were told to be by now."""
-        self.tracking_error, self.tracking_joint = float("nan"), ""
-        while len(self._told) > 1 and self._told[1][0] <= time:
-            self._told.popleft()
-        if not self._told or self._told[0][0] > time or not np.isfinite(measured).all():
-            return
-        before, after = self._told[0], self._told[min(1, len(self._told) - 1)]
-        share = (time - before[0]) / (after[0] - before[0]) if after[0] > before[0] else 0.0
-        error = np.abs(measured - before[1] - share * (after[1] - before[1]))
-        joint = int(np.nanargmax(error)) if np.isfinite(error).any() else -1
-        if joint >= 0:
-            self.tracking_error = float(error[joint])
-            self.tracking_joint = self._layout.joints[joint]

@@ -28,7 +28,8 @@ from com_control.motion.console import Console, Effect, Move, Quit, Save, Say, S
 from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MotionLayout, layout_of
 from com_control.motion.motion import Motion
-from com_control.motion.player import NEAR, UNDER_WAY, State
+from com_control.motion.player import NEAR
+from com_control.motion.player_state import UNDER_WAY, State
 from com_control.motion.posture import write_posture
 from com_control.nodes.line_reader import LineReader, kept_terminal
 from com_control.nodes.motion_drive import MotionDrive

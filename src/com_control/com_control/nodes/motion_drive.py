@@ -11,7 +11,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from com_control.motion.layout import MotionLayout
 from com_control.motion.motion import Motion
-from com_control.motion.player import UNDER_WAY, Player, PlayerOptions, Targets
+from com_control.motion.player import Player
+from com_control.motion.player_state import UNDER_WAY, PlayerOptions, Targets
 from com_model.arrays import Array
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from com_control.motion.csv_file import UNITS
-from com_control.motion.player import PlayerOptions
+from com_control.motion.player_state import PlayerOptions
 from com_ros.parameters import parameter
 
 

@@ -38,7 +38,7 @@ from std_srvs.srv import Trigger
 from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
 from com_control.motion.loading import LimitError, LoadedMotion, file_in, load_motion
-from com_control.motion.player import UNDER_WAY, State
+from com_control.motion.player_state import UNDER_WAY, State
 from com_control.nodes.motion_drive import MotionDrive
 from com_control.nodes.motion_parameters import PlayerParameters
 from com_control.nodes.motion_robot import robot_of
@@ -219,8 +219,8 @@ class MotionPlayerNode(Node):
             time=player.motion_time,
             duration=player.duration,
             rate=player.rate,
-            tracking_error=player.tracking_error,
-            tracking_joint=player.tracking_joint,
+            tracking_error=player.tracking.error,
+            tracking_joint=player.tracking.joint,
         )
         msg.header.stamp = ns_to_stamp(time_ns)
         self._state.publish(msg)
@@ -245,7 +245,7 @@ class MotionPlayerNode(Node):
             "motion": player.name,
             "row": player.row,
             "rows": player.rows,
-            "tracking_error_rad": player.tracking_error,
+            "tracking_error_rad": player.tracking.error,
             "listened_to": self._drive.heard,
             **self._drive.rate.take(time.monotonic_ns()),
         }

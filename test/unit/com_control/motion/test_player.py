@@ -5,7 +5,8 @@ import pytest
 
 from com_control.motion.exceptions import MotionError
 from com_control.motion.motion import Motion
-from com_control.motion.player import Player, PlayerOptions, State
+from com_control.motion.player import Player
+from com_control.motion.player_state import PlayerOptions, State
 
 DT = 0.01
 
