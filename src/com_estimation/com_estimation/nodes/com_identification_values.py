@@ -27,7 +27,7 @@ def result_values(robot: Robot) -> ResultValues:
         )
     found, ids = robot.found.identification, robot.found.ids
     doubts = doubts_of(found)
-    told = found.identifiability
+    told, good = found.identifiability, found.without_outliers
     return ResultValues(
         status=IdentificationResult.STATUS_DEGRADED if doubts else IdentificationResult.STATUS_OK,
         reason=" ".join(doubts),
@@ -43,9 +43,9 @@ def result_values(robot: Robot) -> ResultValues:
         condition=told.condition,
         lost=told.lost,
         weak=told.weak,
-        residual=_distances(found.residual),
-        prior_residual=_distances(found.prior_residual),
-        heldout=_distances(found.heldout),
+        residual=_distances(good.residual),
+        prior_residual=_distances(good.prior_residual),
+        heldout=_distances(good.heldout),
         variance_factor=found.variance_factor,
         outliers=tuple(ids[i] for i in found.outliers),
         sensor_errors={
