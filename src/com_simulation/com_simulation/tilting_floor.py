@@ -2,7 +2,8 @@
 
 The ground's plane turns about a horizontal line through the world's origin. MuJoCo takes what the
 world carries for at rest at each instant, so that a foot on the floor does not feel the floor's own
-speed, 9 mm/s at 0.1 m and 5 deg/s; the contact gives way by 0.2 mm there instead.
+speed, 9 mm/s at 0.1 m and 5 deg/s; the contact gives way by 0.2 mm there instead. That is little
+for HOAP-2; heavy robots with long soles and stiff drives (Talos) hop on such a floor.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from com_model.text import listing
 
 STILL = np.zeros(3)
 _LIMIT_TIME = 0.1  # s, in which a joint may reach its limit
-_FAR = 0.001  # m, from which on a joint at its limit is to blame
+_FAR = 0.005  # m, from which on a joint at its limit is to blame
 _AHEAD = 2.0  # the CoM is asked for no more than so many times the reference's speed
 
 

@@ -194,7 +194,7 @@ class ComBalancerNode(Node):
         if command is not None:
             self._output.send(robot.model.joint_names, command, stamp)
         step = None if command is None else command.step
-        self._demonstrate(robot, None if robot.session.reason else step, reading.time)
+        self._demonstrate(robot, step, reading.time)
         self._output.tell(robot.session, step, stamp)
         if step is not None and abs(time_ns - self._show_ns) >= self._show_every_ns:
             self._show_ns = time_ns

@@ -1,0 +1,44 @@
+"""The control of the CoM in MuJoCo, whose own CoM is the judge, on a floor that tilts."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from com_simulation.tilting_floor import Tilt
+
+PATH = Path(__file__).resolve().parents[2] / "benchmarks"
+RATE = 250.0
+
+
+@pytest.fixture(scope="module")
+def lab():
+    sys.path.insert(0, str(PATH))
+    yield importlib.import_module("balance_lab")
+    sys.path.remove(str(PATH))
+
+
+@pytest.mark.parametrize("direction", [0.0, 2.0])
+def test_a_floor_that_tilts_by_5_deg_s_to_10_deg(lab, direction):
+    tilt = Tilt(np.radians(10.0), np.radians(5.0), direction, lab.SETTLE + 0.5)
+    done = lab.run(4.5, lambda _, __: None, tilt, rate_hz=RATE)
+    assert not done.fell
+    assert np.degrees(done.slope[-1]) == pytest.approx(10.0, abs=0.1)
+    assert done.error().max() < 0.002
+    assert done.error()[done.time > 4.2].max() < 1e-4
+    assert done.tilt[-1] < 0.002
+
+
+def test_without_control_it_falls(lab):
+    tilt = Tilt(np.radians(10.0), np.radians(5.0), 0.0, lab.SETTLE)
+    assert lab.run(4.0, lambda _, __: None, tilt, control=False, rate_hz=RATE).fell
+
+
+def test_the_com_goes_where_it_is_desired(lab):
+    desired = np.array([0.02, 0.015, 0.245])
+    done = lab.run(3.0, lambda _, __: (desired, np.zeros(3)), rate_hz=RATE)
+    np.testing.assert_allclose(done.com[-1, :2], desired[:2], atol=1e-4)
+    assert done.com[-1, 2] == pytest.approx(0.245, abs=1e-3)
+    assert done.reasons == ()
