@@ -34,8 +34,8 @@ class PlanOptions:
             small. "prediction": the mean variance of the CoM in postures like the candidates.
     """
 
-    candidates: int = 300
-    refinements: int = 10
+    candidates: int = 200
+    refinements: int = 30
     margin: float = 0.015
     limit_share: float = 0.95
     clearance: float = 0.005
