@@ -425,6 +425,19 @@ def test_the_hoist_lifts_and_lowers(bench):
         bench.until(lambda up=up: abs(lift() - (0.0 if up else weight)) < 0.01 * weight, "lift")
 
 
+def test_a_floor_that_tilts_and_goes_back(bench):
+    tilt = {"tilt.angle_deg": 3.0, "tilt.direction_deg": 90.0, "tilt.start": 0.2, "tilt.hold": 1.0}
+    bench = bench(**HOAP2, **tilt, publish_rate_hz=100.0, real_time_factor=2.0)
+
+    def leaning():
+        """Angle (deg) by which what stands on the floor leans to the right."""
+        return np.degrees(imu_to_rotation(bench.heard["imu"][-1])[2, 1])
+
+    bench.wait_for("imu", 10)
+    bench.until(lambda: leaning() > 2.8, "the floor tilts")
+    bench.until(lambda: leaning() < 0.2, "the floor goes back")
+
+
 def test_a_fixed_robot_has_no_hoist(bench):
     bench = bench(robot_description=ARM)
     service = bench.node.create_client(SetBool, "/simulator/hoist")
