@@ -12,13 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import asin, sqrt
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from com_control.balance import kernels
 from com_control.balance.exceptions import BalanceError
+from com_control.balance.geometry import (
+    bounded,
+    ground_motion,
+    relative_poses,
+    rotation_vector,
+    skew,
+    way_between,
+)
 from com_control.balance.ground import BalanceFrame, balance_frame, check_plane
 from com_control.balance.options import BalanceOptions
 from com_control.balance.reference import ComReference
@@ -134,7 +141,7 @@ class Balancer:
         self.position = np.array(q if commanded is None else commanded, dtype=float)
         self.velocity = np.zeros(self.model.n_joints)
         self.posture = np.array(q, dtype=float)
-        self._between = _relative(poses)
+        self._between = relative_poses(poses)
         self._trunk = self._trunk_target(frame)
         self._normal, self._turning = frame.normal, np.zeros(3)
         self.reference.reset(frame.place(self._sesc.com(q)))
@@ -164,7 +171,7 @@ class Balancer:
         target, held = desired.copy(), False
         target[:2], held = hold_inside(frame.corners, desired[:2], self.options.margin)
         self.reference.move(target, STILL if held else velocity, place, dt)
-        ground = _ground_motion(poses, shares, frame.origin)
+        ground = ground_motion(poses, shares, frame.origin)
         H, g = self._tasks(frame, poses, (com, J), ground, place)
         lower, upper = self._bounds(q, dt)
         qd = np.empty(self.model.n_joints)
@@ -208,7 +215,7 @@ class Balancer:
         """Turning of the ground (3,) rad/s in the balance frame: n x dn/dt, smoothed."""
         if dt <= 0.0:
             return
-        turning = _skew(self._normal) @ frame.normal / dt
+        turning = skew(self._normal) @ frame.normal / dt
         share = dt / (dt + self.options.slope_time)
         self._turning = self._turning + share * (turning - self._turning)
         self._normal = frame.normal
@@ -225,16 +232,16 @@ class Balancer:
         o, R = self.options, frame.R_balance_root
         (com, J), (linear, angular) = mass, ground
         rows = [self._feet_rows(poses)]
-        A = R @ (J - linear + _skew(com - frame.origin) @ angular)
+        A = R @ (J - linear + skew(com - frame.origin) @ angular)
         error = self.reference.position - place
-        b = self.reference.velocity + _bounded(o.com_gain * error, _AHEAD * o.com_speed)
-        b -= _skew(self._turning) @ place
+        b = self.reference.velocity + bounded(o.com_gain * error, _AHEAD * o.com_speed)
+        b -= skew(self._turning) @ place
         used = slice(0, 2 if np.isnan(error[2]) else 3)
         weights = np.array([1.0, 1.0, o.height_weight])[used]
         rows.append((weights[:, None] * A[used], weights * b[used]))
         if o.upright:
-            turn = _rotation_vector(self._trunk @ R.T)
-            b = _bounded(o.trunk_gain * turn, 0.5) - self._turning
+            turn = rotation_vector(self._trunk @ R.T)
+            b = bounded(o.trunk_gain * turn, 0.5) - self._turning
             rows.append((-o.trunk_weight * (R @ angular), o.trunk_weight * b))
         H = np.diag(self._stiffness)
         g = -self._stiffness * o.posture_gain * (self.posture - self.position)
@@ -253,15 +260,17 @@ class Balancer:
         count = len(self._between) - 1
         if not count:
             return np.zeros((0, self.model.n_joints)), np.zeros(0)
-        now, told = _relative(poses), _relative(self.soles.at(self.position))
+        now, told = relative_poses(poses), relative_poses(self.soles.at(self.position))
         first, R0 = poses.jacobian[0], poses.R[0].T
         A, b = np.empty((count, 6, self.model.n_joints)), np.empty((count, 6))
         for i in range(count):
             own, arm = poses.jacobian[i + 1], poses.p[i + 1] - poses.p[0]
-            A[i, :3] = R0 @ (own[:3] - first[:3] + _skew(arm) @ first[3:])
+            A[i, :3] = R0 @ (own[:3] - first[:3] + skew(arm) @ first[3:])
             A[i, 3:] = R0 @ (own[3:] - first[3:])
             want = self._between[i + 1]
-            b[i] = o.feet_gain * _away(want, now[i + 1]) + o.strain_gain * _away(want, told[i + 1])
+            b[i] = o.feet_gain * way_between(want, now[i + 1]) + o.strain_gain * way_between(
+                want, told[i + 1]
+            )
         return o.feet_weight * A.reshape(6 * count, -1), o.feet_weight * b.ravel()
 
     def _bounds(self, q: Array, dt: float) -> tuple[Array, Array]:
@@ -310,43 +319,3 @@ class Balancer:
         if limits:
             problems.append(f"at a limit, or not following: {listing(limits)}")
         return tuple(problems)
-
-
-def _ground_motion(poses: SolePoses, shares: Array, origin: Array) -> tuple[Array, Array]:
-    """Jacobians (3, n) of the ground at a point, the root at rest: its velocity and its turning."""
-    angular = np.einsum("f,fij->ij", shares, poses.jacobian[:, 3:])
-    linear = np.einsum("f,fij->ij", shares, poses.jacobian[:, :3])
-    for share, p, J in zip(shares, poses.p, poses.jacobian, strict=True):
-        linear -= share * _skew(origin - p) @ J[3:]
-    return linear, angular
-
-
-def _relative(poses: SolePoses) -> Array:
-    """Poses [R p] (f, 3, 4) of soles in the frame of the first one."""
-    R0 = poses.R[0].T
-    return np.concatenate((R0 @ poses.R, ((poses.p - poses.p[0]) @ R0.T)[:, :, None]), axis=2)
-
-
-def _away(want: Array, now: Array) -> Array:
-    """Way (3,) m and turn (3,) rad from a pose [R p] (3, 4) to another one."""
-    turn = _rotation_vector(want[:, :3] @ now[:, :3].T)
-    return np.concatenate((want[:, 3] - now[:, 3], turn))
-
-
-def _skew(v: Array) -> Array:
-    """[v]x (3, 3), so that [v]x w = v x w."""
-    x, y, z = v.tolist()
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
-def _rotation_vector(R: Array) -> Array:
-    """Axis times angle (3,) rad of a rotation, exact below a quarter turn, less beyond."""
-    x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
-    sine = 0.5 * sqrt(x * x + y * y + z * z)
-    scale = 0.5 * (asin(min(sine, 1.0)) / sine if sine > 1e-9 else 1.0)
-    return scale * np.array([x, y, z])
-
-
-def _bounded(vector: Array, most: float) -> Array:
-    size = float(np.linalg.norm(vector[np.isfinite(vector)]))
-    return vector if size <= most else vector * (most / size)
