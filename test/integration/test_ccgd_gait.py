@@ -97,11 +97,21 @@ class Bench:
                 msg = WrenchStamped()
                 msg.wrench.force.z = self.load
                 self.send(topic, msg)
-        self.world.spin_for(0.002)
+        self.world.spin_for(self.pause())
         count = len(self.states)
         self.send("joint_states", numpy_to_joint_state(MODEL.joint_names, self.q))
         self.world.spin_until(lambda: len(self.states) > count, "gait/state")
         return self.state.state
+
+    def pause(self):
+        """Real time between two samples, s: the node computes in real time, whatever stamps say.
+
+        A plan may have to wait for its kernels to be compiled; a stop is due in the time of stamps.
+        """
+        state = self.state.state if self.states else WalkState.UNKNOWN
+        if state == WalkState.PLANNING:
+            return 0.1
+        return 0.025 if state == WalkState.STOPPING or self.silent else 0.002
 
     def until(self, state, seconds=25.0):
         for _ in range(int(seconds * NS_PER_S / EVERY_NS)):
@@ -295,7 +305,8 @@ def test_a_stop_that_takes_longer_to_plan_than_it_may_is_given_more_time(bench, 
     robot.until(WalkState.READY)
     handle, _ = robot.walk(steps=[12], step_length=[0.1], step_time=[0.6], method="exact")
     robot.until(WalkState.WALKING)
-    plan, asked, passed = Walker.stopped, [], threading.Event()
+    plan, asked = Walker.stopped, []
+    passed = threading.Event()
 
     def slow(walker, walk, at):
         asked.append(at)
@@ -306,13 +317,14 @@ def test_a_stop_that_takes_longer_to_plan_than_it_may_is_given_more_time(bench, 
     monkeypatch.setattr(Walker, "stopped", slow)
     handle.cancel_goal_async()
     robot.until(WalkState.STOPPING)
-    while len(robot.ways) == 1 and robot.state.state == WalkState.STOPPING:
+    while len(robot.ways) == 1:
         for _ in range(16):
             robot.sample()
+        tries = len(asked)
         passed.set()
-        robot.world.spin_for(0.05)
-    passed.set()
-    assert len(robot.ways) == 2
+        robot.world.spin_until(
+            lambda tries=tries: len(robot.ways) == 2 or len(asked) > tries, "a stop or a new try"
+        )
     assert robot.result(handle).steps < 12
     assert len(asked) == 3, "0.3, 0.6 and 1.2 s ahead"
 
