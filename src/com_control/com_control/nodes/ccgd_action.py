@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
-from rclpy.callback_groups import CallbackGroup
 from rclpy.node import Node
 
 from com_control.nodes.ccgd_control import WalkControl
@@ -24,7 +23,6 @@ class WalkActions:
         ask: Begins what a goal says; returns why not, or nothing.
         told: The last word on gait/state.
         period: s, between two feedbacks.
-        group: Of callbacks that wait.
     """
 
     def __init__(
@@ -34,7 +32,6 @@ class WalkActions:
         ask: Callable[[WalkGoal], str],
         told: Callable[[], WalkState],
         period: float,
-        group: CallbackGroup,
     ) -> None:
         self._node, self._control = node, control
         self._ask, self._told, self._period = ask, told, period
@@ -43,8 +40,8 @@ class WalkActions:
             node,
             Walk,
             "walk",
-            self._on_walk,
-            callback_group=group,
+            lambda goal: Walk.Result(),
+            handle_accepted_callback=self._on_walk,
             cancel_callback=self._on_cancel,
         )
 
@@ -52,30 +49,39 @@ class WalkActions:
         """Serve no more."""
         self._server.destroy()
 
-    async def _on_walk(self, goal: ServerGoalHandle) -> Walk.Result:
-        reason = "cancelled" if goal.is_cancel_requested else self._ask(goal.request.goal)
-        outcome = Outcome(False, reason, 0) if reason else await self._outcome_of(goal)
-        if outcome.completed:
-            goal.succeed()
-        elif goal.is_cancel_requested:
-            goal.canceled()
-        else:
-            goal.abort()
-        return Walk.Result(completed=outcome.completed, reason=outcome.reason, steps=outcome.steps)
-
-    async def _outcome_of(self, goal: ServerGoalHandle) -> Outcome:
-        """Tell how the walk goes on until it ends."""
+    def _on_walk(self, goal: ServerGoalHandle) -> None:
+        """Begin a walk. No coroutine waits for its end: rclpy would spin without rest meanwhile."""
+        reason = self._ask(goal.request.goal)
+        if reason:
+            _finish(goal, Outcome(False, reason, 0))
+            return
         self._walking = goal
         timer = self._node.create_timer(
             self._period, lambda: goal.publish_feedback(Walk.Feedback(state=self._told()))
         )
-        try:
-            outcome: Outcome = await self._control.end()
-            return outcome
-        finally:
+
+        def ended(outcome: Outcome) -> None:
             self._node.destroy_timer(timer)
+            _finish(goal, outcome)
+
+        self._control.at_end(ended)
 
     def _on_cancel(self, goal: ServerGoalHandle) -> CancelResponse:
         if goal is self._walking:  # not one that waits to be refused while another one walks
             self._control.stop("cancelled")
         return CancelResponse.ACCEPT
+
+
+def _finish(goal: ServerGoalHandle, outcome: Outcome) -> None:
+    """Ends a goal with its result."""
+
+    def execute(handle: ServerGoalHandle) -> Walk.Result:
+        if outcome.completed:
+            handle.succeed()
+        elif handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        return Walk.Result(completed=outcome.completed, reason=outcome.reason, steps=outcome.steps)
+
+    goal.execute(execute)

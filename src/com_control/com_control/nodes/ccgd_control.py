@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rclpy.impl.rcutils_logger import RcutilsLogger
-from rclpy.task import Future
 
 from com_control.nodes.ccgd_output import WalkOutput
 from com_control.nodes.ccgd_parameters import Parameters
@@ -45,7 +46,7 @@ class WalkControl:
         self._asked = object()  # stands for the walk that was asked for last
         self._stopping = False  # a stop is being planned
         self._stop_lead = STOP_DELAYS * settings.delay  # s, within which it is
-        self._waiters: list[Future] = []
+        self._waiters: list[Callable[[Outcome], None]] = []
         self.robot: Robot | None = None
         self.outcome: Outcome | None = None
 
@@ -81,11 +82,9 @@ class WalkControl:
         self._jobs.do(lambda: robot.walker.plan(whole, posture), planned)
         return ""
 
-    def end(self) -> Future:
-        """The outcome of the walk that is planned or under way, when it is there."""
-        waiter = Future()
-        self._waiters.append(waiter)
-        return waiter
+    def at_end(self, tell: Callable[[Outcome], None]) -> None:
+        """Have the outcome of the walk that is planned or under way told when it is there."""
+        self._waiters.append(tell)
 
     def stop(self, reason: str) -> None:
         """Stop after the present step."""
@@ -171,7 +170,8 @@ class WalkControl:
                 raise shorter
             order = session.replace(shorter, at, self._now(robot))
             if session.stop_due:  # it came too late: the walk is too long to be planned so quickly
-                self._stop_lead *= 2.0
+                took = self._now(robot) - now
+                self._stop_lead = max(2.0 * self._stop_lead, 1.5 * took)
             self._handle(robot, order)
 
         self._jobs.do(lambda: robot.walker.stopped(walk, at), planned)
@@ -186,9 +186,9 @@ class WalkControl:
             self._log.info(f"walked {outcome.steps} steps")
         else:
             self._log.error(f"no walk, or not all of it: {outcome.reason}")
-        for waiter in self._waiters:
-            waiter.set_result(outcome)
-        self._waiters.clear()
+        waiters, self._waiters = self._waiters, []
+        for tell in waiters:
+            tell(outcome)
 
     def _stream(self, robot: Robot, time_ns: int) -> None:
         assert robot.reading is not None  # noqa: S101 - the caller has made it

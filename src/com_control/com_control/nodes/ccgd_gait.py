@@ -37,10 +37,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from geometry_msgs.msg import WrenchStamped
-from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.task import Future
 from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
@@ -64,6 +62,7 @@ from com_msgs.srv import PlanWalk, SolveComIk
 from com_ros import diagnostics, qos
 from com_ros.background_job import BackgroundJobs
 from com_ros.conversions import NS_PER_S, ns_to_stamp
+from com_ros.deferred import DeferredService, Reply
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.freshness import sample_time_ns
 from com_ros.main import run
@@ -83,7 +82,7 @@ LEVELS = {
 
 
 class CcgdGaitNode(Node):
-    """The node; see the module's text. Its executor must await coroutines: rclpy's default does.
+    """The node; see the module's text.
 
     Args:
         options: passed on to rclpy's Node (namespace, parameter_overrides, context).
@@ -121,13 +120,10 @@ class CcgdGaitNode(Node):
         self.create_subscription(JointState, "joint_states", self._on_joint_states, qos.stream())
 
     def _serve(self) -> None:
-        free = ReentrantCallbackGroup()  # answers that wait must not hold up the rest
         period = 1.0 / self._settings.display_rate_hz
-        self._actions = WalkActions(
-            self, self._control, self._ask, lambda: self._told, period, free
-        )
-        self.create_service(PlanWalk, "~/plan_walk", self._on_plan, callback_group=free)
-        self.create_service(SolveComIk, "~/solve_com_ik", self._on_solve, callback_group=free)
+        self._actions = WalkActions(self, self._control, self._ask, lambda: self._told, period)
+        DeferredService(self, PlanWalk, "~/plan_walk", self._on_plan)
+        DeferredService(self, SolveComIk, "~/solve_com_ik", self._on_solve)
         self.create_service(Trigger, "~/stop", self._on_stop)
 
     def destroy_node(self) -> None:
@@ -208,13 +204,12 @@ class CcgdGaitNode(Node):
         return response
 
     # --- questions -----------------------------------------------------------------------------
-    async def _on_plan(
-        self, request: PlanWalk.Request, response: PlanWalk.Response
-    ) -> PlanWalk.Response:
-        robot = self._control.robot
+    def _on_plan(self, request: PlanWalk.Request, reply: Reply) -> None:
+        robot, response = self._control.robot, PlanWalk.Response()
         if robot is None:
             response.reason, response.step = self._description.waiting, NO_STEP
-            return response
+            reply(response)
+            return
         reading, defaults = robot.reading, self._settings.walk.request()
         posture = robot.biped.posture
         if reading is not None:
@@ -224,26 +219,28 @@ class CcgdGaitNode(Node):
             goal = request_of(walk_goal_to_values(request.goal, self._settings.walk_frame))
             return robot.walker.plan(goal.over(defaults), posture)
 
-        return fill_plan(robot, await self._result(plan), response)
+        self._do(plan, lambda walk: reply(fill_plan(robot, walk, response)))
 
-    async def _on_solve(
-        self, request: SolveComIk.Request, response: SolveComIk.Response
-    ) -> SolveComIk.Response:
-        robot = self._control.robot
+    def _on_solve(self, request: SolveComIk.Request, reply: Reply) -> None:
+        robot, response = self._control.robot, SolveComIk.Response()
         if robot is None:
             response.reason = self._description.waiting
-            return response
-        found = await self._result(lambda: solve_com_ik(robot, request))
-        return fill_solution(robot, found, response)
+            reply(response)
+            return
+        self._do(
+            lambda: solve_com_ik(robot, request),
+            lambda found: reply(fill_solution(robot, found, response)),
+        )
 
-    async def _result(self, work: Callable[[], T]) -> T | Exception:
-        """What a job gives, or the refusal that it raises."""
-        waiter = Future()
-        self._jobs.do(work, waiter.set_result)
-        result: T | Exception = await waiter
-        if isinstance(result, Exception):
-            raise_bug(result)
-        return result
+    def _do(self, work: Callable[[], T], then: Callable[[T | Exception], None]) -> None:
+        """Hand on what a job gives, or the refusal that it raises."""
+
+        def hand_on(result: T | Exception) -> None:
+            if isinstance(result, Exception):
+                raise_bug(result)
+            then(result)
+
+        self._jobs.do(work, hand_on)
 
     # --- timers --------------------------------------------------------------------------------
     def _on_watch(self) -> None:
