@@ -158,9 +158,12 @@ class WalkRecording:
         stamps = [k for k in self._walks if first <= k <= last]
         if not (stamps and self._roots):
             return None
-        at = stamps[len(stamps) // 2]
-        R, p = self._roots[min(self._roots, key=lambda k: abs(k - at))]
-        R_root_walk, p_root_walk = self._walks[at]
+        # Messages get lost, and the root moves while the robot is led: take what fits best in time.
+        roots = np.array(list(self._roots))
+        away = np.abs(np.array(stamps)[:, None] - roots)
+        at, root = np.unravel_index(int(np.argmin(away)), away.shape)
+        R, p = self._roots[int(roots[root])]
+        R_root_walk, p_root_walk = self._walks[stamps[at]]
         return R @ R_root_walk, p + R @ p_root_walk
 
 

@@ -56,6 +56,15 @@ def test_truth_and_plan_meet_in_the_walks_frame(off):
     np.testing.assert_allclose(series.truth.root[:, 2], 0.95, atol=1e-9)
 
 
+def test_messages_that_are_lost_do_not_shift_the_frame():
+    """The robot moves before the walk; half of its root's poses are not heard."""
+    recording = recorded()
+    for stamp in list(recording._roots):
+        if -0.75 < (stamp - BEGIN) / 1e9 < -0.25:
+            del recording._roots[stamp]
+    assert recording.series().summary()["com_error_max_m"] < 2e-5
+
+
 def test_a_fall_is_noticed():
     series = recorded(tilt_from=1.5).series()
     assert series.truth.fell_at == pytest.approx(1.5, abs=0.021)
