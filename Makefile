@@ -44,7 +44,7 @@ lint: setup
 bench: setup
 	@for name in sesc_accuracy sesc_speed node_latency trot_figures trot_accuracy trot_robots \
 	    trot_feedback identification_accuracy bag_identification com_ik_speed ccgd_walk humanoid_walk \
-	    posture_protocol workspace; do \
+	    com_balance posture_protocol workspace; do \
 	  tools/in_env python benchmarks/$$name.py || exit 1; done
 
 clean:
