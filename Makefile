@@ -21,17 +21,17 @@ setup:
 	@tools/setup.sh
 
 demo: setup
-	@tools/in_env python tools/demo.py "$(or $(ROBOT),hoap2)" --seconds $(SECONDS) --out "$(OUT)"
+	@tools/in_env python -m com_demos.sway_demo "$(or $(ROBOT),hoap2)" --seconds $(SECONDS) --out "$(OUT)"
 
 demo-trot: setup
-	@tools/in_env python tools/demo_trot.py "$(or $(ROBOT),scalf2)" --out "$(OUT)" \
+	@tools/in_env python -m com_demos.trot_demo "$(or $(ROBOT),scalf2)" --out "$(OUT)" \
 	  $(if $(filter true,$(FEEDBACK)),--feedback)
 
 demo-identify: setup
-	@tools/in_env python tools/demo_identify.py "$(or $(ROBOT),hoap2)" --out "$(OUT)"
+	@tools/in_env python -m com_demos.identify_demo "$(or $(ROBOT),hoap2)" --out "$(OUT)"
 
 demo-walk: setup
-	@tools/in_env python tools/demo_walk.py "$(or $(ROBOT),itu_biped)" --out "$(OUT)"
+	@tools/in_env python -m com_demos.walk_demo "$(or $(ROBOT),itu_biped)" --out "$(OUT)"
 
 test: setup
 	@tools/in_env python -m pytest $(PYTEST_ARGS)

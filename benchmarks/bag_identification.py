@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from identification_bags import BagWriter, Scene, Tour, samples
 
-from com_estimation.link_frames import LinkFrames
 from com_model import RobotModel, Sesc
-from com_simulation.robots import find_robot
+from com_model.dynamics.link_frames import LinkFrames
+from com_simulation.physics.robots import find_robot
 
 _ROBOT = "talos"
 _POSTURES = 60
@@ -28,7 +28,7 @@ _MB = 1024.0  # kB
 # ru_maxrss would be that of this process where it is larger.
 _CHILD = """
 import resource, sys
-from com_estimation.commands.identify_bag import main
+from com_identification.commands.identify_bag import main
 status = main(sys.argv[1:])
 used = resource.getrusage(resource.RUSAGE_SELF)
 with open("/proc/self/status") as lines:

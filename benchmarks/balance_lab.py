@@ -14,12 +14,12 @@ from scipy.spatial.transform import Rotation
 from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceReading, BalanceSession, State
 from com_model import RobotConfig, RobotModel
-from com_model.kinematics import link_poses
-from com_simulation.noise import NoiseLevels
-from com_simulation.sensors import Reading
-from com_simulation.simulation import Simulation
-from com_simulation.tilting_floor import Tilt
-from com_simulation.world_builder import build_world
+from com_model.dynamics.kinematics import link_poses
+from com_simulation.physics.noise import NoiseLevels
+from com_simulation.physics.sensors import Reading
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.tilting_floor import Tilt
+from com_simulation.physics.world_builder import build_world
 
 Array = NDArray[np.float64]
 Desire = Callable[[float, BalanceSession], "tuple[Array, Array] | None"]

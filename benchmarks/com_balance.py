@@ -17,8 +17,8 @@ from com_control.balance.ground import balance_frame
 from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceSession
 from com_control.balance.soles import Soles
-from com_simulation.noise import PRESETS
-from com_simulation.tilting_floor import Tilt
+from com_simulation.physics.noise import PRESETS
+from com_simulation.physics.tilting_floor import Tilt
 
 MIDDLE = np.array([0.01, 0.0, np.nan])  # m, a desired CoM beside where it stands
 REST = 0.5  # s, at the end of a run, in which nothing should move

@@ -7,7 +7,7 @@ Truth and readings are Pinocchio's. The prior knows the 5 mm, as the requirement
 listing_error_mm        [Muscolo] listing 4.2: off 200 and 250 mm
 four_by_four_error_mm   its 4x4 system with eq. 36 put right, CoMs off the links' lines
 planar_n_error_mm       3 to 6 planar links without noise
-heldout_com_rms_mm      predicted CoM in other postures on both feet, x and y of the sole together,
+held_out_com_rms_mm      predicted CoM in other postures on both feet, x and y of the sole together,
                         after 30 and 60 planned postures; required 0.5 and 0.3
 sagittal_rms_mm         x and z of trunk, thighs, shanks after 48 planned postures, legs alike;
                         required 0.3, 1.2 and 2.5
@@ -25,7 +25,7 @@ The last line is one JSON object.
 
 from __future__ import annotations
 
-import com_estimation.nodes.single_thread  # noqa: F401  (before anything loads numpy)
+import com_identification.nodes.single_thread  # noqa: F401  (before anything loads numpy)
 
 # isort: split
 import argparse
@@ -67,10 +67,10 @@ from identification_sagittal import part_rows, sagittal, wrong_leg
 from rich.console import Console
 from rich.table import Table
 
-from com_estimation.identification.correction import corrected_urdf
-from com_estimation.identification.identify import Options, identify
-from com_estimation.identification.plan import PlanOptions
-from com_estimation.identification.postures import Posture
+from com_identification.planning.plan import PlanOptions
+from com_identification.regression.identify import Options, identify
+from com_identification.regression.postures import Posture
+from com_identification.store.correction import corrected_urdf
 
 MM = 1e3
 OPTIONS = Options(noise=NOISE, folds=0)
@@ -131,7 +131,7 @@ def predictions(lab: Lab, truth: Robot, postures: Sequence[Posture], Q: Array) -
     return {name: np.array(errors) for name, errors in results.items()}
 
 
-def heldout(console: Console, effort: Effort) -> dict[str, float]:
+def held_out(console: Console, effort: Effort) -> dict[str, float]:
     """Errors of the predicted CoM from 30 and 60 postures, by method."""
     lab = hoap2()
     anywhere = [q for q, _, _ in lab.planner(PlanOptions(seed=5)).feasible(160, anywhere=True)]
@@ -268,7 +268,7 @@ def main() -> None:
         "listing_error_mm": listing_error(),
         "four_by_four_error_mm": four_by_four_error(),
         "planar_n_error_mm": planar_error(),
-        "heldout_com_rms_mm": heldout(console, effort),
+        "held_out_com_rms_mm": held_out(console, effort),
         "sagittal_rms_mm": sagittal_errors(console, effort),
         "ranks": ranks,
         "ranks_with_torques": with_torques,

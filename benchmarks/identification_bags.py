@@ -19,10 +19,10 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
 
-from com_estimation.identification.correction import corrected_inertials
-from com_estimation.identification.planner import PlanOptions, PosturePlanner
+from com_identification.planning.planner import PlanOptions, PosturePlanner
+from com_identification.store.correction import corrected_inertials
 from com_model import RobotConfig, RobotModel
-from com_model.urdf_edit import edit_inertials
+from com_model.urdf.editing import edit_inertials
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio
 from identification_lab import GRAVITY, Array, Robot
 
-from com_estimation.identification.postures import Posture
+from com_identification.regression.postures import Posture
 
 POSTURES_PER_LINK = 1.5  # of the virtual chain's rule
 

@@ -11,13 +11,13 @@ import numpy as np
 import pinocchio
 from numpy.typing import NDArray
 
-from com_estimation.identification.correction import corrected_inertials
-from com_estimation.identification.identify import Options
-from com_estimation.identification.planner import PlannedPosture, PlanOptions, PosturePlanner
-from com_estimation.identification.postures import Posture, SensorNoise, make_posture
-from com_estimation.identification.priors import BodyPriors, urdf_priors
+from com_identification.planning.planner import PlannedPosture, PlanOptions, PosturePlanner
+from com_identification.regression.identify import Options
+from com_identification.regression.postures import Posture, SensorNoise, make_posture
+from com_identification.regression.priors import BodyPriors, urdf_priors
+from com_identification.store.correction import corrected_inertials
 from com_model import Foot, RobotConfig, RobotModel
-from com_model.urdf_edit import edit_inertials
+from com_model.urdf.editing import edit_inertials
 
 Array = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.identification.muscolo import (
+from com_identification.regression.muscolo import (
     PlanarFoot,
     four_by_four,
     links_from_heights,

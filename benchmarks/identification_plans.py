@@ -15,12 +15,12 @@ import numpy as np
 from identification_lab import GRAVITY, NOISE, SAMPLES, Array, Lab
 from identification_sagittal import part_rows
 
-from com_estimation.identification.design import prediction_rows
-from com_estimation.identification.plan import PlanOptions
-from com_estimation.identification.prediction import Prediction
-from com_estimation.identification.regressors import Statics
-from com_estimation.identification.rows import RowBuilder
-from com_estimation.identification.solve import whiten
+from com_identification.planning.design import prediction_rows
+from com_identification.planning.plan import PlanOptions
+from com_identification.regression.prediction import Prediction
+from com_identification.regression.regressors import Statics
+from com_identification.regression.rows import RowBuilder
+from com_identification.regression.solve import whiten
 
 Stand = tuple[int, ...]
 Errors = Mapping[str, float]
@@ -91,16 +91,16 @@ class Informer:
         return np.asarray(slopes.reshape(-1, len(parameters)) @ self.factor)
 
 
-def whole_robot(informer: Informer, heldout: Sequence[tuple[Array, Stand]]) -> Measure:
+def whole_robot(informer: Informer, held_out: Sequence[tuple[Array, Stand]]) -> Measure:
     """Errors of the predicted CoM, and of the combinations of CoMs that postures tell."""
-    C = informer.prediction(heldout)
-    target = C.T @ C / len(heldout)
+    C = informer.prediction(held_out)
+    target = C.T @ C / len(held_out)
     _, s, Vt = np.linalg.svd(C, full_matrices=False)
     told = Vt[s > 1e-9 * s[0]]
 
     def errors(scatter: Array) -> Errors:
         combined = told @ scatter @ told.T
-        deviation = informer.lab.priors.com_deviation.max() * MM
+        deviation = informer.lab.priors.com_std.max() * MM
         return {
             "predicted CoM": MM * float(np.sqrt(np.trace(scatter @ target))),
             "combinations, RMS": deviation * float(np.sqrt(np.trace(combined) / len(told))),

@@ -6,10 +6,10 @@ import numpy as np
 from identification_lab import GRAVITY, Array, hoap2
 from rich.console import Console
 
-from com_estimation.identification.identifiability import com_rank, examine, stack_root
-from com_estimation.identification.regressors import Statics
-from com_estimation.identification.result import Identifiability
-from com_estimation.identification.stances import FlatStance
+from com_identification.planning.stances import FlatStance
+from com_identification.regression.identifiability import com_rank, examine, stack_root
+from com_identification.regression.regressors import Statics
+from com_identification.regression.result import Identifiability
 
 POSTURES = 80
 FEW = 12

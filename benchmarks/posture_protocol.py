@@ -18,16 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from com_estimation.posture_protocol.candidates import known_candidates
-from com_estimation.posture_protocol.exceptions import RefusedFitError
-from com_estimation.posture_protocol.fit import Fit, cross_validate, families, fit, leave_out
-from com_estimation.posture_protocol.overfit import pseudo_inverse
-from com_estimation.posture_protocol.protocol import Protocol
-from com_estimation.posture_protocol.quasi_static import QuasiStatic
-from com_estimation.posture_protocol.tables import TipTable, difference
+from com_identification.tip_over.candidates import known_candidates
+from com_identification.tip_over.exceptions import RefusedFitError
+from com_identification.tip_over.fit import Fit, cross_validate, families, fit, leave_out
+from com_identification.tip_over.overfit import pseudo_inverse
+from com_identification.tip_over.protocol import Protocol
+from com_identification.tip_over.quasi_static import QuasiStatic
+from com_identification.tip_over.tables import TipTable, difference
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
-from com_simulation.tip_ramp import Turn, ramp_tip_angle, stiff_world
+from com_simulation.physics.tip_ramp import Turn, ramp_tip_angle, stiff_world
 
 DESCRIPTIONS = Path(__file__).resolve().parent.parent / "src/robot_descriptions"
 ADOPTED = "offsets + compliance"

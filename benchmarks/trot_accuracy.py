@@ -233,7 +233,7 @@ def consistency(results: Results, group: str, method: str = FLOATING) -> dict[st
 def mass_consistency(results: Results, group: str) -> float:
     """Mean squared error of the trunk's mass over its variance at the end of the runs."""
     tracks = results.tracks(group)
-    return float(np.mean([(t.mass_error[-1] / t.mass_deviation[-1]) ** 2 for t in tracks]))
+    return float(np.mean([(t.mass_error[-1] / t.mass_std[-1]) ** 2 for t in tracks]))
 
 
 def rounded(values: Any, digits: int = 3) -> list[float]:

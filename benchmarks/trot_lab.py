@@ -28,19 +28,19 @@ from numpy.typing import NDArray
 from processes import in_processes
 from trot_log import Recorder, TrotLog, TrotRun
 
-from com_control.gait_parameters import GaitParameters
-from com_control.trot import TrotGait
+from com_control.trot.gait_parameters import GaitParameters
+from com_control.trot.trot import TrotGait
 from com_estimation.trunk.interface import Sample
 from com_model import RobotConfig, RobotModel
 from com_model.legs import Leg, quadruped_legs
-from com_model.urdf_edit import Inertial, edit_inertials
-from com_simulation.noise import TROT_NOISE, NoiseLevels
-from com_simulation.robots import find_robot
-from com_simulation.simulation import Simulation
-from com_simulation.spec import GRAVITY
-from com_simulation.trunk import Payload
-from com_simulation.world import World
-from com_simulation.world_builder import build_world
+from com_model.urdf.editing import Inertial, edit_inertials
+from com_simulation.physics.noise import TROT_NOISE, NoiseLevels
+from com_simulation.physics.robots import find_robot
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.spec import GRAVITY
+from com_simulation.physics.trunk import Payload
+from com_simulation.physics.world import World
+from com_simulation.physics.world_builder import build_world
 
 __all__ = [
     "CLEAN",
@@ -79,7 +79,7 @@ class GaitTarget(Protocol):
 
 
 class Gait(Protocol):
-    """What makes joint targets; com_control.trot.TrotGait is one."""
+    """What makes joint targets; com_control.trot.trot.TrotGait is one."""
 
     def step(
         self,

@@ -14,8 +14,8 @@ from scipy.spatial.transform import Rotation
 from com_estimation.trunk.interface import Sample
 from com_model import RobotConfig, RobotModel
 from com_model.legs import Leg, quadruped_legs
-from com_simulation.noise import TROT_NOISE, NoiseLevels
-from com_simulation.sensors import Reading
+from com_simulation.physics.noise import TROT_NOISE, NoiseLevels
+from com_simulation.physics.sensors import Reading
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

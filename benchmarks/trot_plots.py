@@ -21,7 +21,7 @@ def draw_payload(track: Track, drop: float, path: Path) -> None:
     figure, axes = plt.subplots(4, 1, figsize=(8, 8), sharex=True, layout="constrained")
     deviations = np.sqrt(np.einsum("kii->ki", track.covariance))
     errors = [*(1e3 * track.error.T), track.mass_error]
-    bands = [*(3e3 * deviations.T), 3.0 * track.mass_deviation]
+    bands = [*(3e3 * deviations.T), 3.0 * track.mass_std]
     names = ("x [mm]", "y [mm]", "z [mm]", "mass [kg]")
     shown = track.time > 0.3
     for axis, error, band, name in zip(axes, errors, bands, names, strict=True):

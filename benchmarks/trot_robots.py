@@ -78,7 +78,7 @@ def describe(robot: str, results: Sequence[Followed]) -> list[str]:
     mean, largest = 1e3 * mean_error(tracks), 1e3 * max_error(tracks)
     nees, (low, high) = mean_squares(tracks), band(3, len(tracks))
     inside = "inside" if low <= nees[3] <= high else "OUTSIDE"
-    deviations = [t.mass_error[-1] / t.mass_deviation[-1] for t in tracks]
+    deviations = [t.mass_error[-1] / t.mass_std[-1] for t in tracks]
     return [
         robot,
         f"{1e3 * results[0].trunk_length:.0f}",

@@ -55,7 +55,7 @@ class Track:
         error: (N, 3) m, estimated trunk CoM minus the true one; NaN while it says none.
         covariance: (N, 3, 3) m^2, of that.
         mass_error: (N,) kg, of the trunk's mass.
-        mass_deviation: (N,) kg, its standard deviation.
+        mass_std: (N,) kg, its standard deviation.
         status: (N,) Status.
         reason: The last one.
         payload_changed_at: s since LIFT_OFF, as said at the end; NaN: never.
@@ -65,7 +65,7 @@ class Track:
     error: Array
     covariance: Array
     mass_error: Array
-    mass_deviation: Array
+    mass_std: Array
     status: NDArray[np.int64]
     reason: str
     payload_changed_at: float
@@ -143,7 +143,7 @@ def track(log: TrotLog, method: str) -> Track:
         error=np.array([e.com for e in found]) - log.trunk_com[kept],
         covariance=np.array([e.covariance for e in found]),
         mass_error=np.array([e.mass for e in found]) - log.trunk_mass[kept],
-        mass_deviation=np.array([e.mass_deviation for e in found]),
+        mass_std=np.array([e.mass_std for e in found]),
         status=np.array([int(e.status) for e in found]),
         reason=found[-1].reason,
         payload_changed_at=found[-1].payload_changed_at - LIFT_OFF,

@@ -32,15 +32,15 @@ from com_control.walking.walk_plan import Samples, Timing, WalkPlan
 from com_control.walking.whole_body import WholeBodyIk
 from com_control.walking.zmp_refinement import refine, robot_path
 from com_model import RobotConfig, RobotModel
-from com_simulation.walking import (
+from com_simulation.physics.walking import (
     WalkRecord,
     WalkTargets,
     play,
     starting_at,
     with_soles,
 )
-from com_simulation.world import World
-from com_simulation.world_builder import build_world
+from com_simulation.physics.world import World
+from com_simulation.physics.world_builder import build_world
 
 Array = NDArray[np.float64]
 

@@ -23,9 +23,9 @@ from walk_lab import (
     world_for,
 )
 
-from com_simulation.film import Strip, draw_film
-from com_simulation.shapes import robot_shape
-from com_simulation.walking import WalkRecord, measured_zmp
+from com_simulation.drawing.film import Strip, draw_film
+from com_simulation.drawing.shapes import robot_shape
+from com_simulation.physics.walking import WalkRecord, measured_zmp
 
 Array = NDArray[np.float64]
 

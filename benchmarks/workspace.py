@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from com_model import RobotConfig, RobotModel, Sesc
-from com_model.com_workspace import Workspace, sample_coms
-from com_model.two_joint_human import WINTER_LEGS, TwoJointHuman
-from com_model.workspace_plot import draw_workspace
+from com_model.workspace.plot import draw_workspace
+from com_model.workspace.sampling import Workspace, sample_coms
+from com_model.workspace.two_joint_human import WINTER_LEGS, TwoJointHuman
 
 CONFIG = Path(__file__).resolve().parent.parent / "src/robot_descriptions/config/hoap2.yaml"
 COUNT = 1_000_000

@@ -23,9 +23,9 @@ class StandingRobot:
     def __init__(self, name, rng, deviation=0.005):
         import pinocchio
 
-        from com_estimation.identification.correction import corrected_inertials
+        from com_identification.store.correction import corrected_inertials
         from com_model import RobotConfig, RobotModel
-        from com_model.urdf_edit import edit_inertials
+        from com_model.urdf.editing import edit_inertials
 
         self.config_path = SHARE / "config" / f"{name}.yaml"
         self.config = RobotConfig.from_file(self.config_path)

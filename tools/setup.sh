@@ -34,6 +34,11 @@ else
   kind=wheels
   python=${PYTHON:-python3}
 fi
+# In a shell that has activated .venv, python3 is the one of .venv: never build from that one.
+python=$("$python" -c 'import os, sys
+inside = sys.prefix == os.path.realpath(sys.argv[1]) or sys.prefix == sys.argv[1]
+print(getattr(sys, "_base_executable", sys.executable) if inside else sys.executable)' "$venv" 2>/dev/null ||
+  printf %s "$python")
 
 # --- what only the system can give -------------------------------------------------------------
 need() { # command, Debian package, what for
@@ -70,7 +75,7 @@ requirements=(-r tools/requirements/python.txt -r tools/requirements/dev.txt)
 environment_key=$({ echo "$kind $python_version $("$python" -c 'import sys; print(sys.prefix)') $root"
   cat tools/requirements/*.txt tools/fix_wheels.py; } | sha256sum | cut -d' ' -f1)
 
-explain_pip() { # turn pip's log into one line with the mend
+explain_pip() { # turn pip's log into one line and how to fix it
   if grep -qE 'NewConnectionError|Connection (refused|reset|broken)|ConnectTimeout|ReadTimeout|ProxyError|name resolution|Network is unreachable|SSLError|Max retries' "$log"; then
     fail "the Python package index cannot be reached. Check the network or proxy, then run me again ($log)"
   fi

@@ -18,14 +18,8 @@ setup(
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
-            "com_identification = com_estimation.nodes.com_identification:main",
-            "identify_bag = com_estimation.commands.identify_bag:main",
-            "posture_protocol = com_estimation.commands.posture_protocol:main",
-            "posture_protocol_server = com_estimation.nodes.posture_protocol:main",
-            "posture_tour = com_estimation.nodes.posture_tour:main",
-            "propose_postures = com_estimation.commands.propose_postures:main",
             "sesc_publisher = com_estimation.nodes.sesc_publisher:main",
-            "trot_com_estimator = com_estimation.nodes.trot_com_estimator:main",
+            "trunk_estimator = com_estimation.nodes.trunk_estimator:main",
         ],
     },
 )

@@ -21,9 +21,9 @@ setup(
     license="Apache-2.0",
     entry_points={
         "console_scripts": [
-            "compare_urdfs = com_simulation.compare_urdfs:main",
-            "find_urdf = com_simulation.find_urdf:main",
-            "record_bag = com_simulation.record_bag:main",
+            "compare_urdfs = com_simulation.commands.compare_urdfs:main",
+            "find_urdf = com_simulation.commands.find_urdf:main",
+            "record_bag = com_simulation.commands.record_bag:main",
             "simulator = com_simulation.nodes.simulator:main",
             "sway = com_simulation.nodes.sway:main",
         ],

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_simulation.tilting_floor import Tilt
+from com_simulation.physics.tilting_floor import Tilt
 
 PATH = Path(__file__).resolve().parents[2] / "benchmarks"
 RATE = 250.0

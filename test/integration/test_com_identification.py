@@ -13,7 +13,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
-from com_estimation.nodes.com_identification import ComIdentification
+from com_identification.nodes.com_identification import ComIdentification
 from com_msgs import action, srv
 from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros.conversions import (
@@ -241,15 +241,15 @@ def test_links_are_identified_and_written(lab, world):
     world.spin_until(lambda: len(lab.results) == 2, "the result")
     assert repr(lab.results[-1]) == repr(answer.result)
 
-    written = lab.call(srv.ExportUrdf, "export_urdf", name="mended")
+    written = lab.call(srv.ExportUrdf, "export_urdf", name="corrected")
     assert written.success, written.message
-    path = lab.directory / "export" / "mended.urdf"
+    path = lab.directory / "export" / "corrected.urdf"
     assert written.path == str(path)
     assert lab.robot.error(path.read_text()) < 0.3 * lab.robot.error(lab.robot.model.xml)
-    again = lab.call(srv.ExportUrdf, "export_urdf", name="mended")
+    again = lab.call(srv.ExportUrdf, "export_urdf", name="corrected")
     assert not again.success
     assert "exists already" in again.message
-    for name in ("../mended", "/tmp/mended", ".hidden"):
+    for name in ("../corrected", "/tmp/corrected", ".hidden"):
         escaping = lab.call(srv.ExportUrdf, "export_urdf", name=name)
         assert not escaping.success
         assert "plain file name" in escaping.message

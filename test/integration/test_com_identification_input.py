@@ -5,8 +5,8 @@ import pytest
 from geometry_msgs.msg import Quaternion, Vector3, WrenchStamped
 from sensor_msgs.msg import Imu, JointState
 
-from com_estimation.link_frames import LinkFrames
-from com_estimation.nodes.com_identification_input import Readings
+from com_identification.nodes.com_identification_input import Readings
+from com_model.dynamics.link_frames import LinkFrames
 from com_ros.conversions import euler_to_quaternion, numpy_to_wrench
 from com_ros.joint_input import JointInput
 

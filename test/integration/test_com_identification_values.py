@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from com_estimation.identification.identify import identify
-from com_estimation.identification.job import TotalCom
-from com_estimation.identification.postures import make_posture
-from com_estimation.identification.result import Misfit
-from com_estimation.nodes.com_identification_values import doubts_of, fill_total, summary
+from com_identification.job import TotalCom
+from com_identification.nodes.com_identification_values import doubts_of, fill_total, summary
+from com_identification.regression.identify import identify
+from com_identification.regression.postures import make_posture
+from com_identification.regression.result import Misfit
 from com_msgs.srv import IdentifyTotalCom
 
 
@@ -34,20 +34,20 @@ def test_a_good_result_leaves_no_doubt(found):
     ("change", "text"),
     [
         ({"variance_factor": 9.0}, "scatter 3.0 times as much as noise"),
-        ({"heldout": Misfit(0.05, 0.05, 0.05, 8)}, r"50.00 mm, worse than by the URDF"),
+        ({"held_out": Misfit(0.05, 0.05, 0.05, 8)}, r"50.00 mm, worse than by the URDF"),
         ({"at_bound": ("l_foot",)}, "centre of mass of l_foot would be outside"),
         ({"outliers": (1, 2, 5)}, "3 of 8 postures do not fit the others"),
     ],
 )
 def test_what_is_doubtful_is_said(found, change, text):
-    heldout = change.get("heldout", found.heldout)
-    good = replace(found.without_outliers, heldout=heldout)
+    held_out = change.get("held_out", found.held_out)
+    good = replace(found.without_outliers, held_out=held_out)
     (doubt,) = doubts_of(replace(found, without_outliers=good, **change))
     assert text in doubt
 
 
 def test_outliers_are_no_reason_to_doubt_the_others(found):
-    far = replace(found, heldout=Misfit(0.05, 0.05, 0.05, 8), outliers=(3,))
+    far = replace(found, held_out=Misfit(0.05, 0.05, 0.05, 8), outliers=(3,))
     assert doubts_of(far) == []
     assert summary(far).startswith("7 of 8 postures fit")
     assert "50.00 mm" not in summary(far)
@@ -56,10 +56,10 @@ def test_outliers_are_no_reason_to_doubt_the_others(found):
 def test_what_no_posture_tells_is_nan():
     total = TotalCom(
         mass=7.0,
-        mass_deviation=0.1,
+        mass_std=0.1,
         model_mass=7.1,
         offset=np.array([0.001, 0.002, 0.0]),
-        offset_deviation=np.array([1e-4, 1e-4, np.inf]),
+        offset_std=np.array([1e-4, 1e-4, np.inf]),
         residual_before=np.array([0.002, 0.004]),
         residual_after=np.array([0.001, 0.001]),
         postures=2,
@@ -69,7 +69,7 @@ def test_what_no_posture_tells_is_nan():
     fill_total(total, response)
     assert (response.offset.x, response.offset.y) == (0.001, 0.002)
     assert math.isnan(response.offset.z)
-    assert math.isnan(response.offset_deviation.z)
+    assert math.isnan(response.offset_std.z)
     assert (response.distance_mean, response.distance_max) == (0.003, 0.004)
     assert (response.shifted_max, response.used) == (0.001, 2)
     assert response.doubts == ["the sensors drift"]

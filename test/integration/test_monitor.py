@@ -10,12 +10,12 @@ from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
+from com_demos.nodes.monitor import Monitor
+from com_demos.ros_domain import free_domain_id
 from com_model.model import RobotModel
 from com_msgs.msg import CenterOfMass, SescChain
 from com_ros.com_conversions import ComValues, numpy_to_center_of_mass, numpy_to_sesc_chain
 from com_ros.qos import RESULT
-from com_simulation.nodes.monitor import Monitor
-from com_simulation.ros_domain import free_domain_id
 
 URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass value="2"/>
 <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>

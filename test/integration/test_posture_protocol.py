@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from std_msgs.msg import String
 
-from com_estimation.nodes.posture_protocol import PostureProtocol
+from com_identification.nodes.posture_protocol import PostureProtocol
 from com_model import ConfigError
 from com_msgs.srv import TipAngles
 from com_ros.exceptions import ParameterError

@@ -11,7 +11,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from com_estimation.nodes.posture_tour import PostureTour
+from com_identification.nodes.posture_tour import PostureTour
 from com_model import RobotConfig, RobotModel
 from com_msgs.msg import ProposedPosture
 from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks, ProposePostures

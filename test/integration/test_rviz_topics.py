@@ -36,13 +36,13 @@ from com_control.walking.walk_request import WalkRequest
 from com_control.walking.walk_view import WalkView
 from com_control.walking.walker import Walker
 from com_estimation.nodes.sesc_publisher import SescPublisher
-from com_estimation.nodes.trot_com_estimator import TrotComEstimator
-from com_estimation.nodes.trot_display import TrotDisplay
+from com_estimation.nodes.trunk_display import TrotDisplay
+from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
 from com_estimation.trunk.interface import Status, TrunkEstimate
 from com_model import RobotConfig, RobotModel
 from com_simulation.nodes.simulator import Simulator
 from com_simulation.nodes.sway import SwayNode
-from com_simulation.robots import find_robot
+from com_simulation.physics.robots import find_robot
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -55,7 +55,7 @@ CLASSES = {
     "sway": SwayNode,
     "ccgd_gait": CcgdGaitNode,
     "trot_gait": TrotGaitNode,
-    "trot_com_estimator": TrotComEstimator,
+    "trunk_estimator": TrunkEstimatorNode,
 }
 NAMESPACE = "/lab"
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -196,7 +196,7 @@ def test_marker_namespaces_are_those_that_are_published(path, started):
         with started("ccgd_gait") as node:
             assert _walk_namespaces(node) == expected.pop("gait/markers")
     if expected:
-        with started("trot_com_estimator") as node:
+        with started("trunk_estimator") as node:
             assert _trunk_namespaces(node) == expected.pop("trunk_com/markers")
     assert expected == {}
 

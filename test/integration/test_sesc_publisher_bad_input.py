@@ -1,4 +1,4 @@
-"""sesc_publisher and bad input over DDS: never a crash, never a made-up CoM, always the mend."""
+"""sesc_publisher and bad input over DDS: no crash, no made-up CoM, always how to fix it."""
 
 import math
 
@@ -100,7 +100,7 @@ def test_joints_that_give_no_com(world, com, walker, walker_config, capfd, case)
     assert not points
     assert not jacobians
     log = capfd.readouterr().err
-    assert log.count("com is UNKNOWN: ") == 1  # one warning, with the mend
+    assert log.count("com is UNKNOWN: ") == 1  # one warning and how to fix it
     assert reason in log
     values = ask(world, com, joints(t_ms=1))
     assert (values.status, values.reason) == (OK, "")

@@ -20,6 +20,7 @@ from std_srvs.srv import SetBool
 from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from com_demos.ros_domain import free_domain_id
 from com_model import ConfigError, RobotModel, Sesc, UrdfError, link_poses
 from com_msgs.msg import CenterOfMass
 from com_ros import qos
@@ -34,7 +35,6 @@ from com_ros.conversions import (
 from com_ros.exceptions import ComRosError, ParameterError
 from com_simulation.exceptions import DivergedError
 from com_simulation.nodes.simulator import Simulator
-from com_simulation.ros_domain import free_domain_id
 
 DESCRIPTIONS = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
 HOAP2 = {

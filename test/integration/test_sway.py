@@ -11,12 +11,12 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
+from com_demos.ros_domain import free_domain_id
 from com_model import RobotConfig, RobotModel
 from com_ros import qos
 from com_ros.exceptions import ComRosError
 from com_simulation.nodes.simulator import Simulator
 from com_simulation.nodes.sway import HORIZON, LEAD_IN, SwayNode, next_piece
-from com_simulation.ros_domain import free_domain_id
 
 DESCRIPTIONS = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
 HOAP2 = {

@@ -1,6 +1,6 @@
 """The demo, as a user runs it, and what it says when something is wrong."""
 
-import importlib.util
+import importlib
 import json
 import os
 import signal
@@ -14,9 +14,8 @@ from types import ModuleType
 
 import pytest
 
-from com_simulation.session import Times
+from com_demos.session import Times
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
 MASS = '<mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
 URDF = f"""<robot name="lift"><link name="base"/><link name="tip">
 <inertial>{MASS}</inertial><visual><geometry><sphere radius="0.1"/></geometry></visual></link>
@@ -73,9 +72,7 @@ def demo(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The script as a module; ROS_DOMAIN_ID is left to it."""
     monkeypatch.delenv("ROS_DOMAIN_ID", raising=False)
     on_terminate = signal.getsignal(signal.SIGTERM)
-    spec = importlib.util.spec_from_file_location("demo_under_test", TOOLS / "demo.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = importlib.import_module("com_demos.sway_demo")
     monkeypatch.setattr(module, "Times", partial(Times, settle=0.0))
     yield module
     os.environ.pop("ROS_DOMAIN_ID", None)
@@ -108,7 +105,7 @@ def test_hoap2_for_three_seconds(tmp_path: Path) -> None:
     env = {**os.environ, "COM_TEST_TAG": str(tmp_path)}
     env.pop("ROS_DOMAIN_ID", None)
     done = subprocess.run(
-        [sys.executable, TOOLS / "demo.py", "--seconds", "3", "--out", tmp_path / "out"],
+        [sys.executable, "-m", "com_demos.sway_demo", "--seconds", "3", "--out", tmp_path / "out"],
         capture_output=True,
         text=True,
         timeout=150,
@@ -133,7 +130,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
     env.pop("ROS_DOMAIN_ID", None)
     output = tmp_path / "output"
     with output.open("w") as stream:
-        command = [sys.executable, TOOLS / "demo.py", "--out", tmp_path / "out"]
+        command = [sys.executable, "-m", "com_demos.sway_demo", "--out", tmp_path / "out"]
         running = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, env=env)
     end = time.monotonic() + 60
     while (

@@ -4,19 +4,18 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from com_model import RobotModel
 
-DEMO = Path(__file__).resolve().parents[2] / "tools" / "demo_identify.py"
+DEMO = "com_demos.identify_demo"
 
 
 def run(*words, timeout=300):
     env = {name: value for name, value in os.environ.items() if name != "ROS_DOMAIN_ID"}
     return subprocess.run(
-        [sys.executable, DEMO, *map(str, words)],
+        [sys.executable, "-m", DEMO, *map(str, words)],
         capture_output=True,
         text=True,
         timeout=timeout,

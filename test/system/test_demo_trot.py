@@ -4,17 +4,16 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-DEMO = Path(__file__).resolve().parents[2] / "tools" / "demo_trot.py"
+DEMO = "com_demos.trot_demo"
 
 
 def run(*words):
     env = {name: value for name, value in os.environ.items() if name != "ROS_DOMAIN_ID"}
     return subprocess.run(
-        [sys.executable, DEMO, *map(str, words)],
+        [sys.executable, "-m", DEMO, *map(str, words)],
         capture_output=True,
         text=True,
         timeout=150,

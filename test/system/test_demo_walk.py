@@ -1,21 +1,20 @@
 """The demo of the walk, as a user runs it, and what it says when something is wrong."""
 
-import importlib.util
+import importlib
 import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-DEMO = Path(__file__).resolve().parents[2] / "tools" / "demo_walk.py"
+DEMO = "com_demos.walk_demo"
 
 
 def run(*words):
     env = {name: value for name, value in os.environ.items() if name != "ROS_DOMAIN_ID"}
     return subprocess.run(
-        [sys.executable, DEMO, *map(str, words)],
+        [sys.executable, "-m", DEMO, *map(str, words)],
         capture_output=True,
         text=True,
         timeout=200,
@@ -51,9 +50,7 @@ def test_a_robot_without_configuration(tmp_path):
     ],
 )
 def test_wrong_options(words, message, capsys):
-    spec = importlib.util.spec_from_file_location("demo_walk", DEMO)
-    demo = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(demo)
+    demo = importlib.import_module(DEMO)
     with pytest.raises(SystemExit) as ended:
         demo.command_line(words)
     assert ended.value.code == 2

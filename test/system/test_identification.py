@@ -24,7 +24,8 @@ from com_ros.identification_conversions import proposed_posture_to_numpy
 from com_ros.identification_result import identification_result_to_numpy
 from com_ros.qos import LATCHED
 
-PROGRAM = Path(get_package_prefix("com_estimation")) / "lib/com_estimation/com_identification"
+NAME = "com_identification"
+PROGRAM = Path(get_package_prefix(NAME)) / "lib" / NAME / NAME
 PERIOD_NS = 10_000_000  # of the stamps, which are the test's own: a busy machine is no silence
 OFFSET = np.array([2.0, -1.0, 5.0, 0.1, 0.2, -0.1])  # of the left foot's sensor
 PATIENCE = 60.0  # s

@@ -12,7 +12,7 @@ from tf2_msgs.msg import TFMessage
 
 from com_model import RobotModel
 from com_msgs.msg import CenterOfMass
-from com_simulation.robots import find_robot
+from com_simulation.physics.robots import find_robot
 
 
 def is_installed(package):

@@ -1,4 +1,4 @@
-"""tools/setup.sh on machines where something is missing: one line, with the mend."""
+"""tools/setup.sh on machines where something is missing: one line and how to fix it."""
 
 import os
 import shutil

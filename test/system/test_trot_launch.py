@@ -6,7 +6,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from com_model import RobotModel
-from com_model.root_body import root_body_inertial
+from com_model.urdf.root_body import root_body_inertial
 from com_msgs.msg import CenterOfMass, GaitPhase, GroundReaction, TrunkCom
 from com_ros.conversions import point_to_numpy, stamp_to_ns
 from com_ros.qos import LATCHED
@@ -60,7 +60,7 @@ def test_scalf2_trots_and_its_trunk_is_found(launch, ear):
         error = np.abs(values.com - point_to_numpy(truth.position))
         assert (error[:2] < BOUND).all(), error
         assert (error < 4.0 * np.sqrt(np.diag(values.covariance))).all(), error
-        assert values.mass == pytest.approx(truth.mass, abs=4.0 * values.mass_deviation)
+        assert values.mass == pytest.approx(truth.mass, abs=4.0 * values.mass_std)
     assert values.offset_from_urdf[:2] == pytest.approx(OFFSET[:2], abs=BOUND)
 
     lifts = [ground_reaction_to_numpy(message).forces[:, 2].sum() for message in reactions]
@@ -74,7 +74,7 @@ def test_scalf2_trots_and_its_trunk_is_found(launch, ear):
     found = root_body_inertial(RobotModel.from_urdf(corrected[-1].data)).com
     assert found[:2] == pytest.approx(OFFSET[:2], abs=2 * BOUND)
 
-    assert call(ear, "trot_com_estimator/reset").message == "estimating anew"
+    assert call(ear, "trunk_estimator/reset").message == "estimating anew"
     ear.until(lambda: estimates[-1].status != TrunkCom.STATUS_CONVERGED, "new beginning")
     ear.until(lambda: estimates[-1].status == TrunkCom.STATUS_CONVERGED, "estimate again")
     assert call(ear, "trot_gait/stop").success

@@ -41,16 +41,27 @@ print(json.dumps(names))
 """
 EVERYWHERE = ("com_ros", "tf_transformations", "ament_index_python", "pinocchio")
 OTHERS = {
-    "com_model": ("com_estimation", "com_control", "com_simulation", "mujoco"),
-    "com_estimation": ("com_control", "com_simulation", "mujoco"),
-    "com_control": ("com_estimation", "com_simulation", "mujoco"),
-    "com_simulation": ("com_estimation", "com_control"),
+    "com_model": (
+        "com_bags",
+        "com_estimation",
+        "com_identification",
+        "com_control",
+        "com_simulation",
+        "mujoco",
+    ),
+    "com_bags": ("com_estimation", "com_identification", "com_control", "com_simulation", "mujoco"),
+    "com_estimation": ("com_identification", "com_control", "com_simulation", "mujoco"),
+    "com_identification": ("com_estimation", "com_control", "com_simulation", "mujoco"),
+    "com_control": ("com_estimation", "com_identification", "com_simulation", "mujoco"),
+    "com_simulation": ("com_estimation", "com_identification", "com_control"),
 }
 SOME = {
-    "com_model": "com_model.sesc",
-    "com_estimation": "com_estimation.identification.identify",
+    "com_model": "com_model.sesc.sesc",
+    "com_bags": "com_bags.bag",
+    "com_estimation": "com_estimation.trunk.floating_base",
+    "com_identification": "com_identification.regression.identify",
     "com_control": "com_control.walking.com_ik",
-    "com_simulation": "com_simulation.world",
+    "com_simulation": "com_simulation.physics.world",
 }
 
 

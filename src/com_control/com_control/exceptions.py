@@ -6,4 +6,4 @@ class ComControlError(Exception):
 
 
 class GaitError(ComControlError):
-    """A gait cannot be made or stepped as asked; the message tells the mend."""
+    """A gait cannot be made or stepped as asked; the message tells how to fix it."""

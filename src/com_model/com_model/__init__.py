@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from com_model.audit import AuditReport, Finding, audit
+from com_model.dynamics.kinematics import link_pose, link_poses
 from com_model.exceptions import (
     ComModelError,
     ConfigError,
@@ -13,14 +13,14 @@ from com_model.exceptions import (
     UnknownNameError,
     UrdfError,
 )
-from com_model.kinematics import link_pose, link_poses
+from com_model.geometry.support import SupportPolygon, fit_plane
 from com_model.legs import Leg, quadruped_legs
 from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig, Servo, ServoGains
-from com_model.support import SupportPolygon, fit_plane
+from com_model.urdf.audit import AuditReport, Finding, audit
 
 if TYPE_CHECKING:
-    from com_model.sesc import Sesc
+    from com_model.sesc.sesc import Sesc
 
 __all__ = [
     "AuditReport",
@@ -50,7 +50,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Imports Sesc when it is first used: its compiler takes longer to load than all the rest."""
     if name == "Sesc":
-        from com_model.sesc import Sesc
+        from com_model.sesc.sesc import Sesc
 
         return Sesc
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

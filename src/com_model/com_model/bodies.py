@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model.arrays import Array, freeze
-from com_model.mimic import resolve_mimics
-from com_model.tree import Tree
-from com_model.urdf import Joint, Mimic
+from com_model.urdf.mimic import resolve_mimics
+from com_model.urdf.parsing import Joint, Mimic
+from com_model.urdf.tree import Tree
 
 ROOT, REVOLUTE, PRISMATIC = 0, 1, 2
 """Values of Bodies.joint_type; a continuous joint is REVOLUTE here."""

@@ -17,14 +17,14 @@ class UrdfError(ComModelError):
     Attributes:
         message: What is wrong.
         element: The XML element at fault with its name and line, e.g. "joint 'knee' (line 12)".
-        mend: What to change in the file.
+        fix: What to change in the file.
     """
 
-    def __init__(self, message: str, element: str, mend: str) -> None:
-        super().__init__(f"{element}: {message}. {mend}.")
+    def __init__(self, message: str, element: str, fix: str) -> None:
+        super().__init__(f"{element}: {message}. {fix}.")
         self.message = message
         self.element = element
-        self.mend = mend
+        self.fix = fix
 
 
 class UnknownNameError(ComModelError):

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from com_model.arrays import Array, as_array, freeze
 from com_model.bodies import Bodies, Indices, build_bodies, independent_joints, sum_over_subtrees
 from com_model.exceptions import UnknownNameError, UrdfError
-from com_model.spelling import find_misspellings
 from com_model.text import listing
-from com_model.tree import Tree, build_tree
-from com_model.urdf import Urdf, parse_urdf
-from com_model.xml_reader import read_bounded
+from com_model.urdf.parsing import Urdf, parse_urdf
+from com_model.urdf.spelling import find_misspellings
+from com_model.urdf.tree import Tree, build_tree
+from com_model.urdf.xml_reader import read_bounded
 
 _LEAST_MASS = 1e-9  # kg, of a whole robot
 
@@ -183,18 +183,18 @@ def _check_total_mass(urdf: Urdf, tree: Tree, mass: float) -> None:
     with_inertial = sum(link.has_inertial for link in tree.links)
     misspelt = [str(m) for m in find_misspellings(urdf.node) if m.matters]
     if misspelt:
-        mend = f"Misspelt tags: {'; '.join(misspelt)}"
+        fix = f"Misspelt tags: {'; '.join(misspelt)}"
     elif with_inertial:
-        mend = "Give the <mass> of the links their values in kg"
+        fix = "Give the <mass> of the links their values in kg"
     else:
-        mend = "Add <inertial> elements with the masses of the links"
+        fix = "Add <inertial> elements with the masses of the links"
     counts = f"{with_inertial} of {len(tree.links)} links have an <inertial>"
-    raise UrdfError(f"the total mass is {mass:g} kg ({counts})", str(urdf.node), mend)
+    raise UrdfError(f"the total mass is {mass:g} kg ({counts})", str(urdf.node), fix)
 
 
 def _check_finite(urdf: Urdf, bodies: Bodies, inertias: Array) -> None:
     drives = bodies.multiplier, bodies.offset
     arrays = inertias, bodies.inertia, bodies.d, bodies.first_moment, bodies.subtree_mass, *drives
     if not all(np.isfinite(array).all() for array in arrays):
-        mend = "Masses are in kg and lengths in m: look for a value with a wrong exponent"
-        raise UrdfError("sums of its values overflow", str(urdf.node), mend)
+        fix = "Masses are in kg and lengths in m: look for a value with a wrong exponent"
+        raise UrdfError("sums of its values overflow", str(urdf.node), fix)

@@ -203,8 +203,8 @@ class Section:
 
     def _number(self, value: Any, key: str, least: float = -math.inf) -> float:
         if isinstance(value, str):
-            mend = "write it with a point, like 1.0e-3, without quotes or unit"
-            raise self.error(f"expected a number, got the text {quote(value)}: {mend}", key)
+            fix = "write it with a point, like 1.0e-3, without quotes or unit"
+            raise self.error(f"expected a number, got the text {quote(value)}: {fix}", key)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.error(f"expected a number, got {_words(value)}", key)
         if not abs(value) < 1e300:

@@ -1,4 +1,4 @@
-"""Errors of com_ros: one root, and the message always tells the mend."""
+"""Errors of com_ros: one root, and the message always tells how to fix it."""
 
 
 class ComRosError(Exception):
@@ -15,11 +15,11 @@ class ParameterError(ComRosError):
     Attributes:
         name: of the parameter.
         got: the value that was given.
-        mend: what to give instead.
+        fix: what to give instead.
     """
 
-    def __init__(self, name: str, got: object, mend: str) -> None:
+    def __init__(self, name: str, got: object, fix: str) -> None:
         self.name = name
         self.got = got
-        self.mend = mend
-        super().__init__(f"parameter '{name}' is {got!r}: {mend}")
+        self.fix = fix
+        super().__init__(f"parameter '{name}' is {got!r}: {fix}")

@@ -201,7 +201,7 @@ class ModelCheckLike(Protocol):
     @property
     def model_part(self) -> Array: ...
     @property
-    def model_deviation(self) -> float: ...
+    def model_std(self) -> float: ...
     @property
     def tilt(self) -> float: ...
     @property
@@ -211,7 +211,7 @@ class ModelCheckLike(Protocol):
     @property
     def mass(self) -> float: ...
     @property
-    def mass_deviation(self) -> float: ...
+    def mass_std(self) -> float: ...
     @property
     def model_mass(self) -> float: ...
 
@@ -229,12 +229,12 @@ class ModelCheckValues:
         difference: (3,) m, projection less measured.
         tilt_part: (3,) m, what the IMU's tilt explains.
         model_part: (3,) m, the rest.
-        model_deviation: m.
+        model_std: m.
         tilt: rad.
         force_tilt: rad.
         sloped: the ground is not level.
         mass: kg that the feet carry.
-        mass_deviation: kg.
+        mass_std: kg.
         model_mass: kg.
     """
 
@@ -246,12 +246,12 @@ class ModelCheckValues:
     difference: Array
     tilt_part: Array
     model_part: Array
-    model_deviation: float
+    model_std: float
     tilt: float
     force_tilt: float
     sloped: bool
     mass: float
-    mass_deviation: float
+    mass_std: float
     model_mass: float
 
 
@@ -266,12 +266,12 @@ def model_check_to_numpy(msg: ModelCheck) -> ModelCheckValues:
         difference=vector3_to_numpy(msg.difference),
         tilt_part=vector3_to_numpy(msg.by_tilt),
         model_part=vector3_to_numpy(msg.remaining),
-        model_deviation=msg.remaining_deviation,
+        model_std=msg.remaining_std,
         tilt=msg.tilt,
         force_tilt=msg.force_tilt,
         sloped=msg.sloped,
         mass=msg.mass,
-        mass_deviation=msg.mass_deviation,
+        mass_std=msg.mass_std,
         model_mass=msg.model_mass,
     )
 
@@ -287,11 +287,11 @@ def numpy_to_model_check(values: ModelCheckLike, stamp: Time, frame: str) -> Mod
     numpy_to_vector3(values.difference, msg.difference)
     numpy_to_vector3(values.tilt_part, msg.by_tilt)
     numpy_to_vector3(values.model_part, msg.remaining)
-    msg.remaining_deviation = float(values.model_deviation)
+    msg.remaining_std = float(values.model_std)
     msg.tilt = float(values.tilt)
     msg.force_tilt = float(values.force_tilt)
     msg.sloped = bool(values.sloped)
     msg.mass = float(values.mass)
-    msg.mass_deviation = float(values.mass_deviation)
+    msg.mass_std = float(values.mass_std)
     msg.model_mass = float(values.model_mass)
     return msg

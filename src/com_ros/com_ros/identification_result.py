@@ -36,26 +36,26 @@ class BodyValues:
     Attributes:
         names: B links.
         mass: (B,) kg.
-        mass_deviation: (B,) kg.
+        mass_std: (B,) kg.
         com: (B, 3) m.
-        com_deviation: (B, 3) m.
+        com_std: (B, 3) m.
         prior_mass: (B,) kg.
-        prior_mass_deviation: (B,) kg.
+        prior_mass_std: (B,) kg.
         prior_com: (B, 3) m.
-        prior_com_deviation: (B, 3) m.
+        prior_com_std: (B, 3) m.
         trusted: (B,) the data tell more than the prior.
         at_bound: (B,) the CoM is held at a bound.
     """
 
     names: tuple[str, ...]
     mass: Array
-    mass_deviation: Array
+    mass_std: Array
     com: Array
-    com_deviation: Array
+    com_std: Array
     prior_mass: Array
-    prior_mass_deviation: Array
+    prior_mass_std: Array
     prior_com: Array
-    prior_com_deviation: Array
+    prior_com_std: Array
     trusted: Flags
     at_bound: Flags
 
@@ -76,7 +76,7 @@ class ResultValues:
         postures: ids of those used.
         bodies: the result.
         total_mass: kg.
-        total_mass_deviation: kg.
+        total_mass_std: kg.
         model_mass: kg.
         unknowns: number of parameters.
         rank: of the data.
@@ -86,7 +86,7 @@ class ResultValues:
         weak: in words.
         residual: after the fit.
         prior_residual: of the prior.
-        heldout: of postures that were left out.
+        held_out: of postures that were left out.
         variance_factor: 1 where the noise was as said.
         outliers: ids.
         sensor_errors: value and deviation by kind and name.
@@ -98,7 +98,7 @@ class ResultValues:
     postures: tuple[int, ...] = ()
     bodies: BodyValues = field(default_factory=_no_bodies)
     total_mass: float = math.nan
-    total_mass_deviation: float = math.nan
+    total_mass_std: float = math.nan
     model_mass: float = math.nan
     unknowns: int = 0
     rank: int = 0
@@ -108,16 +108,16 @@ class ResultValues:
     weak: tuple[str, ...] = ()
     residual: Distances = NO_DISTANCES
     prior_residual: Distances = NO_DISTANCES
-    heldout: Distances = NO_DISTANCES
+    held_out: Distances = NO_DISTANCES
     variance_factor: float = math.nan
     outliers: tuple[int, ...] = ()
     sensor_errors: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
 
 
 _SAME = ("status", "reason", "robot", "unknowns", "rank", "informed")
-_FLOATS = ("total_mass", "total_mass_deviation", "model_mass", "condition", "variance_factor")
+_FLOATS = ("total_mass", "total_mass_std", "model_mass", "condition", "variance_factor")
 _LISTS = ("postures", "lost", "weak", "outliers")
-_DISTANCES = ("residual", "prior_residual", "heldout")
+_DISTANCES = ("residual", "prior_residual", "held_out")
 
 
 def identification_result_to_numpy(msg: IdentificationResult) -> ResultValues:
@@ -159,11 +159,11 @@ def numpy_to_identification_result(
 def _bodies_to_numpy(bodies: list[IdentifiedBody]) -> BodyValues:
     arrays: dict[str, Any] = {
         name: np.array([getattr(body, name) for body in bodies], dtype=np.float64)
-        for name in ("mass", "mass_deviation", "prior_mass", "prior_mass_deviation")
+        for name in ("mass", "mass_std", "prior_mass", "prior_mass_std")
     }
     arrays |= {
         name: points_to_numpy([getattr(body, name) for body in bodies])
-        for name in ("com", "com_deviation", "prior_com", "prior_com_deviation")
+        for name in ("com", "com_std", "prior_com", "prior_com_std")
     }
     arrays |= {
         name: np.array([getattr(body, name) for body in bodies], dtype=np.bool_)
@@ -174,11 +174,11 @@ def _bodies_to_numpy(bodies: list[IdentifiedBody]) -> BodyValues:
 
 def _body(values: BodyValues, i: int) -> IdentifiedBody:
     msg = IdentifiedBody(name=values.names[i])
-    for name in ("mass", "mass_deviation", "prior_mass", "prior_mass_deviation"):
+    for name in ("mass", "mass_std", "prior_mass", "prior_mass_std"):
         setattr(msg, name, float(getattr(values, name)[i]))
     for name in ("com", "prior_com"):
         numpy_to_point(getattr(values, name)[i], getattr(msg, name))
-    for name in ("com_deviation", "prior_com_deviation"):
+    for name in ("com_std", "prior_com_std"):
         numpy_to_vector3(getattr(values, name)[i], getattr(msg, name))
     msg.trusted, msg.at_bound = bool(values.trusted[i]), bool(values.at_bound[i])
     return msg

@@ -18,7 +18,7 @@ class ImuReading:
     Attributes:
         R_world_imu: (3, 3), world z up; None when it is not known.
         frame: the message's frame_id.
-        problem: why the orientation is not known, with the mend; empty when it is.
+        problem: why the orientation is not known and how to fix it; empty when it is.
     """
 
     R_world_imu: NDArray[np.float64] | None
@@ -44,8 +44,8 @@ class ImuInput:
         try:
             reading = ImuReading(imu_to_rotation(msg), msg.header.frame_id)
         except ConversionError as error:
-            mend = "use a driver or filter that gives orientation, or set use_imu to false"
-            reading = ImuReading(None, problem=f"{self._topic}: {error}; {mend}")
+            fix = "use a driver or filter that gives orientation, or set use_imu to false"
+            reading = ImuReading(None, problem=f"{self._topic}: {error}; {fix}")
         self._latest.set(reading, time_ns)
 
     def reading(self, at_ns: int) -> ImuReading:
@@ -56,8 +56,8 @@ class ImuInput:
         if self._asked_ns is None:
             self._asked_ns = at_ns
         state = self._latest.describe(self._topic, at_ns)
-        mend = "start the imu driver, or set use_imu to false to assume level ground"
-        return ImuReading(None, problem=f"{state}: {mend}")
+        fix = "start the imu driver, or set use_imu to false to assume level ground"
+        return ImuReading(None, problem=f"{state}: {fix}")
 
     def settling(self, at_ns: int) -> bool:
         """True as long as the first message may still be on its way, so nothing is wrong yet."""

@@ -31,8 +31,8 @@ class JointSample:
         position: (n,) rad or m; all NaN when `error` is set.
         velocity: (n,) rad/s or m/s; NaN where not known.
         effort: (n,) N m or N; NaN where not known.
-        error: why the positions are not known, with the mend; empty when they are.
-        warnings: what else is wrong with the message, with the mend.
+        error: why the positions are not known and how to fix it; empty when they are.
+        warnings: what else is wrong with the message and how to fix it.
     """
 
     position: Array

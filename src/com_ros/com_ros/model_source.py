@@ -1,6 +1,6 @@
 """The robot's model from the parameter or the topic `robot_description`, and from every new one.
 
-A description that cannot be used is refused with what is wrong and how to mend it; the model
+A description that cannot be used is refused with what is wrong and how to fix it; the model
 that the node had before stays in use.
 """
 
@@ -52,7 +52,7 @@ class RobotDescription:
 
     @property
     def waiting(self) -> str:
-        """What is missing, with the mend; empty when there is a model."""
+        """What is missing and how to fix it; empty when there is a model."""
         if self.model is not None:
             return ""
         if self.refusal:

@@ -43,7 +43,7 @@ class TrunkLike(Protocol):
     @property
     def mass(self) -> float: ...
     @property
-    def mass_deviation(self) -> float: ...
+    def mass_std(self) -> float: ...
     @property
     def com(self) -> Array: ...
     @property
@@ -66,7 +66,7 @@ class TrunkValues:
         status: TrunkCom.STATUS_*.
         reason: why the status is not better.
         mass: kg.
-        mass_deviation: kg.
+        mass_std: kg.
         com: (3,) m.
         covariance: (3, 3) m^2.
         offset_from_urdf: (3,) m.
@@ -79,7 +79,7 @@ class TrunkValues:
     status: int
     reason: str
     mass: float
-    mass_deviation: float
+    mass_std: float
     com: Array
     covariance: Array
     offset_from_urdf: Array
@@ -96,7 +96,7 @@ def trunk_com_to_numpy(msg: TrunkCom) -> TrunkValues:
         status=msg.status,
         reason=msg.reason,
         mass=msg.mass,
-        mass_deviation=msg.mass_deviation,
+        mass_std=msg.mass_std,
         com=point_to_numpy(msg.position),
         covariance=np.array(msg.covariance).reshape(3, 3),
         offset_from_urdf=vector3_to_numpy(msg.offset_from_urdf),
@@ -122,7 +122,7 @@ def numpy_to_trunk_com(
     numpy_to_vector3(values.offset_from_center, msg.offset_from_center)
     msg.covariance = np.ascontiguousarray(values.covariance, dtype=np.float64).ravel()
     msg.mass = float(values.mass)
-    msg.mass_deviation = float(values.mass_deviation)
+    msg.mass_std = float(values.mass_std)
     msg.observable = values.observable.tolist()
     changed = values.payload_changed_at
     msg.payload_changed_at = ns_to_stamp(round(changed * NS_PER_S) if changed > 0.0 else 0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_estimation.com_state import Attitude, ComObserver, Ground, Status, unknown_state
-from com_estimation.stance import point_foot
+from com_estimation.whole_body.com_state import Attitude, ComObserver, Ground, Status, unknown_state
+from com_estimation.whole_body.stance import point_foot
 from com_model import ShapeError, UnknownNameError
 
 SQUARE = np.array([[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05], [-0.1, 0.05]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_estimation.stance import Feet, choose_feet, point_foot
+from com_estimation.whole_body.stance import Feet, choose_feet, point_foot
 from com_model import Foot
 
 UP = np.array([0.0, 0.0, 1.0])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_estimation import stance_kernels as kernels
+from com_estimation.whole_body import stance_kernels as kernels
 from com_model import SupportPolygon
-from com_model.hull import convex_hull
+from com_model.geometry.hull import convex_hull
 
 RNG = np.random.default_rng(7)
 

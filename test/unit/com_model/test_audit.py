@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from com_model import ComModelError, RobotModel, audit
-from com_model.audit_symmetry import left_right_pairs
 from com_model.commands.audit import main
+from com_model.urdf.audit_symmetry import left_right_pairs
 
 BOX = '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>'
 
@@ -76,7 +76,7 @@ def test_a_misspelt_inertial_on_every_link_is_said_in_those_words(data):
         "parsers skip it without a word, so these links have no mass"
     )
     assert tag.element == "link 'torso' (line 4) and 2 more"
-    assert tag.mend == "Replace <intertial> by <inertial>, and </intertial> by </inertial>"
+    assert tag.fix == "Replace <intertial> by <inertial>, and </intertial> by </inertial>"
     assert mass.message == "the total mass is 0 kg (0 of 3 links have an <inertial>)"
     assert report.text().startswith("misspelt: cannot be loaded\nerror:   link 'torso' (line 4)")
     assert report.text().endswith("2 errors, no warnings")
@@ -95,7 +95,7 @@ def test_misspelt_tags_of_links(wrong, right, severity, words):
     report = audit(legs().replace('<link name="base">', f'<link name="base">{element}'))
     assert only(report).severity == severity
     assert words in only(report).message
-    assert right in only(report).mend
+    assert right in only(report).fix
 
 
 def test_misspelt_tags_at_other_levels():
@@ -190,7 +190,7 @@ def test_centres_far_from_the_frames():
     mesh = "<visual><geometry><mesh filename='package://a/b.stl'/></geometry></visual>"
     far = only(audit(legs().replace(inertial(), inertial(com="0 0 15") + mesh)))
     assert far.message == ("the centre of mass is 15 m from the link's frame, which spans 0.1 m")
-    assert "Is its <origin> in m" in far.mend
+    assert "Is its <origin> in m" in far.fix
 
 
 def test_left_and_right_that_differ():
@@ -238,7 +238,7 @@ def test_mass_against_a_scale(scale, severity, words):
     finding = only(audit(legs(), scale_mass=scale))
     assert finding.severity == severity
     assert words in finding.message
-    assert ("battery" in finding.mend) == (severity != "info" and scale > 5)
+    assert ("battery" in finding.fix) == (severity != "info" and scale > 5)
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, float("nan"), float("inf")])

@@ -1,4 +1,4 @@
-"""URDFs that must be refused: each message names the element and the mend."""
+"""URDFs that must be refused: each message names the element and how to fix it."""
 
 import re
 import resource
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from com_model import ComModelError, RobotModel, UrdfError
-from com_model import xml_reader as reader
+from com_model.urdf import xml_reader as reader
 
 MASS = '<inertial><mass value="1"/></inertial>'
 A = f'<link name="a">{MASS}</link>'
@@ -31,7 +31,7 @@ def robot(*parts):
 def refusal(xml):
     with pytest.raises(UrdfError) as error:
         RobotModel.from_urdf(xml)
-    assert error.value.mend
+    assert error.value.fix
     assert error.value.element
     return str(error.value)
 
@@ -226,7 +226,7 @@ ELEMENTS = {
     "negative mass": (
         body('<inertial><mass value="-2.5"/></inertial>'),
         "<mass> of link 'a' (line 1): the mass is negative (-2.5). "
-        "A mass is zero or positive: mend the value.",
+        "A mass is zero or positive: fix the value.",
     ),
     "NaN mass": (
         body('<inertial><mass value="NaN"/></inertial>'),

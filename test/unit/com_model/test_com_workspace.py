@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from com_model import ComModelError, GeometryError, RobotModel, Sesc, UnknownNameError
-from com_model.com_workspace import Workspace, sample_coms, sample_postures
-from com_model.two_joint_human import WINTER_LEGS, TwoJointHuman
+from com_model.workspace.sampling import Workspace, sample_coms, sample_postures
+from com_model.workspace.two_joint_human import WINTER_LEGS, TwoJointHuman
 
 HOAP2 = Path(__file__).resolve().parents[3] / "src/robot_descriptions/urdf/hoap2.urdf"
 JOINT = (

@@ -7,9 +7,9 @@ import pinocchio
 import pytest
 
 from com_model import ShapeError
-from com_model.dynamics import Dynamics
-from com_model.dynamics_kernels import newton_euler
-from com_model.kernels import keep
+from com_model.dynamics.inverse_dynamics import Dynamics
+from com_model.dynamics.inverse_dynamics_kernels import newton_euler
+from com_model.sesc.kernels import keep
 
 G = 9.81
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_model import RobotModel, Sesc, kernels
-from com_model.packing import pack
+from com_model import RobotModel, Sesc
+from com_model.sesc.packing import pack
+from com_model.sesc.sesc import kernels
 
 ROBOTS = ["pr2_description/urdf/pr2.urdf", "icub_description/robots/icub.urdf"]
 

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from scipy.spatial.transform import Rotation
 
 from com_model import GeometryError, ShapeError, SupportPolygon, fit_plane
-from com_model.hull import convex_hull
+from com_model.geometry.hull import convex_hull
 
 SQUARE = np.array([[1, 1, 0], [-1, 1, 0], [-1, -1, 0], [1, -1, 0]], dtype=float)
 GRID = st.integers(-8, 8).map(lambda i: i / 4)

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 from urdf_parser_py.urdf import URDF
 
-from com_model.urdf import parse_urdf, rotation_of_rpy
+from com_model.urdf.parsing import parse_urdf, rotation_of_rpy
 
 MESSY = """<?xml version="1.0"?>
 <!DOCTYPE robot>

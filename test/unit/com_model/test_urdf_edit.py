@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from com_model import RobotModel, ShapeError, UnknownNameError, UrdfError
-from com_model.urdf_edit import Inertial, edit_inertials
+from com_model.urdf.editing import Inertial, edit_inertials
 
 ODD = """<?xml version = '1.0' encoding="latin-1"?>
 <!-- ä <link name="body"><inertial> -->

@@ -7,7 +7,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from rclpy.serialization import deserialize_message, serialize_message
 
-from com_estimation.com_state import Ground, Status, unknown_state
+from com_estimation.whole_body.com_state import Ground, Status, unknown_state
 from com_msgs.msg import CenterOfMass, ComJacobian
 from com_ros.com_conversions import (
     ComValues,

@@ -8,10 +8,10 @@ import pytest
 from builtin_interfaces.msg import Time
 from rclpy.serialization import deserialize_message, serialize_message
 
-from com_estimation.identification.capture_options import CaptureStatus
-from com_estimation.identification.model_check import ModelCheckResult, Verdict
-from com_estimation.identification.plan import PlannedPosture
-from com_estimation.identification.sensors import KINDS
+from com_identification.capture.capture_options import CaptureStatus
+from com_identification.feet.model_check import ModelCheckResult, Verdict
+from com_identification.planning.plan import PlannedPosture
+from com_identification.regression.sensors import KINDS
 from com_msgs.msg import (
     CapturedPosture,
     IdentificationResult,
@@ -144,13 +144,13 @@ def bodies(rng):
     return BodyValues(
         names=("base_link", "tool"),
         mass=numbers[0],
-        mass_deviation=numbers[1],
+        mass_std=numbers[1],
         com=vectors[0],
-        com_deviation=vectors[1],
+        com_std=vectors[1],
         prior_mass=numbers[2],
-        prior_mass_deviation=numbers[3],
+        prior_mass_std=numbers[3],
         prior_com=vectors[2],
-        prior_com_deviation=vectors[3],
+        prior_com_std=vectors[3],
         trusted=np.array([True, False]),
         at_bound=np.array([False, True]),
     )
@@ -164,7 +164,7 @@ def test_result():
         postures=(3, 5, 6),
         bodies=bodies(np.random.default_rng(3)),
         total_mass=7.1,
-        total_mass_deviation=0.02,
+        total_mass_std=0.02,
         model_mass=7.2,
         unknowns=78,
         rank=52,
@@ -174,7 +174,7 @@ def test_result():
         weak=("height of the foot",),
         residual=(1e-4, 2e-4, 3e-4),
         prior_residual=(1e-3, 2e-3, 3e-3),
-        heldout=(math.nan, math.nan, math.nan),
+        held_out=(math.nan, math.nan, math.nan),
         variance_factor=1.1,
         outliers=(5,),
         sensor_errors={(kind, "x"): (0.1, 0.2) for kind in KINDS},
@@ -189,5 +189,5 @@ def test_a_result_that_is_not_known_is_nan():
     msg = numpy_to_identification_result(ResultValues(reason="nothing yet"), STAMP, "base_link")
     assert (msg.status, msg.reason) == (IdentificationResult.STATUS_UNKNOWN, "nothing yet")
     assert math.isnan(msg.total_mass)
-    assert math.isnan(msg.heldout_rms)
+    assert math.isnan(msg.held_out_rms)
     same(identification_result_to_numpy(msg), ResultValues(reason="nothing yet"))

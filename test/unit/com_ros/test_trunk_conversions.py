@@ -39,7 +39,7 @@ def test_trunk_com(changed):
         status=Status.ESTIMATING,
         reason="converging",
         mass=300.0,
-        mass_deviation=2.0,
+        mass_std=2.0,
         com=rng.normal(size=3),
         covariance=rng.normal(size=(3, 3)),
         offset_from_urdf=rng.normal(size=3),
@@ -50,7 +50,7 @@ def test_trunk_com(changed):
     msg = over_the_wire(numpy_to_trunk_com(values, "ding", STAMP, "base"))
     assert (msg.header.stamp, msg.header.frame_id, msg.method) == (STAMP, "base", "ding")
     got = trunk_com_to_numpy(msg)
-    for name in ("status", "reason", "mass", "mass_deviation"):
+    for name in ("status", "reason", "mass", "mass_std"):
         assert getattr(got, name) == getattr(values, name)
     for name in ("com", "covariance", "offset_from_urdf", "offset_from_center", "observable"):
         np.testing.assert_array_equal(getattr(got, name), getattr(values, name))
@@ -61,7 +61,7 @@ def test_unknown_is_nan_in_the_message():
     msg = numpy_to_trunk_com(unknown_estimate(1.0, "why"), "floating_base", STAMP, "base")
     assert (msg.status, msg.reason) == (TrunkCom.STATUS_UNKNOWN, "why")
     p, d = msg.position, msg.offset_from_center
-    assert all(map(math.isnan, (p.x, p.y, p.z, d.x, d.y, d.z, msg.mass, msg.mass_deviation)))
+    assert all(map(math.isnan, (p.x, p.y, p.z, d.x, d.y, d.z, msg.mass, msg.mass_std)))
     assert np.isnan(msg.covariance).all()
     assert msg.payload_changed_at == Time()
 

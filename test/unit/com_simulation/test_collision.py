@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from com_simulation.collision import CYLINDER, HULL, convex_hull, read_collision
+from com_simulation.physics.collision import CYLINDER, HULL, convex_hull, read_collision
 
 
 def urdf(*geometries, origin=""):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from com_model import SupportPolygon, link_poses
-from com_model.sesc import Sesc
-from com_simulation.compare_urdfs import compare, main, standing_postures
+from com_model.sesc.sesc import Sesc
+from com_simulation.commands.compare_urdfs import compare, main, standing_postures
 from com_simulation.exceptions import ComSimulationError
-from com_simulation.true_errors import TrueErrors, with_true_errors, write_urdf
+from com_simulation.physics.true_errors import TrueErrors, with_true_errors, write_urdf
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pytest
 
 from com_model import RobotConfig, RobotModel
 from com_simulation.exceptions import WorldError
-from com_simulation.simulation import Simulation
-from com_simulation.spec import GRAVITY
-from com_simulation.world_builder import build_world
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.spec import GRAVITY
+from com_simulation.physics.world_builder import build_world
 
 STEP = 1e-4
 

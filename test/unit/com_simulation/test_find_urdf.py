@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from com_simulation.find_urdf import main
+from com_simulation.commands.find_urdf import main
 
 
 def test_path_alone_is_printed(capsys):

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from com_model import ConfigError, quadruped_legs
-from com_model.kinematics import body_poses
-from com_simulation.placement import lowest_height
-from com_simulation.spec import GROUND_BIT
-from com_simulation.world_builder import build_world
+from com_model.dynamics.kinematics import body_poses
+from com_simulation.physics.placement import lowest_height
+from com_simulation.physics.spec import GROUND_BIT
+from com_simulation.physics.world_builder import build_world
 
 QUADRUPEDS = {
     "scalf2": None,

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from com_simulation.commands import read_targets, read_trajectory
 from com_simulation.exceptions import CommandError
-from com_simulation.motion import JointMotion
+from com_simulation.physics.commands import read_targets, read_trajectory
+from com_simulation.physics.motion import JointMotion
 
 NAMES = ("a", "b", "c")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from com_simulation.pacing import MAX_BACKLOG, Pacer
+from com_simulation.physics.pacing import MAX_BACKLOG, Pacer
 
 
 class Clock:

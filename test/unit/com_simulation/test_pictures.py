@@ -9,10 +9,10 @@ from PIL import Image
 
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
-from com_simulation.marks import CHAIN, GRAVITY, SUPPORT, plain, round_length
-from com_simulation.pictures import draw_picture, nearest_edge_point
-from com_simulation.scene import Snapshot, build_scene, upright
-from com_simulation.shapes import robot_shape
+from com_simulation.drawing.marks import CHAIN, GRAVITY, SUPPORT, plain, round_length
+from com_simulation.drawing.pictures import draw_picture, nearest_edge_point
+from com_simulation.drawing.scene import Snapshot, build_scene, upright
+from com_simulation.drawing.shapes import robot_shape
 
 MASS = (
     '<inertial><mass value="1"/>'

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from com_simulation.render import Camera, fill_depth, render
+from com_simulation.drawing.render import Camera, fill_depth, render
 
 SQUARE = np.array([[-1, -1, 0], [1, -1, 0], [1, 1, 0], [-1, 1, 0]], dtype=float)
 TWO = SQUARE[[[0, 1, 2], [0, 2, 3]]]

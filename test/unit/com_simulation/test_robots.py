@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from com_simulation.exceptions import UnknownRobotError
-from com_simulation.robots import collection_robots, find_robot, known_robots
+from com_simulation.physics.robots import collection_robots, find_robot, known_robots
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
-    monkeypatch.setattr("com_simulation.robots.metadata.files", lambda _: None)
+    monkeypatch.setattr("com_simulation.physics.robots.metadata.files", lambda _: None)
     return tmp_path / "prefix" / "share"
 
 
@@ -76,6 +76,6 @@ def test_unknown_name_lists_the_valid_ones_like_ones_first(share: Path) -> None:
 
 def test_nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMENT_PREFIX_PATH", "")
-    monkeypatch.setattr("com_simulation.robots.metadata.files", lambda _: None)
+    monkeypatch.setattr("com_simulation.physics.robots.metadata.files", lambda _: None)
     with pytest.raises(UnknownRobotError, match="robot 'hoap2': unknown"):
         find_robot("hoap2")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from com_model import RobotConfig, RobotModel
-from com_simulation.servo import NATURAL_FREQUENCY, SAG
-from com_simulation.spec import GRAVITY
-from com_simulation.world_builder import build_world
+from com_simulation.physics.servo import NATURAL_FREQUENCY, SAG
+from com_simulation.physics.spec import GRAVITY
+from com_simulation.physics.world_builder import build_world
 
 
 def pendulum(effort=100.0, mass=2.0, length=0.5, inertia=0.1):

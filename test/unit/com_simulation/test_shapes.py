@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_simulation.primitives import (
+from com_simulation.drawing.primitives import (
     box_triangles,
     cylinder_triangles,
     rod_triangles,
     sphere_triangles,
 )
-from com_simulation.shapes import MAX_TOTAL_TRIANGLES, PLAIN_COLOR, robot_shape
+from com_simulation.drawing.shapes import MAX_TOTAL_TRIANGLES, PLAIN_COLOR, robot_shape
 
 BOX = '<geometry><box size="2 4 6"/></geometry>'
 LOST = '<geometry><mesh filename="package://nowhere/lost.stl"/></geometry>'
@@ -162,7 +162,7 @@ def test_unreadable_visuals_are_told(visual: str, reason: str) -> None:
 
 def test_number_of_triangles_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_TOTAL_TRIANGLES > 1_000_000
-    monkeypatch.setattr("com_simulation.shapes.MAX_TOTAL_TRIANGLES", 20)
+    monkeypatch.setattr("com_simulation.drawing.shapes.MAX_TOTAL_TRIANGLES", 20)
     shape = robot_shape(robot(f"<visual>{BOX}</visual>", f"<visual>{BOX}</visual>"), None)
     assert [piece.link for piece in shape.pieces] == ["l0"]
     assert shape.bare_links == ("l1",)

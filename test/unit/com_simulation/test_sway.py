@@ -7,12 +7,12 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_model import RobotConfig, RobotModel, SupportPolygon, link_poses
-from com_model.support import sole_points
-from com_simulation.commands import Trajectory
+from com_model.geometry.support import sole_points
 from com_simulation.exceptions import SwayError
-from com_simulation.simulation import Simulation
-from com_simulation.sway import plan_sway
-from com_simulation.world_builder import build_world
+from com_simulation.physics.commands import Trajectory
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.sway import plan_sway
+from com_simulation.physics.world_builder import build_world
 
 STANDING = [
     ("hoap2", None),

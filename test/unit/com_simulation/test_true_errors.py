@@ -7,12 +7,12 @@ import pytest
 
 from com_model import RobotModel
 from com_simulation.exceptions import WorldError
-from com_simulation.simulation import Simulation
-from com_simulation.true_errors import TrueErrors, true_robot, with_true_errors, write_urdf
-from com_simulation.world_builder import build_world
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.true_errors import TrueErrors, true_robot, with_true_errors, write_urdf
+from com_simulation.physics.world_builder import build_world
 
 
-def test_every_link_with_a_mass_is_off_by_the_given_deviation(robot_files):
+def test_every_link_with_a_mass_is_off_by_the_given_std(robot_files):
     robot = robot_files("hoap2")[0]
     shifts, shares = [], []
     massive = robot.link_masses > 0.0

@@ -12,17 +12,17 @@ from PIL import Image
 from com_control.walking.standing import stance_of
 from com_control.walking.walk_request import WalkRequest, plan_of
 from com_model import Sesc, link_pose
+from com_simulation.drawing.film import Strip, draw_film
+from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import CommandError, WorldError
-from com_simulation.film import Strip, draw_film
-from com_simulation.shapes import robot_shape
-from com_simulation.walking import (
+from com_simulation.physics.walking import (
     WalkTargets,
     measured_zmp,
     play,
     starting_at,
     with_soles,
 )
-from com_simulation.world_builder import build_world
+from com_simulation.physics.world_builder import build_world
 
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 G = 9.81

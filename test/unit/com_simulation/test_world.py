@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from com_model import ConfigError, RobotConfig, RobotModel, UrdfError, link_poses
-from com_simulation.contacts import neighbours
 from com_simulation.exceptions import WorldError
-from com_simulation.placement import ground_rotation, lowest_height
-from com_simulation.world_builder import build_world
+from com_simulation.physics.contacts import neighbours
+from com_simulation.physics.placement import ground_rotation, lowest_height
+from com_simulation.physics.world_builder import build_world
 
 EXACT = 1e-9  # of the robot's mass (kg) and size (m)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_estimation.identification.muscolo import PlanarFoot, planar_links
+from com_identification.regression.muscolo import PlanarFoot, planar_links
 from com_model import RobotConfig, RobotModel, Sesc, audit, link_poses
 
 PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"
-SCRIPT = PACKAGE / "scripts" / "make_biped3_urdf.py"
+SCRIPT = PACKAGE.parents[1] / "tools" / "robots" / "make_biped3_urdf.py"
 # [Muscolo] Table 1: kg, and mm from the point of the ground between the feet.
 TABLE_1 = {
     "r_foot": (6.72, (0, -200, 26.32)),

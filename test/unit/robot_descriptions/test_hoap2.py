@@ -14,7 +14,7 @@ import yaml
 
 PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"
 URDF = PACKAGE / "urdf" / "hoap2.urdf"
-SCRIPT = PACKAGE / "scripts" / "make_hoap2_urdf.py"
+SCRIPT = PACKAGE.parents[1] / "tools" / "robots" / "make_hoap2_urdf.py"
 ROBOT = ElementTree.parse(URDF).getroot()
 LINKS = {link.get("name"): link for link in ROBOT.iter("link")}
 JOINTS = list(ROBOT.iter("joint"))

@@ -17,7 +17,7 @@ from com_model import RobotConfig, RobotModel, Sesc, audit, link_pose
 
 PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"
 URDF = PACKAGE / "urdf" / "hoap3.urdf"
-SCRIPT = PACKAGE / "scripts" / "make_hoap3_urdf.py"
+SCRIPT = PACKAGE.parents[1] / "tools" / "robots" / "make_hoap3_urdf.py"
 TABLE = list(csv.DictReader((PACKAGE / "data" / "hoap3_links.csv").open()))
 HOAP2 = {row["link"]: row for row in csv.DictReader((PACKAGE / "data/hoap2_links.csv").open())}
 MIRROR = np.diag([1.0, -1.0, 1.0])

@@ -11,7 +11,7 @@ import pinocchio
 import pytest
 
 from com_model import RobotConfig, RobotModel, audit, link_pose
-from com_simulation.world_builder import build_world
+from com_simulation.physics.world_builder import build_world
 
 PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"
 SCRIPT = PACKAGE / "scripts" / "make_itu_biped_urdf.py"

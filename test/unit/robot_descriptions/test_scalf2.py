@@ -12,10 +12,10 @@ import pinocchio
 import pytest
 
 from com_model import RobotConfig, RobotModel, audit, link_pose, quadruped_legs
-from com_simulation.world_builder import build_world
+from com_simulation.physics.world_builder import build_world
 
 PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"
-SCRIPT = PACKAGE / "scripts" / "make_scalf2_urdf.py"
+SCRIPT = PACKAGE.parents[1] / "tools" / "robots" / "make_scalf2_urdf.py"
 LEG_MASS = {"scalf2": 3.0, "scalf2_heavy": 25.0}  # kg
 LEGS = {"lf": (1, 1), "rf": (-1, 1), "lh": (1, -1), "rh": (-1, -1)}  # lambda; front or hind
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-FILE = Path(__file__).resolve().parents[3] / "src/robot_descriptions/scripts/urdf_writer.py"
+FILE = Path(__file__).resolve().parents[3] / "tools/robots/urdf_writer.py"
 
 
 @pytest.fixture(scope="module")

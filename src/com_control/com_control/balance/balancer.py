@@ -34,7 +34,7 @@ from com_control.balance.support import hold_inside
 from com_model.arrays import Array, freeze
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
-from com_model.sesc import Sesc
+from com_model.sesc.sesc import Sesc
 from com_model.text import listing
 
 STILL = np.zeros(3)

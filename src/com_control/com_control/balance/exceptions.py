@@ -4,4 +4,4 @@ from com_control.exceptions import ComControlError
 
 
 class BalanceError(ComControlError):
-    """A robot cannot be balanced as asked; the message tells the mend."""
+    """A robot cannot be balanced as asked; the message tells how to fix it."""

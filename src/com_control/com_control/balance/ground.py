@@ -14,7 +14,7 @@ import numpy as np
 from com_control.balance.exceptions import BalanceError
 from com_control.balance.soles import SolePoses
 from com_model.arrays import Array, freeze
-from com_model.hull import convex_hull, signed_distance
+from com_model.geometry.hull import convex_hull, signed_distance
 
 STEEPEST = 1.0  # rad, of a ground that anybody stands on
 FLAT = 0.05  # rad, by which a sole may be off the others

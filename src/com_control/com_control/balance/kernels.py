@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from com_model.bodies import PRISMATIC
-from com_model.kernels import keep
+from com_model.sesc.kernels import keep
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -41,7 +41,7 @@ class BalanceReading:
             ground counts as level.
         loads: (f,) N across each sole of the configuration's feet; None: not known.
         commanded: (n,) rad or m, what the drives were told last; None: not known.
-        missing: What is not heard, with the mend; "" when all is.
+        missing: What is not heard and how to fix it; "" when all is.
     """
 
     time: float
@@ -145,7 +145,7 @@ class BalanceSession:
             velocity: (3,) m/s, of it.
 
         Returns:
-            Why it is refused, with the mend; "" when it is not.
+            Why it is refused and how to fix it; "" when it is not.
         """
         height_known_or_free = np.isfinite(com[2]) or np.isnan(com[2])
         if not (np.isfinite(com[:2]).all() and height_known_or_free):
@@ -158,7 +158,7 @@ class BalanceSession:
         return ""
 
     def problem(self, reading: BalanceReading) -> str:
-        """Why balancing cannot begin at a reading, with the mend; "" when it can."""
+        """Why balancing cannot begin at a reading and how to fix it; "" when it can."""
         problem = self._unusable(reading)
         if problem:
             return problem
@@ -226,7 +226,7 @@ class BalanceSession:
         return ""
 
     def _fall(self, reading: BalanceReading) -> str:
-        """That it falls or lies, with the mend; "" when it does not."""
+        """That it falls or lies and how to fix it; "" when it does not."""
         up, limits = self._up(reading), self._limits
         tilt = float(np.arccos(np.clip(up @ self._upright, -1.0, 1.0)))
         if tilt > limits.fallen_tilt:

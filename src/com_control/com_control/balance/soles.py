@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from com_control.balance import kernels
 from com_control.balance.exceptions import BalanceError
 from com_model.arrays import Array
+from com_model.geometry.support import sole_points
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
-from com_model.support import sole_points
 
 _NEAR = 0.02  # m, below which distances of the CoM from a sole do not count
 

@@ -228,8 +228,8 @@ class Console:
             word = rest.pop(0)
             match = _NUMBER.fullmatch(word)
             if match is None:
-                mend = f"write {command} JOINT NUMBER [UNIT]"
-                raise MotionError(f"{quote(word)} is no number: {mend}")
+                fix = f"write {command} JOINT NUMBER [UNIT]"
+                raise MotionError(f"{quote(word)} is no number: {fix}")
             unit = match[2] or (rest.pop(0) if rest and rest[0] in UNITS else "")
             found[joint] = self._value(joint, float(match[1]), unit)
         if not found:

@@ -10,7 +10,7 @@ from sensor_msgs.msg import Imu
 from com_control.balance.session import BalanceReading
 from com_control.nodes.balancer_parameters import Parameters
 from com_model import RobotConfig, RobotModel
-from com_model.kinematics import link_poses
+from com_model.dynamics.kinematics import link_poses
 from com_ros.conversions import NS_PER_S, Array, vector3_to_numpy
 from com_ros.freshness import Latest, sample_time_ns
 from com_ros.imu_pairing import imu_to_values

@@ -17,7 +17,7 @@ from com_control.walking.walk_view import WalkView
 from com_control.walking.walker import Walk, WalkInstant
 from com_model.arrays import Array
 from com_model.exceptions import GeometryError
-from com_model.support import SupportPolygon
+from com_model.geometry.support import SupportPolygon
 from com_msgs.msg import WalkState
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_point

@@ -72,7 +72,7 @@ class MotionDrive:
 
     @property
     def waiting(self) -> str:
-        """Why it is not known where the joints are, with the mend; "" when it is."""
+        """Why it is not known where the joints are and how to fix it; "" when it is."""
         if self.problem:
             return self.problem
         if self.current:

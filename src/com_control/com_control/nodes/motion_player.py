@@ -97,8 +97,8 @@ class MotionPlayerNode(Node):
     def _make_layout(self) -> MotionLayout:
         p = self._settings
         if not p.motion_layout:
-            mend = "give the path of what the columns mean, as config/motion/hoap2.yaml"
-            raise ParameterError("motion_layout", "", mend)
+            fix = "give the path of what the columns mean, as config/motion/hoap2.yaml"
+            raise ParameterError("motion_layout", "", fix)
         config, model = robot_of(p)
         try:
             return MotionLayout.from_file(p.motion_layout, config, model)

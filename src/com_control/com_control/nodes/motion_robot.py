@@ -20,6 +20,6 @@ def robot_of(settings: DriveParameters) -> tuple[RobotConfig, RobotModel]:
     if settings.robot_description:
         return config, RobotModel.from_urdf(settings.robot_description)
     if config.urdf is None:
-        mend = f"give the robot's URDF, or the key urdf in {config.source}"
-        raise ParameterError("robot_description", "", mend)
+        fix = f"give the robot's URDF, or the key urdf in {config.source}"
+        raise ParameterError("robot_description", "", fix)
     return config, RobotModel.from_file(config.urdf)

@@ -36,8 +36,8 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from com_control.nodes.trot_parameters import Parameters
-from com_control.session import Command, GaitSession
-from com_control.trot import TrotGait
+from com_control.trot.session import Command, GaitSession
+from com_control.trot.trot import TrotGait
 from com_model import RobotConfig, RobotModel
 from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics, qos

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from com_control.gait_parameters import GaitParameters
+from com_control.trot.gait_parameters import GaitParameters
 from com_ros.parameters import parameter
 
 
 @dataclass(frozen=True)
 class GaitSettings:
-    """The gait; see com_control.gait_parameters."""
+    """The gait; see com_control.trot.gait_parameters."""
 
     frequency: float = parameter(1.0, "1/s, periods of the gait", (0.05, 10.0))
     duty_factor: float = parameter(0.5, "share of the period that a leg carries", (0.5, 0.95))

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from com_control.walking.exceptions import BipedError
 from com_model.arrays import Array, freeze
 from com_model.bodies import REVOLUTE, Bodies, Indices
+from com_model.dynamics.kinematics import body_poses
 from com_model.exceptions import ConfigError
-from com_model.kinematics import body_poses
 from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig
 from com_model.text import listing

@@ -21,7 +21,7 @@ from com_control.walking.biped import Biped
 from com_control.walking.com_geometry import pack
 from com_control.walking.upper_body import UpperBody
 from com_model.arrays import Array, as_array, as_rotation
-from com_model.sesc import Sesc
+from com_model.sesc.sesc import Sesc
 
 TOLERANCE = 1e-9  # m
 KNEE = 3  # its place among the joints of a leg

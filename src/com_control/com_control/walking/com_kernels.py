@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from com_control.walking import leg_kernels
 from com_control.walking.leg_kernels import add, cross, dot, row, sub, wrap
-from com_model.kernels import keep
+from com_model.sesc.kernels import keep
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

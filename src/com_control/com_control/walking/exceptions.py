@@ -4,11 +4,11 @@ from com_control.exceptions import ComControlError
 
 
 class BipedError(ComControlError):
-    """A robot does not fit what is asked of it; the message tells the mend."""
+    """A robot does not fit what is asked of it; the message tells how to fix it."""
 
 
 class PlanError(ComControlError):
-    """A walk cannot be planned as asked; the message tells the mend.
+    """A walk cannot be planned as asked; the message tells how to fix it.
 
     Attributes:
         step: Number of the footstep at fault, the first is 0; None where it is none of them.

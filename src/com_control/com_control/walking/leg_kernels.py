@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from com_model.kernels import keep
+from com_model.sesc.kernels import keep
 
 Array = NDArray[np.float64]
 Vector = tuple[float, float, float]

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from com_control.walking.biped import Biped
 from com_control.walking.exceptions import BipedError
 from com_model.arrays import Array, as_array
-from com_model.kinematics import link_pose
+from com_model.dynamics.kinematics import link_pose
 
 LEAST_FORCE = 0.02
 """Share of the weight, below which the ground carries nothing that tells of a ZMP."""

@@ -15,8 +15,8 @@ from com_control.walking.biped import Biped
 from com_control.walking.exceptions import PlanError
 from com_control.walking.footsteps import Footstep
 from com_model.arrays import Array, freeze
-from com_model.kinematics import link_pose
-from com_model.sesc import Sesc
+from com_model.dynamics.kinematics import link_pose
+from com_model.sesc.sesc import Sesc
 
 LEVEL = 0.05
 """rad, by which a sole may be off the ground's plane."""

@@ -12,7 +12,7 @@ from com_control.walking import upper_body_kernels as kernels
 from com_control.walking.biped import Biped
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Bodies
-from com_model.packing import pack
+from com_model.sesc.packing import pack
 
 
 class UpperBody:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from com_control.walking import leg_kernels
 from com_control.walking.leg_kernels import turn
-from com_model import kernels
-from com_model.kernels import keep
+from com_model.sesc.kernels import keep
+from com_model.sesc.sesc import kernels
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -67,7 +67,7 @@ def moment_above(
 
     Args:
         path: (k, COLUMNS) bodies from the root to the pelvis.
-        robot: Packed by com_model.packing; its last rows are overwritten.
+        robot: Packed by com_model.sesc.packing; its last rows are overwritten.
         legs: (12,) places of the legs' joints in q.
         leg_moment: (3,) m, what the legs bring to the moment at their zero pose.
         q: (n,) rad or m.

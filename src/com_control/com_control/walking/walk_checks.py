@@ -20,7 +20,7 @@ class Reading:
         position: (n,) rad or m.
         wrenches: (2, 6) of the feet's sensors as read, left and right; None: not known.
         tilt: rad, of the root link; NaN: not known.
-        missing: What is not heard, with the mend; "" when all is.
+        missing: What is not heard and how to fix it; "" when all is.
     """
 
     time: float
@@ -67,7 +67,7 @@ class Checks:
         self._soles = SoleZmp(biped)
 
     def problem(self, reading: Reading, told: Array | None) -> str:
-        """Why no walk may begin, with the mend; "" when one may."""
+        """Why no walk may begin and how to fix it; "" when one may."""
         return (
             self.missing(reading)
             or self.fallen(reading)

@@ -105,7 +105,7 @@ class WalkSession:
 
     # --- what is asked --------------------------------------------------------------------------
     def refusal(self) -> str:
-        """Why no walk may be planned now, with the mend; "" when one may."""
+        """Why no walk may be planned now and how to fix it; "" when one may."""
         if self.state in (State.READY, State.REFUSED, State.UNKNOWN):
             return self.reason
         if self.state is State.FALLEN:

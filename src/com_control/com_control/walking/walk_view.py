@@ -16,7 +16,7 @@ from com_control.walking.standing import soles_in_root, stance_of
 from com_control.walking.walk_checks import Reading
 from com_control.walking.walker import WalkInstant
 from com_model.arrays import Array
-from com_model.sesc import Sesc
+from com_model.sesc.sesc import Sesc
 
 
 @dataclass(frozen=True, eq=False)

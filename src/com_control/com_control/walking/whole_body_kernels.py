@@ -28,7 +28,7 @@ from com_control.walking.leg_kernels import (
     sub,
     times,
 )
-from com_model.kernels import keep
+from com_model.sesc.kernels import keep
 
 Array = NDArray[np.float64]
 

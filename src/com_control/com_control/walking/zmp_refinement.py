@@ -28,7 +28,7 @@ from com_control.walking.walk_joints import WalkJoints, joints_of
 from com_control.walking.walk_plan import Samples, WalkPlan
 from com_control.walking.whole_body import WholeBodyIk
 from com_model.arrays import Array, freeze
-from com_model.dynamics import Dynamics
+from com_model.dynamics.inverse_dynamics import Dynamics
 
 PASSES = 6
 ZMP_TOLERANCE = 1e-4

@@ -28,13 +28,20 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
 
-from com_estimation.com_state import LEVEL, Attitude, ComObserver, ComState, Status, unknown_state
 from com_estimation.nodes.com_display import ComDisplay
 from com_estimation.nodes.com_output import ComOutput
 from com_estimation.nodes.sesc_parameters import Parameters
-from com_estimation.stance import choose_feet
+from com_estimation.whole_body.com_state import (
+    LEVEL,
+    Attitude,
+    ComObserver,
+    ComState,
+    Status,
+    unknown_state,
+)
+from com_estimation.whole_body.stance import choose_feet
 from com_model import RobotConfig, RobotModel, UnknownNameError
-from com_model.audit import audit
+from com_model.urdf.audit import audit
 from com_ros import diagnostics, qos
 from com_ros.exceptions import ParameterError
 from com_ros.executor import make_fast_executor
@@ -119,7 +126,7 @@ class SescPublisher(Node):
         findings = audit(model)
         errors = findings.of("error")
         if errors:
-            first = f"{errors[0].element}: {errors[0].message}. {errors[0].mend}"
+            first = f"{errors[0].element}: {errors[0].message}. {errors[0].fix}"
             more = f" (and {len(errors) - 1} errors more)" if len(errors) > 1 else ""
             self.get_logger().warning(f"model '{model.name}': {first}{more}")
         facts = {

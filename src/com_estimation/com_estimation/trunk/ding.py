@@ -46,7 +46,7 @@ class DingOptions:
         gravity: m/s^2.
         bandwidth: rad/s, of the filter that all signals go through.
         noise: Of torques and foot sensors.
-        attitude_deviation: rad, of the direction of gravity.
+        attitude_std: rad, of the direction of gravity.
         contact: When a foot counts as standing, without stance in the samples.
         standing_time: s on four feet, after which a half gait is the first.
         least_load: Share of the weight that the two feet must carry at least.
@@ -62,7 +62,7 @@ class DingOptions:
     gravity: float = 9.81
     bandwidth: float = 250.0
     noise: ForceNoise = field(default_factory=ForceNoise)
-    attitude_deviation: float = 0.0035
+    attitude_std: float = 0.0035
     contact: ContactOptions = field(default_factory=ContactOptions)
     standing_time: float = 0.2
     least_load: float = 0.5
@@ -171,7 +171,7 @@ class DingEstimator:
         if not np.isfinite(found.xy).all():
             self._problem = "the trunk lies on its side or its feet stand one above the other"
             return
-        covariance = (options.attitude_deviation * found.height) ** 2 * np.eye(2)
+        covariance = (options.attitude_std * found.height) ** 2 * np.eye(2)
         if self._forces.covariance is not None:
             covariance += np.einsum(
                 "iaj,ijk,ibk->ab", found.by_force, self._forces.covariance[legs], found.by_force
@@ -214,7 +214,7 @@ class DingEstimator:
             reason=self._problem
             or f"mean of {len(xy)} samples so far; takes for true: " + ASSUMPTIONS,
             mass=self._trunk.mass,
-            mass_deviation=np.nan,
+            mass_std=np.nan,
             com=com,
             covariance=covariance,
             offset_from_urdf=com - self._urdf_com,

@@ -20,9 +20,9 @@ from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, GroundReactio
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
 from com_model import RobotConfig, RobotModel
 from com_model.bodies import Bodies
-from com_model.dynamics import pack
+from com_model.dynamics.inverse_dynamics import pack
+from com_model.dynamics.kinematics import body_poses
 from com_model.exceptions import ConfigError
-from com_model.kinematics import body_poses
 from com_model.legs import Leg, quadruped_legs
 
 __all__ = ["FloatingBaseEstimator", "FloatingBaseOptions"]
@@ -227,9 +227,7 @@ class FloatingBaseEstimator:
             status=status,
             reason=reason,
             mass=m,
-            mass_deviation=float(
-                np.hypot(np.sqrt(self._P[0, 0]), self._common_gain * self.model.mass)
-            ),
+            mass_std=float(np.hypot(np.sqrt(self._P[0, 0]), self._common_gain * self.model.mass)),
             com=com,
             covariance=covariance,
             offset_from_urdf=com - self._urdf_com,
@@ -248,12 +246,12 @@ class FloatingBaseEstimator:
             if np.isnan(force)
         ]
         if dumb:
-            mend = "check their effort in joint_states, and that the legs are not straight"
-            return Status.DEGRADED, f"torques do not tell the force on {', '.join(dumb)}: {mend}"
+            fix = "check their effort in joint_states, and that the legs are not straight"
+            return Status.DEGRADED, f"torques do not tell the force on {', '.join(dumb)}: {fix}"
         if self._monitors[k.INNOVATION] > MISFIT:
             how = f"{self._monitors[k.INNOVATION]:.0f} times as far off as expected"
-            mend = "check signs and units of effort, the feet's radii, the legs' masses"
-            return Status.DEGRADED, f"forces and motion do not fit, {how}: {mend}"
+            fix = "check signs and units of effort, the feet's radii, the legs' masses"
+            return Status.DEGRADED, f"forces and motion do not fit, {how}: {fix}"
         if self._monitors[k.WITHOUT_ACCELEROMETER] > 0.0:
             return Status.DEGRADED, "no accelerometer: the standing feet tell the acceleration"
         if worst > self.options.converged * self.hip_distance:

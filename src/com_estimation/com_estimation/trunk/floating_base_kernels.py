@@ -10,7 +10,7 @@ with B_legs, ID_i the inverse dynamics of the robot without its trunk, a the spe
 root's origin, p_i, J_i the contact point and its Jacobian (docs/derivations.md). A leg that swings
 gives three more rows, those of its joints: there f_i = 0.
 
-All of it stands in one file, with com_model.dynamics_kernels watched beside it.
+All of it stands in one file, with com_model.dynamics.inverse_dynamics_kernels watched beside it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from com_model import dynamics_kernels
-from com_model.dynamics_kernels import (
+from com_model.dynamics import inverse_dynamics_kernels as dynamics_kernels
+from com_model.dynamics.inverse_dynamics_kernels import (
     ACCELERATION,
     CARRIED,
     CARRIED_MASS,
@@ -37,7 +37,7 @@ from com_model.dynamics_kernels import (
     add_cross,
     newton_euler,
 )
-from com_model.kernels import keep
+from com_model.sesc.kernels import keep
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.link_frames import LinkFrames
 from com_model import RobotModel
 from com_model.bodies import PRISMATIC
+from com_model.dynamics.link_frames import LinkFrames
 from com_model.legs import Leg
 
 Array = NDArray[np.float64]
@@ -57,7 +57,7 @@ class GroundReaction:
         contact: (4,) the feet that stand, as far as known.
         method: "torque", "inverse_dynamics" or "sensor".
         covariance: (4, 3, 3) N^2, of each force; None when only the deviations are known.
-        problems: Why forces are not known, and the mend.
+        problems: Why forces are not known, and how to fix it.
     """
 
     forces: Array

@@ -1,6 +1,6 @@
 """What is wrong with the samples, before an estimator sees them.
 
-Each watch has a memory and says what is wrong with the mend, or nothing. What cannot be used is
+Each watch has a memory and says what is wrong and how to fix it, or nothing. What cannot be used is
 held back or replaced by NaN; as soon as the input is sound again it passes.
 """
 
@@ -144,7 +144,7 @@ def _hanging(repeated: float) -> Problem | None:
 def mass_problem(estimate: TrunkEstimate, urdf_mass: float) -> Problem | None:
     """A trunk that weighs something else than the URDF says, kg."""
     difference = estimate.mass - urdf_mass
-    allowed = max(MASS_SIGMAS * estimate.mass_deviation, MASS_SHARE * urdf_mass)
+    allowed = max(MASS_SIGMAS * estimate.mass_std, MASS_SHARE * urdf_mass)
     if estimate.status is not Status.CONVERGED or not abs(difference) > allowed:
         return None
     more = "more" if difference > 0.0 else "less"

@@ -64,9 +64,9 @@ class TrunkEstimate:
     Attributes:
         time: s, of the sample that it was computed from.
         status: how good it is.
-        reason: why it is not better, and the mend; empty only when CONVERGED.
+        reason: why it is not better, and how to fix it; empty only when CONVERGED.
         mass: kg, of the trunk.
-        mass_deviation: kg, its standard deviation.
+        mass_std: kg, its standard deviation.
         com: (3,) m, the trunk's centre of mass.
         covariance: (3, 3) m^2, of com.
         offset_from_urdf: (3,) m, com minus the trunk's centre of mass in the URDF.
@@ -79,7 +79,7 @@ class TrunkEstimate:
     status: Status
     reason: str
     mass: float
-    mass_deviation: float
+    mass_std: float
     com: Array
     covariance: Array
     offset_from_urdf: Array
@@ -118,7 +118,7 @@ def unknown_estimate(time: float, reason: str) -> TrunkEstimate:
 
     Args:
         time: s.
-        reason: why, and the mend.
+        reason: why, and how to fix it.
     """
     nan3 = np.full(3, np.nan)
     return TrunkEstimate(
@@ -126,7 +126,7 @@ def unknown_estimate(time: float, reason: str) -> TrunkEstimate:
         status=Status.UNKNOWN,
         reason=reason,
         mass=np.nan,
-        mass_deviation=np.nan,
+        mass_std=np.nan,
         com=nan3,
         covariance=np.full((3, 3), np.nan),
         offset_from_urdf=nan3,

@@ -19,7 +19,7 @@ from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknow
 from com_estimation.trunk.motion import Motion, MotionFilter
 from com_estimation.trunk.reaction_source import ReactionSource
 from com_model import RobotConfig, RobotModel, quadruped_legs
-from com_model.dynamics import Dynamics
+from com_model.dynamics.inverse_dynamics import Dynamics
 
 Array = NDArray[np.float64]
 
@@ -32,10 +32,10 @@ class LeastSquaresOptions:
         forces: "torque", "inverse_dynamics" or "sensor".
         memory: s, after which a sample counts by 1/e.
         period: s between updates.
-        force_deviation: N, of the rows of force.
-        moment_deviation: N m, of the rows of moment.
-        mass_deviation: Share of the URDF's trunk mass, before the first sample.
-        com_deviation: m, of the URDF's centre of mass, before the first sample.
+        force_std: N, of the rows of force.
+        moment_std: N m, of the rows of moment.
+        mass_std: Share of the URDF's trunk mass, before the first sample.
+        com_std: m, of the URDF's centre of mass, before the first sample.
         settled: m, standard deviation of x and y below which the estimate counts as settled.
         gravity: m/s^2.
         bandwidth: rad/s, of the filter that all signals go through.
@@ -46,10 +46,10 @@ class LeastSquaresOptions:
     forces: str = "inverse_dynamics"
     memory: float = 2.0
     period: float = 0.005
-    force_deviation: float = 30.0
-    moment_deviation: float = 30.0
-    mass_deviation: float = 0.3
-    com_deviation: float = 0.2
+    force_std: float = 30.0
+    moment_std: float = 30.0
+    mass_std: float = 0.3
+    com_std: float = 0.2
     settled: float = 0.005
     gravity: float = 9.81
     bandwidth: float = 150.0
@@ -99,7 +99,7 @@ class RecursiveLeastSquares:
         self._dynamics = Dynamics(model, armature)
         self._filter = MotionFilter(model, config, o.bandwidth)
         self._contact = ContactState(model.mass * o.gravity, o.contact, len(legs))
-        self._weights = 1.0 / np.repeat([o.force_deviation, o.moment_deviation], 3) ** 2
+        self._weights = 1.0 / np.repeat([o.force_std, o.moment_std], 3) ** 2
         self.reset()
 
     def reset(self) -> None:
@@ -107,7 +107,7 @@ class RecursiveLeastSquares:
         self._filter.reset()
         self._contact.reset()
         mass = self._start[0]
-        prior = [self._options.mass_deviation * mass, *[self._options.com_deviation * mass] * 3]
+        prior = [self._options.mass_std * mass, *[self._options.com_std * mass] * 3]
         self._theta = self._start.copy()
         self._prior = np.diag(1.0 / np.square(prior))
         self._information = self._prior.copy()
@@ -193,12 +193,12 @@ class RecursiveLeastSquares:
             status=Status.CONVERGED if settled else Status.ESTIMATING,
             reason="" if settled else f"x and y are known to {1e3 * wide:.0f} mm so far",
             mass=mass,
-            mass_deviation=float(np.sqrt(scatter[0, 0])),
+            mass_std=float(np.sqrt(scatter[0, 0])),
             com=com,
             covariance=(covariance + covariance.T) / 2.0,
             offset_from_urdf=com - self._start[1:] / self._start[0],
             offset_from_center=com - self._center,
-            observable=np.sqrt(np.diag(covariance)) < self._options.com_deviation / 4.0,
+            observable=np.sqrt(np.diag(covariance)) < self._options.com_std / 4.0,
             payload_changed_at=np.nan,
         )
 
@@ -243,7 +243,7 @@ class BelievedUrdf:
             status=Status.DEGRADED,
             reason="the URDF is believed as it is: no sensor is used",
             mass=self._mass,
-            mass_deviation=np.nan,
+            mass_std=np.nan,
             com=self._com,
             covariance=np.full((3, 3), np.nan),
             offset_from_urdf=np.zeros(3),

@@ -21,7 +21,7 @@ class Problem:
 
     Attributes:
         severity: What follows from it.
-        text: What is wrong and the mend.
+        text: What is wrong and how to fix it.
     """
 
     severity: Severity

@@ -19,7 +19,7 @@ from com_estimation.trunk.ground_reaction import (
 )
 from com_estimation.trunk.motion import Motion
 from com_model import RobotModel
-from com_model.dynamics import Dynamics
+from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.legs import Leg
 
 Array = NDArray[np.float64]

@@ -6,9 +6,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from com_model.audit import audit
 from com_model.exceptions import ComModelError
-from com_model.xml_reader import MAX_BYTES
+from com_model.urdf.audit import audit
+from com_model.urdf.xml_reader import MAX_BYTES
 
 _EPILOG = """\
 What it looks for:

@@ -9,11 +9,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from com_model.com_workspace import Workspace, sample_coms
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
-from com_model.standing_reach import StandingReach, reach_on_feet, reach_on_foot
+from com_model.workspace.sampling import Workspace, sample_coms
+from com_model.workspace.standing_reach import StandingReach, reach_on_feet, reach_on_foot
 
 _EPILOG = """\
 Postures are random, each joint evenly within its limits; whether the robot's parts hit each other
@@ -117,7 +117,7 @@ def _stand(model: RobotModel, arguments: argparse.Namespace) -> list[StandingRea
 def _draw(
     model: RobotModel, workspace: Workspace, standing: Sequence[StandingReach], folder: Path
 ) -> Path:
-    from com_model.workspace_plot import draw_workspace  # needs matplotlib, only here
+    from com_model.workspace.plot import draw_workspace  # needs matplotlib, only here
 
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{model.name}_com_workspace.png"

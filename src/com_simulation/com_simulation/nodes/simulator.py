@@ -40,16 +40,16 @@ from com_ros.main import run
 from com_ros.model_source import RobotDescription
 from com_ros.parameters import declare
 from com_ros.throttle import ThrottledLog
-from com_simulation.commands import read_targets, read_trajectory
 from com_simulation.exceptions import CommandError, ComSimulationError
-from com_simulation.hoist import LIFT_TIME
 from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, TimeOutput
 from com_simulation.nodes.simulator_parameters import Parameters
-from com_simulation.pacing import Pacer
-from com_simulation.simulation import Simulation
-from com_simulation.true_errors import true_robot, write_urdf
-from com_simulation.world import World
-from com_simulation.world_builder import build_world
+from com_simulation.physics.commands import read_targets, read_trajectory
+from com_simulation.physics.hoist import LIFT_TIME
+from com_simulation.physics.pacing import Pacer
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.true_errors import true_robot, write_urdf
+from com_simulation.physics.world import World
+from com_simulation.physics.world_builder import build_world
 
 POSE_RATE_HZ = 50.0
 FURTHEST_START = 60.0  # s; a trajectory that begins later was stamped by another clock

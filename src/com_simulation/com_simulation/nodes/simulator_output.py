@@ -23,9 +23,9 @@ from com_ros.conversions import (
     quaternion_to_rotation,
 )
 from com_ros.tf import FramePublisher
-from com_simulation.noise import NoiseLevels
-from com_simulation.sensors import Reading
-from com_simulation.world import World
+from com_simulation.physics.noise import NoiseLevels
+from com_simulation.physics.sensors import Reading
+from com_simulation.physics.world import World
 
 ODOM = "odom"
 SMALLEST_DEVIATION = 1e-6  # covariances of 0 mean "not known" in an Imu message

@@ -6,17 +6,17 @@ import numpy as np
 
 from com_ros.exceptions import ParameterError
 from com_ros.parameters import parameter
-from com_simulation.contacts import CONTACTS
-from com_simulation.noise import PRESETS, NoiseLevels
-from com_simulation.tilting_floor import Tilt
-from com_simulation.true_errors import TrueErrors
-from com_simulation.trunk import Payload
-from com_simulation.world import BASES, DEFAULT_STEP, INTEGRATORS
+from com_simulation.physics.contacts import CONTACTS
+from com_simulation.physics.noise import PRESETS, NoiseLevels
+from com_simulation.physics.tilting_floor import Tilt
+from com_simulation.physics.true_errors import TrueErrors
+from com_simulation.physics.trunk import Payload
+from com_simulation.physics.world import BASES, DEFAULT_STEP, INTEGRATORS
 
 
 @dataclass(frozen=True)
 class NoiseParameters:
-    """Errors of the sensors, noise.<name>: see com_simulation.noise.NoiseLevels."""
+    """Errors of the sensors, noise.<name>: see com_simulation.physics.noise.NoiseLevels."""
 
     preset: str = parameter(
         "none",
@@ -177,5 +177,5 @@ class Parameters:
                 raise ParameterError(name, list(vector), "give three numbers: x, y, z")
         if self.publish_rate_hz * self.physics_step > 1.0 + 1e-9:
             highest, longest = 1.0 / self.physics_step, 1.0 / self.publish_rate_hz
-            mend = f"give at most {highest:g}, or a physics_step of at most {longest:g}"
-            raise ParameterError("publish_rate_hz", self.publish_rate_hz, mend)
+            fix = f"give at most {highest:g}, or a physics_step of at most {longest:g}"
+            raise ParameterError("publish_rate_hz", self.publish_rate_hz, fix)

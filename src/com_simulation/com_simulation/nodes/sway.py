@@ -26,8 +26,8 @@ from com_ros.model_source import RobotDescription
 from com_ros.parameters import declare, parameter
 from com_ros.throttle import ThrottledLog
 from com_simulation.exceptions import SwayError
-from com_simulation.sway import Sway, plan_sway
-from com_simulation.world import BASES
+from com_simulation.physics.sway import Sway, plan_sway
+from com_simulation.physics.world import BASES
 
 SEND_PERIOD = 0.5  # s
 HORIZON = 1.2  # s; longer than the period, so that a late message does not stop the robot

@@ -12,7 +12,7 @@ SHARE = Path(__file__).resolve().parents[4] / "src" / "robot_descriptions"
 
 
 def script():
-    path = SHARE / "scripts" / "make_hoap2_motion.py"
+    path = SHARE.parents[1] / "tools" / "robots" / "make_hoap2_motion.py"
     spec = importlib.util.spec_from_file_location("make_hoap2_motion", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

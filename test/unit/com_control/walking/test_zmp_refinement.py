@@ -22,7 +22,7 @@ from com_control.walking.walk_plan import Timing, WalkPlan
 from com_control.walking.whole_body import WholeBodyIk
 from com_control.walking.zmp_refinement import correction, refine, robot_path
 from com_model import RobotModel, Sesc
-from com_model.dynamics import Dynamics
+from com_model.dynamics.inverse_dynamics import Dynamics
 
 QUICK = Timing(step_time=0.5, double_support=0.2, start_time=1.0, stop_time=1.0)
 G = 9.81

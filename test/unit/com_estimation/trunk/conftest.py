@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_control.gait_parameters import GaitParameters
-from com_control.trot import TrotGait
+from com_control.trot.gait_parameters import GaitParameters
+from com_control.trot.trot import TrotGait
 from com_model import RobotConfig, RobotModel
 
 BENCHMARKS = Path(__file__).resolve().parents[4] / "benchmarks"

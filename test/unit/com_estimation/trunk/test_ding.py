@@ -236,7 +236,7 @@ def test_the_window_finds_the_offset_from_samples(pointed_quadruped, forces, tol
     assert np.isnan(last.com[2])
     assert np.isnan(last.covariance[2]).all()
     assert last.mass == 100.0
-    assert np.isnan(last.mass_deviation)
+    assert np.isnan(last.mass_std)
     assert "legs without mass" in last.reason
     error = last.com[:2] - (-0.03, 0.05)
     assert error @ np.linalg.solve(last.covariance[:2, :2], error) < 6.0

@@ -10,7 +10,7 @@ from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS
 from com_estimation.trunk.interface import Status
 from com_model import RobotConfig, RobotModel
 from com_model.exceptions import ConfigError
-from com_model.urdf_edit import Inertial, edit_inertials
+from com_model.urdf.editing import Inertial, edit_inertials
 
 NAN3 = np.full(3, np.nan)
 
@@ -83,7 +83,7 @@ def test_it_finds_the_trunk_of_a_trotting_robot(track, trot_log):
     assert track.last.observable.all()
     assert np.isnan(track.last.payload_changed_at)
     np.testing.assert_allclose(track.last.offset_from_urdf[:2], [-0.03, 0.10], atol=1e-3)
-    assert abs(track.last.mass - trot_log.trunk_mass[-1]) < 3.0 * track.last.mass_deviation
+    assert abs(track.last.mass - trot_log.trunk_mass[-1]) < 3.0 * track.last.mass_std
 
 
 def test_it_says_how_good_it_is(track):
@@ -176,7 +176,7 @@ def test_a_urdf_with_another_mass(trot_log, factor):
     other = RobotModel.from_urdf(edit_inertials(model.xml, changed))
     assert other.mass != pytest.approx(model.mass, rel=0.2)
     track = Track(trot_log, model=other, end=2.0)
-    assert abs(track.last.mass - trot_log.trunk_mass[0]) < 3.0 * track.last.mass_deviation
+    assert abs(track.last.mass - trot_log.trunk_mass[0]) < 3.0 * track.last.mass_std
     assert track.worst(1.5) < 2e-3
     assert track.last.status is Status.CONVERGED
 

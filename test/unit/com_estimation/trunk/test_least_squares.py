@@ -15,7 +15,7 @@ from com_estimation.trunk.least_squares import (
     RecursiveLeastSquares,
 )
 from com_model import RobotModel, quadruped_legs
-from com_model.dynamics import Dynamics
+from com_model.dynamics.inverse_dynamics import Dynamics
 
 GRAVITY = 9.81
 TRUE_MASS, TRUE_COM = 120.0, np.array([0.05, -0.03, 0.04])
@@ -189,7 +189,7 @@ def test_the_urdf_is_believed_whatever_comes(heavy_quadruped):
 
 def test_what_the_motion_does_not_tell_does_not_wind_up(heavy_quadruped):
     """After 20 memories of standing still, z is as little known as at the start, not less."""
-    options = LeastSquaresOptions(memory=0.1, com_deviation=0.2)
+    options = LeastSquaresOptions(memory=0.1, com_std=0.2)
     estimator = RecursiveLeastSquares(*heavy_quadruped, options)
     last = run(estimator, samples(heavy_quadruped, 2.0, 0.0))[-1]
     assert 0.1 < np.sqrt(last.covariance[2, 2]) < 0.21

@@ -1,0 +1,46 @@
+"""Errors of reading bags: what was got, what was expected, what to do about it."""
+
+from __future__ import annotations
+
+from com_model.text import quote
+
+
+class BagError(Exception):
+    """Root of all errors of reading bags.
+
+    Attributes:
+        source: The file or the topic at fault.
+        problem: What is wrong and how to fix it.
+    """
+
+    def __init__(self, problem: str, source: str) -> None:
+        super().__init__(f"{source}: {problem}")
+        self.source = source
+        self.problem = problem
+
+
+class TopicError(BagError):
+    """A topic is missing, ambiguous, or not of a type that is understood.
+
+    Attributes:
+        role: What the topic was to be, e.g. "joint states".
+    """
+
+    def __init__(self, problem: str, source: str, role: str) -> None:
+        super().__init__(problem, source)
+        self.role = role
+
+
+class MarksError(BagError):
+    """Marked intervals cannot be read."""
+
+
+class LayoutError(ValueError):
+    """The bytes of a message are not what its type says."""
+
+
+class DefinitionError(BagError):
+    """A message type differs from the one that is understood, or nobody knows it."""
+
+    def __init__(self, problem: str, type_name: str) -> None:
+        super().__init__(problem, f"type {quote(type_name)}")

@@ -1,0 +1,19 @@
+from setuptools import find_packages, setup
+
+package_name = "com_bags"
+
+setup(
+    name=package_name,
+    version="0.1.0",
+    packages=find_packages(),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
+        (f"share/{package_name}", ["package.xml"]),
+    ],
+    install_requires=["setuptools"],
+    zip_safe=True,
+    maintainer="Center of Mass suite maintainers",
+    maintainer_email="maintainers@example.org",
+    description="rosbag2 recordings as streams of arrays, without ROS.",
+    license="Apache-2.0",
+)

@@ -1,0 +1,1 @@
+"""Trot of quadrupeds: leg inverse kinematics, foot trajectories, feedback."""

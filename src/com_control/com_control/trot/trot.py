@@ -1,0 +1,316 @@
+"""A trot: joint targets of a quadruped over time, from the trunk's attitude and centre of mass.
+
+Legs in diagonal pairs swing in turn. In the trunk's frame (root link's axes, origin in the mean of
+the four hips) a foot on the ground stands at
+
+    p_i = home_i + shift + placement,   z = -height
+
+and reaches that place, from where it came down, within a share of the half period; a swing foot
+goes to the same place on a smooth path whose height over the ground is kept when the trunk tilts.
+`shift` puts the crossing of the diagonals below the robot's centre of mass, `placement` follows the
+attitude: height * [pitch, -roll] keeps it there while the trunk tilts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from com_control.exceptions import GaitError
+from com_control.trot.attitude import AttitudeFilter
+from com_control.trot.foot_paths import level_up, lift, smooth_step, swing_height
+from com_control.trot.gait_parameters import DIAGONALS, GaitParameters
+from com_control.trot.leg_kinematics import LegKinematics
+from com_control.trot.robot_shift import RobotShift
+from com_model.arrays import Array, freeze
+from com_model.legs import quadruped_legs
+from com_model.model import RobotModel
+from com_model.robot_config import RobotConfig
+
+Flags = NDArray[np.bool_]
+
+MAX_TILT = 0.5  # rad, that swing feet and placement make up for
+SHIFTED = 0.001  # of the height: nearer to its aim the shift has arrived
+MAX_GAP = 0.05  # s between steps; after a longer gap filters go on as if it had been as long
+
+
+@dataclass(frozen=True, eq=False)
+class GaitTarget:
+    """What the joints are to do at a time; legs in the order of com_model.legs.
+
+    Attributes:
+        position: (n,) rad, always finite; joints of no leg stay at the nominal posture.
+        velocity: (n,) rad/s.
+        stance: (4,) which legs carry.
+        phase: 0 to 1 from the first lift-off on; NaN while standing.
+        clearance: (4,) m, planned height of the feet over the ground.
+        com_shift: (2,) m, by which the feet are shifted for the centre of mass.
+        saturated: The shift or the placement is at its bound.
+        problems: What could not be done, one sentence each.
+    """
+
+    position: Array
+    velocity: Array
+    stance: Flags
+    phase: float
+    clearance: Array
+    com_shift: Array
+    saturated: bool
+    problems: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+class TrotGait:
+    """The gait; call step() with ascending times.
+
+    Args:
+        model: The robot.
+        config: Its configuration, with side and end of four feet.
+        parameters: Of the gait.
+
+    Raises:
+        ConfigError: The robot is no quadruped with legs of three joints.
+        GeometryError: A joint of a leg does not turn.
+        GaitError: It cannot stand as it is to.
+    """
+
+    def __init__(
+        self, model: RobotModel, config: RobotConfig, parameters: GaitParameters | None = None
+    ) -> None:
+        self.legs = quadruped_legs(model, config)
+        self.posture = config.nominal_posture(model)
+        self.kinematics = [LegKinematics(model, x, self.posture[x.joints]) for x in self.legs]
+        self.center = np.mean([leg.hip for leg in self.legs], axis=0)
+        feet = np.array([k.position(k.nominal) for k in self.kinematics]) - self.center
+        radii = np.array([leg.radius for leg in self.legs])
+        self._radii = radii
+        given = parameters or GaitParameters()
+        self.parameters = p = given.derived(float(np.mean(radii - feet[:, 2])))
+        self.home = feet.copy()
+        self.home[:, :2] -= feet[:, :2].mean(axis=0)
+        self.home[:, 2] = radii - p.height
+        self._robot_shift = RobotShift(model, self.legs, self.kinematics, self.home + self.center)
+        self._period = 1.0 / p.frequency
+        self._swing_time = (1.0 - p.duty_factor) * self._period
+        self._attitude = AttitudeFilter(p.attitude_filter, p.attitude_filter_alone)
+        self.reset()
+        problems = self._standing_problems()
+        if problems:
+            raise GaitError(f"the robot cannot stand {p.height:.3f} m high: {'; '.join(problems)}")
+
+    def reset(self) -> None:
+        """Forgets what came before: the next step may be at any time."""
+        self._time = -np.inf
+        self._lift_off_at = np.inf  # time of the first one, once it has come
+        self._waited = False
+        self._attitude.reset()
+        self._feet = self.home.copy()  # targets, from the centre
+        self._last_dt, self._last_slope = np.inf, np.zeros((4, 3))
+        self._lift_off = self.home.copy()
+        self._landing = np.zeros((4, 3))  # where a foot came down, from where it is to stand
+        self._swinging = np.zeros(4, dtype=bool)
+        self._shift, self._wanted, self._shift_speed = np.zeros(2), np.zeros(2), np.zeros(2)
+        self._share = 0.0  # of the placement
+        self._q = self.posture.copy()
+        self._qd = np.zeros(len(self._q))
+
+    def step(
+        self,
+        time: float,
+        R_world_root: ArrayLike | None = None,
+        com_offset: ArrayLike | None = None,
+        angular_velocity: ArrayLike | None = None,
+    ) -> GaitTarget:
+        """Goes on to a time.
+
+        Args:
+            time: s, ascending; up to start_delay the robot stands.
+            R_world_root: (3, 3), measured attitude; None or not finite: the last one.
+            com_offset: (2,) or (3,) m, the trunk's CoM from the mean of the hips, root's axes; None
+                or not finite: the feet are shifted no further.
+            angular_velocity: (3,) rad/s, of the trunk, root's axes; None: not known.
+
+        Raises:
+            GaitError: The time is before the last one.
+        """
+        if not time >= self._time:
+            raise GaitError(f"the gait is at {self._time:g} s: {time:g} s is over, or reset it")
+        dt = min(time - self._time, MAX_GAP) if np.isfinite(self._time) else 0.0
+        self._time = time
+        standing = not np.isfinite(self._lift_off_at)
+        self._attitude.update(dt, R_world_root, angular_velocity, parallel=standing)
+        saturated = self._move_shift(dt, com_offset)
+        if standing and self._may_start(time, com_offset is not None):
+            self._lift_off_at = time if self._waited else self.parameters.start_delay
+        place, bounded = self._placement(dt, com_offset is not None)
+        before = self._feet
+        self._feet, stance, clearance = self._plan(time, dt, self._shift + place)
+        problems = self._solve(self._speed(dt, self._feet - before))
+        elapsed = time - self._lift_off_at
+        phase = elapsed / self._period % 1.0 if elapsed >= 0.0 else float("nan")
+        return GaitTarget(
+            self._q,
+            self._qd,
+            stance,
+            phase,
+            clearance,
+            self._shift,
+            saturated or bounded,
+            tuple(problems),
+        )
+
+    # --- feedback ----------------------------------------------------------------------------
+    def _move_shift(self, dt: float, com_offset: ArrayLike | None) -> bool:
+        """Moves the feet's shift towards what the CoM asks for, within rate and bound."""
+        p = self.parameters
+        saturated = False
+        if com_offset is not None:
+            offset = np.asarray(com_offset, dtype=float)[:2]
+            if np.isfinite(offset).all():
+                self._wanted, saturated = _bounded(self._robot_shift.of(offset), p.max_com_shift)
+        # critically damped, exactly integrated for a constant aim: a jerk throws the trunk
+        rate = 1.0 / p.com_shift_time
+        away, decay = self._shift - self._wanted, np.exp(-rate * dt)
+        change = self._shift_speed + rate * away
+        speed, _ = _bounded((self._shift_speed - rate * change * dt) * decay, p.com_shift_rate)
+        moved = self._wanted + (away + change * dt) * decay - self._shift
+        self._shift_speed = speed
+        self._shift = self._shift + _bounded(moved, p.com_shift_rate * dt)[0]
+        return saturated
+
+    def _placement(self, dt: float, feedback: bool) -> tuple[Array, bool]:
+        """Foot placement (2,), m, by attitude; True when at its bound."""
+        p = self.parameters
+        step = dt / p.lead_in if p.lead_in else 1.0
+        self._share = min(max(self._share + (step if feedback else -step), 0.0), 1.0)
+        up = level_up(self._attitude.up, MAX_TILT)
+        tilt = -up[:2] / up[2]  # (pitch, -roll) at small angles
+        place, bounded = _bounded(p.height * p.tilt_gain * tilt, p.max_placement)
+        return smooth_step(self._share) * place, bounded and self._share > 0.0
+
+    # --- feet --------------------------------------------------------------------------------
+    def _may_start(self, time: float, feedback: bool) -> bool:
+        """Whether the first feet may be lifted: when the feet are shifted, or it takes too long."""
+        p = self.parameters
+        if time < p.start_delay:
+            return False
+        away = float(np.linalg.norm(self._shift - self._wanted))
+        waits = feedback and away > SHIFTED * p.height and time < p.start_delay + p.max_wait
+        self._waited |= waits
+        return not waits
+
+    def _plan(self, time: float, dt: float, shift: Array) -> tuple[Array, Flags, Array]:
+        """Targets of the feet (4, 3) from the centre, stance (4,) and clearance (4,)."""
+        p = self.parameters
+        late = np.full(4, 0.5 * self._period)
+        late[list(DIAGONALS[p.first])] = 0.0
+        since = time - self._lift_off_at - late  # first lift-off
+        inside = np.where(
+            since >= 0.0, np.maximum(since, 0.0) % self._period, self._period
+        )  # after last lift-off
+        swing = inside < self._swing_time
+        velocity = self._velocities(time)
+        stand_time = self._period - self._swing_time
+        feet = np.empty((4, 3))
+        for i in range(4):
+            middle = self.home[i].copy()
+            middle[:2] += shift
+            if swing[i] and not self._swinging[i]:
+                self._lift_off[i] = self._feet[i] - velocity[i] * (dt - inside[i])
+            if swing[i]:
+                down = middle + 0.5 * stand_time * velocity[i]
+                s = inside[i] / self._swing_time
+                start, way = self._lift_off[i], -velocity[i]
+                end = down - way * self._swing_time
+                feet[i] = start + smooth_step(s) * (end - start) + way * inside[i]
+                continue
+            after = inside[i] - self._swing_time
+            moving = since[i] >= 0.0
+            ahead = 0.5 * stand_time - after if moving else min(self._lift_off_at - time, 0.0)
+            stand = middle + ahead * velocity[i]
+            if self._swinging[i]:
+                self._landing[i] = self._feet[i] - stand - velocity[i] * dt
+            share = smooth_step(after / (p.blend * 0.5 * self._period)) if moving else 1.0
+            feet[i] = stand + (1.0 - share) * self._landing[i]
+        self._swinging = swing
+        clearance = np.array(
+            [
+                p.step_height * lift(t / self._swing_time) if s else 0.0
+                for s, t in zip(swing, inside, strict=True)
+            ]
+        )
+        self._raise(feet, swing, clearance)
+        return feet, ~swing, clearance
+
+    def _velocities(self, time: float) -> Array:
+        """Speed (4, 3), m/s, of the trunk over the ground at each foot."""
+        p = self.parameters
+        share = max(time - self._lift_off_at, 0.0) / p.lead_in if p.lead_in else 1.0
+        result = np.zeros((4, 3))
+        result[:, 0] = p.velocity_x - p.yaw_rate * self.home[:, 1]
+        result[:, 1] = p.velocity_y + p.yaw_rate * self.home[:, 0]
+        return result * smooth_step(share)
+
+    def _raise(self, feet: Array, swing: Flags, clearance: Array) -> None:
+        """Gives the swing feet their height over the ground."""
+        if not swing.any():
+            return
+        up = np.array([0.0, 0.0, 1.0])
+        p = self.parameters
+        share = 1.0 if p.swing_compensation else smooth_step(self._share)
+        if share > 0.0:
+            up = level_up(self._attitude.up, share * p.max_compensation)
+        ground = float(np.mean(feet[~swing] @ up - self._radii[~swing]))
+        for i in np.flatnonzero(swing):
+            target = ground + self._radii[i]
+            feet[i, 2] = swing_height(up, feet[i, 0], feet[i, 1], target, clearance[i])
+
+    def _speed(self, dt: float, moved: Array) -> Array:
+        """Velocities (4, 3), m/s, at the end of a step: of the parabola through the last three."""
+        if dt <= 0.0:
+            return self._last_slope
+        slope = moved / dt
+        speed = slope + (slope - self._last_slope) * (dt / (dt + self._last_dt))
+        self._last_dt, self._last_slope = dt, slope
+        return np.asarray(speed)
+
+    # --- joints ------------------------------------------------------------------------------
+    def _solve(self, speed: Array) -> list[str]:
+        """Joint targets of the feet; out of reach, those of the nearest point.
+
+        A leg that would leave its joints' limits holds its last targets.
+        """
+        problems = []
+        q, qd = self._q.copy(), np.zeros(len(self._q))
+        for kinematics, leg, foot, v in zip(
+            self.kinematics, self.legs, self._feet + self.center, speed, strict=True
+        ):
+            last = self._q[leg.joints]
+            solution = kinematics.solve(foot, last)
+            if solution.reason:
+                problems.append(solution.reason)
+            if not solution.within_limits:
+                continue
+            q[leg.joints] = solution.q
+            if not solution.reached:
+                continue
+            speeds = kinematics.velocity(solution.q, v)
+            if np.isfinite(speeds).all():
+                qd[leg.joints] = speeds
+        self._q, self._qd = q, qd
+        return problems
+
+    def _standing_problems(self) -> list[str]:
+        problems = self._solve(np.zeros((4, 3)))
+        self.posture = self._q.copy()
+        return problems
+
+
+def _bounded(vector: Array, most: float) -> tuple[Array, bool]:
+    """Shortens a vector to a length; True when it was longer."""
+    length = float(np.linalg.norm(vector))
+    return (vector, False) if length <= most else (vector * (most / length), True)

@@ -1,0 +1,1 @@
+"""Demonstrations of the suite: what `make demo` and its kin run."""

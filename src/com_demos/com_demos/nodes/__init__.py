@@ -1,0 +1,1 @@
+"""Nodes that listen to a demonstration."""

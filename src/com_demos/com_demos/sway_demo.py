@@ -1,0 +1,148 @@
+"""Shows the suite at work: a robot sways in simulation, its CoM and SESC are published.
+
+Starts the launch file that ships, nodes as processes of their own; shows live what arrives; ends
+by itself; writes a picture and a plot, and prints the figures of the run as JSON on its last line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from com_demos.demonstration import launch_words, outcome, own_domain
+from com_demos.live import LiveView, com_rows
+from com_demos.nodes.listener import launched
+from com_demos.nodes.monitor import Monitor
+from com_demos.plots import draw_plot
+from com_demos.recording import Series
+from com_demos.session import Times, record
+from com_model.exceptions import ComModelError
+from com_model.model import RobotModel
+from com_model.robot_config import RobotConfig
+from com_simulation.drawing.pictures import draw_picture
+from com_simulation.drawing.scene import build_scene
+from com_simulation.drawing.shapes import robot_shape
+from com_simulation.exceptions import RunError
+from com_simulation.physics.robots import RobotFiles, find_robot
+
+MAX_ERROR_MM = 1.0
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit code, see outcome()."""
+    options = command_line(words)
+    return outcome(lambda: show(options))
+
+
+def show(options: argparse.Namespace) -> None:
+    """Run the demo and print its figures."""
+    robot = find_robot(options.robot)
+    model = RobotModel.from_file(robot.urdf)
+    robot, config = with_fitting_config(robot, model)
+    options.out.mkdir(parents=True, exist_ok=True)
+    monitor, series = run(robot, model, config, options)
+    figures = {"robot": robot.name, **series.summary()}
+    figures |= write_images(robot, model, config, monitor, series, options.out)
+    print(json.dumps(figures))
+    check(figures)
+
+
+def command_line(words: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__.partition("\n\n")[0])
+    parser.add_argument(
+        "robot", nargs="?", default="hoap2", help="a name (hoap2, talos, ...) or the path of a URDF"
+    )
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long to record")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for what it writes")
+    options = parser.parse_args(words)
+    if not 1.0 <= options.seconds <= 3600.0:
+        parser.error(f"--seconds {options.seconds:g}: give 1 to 3600")
+    return options
+
+
+def with_fitting_config(
+    robot: RobotFiles, model: RobotModel
+) -> tuple[RobotFiles, RobotConfig | None]:
+    """Read the configuration of the robot's name, unless it is about another robot."""
+    if robot.config is None:
+        return robot, None
+    config = RobotConfig.from_file(robot.config)
+    try:
+        config.check(model)
+    except ComModelError as error:
+        print(f"{robot.name}: not the robot of that name, so it has no feet: {error}")
+        return replace(robot, config=None), None
+    return robot, config
+
+
+def launch_command(robot: RobotFiles) -> list[str]:
+    """Return the command that starts the launch file."""
+    file = "hoap2.launch.xml" if robot.name == "hoap2" and robot.config else "view_robot.launch.xml"
+    arguments = [f"urdf:={robot.urdf}", "simulation:=true", "rviz:=false", "sway:=true"]
+    if robot.config is not None:
+        arguments.append(f"config:={robot.config}")
+    return launch_words(file, arguments)
+
+
+def run(
+    robot: RobotFiles, model: RobotModel, config: RobotConfig | None, options: argparse.Namespace
+) -> tuple[Monitor, Series]:
+    """Start the launch file, record, stop it.
+
+    Raises:
+        RunError: no data came, or it stopped coming.
+    """
+    domain = own_domain()
+    stands = "stands on its feet" if config is not None and config.feet else "hangs from its base"
+    print(
+        f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}; "
+        f"ROS_DOMAIN_ID {domain}, log {options.out / 'launch.log'}",
+        flush=True,
+    )
+    with launched(launch_command(robot), options.out / "launch.log") as launch:
+        monitor = Monitor(model)
+        view = LiveView(robot.name, options.seconds, Console(), com_rows)
+        record(monitor, launch, Times(options.seconds), view)
+        return monitor, monitor.recording.series()
+
+
+def write_images(
+    robot: RobotFiles,
+    model: RobotModel,
+    config: RobotConfig | None,
+    monitor: Monitor,
+    series: Series,
+    out: Path,
+) -> dict[str, str | float]:
+    """Write the picture and the plot; return where they are."""
+    if not monitor.snapshots:
+        raise RunError("no chain arrived on sesc together with com and joint_states")
+    shape = robot_shape(model.xml, robot.urdf)
+    if shape.note:
+        print(f"{robot.name}: {shape.note}")
+    picture, plot = out / f"{robot.name}.png", out / f"{robot.name}_com.png"
+    feet = config.feet if config is not None else ()
+    draw_picture(build_scene(model, shape, feet, monitor.snapshots, robot.name), picture)
+    title = f"{robot.name}: CoM in {model.root_link}, {series.rate_hz:.0f} Hz, against the truth"
+    draw_plot(series, title, plot)
+    return {"mass_kg": round(model.mass, 6), "picture": str(picture), "plot": str(plot)}
+
+
+def check(figures: dict) -> None:
+    """Raise RunError if the CoM was not compared with the truth, or differs from it."""
+    error = figures["com_error_max_mm"]
+    if error is None:
+        raise RunError("no message on ground_truth/com has the stamp of one on com")
+    if error > MAX_ERROR_MM:
+        raise RunError(f"the CoM is up to {error:.3g} mm off the truth, {MAX_ERROR_MM:g} allowed")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

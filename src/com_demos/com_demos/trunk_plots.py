@@ -1,0 +1,133 @@
+"""The time plot of a trot: the trunk's CoM and mass with their band against the truth, the tilt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from com_demos.plots import AXIS_COLORS, DPI, corner, say, style
+from com_demos.trunk_recording import CONVERGED, SIGMAS, TrunkSeries
+from com_simulation.drawing.marks import ALARM, FAINT, INK, minus, plain
+from com_simulation.files import save_figure
+
+Array = NDArray[np.float64]
+
+SIZE = (9.6, 10.2)  # inches
+NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")
+COLORS = (*AXIS_COLORS, "#7048e8")
+SCALES = (1000.0, 1000.0, 1000.0, 1.0)
+LEAST = (4.0, 4.0, 4.0, 2.0)  # half heights of the axes around the truth, mm and kg
+
+
+def draw_trunk_plot(series: TrunkSeries, title: str, path: str | Path) -> None:
+    """Draw a trot into a PNG file, which appears whole or not at all."""
+    save_figure(trunk_figure(series, title), path)
+
+
+def trunk_figure(series: TrunkSeries, title: str) -> Figure:
+    """Return the figure of a trot of at least one estimate; the feet's shift, if there is one."""
+    figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    ratios = (1.2, 1.2, 1, 1, 1, 0.8) if np.any(series.shift) else (1.2, 1.2, 1, 1, 1)
+    panels = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
+    heading = {"fontsize": 13, "fontweight": "bold", "color": INK}
+    figure.suptitle(plain(title, 100), x=0.012, ha="left", **heading)
+    for k, axes in enumerate(panels[:4]):
+        _estimate_axes(axes, series, k)
+    _tilt_axes(panels[4], series)
+    if len(panels) > 5:
+        _shift_axes(panels[5], series)
+    for axes in panels:
+        style(axes)
+        _events(axes, series)
+    _name_events(panels[0], series)
+    panels[0].legend(
+        loc="lower right",
+        ncols=3,
+        frameon=False,
+        fontsize=9,
+        labelcolor=INK,
+        bbox_to_anchor=(1.005, 0.985),
+    )
+    begin = min(-0.5, float(series.time[series.status == CONVERGED].min(initial=0.0)))
+    panels[-1].set_xlim(max(begin, -2.0), float(series.time[-1]))
+    panels[-1].set_xlabel("time since the first step (s)", color=INK)
+    return figure
+
+
+def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
+    """Plot one of x, y, z and mass, its band and its truth."""
+    value, truth = SCALES[k] * series.values[:, k], SCALES[k] * series.truth[:, k]
+    band = SIGMAS * SCALES[k] * series.deviations[:, k]
+    axes.fill_between(
+        series.time, value - band, value + band, color=COLORS[k], alpha=0.22, lw=0, label="3 σ"
+    )
+    axes.plot(series.time, value, color=COLORS[k], lw=1.6, label="estimate")
+    matched = np.isfinite(truth)
+    axes.plot(
+        series.time[matched],
+        truth[matched],
+        color=INK,
+        lw=1.0,
+        ls=(0, (5, 3)),
+        label="simulator's truth",
+    )
+    axes.set_ylabel(NAMES[k], color=INK)
+    if not matched.any():
+        say(axes, "no truth arrived")
+        return
+    settled = (series.status == CONVERGED) & (series.time > 0.0)
+    usual = np.nanpercentile(value[settled], (1, 99)) if settled.any() else np.empty(0)
+    shown = np.concatenate([truth[matched], usual])  # jumps may leave the picture
+    low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
+    room = max(LEAST[k], 0.15 * (high - low))
+    axes.set_ylim(low - room, high + room)
+    corner(axes, minus(f"error at the end {value[-1] - truth[matched][-1]:+.2g}"))
+
+
+def _tilt_axes(axes: Axes, series: TrunkSeries) -> None:
+    for k, name in enumerate(("roll", "pitch")):
+        tilt = np.degrees(series.tilt[:, k])
+        axes.plot(series.tilt_time, tilt, color=AXIS_COLORS[k], lw=1.1, label=name)
+    axes.legend(loc="upper left", ncols=2, frameon=False, fontsize=9, labelcolor=INK)
+    axes.set_ylabel("tilt (°)", color=INK)
+
+
+def _shift_axes(axes: Axes, series: TrunkSeries) -> None:
+    """Plot how far the gait moves the feet for the CoM; shaded where that is at its bound."""
+    axes.set_ylabel("feet's shift (mm)", color=INK)
+    for k, name in enumerate("xy"):
+        axes.plot(series.gait_time, 1000 * series.shift[:, k], color=AXIS_COLORS[k], label=name)
+    if series.saturated.any():
+        axes.fill_between(
+            series.gait_time,
+            *axes.get_ylim(),
+            where=series.saturated.tolist(),
+            color=ALARM,
+            alpha=0.12,
+            lw=0,
+            label="at its bound",
+        )
+    axes.legend(loc="upper left", ncols=3, frameon=False, fontsize=9, labelcolor=INK)
+
+
+def _events(axes: Axes, series: TrunkSeries) -> None:
+    for at, line in ((0.0, ":"), (series.loaded_at, "-"), (series.noticed_at, "--")):
+        if np.isfinite(at):
+            axes.axvline(at, color=FAINT, lw=1.0, ls=line, zorder=1)
+
+
+def _name_events(axes: Axes, series: TrunkSeries) -> None:
+    named = [(series.loaded_at, "payload ", "right")]
+    if np.isfinite(series.loaded_at) and series.noticed_at >= series.loaded_at:
+        after = series.noticed_at - series.loaded_at
+        named.append((series.noticed_at, f" noticed after {after:.2f} s", "left"))
+    for at, text, side in named:
+        if np.isfinite(at):
+            place = axes.get_xaxis_transform()
+            axes.text(at, 0.02, text, fontsize=9, color=INK, transform=place, ha=side, va="bottom")

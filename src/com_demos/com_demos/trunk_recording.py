@@ -1,0 +1,214 @@
+"""What arrived about a trotting robot's trunk: estimates matched with the truth, tilt, gait."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_demos.pairs import Pairs
+from com_demos.recording import NS_PER_S
+
+Array = NDArray[np.float64]
+
+NEVER = math.nan
+CONVERGED = 2  # TrunkCom.STATUS_CONVERGED
+SIGMAS = 3.0
+HOLD = 0.5  # s, for which an error must stay small to count as reached
+LAST = 2.0  # s at the end, over which the final errors are averaged
+
+
+@dataclass(frozen=True, eq=False)
+class TrunkSample:
+    """One message on `trunk_com`.
+
+    Attributes:
+        stamp_ns: of the joint positions that it was computed from.
+        status: TrunkCom.STATUS_*.
+        reason: why it is not better.
+        values: (4,) CoM x, y, z in the root link's frame, m, and mass, kg.
+        deviations: (4,) their standard deviations.
+        noticed_ns: when a change of the payload was noticed; 0: never.
+    """
+
+    stamp_ns: int
+    status: int
+    reason: str
+    values: Array
+    deviations: Array
+    noticed_ns: int
+
+
+@dataclass(frozen=True, eq=False)
+class TrunkSeries:
+    """A trot as arrays; times in s since the robot began to trot.
+
+    Attributes:
+        time: (t,) of the estimates.
+        status: (t,) TrunkCom.STATUS_*.
+        values: (t, 4) CoM x, y, z, m, and mass, kg.
+        deviations: (t, 4) their standard deviations.
+        truth: (t, 4) the same, true; NaN where none arrived.
+        tilt_time: (k,) of the tilt.
+        tilt: (k, 2) roll and pitch, rad.
+        gait_time: (g,) of the shift.
+        shift: (g, 2) m, by which the gait moves the feet for the CoM.
+        saturated: (g,) the shift is at its bound.
+        loaded_at: when the true mass changed; NaN: never.
+        noticed_at: when the estimator first noticed it; NaN: never.
+    """
+
+    time: Array
+    status: NDArray[np.int64]
+    values: Array
+    deviations: Array
+    truth: Array
+    tilt_time: Array
+    tilt: Array
+    gait_time: Array
+    shift: Array
+    saturated: NDArray[np.bool_]
+    loaded_at: float = NEVER
+    noticed_at: float = NEVER
+
+    @property
+    def error(self) -> Array:
+        """Return estimate minus truth (t, 4)."""
+        return self.values - self.truth
+
+    @property
+    def distance(self) -> Array:
+        """Return lengths (t,) of the errors of x and y, m."""
+        return np.asarray(np.linalg.norm(self.error[:, :2], axis=1))
+
+    def reached(self, limit: float, since: float) -> float:
+        """Return the s since a time after which x and y are within a limit (m) for HOLD."""
+        later = (self.time >= since) & np.isfinite(self.distance)
+        begin = NEVER
+        for time, within in zip(self.time[later], self.distance[later] < limit, strict=True):
+            if not within:
+                begin = NEVER
+            elif math.isnan(begin):
+                begin = time
+            elif time - begin >= HOLD:
+                return float(begin - since)
+        return NEVER
+
+    def tilt_rms_deg(self, begin: float, end: float) -> Array:
+        """Return root mean squares (2,) of roll and pitch, degrees, between two times."""
+        shown = (self.tilt_time >= begin) & (self.tilt_time < end)
+        if not shown.any():
+            return np.full(2, np.nan)
+        return np.asarray(np.degrees(np.sqrt(np.mean(self.tilt[shown] ** 2, axis=0))))
+
+    def summary(self) -> dict[str, float | int | None]:
+        """Return the figures of the run; None for those that are not known."""
+        end = float(self.time[-1]) if len(self.time) else 0.0
+        settled = self.time >= end - LAST
+        inside = np.abs(self.error[:, :3]) <= SIGMAS * self.deviations[:, :3]
+        known = (self.status == CONVERGED) & np.isfinite(self.error).all(axis=1)
+        first = self.time[known][0] if known.any() else NEVER
+        error = np.abs(self.error[settled & known])
+        roll, pitch = self.tilt_rms_deg(end - LAST, end)
+        figures: dict[str, float] = {
+            "seconds": end,
+            "messages": len(self.time),
+            "truths_matched": int(np.isfinite(self.distance).sum()),
+            "converged_at_s": first,
+            "error_x_mm": 1000.0 * _mean(error[:, 0]),
+            "error_y_mm": 1000.0 * _mean(error[:, 1]),
+            "error_z_mm": 1000.0 * _mean(error[:, 2]),
+            "error_mass_kg": _mean(error[:, 3]),
+            "within_3_sigma": _mean(inside[known].all(axis=1)),
+            "payload_at_s": self.loaded_at,
+            "payload_noticed_after_s": self.noticed_at - self.loaded_at,
+            "payload_to_5mm_s": self.reached(0.005, self.loaded_at),
+            "payload_to_2mm_s": self.reached(0.002, self.loaded_at),
+            "roll_rms_deg": float(roll),
+            "pitch_rms_deg": float(pitch),
+            "shift_saturated": _mean(self.saturated),
+        }
+        return {k: round(v, 4) if math.isfinite(v) else None for k, v in figures.items()}
+
+
+class TrunkRecording:
+    """Collects estimates and truths in any order, and matches them by stamp; tilt and gait too."""
+
+    def __init__(self) -> None:
+        self.began_ns = 0  # when the robot began to trot; 0: not yet
+        self._pairs: Pairs[TrunkSample, Array] = Pairs()
+        self._tilts: list[tuple[int, float, float]] = []
+        self._gaits: list[tuple[int, float, float, bool]] = []
+        self._mass = math.nan
+        self._loaded_ns = 0
+
+    @property
+    def samples(self) -> list[TrunkSample]:
+        """Return what arrived on `trunk_com`."""
+        return self._pairs.samples
+
+    def add_trunk(self, sample: TrunkSample) -> None:
+        """Take an estimate."""
+        self._pairs.add(sample.stamp_ns, sample)
+
+    def add_truth(self, stamp_ns: int, values: Array) -> None:
+        """Take a truth (4,): x, y, z, m, and mass, kg."""
+        if abs(values[3] - self._mass) > 1e-9:
+            self._loaded_ns = stamp_ns
+        self._mass = values[3]
+        self._pairs.add_partner(stamp_ns, values)
+
+    def add_tilt(self, stamp_ns: int, roll: float, pitch: float) -> None:
+        """Take the trunk's roll and pitch, rad."""
+        self._tilts.append((stamp_ns, roll, pitch))
+
+    def add_gait(self, stamp_ns: int, shift: Array, saturated: bool, trots: bool) -> None:
+        """Take the shift (2,) m of the gait, and whether it trots."""
+        if trots and not self.began_ns:
+            self.began_ns = stamp_ns
+        self._gaits.append((stamp_ns, float(shift[0]), float(shift[1]), saturated))
+
+    def elapsed(self) -> float:
+        """Return the s that the robot has been trotting with an estimate of its trunk."""
+        first = next((sample.stamp_ns for sample in self.samples if sample.status), None)
+        if first is None or not self.began_ns:
+            return 0.0
+        return (self.samples[-1].stamp_ns - max(first, self.began_ns)) / NS_PER_S
+
+    def series(self, last: int | None = None) -> TrunkSeries:
+        """Return all estimates, or only the last few, as arrays."""
+        zero = self.began_ns or (self.samples[0].stamp_ns if self.samples else 0)
+        start = 0 if last is None else max(0, len(self.samples) - last)
+        samples = self.samples[start:]
+        truths = [np.full(4, np.nan) if t is None else t for t in self._pairs.partners[start:]]
+        tilts = np.array(self._tilts if last is None else self._tilts[-last:]).reshape(-1, 3)
+        gaits = np.array(self._gaits if last is None else self._gaits[-last:]).reshape(-1, 4)
+
+        def since(stamps: object) -> Array:
+            return (np.asarray(stamps, dtype=np.float64) - zero) / NS_PER_S
+
+        return TrunkSeries(
+            time=since([sample.stamp_ns for sample in samples]),
+            status=np.array([sample.status for sample in samples], dtype=np.int64),
+            values=np.array([sample.values for sample in samples]).reshape(-1, 4),
+            deviations=np.array([sample.deviations for sample in samples]).reshape(-1, 4),
+            truth=np.array(truths).reshape(-1, 4),
+            tilt_time=since(tilts[:, 0]),
+            tilt=tilts[:, 1:],
+            gait_time=since(gaits[:, 0]),
+            shift=gaits[:, 1:3],
+            saturated=gaits[:, 3] > 0.0,
+            loaded_at=(self._loaded_ns - zero) / NS_PER_S if self._loaded_ns else NEVER,
+            noticed_at=self._noticed(zero),
+        )
+
+    def _noticed(self, zero: int) -> float:
+        noticed = sorted({sample.noticed_ns for sample in self.samples} - {0})
+        later = [stamp for stamp in noticed if stamp >= self._loaded_ns]
+        return (later[0] - zero) / NS_PER_S if self._loaded_ns and later else NEVER
+
+
+def _mean(values: NDArray) -> float:
+    return float(np.mean(values)) if len(values) else math.nan

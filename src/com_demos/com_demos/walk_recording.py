@@ -1,0 +1,187 @@
+"""What arrived of a walk: what was planned and what was measured, and the simulator's truth.
+
+The plan is in the frame of the walk, the truth in odom. Both are brought together by the root
+link's place in either while the robot still stands, so that a walk that drifts shows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_simulation.physics.walking import SUNK, TILTED, WalkRecord
+
+Array = NDArray[np.float64]
+NS_PER_S = 1_000_000_000
+Pose = tuple[Array, Array]  # R (3, 3), p (3,) m
+
+
+@dataclass(frozen=True, eq=False)
+class WalkSample:
+    """One message on gait/state.
+
+    Attributes:
+        stamp_ns: of the joints that it was computed from.
+        state: number of com_msgs/WalkState.
+        time: s of the walk; negative before it, NaN without one.
+        step: that is being made; -1: none.
+        com_reference, zmp_reference, zmp: (3,) m, in the walk's frame; NaN where unknown.
+    """
+
+    stamp_ns: int
+    state: int
+    time: float
+    step: int
+    com_reference: Array
+    zmp_reference: Array
+    zmp: Array
+
+
+@dataclass(frozen=True, eq=False)
+class WalkSeries:
+    """A walk as arrays, in the walk's frame; rows of the plan, and rows of the truth.
+
+    Attributes:
+        time: (t,) s of the walk.
+        com_reference, zmp_reference, zmp: (t, 3) m.
+        truth: where the simulated robot was: root, joints, CoM; times as above.
+        footprints: (k, 4, 3) m, corners of the soles where they are to be set down.
+        duration: s of the walk; NaN when none was heard.
+    """
+
+    time: Array
+    com_reference: Array
+    zmp_reference: Array
+    zmp: Array
+    truth: WalkRecord
+    footprints: Array
+    duration: float
+
+    @property
+    def error(self) -> Array:
+        """Distance (t,) of the true CoM to the reference, m, at the times of the truth."""
+        if not len(self.time):
+            return np.full(len(self.truth.time), np.nan)
+        meant = [np.interp(self.truth.time, self.time, self.com_reference[:, k]) for k in range(3)]
+        return np.asarray(np.linalg.norm(self.truth.com - np.transpose(meant), axis=1))
+
+    def summary(self) -> dict[str, float | bool | None]:
+        """The figures of the walk, from its beginning to its end."""
+        lasts = (self.truth.time >= 0.0) & (self.truth.time <= self.duration)
+        error = self.error[lasts & np.isfinite(self.error)]
+        return {
+            "seconds": round(self.duration, 3) if math.isfinite(self.duration) else None,
+            "com_error_mean_m": round(float(error.mean()), 5) if len(error) else None,
+            "com_error_max_m": round(float(error.max()), 5) if len(error) else None,
+            "truths_matched": len(error),
+            "fell": self.truth.fell,
+        }
+
+
+@dataclass
+class WalkRecording:
+    """Collects a walk.
+
+    Attributes:
+        samples: of gait/state.
+        footprints: of gait/markers.
+        duration: s of the walk.
+    """
+
+    samples: list[WalkSample] = field(default_factory=list)
+    footprints: dict[str, Array] = field(default_factory=dict)
+    duration: float = math.nan
+    _roots: dict[int, Pose] = field(default_factory=dict)  # in odom
+    _walks: dict[int, Pose] = field(default_factory=dict)  # the walk's frame in the root link's
+    _coms: dict[int, Array] = field(default_factory=dict)  # root link's frame
+    _joints: dict[int, Array] = field(default_factory=dict)
+
+    def add(self, sample: WalkSample) -> None:
+        """Take what the gait says."""
+        self.samples.append(sample)
+
+    def add_root(self, stamp_ns: int, pose: Pose) -> None:
+        """Take the root link's pose in odom."""
+        self._roots[stamp_ns] = pose
+
+    def add_walk_frame(self, stamp_ns: int, pose: Pose) -> None:
+        """Take the pose of the walk's frame in the root link's."""
+        self._walks[stamp_ns] = pose
+
+    def add_com(self, stamp_ns: int, com: Array) -> None:
+        """Take the true CoM (3,) m, in the root link's frame."""
+        self._coms[stamp_ns] = com
+
+    def add_joints(self, stamp_ns: int, q: Array) -> None:
+        """Take the joints (n,)."""
+        self._joints[stamp_ns] = q
+
+    def series(self) -> WalkSeries:
+        """The walk that began last, as arrays."""
+        walk = [sample for sample in self.samples if math.isfinite(sample.time)]
+        begin_ns = _begin_ns(walk)
+        prints = list(self.footprints.values())
+        return WalkSeries(
+            time=np.array([(s.stamp_ns - begin_ns) / NS_PER_S for s in walk]),
+            com_reference=_rows([s.com_reference for s in walk]),
+            zmp_reference=_rows([s.zmp_reference for s in walk]),
+            zmp=_rows([s.zmp for s in walk]),
+            truth=self._truth(begin_ns, [s.stamp_ns for s in walk if s.time < 0.0]),
+            footprints=np.concatenate(prints) if prints else np.empty((0, 4, 3)),
+            duration=self.duration,
+        )
+
+    def _truth(self, begin_ns: int, standing: list[int]) -> WalkRecord:
+        frame = self._walk_in_odom(standing)
+        known = [k for k in self._roots if k in self._coms and k in self._joints]
+        stamps = sorted(k for k in known if standing and k >= standing[0]) if frame else []
+        R, p = frame or (np.eye(3), np.zeros(3))
+        roots = [(R.T @ self._roots[k][0], R.T @ (self._roots[k][1] - p)) for k in stamps]
+        coms = [Rr @ self._coms[k] + pr for k, (Rr, pr) in zip(stamps, roots, strict=True)]
+        time = np.array([(k - begin_ns) / NS_PER_S for k in stamps])
+        return WalkRecord(
+            time=time,
+            position=np.array([self._joints[k] for k in stamps]),
+            com=_rows(coms),
+            root=_rows([root[1] for root in roots]),
+            R_root=np.array([root[0] for root in roots]).reshape(-1, 3, 3),
+            wrenches=np.empty((len(stamps), 0, 6)),
+            fell_at=_fell_at(time, roots),
+        )
+
+    def _walk_in_odom(self, standing: list[int]) -> Pose | None:
+        """Pose of the walk's frame in odom while the robot stands before the walk."""
+        first, last = (standing[0], standing[-1]) if standing else (0, -1)
+        stamps = [k for k in self._walks if first <= k <= last]
+        if not (stamps and self._roots):
+            return None
+        # Messages get lost, and the root moves while the robot is led: take what fits best in time.
+        roots = np.array(list(self._roots))
+        away = np.abs(np.array(stamps)[:, None] - roots)
+        at, root = np.unravel_index(int(np.argmin(away)), away.shape)
+        R, p = self._roots[int(roots[root])]
+        R_root_walk, p_root_walk = self._walks[stamps[at]]
+        return R @ R_root_walk, p + R @ p_root_walk
+
+
+def _begin_ns(walk: list[WalkSample]) -> int:
+    """Stamp at which the last walk began."""
+    return walk[-1].stamp_ns - round(walk[-1].time * NS_PER_S) if walk else 0
+
+
+def _rows(values: list[Array]) -> Array:
+    return np.array(values, dtype=float).reshape(-1, 3)
+
+
+def _fell_at(time: Array, roots: list[Pose]) -> float:
+    if not roots:
+        return math.nan
+    (R0, p0) = roots[0]
+    for t, (R, p) in zip(time.tolist(), roots, strict=True):
+        tilt = math.acos(float(np.clip(R0[2] @ R[2], -1.0, 1.0)))
+        if tilt > TILTED or p[2] < SUNK * p0[2]:
+            return float(t)
+    return math.nan

@@ -1,0 +1,134 @@
+"""Messages of joints, IMU, feet and gait -> samples for the estimators of the trunk."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
+
+from com_estimation.nodes.trunk_parameters import Parameters
+from com_estimation.nodes.trunk_robot import TrotRobot
+from com_estimation.trunk.ground_reaction import SENSOR
+from com_estimation.trunk.interface import Sample
+from com_estimation.trunk.problems import Problem, Severity
+from com_model import Foot, RobotConfig
+from com_model.dynamics.link_frames import LinkFrames
+from com_model.exceptions import ConfigError
+from com_model.legs import LEGS
+from com_msgs.msg import GaitPhase
+from com_ros.conversions import NS_PER_S
+from com_ros.freshness import Latest
+from com_ros.imu_pairing import ImuPairing, Paired
+from com_ros.joint_input import JointSample
+from com_ros.wrench_input import WrenchInputs
+
+Flags = NDArray[np.bool_]
+
+LEG_NAMES = tuple(f"{side}_{end}" for side, end in LEGS)
+
+
+def feet_of_legs(config: RobotConfig) -> tuple[Foot, ...]:
+    """The four feet in the order of the legs.
+
+    Raises:
+        ConfigError: one is missing.
+    """
+    found = {(foot.side, foot.end): foot for foot in config.feet}
+    missing = [f"{side} {end}" for side, end in LEGS if (side, end) not in found]
+    if missing:
+        problem = f"no foot is {', '.join(missing)}: give side and end of the four feet"
+        raise ConfigError(problem, config.source, "feet")
+    return tuple(found[leg] for leg in LEGS)
+
+
+@dataclass(frozen=True, eq=False)
+class StampedJoints:
+    """The joints with the stamp of their message."""
+
+    sample: JointSample
+    stamp: Time
+
+
+Pair = Paired[StampedJoints]
+
+
+class TrotInput:
+    """Puts samples together.
+
+    Args:
+        p: the node's parameters.
+        feet: four feet in the order of the legs.
+
+    Attributes:
+        pairing: of joints and IMU.
+        wrenches: of the feet's sensors, in the order of the legs.
+        uses_wrenches: the forces come from sensors in the feet.
+        imu_age_s: how far the last IMU's reading was from the joints, s.
+    """
+
+    def __init__(self, p: Parameters, feet: tuple[Foot, ...]) -> None:
+        self._p = p
+        self._feet = feet
+        self.pairing: ImuPairing[StampedJoints] = ImuPairing(p.imu_timeout, p.imu_wait)
+        self.wrenches = WrenchInputs([foot.wrench_topic for foot in feet], p.joint_timeout)
+        self._stance: Latest[Flags] = Latest(p.joint_timeout)
+        self.uses_wrenches = p.ground_reaction == SENSOR
+        self.imu_age_s = float("nan")
+        self._sensors: LinkFrames | None = None
+        self._signs = np.array([float(foot.wrench_sign) for foot in feet])[:, None]
+
+    def use(self, robot: TrotRobot) -> None:
+        """Take a new model."""
+        frames = [leg.foot.wrench_frame for leg in robot.legs]
+        self._sensors = LinkFrames(robot.model, frames)
+
+    def set_gait(self, msg: GaitPhase, time_ns: int) -> None:
+        """Take in which legs should stand; a gait that does not know is not believed."""
+        stance = dict(zip(msg.legs, msg.stance, strict=True))
+        if msg.state != GaitPhase.UNKNOWN and all(name in stance for name in LEG_NAMES):
+            self._stance.set(
+                np.array([stance[name] for name in LEG_NAMES], dtype=np.bool_), time_ns
+            )
+
+    def sample(self, pair: Pair) -> tuple[Sample, list[Problem]]:
+        """The sample of one instant, and what is wrong with it."""
+        joints, imu = pair.joints.sample, pair.imu
+        problems = [Problem(Severity.NOTE, text) for text in joints.warnings]
+        self.imu_age_s = pair.age_s
+        if pair.age_s > self._p.imu_tolerance:
+            problems.append(_late(pair.age_s))
+        forces = None
+        if self.uses_wrenches:
+            forces, problem = self._foot_forces(joints.position, pair.time_ns)
+            problems += [Problem(Severity.DEGRADE, problem)] if problem else []
+        sample = Sample(
+            time=pair.time_ns / NS_PER_S,
+            position=joints.position,
+            effort=joints.effort,
+            velocity=joints.velocity,
+            angular_velocity=imu.angular_velocity,
+            specific_force=imu.specific_force,
+            R_world_imu=imu.R_world_imu,
+            foot_forces=forces,
+            stance=self._stance.current(pair.time_ns),
+        )
+        return sample, problems
+
+    def _foot_forces(
+        self, q: NDArray[np.float64], time_ns: int
+    ) -> tuple[NDArray[np.float64] | None, str]:
+        """Forces of the ground on the feet in root axes, (4, 3) N, and why they are not known."""
+        measured, problem = self.wrenches.forces(time_ns)
+        if measured is None or self._sensors is None:
+            topics = ", ".join(foot.wrench_topic for foot in self._feet)
+            return None, problem or f"no force sensor of the feet is heard on {topics}"
+        R = self._sensors.poses(q)[0]
+        return self._signs * np.einsum("kij,kj->ki", R, measured), ""
+
+
+def _late(age_s: float) -> Problem:
+    return Problem(
+        Severity.DEGRADE,
+        f"imu and joint_states are {1e3 * age_s:.1f} ms apart: stamp them with one clock, and let "
+        "the imu come as often",
+    )

@@ -1,0 +1,88 @@
+"""What trunk_estimator makes of one model: its legs, its estimator, what watches the input."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from com_estimation.nodes.trunk_parameters import DING, Parameters
+from com_estimation.trunk.ding import DingEstimator, DingOptions
+from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
+from com_estimation.trunk.force_meter import ForceMeter
+from com_estimation.trunk.health import Health
+from com_estimation.trunk.interface import TrunkEstimator
+from com_estimation.trunk.pipeline import TrunkPipeline
+from com_model import RobotConfig, RobotModel
+from com_model.legs import Leg, quadruped_legs
+from com_ros.exceptions import ParameterError
+from com_ros.joint_input import JointInput
+
+EstimatorFactory = Callable[[RobotModel, RobotConfig, Parameters], TrunkEstimator]
+
+
+@dataclass(frozen=True)
+class TrotRobot:
+    """What belongs to one model.
+
+    Attributes:
+        model: the robot.
+        legs: its legs.
+        joints: takes in joint_states.
+        pipeline: takes in samples.
+        frame: the root link's, with the prefix.
+    """
+
+    model: RobotModel
+    legs: tuple[Leg, Leg, Leg, Leg]
+    joints: JointInput
+    pipeline: TrunkPipeline
+    frame: str
+
+
+def make_estimator(model: RobotModel, config: RobotConfig, p: Parameters) -> TrunkEstimator:
+    """The estimator that the parameter `method` names.
+
+    Raises:
+        ParameterError: an option has no such value.
+    """
+    try:
+        if p.method == DING:
+            options = vars(p.ding) | {"forces": p.ground_reaction}
+            return DingEstimator(model, config, DingOptions(**options))
+        return FloatingBaseEstimator(model, config, FloatingBaseOptions(**vars(p.floating_base)))
+    except (ValueError, ZeroDivisionError) as error:
+        raise ParameterError(p.method, "as given", str(error)) from None
+
+
+def make_robot(
+    model: RobotModel, config: RobotConfig, p: Parameters, estimator: EstimatorFactory
+) -> TrotRobot:
+    """Everything for a new model.
+
+    Raises:
+        ConfigError: the model does not fit the configuration, or is no quadruped.
+        ParameterError: an assumed joint is not the model's, or an option has no such value.
+    """
+    legs = quadruped_legs(model, config)
+    health = Health(model, legs)
+    rate_hz = min(p.publish_rate_hz, 200.0)
+    meter = ForceMeter(model, config, legs, p.ground_reaction, rate_hz)
+    trunk_mass = float(model.bodies.mass[0])
+    return TrotRobot(
+        model=model,
+        legs=legs,
+        joints=JointInput(model.joint_names, p.joint_timeout, _assumed(model, config, legs, p)),
+        pipeline=TrunkPipeline(estimator(model, config, p), health, meter, trunk_mass),
+        frame=p.frame_prefix + model.root_link,
+    )
+
+
+def _assumed(
+    model: RobotModel, config: RobotConfig, legs: tuple[Leg, ...], p: Parameters
+) -> dict[str, float]:
+    """Assumed positions: those given, and the posture's for joints of no leg."""
+    found: dict[str, float] = {}
+    if p.assume_posture:
+        moving = {int(joint) for leg in legs for joint in leg.joints}
+        posture = config.nominal_posture(model)
+        others = [i for i in range(model.n_joints) if i not in moving]
+        found = {model.joint_names[i]: float(posture[i]) for i in others}
+    return found | p.assumed()

@@ -1,0 +1,1 @@
+"""The centre of mass of the whole robot, its stance and its support."""

@@ -1,0 +1,398 @@
+"""Compiled kernels of com_estimation.whole_body.stance: contacts, ground, support margin.
+
+All of it stands in one file because numba's cache watches the file of a kernel only; it works on
+single numbers and writes into arrays that it is given, which compiles in a fraction of the time.
+
+The feet are P points: corners of flat soles, or centres of the balls of point feet; `owner` (P,)
+gives the foot of each (ascending), `radius` (P,) m the ball's radius, `is_sole` (f,) which feet
+are flat, `upright` (f, 3) the z axes of their frames.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from com_model.sesc.kernels import keep
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+FLATTEST = 1e-9  # m^2, twice the area below which three points make no plane
+STRAIGHT = 1e-12  # of the squared extent: a corner of the hull that turns by less is none
+
+
+# --- which feet stand, on what ----------------------------------------------------------------
+@keep()
+def stand(
+    R: Array,
+    p: Array,
+    sole: Indices,
+    sensor: Indices,
+    offset: Array,
+    owner: Indices,
+    radius: Array,
+    is_sole: Mask,
+    up: Array,
+    forces: Array,
+    threshold: float,
+    tolerance: float,
+    contact: Mask,
+    normal: Array,
+    touch: Array,
+) -> int:
+    """Contacts and ground; see stance.Feet.stand.
+
+    Args:
+        R: (k, 3, 3) orientations of links.
+        p: (k, 3) m, their origins.
+        sole: (f,) which of them are the feet's frames.
+        sensor: (f,) which of them are the frames of the feet's force sensors.
+        offset: (P, 3) m, the points in the feet's frames.
+        owner: (P,) see the module.
+        radius: (P,) m.
+        is_sole: (f,).
+        up: (3,) unit vector, roughly out of the ground.
+        forces: (f, 3) N, of the ground, in the sensors' frames; (0, 3) when they are not known.
+        threshold: N.
+        tolerance: m.
+        contact: (f,), set to the feet in contact.
+        normal: (3,), set to the ground's unit normal.
+        touch: (P, 3), the first rows are set to the contact points, m.
+
+    Returns:
+        The number of contact points.
+    """
+    points = np.empty((owner.size, 3))
+    upright = np.empty((sole.size, 3))
+    for f in range(sole.size):
+        for i in range(3):
+            upright[f, i] = R[sole[f], i, 2]
+    place_points(R, p, sole, offset, owner, points)
+    if forces.shape[0] > 0:
+        mark_loaded(R, sensor, upright, forces, is_sole, threshold, contact)
+    else:
+        find_support(upright, points, owner, radius, is_sole, up, tolerance, normal)
+        mark_touching(points, owner, radius, normal, tolerance, contact)
+    find_normal(upright, points, owner, is_sole, contact, up, normal)
+    count = 0
+    for n in range(owner.size):
+        if contact[owner[n]]:
+            for i in range(3):
+                touch[count, i] = points[n, i] - radius[n] * normal[i]
+            count += 1
+    return count
+
+
+@njit
+def dot(a: Array, b: Array) -> float:
+    """Scalar product of two (3,)."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@njit
+def place_points(
+    R: Array, p: Array, sole: Indices, offset: Array, owner: Indices, points: Array
+) -> None:
+    """Sets points (P, 3), m, of feet with these poses."""
+    for n in range(owner.size):
+        f = sole[owner[n]]
+        for i in range(3):
+            points[n, i] = p[f, i] + dot(R[f, i], offset[n])
+
+
+@njit
+def mark_loaded(
+    R: Array,
+    sensor: Indices,
+    upright: Array,
+    forces: Array,
+    is_sole: Mask,
+    threshold: float,
+    contact: Mask,
+) -> None:
+    """Marks feet on which the ground presses: soles across their plane, point feet anyhow."""
+    for f in range(is_sole.size):
+        across = 0.0
+        for i in range(3):
+            across += upright[f, i] * dot(R[sensor[f], i], forces[f])
+        size = np.sqrt(dot(forces[f], forces[f]))
+        contact[f] = (across if is_sole[f] else size) >= threshold
+
+
+@njit
+def mark_touching(
+    points: Array, owner: Indices, radius: Array, normal: Array, tolerance: float, contact: Mask
+) -> None:
+    """Marks feet whose lowest point is within the tolerance of the lowest of all."""
+    limit = lowest_height(points, radius, normal) + tolerance
+    for f in range(contact.size):
+        contact[f] = False
+    for n in range(owner.size):
+        if dot(points[n], normal) - radius[n] <= limit:
+            contact[owner[n]] = True
+
+
+@njit
+def lowest_height(points: Array, radius: Array, normal: Array) -> float:
+    """Smallest height of the feet along a normal, m."""
+    lowest = np.inf
+    for n in range(radius.size):
+        lowest = min(lowest, dot(points[n], normal) - radius[n])
+    return lowest
+
+
+@njit
+def find_support(
+    upright: Array,
+    points: Array,
+    owner: Indices,
+    radius: Array,
+    is_sole: Mask,
+    up: Array,
+    tolerance: float,
+    normal: Array,
+) -> None:
+    """Sets normal (3,) to that of the ground that the feet could stand on, or to `up`.
+
+    Of all planes of a sole, or with no sole of three points, that no foot is below by more than
+    the tolerance: the one whose normal is nearest to up.
+    """
+    best, flat = -2.0, False
+    tried = np.empty(3)
+    for i in range(3):
+        normal[i] = up[i]
+    for a in range(owner.size):
+        if is_sole[owner[a]]:
+            flat = True
+            if a > 0 and owner[a - 1] == owner[a]:
+                continue
+            for i in range(3):
+                tried[i] = upright[owner[a], i]
+            best = try_support(points, radius, up, tolerance, a, tried, best, normal)
+    if best > -2.0 or flat:
+        return
+    for a in range(owner.size):
+        for b in range(a + 1, owner.size):
+            for c in range(b + 1, owner.size):
+                size = set_area(points, a, b, c, up, tried)
+                if size > FLATTEST:
+                    for i in range(3):
+                        tried[i] /= size
+                    best = try_support(points, radius, up, tolerance, a, tried, best, normal)
+
+
+@njit
+def try_support(
+    points: Array,
+    radius: Array,
+    up: Array,
+    tolerance: float,
+    a: int,
+    tried: Array,
+    best: float,
+    normal: Array,
+) -> float:
+    """Takes `tried` for the normal if the plane through point a supports all and is nearer to up.
+
+    Returns:
+        How near the best one is to up, a cosine.
+    """
+    nearness = dot(tried, up)
+    own = dot(points[a], tried) - radius[a]
+    if nearness <= best or lowest_height(points, radius, tried) < own - tolerance:
+        return best
+    for i in range(3):
+        normal[i] = tried[i]
+    return nearness
+
+
+@njit
+def set_area(points: Array, a: int, b: int, c: int, up: Array, area: Array) -> float:
+    """Sets area (3,) to the normal of three points times twice their triangle's area, m^2.
+
+    Returns:
+        Its length; it points to the side of up.
+    """
+    ux, uy, uz = (
+        points[b, 0] - points[a, 0],
+        points[b, 1] - points[a, 1],
+        points[b, 2] - points[a, 2],
+    )
+    vx, vy, vz = (
+        points[c, 0] - points[a, 0],
+        points[c, 1] - points[a, 1],
+        points[c, 2] - points[a, 2],
+    )
+    area[0], area[1], area[2] = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    if dot(area, up) < 0.0:
+        for i in range(3):
+            area[i] = -area[i]
+    return np.sqrt(dot(area, area))
+
+
+@njit
+def find_normal(
+    upright: Array,
+    points: Array,
+    owner: Indices,
+    is_sole: Mask,
+    contact: Mask,
+    up: Array,
+    normal: Array,
+) -> None:
+    """Sets normal (3,) to that of the ground under the feet in contact.
+
+    The mean of the soles' normals; without soles that of the triangles between the points,
+    weighted by area; `up` where there is neither.
+    """
+    for i in range(3):
+        normal[i] = 0.0
+    for f in range(is_sole.size):
+        if is_sole[f] and contact[f]:
+            for i in range(3):
+                normal[i] += upright[f, i]
+    if dot(normal, normal) == 0.0:
+        area = np.empty(3)
+        for a in range(owner.size):
+            for b in range(a + 1, owner.size):
+                for c in range(b + 1, owner.size):
+                    if contact[owner[a]] and contact[owner[b]] and contact[owner[c]]:
+                        set_area(points, a, b, c, up, area)
+                        for i in range(3):
+                            normal[i] += area[i]
+    size = np.sqrt(dot(normal, normal))
+    for i in range(3):
+        normal[i] = normal[i] / size if size > FLATTEST else up[i]
+
+
+# --- where the centre of mass falls --------------------------------------------------------------
+@keep()
+def fall(touch: Array, normal: Array, gravity: Array, com: Array, projection: Array) -> float:
+    """Where a point falls onto the ground, and how far inside the support polygon that is.
+
+    Args:
+        touch: (m, 3) m, contact points, at least one.
+        normal: (3,) unit normal of the ground, which goes through their mean.
+        gravity: (3,) unit direction, not along the ground.
+        com: (3,) m, the point.
+        projection: (3,), set to its projection, m.
+
+    Returns:
+        The signed margin, m, positive inside; NaN when com is NaN.
+    """
+    m = touch.shape[0]
+    origin = np.zeros(3)
+    for n in range(m):
+        for i in range(3):
+            origin[i] += touch[n, i] / m
+    x, y = np.empty(3), np.empty(3)
+    set_axes(normal, x, y)
+    flat = np.empty((m, 2))
+    point = np.empty(3)
+    for n in range(m):
+        drop(touch[n], origin, normal, gravity, point)
+        flat[n, 0], flat[n, 1] = dot(point, x), dot(point, y)
+    drop(com, origin, normal, gravity, point)
+    for i in range(3):
+        projection[i] = origin[i] + point[i]
+    corners = np.empty((2 * m + 1, 2))
+    k = set_hull(flat, corners)
+    return signed_distance(corners, k, dot(point, x), dot(point, y))
+
+
+@njit
+def drop(p: Array, origin: Array, normal: Array, gravity: Array, out: Array) -> None:
+    """Sets out (3,) to the offset from the origin of p moved onto the plane along gravity, m."""
+    for i in range(3):
+        out[i] = p[i] - origin[i]
+    way = dot(out, normal) / dot(gravity, normal)
+    for i in range(3):
+        out[i] -= way * gravity[i]
+
+
+@njit
+def set_axes(normal: Array, x: Array, y: Array) -> None:
+    """Sets unit vectors x, y (3,) across a unit normal, x cross y = normal.
+
+    [Duff et al. 2017, Building an orthonormal basis, revisited]
+    """
+    sign = 1.0 if normal[2] >= 0.0 else -1.0
+    a = -1.0 / (sign + normal[2])
+    b = normal[0] * normal[1] * a
+    x[0], x[1], x[2] = 1.0 + sign * normal[0] * normal[0] * a, sign * b, -sign * normal[0]
+    y[0], y[1], y[2] = b, sign + normal[1] * normal[1] * a, -normal[1]
+
+
+@njit
+def set_order(points: Array, order: Indices) -> None:
+    """Sets order (m,) to that of points (m, 2) by x, then y (insertion sort)."""
+    for i in range(points.shape[0]):
+        j = i - 1
+        while j >= 0 and (
+            points[order[j], 0] > points[i, 0]
+            or (points[order[j], 0] == points[i, 0] and points[order[j], 1] > points[i, 1])
+        ):
+            order[j + 1] = order[j]
+            j -= 1
+        order[j + 1] = i
+
+
+@njit
+def set_hull(points: Array, corners: Array) -> int:
+    """Finds the convex hull, counter-clockwise, by monotone chains ([Andrew 1979]).
+
+    Args:
+        points: (m, 2), at least one.
+        corners: (2 m + 1, 2), the first rows are set.
+
+    Returns:
+        The number of corners: 1 or 2 where all points are one or in line.
+    """
+    m = points.shape[0]
+    order = np.empty(m, np.int64)
+    set_order(points, order)
+    extent = 0.0
+    for n in range(m):
+        for i in range(2):
+            extent = max(extent, abs(points[n, i] - points[0, i]))
+    tolerance = STRAIGHT * extent * extent
+    count = 0
+    for way in range(2):  # along the lower side, and back along the upper one
+        start = count
+        for n in range(m):
+            i = order[n] if way == 0 else order[m - 1 - n]
+            cx, cy = points[i, 0], points[i, 1]
+            if count > start and corners[count - 1, 0] == cx and corners[count - 1, 1] == cy:
+                continue
+            while count > start + 1:
+                ax, ay = corners[count - 2, 0], corners[count - 2, 1]
+                bx, by = corners[count - 1, 0], corners[count - 1, 1]
+                if (bx - ax) * (cy - ay) - (by - ay) * (cx - ax) > tolerance:
+                    break
+                count -= 1
+            corners[count, 0], corners[count, 1] = cx, cy
+            count += 1
+        count -= 1  # the last point of one side is the first of the other
+    return max(count, 1)
+
+
+@njit
+def signed_distance(corners: Array, k: int, px: float, py: float) -> float:
+    """Distance of a point to the outline of k counter-clockwise corners, positive inside, m."""
+    if np.isnan(px) or np.isnan(py):
+        return np.nan
+    nearest = np.inf
+    inside = k > 2
+    for i in range(k):
+        j = i + 1 if i + 1 < k else 0
+        ex, ey = corners[j, 0] - corners[i, 0], corners[j, 1] - corners[i, 1]
+        ox, oy = px - corners[i, 0], py - corners[i, 1]
+        length2 = ex * ex + ey * ey
+        along = 0.0 if length2 == 0.0 else min(max((ox * ex + oy * ey) / length2, 0.0), 1.0)
+        dx, dy = ox - along * ex, oy - along * ey
+        nearest = min(nearest, np.sqrt(dx * dx + dy * dy))
+        inside = inside and ex * oy - ey * ox >= 0.0
+    return nearest if inside else -nearest

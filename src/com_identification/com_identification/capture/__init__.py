@@ -1,0 +1,1 @@
+"""Stationary postures found in streams of readings, live or from a bag."""

@@ -1,0 +1,134 @@
+"""Command line: the centre of mass of every link from a recording."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+_EPILOG = """\
+What must be in the bag: joint states, and the force and torque of each foot, while the robot
+stands still in 20 or more postures that differ in every joint, a second or two in each. An IMU
+helps where the ground is not level (settings: use_imu), joint efforts where they are good
+(settings: use_effort). Everything else is passed over.
+
+Example:
+  identify_bag walk_lab --robot hoap2.urdf --config hoap2.yaml --out results
+  identify_bag walk_lab --list-topics
+  identify_bag run.mcap --robot r.urdf --config r.yaml --out results \\
+      --joint-states /robot/joint_states --wrench l_sole=/left/ft --wrench r_sole=/right/ft
+  identify_bag walk_lab --robot r.urdf --config r.yaml --out results --marks marks.csv
+
+What comes into the directory:
+  report.html       what was found, with plots; open it in a browser
+  result.yaml       the same as numbers
+  corrected.urdf    the URDF with the centres of mass that were found; the rest stays as it was
+  postures.jsonl    the postures, for the service `load` of the node com_identification
+
+Constant errors of the sensors are found too; --settings says how large they may be:
+  sensors: {force_bias: 2.0, moment_bias: 0.1, wrench_gain: 0.02,  # N, N m, 1
+            joint_offset: 0.01, compliance: 0.001, tilt: 0.01,     # rad, rad/(N m), rad
+            effort_gain: 0.1, effort_offset: 0.1}  # torque constants, N m; with --effort
+
+Other sections are noise, prior, links, fit, capture and plan; a wrong key is answered by those that
+are valid. Postures in which something else carries or pulls the robot are left out.
+
+marks.csv has lines of start,end,label in seconds from the first joint state (or stamps). A marker
+topic is of std_msgs/String (a text starts a posture of that name, an empty one ends it) or
+std_msgs/Bool.
+
+Exit status: 0 done, 1 the recording tells too little or its readings cannot be true, 2 wrong
+arguments or a file that cannot be read, 3 the results cannot be written.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments."""
+    result = argparse.ArgumentParser(
+        prog="identify_bag",
+        description="Identifies the centre of mass of every link of a robot from a rosbag2 "
+        "recording (mcap or sqlite3; no ROS needed), and corrects the URDF.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = result.add_argument
+    add("bag", metavar="BAG", help="directory of a recording, or its .mcap or .db3 file")
+    add("--robot", metavar="URDF", help="the robot's URDF as it is now")
+    add("--config", metavar="YAML", help="the robot's feet, sensors and nominal posture")
+    add(
+        "--settings",
+        metavar="YAML",
+        help="noise, priors, errors of sensors, when the robot counts as still",
+    )
+    add("--out", metavar="DIR", help="where the results go; made where it is missing")
+    add("--force", action="store_true", help="replace the results of an earlier run in DIR")
+    add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
+    add("--imu", metavar="TOPIC", default="", help="topic of the IMU; sets use_imu")
+    add(
+        "--wrench",
+        metavar="FOOT=TOPIC",
+        action="append",
+        default=[],
+        help="topic of a foot's force sensor; FOOT is its frame. Once for each foot",
+    )
+    add("--effort", action="store_true", help="use joint efforts; sets use_effort")
+    add("--marks", metavar="CSV", help="postures are where this file says: start,end[,label]")
+    add("--marker-topic", metavar="TOPIC", default="", help="postures are where this topic says")
+    add(
+        "--time",
+        choices=("stamps", "received"),
+        default="stamps",
+        help="which times count: of the messages' headers, or of their recording",
+    )
+    add(
+        "--ignore-wrench-check",
+        action="store_true",
+        help="go on though sign, axes or unit of the wrenches seem wrong",
+    )
+    add("--list-topics", action="store_true", help="print the topics of the bag, and end")
+    add("--dry-run", action="store_true", help="print what would be used, and end")
+    return result
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        argv: Arguments; those of the process by default.
+
+    Returns:
+        Exit status, see the help.
+    """
+    arguments_parser = parser()
+    arguments = arguments_parser.parse_args(argv)
+    _check(arguments_parser, arguments)
+    # Sums over threads differ from run to run; set before numpy is there.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    from com_identification.commands.bag_job import run
+
+    try:
+        return run(arguments)
+    except KeyboardInterrupt:
+        print("identify_bag: stopped; nothing was written", file=sys.stderr)
+        return 130
+
+
+def _check(arguments_parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    if arguments.list_topics:
+        return
+    if arguments.robot is None:
+        arguments_parser.error("--robot is missing: give the robot's URDF")
+    if arguments.out is None and not arguments.dry_run:
+        arguments_parser.error("--out is missing: give the directory for the results")
+    if arguments.marks and arguments.marker_topic:
+        arguments_parser.error("give --marks or --marker-topic, not both")
+    for wish in arguments.wrench:
+        foot, equals, topic = wish.partition("=")
+        if not (foot and equals and topic):
+            arguments_parser.error(f"--wrench: expected FOOT=TOPIC, got {wish!r}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

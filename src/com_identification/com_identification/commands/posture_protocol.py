@@ -1,0 +1,193 @@
+"""Command line: at which joint angles a robot tips over, and what measured angles say of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+from com_identification.exceptions import IdentificationError
+from com_identification.store.files import path_inside, write_whole
+from com_identification.tip_over.candidates import known_candidates
+from com_identification.tip_over.correction import write_correction
+from com_identification.tip_over.exceptions import ProtocolError
+from com_identification.tip_over.fit import fit
+from com_identification.tip_over.joint_errors import read_joint_errors
+from com_identification.tip_over.plots import angles_png
+from com_identification.tip_over.protocol import Protocol
+from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle
+from com_identification.tip_over.report import Comparison, errors_left_out, report_page
+from com_identification.tip_over.tables import TipTable
+from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
+from com_model.arrays import Array
+
+_EPILOG = """\
+Without --angles it prints the angles at which the robot of the URDF tips over, if it moves so
+slowly that it is always at rest; --joint-errors adds what errors of the joints make of them.
+With --angles, a table of a column `test` and columns `<name>_rad`, it compares them, fits what may
+explain the measured ones, and says how well that predicts tests which it has not seen. With --out
+it writes there a report (html), a picture, the URDF with the CoMs of the fit, and the errors of
+the joints that it found.
+
+Example:
+  posture_protocol --robot config/hoap2.yaml --protocol config/posture_protocol/hoap2.yaml \\
+    --angles data/hoap2_posture_protocol.csv --measured real --out out
+
+Exit status: 0 done, 2 a file or an argument cannot be used.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        argv: Arguments; those of the process by default.
+
+    Returns:
+        Exit status: 0 done, 2 a file or an argument cannot be used.
+    """
+    arguments = _parser().parse_args(argv)
+    try:
+        lab = _lab(arguments.robot, arguments.protocol, arguments.urdf)
+        if arguments.angles is None:
+            told = _told(lab, arguments.joint_errors)
+            _print_angles(lab, _angles(told))
+            _print_notes(_standing(told))
+            return 0
+        protocol = Protocol.from_file(arguments.protocol)
+        table = TipTable.from_file(arguments.angles, protocol)
+        _compare(lab, protocol, table, arguments)
+    except (ComModelError, ProtocolError, IdentificationError) as error:
+        print(f"posture_protocol: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="posture_protocol",
+        description="Computes and explains the joint angles at which a robot tips over.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--robot", required=True, help="the robot's configuration (yaml)")
+    parser.add_argument("--protocol", required=True, help="its balance tests (yaml)")
+    parser.add_argument("--urdf", help="the URDF; by default the one that the configuration names")
+    parser.add_argument(
+        "--joint-errors", help="errors of the joints that were found before (yaml), for a column"
+    )
+    parser.add_argument("--angles", help="a table of measured and simulated angles (csv)")
+    parser.add_argument("--measured", default="real", help="its column of measured angles")
+    parser.add_argument(
+        "--explain", default="offsets + compliance", help="what to fit; a wrong name lists all"
+    )
+    parser.add_argument("--out", help="a folder for report, picture and corrections")
+    parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
+    return parser
+
+
+def _lab(robot: str, protocol: str, urdf: str | None) -> QuasiStatic:
+    config = RobotConfig.from_file(robot)
+    path = urdf or config.urdf
+    if path is None:
+        raise ConfigError("names no URDF: give --urdf", robot, "urdf")
+    return QuasiStatic.of(RobotModel.from_file(path), config, Protocol.from_file(protocol))
+
+
+def _told(lab: QuasiStatic, joint_errors: str | None) -> dict[str, tuple[TipAngle, ...]]:
+    """Tip angles of the URDF, and with errors of the joints from a file."""
+    told = {"URDF": lab.tips()}
+    if joint_errors is not None:
+        told["joint errors"] = lab.tips(read_joint_errors(joint_errors, lab.model))
+    return told
+
+
+def _angles(told: dict[str, tuple[TipAngle, ...]]) -> dict[str, Array]:
+    return {name: np.array([tip.angle for tip in tips]) for name, tips in told.items()}
+
+
+def _compare(
+    lab: QuasiStatic, protocol: Protocol, table: TipTable, arguments: argparse.Namespace
+) -> None:
+    candidates = known_candidates(lab.model, protocol)
+    if arguments.explain not in candidates:
+        valid = ", ".join(candidates)
+        raise ProtocolError(f"--explain: no {arguments.explain!r}; valid: {valid}")
+    if arguments.out is not None:  # before the work, so that a wrong folder is told at once
+        path_inside(arguments.out, _file(lab, ""))
+    measured = table.angles(arguments.measured)
+    used = np.flatnonzero(np.isfinite(measured))
+    if not len(used):
+        raise ProtocolError(f"{arguments.angles}: column {arguments.measured!r} has no angles")
+    found = fit(lab, measured, candidates[arguments.explain], used)
+    told = _told(lab, arguments.joint_errors)
+    comparison = Comparison(
+        robot=lab.model.name,
+        tests=tuple(test.name for test in lab.tests),
+        others={name: table.angles(name) for name in table.columns if name != arguments.measured},
+        ours=_angles(told) | {arguments.explain: found.predicted},
+        notes=_standing(told),
+        found=found,
+        left_out=errors_left_out(lab, found),
+    )
+    _print(lab, comparison, arguments.measured)
+    if arguments.out is not None:
+        _write(lab, comparison, arguments.out, arguments.overwrite)
+
+
+def _print(lab: QuasiStatic, comparison: Comparison, measured: str) -> None:
+    found = comparison.found
+    _print_angles(lab, {measured: found.measured, **comparison.ours})
+    _print_notes(comparison.notes)
+    for name, mean in comparison.mean_errors().items():
+        print(f"mean error of {name}: {mean:.2f} deg")
+    for label, value in zip(found.candidate.labels, found.x, strict=True):
+        print(f"{label}: {value:.5f}")
+    for name, mean in comparison.left_out.items():
+        print(f"{name} left out: {mean:.2f} deg")
+
+
+def _print_angles(lab: QuasiStatic, columns: dict[str, Array]) -> None:
+    width = max(len(test.name) for test in lab.tests)
+    print(" " * width, *(f"{name[:12]:>12}" for name in columns), "  (deg)")
+    for i, test in enumerate(lab.tests):
+        cells = (f"{np.degrees(angles[i]):12.2f}" for angles in columns.values())
+        print(f"{test.name:{width}}", *cells)
+
+
+def _print_notes(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        print(note)
+
+
+def _standing(told: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:
+    """Sentences on tests in which the robot does not fall."""
+    standing = {name: [tip.test for tip in tips if not tip.falls] for name, tips in told.items()}
+    return tuple(
+        f"{name}: still stands at the joints' limit, which is shown: {'; '.join(tests)}"
+        for name, tests in standing.items()
+        if tests
+    )
+
+
+def _write(lab: QuasiStatic, comparison: Comparison, folder: str, overwrite: bool) -> None:
+    picture = angles_png(
+        comparison.tests, comparison.found.measured, comparison.others, comparison.ours
+    )
+    files = {".png": picture, ".html": report_page(comparison).encode()}
+    paths = [
+        write_whole(path_inside(folder, _file(lab, suffix)), content, overwrite)
+        for suffix, content in files.items()
+    ]
+    for path in (*paths, *write_correction(folder, lab.model, comparison.found, overwrite)):
+        print(f"wrote {path}")
+
+
+def _file(lab: QuasiStatic, suffix: str) -> str:
+    return f"{lab.model.name}_tip_angles{suffix}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

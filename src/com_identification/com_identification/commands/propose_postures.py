@@ -1,0 +1,121 @@
+"""Command line: propose the postures that tell most of a robot's centres of mass."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from com_identification.exceptions import IdentificationError
+from com_identification.planning.plan import PlannedPosture
+from com_identification.planning.planner import PosturePlanner
+from com_identification.regression.settings import IdentificationSettings
+from com_model import RobotConfig, RobotModel
+from com_model.exceptions import ComModelError
+from com_model.posture_file import write_postures
+
+EPILOG = """\
+The postures stand with flat soles on level ground, by the URDF's centre of mass a margin inside the
+support polygon, within the joints' limits and without self-collision, the most telling first.
+
+  --keep-feet   only postures in which the feet stay where they are in the nominal posture: a robot
+                gets from one to the next standing. Without it they tell more, but the robot has to
+                be lifted between them.
+
+Exit status: 0 written, 1 no such postures, 2 wrong arguments.
+"""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Runs the command.
+
+    Args:
+        words: Arguments; those of the process by default.
+
+    Returns:
+        Exit status: 0 written, 1 no such postures, 2 wrong arguments.
+    """
+    parser = _parser()
+    options = parser.parse_args(words)
+    if options.count < 1:
+        parser.error(f"--count {options.count}: give 1 or more")
+    try:
+        model = RobotModel.from_file(options.urdf)
+        config = RobotConfig.from_file(options.config)
+        config.check(model)
+        settings = _settings(options)
+    except (ComModelError, IdentificationError) as error:
+        parser.error(str(error))
+    try:
+        with Console(stderr=True).status(f"planning {options.count} postures"):
+            planned = _plan(model, config, settings, options.count)
+        rows = np.array([posture.q for posture in planned])
+        write_postures(options.out, model, rows, _note(model, settings))
+    except (IdentificationError, OSError) as error:
+        print(f"propose_postures: {error}", file=sys.stderr)
+        return 1
+    print(json.dumps({"out": str(options.out), **_figures(planned)}))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="propose_postures",
+        description=__doc__.partition(": ")[2],
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("urdf", type=Path, help="path of the robot's URDF")
+    add("--config", type=Path, required=True, help="the robot's configuration: feet, posture")
+    add("--settings", type=Path, help="identification settings (YAML): noise, priors, plan")
+    add("--count", type=int, default=60, help="how many postures")
+    add("--keep-feet", action="store_true", help="feet stay where they are, see below")
+    add("--margin", type=float, help="m, of the CoM inside the support polygon")
+    add("--seed", type=int, help="of the random postures that are chosen from")
+    add("--out", type=Path, required=True, help="file to write (YAML)")
+    return parser
+
+
+def _settings(options: argparse.Namespace) -> IdentificationSettings:
+    settings = IdentificationSettings()
+    if options.settings is not None:
+        settings = IdentificationSettings.from_file(options.settings)
+    plan = settings.plan
+    if options.keep_feet:
+        plan = replace(plan, keep_feet=True)
+    given = {"seed": options.seed, "margin": options.margin}
+    plan = replace(plan, **{name: value for name, value in given.items() if value is not None})
+    return replace(settings, plan=plan)
+
+
+def _plan(
+    model: RobotModel, config: RobotConfig, settings: IdentificationSettings, count: int
+) -> tuple[PlannedPosture, ...]:
+    rest = config.nominal_posture(model)
+    priors, fit = settings.priors(model), settings.options()
+    planner = PosturePlanner(model, config.feet, rest, priors, fit, settings.plan)
+    return planner.propose(count, samples=settings.capture.samples)
+
+
+def _note(model: RobotModel, settings: IdentificationSettings) -> str:
+    feet = "the feet stay where they are" if settings.plan.keep_feet else "the feet move"
+    return f"{model.name}, planned postures, the most telling first; {feet}"
+
+
+def _figures(planned: Sequence[PlannedPosture]) -> dict[str, float]:
+    return {
+        "postures": len(planned),
+        "least_margin_mm": round(1000.0 * min(posture.margin for posture in planned), 2),
+        "nats": round(sum(posture.gain for posture in planned), 1),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

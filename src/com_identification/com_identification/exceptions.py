@@ -1,0 +1,61 @@
+"""Errors of the identification: what was got, what was expected, what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class IdentificationError(Exception):
+    """Root of all errors that the identification raises on purpose."""
+
+
+class PostureError(IdentificationError):
+    """A posture's readings cannot be used.
+
+    Attributes:
+        index: Place of the posture in what was given; -1 where it stands alone.
+        problem: What is wrong and how to fix it.
+    """
+
+    def __init__(self, problem: str, index: int = -1) -> None:
+        super().__init__(problem if index < 0 else f"posture {index}: {problem}")
+        self.index = index
+        self.problem = problem
+
+
+class RankError(IdentificationError):
+    """The postures do not determine what is asked for.
+
+    Attributes:
+        rank: How many combinations of the unknowns the data determine.
+        needed: How many there would have to be.
+    """
+
+    def __init__(self, message: str, rank: int, needed: int) -> None:
+        super().__init__(message)
+        self.rank = rank
+        self.needed = needed
+
+
+class CaptureRefused(IdentificationError):  # noqa: N818 (a refusal, not a fault)
+    """No posture can be taken now.
+
+    Attributes:
+        reasons: A sentence for each and how to fix it.
+    """
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        super().__init__(" ".join(reasons))
+        self.reasons = tuple(reasons)
+
+
+class StoreError(IdentificationError):
+    """The file of postures cannot be read or written; what it holds is as it was."""
+
+
+class OutputError(IdentificationError):
+    """A result cannot be written where it was asked for; nothing was written."""
+
+
+class Cancelled(IdentificationError):  # noqa: N818 (a wish, not a fault)
+    """The caller asked a long computation to stop."""

@@ -1,0 +1,1 @@
+"""What foot wrenches alone say of mass and centre of mass, and whether they can be true."""

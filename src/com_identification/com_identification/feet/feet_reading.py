@@ -1,0 +1,116 @@
+"""What the feet alone say of mass and CoM in one posture, with its covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from com_identification.regression.postures import Posture
+from com_identification.regression.rows import RowBuilder
+from com_model.arrays import Array, freeze
+
+
+@dataclass(frozen=True, eq=False)
+class FeetReading:
+    """Mass and CoM by the feet and by the model; root axes.
+
+    Attributes:
+        mass: kg, by the feet.
+        mass_std: kg, by the sensors' noise.
+        force: (3,) N, of the ground on the robot.
+        up: (3,) unit vector against gravity, by the IMU or the loaded soles.
+        point: (3,) m, on the vertical through the CoM by the feet.
+        center: (3,) m, mean of the loaded soles.
+        normal: (3,) unit vector, mean z of the loaded flat soles; NaN without any.
+        pressure: (3,) m, centre of pressure in the plane through center; NaN without normal.
+        com: (3,) m, by the model.
+        covariance: (3, 3) m^2, of the difference between point and com, across up.
+    """
+
+    mass: float
+    mass_std: float
+    force: Array
+    up: Array
+    point: Array
+    center: Array
+    normal: Array
+    pressure: Array
+    com: Array
+    covariance: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @property
+    def gap(self) -> Array:
+        """(3,) m, from the model's CoM to the vertical by the feet, across up."""
+        gap = self.point - self.com
+        return np.asarray(gap - (gap @ self.up) * self.up)
+
+
+def read_feet(builder: RowBuilder, posture: Posture, theta: Array) -> FeetReading | None:
+    """Reads a posture; None where a foot's wrench is not known, or nothing carries the robot.
+
+    Args:
+        builder: Of the robot, with the sensors' noise.
+        posture: The readings.
+        theta: (4 B,) masses and first moments of the model.
+
+    Raises:
+        PostureError: The readings do not fit the robot, or gravity's direction is not known.
+    """
+    if not len(posture.wrenches):
+        return None
+    if not np.isfinite(posture.wrenches).all():
+        return None
+    builder.check(posture)
+    measured = builder.measured_com(posture)
+    if measured is None or not builder.loaded(posture).any():
+        return None
+    mass, point, up = measured
+    if not abs(mass) > 1e-9:
+        return None
+    statics, model = builder.statics, builder.model
+    poses = statics.poses(posture.q[None])
+    R, p = statics.link_frames(poses, [model.link_index(foot.frame) for foot in builder.feet])
+    loaded = builder.loaded(posture)
+    center = p[0][loaded].mean(axis=0)
+    flat = loaded & np.array([len(foot.corners) > 0 for foot in builder.feet])
+    normal = np.full(3, np.nan)
+    if flat.any():
+        normal = R[0][flat][:, :, 2].sum(axis=0)
+        normal /= np.linalg.norm(normal)
+    wrench = _total(builder, posture)
+    moment = wrench[3:] - np.cross(center, wrench[:3])
+    push = float(wrench[:3] @ normal)
+    noise = builder.rows(posture, theta, np.zeros(builder.errors.count)).covariance[:6, :6]
+    weight = mass * builder.gravity
+    # point = center + up x moment / (up . force), by the force and the moment about the root
+    by_force = -_cross(up) @ _cross(center) - np.outer(point - center, up)
+    to_point = np.hstack((by_force, _cross(up))) / weight
+    return FeetReading(
+        mass=mass,
+        mass_std=float(np.sqrt(up @ noise[:3, :3] @ up)) / builder.gravity,
+        force=wrench[:3],
+        up=up,
+        point=point,
+        center=center,
+        normal=normal,
+        pressure=center + np.cross(normal, moment) / push,
+        com=statics.first_moment(poses)[0] @ theta / (statics.mass() @ theta),
+        covariance=to_point @ noise @ to_point.T,
+    )
+
+
+def _total(builder: RowBuilder, posture: Posture) -> Array:
+    """The feet's wrench on the robot about the root's origin, (6,)."""
+    links = [builder.model.link_index(foot.wrench_frame) for foot in builder.feet]
+    signs = np.array([float(foot.wrench_sign) for foot in builder.feet])[:, None]
+    poses = builder.statics.poses(posture.q[None])
+    maps = builder.statics.contact_maps(poses, links)[0][0]
+    return np.asarray(np.einsum("fij,fj->i", maps, signs * posture.wrenches))
+
+
+def _cross(v: Array) -> Array:
+    return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])

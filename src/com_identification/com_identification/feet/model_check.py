@@ -1,0 +1,235 @@
+"""Compares the model's CoM with the feet's readings while the robot stands still."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+
+from com_identification.exceptions import PostureError
+from com_identification.feet.feet_reading import FeetReading, read_feet
+from com_identification.feet.wrench_check import WrenchFault, diagnose
+from com_identification.regression.postures import Posture
+from com_identification.regression.rows import RowBuilder
+from com_identification.regression.settings import IdentificationSettings
+from com_model import Foot, RobotModel
+from com_model.arrays import Array, freeze
+
+_SURE = 3.0  # deviations
+
+
+class Verdict(IntEnum):
+    """What the comparison says."""
+
+    UNKNOWN = 0
+    """Nothing can be said; the reason tells why."""
+    AGREES = 1
+    """Mass and CoM of the model are what the feet say, within tolerance and deviation."""
+    COM_OFF = 2
+    """The model's CoM is off."""
+    MASS_OFF = 3
+    """The model's mass is off."""
+    TILT = 4
+    """The CoM agrees but for an IMU that disagrees with soles and forces."""
+    WRENCH = 5
+    """The feet's readings cannot be true; see diagnose()."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelCheckResult:
+    """Model against feet, in root axes; points are on the ground, in the plane of the soles.
+
+    difference = tilt_part + model_part, all vectors in that plane. With the height h of the CoM,
+    an IMU that is off by a small angle moves the projection by h times the angle.
+
+    Attributes:
+        verdict: See Verdict.
+        reason: In words and how to fix it.
+        up: (3,) the direction against gravity that was used: the IMU's, or the soles'.
+        projection: (3,) m, of the model's CoM along gravity.
+        measured: (3,) m, the centre of pressure, above which the CoM is at rest.
+        difference: (3,) m, projection less measured.
+        tilt_part: (3,) m of it that would not be there if the soles stood on level ground.
+        model_part: (3,) m, what is left: the model's error and the force sensors'.
+        model_std: m, standard deviation of a component of model_part by the noise.
+        tilt: rad, between the IMU's direction and the soles'; NaN without IMU or flat soles.
+        force_tilt: rad, between the direction that was used and that of the feet's force.
+        sloped: Whether the force sides with the IMU: the ground is no level one, and all of the
+            difference is the model's.
+        mass: kg, that the feet carry.
+        mass_std: kg.
+        model_mass: kg.
+    """
+
+    verdict: Verdict
+    reason: str
+    up: Array
+    projection: Array
+    measured: Array
+    difference: Array
+    tilt_part: Array
+    model_part: Array
+    model_std: float
+    tilt: float
+    force_tilt: float
+    sloped: bool
+    mass: float
+    mass_std: float
+    model_mass: float
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @property
+    def com_error(self) -> float:
+        """m, how far the model's CoM is off across gravity."""
+        return float(np.linalg.norm(self.difference if self.sloped else self.model_part))
+
+
+class ModelCheck:
+    """Compares at rest; see ModelCheckResult.
+
+    Args:
+        model: The robot.
+        feet: Its feet.
+        settings: Noise and gravity.
+        com_tolerance: m, beyond which the CoM is called off.
+        mass_tolerance: Share of the model's mass beyond which the mass is called off.
+        tilt_tolerance: rad, between IMU and soles, beyond which one of them is called off.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        feet: Sequence[Foot],
+        settings: IdentificationSettings | None = None,
+        com_tolerance: float = 0.003,
+        mass_tolerance: float = 0.02,
+        tilt_tolerance: float = 0.01,
+    ) -> None:
+        self._settings = settings or IdentificationSettings()
+        self._builder = RowBuilder(model, feet, self._settings.noise, self._settings.gravity)
+        self._com, self._mass = com_tolerance, mass_tolerance
+        self._tilt = tilt_tolerance
+
+    def update(self, posture: Posture | None) -> ModelCheckResult:
+        """Compares a posture at rest, for instance PostureRecorder.latest().
+
+        Args:
+            posture: Means of readings; None: the robot is not at rest, and nothing is said.
+        """
+        if posture is None:
+            return self._unknown("The robot is not at rest: hold it still.")
+        try:
+            reading = read_feet(self._builder, posture, self._builder.statics.parameters)
+        except PostureError as error:
+            return self._unknown(f"The readings cannot be used: {error.problem}.")
+        if reading is None:
+            return self._unknown(
+                "The wrenches of all feet are needed, with the robot on them: check their sensors."
+            )
+        if not np.isfinite(reading.normal).all():
+            return self._unknown("No flat sole stands: the plane of the ground is not known.")
+        result = self._compare(reading, posture)
+        return self._judge(result, self._faults(posture))
+
+    def _compare(self, reading: FeetReading, posture: Posture) -> ModelCheckResult:
+        n, center = reading.normal, reading.center
+        projection = _along(reading.com, reading.up, n, center)
+        level = _along(reading.com, n, n, center)
+        tilt, force = np.nan, reading.force / np.linalg.norm(reading.force)
+        sloped = False
+        if np.isfinite(posture.up).all():
+            tilt = _angle(reading.up, n)
+            sloped = bool(_angle(force, reading.up) < _angle(force, n) and tilt > self._tilt)
+        return ModelCheckResult(
+            verdict=Verdict.UNKNOWN,
+            reason="",
+            up=reading.up,
+            projection=projection,
+            measured=reading.pressure,
+            difference=projection - reading.pressure,
+            tilt_part=projection - level,
+            model_part=level - reading.pressure,
+            model_std=float(np.sqrt(np.trace(reading.covariance) / 2.0)),
+            tilt=tilt,
+            force_tilt=_angle(force, reading.up),
+            sloped=sloped,
+            mass=reading.mass,
+            mass_std=reading.mass_std,
+            model_mass=self._builder.model.mass,
+        )
+
+    def _judge(self, found: ModelCheckResult, faults: str) -> ModelCheckResult:
+        if faults:
+            return _with(found, Verdict.WRENCH, faults)
+        off, allowed = found.mass - found.model_mass, self._mass * found.model_mass
+        if abs(off) > allowed + _SURE * found.mass_std:
+            return _with(
+                found,
+                Verdict.MASS_OFF,
+                f"The feet carry {found.mass:.4g} kg, the model has {found.model_mass:.4g} kg: "
+                "weigh the robot, tare the sensors, and look for loads that the URDF has not.",
+            )
+        if found.com_error > self._com + _SURE * found.model_std:
+            return _with(
+                found,
+                Verdict.COM_OFF,
+                f"The model's CoM is {1e3 * found.com_error:.1f} mm off: identify the links' "
+                "centres of mass.",
+            )
+        if found.tilt > self._tilt and not found.sloped:
+            return _with(
+                found,
+                Verdict.TILT,
+                f"The IMU leans {np.degrees(found.tilt):.1f} deg against soles and forces, which "
+                f"moves the projection by {1e3 * np.linalg.norm(found.tilt_part):.1f} mm: level "
+                "the IMU, or correct its frame in the URDF.",
+            )
+        return _with(
+            found,
+            Verdict.AGREES,
+            f"The model's CoM is within {1e3 * self._com:.1f} mm of what the feet say.",
+        )
+
+    def _faults(self, posture: Posture) -> str:
+        """What the readings cannot be true for, a foot in the air apart."""
+        noise, gravity = self._settings.noise, self._settings.gravity
+        found = diagnose(self._builder.model, self._builder.feet, posture, noise, gravity=gravity)
+        harmless = (WrenchFault.IN_AIR, WrenchFault.WEIGHT)
+        return " ".join(each.text for each in found if each.fault not in harmless)
+
+    def _unknown(self, reason: str) -> ModelCheckResult:
+        none = np.full(3, np.nan)
+        return ModelCheckResult(
+            verdict=Verdict.UNKNOWN,
+            reason=reason,
+            up=none,
+            projection=none,
+            measured=none,
+            difference=none,
+            tilt_part=none,
+            model_part=none,
+            model_std=np.nan,
+            tilt=np.nan,
+            force_tilt=np.nan,
+            sloped=False,
+            mass=np.nan,
+            mass_std=np.nan,
+            model_mass=self._builder.model.mass,
+        )
+
+
+def _with(found: ModelCheckResult, verdict: Verdict, reason: str) -> ModelCheckResult:
+    return replace(found, verdict=verdict, reason=reason)
+
+
+def _along(point: Array, direction: Array, normal: Array, center: Array) -> Array:
+    """Where a line through a point meets the ground."""
+    return np.asarray(point - direction * ((point - center) @ normal) / (direction @ normal))
+
+
+def _angle(a: Array, b: Array) -> float:
+    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))

@@ -1,0 +1,209 @@
+"""The two computations that the node and the offline command share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from com_identification.exceptions import Cancelled, IdentificationError, PostureError
+from com_identification.feet.feet_reading import FeetReading, read_feet
+from com_identification.feet.wrench_check import WrenchFault, diagnose
+from com_identification.regression.identify import identify
+from com_identification.regression.postures import Posture
+from com_identification.regression.result import Identification
+from com_identification.regression.rows import RowBuilder
+from com_identification.regression.settings import IdentificationSettings
+from com_model import Foot, RobotModel
+from com_model.arrays import Array, freeze
+
+_TOLD = 1e-3  # of the largest information: below, nothing is told; tilts of 2 deg tell so much
+_DIAGNOSED = 20  # postures at most: a fault of a sensor shows in many
+_LOST = 0.01  # share of a component that is not told
+
+Progress = Callable[[float, str], None]
+"""Told the share that is done, 0 to 1, and what is being done."""
+
+
+@dataclass(frozen=True, eq=False)
+class TotalCom:
+    """The robot's mass and how far its model's CoM is off, by the feet alone.
+
+    Attributes:
+        mass: kg, by the feet; the mean of the postures.
+        mass_std: kg, of the mean: scatter of the postures, or noise where that is larger.
+        model_mass: kg, of the URDF.
+        offset: (3,) m, root axes: the one shift of the model's CoM that explains the postures best.
+            What no posture tells is 0: across level ground the feet tell two components only.
+        offset_std: (3,) m; inf for a component that no posture tells.
+        residual_before: (P,) m, distance across gravity between model and feet.
+        residual_after: (P,) m, with the shift.
+        postures: P, how many had all feet's wrenches.
+        reasons: What is doubtful, sentences.
+    """
+
+    mass: float
+    mass_std: float
+    model_mass: float
+    offset: Array
+    offset_std: Array
+    residual_before: Array
+    residual_after: Array
+    postures: int
+    reasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+def identify_links(
+    model: RobotModel,
+    feet: Sequence[Foot],
+    postures: Sequence[Posture],
+    settings: IdentificationSettings | None = None,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    refuse_alike: bool = True,
+) -> Identification:
+    """Identifies the centres of mass (and masses, if unknown) of all links.
+
+    Efforts and directions of gravity are used only where the settings say so.
+
+    Args:
+        model: The robot as its URDF has it.
+        feet: Its feet.
+        postures: The readings.
+        settings: See IdentificationSettings.
+        progress: Told how far it is.
+        cancelled: Asked now and then whether to stop.
+        refuse_alike: Whether postures that are too alike are an error.
+
+    Raises:
+        Cancelled: It was asked to stop.
+        RankError: The postures are too alike; names joints to move.
+        PostureError: Readings that cannot be used; names the posture.
+        IdentificationError: There are no postures, or nothing is unknown.
+        ConfigError: The settings name a link that the model has not.
+    """
+    settings = settings or IdentificationSettings()
+
+    def observe(share: float, what: str) -> None:
+        if cancelled is not None and cancelled():
+            raise Cancelled("the identification was stopped before it was done")
+        if progress is not None:
+            progress(share, what)
+
+    observe(0.0, "postures")
+    used = [_as_wanted(posture, settings) for posture in postures]
+    found = identify(
+        model, feet, used, settings.priors(model), settings.options(refuse_alike), observe
+    )
+    observe(1.0, "done")
+    return found
+
+
+def identify_total(
+    model: RobotModel,
+    feet: Sequence[Foot],
+    postures: Sequence[Posture],
+    settings: IdentificationSettings | None = None,
+) -> TotalCom:
+    """Finds mass and offset of the CoM by the feet alone: a quick answer, one posture will do.
+
+    The offset is one shift o in the axes of the root, as if the root's body were wrong alone. With
+    P = 1 - up up^T, posture by posture, and weighted by the sensors' noise,
+
+      P o = P (point on the vertical by the feet - CoM by the model).
+
+    Raises:
+        IdentificationError: No posture has the wrenches of all feet.
+        PostureError: Readings that cannot be used; names the posture.
+    """
+    settings = settings or IdentificationSettings()
+    builder = RowBuilder(model, feet, settings.noise, settings.gravity)
+    readings = _readings(builder, postures)
+    if not readings:
+        raise IdentificationError(
+            "no posture has the wrenches of all feet: capture one with the robot on its feet"
+        )
+    offset, deviation = _shift(readings)
+    before = np.array([float(np.linalg.norm(each.gap)) for each in readings])
+    after = np.array(
+        [float(np.linalg.norm(_across(each.gap - offset, each.up))) for each in readings]
+    )
+    masses = np.array([each.mass for each in readings])
+    noise = np.sqrt(np.mean(np.square([each.mass_std for each in readings])))
+    scatter = np.std(masses, ddof=1) if len(masses) > 1 else 0.0
+    return TotalCom(
+        mass=float(masses.mean()),
+        mass_std=float(max(noise, scatter) / np.sqrt(len(masses))),
+        model_mass=model.mass,
+        offset=offset,
+        offset_std=deviation,
+        residual_before=before,
+        residual_after=after,
+        postures=len(readings),
+        reasons=_doubts(builder, postures, settings),
+    )
+
+
+def _as_wanted(posture: Posture, settings: IdentificationSettings) -> Posture:
+    """The posture without the readings that are not to be used."""
+    if not settings.use_effort and np.isfinite(posture.effort).any():
+        posture = replace(posture, effort=np.full(len(posture.effort), np.nan))
+    if not settings.use_imu and np.isfinite(posture.up).any():
+        posture = replace(posture, up=np.full(3, np.nan))
+    return posture
+
+
+def _readings(builder: RowBuilder, postures: Sequence[Posture]) -> list[FeetReading]:
+    found = []
+    for index, posture in enumerate(postures):
+        try:
+            reading = read_feet(builder, posture, builder.statics.parameters)
+        except PostureError as error:
+            raise PostureError(error.problem, index) from error
+        if reading is not None:
+            found.append(reading)
+    return found
+
+
+def _shift(readings: Sequence[FeetReading]) -> tuple[Array, Array]:
+    """The shift (3,) that explains all gaps best, and its deviations; inf where none tells."""
+    information, right, squared = np.zeros((3, 3)), np.zeros(3), 0.0
+    for each in readings:
+        across = np.linalg.svd(each.up[None])[2][1:]  # (2, 3), rows across up
+        weight = np.linalg.inv(across @ each.covariance @ across.T)
+        information += across.T @ weight @ across
+        right += across.T @ weight @ (across @ each.gap)
+        squared += float(across @ each.gap @ weight @ (across @ each.gap))
+    values, vectors = np.linalg.eigh(information)
+    told = values > _TOLD * values[-1]
+    covariance = (vectors[:, told] / values[told]) @ vectors[:, told].T
+    offset = covariance @ right
+    freedom = 2 * len(readings) - int(told.sum())
+    misfit = (squared - right @ offset) / freedom if freedom > 0 else 1.0
+    deviation = np.sqrt(np.diag(covariance) * max(1.0, misfit))
+    lost = np.square(vectors[:, ~told]).sum(axis=1) > _LOST
+    return offset, np.where(lost, np.inf, deviation)
+
+
+def _across(vector: Array, up: Array) -> Array:
+    return np.asarray(vector - (vector @ up) * up)
+
+
+def _doubts(
+    builder: RowBuilder, postures: Sequence[Posture], settings: IdentificationSettings
+) -> tuple[str, ...]:
+    """What is wrong with the wrenches, each fault of the first posture that shows it."""
+    texts: dict[WrenchFault, str] = {}
+    step = max(1, -(-len(postures) // _DIAGNOSED))
+    for index in range(0, len(postures), step):
+        found = diagnose(
+            builder.model, builder.feet, postures[index], settings.noise, gravity=settings.gravity
+        )
+        for each in found:
+            if each.fault != WrenchFault.IN_AIR:
+                texts.setdefault(each.fault, f"Posture {index}: {each.text}")
+    return tuple(texts.values())

@@ -1,0 +1,149 @@
+"""What com_identification hears, gathered and handed to the recorder in blocks.
+
+A message costs a few appends; the arithmetic is done once for all of a block.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from numpy.typing import NDArray
+from sensor_msgs.msg import Imu, JointState
+
+from com_identification.capture.capture import PostureRecorder
+from com_model.arrays import Array
+from com_model.dynamics.link_frames import LinkFrames
+from com_ros.conversions import NS_PER_S, wrench_to_numpy
+from com_ros.imu_pairing import imu_to_values
+from com_ros.joint_input import JointInput
+
+Times = NDArray[np.int64]
+
+MOST_WAITING = 100_000  # readings of a stream, where nobody takes them
+
+
+class Stream:
+    """Stamps and values that wait to be taken."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._times: list[int] = []
+        self._values: list[Array] = []
+        self.newest_ns = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something waits."""
+        return bool(self._times)
+
+    def add(self, time_ns: int, values: Array) -> None:
+        """Appends one reading."""
+        self.newest_ns = time_ns
+        if len(self._times) < MOST_WAITING:
+            self._times.append(time_ns)
+            self._values.append(values)
+
+    def take(self) -> tuple[Times, Array]:
+        """Gives what waited: (N,) ns and (N, width)."""
+        times = np.array(self._times, dtype=np.int64)
+        values = np.array(self._values).reshape(-1, self._width)
+        self._times.clear()
+        self._values.clear()
+        return times, values
+
+
+class Readings:
+    """Gathers the messages of one robot.
+
+    Args:
+        recorder: that is handed the readings.
+        joints: that sorts the joints.
+        feet: number of feet.
+        imu: frame of the IMU's link; None without IMU.
+    """
+
+    def __init__(
+        self, recorder: PostureRecorder, joints: JointInput, feet: int, imu: LinkFrames | None
+    ) -> None:
+        self._recorder, self._joints, self._imu = recorder, joints, imu
+        self._joint_stream: Stream | None = None
+        self._wrenches = [Stream(6) for _ in range(feet)]
+        self._ups = Stream(3)
+        self._heard_at = time.monotonic()
+        self.q: Array | None = None
+        self.problem = ""
+
+    @property
+    def newest_ns(self) -> int:
+        """Stamp of the newest joint_states; 0: none yet."""
+        return 0 if self._joint_stream is None else self._joint_stream.newest_ns
+
+    @property
+    def now_ns(self) -> int | None:
+        """The time by the stamps, going on in real time where nothing is heard; None: never heard.
+
+        A recording that is played slowly is not silent: what is heard sets the time anew.
+        """
+        newest = max(stream.newest_ns for stream in self._streams())
+        silent_ns = int((time.monotonic() - self._heard_at) * NS_PER_S)
+        return newest + silent_ns if newest else None
+
+    def add_joint_states(self, msg: JointState, time_ns: int) -> None:
+        """Takes joint states; what is wrong with them is the problem."""
+        sample = self._joints.update(msg, time_ns)
+        if sample is None:
+            return
+        self.problem = sample.error
+        if sample.error:
+            return
+        if self._joint_stream is None:
+            self._joint_stream = Stream(2 * len(sample.position))
+        self.q = sample.position
+        self._joint_stream.add(time_ns, np.concatenate((sample.position, sample.effort)))
+
+    def add_wrench(self, foot: int, msg: WrenchStamped, time_ns: int) -> None:
+        """Takes a reading of a foot's sensor."""
+        self._wrenches[foot].add(time_ns, wrench_to_numpy(msg.wrench))
+
+    def add_imu(self, msg: Imu, time_ns: int) -> None:
+        """Takes the direction against gravity in the axes of the IMU.
+
+        At rest the accelerometer tells it too, where no orientation is given.
+        """
+        values = imu_to_values(msg)
+        up = values.R_world_imu[2]
+        if not np.isfinite(up).all():
+            up = _direction(values.specific_force)
+        self._ups.add(time_ns, up)
+
+    def hand_over(self) -> None:
+        """Gives all that waits to the recorder."""
+        if any(stream.waiting for stream in self._streams()):
+            self._heard_at = time.monotonic()
+        if self._joint_stream is not None:
+            times, values = self._joint_stream.take()
+            if len(times):
+                n = values.shape[1] // 2
+                self._recorder.add_joints(times, values[:, :n], values[:, n:])
+        for foot, stream in enumerate(self._wrenches):
+            times, values = stream.take()
+            if len(times):
+                self._recorder.add_wrenches(foot, times, values)
+        times, ups = self._ups.take()
+        if len(times) and self._imu is not None and self.q is not None:
+            R_root_imu = self._imu.poses(self.q)[0][0]
+            self._recorder.add_up(times, ups @ R_root_imu.T)
+
+    def _streams(self) -> list[Stream]:
+        joints = [] if self._joint_stream is None else [self._joint_stream]
+        return [*joints, *self._wrenches, self._ups]
+
+
+def _direction(vector: Array) -> Array:
+    """Unit vector along one; NaN of what is no reading."""
+    largest = float(np.abs(vector).max())
+    if not 0.0 < largest < np.inf:
+        return np.full(3, np.nan)
+    return np.asarray(vector / largest / np.linalg.norm(vector / largest))

@@ -1,0 +1,98 @@
+"""What com_identification publishes.
+
+identification/state (com_msgs/IdentificationState): at state_rate_hz.
+identification/result (com_msgs/IdentificationResult, latched): with each new result.
+identification/model_check (com_msgs/ModelCheck): at check_rate_hz.
+identification/markers (visualization_msgs/MarkerArray): with it, when someone looks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+from visualization_msgs.msg import Marker, MarkerArray
+
+from com_identification.feet.model_check import ModelCheckResult
+from com_identification.nodes.com_identification_jobs import result_message
+from com_identification.nodes.com_identification_robot import Robot
+from com_model.arrays import Array
+from com_model.dynamics.link_frames import LinkFrames
+from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
+from com_ros.conversions import NS_PER_S
+from com_ros.identification_conversions import numpy_to_model_check
+from com_ros.markers import MarkerMaker
+from com_ros.qos import LATCHED, RESULT
+
+RED = (0.85, 0.1, 0.1, 1.0)
+BLUE = (0.1, 0.35, 0.85, 1.0)
+GREY = (0.5, 0.5, 0.5, 0.8)
+GREEN = (0.1, 0.7, 0.25, 0.6)
+LIFETIME_NS = 3 * NS_PER_S
+SIGMAS = 2.0  # of the ellipsoids
+LINE = 1.0  # m, length of the line that the feet tell
+
+
+class IdentificationOutput:
+    """Publishes it.
+
+    Args:
+        node: that publishes.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._state = node.create_publisher(IdentificationState, "identification/state", RESULT)
+        self._result = node.create_publisher(IdentificationResult, "identification/result", LATCHED)
+        self._check = node.create_publisher(ModelCheck, "identification/model_check", RESULT)
+        self._markers = node.create_publisher(MarkerArray, "identification/markers", RESULT)
+        self._maker = MarkerMaker(LIFETIME_NS)
+        self._frames: tuple[Robot, LinkFrames] | None = None
+
+    def publish_state(self, msg: IdentificationState) -> None:
+        """Publishes what the node is doing."""
+        self._state.publish(msg)
+
+    def publish_result(self, robot: Robot) -> None:
+        """Publishes the latest result, or that there is none."""
+        self._result.publish(result_message(robot))
+
+    def publish_check(self, robot: Robot, result: ModelCheckResult, stamp: Time) -> None:
+        """Publishes a check of the model, and shows it."""
+        self._check.publish(numpy_to_model_check(result, stamp, robot.frame))
+        if self._markers.get_subscription_count():
+            self._maker.at(robot.frame, stamp)
+            markers = [*self._whole(robot, result), *self._bodies(robot)]
+            self._markers.publish(MarkerArray(markers=markers))
+
+    def _whole(self, robot: Robot, result: ModelCheckResult) -> list[Marker]:
+        """CoM of the model, and the line on which the feet say that it is."""
+        q, maker = robot.readings.q, self._maker
+        if q is None:
+            return []
+        markers = [maker.sphere("model_com", robot.model_com(q), 0.03, RED)]
+        if np.isfinite(result.measured).all():
+            ends = [result.measured, result.measured + LINE * result.up]
+            markers.append(maker.line("measured_com_line", ends, 0.004, BLUE))
+            markers.append(maker.disc("measured_projection", ends[0], result.up, 0.04, BLUE))
+        return markers
+
+    def _bodies(self, robot: Robot) -> list[Marker]:
+        """CoM of each body before (balls) and after (ellipsoids of two deviations)."""
+        q = robot.readings.q
+        if q is None or robot.found is None:
+            return []
+        found, frames = robot.found.identification, self._frames_of(robot)
+        R, p = frames.poses(q)
+        massive = [i for i in range(len(found.bodies)) if found.mass[i] > 0.0]
+        before = np.array([p[i] + R[i] @ found.prior_com[i] for i in massive])
+        markers = [self._maker.balls("com_before", before, 0.012, GREY)]
+        for i in massive:
+            spread: Array = R[i] @ np.diag(found.com_std[i] ** 2) @ R[i].T
+            place, name = p[i] + R[i] @ found.com[i], f"com_after/{found.bodies[i]}"
+            markers.append(self._maker.ellipsoid(name, place, spread, SIGMAS, GREEN))
+        return markers
+
+    def _frames_of(self, robot: Robot) -> LinkFrames:
+        if self._frames is None or self._frames[0] is not robot:
+            self._frames = (robot, LinkFrames(robot.model, robot.model.bodies.names))
+        return self._frames[1]

@@ -1,0 +1,226 @@
+"""What com_identification holds of one robot: model, recorder, postures on disk, result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from com_identification.capture.capture import PostureRecorder
+from com_identification.exceptions import IdentificationError, StoreError
+from com_identification.feet.model_check import ModelCheck, Verdict
+from com_identification.nodes.com_identification_input import Readings
+from com_identification.nodes.com_identification_parameters import Parameters
+from com_identification.regression.postures import Posture
+from com_identification.regression.result import Identification
+from com_identification.regression.rows import RowBuilder
+from com_identification.regression.settings import IdentificationSettings
+from com_identification.store.store import PostureStore
+from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
+from com_model.arrays import Array
+from com_model.dynamics.link_frames import LinkFrames
+from com_ros.exceptions import ParameterError
+from com_ros.identification_conversions import CapturedValues
+from com_ros.joint_input import JointInput
+
+
+@dataclass(frozen=True)
+class Found:
+    """A result with the ids of the postures that led to it."""
+
+    identification: Identification
+    ids: tuple[int, ...]
+
+
+@dataclass
+class Robot:
+    """One robot; made anew for each description.
+
+    Attributes:
+        model: of the URDF.
+        config: its configuration.
+        settings: of the identification.
+        recorder: finds still postures.
+        readings: feeds it.
+        check: model against feet.
+        frame: root link with the prefix.
+        path: of the file of postures; None: they are not kept.
+        found: the latest result.
+        problem: why the postures cannot be stored; empty: they can.
+    """
+
+    model: RobotModel
+    config: RobotConfig
+    settings: IdentificationSettings
+    recorder: PostureRecorder
+    readings: Readings
+    check: ModelCheck
+    frame: str
+    path: Path | None
+    found: Found | None = None
+    problem: str = ""
+    _store: PostureStore | None = None
+    _described: dict[int, CapturedValues] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._builder = RowBuilder(
+            self.model, self.config.feet, self.settings.noise, self.settings.fit.gravity
+        )
+        self._sesc = Sesc(self.model)
+        self.rest = self.config.nominal_posture(self.model)
+
+    # --- storage -----------------------------------------------------------------------------
+    @property
+    def store(self) -> PostureStore:
+        """The postures on disk; opened when it was not yet possible.
+
+        Raises:
+            StoreError: It is not possible now; says how to fix it.
+        """
+        if self._store is None:
+            self._open()
+        if self._store is None:
+            raise StoreError(self.problem)
+        return self._store
+
+    @property
+    def opened(self) -> PostureStore | None:
+        """The same, or None."""
+        return self._store
+
+    def try_to_open(self) -> tuple[str, ...]:
+        """Opens the file of postures, if it is not open; gives what was amiss in it."""
+        if self._store is not None:
+            return ()
+        self._open()
+        return () if self._store is None else self._store.warnings
+
+    def close(self) -> None:
+        """Lets go of the file of postures."""
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def _open(self) -> None:
+        if self.path is None:
+            self.problem = "postures cannot be kept: set the parameter storage_directory"
+            return
+        try:
+            self._store = PostureStore(self.path, self.model, self.config.feet)
+        except StoreError as error:
+            self.problem = str(error)
+            return
+        self.problem = ""
+        self.recorder.set_tare(self._store.tare)
+
+    def add(self, posture: Posture, time_ns: int) -> int:
+        """Stores a posture that ended at a time; gives its id."""
+        return self.store.add(posture, time_ns)
+
+    def forget(self) -> None:
+        """Drops what was known of the postures that were stored, and the result."""
+        self._described.clear()
+        self.found = None
+
+    def stamp_ns(self, identity: int) -> int:
+        """When a posture was captured; 0 where its file does not say."""
+        return 0 if self._store is None else self._store.stamps.get(identity, 0)
+
+    def choose(self, ids: Iterable[int]) -> dict[int, Posture]:
+        """Postures by id; all where none is named.
+
+        Raises:
+            StoreError: One does not exist; lists those that do.
+            IdentificationError: There are none.
+        """
+        postures = dict(self.store.postures)
+        chosen = list(dict.fromkeys(ids))
+        missing = [identity for identity in chosen if identity not in postures]
+        if missing:
+            valid = ", ".join(map(str, postures)) or "none"
+            raise StoreError(f"no posture {missing[0]}: there are {valid}")
+        if not postures:
+            raise IdentificationError("no postures are stored: capture some first")
+        return {identity: postures[identity] for identity in chosen} if chosen else postures
+
+    # --- postures ----------------------------------------------------------------------------
+    def describe(self, identity: int, posture: Posture) -> CapturedValues:
+        """A posture with what its feet tell; that of a stored one is computed once."""
+        found = self._described.get(identity)
+        if found is None:
+            found = self._describe(identity, posture)
+            if identity:
+                self._described[identity] = found
+        return found
+
+    def describe_one(self) -> None:
+        """Describes one of the postures that were stored before, so that nobody waits for it."""
+        stored = self._store.postures if self._store is not None else {}
+        identity = next((i for i in stored if i not in self._described), None)
+        if identity is not None:
+            self.describe(identity, stored[identity])
+
+    def _describe(self, identity: int, posture: Posture) -> CapturedValues:
+        result = self.check.update(posture)
+        com = self._sesc.com(posture.q)
+        line = result.measured + ((com - result.measured) @ result.up) * result.up
+        return CapturedValues(
+            id=identity,
+            label=posture.label,
+            samples=posture.samples,
+            joint_names=self.model.joint_names,
+            q=posture.q,
+            effort=posture.effort,
+            up=posture.up,
+            feet=tuple(foot.frame for foot in self.config.feet),
+            stands=self._builder.loaded(posture),
+            wrenches=posture.wrenches,
+            mass=result.mass,
+            com_line=line,
+            model_offset=com - line,
+            problems=(result.reason,) if result.verdict is Verdict.WRENCH else (),
+        )
+
+    def model_com(self, q: Array) -> Array:
+        """CoM of the model, (3,) m in root axes."""
+        return self._sesc.com(q)
+
+
+def make_robot(
+    model: RobotModel, config: RobotConfig, settings: IdentificationSettings, p: Parameters
+) -> Robot:
+    """Makes what belongs to a model.
+
+    Raises:
+        ConfigError: Configuration or settings do not fit the model.
+        ParameterError: A parameter does not.
+    """
+    config.check(model)
+    settings.check(model)
+    feet = config.feet
+    recorder = settings.recorder(model, feet)
+    joints = JointInput(model.joint_names, p.joint_timeout, p.assumed())
+    imu = _imu_frame(model, config, p) if settings.fit.use_imu else None
+    path = Path(p.storage_directory) / f"{p.storage_name}.jsonl" if p.storage_directory else None
+    return Robot(
+        model=model,
+        config=config,
+        settings=settings,
+        recorder=recorder,
+        readings=Readings(recorder, joints, len(feet), imu),
+        check=ModelCheck(model, feet, settings, p.com_tolerance, p.mass_tolerance),
+        frame=p.frame_prefix + model.root_link,
+        path=path,
+    )
+
+
+def _imu_frame(model: RobotModel, config: RobotConfig, p: Parameters) -> LinkFrames:
+    link = p.imu_link or config.imu_link or model.root_link
+    try:
+        frame = LinkFrames(model, [link])
+    except UnknownNameError as error:
+        raise ParameterError("imu_link", link, str(error)) from None
+    frame.poses(np.zeros(model.n_joints))  # compiles
+    return frame

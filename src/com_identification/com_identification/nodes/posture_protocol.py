@@ -1,0 +1,129 @@
+"""Tells at which joint angles the robot tips over: a posture protocol as a service.
+
+Subscribes:
+    robot_description (std_msgs/String, latched): the URDF, unless the parameter gives it.
+
+Services:
+    ~/tip_angles (com_msgs/TipAngles): quasi-static tip angles of the protocol's tests, of the rigid
+        robot and, where a file of them is given, with the errors of its joints. The command
+        posture_protocol finds those from measured angles and writes the file.
+
+A robot that has not got the protocol's joints and feet is refused; the one before stays in use.
+
+Parameters: see Parameters.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+from com_identification.tip_over.exceptions import ProtocolError
+from com_identification.tip_over.joint_errors import read_joint_errors
+from com_identification.tip_over.protocol import Protocol
+from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle
+from com_model import RobotConfig, RobotModel
+from com_model.text import listing
+from com_msgs.srv import TipAngles
+from com_ros.exceptions import ComRosError, ParameterError
+from com_ros.main import run
+from com_ros.model_source import RobotDescription
+from com_ros.parameters import declare, parameter
+
+WARNING_PERIOD = 5.0  # s
+
+Answers = Mapping[str, TipAngle]
+"""What is answered of each test, by its name."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What the node can be told."""
+
+    robot_description: str = parameter("", "the robot's URDF; empty: wait for the topic")
+    robot_config: str = parameter("", "path of the robot's configuration (YAML); needed")
+    protocol: str = parameter("", "path of the posture protocol (YAML); needed")
+    joint_errors: str = parameter(
+        "", "path of the errors of the joints (YAML), as posture_protocol writes; empty: none"
+    )
+
+
+class PostureProtocol(Node):
+    """The node; see the module's text.
+
+    Args:
+        options: passed on to rclpy's Node (namespace, parameter_overrides, context).
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("posture_protocol", **options)
+        self._p = p = declare(self, Parameters)
+        for name in ("robot_config", "protocol"):
+            if not getattr(p, name):
+                raise ParameterError(name, "", "give the path of a YAML file")
+        self._config = RobotConfig.from_file(p.robot_config)
+        self._protocol = _protocol(p.protocol)
+        self._rigid: Answers = {}
+        self._erring: Answers = {}
+        self._description = RobotDescription(self, self._use_model, p.robot_description)
+        self.create_service(TipAngles, "~/tip_angles", self._on_tip_angles)
+        self.create_timer(
+            WARNING_PERIOD,
+            self._description.warn_while_waiting,
+            clock=Clock(clock_type=ClockType.STEADY_TIME),
+        )
+
+    def _use_model(self, model: RobotModel) -> None:
+        """Computes all angles, which takes milliseconds, so that no request has to wait."""
+        self._config.check(model)
+        try:
+            lab = QuasiStatic.of(model, self._config, self._protocol)
+            rigid = _answers(lab.tips())
+            erring = rigid
+            if self._p.joint_errors:
+                erring = _answers(lab.tips(read_joint_errors(self._p.joint_errors, model)))
+        except ProtocolError as error:
+            raise ComRosError(str(error)) from error
+        self._rigid, self._erring = rigid, erring
+
+    def _on_tip_angles(
+        self, request: TipAngles.Request, response: TipAngles.Response
+    ) -> TipAngles.Response:
+        answers = self._rigid if request.rigid else self._erring
+        names = list(request.tests) or list(answers)
+        unknown = [name for name in names if name not in answers]
+        if not answers:
+            response.message = self._description.waiting
+        elif unknown:
+            response.message = f"no tests {listing(unknown)}; valid: {listing(list(answers), 100)}"
+        else:
+            response.success, response.names = True, names
+            response.angles = [answers[name].angle for name in names]
+            response.falls = [answers[name].falls for name in names]
+        return response
+
+
+def _protocol(path: str) -> Protocol:
+    try:
+        return Protocol.from_file(path)
+    except ProtocolError as error:
+        raise ParameterError("protocol", path, str(error)) from error
+
+
+def _answers(tips: tuple[TipAngle, ...]) -> Answers:
+    return MappingProxyType({tip.test: tip for tip in tips})
+
+
+def main() -> int:
+    """Runs the node."""
+    return run(PostureProtocol)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Which postures to take next."""

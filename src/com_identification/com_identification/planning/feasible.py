@@ -1,0 +1,196 @@
+"""Postures in which a robot can stand: flat on its soles, balanced, within limits, not touching."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from com_identification.exceptions import IdentificationError
+from com_identification.planning.collision import SelfCollision
+from com_identification.planning.plan import PlanOptions
+from com_identification.planning.stances import Flags, FlatStance
+from com_identification.regression.prediction import Prediction
+from com_identification.regression.regressors import Statics
+from com_model import Foot
+from com_model.arrays import Array
+
+_TRIES = 30  # for each candidate that is wanted
+_BATCH = 256
+_FAR = 0.85  # share of the starts with joints near the ends of their ranges
+_ENDS = 0.3  # of a beta distribution: below 1 the ends are likelier than the middle
+_SLACK = 1e-9  # rad and m
+_REASONS = (
+    "no flat soles within the limits",
+    "margin",
+    "effort limits",
+    "self-collision",
+    "more than the soles on the ground",
+    "most_tilt",
+)
+
+Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, margin m
+
+
+class FeasiblePostures:
+    """Brings postures to where the robot can stand in them, many at once.
+
+    Args:
+        statics: Of the robot.
+        feet: Its feet, with corners.
+        rest: (n,) a posture in which it stands and does not touch itself.
+        prediction: For the joints' efforts.
+        plan: What is allowed.
+
+    Raises:
+        IdentificationError: A foot has no corners.
+    """
+
+    def __init__(
+        self,
+        statics: Statics,
+        feet: Sequence[Foot],
+        rest: Array,
+        prediction: Prediction,
+        plan: PlanOptions,
+    ) -> None:
+        model = statics.model
+        self.statics, self.plan, self._rest = statics, plan, rest
+        low, high = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
+        middle, half = (low + high) / 2.0, plan.limit_share * (high - low) / 2.0
+        self.low, self.high = middle - half, middle + half
+        kept = rest if plan.keep_feet else None
+        stands = plan.stands or (tuple(range(len(feet))),)
+        limits = self.low, self.high
+        self.stances = {
+            indices: FlatStance(statics, [feet[i] for i in indices], kept, limits)
+            for indices in stands
+        }
+        self._collision = SelfCollision(statics, rest, plan.clearance)
+        self._feet = tuple(feet)
+        self._aloft: dict[tuple[int, ...], Flags] = {}
+        self._prediction = prediction
+        most = model.effort_limits * plan.effort_share
+        self._efforts = np.where(most > 0.0, most, np.inf)
+
+    def draw(self, count: int, anywhere: bool = False) -> list[Entry]:
+        """Draws postures in which the robot can stand.
+
+        Args:
+            count: How many are wanted.
+            anywhere: True: joints anywhere in their limits, each place as likely, before the soles
+                come to the ground. False: a few so, from close to rest to anywhere, and most
+                with joints near the ends of their ranges.
+
+        Raises:
+            IdentificationError: Hardly any posture is possible; says what stood in the way.
+        """
+        rng = np.random.default_rng(self.plan.seed)
+        refused = dict.fromkeys(_REASONS, 0)
+        pool: list[Entry] = []
+        stands, tried = tuple(self.stances), 0
+        while len(pool) < count and tried < _TRIES * count:
+            size = min(max(4 * (count - len(pool)), 16), _BATCH, _TRIES * count - tried)
+            starts = self._starts(rng, size, anywhere)
+            turn = (tried + np.arange(size)) % len(stands)
+            tried += size
+            results = self.stand(rng, starts, [stands[i] for i in turn])
+            pool += [found for found in results if not isinstance(found, str)]
+            for found in results:
+                if isinstance(found, str):
+                    refused[found] += 1
+        if len(pool) < count / 10:
+            reasons = ", ".join(f"{number} {reason}" for reason, number in refused.items())
+            raise IdentificationError(
+                f"only {len(pool)} postures of {tried} are possible (refused: {reasons}): "
+                "ask for a smaller margin or clearance, or check the rest posture"
+            )
+        return pool[:count]
+
+    def _starts(self, rng: np.random.Generator, count: int, anywhere: bool) -> Array:
+        """Joint positions to start from, (N, n)."""
+        shares = rng.random((count, len(self.low)))
+        if anywhere:
+            return np.asarray(self.low + shares * (self.high - self.low))
+        far = rng.random(count) < _FAR
+        ends = rng.beta(_ENDS, _ENDS, (int(far.sum()), len(self.low)))
+        shares[far] = ends
+        spread = rng.uniform(np.where(far, 0.5, 0.2), 1.0)[:, None]
+        return np.asarray(
+            self._rest + spread * (self.low + shares * (self.high - self.low) - self._rest)
+        )
+
+    def stand(
+        self, rng: np.random.Generator, starts: Array, stands: Sequence[tuple[int, ...]]
+    ) -> list[Entry | str]:
+        """Finds the nearest postures in which the robot stands, or says why there is none.
+
+        Args:
+            rng: For where the CoM is to be.
+            starts: (N, n) joint positions.
+            stands: N times the feet that stand.
+        """
+        results: list[Entry | str] = [_REASONS[0]] * len(starts)
+        shift = rng.uniform(-1.0, 1.0, (len(starts), 2))
+        for indices, stance in self.stances.items():
+            mine = np.array([i for i, feet in enumerate(stands) if feet == indices], dtype=int)
+            aims = stance.middles(starts[mine]) + shift[mine] * stance.room(self.plan.margin)
+            Q, found = stance.solve_all(starts[mine], aims)
+            # The CoM of a planar robot, say, cannot be moved sideways: anywhere will do.
+            Q[~found], found[~found] = stance.solve_all(starts[mine][~found])
+            judged = self._judge(Q[found], stance, indices)
+            for place, result in zip(mine[found], judged, strict=True):
+                results[place] = result
+        return results
+
+    def allows(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
+        """Whether postures (N, n) on the ground of a stance may be taken, limits apart, (N,)."""
+        judged = [not isinstance(result, str) for result in self._judge(Q, stance, indices)]
+        return np.array(judged, dtype=np.bool_)
+
+    def _judge(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> list[Entry | str]:
+        """Whether a robot on flat soles is balanced, strong enough and does not touch itself."""
+        strong = self._holds(Q, stance, indices)
+        touching = self._collision.touching(Q)
+        above = self._heights(Q, stance) > 0.0
+        aloft: Flags = np.asarray(above[:, self._above_ground(stance, indices)].all(axis=1))
+        rest_up = stance.ups(self._rest[None])[0]
+        leans = stance.ups(Q) @ rest_up < np.cos(min(self.plan.most_tilt, np.pi)) - _SLACK
+        results: list[Entry | str] = []
+        for q, held, touch, clear, lean in zip(Q, strong, touching, aloft, leans, strict=True):
+            margin = stance.margin(q)
+            if margin < self.plan.margin - _SLACK:
+                results.append(_REASONS[1])
+            elif lean:
+                results.append(_REASONS[5])
+            elif not held:
+                results.append(_REASONS[2])
+            elif not clear:
+                results.append(_REASONS[4])
+            else:
+                results.append(_REASONS[3] if touch else (q, indices, margin))
+        return results
+
+    def _heights(self, Q: Array, stance: FlatStance) -> Array:
+        """How high everything is above the sole that stands, (N, K) m."""
+        ups = stance.ups(Q)
+        sole = self.statics.model.link_index(stance.feet[0].frame)
+        _, p = self.statics.link_frames(self.statics.poses(Q), [sole])
+        return self._collision.heights(Q, ups, np.einsum("nj,nj->n", p[:, 0], ups))
+
+    def _above_ground(self, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
+        """What must not touch the ground, (K,): not feet that stand, nor what does so at rest."""
+        if indices not in self._aloft:
+            model, bodies = self.statics.model, self._collision.bodies
+            links = [model.link_index(foot.frame) for foot in self._feet]
+            own = [int(model.bodies.body_of_link[link]) for link in links]
+            standing = np.isin(bodies, [own[i] for i in indices])
+            low = self._heights(self._rest[None], stance)[0] <= 0.0
+            self._aloft[indices] = np.asarray(~standing & ~(low & ~np.isin(bodies, own)))
+        return self._aloft[indices]
+
+    def _holds(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
+        """Whether the joints' limits of effort allow postures (N, n), (N,)."""
+        poses = self.statics.poses(Q)
+        _, effort = self._prediction.wrenches_and_efforts(poses, stance.ups(Q), indices)
+        return np.asarray((np.abs(effort) <= self._efforts).all(axis=1))

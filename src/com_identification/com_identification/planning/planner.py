@@ -1,0 +1,209 @@
+"""Which postures to take next: those that tell most, and in which the robot can stand.
+
+Of many random postures in which the robot stands with a margin, inside its limits, strong enough
+and without touching itself, those are chosen that tell most together. First one after the other;
+then each in turn is exchanged for what tells most beside the others: another candidate, or a change
+of its own. Most candidates have their joints near the ends of their ranges, because links that turn
+far tell most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from com_identification.planning.design import (
+    Score,
+    choose,
+    learn,
+    nats,
+    prediction_rows,
+    prediction_score,
+    without,
+)
+from com_identification.planning.feasible import Entry, FeasiblePostures
+from com_identification.planning.paths import kept_path
+from com_identification.planning.plan import PlannedPosture, PlanOptions
+from com_identification.regression.identify import Options, Unknowns
+from com_identification.regression.postures import Posture
+from com_identification.regression.prediction import Prediction
+from com_identification.regression.priors import BodyPriors, urdf_priors
+from com_identification.regression.rows import RowBuilder
+from com_identification.regression.solve import whiten
+from com_model import Foot, RobotModel
+from com_model.arrays import Array, as_array
+
+__all__ = ["PlanOptions", "PlannedPosture", "PosturePlanner"]
+
+_STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
+_MOVED = (0.1, 0.2, 0.5)  # share of the joints that it moves
+_ROUNDS = 2  # of exchange
+
+
+class PosturePlanner:
+    """Proposes postures.
+
+    Args:
+        model: The robot.
+        feet: Its feet, with corners.
+        rest: (n,) a posture in which it stands and does not touch itself.
+        priors: What is known of the bodies; as for identify().
+        options: Noise and unknown errors of the sensors; as for identify().
+        plan: What postures may be proposed.
+
+    Raises:
+        IdentificationError: A foot has no corners.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        feet: Sequence[Foot],
+        rest: Array,
+        priors: BodyPriors | None = None,
+        options: Options | None = None,
+        plan: PlanOptions | None = None,
+    ) -> None:
+        options, self.plan = options or Options(), plan or PlanOptions()
+        self.model, self.feet = model, tuple(feet)
+        self._rest = as_array("rest", rest, (model.n_joints,))
+        self._builder = RowBuilder(model, feet, options.noise, options.gravity)
+        statics = self._builder.statics
+        priors = urdf_priors(model) if priors is None else priors
+        self._unknowns = Unknowns(priors, self._builder.errors.deviations(options.sensors))
+        self._prediction = Prediction(statics, feet, priors.parameters, options.gravity)
+        self._feasible = FeasiblePostures(
+            statics, self.feet, self._rest, self._prediction, self.plan
+        )
+        self._drawn: dict[tuple[int, int], tuple[list[Entry], Array]] = {}
+
+    def propose(
+        self, count: int, taken: Sequence[Posture] = (), samples: int = 100
+    ) -> tuple[PlannedPosture, ...]:
+        """Chooses postures, the most telling first.
+
+        Args:
+            count: How many.
+            taken: Postures that were measured already.
+            samples: Readings that will be averaged in each.
+
+        Raises:
+            IdentificationError: Hardly any posture is possible; says what stood in the way.
+        """
+        pool, rows = self._candidates(max(self.plan.candidates, count), samples)
+        score = self._score(pool)
+        scatter = np.eye(self._unknowns.count)
+        for posture in taken:
+            scatter = learn(scatter, self._rows(posture))
+        chosen = choose(rows, count, scatter, score)
+        picked, rows = self._exchange(pool, rows, chosen, scatter, score, samples)
+        planned: list[PlannedPosture] = []
+        for i in choose(rows, count, scatter, score):
+            q, stand, margin = picked[i]
+            gain = float(nats(scatter, rows[i : i + 1])[0])
+            scatter = learn(scatter, rows[i])
+            names = tuple(self.feet[foot].frame for foot in stand)
+            planned.append(PlannedPosture(q, names, margin, gain))
+        return tuple(planned)
+
+    def _candidates(self, count: int, samples: int) -> tuple[list[Entry], Array]:
+        """What to choose from, and its whitened rows (m, R, U); kept for the next time."""
+        if (count, samples) not in self._drawn:
+            pool = self.feasible(count)
+            rows = [self._rows(self._predicted(entry, samples)) for entry in pool]
+            self._drawn = {(count, samples): (pool, np.array(rows))}
+        return self._drawn[count, samples]
+
+    def feasible(self, count: int, anywhere: bool = False) -> list[Entry]:
+        """Draws postures in which the robot can stand: q, the feet that stand, margin m.
+
+        Args:
+            count: How many.
+            anywhere: True: joints anywhere in their limits, each place as likely, before the soles
+                come to the ground. False: as for planning, from close to rest to the ends.
+
+        Raises:
+            IdentificationError: Hardly any posture is possible; says what stood in the way.
+        """
+        return self._feasible.draw(count, anywhere)
+
+    def path_between(self, start: Array, end: Array, step: float = 0.05) -> Array | None:
+        """Finds postures between two, through which the robot moves without lifting a foot.
+
+        All feet keep the places to each other that they have in `start`, and all postures on the
+        way are such as may be proposed. The joints go as straight as that allows.
+
+        Args:
+            start: (n,) a posture that may be proposed.
+            end: (n,) another with the feet at the same places, as `keep_feet` plans them.
+            step: rad or m, that no joint exceeds from one posture to the next.
+
+        Returns:
+            (k, n) from start to end, or None where the straight way is barred. Then go by way of a
+            third posture, that of rest for example.
+        """
+        start, end = (as_array("posture", q, (self.model.n_joints,)) for q in (start, end))
+        return kept_path(self._feasible, self.feet, start, end, step)
+
+    def _exchange(
+        self,
+        pool: Sequence[Entry],
+        rows: Array,
+        chosen: Sequence[int],
+        scatter: Array,
+        score: Score,
+        samples: int,
+    ) -> tuple[list[Entry], Array]:
+        """Exchanges chosen postures, each in turn, for what tells most beside the others."""
+        rng = np.random.default_rng([self.plan.seed, 1])
+        picked, kept = [pool[i] for i in chosen], rows[list(chosen)]
+        for _ in range(_ROUNDS):
+            for place in range(len(picked)):
+                beside = without(scatter, kept, place)
+                best = int(np.argmax(score(beside, rows)))
+                changed = self._changes(rng, picked[place])
+                offers = [picked[place], pool[best], *changed]
+                told = [self._rows(self._predicted(change, samples)) for change in changed]
+                matrices = np.array([kept[place], rows[best], *told])
+                winner = int(np.argmax(score(beside, matrices)))
+                picked[place], kept[place] = offers[winner], matrices[winner]
+        return picked, kept
+
+    def _changes(self, rng: np.random.Generator, entry: Entry) -> list[Entry]:
+        """Changes of a posture in which the robot can stand."""
+        count, n = self.plan.refinements, self.model.n_joints
+        low, high = self._feasible.low, self._feasible.high
+        size = rng.normal(0.0, rng.choice(_STEPS, (count, 1)), (count, n)) * (high - low) / 2.0
+        moved = rng.random((count, n)) < rng.choice(_MOVED, (count, 1))
+        starts = np.clip(entry[0] + size * moved, low, high)
+        found = self._feasible.stand(rng, starts, [entry[1]] * count)
+        return [change for change in found if not isinstance(change, str)]
+
+    def _score(self, pool: Sequence[Entry]) -> Score:
+        """The criterion; the CoM is to be predicted in postures like those of the pool."""
+        if self.plan.criterion == "parameters":
+            return nats
+        Q, statics = np.array([entry[0] for entry in pool]), self._builder.statics
+        up = np.array([self._up(entry) for entry in pool])
+        parameters = self._unknowns.priors.parameters
+        slopes = prediction_rows(statics, statics.poses(Q), up, parameters)
+        columns = slopes.reshape(-1, len(parameters)) @ self._unknowns.factor
+        target = np.zeros((self._unknowns.count, self._unknowns.count))
+        bodies = self._unknowns.bodies
+        target[:bodies, :bodies] = columns.T @ columns / len(pool)
+        return prediction_score(target)
+
+    def _up(self, entry: Entry) -> Array:
+        return np.asarray(self._feasible.stances[entry[1]].ups(entry[0][None])[0])
+
+    def _predicted(self, entry: Entry, samples: int) -> Posture:
+        """What the sensors would read with the prior's parameters."""
+        q, stand, _ = entry
+        return self._prediction.posture(q, self._up(entry), stand, self.plan.efforts, samples)
+
+    def _rows(self, posture: Posture) -> Array:
+        zero = np.zeros(self._builder.errors.count)
+        rows = self._builder.rows(posture, self._unknowns.priors.parameters, zero)
+        matrix = self._unknowns.columns(rows.bodies, rows.errors)
+        return whiten(matrix, rows.residual, rows.covariance).matrix

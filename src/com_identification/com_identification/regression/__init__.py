@@ -1,0 +1,1 @@
+"""Masses and centres of mass by linear regression on static postures."""

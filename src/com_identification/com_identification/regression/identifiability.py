@@ -1,0 +1,271 @@
+"""What postures can tell of a robot's masses and centres of mass, and what they cannot, in words.
+
+Some combinations no static reading tells, whatever the posture. Along the axis a of a turning
+joint, child and parent keep their place to each other: h_child += a, h_parent -= R a changes no
+first moment. A mass at a joint's origin belongs to either side. A body that is never tilted hides
+the height of its centre of mass; two that never turn against each other tell their sum only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from com_identification.exceptions import RankError
+from com_identification.regression.regressors import Statics
+from com_identification.regression.result import Identifiability
+from com_model.arrays import Array
+from com_model.bodies import PRISMATIC
+
+RANK_TOLERANCE = 1e-9  # of the largest singular value
+_NULL = 1e-7  # share of a direction that may be outside of what is not told
+_WEAK = 1.0 / 3.0  # singular value in prior deviations: the data take 5 % off a deviation
+_NEAR = 0.1  # as _NULL, for what is hardly told
+_CONSTANT = 1e-6  # change of a direction
+_CLEAR = 1e-3  # of the largest singular value
+_STILL = np.radians(1.0)  # travel of a joint that was not moved, rad
+_SHOWN = 3  # parts of a combination that is told by its parts
+
+Candidate = tuple[str, Array]  # words, (4 B,) direction of the parameters
+
+
+def stack_root(matrices: Iterable[Array], columns: int) -> Array:
+    """Reduces stacked rows to the triangle that has the same information, (<= U, U)."""
+    root = np.zeros((0, columns))
+    for matrix in matrices:
+        root = np.vstack((root, matrix))
+        if len(root) > 4 * columns:
+            root = np.asarray(np.linalg.qr(root, mode="r"))
+    return root
+
+
+def examine(
+    statics: Statics, root: Array, factor: Array, informed: int, Q: Array, up: Array
+) -> Identifiability:
+    """Finds rank, condition number and what is lost.
+
+    Args:
+        statics: Of the robot.
+        root: (R, U) whitened rows of all postures, in prior deviations.
+        factor: (4 B, U) parameters by x.
+        informed: See Identifiability.
+        Q: (P, n) the postures.
+        up: (P, 3) against gravity, root axes; NaN where not known.
+    """
+    count = root.shape[1]
+    _, s, Vt = (
+        np.linalg.svd(root, full_matrices=True) if root.size else (0, np.zeros(0), np.eye(count))
+    )
+    largest = float(s.max(initial=0.0))
+    rank = int(np.sum(s > RANK_TOLERANCE * largest)) if largest > 0.0 else 0
+    null = Vt[rank:]
+    candidates = list(_candidates(statics, Q, up))
+    lost = _words(statics, null, factor, candidates, _NULL)
+    told = int(np.sum(s > _WEAK))
+    weak = _words(statics, Vt[told:], factor, candidates, _NEAR)
+    condition = largest / float(s[rank - 1]) if rank else float("nan")
+    left = tuple(text for text in weak if text not in lost)
+    return Identifiability(count, rank, condition, informed, tuple(lost), left)
+
+
+def rank_of(matrix: Array, scale: Array) -> int:
+    """Rank of rows with columns times scale, to RANK_TOLERANCE of the largest singular value."""
+    s = np.linalg.svd(matrix * scale, compute_uv=False)
+    return int(np.sum(s > RANK_TOLERANCE * s.max(initial=0.0))) if s.size else 0
+
+
+def check_spread(statics: Statics, root: Array, factor: Array, Q: Array) -> None:
+    """Refuses postures that are too alike.
+
+    Noise of the encoders alone makes postures differ, and the rank large. So combinations count
+    only from a thousandth of the largest singular value.
+
+    Args:
+        statics: Of the robot.
+        root: (R, U) whitened rows of all postures, in prior deviations.
+        factor: (4 B, U) parameters by x.
+        Q: (P, n) the postures.
+
+    Raises:
+        RankError: They tell less than half of what any postures could tell; names joints to move.
+    """
+    possible = best_rank(statics, factor)
+    s = np.linalg.svd(root, compute_uv=False)
+    clear = int(np.sum(s > _CLEAR * s.max(initial=0.0)))
+    if 2 * clear >= possible:
+        return
+    names = statics.model.joint_names
+    still = [names[j] for j in np.flatnonzero(np.ptp(Q, axis=0) < _STILL)]
+    fix = f"move {', '.join(still)}" if still else "bend every joint differently in each"
+    raise RankError(
+        f"{len(Q)} postures tell {clear} of {possible} combinations, which is not enough to "
+        f"identify links: add postures that are less alike, and {fix}",
+        clear,
+        possible,
+    )
+
+
+def com_rank(statics: Statics, Q: Array, link: int, heights: bool, factor: Array) -> int:
+    """Rank of known centres of mass in the axes of a link on level ground.
+
+    Args:
+        statics: Of the robot.
+        Q: (P, n) postures.
+        link: Index of a sole that stands flat in all of them.
+        heights: Whether the height is known too, or the projection only.
+        factor: (4 B, U) parameters by unknowns.
+    """
+    poses = statics.poses(Q)
+    R, _ = statics.link_frames(poses, [link])
+    rows = R[:, 0].transpose(0, 2, 1) @ statics.first_moment(poses)
+    kept = rows[:, : 3 if heights else 2].reshape(-1, len(factor)) @ factor
+    return rank_of(kept, np.ones(factor.shape[1]))
+
+
+def best_rank(statics: Statics, factor: Array) -> int:
+    """The rank that many postures with all components of the first moment known would have."""
+    rng = np.random.default_rng(0)
+    model = statics.model
+    low, high = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
+    Q = rng.uniform(low, np.maximum(low, high), (2 + factor.shape[1], model.n_joints))
+    columns = statics.first_moment(statics.poses(Q)).reshape(-1, len(factor))
+    mass = statics.mass()[None] * max(float(np.abs(columns).max()), 1.0)
+    rows = np.vstack((columns, mass)) @ factor
+    return rank_of(rows, np.ones(rows.shape[1]))
+
+
+def _words(
+    statics: Statics,
+    null: Array,
+    factor: Array,
+    candidates: Iterable[Candidate],
+    tolerance: float,
+) -> list[str]:
+    """Describes a null space: known combinations first, what is left by its parts."""
+    words: list[str] = []
+    found = np.zeros((0, null.shape[1]))
+    to_x = np.linalg.pinv(factor)
+    for text, direction in candidates:
+        if len(found) == len(null):
+            break
+        x = to_x @ direction
+        if np.abs(factor @ x - direction).max() > 1e-9 * np.abs(direction).max():
+            continue  # it needs a parameter that is known
+        x = x / np.linalg.norm(x)
+        outside = x - null.T @ (null @ x)
+        new = x - found.T @ (found @ x)
+        if np.linalg.norm(outside) < tolerance and np.linalg.norm(new) > 2.0 * tolerance:
+            found = np.vstack((found, new / np.linalg.norm(new)))
+            words.append(text)
+    rest = null - (null @ found.T) @ found
+    _, s, vt = np.linalg.svd(rest, full_matrices=False)
+    return words + [_by_parts(statics, factor @ x) for x in _sparse(vt[s > 0.5])]
+
+
+def _sparse(basis: Array) -> Array:
+    """Clears each vector of the others' largest entries (Gauss and Jordan)."""
+    basis = basis.copy()
+    for i in range(len(basis)):
+        pivot = int(np.argmax(np.abs(basis[i])))
+        basis[i] /= basis[i, pivot]
+        for j in range(len(basis)):
+            if j != i:
+                basis[j] -= basis[j, pivot] * basis[i]
+    return basis
+
+
+def _by_parts(statics: Statics, direction: Array) -> str:
+    kinds = ("mass", "x", "y", "z")
+    scale = np.abs(direction).reshape(-1, 4)
+    scale = scale / np.maximum(scale.max(axis=0), 1e-300)  # kg and kg m do not compare
+    order = np.argsort(-scale.ravel(), kind="stable")[:_SHOWN]
+    parts = []
+    for i in order[scale.ravel()[order] > 1e-3]:
+        name = statics.labels[i // 4]
+        sign = "+" if direction[i] > 0 else "-"
+        parts.append(f"{sign}{name} {'mass' if i % 4 == 0 else 'm c_' + kinds[i % 4]}")
+    return "only together: " + ", ".join(parts) + " ..."
+
+
+def _candidates(statics: Statics, Q: Array, up: Array) -> Iterator[Candidate]:
+    """Combinations that may be lost, the most telling first."""
+    yield from _slides(statics)
+    poses = statics.poses(Q)
+    yield from _heights(statics, poses.R, up)
+    yield from _together(statics, poses.R)
+    yield from _exchanges(statics)
+
+
+def _direction(statics: Statics, *parts: tuple[int, float, Array]) -> Array:
+    """(4 B,) with mass and first moment of some bodies."""
+    result = np.zeros((statics.bodies.count, 4))
+    for body, mass, moment in parts:
+        result[body, 0] += mass
+        result[body, 1:] += moment
+    return result.ravel()
+
+
+def _slides(statics: Statics) -> Iterator[Candidate]:
+    bodies = statics.bodies
+    for j in range(1, bodies.count):
+        p, R, a = int(bodies.parent[j]), bodies.R[j], bodies.axis[j]
+        pair = f"{statics.labels[j]} and {statics.labels[p]}"
+        direction = _direction(statics, (j, 0.0, a), (p, 0.0, -R @ a))
+        yield f"{pair}: slides along the axis of {bodies.joint_names[j]}", direction
+        if bodies.joint_type[j] == PRISMATIC:
+            for axis, e in zip("xyz", np.eye(3), strict=True):
+                direction = _direction(statics, (j, 0.0, e), (p, 0.0, -R @ e))
+                yield (
+                    (
+                        f"{pair}: only together along {axis} of {statics.labels[j]} "
+                        f"({bodies.joint_names[j]} does not turn)"
+                    ),
+                    direction,
+                )
+
+
+def _heights(statics: Statics, R: Array, up: Array) -> Iterator[Candidate]:
+    known = np.isfinite(up).all(axis=1)
+    if not known.any():
+        return
+    local = np.einsum("pbij,pi->pbj", R[known], up[known])
+    for b in np.flatnonzero(np.ptp(local, axis=0).max(axis=1) < _CONSTANT):
+        name = statics.labels[b]
+        text = f"{name}: the height of its centre of mass (it is never tilted)"
+        yield text, _direction(statics, (int(b), 0.0, local[0, b]))
+
+
+def _together(statics: Statics, R: Array) -> Iterator[Candidate]:
+    """Pairs of bodies with a direction that both keep: all three, or one."""
+    names = statics.labels
+    for i in range(len(names)):
+        turned = np.einsum("pji,pbjk->bpik", R[:, i], R)  # R_i_b
+        shift = turned - turned[:, :1]
+        squares, axes = np.linalg.eigh(np.einsum("bpik,bpil->bkl", shift, shift))
+        still = squares < len(R) * _CONSTANT**2
+        for b in range(i + 1, len(names)):
+            count = int(still[b].sum())
+            if count == 0 or len(R) == 1:
+                continue
+            how = "do not turn against each other" if count == 3 else "keep one direction"
+            for v in np.eye(3) if count == 3 else axes[b].T[still[b]]:
+                text = f"{names[i]} and {names[b]}: only together along {_axis(v)} (they {how})"
+                yield text, _direction(statics, (b, 0.0, v), (i, 0.0, -turned[b, 0] @ v))
+
+
+def _axis(v: Array) -> str:
+    """Names a direction."""
+    place = int(np.argmax(np.abs(v)))
+    if abs(v[place]) > 1.0 - 1e-6:
+        return "xyz"[place]
+    return "(" + ", ".join(f"{x:.2f}" for x in v) + ")"
+
+
+def _exchanges(statics: Statics) -> Iterator[Candidate]:
+    bodies = statics.bodies
+    for j in range(1, bodies.count):
+        p = int(bodies.parent[j])
+        direction = _direction(statics, (j, 1.0, np.zeros(3)), (p, -1.0, -bodies.d[j]))
+        text = f"{statics.labels[j]} and {statics.labels[p]}: mass at the origin of "
+        yield text + bodies.joint_names[j], direction

@@ -1,0 +1,138 @@
+"""What is measured in a posture, and how well the sensors measure it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_identification.exceptions import PostureError
+from com_model import RobotModel
+from com_model.arrays import Array, as_array, freeze
+
+
+@dataclass(frozen=True, eq=False)
+class ComConstraint:
+    """normal . (CoM - origin of the link) = offset, in the axes of a link.
+
+    One says that the CoM is above an edge over which the robot is about to tip, or that one
+    component of it is known. The normal must stay as it is on the link: where a sole stands on
+    level ground, level directions and the vertical do.
+
+    Attributes:
+        link: Name of the link, often a sole frame.
+        normal: (3,) unit vector.
+        offset: m.
+        deviation: m, standard deviation of the offset.
+    """
+
+    link: str
+    normal: Array
+    offset: float
+    deviation: float
+
+    def __post_init__(self) -> None:
+        normal = as_array("normal", self.normal, (3,))
+        if not abs(float(normal @ normal) - 1.0) < 1e-6:
+            raise PostureError(f"the normal {normal} of a constraint is not a unit vector")
+        if not (np.isfinite(self.offset) and self.deviation > 0.0):
+            got = f"{self.offset} m, {self.deviation} m"
+            raise PostureError(f"a constraint's offset is finite, its deviation above 0; got {got}")
+        object.__setattr__(self, "normal", normal)
+        freeze(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Posture:
+    """Readings of a robot at rest; means of `samples` readings.
+
+    Attributes:
+        q: (n,) rad or m, joint positions as the encoders say.
+        wrenches: (f, 6) force N and moment N m of each foot's sensor, in its frame and with its
+            sign; about 0 of a foot in the air, NaN of one without reading; (0, 6) without sensors.
+        effort: (n,) N m or N that the actuators apply; NaN where not known.
+        up: (3,) unit vector against gravity in root axes, by the IMU; NaN: the ground is level, and
+            the soles of the loaded feet tell.
+        constraints: What else is known of the CoM.
+        samples: Number of readings behind the means.
+        label: A name, for messages.
+    """
+
+    q: Array
+    wrenches: Array
+    effort: Array
+    up: Array
+    constraints: tuple[ComConstraint, ...] = ()
+    samples: int = 1
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+def make_posture(
+    model: RobotModel,
+    q: ArrayLike,
+    wrenches: ArrayLike | None = None,
+    effort: ArrayLike | None = None,
+    up: ArrayLike | None = None,
+    constraints: tuple[ComConstraint, ...] = (),
+    samples: int = 1,
+    label: str = "",
+) -> Posture:
+    """Checks readings and makes a Posture of them; None is for what is not known.
+
+    Raises:
+        ShapeError: An array has the wrong shape.
+        PostureError: q is not finite, up is no unit vector, or samples not positive.
+    """
+    q = model.check_q(q)
+    n = model.n_joints
+    if not np.isfinite(q).all():
+        bad = [model.joint_names[i] for i in np.flatnonzero(~np.isfinite(q))]
+        raise PostureError(f"no position of {', '.join(bad)}: every joint's position is needed")
+    if not samples >= 1:
+        raise PostureError(f"samples: expected 1 or more, got {samples}")
+    direction = np.full(3, np.nan) if up is None else as_array("up", up, (3,))
+    if np.isfinite(direction).any() and not abs(float(np.linalg.norm(direction)) - 1.0) < 1e-6:
+        raise PostureError(f"up is no unit vector: {direction}")
+    return Posture(
+        q=q,
+        wrenches=np.zeros((0, 6))
+        if wrenches is None
+        else as_array("wrenches", wrenches, (None, 6)),
+        effort=np.full(n, np.nan) if effort is None else as_array("effort", effort, (n,)),
+        up=direction,
+        constraints=tuple(constraints),
+        samples=int(samples),
+        label=label,
+    )
+
+
+@dataclass(frozen=True)
+class SensorNoise:
+    """Standard deviations of one reading; the mean of N readings has 1/sqrt(N) of them.
+
+    Constant errors are no noise: they are unknowns of the identification (SensorPriors).
+
+    Attributes:
+        force: N, each axis of a foot's sensor.
+        moment: N m, each axis.
+        effort: N m or N, each joint.
+        position: rad or m, each joint.
+        tilt: rad, of the direction against gravity about each axis; also of ground that is taken
+            for level. Not averaged: what the ground or a filter is off by stays for a posture.
+        least_share: What of a deviation stays however many readings are averaged.
+    """
+
+    force: float = 0.5
+    moment: float = 0.025
+    effort: float = 0.1
+    position: float = float(np.radians(0.05))
+    tilt: float = 0.0
+    least_share: float = 0.0
+
+    def share(self, samples: int) -> float:
+        """Deviation of a mean over the deviation of one reading."""
+        return float(np.hypot(1.0 / np.sqrt(samples), self.least_share))

@@ -1,0 +1,202 @@
+"""Statics of a tree of bodies as linear functions of masses and first moments.
+
+Columns stand as (m_k, h_k) body by body, h_k = m_k c_k in the frame of body k: 4 B columns, the
+order of Pinocchio's static regressor. With N the columns of the robot's first moment about the
+root's origin, sum of m_k p_k + R_k h_k, and a = g up the specific force at rest, all in root axes:
+
+  force on the root's origin    F     = a sum of m_k
+  moment about it               M     = (N theta) x a
+  torque of a turning joint     tau_j = (a x z_j) . (first moment of its subtree about o_j)
+  force of a sliding joint      tau_j = (a . z_j) (mass of its subtree)
+
+F, M and tau are what must come from outside and from the actuators; what contacts bring to them
+is taken off by contact_maps. All functions take N configurations at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model import RobotModel
+from com_model.arrays import Array
+from com_model.bodies import PRISMATIC, Bodies
+from com_model.dynamics.kinematics import rotations_about
+
+
+@dataclass(frozen=True, eq=False)
+class Poses:
+    """N configurations; root axes and origin.
+
+    Attributes:
+        R: (N, B, 3, 3) orientations of the bodies.
+        p: (N, B, 3) m, their origins, which are those of their joints.
+        z: (N, B, 3) axes of the joints above them; zero for the root.
+    """
+
+    R: Array
+    p: Array
+    z: Array
+
+
+class Statics:
+    """The statics of a robot, by configuration.
+
+    Args:
+        model: The robot.
+    """
+
+    def __init__(self, model: RobotModel) -> None:
+        self.model = model
+        self.bodies: Bodies = model.bodies
+        count, n = self.bodies.count, model.n_joints
+        index = np.arange(count)
+        ends = self.bodies.subtree_end[:, None]
+        self._below = (index[:, None] <= index) & (index < ends)  # (B, B): row's subtree has column
+        self._below[0] = False  # nothing drives the root
+        self._slides = self.bodies.joint_type == PRISMATIC
+        drive = np.zeros((n, count))
+        drive[self.bodies.q_index[1:], index[1:]] = self.bodies.multiplier[1:]
+        self._drive = drive  # (n, B), what the bodies' own joints bring to the joints of q
+
+    @cached_property
+    def parameters(self) -> Array:
+        """(4 B,) what the URDF says: m_k and h_k."""
+        return np.column_stack((self.bodies.mass, self.bodies.first_moment)).ravel()
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What to call the bodies: the heaviest link of each, B names."""
+        masses, owner = self.model.link_masses, self.bodies.body_of_link
+        names = list(self.bodies.names)
+        for b in range(self.bodies.count):
+            links = np.flatnonzero(owner == b)
+            heaviest = links[np.argmax(masses[links])]
+            if masses[heaviest] > 0.0:
+                names[b] = self.model.link_names[heaviest]
+        return tuple(names)
+
+    def poses(self, Q: Array) -> Poses:
+        """Computes the poses of the bodies.
+
+        Args:
+            Q: (N, n) rad or m.
+        """
+        bodies, count = self.bodies, self.bodies.count
+        padded = np.column_stack((Q, np.zeros(len(Q))))
+        s = padded[:, bodies.q_index] * bodies.multiplier + bodies.offset
+        angles = np.where(self._slides, 0.0, s)
+        turn = rotations_about(np.tile(bodies.axis, (len(Q), 1)), angles.ravel())
+        turn = bodies.R @ turn.reshape(len(Q), count, 3, 3)
+        travel = np.where(self._slides, s, 0.0)[..., None] * bodies.axis
+        step = bodies.d + np.einsum("bij,nbj->nbi", bodies.R, travel)
+        R = np.empty((len(Q), count, 3, 3))
+        p = np.zeros((len(Q), count, 3))
+        R[:, 0] = np.eye(3)
+        for b, parent in enumerate(bodies.parent.tolist()[1:], start=1):
+            R[:, b] = R[:, parent] @ turn[:, b]
+            p[:, b] = p[:, parent] + (R[:, parent] @ step[:, b, :, None])[..., 0]
+        return Poses(R, p, np.einsum("nbij,bj->nbi", R, bodies.axis))
+
+    def first_moment(self, poses: Poses) -> Array:
+        """Computes the columns of the first moment about the root's origin, (N, 3, 4 B)."""
+        columns = np.concatenate((poses.p[..., None], poses.R), axis=3)  # (N, B, 3, 4)
+        return columns.transpose(0, 2, 1, 3).reshape(len(poses.p), 3, -1)
+
+    def mass(self) -> Array:
+        """Computes the columns of the total mass, (4 B,)."""
+        return np.tile([1.0, 0.0, 0.0, 0.0], self.bodies.count)
+
+    def root_wrench(self, poses: Poses, a: Array) -> Array:
+        """Computes the columns of the wrench on the root's origin at rest, (N, 6, 4 B).
+
+        Args:
+            poses: N configurations.
+            a: (N, 3) m/s^2, g times the direction against gravity, root axes.
+        """
+        force = a[:, :, None] * self.mass()
+        moment = np.cross(self.first_moment(poses), a[:, :, None], axisa=1, axisb=1, axisc=1)
+        return np.concatenate((force, moment), axis=1)
+
+    def torques(self, poses: Poses, a: Array) -> Array:
+        """Computes the columns of the joint torques without contacts, (N, n, 4 B).
+
+        Args:
+            poses: N configurations.
+            a: (N, 3) m/s^2, g times the direction against gravity, root axes.
+        """
+        arm = np.cross(a[:, None], poses.z)
+        turn = np.where(self._slides[:, None], 0.0, arm)  # (N, B, 3)
+        reach = poses.p[:, None] - poses.p[:, :, None]  # (N, joint, body, 3)
+        mass = np.einsum("nbi,nbki->nbk", turn, reach)
+        mass += np.where(self._slides, np.einsum("nbi,ni->nb", poses.z, a), 0.0)[:, :, None]
+        moment = np.einsum("nbi,nkij->nbkj", turn, poses.R)
+        columns = np.concatenate((mass[..., None], moment), axis=3) * self._below[..., None]
+        return self._drive @ columns.reshape(len(a), self.bodies.count, -1)
+
+    def wrench_and_torques(self, poses: Poses, a: Array, theta: Array) -> tuple[Array, Array]:
+        """Computes root_wrench() @ theta, (N, 6), and torques() @ theta, (N, n), without columns.
+
+        Args:
+            poses: N configurations.
+            a: (N, 3) m/s^2, g times the direction against gravity, root axes.
+            theta: (4 B,) masses and first moments.
+        """
+        theta = theta.reshape(-1, 4)
+        mass = theta[:, 0]
+        moments = mass[:, None] * poses.p + np.einsum("nkij,kj->nki", poses.R, theta[:, 1:])
+        total = moments.sum(axis=1)
+        wrench = np.concatenate((a * mass.sum(), np.cross(total, a)), axis=1)
+        carried = self._below @ mass
+        own = self._below @ moments - carried[:, None] * poses.p
+        turn = np.einsum("nbi,nbi->nb", np.cross(a[:, None], poses.z), own)
+        push = np.einsum("nbi,ni->nb", poses.z, a) * carried
+        return wrench, np.where(self._slides, push, turn) @ self._drive.T
+
+    def com_and_jacobian(self, poses: Poses, theta: Array) -> tuple[Array, Array]:
+        """Computes the CoM (N, 3) m and its derivatives by the joints (N, 3, n), root axes."""
+        theta = theta.reshape(-1, 4)
+        mass = theta[:, 0]
+        moments = mass[:, None] * poses.p + np.einsum("nkij,kj->nki", poses.R, theta[:, 1:])
+        carried = (self._below @ mass)[:, None]
+        own = self._below @ moments - carried * poses.p
+        slides = self._slides[:, None]
+        columns = np.where(slides, carried * poses.z, np.cross(poses.z, own))
+        jacobian = (self._drive @ columns).transpose(0, 2, 1) / mass.sum()
+        return moments.sum(axis=1) / mass.sum(), jacobian
+
+    def link_frames(self, poses: Poses, links: list[int]) -> tuple[Array, Array]:
+        """Computes the frames of links: R (N, f, 3, 3) and p (N, f, 3) m."""
+        body = self.bodies.body_of_link[links]
+        R = poses.R[:, body] @ self.bodies.R_body_link[links]
+        shift = np.einsum("nfij,fj->nfi", poses.R[:, body], self.bodies.p_body_link[links])
+        return R, poses.p[:, body] + shift
+
+    def contact_maps(self, poses: Poses, links: list[int]) -> tuple[Array, Array]:
+        """Computes what wrenches on links, in their axes about their origins, bring.
+
+        Returns:
+            (N, f, 6, 6) to the wrench on the root's origin, and (N, f, n, 6) to the torques: at
+            rest the actuators give torques() less these.
+        """
+        R, x = self.link_frames(poses, links)
+        body = self.bodies.body_of_link[links]
+        count = len(links)
+        root = np.zeros((len(R), count, 6, 6))
+        root[..., :3, :3] = root[..., 3:, 3:] = R
+        root[..., 3:, :3] = np.cross(x[..., None], R, axisa=2, axisb=2, axisc=2)
+        lever = np.cross(poses.z[:, None], x[:, :, None] - poses.p[:, None])  # (N, f, B, 3)
+        slides = self._slides[:, None]
+        force = np.where(slides, poses.z[:, None], lever)
+        moment = np.where(slides, 0.0, np.broadcast_to(poses.z[:, None], lever.shape))
+        carried = self._below[:, body].T[..., None]  # (f, B, 1)
+        joints = np.concatenate((force @ R, moment @ R), axis=3) * carried
+        return root, self._drive @ joints
+
+    def carried_feet(self, links: list[int]) -> NDArray[np.bool_]:
+        """Tells which joints carry which links: (n, f) True where link f is below joint j."""
+        below = self._below[:, self.bodies.body_of_link[links]].astype(float)
+        return np.asarray(np.abs(self._drive) @ below > 0.0)

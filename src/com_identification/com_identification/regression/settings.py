@@ -1,0 +1,240 @@
+"""Settings of an identification, from a YAML file, a mapping or flat parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from com_identification.capture.capture import PostureRecorder
+from com_identification.capture.capture_options import CaptureOptions, Mark
+from com_identification.exceptions import IdentificationError
+from com_identification.planning.plan import PlanOptions
+from com_identification.regression.identify import Options
+from com_identification.regression.postures import SensorNoise
+from com_identification.regression.priors import BodyPriors, urdf_priors
+from com_identification.regression.sensors import SensorPriors
+from com_identification.regression.settings_parts import (
+    LOSSES,
+    FitSettings,
+    LinkPrior,
+    PriorSettings,
+    read_link,
+    read_part,
+)
+from com_model import ConfigError, Foot, RobotModel, UnknownNameError
+from com_model.strict_yaml import Section, read_yaml
+
+_PARTS = ("noise", "sensors", "prior", "fit", "capture", "plan")
+
+
+@dataclass(frozen=True)
+class IdentificationSettings:
+    """All that an identification can be told; sections of a file, groups of parameters.
+
+    Attributes:
+        noise: Of one reading of each sensor.
+        sensors: Which constant errors of the sensors are unknown.
+        prior: How far the URDF may be off.
+        links: What differs for some links, by the link's name.
+        fit: How the regression works.
+        capture: When a robot is still.
+        plan: What postures may be proposed.
+    """
+
+    noise: SensorNoise = field(default_factory=SensorNoise)
+    sensors: SensorPriors = field(default_factory=SensorPriors)
+    prior: PriorSettings = field(default_factory=PriorSettings)
+    links: Mapping[str, LinkPrior] = field(default_factory=dict)
+    fit: FitSettings = field(default_factory=FitSettings)
+    capture: CaptureOptions = field(default_factory=CaptureOptions)
+    plan: PlanOptions = field(default_factory=PlanOptions)
+
+    def __post_init__(self) -> None:
+        for name in _PARTS:
+            for item in fields(getattr(self, name)):
+                _check_number(f"{name}.{item.name}", getattr(getattr(self, name), item.name))
+        if self.fit.loss not in LOSSES:
+            raise _error(f"expected one of {', '.join(LOSSES)}, got {self.fit.loss!r}", "fit.loss")
+        if not self.fit.gravity > 0.0:
+            raise _error(f"expected more than 0, got {self.fit.gravity:g}", "fit.gravity")
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> IdentificationSettings:
+        """Reads a YAML file; what it does not say is as by default.
+
+        Raises:
+            ConfigError: The file or a key in it is wrong; names the key and what it expects.
+        """
+        data = read_yaml(path)
+        return _settings(Section({} if data is None else data, str(path)))
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], source: str = "identification settings"
+    ) -> IdentificationSettings:
+        """Reads a mapping with sections noise, sensors, prior, links, fit, capture, plan.
+
+        Raises:
+            ConfigError: As from_file.
+        """
+        return _settings(Section(data, source))
+
+    @classmethod
+    def from_flat(
+        cls, data: Mapping[str, Any], base: IdentificationSettings | None = None
+    ) -> IdentificationSettings:
+        """Reads parameters as of flat(); those that are missing are as in the base.
+
+        Args:
+            data: {"noise.force": 0.5, ...}.
+            base: For instance of a file; by default all is as by default.
+
+        Raises:
+            ConfigError: As from_file.
+        """
+        base = base or cls()
+        nested: dict[str, Any] = {name: {} for name in _PARTS}
+        for key, value in {**base.flat(), **data}.items():
+            part, _, name = key.partition(".")
+            if part not in nested or not name:
+                raise _error(f"unknown parameter; valid: {', '.join(sorted(base.flat()))}", key)
+            nested[part][name] = value
+        found = cls.from_dict(nested)
+        return replace(found, links=base.links, plan=replace(found.plan, stands=base.plan.stands))
+
+    @property
+    def use_imu(self) -> bool:
+        """Whether gravity's direction is read from an IMU."""
+        return self.fit.use_imu
+
+    @property
+    def use_effort(self) -> bool:
+        """Whether joint efforts are used."""
+        return self.fit.use_effort
+
+    @property
+    def gravity(self) -> float:
+        """m/s^2."""
+        return self.fit.gravity
+
+    def using(
+        self, *, imu: bool | None = None, effort: bool | None = None
+    ) -> IdentificationSettings:
+        """The same with other readings; None leaves one as it is."""
+        fit = replace(
+            self.fit,
+            use_imu=self.use_imu if imu is None else imu,
+            use_effort=self.use_effort if effort is None else effort,
+        )
+        return replace(self, fit=fit)
+
+    def flat(self) -> dict[str, float | int | str | bool]:
+        """Gives all but links and plan.stands as parameters: {"noise.force": 0.5, ...}, for ROS."""
+        return {
+            f"{part}.{name}": value
+            for part in _PARTS
+            for name, value in asdict(getattr(self, part)).items()
+            if not isinstance(value, tuple)
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Gives what from_dict reads."""
+        found: dict[str, Any] = {name: asdict(getattr(self, name)) for name in _PARTS}
+        found["plan"]["stands"] = [list(stand) for stand in self.plan.stands]
+        found["links"] = {
+            name: {key: value for key, value in asdict(link).items() if value is not None}
+            for name, link in sorted(self.links.items())
+        }
+        return found
+
+    def check(self, model: RobotModel) -> None:
+        """Checks that the links that it names are the model's, and their bodies have mass.
+
+        Raises:
+            ConfigError: One is not; lists those that there are.
+        """
+        for name in self.links:
+            key = f"links.{name}"
+            if name not in model.link_names:
+                raise _error(str(UnknownNameError("link", name, model.link_names)), key)
+            if not model.bodies.mass[model.bodies.body_of_link[model.link_index(name)]] > 0.0:
+                raise _error("it has no mass in the URDF: give it an inertial there first", key)
+
+    def priors(self, model: RobotModel) -> BodyPriors:
+        """What is known of the bodies.
+
+        Raises:
+            ConfigError: As check().
+        """
+        self.check(model)
+        count = model.bodies.count
+        mass = np.array(model.bodies.mass)
+        com_std = np.full(count, self.prior.com_std)
+        mass_share = np.full(count, self.prior.mass_share)
+        for name, link in self.links.items():
+            body = model.bodies.body_of_link[model.link_index(name)]
+            mass[body] = mass[body] if link.mass is None else link.mass
+            if link.com_std is not None:
+                com_std[body] = link.com_std
+            if link.mass_share is not None:
+                mass_share[body] = link.mass_share
+        margin = self.prior.shape_margin if self.prior.bounded else None
+        priors = urdf_priors(model, com_std, mass_share, margin)
+        return replace(priors, mass=mass, mass_std=mass * mass_share)
+
+    def options(self, refuse_alike: bool = True) -> Options:
+        """How identify() works."""
+        return Options(
+            noise=self.noise,
+            sensors=self.sensors,
+            gravity=self.fit.gravity,
+            loss=self.fit.loss,
+            folds=self.fit.folds,
+            refuse_alike=refuse_alike,
+        )
+
+    def recorder(
+        self, model: RobotModel, feet: Sequence[Foot], marks: Sequence[Mark] = ()
+    ) -> PostureRecorder:
+        """A recorder of postures with these settings."""
+        return PostureRecorder(
+            model,
+            feet,
+            self.capture,
+            noise=self.noise,
+            use_effort=self.fit.use_effort,
+            use_up=self.fit.use_imu,
+            marks=marks,
+            gravity=self.fit.gravity,
+        )
+
+
+def _settings(top: Section) -> IdentificationSettings:
+    links = top.section("links")
+    try:
+        found = IdentificationSettings(
+            noise=read_part(top, "noise", SensorNoise),
+            sensors=read_part(top, "sensors", SensorPriors),
+            prior=read_part(top, "prior", PriorSettings),
+            links={name: read_link(links.section(name)) for name in links.entries()},
+            fit=read_part(top, "fit", FitSettings),
+            capture=read_part(top, "capture", CaptureOptions),
+            plan=read_part(top, "plan", PlanOptions),
+        )
+    except IdentificationError as error:
+        raise top.error(str(error)) from error
+    top.finish()
+    return found
+
+
+def _check_number(key: str, value: Any) -> None:
+    if isinstance(value, float) and not (np.isfinite(value) and value >= 0.0):
+        raise _error(f"expected a finite number, 0 or more, got {value}", key)
+
+
+def _error(message: str, key: str) -> ConfigError:
+    return ConfigError(message, "identification settings", key)

@@ -1,0 +1,103 @@
+"""Pieces of HTML; every text that comes from outside is escaped here."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Sequence
+
+UNKNOWN = "–"
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #212529; max-width: 62rem; margin: 2rem auto;
+  padding: 0 1rem; }
+h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
+table { border-collapse: collapse; font-size: 0.9rem; } caption { text-align: left; }
+th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #dee2e6; text-align: right; }
+th:first-child, td:first-child { text-align: left; } th { color: #495057; font-weight: 600; }
+td.words { text-align: left; } .faint { color: #868e96; } svg { max-width: 100%; height: auto; }
+p.warning, li.warning { color: #c92a2a; } .figures { display: flex; gap: 2rem; flex-wrap: wrap; }
+.figures div { min-width: 8rem; } .figures b { display: block; font-size: 1.5rem; }
+""".strip()
+
+
+class Raw(str):
+    """Text that is HTML already."""
+
+
+def escape(text: object) -> Raw:
+    """Makes a text safe; pieces of HTML made here stay as they are."""
+    return text if isinstance(text, Raw) else Raw(html.escape(_printable(str(text)), quote=True))
+
+
+def element(tag: str, *parts: object, css: str = "") -> Raw:
+    """Wraps parts, each escaped, into an element."""
+    attribute = f' class="{css}"' if css else ""
+    return Raw(f"<{tag}{attribute}>{''.join(escape(part) for part in parts)}</{tag}>")
+
+
+def bullets(lines: Iterable[object], css: str = "") -> Raw:
+    """A list; empty where there are no lines."""
+    items = [element("li", line, css=css) for line in lines]
+    return element("ul", *items) if items else Raw("")
+
+
+def table(head: Sequence[object], rows: Iterable[Sequence[object]], words: int = 0) -> Raw:
+    """A table; so many last columns hold words and stand on the left."""
+    top = element("tr", *[element("th", cell) for cell in head])
+    first = len(head) - words
+    body = [
+        element(
+            "tr",
+            *[element("td", cell, css="words" if i >= first else "") for i, cell in enumerate(row)],
+        )
+        for row in rows
+    ]
+    return element("table", top, *body)
+
+
+def number(value: float, digits: int = 2, scale: float = 1.0) -> str:
+    """A number with so many decimals; a dash where it is not known."""
+    if not math.isfinite(value):
+        return UNKNOWN
+    return f"{scale * value:.{digits}f}".replace("-", "−")
+
+
+def bar(value: float, deviation: float, prior_std: float) -> Raw:
+    """A bar of a change with its uncertainty, against three deviations of the prior.
+
+    Args:
+        value: Change against the prior's mean.
+        deviation: Standard deviation after the data.
+        prior_std: Before.
+    """
+    if not (math.isfinite(value) and prior_std > 0.0):
+        return Raw("")
+    width, unit = 120.0, 20.0 / prior_std
+
+    def x(place: float) -> str:
+        return f"{min(max(width / 2.0 + unit * place, 0.0), width):.1f}"
+
+    low, high = value - deviation, value + deviation
+    prior = f'<rect x="{x(-prior_std)}" y="3" width="40.0" height="8" fill="#f1f3f5"/>'
+    zero = '<line x1="60" x2="60" y1="0" y2="14" stroke="#adb5bd"/>'
+    spread = f'<line x1="{x(low)}" x2="{x(high)}" y1="7" y2="7" stroke="#1971c2" stroke-width="4"/>'
+    dot = f'<circle cx="{x(value)}" cy="7" r="3" fill="#212529"/>'
+    return Raw(f'<svg width="120" height="14">{prior}{zero}{spread}{dot}</svg>')
+
+
+def page(title: str, *parts: Raw) -> str:
+    """A whole page that needs no other file."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        f"<title>{escape(title)}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n"
+        + "\n".join(parts)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def _printable(text: str) -> str:
+    """Replaces control characters, which HTML does not know."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)

@@ -1,0 +1,286 @@
+"""The report of an identification from a recording, as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from com_identification.report.contents import Contents, misfits
+from com_identification.report.html import (
+    UNKNOWN,
+    Raw,
+    bar,
+    bullets,
+    element,
+    number,
+    page,
+    table,
+)
+from com_identification.report.plots import residual_plot, sole_plot, timeline_plot
+
+_MM = 1000.0
+_SHOWN = 200  # rows of a table
+_COMBINATIONS = 40  # lines of what is not told
+_UNITS = {
+    "force_bias": "N",
+    "moment_bias": "N m",
+    "wrench_gain": "1",
+    "effort_gain": "1",
+    "tilt": "rad",
+}
+_TURNING = {"effort_offset": "N m", "joint_offset": "rad", "compliance": "rad/(N m)"}
+_SLIDING = {"effort_offset": "N", "joint_offset": "m", "compliance": "m/N"}
+
+
+def report_page(contents: Contents) -> str:
+    """Writes the report: same contents, same bytes."""
+    title = f"Centre of mass of {contents.robot}"
+    return page(
+        title,
+        element("h1", title),
+        element("p", f"identified from {contents.inputs.get('bag', '')}", css="faint"),
+        _summary(contents),
+        _fit(contents),
+        _parameters(contents),
+        _sensor_errors(contents),
+        _identifiability(contents),
+        _postures(contents),
+        _wrenches(contents),
+        _recording(contents),
+    )
+
+
+def _summary(contents: Contents) -> Raw:
+    found = contents.found
+    good = found.without_outliers
+    count = len(contents.fits)
+    figures = [
+        ("postures that fit", f"{count - len(found.outliers)} of {count}"),
+        ("RMS, CoM by the URDF against the feet", _mm(good.prior_residual.rms)),
+        ("RMS, CoM as identified against the feet", _mm(good.residual.rms)),
+        ("RMS of postures left out of the fit: judge by this", _mm(good.held_out.rms)),
+    ]
+    if contents.total is not None:
+        total = contents.total
+        text = f"{number(total.mass, 3)} ± {number(total.mass_std, 3)} kg"
+        figures.append((f"mass by the feet; {number(total.model_mass, 3)} kg in the URDF", text))
+    cells = [element("div", element("b", value), name) for name, value in figures]
+    doubts = list(contents.total.reasons) if contents.total is not None else []
+    return Raw(element("div", *cells, css="figures") + bullets(doubts, "warning"))
+
+
+def _fit(contents: Contents) -> Raw:
+    found = contents.found
+    rows = [
+        (name, number(m.mean, 2, _MM), number(m.rms, 2, _MM), number(m.maximum, 2, _MM), m.count)
+        for name, m in misfits(found)
+    ]
+    head = (
+        "CoM of the robot against what the feet say",
+        "mean (mm)",
+        "RMS (mm)",
+        "largest (mm)",
+        "postures",
+    )
+    outliers = [contents.fits[i].label or f"posture {i}" for i in found.outliers]
+    words = f"Counted as outliers: {', '.join(outliers)}." if outliers else "No outliers."
+    if np.isfinite(found.variance_factor) and found.variance_factor > 1.0:
+        words += (
+            f" Residuals are {number(np.sqrt(found.variance_factor), 2)} times as large as the "
+            "noise of the settings lets expect; deviations are those of a noise so much larger."
+        )
+    return Raw(
+        element("h2", "Total CoM before and after")
+        + table(head, rows)
+        + element("p", words)
+        + sole_plot(contents.fits, contents.feet)
+        + residual_plot(contents.fits)
+    )
+
+
+def _parameters(contents: Contents) -> Raw:
+    found = contents.found
+    rows = []
+    for b, label in enumerate(contents.labels):
+        if not found.mass[b] > 0.0:
+            continue
+        for i, axis in enumerate("xyz"):
+            prior = float(contents.prior_std[b, i])
+            change = float(found.com[b, i] - found.prior_com[b, i])
+            deviation = float(found.com_std[b, i])
+            mass = _mass(float(found.mass[b]), float(found.mass_std[b]))
+            rows.append(
+                (
+                    label if i == 0 else "",
+                    mass if i == 0 else "",
+                    axis,
+                    number(found.prior_com[b, i], 2, _MM),
+                    number(found.com[b, i], 2, _MM),
+                    number(deviation, 2, _MM),
+                    bar(change, deviation, prior),
+                )
+            )
+    head = ("link", "mass (kg)", "axis", "URDF (mm)", "identified (mm)", "deviation (mm)", "change")
+    words = (
+        "Centres of mass in the links' own frames. Bars show the change against the URDF with one "
+        "standard deviation; the grey box is what the URDF may have been off by before. A bar as "
+        "long as its box says that the recording tells nothing of this number."
+    )
+    if not found.prior_mass_std.any():
+        words += " Masses are taken as known (settings: prior.mass_share)."
+    bounds = [f"{name}: held by the bounds of its shapes" for name in found.at_bound]
+    links = ", ".join(contents.changed) or "none"
+    return Raw(
+        element("h2", "Centres of mass of the links")
+        + element("p", words)
+        + table(head, rows, words=1)
+        + bullets(bounds)
+        + element("p", f"Links with new values in the corrected URDF: {links}.")
+        + bullets(contents.kept)
+    )
+
+
+def _sensor_errors(contents: Contents) -> Raw:
+    found = contents.found
+    rows = [
+        (
+            kind,
+            name,
+            f"{value:.4g}",
+            f"{found.sensor_stds[kind][name]:.2g}",
+            _unit(contents, kind, name),
+        )
+        for kind, values in sorted(found.sensor_errors.items())
+        for name, value in sorted(values.items())
+    ]
+    if not rows:
+        return Raw("")
+    head = ("constant error", "of", "value", "deviation", "unit")
+    words = (
+        "What is true, of what is read: wrench (1 − gain) read − bias; effort (1 + gain) read − "
+        "offset; joint read + offset − compliance times effort. A torque constant K of "
+        "M = K I is to be multiplied by 1 + effort_gain."
+    )
+    title = element("h2", "Constant errors of the sensors")
+    return Raw(title + element("p", words) + table(head, rows, words=1))
+
+
+def _identifiability(contents: Contents) -> Raw:
+    what = contents.found.identifiability
+    words = (
+        f"Of {what.unknowns} unknowns the postures determine {what.rank} combinations, "
+        f"{what.informed} of them better than the URDF does; condition number "
+        f"{what.condition:.3g}. "
+        "Along a combination that is not told the links keep the values of the URDF; moving them "
+        "along it changes nothing that the sensors read in such postures."
+    )
+    parts = [element("h2", "What the recording can tell"), element("p", words)]
+    for head, lines in (
+        ("Not told by these postures, and some by no posture at all:", what.lost),
+        ("Hardly told by these postures:", what.weak),
+    ):
+        if lines:
+            more = len(lines) - _COMBINATIONS
+            shown = [*lines[:_COMBINATIONS], *([f"and {more} more"] if more > 0 else [])]
+            parts += [element("p", head), bullets(shown)]
+    return Raw("".join(parts))
+
+
+def _postures(contents: Contents) -> Raw:
+    fits = iter(contents.fits)
+    rows: list[tuple[object, ...]] = []
+    refused: list[tuple[object, ...]] = []
+    for interval in contents.intervals:
+        times = f"{contents.since_start(interval.t0_ns):.2f} – "
+        times += f"{contents.since_start(interval.t1_ns):.2f}"
+        if interval.posture is None:
+            refused.append((times, interval.label, " ".join(interval.reasons)))
+            continue
+        fit = next(fits)
+        gaps = number(fit.gap_before, 2, _MM), number(fit.gap_after, 2, _MM)
+        words = f"{', '.join(fit.standing) or 'no foot'}"
+        words += "; outlier" if fit.weight < 0.5 else ""
+        row = (len(rows) + 1, times, fit.label, fit.samples, number(fit.mass, 3), *gaps, words)
+        rows.append(row)
+    spans = [
+        (contents.since_start(i.t0_ns), contents.since_start(i.t1_ns), i.posture is not None)
+        for i in contents.intervals
+    ]
+    head = (
+        "",
+        "time (s)",
+        "label",
+        "readings",
+        "mass by the feet (kg)",
+        "URDF off (mm)",
+        "identified off (mm)",
+        "on",
+    )
+    tally = [
+        f"{cause}: {number(seconds, 1)} s" for cause, seconds in sorted(contents.tally.items())
+    ]
+    return Raw(
+        element("h2", "Postures")
+        + element("p", "Blue: taken as a posture. Grey: at rest, but refused.")
+        + timeline_plot(spans, contents.seconds)
+        + _long_table(head, rows, 1)
+        + element("p", "Where the time of the recording went:")
+        + bullets(tally)
+        + _refused(refused)
+    )
+
+
+def _refused(rows: Sequence[Sequence[object]]) -> Raw:
+    if not rows:
+        return Raw("")
+    head = ("time (s)", "label", "why it is no posture")
+    return Raw(element("p", "At rest, but no postures:") + _long_table(head, rows, 2))
+
+
+def _long_table(head: Sequence[object], rows: Sequence[Sequence[object]], words: int) -> Raw:
+    more = len(rows) - _SHOWN
+    left = element("p", f"and {more} more") if more > 0 else ""
+    return Raw(table(head, rows[:_SHOWN], words=words) + left)
+
+
+def _wrenches(contents: Contents) -> Raw:
+    words = "Nothing is wrong with sign, axes, units and weight."
+    found = bullets(contents.findings, "warning") or element("p", words)
+    return Raw(element("h2", "Check of the feet's sensors") + found)
+
+
+def _recording(contents: Contents) -> Raw:
+    given = [(name, value) for name, value in contents.inputs.items()]
+    rows = [(t.role, t.messages, t.name, t.type_name) for t in contents.topics]
+    drop = contents.dropped
+    left_out = (
+        f"Readings left out: {drop.late} older than the one before, {drop.repeated} repeated, "
+        f"{drop.unusable} not finite or of no use; time jumped back {drop.restarts} times."
+    )
+    return Raw(
+        element("h2", "The recording")
+        + table(("input", ""), given, words=1)
+        + element("p", f"{number(contents.seconds, 1)} s of joint states.")
+        + table(("read as", "messages", "topic", "type"), rows, words=2)
+        + element("p", left_out)
+        + bullets(contents.notes, "warning")
+    )
+
+
+def _mass(value: float, deviation: float) -> str:
+    """A mass; one that is taken as known has no deviation."""
+    text = number(value, 3)
+    return f"{text} ± {number(deviation, 3)}" if deviation > 0.0 else text
+
+
+def _unit(contents: Contents, kind: str, name: str) -> str:
+    """The unit of a constant error."""
+    if name not in contents.model.joint_names:
+        return _UNITS.get(kind, "")
+    sliding = contents.model.joint_types[contents.model.joint_names.index(name)] == "prismatic"
+    return {**_UNITS, **(_SLIDING if sliding else _TURNING)}.get(kind, "")
+
+
+def _mm(value: float) -> str:
+    return f"{number(value, 2, _MM)} mm" if np.isfinite(value) else UNKNOWN

@@ -1,0 +1,1 @@
+"""Postures and results on disk."""

@@ -1,0 +1,293 @@
+"""Keeps captured postures on disk: what was acknowledged survives a kill at any moment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_identification.exceptions import OutputError, StoreError
+from com_identification.regression.postures import Posture
+from com_identification.store.append_file import AppendFile, FileLock
+from com_identification.store.files import sync_directory, write_whole
+from com_identification.store.store_read import Contents, read_contents
+from com_identification.store.store_records import (
+    decode,
+    encode,
+    posture_of,
+    posture_record,
+    robot_record,
+)
+from com_model import Foot, RobotModel
+from com_model.arrays import Array, as_array
+from com_model.text import listing
+
+
+class PostureStore:
+    """A file of postures, one JSON line each, that is only ever appended to.
+
+    The first line names the robot. Each change is one line, written and brought to the disk before
+    the call returns; a last line that was cut is left out when the file is opened again, and cut
+    off. One process at a time has the file.
+
+    Args:
+        path: The file; it is made where it is missing, its directory too.
+        model: The robot.
+        feet: Its feet, in the order of the postures' wrenches.
+
+    Attributes:
+        path: The file.
+        last_backup: What the file that reset() or load() replaced last is called now, or None.
+
+    Raises:
+        StoreError: It cannot be read or written, another process has it, or it is another
+            robot's.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], model: RobotModel, feet: Sequence[Foot]
+    ) -> None:
+        self.path = Path(path)
+        self._model, self._feet = model, tuple(feet)
+        self._robot = robot_record(model, feet)
+        self._contents = Contents(len(self._feet))
+        self.last_backup: Path | None = None
+        self._file: AppendFile | None = None
+        self._lock: FileLock | None = None
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            _check_regular(self.path)
+            self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
+            self._open()
+        except BlockingIOError as error:
+            raise StoreError(
+                f"{self.path} is in use by another process: stop that one, or give another file"
+            ) from error
+        except (OSError, ValueError) as error:
+            self.close()
+            raise StoreError(
+                f"{self.path} cannot be opened: {error}. Give a file in a directory that can be "
+                "written to"
+            ) from error
+        except StoreError:
+            self.close()
+            raise
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was found amiss when it was opened, sentences."""
+        return self._contents.warnings
+
+    @property
+    def postures(self) -> Mapping[int, Posture]:
+        """The postures by id, in the order in which they were added; ids are never used again."""
+        return MappingProxyType(self._contents.postures)
+
+    @property
+    def tare(self) -> Array:
+        """(f, 6) offsets of the force sensors, as read; 0 where none was taken."""
+        return self._contents.tare.copy()
+
+    @property
+    def stamps(self) -> Mapping[int, int]:
+        """When each posture was captured, ns; 0 where nobody said."""
+        return MappingProxyType(self._contents.stamps)
+
+    def add(self, posture: Posture, stamp_ns: int = 0) -> int:
+        """Appends a posture and gives its id; when it returns, the posture is on disk.
+
+        Args:
+            posture: The readings.
+            stamp_ns: When it was captured.
+
+        Raises:
+            StoreError: It is no posture of this robot, or the disk is full or gone; the file is as
+                it was.
+        """
+        identity = self._contents.next_id
+        self._append(posture_record(identity, posture, stamp_ns))
+        return identity
+
+    def remove(self, identity: int) -> None:
+        """Takes a posture out.
+
+        Raises:
+            StoreError: No posture has this id; lists those that there are. Or as add().
+        """
+        if identity not in self.postures:
+            known = listing([str(i) for i in self.postures], limit=50) or "none"
+            raise StoreError(f"no posture has the id {identity}; there are: {known}")
+        self._append({"kind": "remove", "id": identity})
+
+    def set_tare(self, foot: int, offset: ArrayLike) -> None:
+        """Notes the offset (6,) of a foot's sensor, as read.
+
+        Raises:
+            ShapeError: It has the wrong shape.
+            StoreError: It is not finite, or as add().
+        """
+        values = as_array("offset", offset, (6,))
+        if not np.isfinite(values).all():
+            raise StoreError(f"the offset of a sensor is finite, got {values}")
+        self._append(self._tare_record(foot, values))
+
+    def reset(self) -> Path | None:
+        """Starts anew; the old file is renamed, to what is returned (None: it held nothing).
+
+        Ids go on, and the tare stays.
+
+        Raises:
+            StoreError: The directory cannot be written to; all is as it was.
+        """
+        if not self.postures:
+            return None
+        fresh = Contents(len(self._feet))
+        fresh.next_id, fresh.tare = self._contents.next_id, self._contents.tare
+        return self._replace(fresh)
+
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
+        """Writes what is held now to another file, whole or not at all.
+
+        Raises:
+            StoreError: It cannot be written, or is there and may not be replaced.
+        """
+        target = Path(path)
+        if target.exists() and target.samefile(self.path):
+            raise StoreError(f"{target} is the store itself, which is on disk already")
+        try:
+            return write_whole(target, self._lines(self._contents), overwrite)
+        except OutputError as error:
+            raise StoreError(str(error)) from error
+
+    def load(self, path: str | os.PathLike[str]) -> int:
+        """Takes the postures of another file of this robot in place of those held.
+
+        The old file is renamed as by reset(), to last_backup. Tare offsets are taken over too.
+        Postures get new ids, which go on from those that were used.
+
+        Returns:
+            How many postures there are now.
+
+        Raises:
+            StoreError: The file cannot be used; what was held stays.
+        """
+        try:
+            _check_regular(Path(path))
+            with Path(path).open("rb") as stream:
+                read = read_contents(stream, str(path), self._model, self._robot)
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path} cannot be read: {error}") from error
+        start = self._contents.next_id
+        fresh = Contents(len(self._feet))
+        fresh.postures = dict(enumerate(read.postures.values(), start))
+        fresh.stamps = dict(enumerate(read.stamps.values(), start))
+        fresh.next_id, fresh.tare = start + len(fresh.postures), read.tare
+        self._replace(fresh)
+        return len(self.postures)
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        if self._file is not None:
+            self._file.close()
+        if self._lock is not None:
+            self._lock.release()
+        self._file = self._lock = None
+
+    def __enter__(self) -> PostureStore:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _open(self) -> None:
+        self._file = AppendFile(self.path)
+        with self.path.open("rb") as stream:
+            self._contents = read_contents(stream, str(self.path), self._model, self._robot)
+        if self._contents.size < self._file.size:
+            self._file.cut(self._contents.size)
+        if self._contents.size == 0:
+            self._file.append(encode(self._robot))
+            sync_directory(self.path.parent)
+
+    def _append(self, record: Mapping[str, Any]) -> None:
+        try:
+            line = encode(record)
+            if record["kind"] == "posture":
+                posture_of(decode(line), self._model, len(self._feet))
+        except ValueError as error:
+            raise StoreError(f"the posture cannot be kept: {error}") from error
+        self._write(line)
+        self._contents.apply(record, self._model)
+
+    def _write(self, line: bytes) -> None:
+        if self._file is None:
+            raise StoreError(f"{self.path} is closed")
+        try:
+            self._file.append(line)
+        except OSError as error:
+            raise StoreError(
+                f"{self.path} cannot be written: {error.strerror}. What it held is still there; "
+                "free space on the disk and try again"
+            ) from error
+
+    def _replace(self, fresh: Contents) -> Path:
+        """Puts new contents in place of the file, which gets another name."""
+        if self._file is None:
+            raise StoreError(f"{self.path} is closed")
+        backup = self._free_name()
+        try:
+            os.link(self.path, backup)
+            sync_directory(self.path.parent)
+            write_whole(self.path, self._lines(fresh), overwrite=True)
+            file = AppendFile(self.path)
+        except (OSError, OutputError) as error:
+            backup.unlink(missing_ok=True)
+            raise StoreError(
+                f"{self.path} cannot be replaced: {error}. What it held is still there"
+            ) from error
+        self._file.close()
+        self._file, self._contents, self.last_backup = file, fresh, backup
+        return backup
+
+    def _free_name(self) -> Path:
+        for number in range(1, 1_000_000):
+            path = self.path.with_name(f"{self.path.name}.{number}.old")
+            if not path.exists():
+                return path
+        raise StoreError(f"too many backups beside {self.path}: remove some")
+
+    def _lines(self, contents: Contents) -> bytes:
+        lines = [encode(self._robot), encode({"kind": "next", "id": contents.next_id})]
+        for foot, offset in enumerate(contents.tare):
+            if offset.any():
+                lines.append(encode(self._tare_record(foot, offset)))
+        lines += [
+            encode(posture_record(i, posture, contents.stamps[i]))
+            for i, posture in contents.postures.items()
+        ]
+        return b"".join(lines)
+
+    def _tare_record(self, foot: int, offset: Array) -> dict[str, Any]:
+        if not 0 <= foot < len(self._feet):
+            raise StoreError(f"foot {foot}: expected 0 to {len(self._feet) - 1}")
+        return {"kind": "tare", "foot": foot, "offset": offset.tolist()}
+
+
+def _check_regular(path: Path) -> None:
+    """Refuses pipes and devices, which may never end.
+
+    Raises:
+        OSError: It is no regular file.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(f"{path} is no regular file")

@@ -1,0 +1,160 @@
+"""A robot's chain from postures in which it is about to tip ([Cotton] eqs 13 to 15).
+
+Where a robot is about to tip over an edge of its support, its centre of mass is above that edge:
+one equation n . (CoM - x) = 0, with n level and square to the edge and x a point of it. As
+CoM = sum of R_k r_k, each is linear in the chain's vectors r_k, and no mass is needed.
+
+The equations in print need reading: A_0 .. A_n in (13) to (15) are orientations in the world, the
+products of (7) and (11), not the joints' own matrices; r has three times as many numbers as links,
+so that m = n postures are too few; and with turning joints no number of postures gives the matrix
+of (15) an inverse: each joint's axis hides one combination. `fit_chain` is therefore eq. 15 with a
+pseudo-inverse that says what it did not see, and it refuses to predict what was not told: fitted
+to few tip-over postures, r can be metres long. com_identification.regression.identify takes the
+same postures as constraints together with what the URDF knows; use that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_identification.exceptions import IdentificationError, RankError
+from com_identification.regression.postures import ComConstraint
+from com_identification.regression.regressors import Statics
+from com_model import Foot, RobotModel
+from com_model.arrays import Array, as_array, freeze
+
+_TOLD = 1e-6  # share of a row that may be outside of what the postures tell
+
+
+@dataclass(frozen=True, eq=False)
+class ChainFit:
+    """A chain that was fitted to postures.
+
+    Attributes:
+        parameters: (K, 3) m, r_k in the bodies' frames: the shortest that fit.
+        rank: Combinations of the 3 K numbers that the postures tell.
+        condition: Largest over smallest singular value within that rank.
+        residuals: (m,) m, of the equations.
+        row_space: (rank, 3 K) orthonormal: what is told.
+    """
+
+    parameters: Array
+    rank: int
+    condition: float
+    residuals: Array
+    row_space: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @property
+    def determined(self) -> bool:
+        """Whether there are more equations than combinations: else the fit proves nothing."""
+        return len(self.residuals) > self.rank
+
+
+def edge_constraint(foot: Foot, edge: str, deviation: float, lean: float = 0.0) -> ComConstraint:
+    """Says that the CoM is above an edge of a sole.
+
+    Args:
+        foot: The foot that stays on the ground, flat.
+        edge: "front", "back", "left" or "right" of the sole, in its frame.
+        deviation: m, how well that is known.
+        lean: rad, slope of the ground: positive where it falls towards that edge; the line of
+            gravity then leans that way.
+
+    Raises:
+        IdentificationError: An unknown edge, or a foot without corners.
+    """
+    sides = {"front": (0, 1.0), "back": (0, -1.0), "left": (1, 1.0), "right": (1, -1.0)}
+    if edge not in sides:
+        raise IdentificationError(f"edge: expected one of {', '.join(sides)}, got {edge!r}")
+    if not len(foot.corners):
+        raise IdentificationError(f"foot {foot.frame!r} has no corners: it has no edge to tip over")
+    axis, sign = sides[edge]
+    normal = np.zeros(3)
+    normal[axis] = sign
+    normal[2] = np.tan(lean)
+    length = float(np.linalg.norm(normal))
+    offset = float((sign * foot.corners[:, axis]).max())
+    return ComConstraint(foot.frame, normal / length, offset / length, deviation)
+
+
+def chain_rows(
+    model: RobotModel, Q: ArrayLike, constraints: Sequence[ComConstraint]
+) -> tuple[Array, Array]:
+    """Writes the equations of m postures in the r_k ([Cotton] eqs 13, 14).
+
+      n . sum of R_k r_k = n . p_link + offset       (n in root axes; R_k relative to the root)
+
+    Args:
+        model: The robot; only its geometry is used. Sliding joints have no constant r_k.
+        Q: (m, n) joint positions.
+        constraints: m of them.
+
+    Returns:
+        (m, 3 K) and (m,) in m.
+
+    Raises:
+        ShapeError: Q is not (m, n).
+        IdentificationError: The model has a sliding joint.
+    """
+    Q = as_array("Q", Q, (len(constraints), model.n_joints), "One posture for each constraint")
+    if "prismatic" in model.joint_types:
+        raise IdentificationError(
+            "the chain's vectors are not constant: the robot has sliding joints"
+        )
+    statics = Statics(model)
+    poses = statics.poses(Q)
+    rows, right = np.empty((len(Q), 3 * model.bodies.count)), np.empty(len(Q))
+    for i, limit in enumerate(constraints):
+        R, p = statics.link_frames(poses, [model.link_index(limit.link)])
+        normal = R[i, 0] @ limit.normal
+        rows[i] = np.einsum("i,kij->kj", normal, poses.R[i]).ravel()
+        right[i] = normal @ p[i, 0] + limit.offset
+    return rows, right
+
+
+def fit_chain(rows: ArrayLike, right: ArrayLike, tolerance: float = 1e-9) -> ChainFit:
+    """Solves eq. 15 by the pseudo-inverse.
+
+    Args:
+        rows: (m, 3 K) of chain_rows; those of several robots' readings may be stacked.
+        right: (m,) m.
+        tolerance: Singular values below this share of the largest count as 0.
+
+    Raises:
+        ShapeError: The arrays do not fit.
+    """
+    rows = as_array("rows", rows, (None, None))
+    right = as_array("right", right, (len(rows),))
+    U, s, Vt = np.linalg.svd(rows, full_matrices=False)
+    rank = int(np.sum(s > tolerance * s.max(initial=0.0)))
+    r = Vt[:rank].T @ ((U.T @ right)[:rank] / s[:rank])
+    condition = float(s[0] / s[rank - 1]) if rank else float("nan")
+    return ChainFit(r.reshape(-1, 3), rank, condition, right - rows @ r, Vt[:rank])
+
+
+def predict(fit: ChainFit, rows: ArrayLike) -> Array:
+    """Predicts the right sides of other postures' rows, in m.
+
+    Raises:
+        RankError: The fitted postures did not tell what these ask for.
+    """
+    rows = as_array("rows", rows, (None, fit.parameters.size))
+    outside = rows - (rows @ fit.row_space.T) @ fit.row_space
+    share = np.linalg.norm(outside, axis=1) / np.linalg.norm(rows, axis=1)
+    worst = int(np.argmax(share)) if len(share) else 0
+    if len(share) and share[worst] > _TOLD:
+        raise RankError(
+            f"posture {worst} asks for {share[worst]:.0%} that the fitted postures do not tell "
+            f"(rank {fit.rank} of {fit.parameters.size}): fit more and other tip-over postures, or "
+            "use them together with the URDF",
+            fit.rank,
+            fit.parameters.size,
+        )
+    return np.asarray(rows @ fit.parameters.ravel())

@@ -1,0 +1,1 @@
+"""Kinematics and inverse dynamics of a tree of bodies."""

@@ -1,0 +1,234 @@
+"""Compiled kernels of inverse_dynamics: recursive Newton-Euler, in the axes of the root.
+
+The robot comes as the array that inverse_dynamics packs, one row a body. All vectors are in the
+root's axes, so that poses, axes of the joints and first moments come out beside the torques. With
+r from the origin of body b's parent to its own, s, s', s'' the joint's motion about axis z:
+
+  outwards   w_b = w + z s',  dw_b = dw + z s'' + w x z s'
+             a_b = a + dw x r + w x (w x r)           (sliding: + z s'' + 2 w x z s'; w_b = w)
+             F_b = m a_b + dw_b x h + w_b x (w_b x h)
+             N_b = I dw_b + w_b x (I w_b) + h x a_b   (about the body's origin)
+  inwards    F += F_b,  N += N_b + r x F_b,  H += H_b + M_b r,  tau = z . N_b  (sliding: z . F_b)
+
+with m, h, I a body's mass, first moment and inertia about its origin, a the acceleration of an
+origin minus gravity, and H, M the first moment and mass of what a joint carries.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from com_model.bodies import PRISMATIC
+from com_model.sesc.kernels import keep
+
+Array = NDArray[np.float64]
+
+# Columns of a packed robot.
+PARENT, TYPE, DRIVER, MULTIPLIER, OFFSET, MASS = 0, 1, 2, 3, 4, 5
+TURN = 6  # nine: rotation from body to parent axes at s = 0
+SHIFT = 15  # three: origin in the parent
+AXIS = 18  # three: of the joint, own axes
+MOMENT = 21  # three: first moment
+INERTIA = 24  # nine: about the origin
+COLUMNS = 33
+
+# Columns of what a pass leaves behind, per body, root's axes.
+ROTATION = 0  # nine: R_root_body by rows
+ORIGIN = 9  # three
+JOINT_AXIS = 12  # three
+OMEGA = 15  # three
+OMEGA_DOT = 18  # three
+ACCELERATION = 21  # three: of the origin, minus gravity
+FORCE = 24  # three: on the body through its joint
+TORQUE = 27  # three: likewise, about the body's origin
+CARRIED = 30  # three: first moment of the body and all that it carries, about its origin
+CARRIED_MASS = 33
+PASS_COLUMNS = 34
+
+
+@njit
+def add_cross(a: Array, b: Array, scale: float, out: Array) -> None:
+    """Adds scale a x b to out (3,)."""
+    out[0] += scale * (a[1] * b[2] - a[2] * b[1])
+    out[1] += scale * (a[2] * b[0] - a[0] * b[2])
+    out[2] += scale * (a[0] * b[1] - a[1] * b[0])
+
+
+@njit
+def _rotate(R: Array, v: Array, out: Array) -> None:
+    """R v, R (9,) by rows; out must not be v."""
+    for i in range(3):
+        out[i] = R[3 * i] * v[0] + R[3 * i + 1] * v[1] + R[3 * i + 2] * v[2]
+
+
+@njit
+def _turned_about(R: Array, axis: Array, angle: float, out: Array) -> None:
+    """R Rot(axis, angle), all (9,) by rows (Rodrigues' formula)."""
+    s, c = math.sin(angle), math.cos(angle)
+    v = 1.0 - c
+    x, y, z = axis[0], axis[1], axis[2]
+    for i in range(3):
+        r0, r1, r2 = R[3 * i], R[3 * i + 1], R[3 * i + 2]
+        out[3 * i] = r0 * (c + x * x * v) + r1 * (x * y * v + z * s) + r2 * (x * z * v - y * s)
+        out[3 * i + 1] = r0 * (x * y * v - z * s) + r1 * (c + y * y * v) + r2 * (y * z * v + x * s)
+        out[3 * i + 2] = r0 * (x * z * v + y * s) + r1 * (y * z * v - x * s) + r2 * (c + z * z * v)
+
+
+@njit
+def _times(A: Array, B: Array, out: Array) -> None:
+    """A B, all (9,) by rows."""
+    for i in range(3):
+        for j in range(3):
+            out[3 * i + j] = A[3 * i] * B[j] + A[3 * i + 1] * B[3 + j] + A[3 * i + 2] * B[6 + j]
+
+
+@njit
+def _outwards(
+    robot: Array, b: int, position: float, rate: float, rise: float, bodies: Array
+) -> None:
+    """Pose and motion of body b from its parent's; its joint at `position`, `rate`, `rise`."""
+    parent, own = bodies[int(robot[b, PARENT])], bodies[b]
+    R_parent, z = parent[ROTATION : ROTATION + 9], own[JOINT_AXIS : JOINT_AXIS + 3]
+    turn, r, slip = np.empty(9), np.empty(3), np.zeros(3)
+    slides = robot[b, TYPE] == PRISMATIC
+    _times(R_parent, robot[b, TURN : TURN + 9], turn)
+    axis = robot[b, AXIS : AXIS + 3]
+    _turned_about(turn, axis, 0.0 if slides else position, own[ROTATION : ROTATION + 9])
+    _rotate(turn, axis, z)
+    _rotate(R_parent, robot[b, SHIFT : SHIFT + 3], r)
+    w, dw = parent[OMEGA : OMEGA + 3], parent[OMEGA_DOT : OMEGA_DOT + 3]
+    a = own[ACCELERATION : ACCELERATION + 3]
+    w_b, dw_b = own[OMEGA : OMEGA + 3], own[OMEGA_DOT : OMEGA_DOT + 3]
+    for i in range(3):
+        r[i] += z[i] * position if slides else 0.0
+        own[ORIGIN + i] = parent[ORIGIN + i] + r[i]
+        w_b[i], dw_b[i], a[i] = w[i], dw[i], parent[ACCELERATION + i]
+    add_cross(w, r, 1.0, slip)
+    add_cross(dw, r, 1.0, a)
+    add_cross(w, slip, 1.0, a)
+    if slides:
+        add_cross(w, z, 2.0 * rate, a)
+        for i in range(3):
+            a[i] += z[i] * rise
+    else:
+        add_cross(w, z, rate, dw_b)
+        for i in range(3):
+            w_b[i] += z[i] * rate
+            dw_b[i] += z[i] * rise
+
+
+@njit
+def _loads(robot: Array, b: int, bodies: Array) -> None:
+    """Force and torque that body b's own motion takes, and its first moment."""
+    own = bodies[b]
+    R, m = own[ROTATION : ROTATION + 9], robot[b, MASS]
+    a, w = own[ACCELERATION : ACCELERATION + 3], own[OMEGA : OMEGA + 3]
+    dw, h = own[OMEGA_DOT : OMEGA_DOT + 3], own[CARRIED : CARRIED + 3]
+    force, torque = own[FORCE : FORCE + 3], own[TORQUE : TORQUE + 3]
+    _rotate(R, robot[b, MOMENT : MOMENT + 3], h)
+    own[CARRIED_MASS] = m
+    body_w, body_dw, spin, rest = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    for i in range(3):  # into the body's axes, where the inertia is constant
+        body_w[i] = R[i] * w[0] + R[3 + i] * w[1] + R[6 + i] * w[2]
+        body_dw[i] = R[i] * dw[0] + R[3 + i] * dw[1] + R[6 + i] * dw[2]
+    inertia = robot[b, INERTIA : INERTIA + 9]
+    _rotate(inertia, body_w, spin)
+    _rotate(inertia, body_dw, rest)
+    add_cross(body_w, spin, 1.0, rest)
+    _rotate(R, rest, torque)
+    add_cross(h, a, 1.0, torque)
+    slip = np.zeros(3)
+    add_cross(w, h, 1.0, slip)
+    for i in range(3):
+        force[i] = m * a[i]
+    add_cross(dw, h, 1.0, force)
+    add_cross(w, slip, 1.0, force)
+
+
+@keep()
+def newton_euler(
+    robot: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    omega: Array,
+    omega_dot: Array,
+    acceleration: Array,
+    bodies: Array,
+    tau: Array,
+) -> None:
+    """Inverse dynamics of a robot that nothing touches; see com_model.dynamics.inverse_dynamics.
+
+    Args:
+        robot: (B, COLUMNS) packed.
+        q: (n,) rad or m; qd, qdd likewise.
+        qd: See q.
+        qdd: See q.
+        omega: (3,) rad/s, of the root; all vectors in its axes.
+        omega_dot: (3,) rad/s^2.
+        acceleration: (3,) m/s^2, of the root's origin, minus gravity.
+        bodies: (B, PASS_COLUMNS), result: row 0 has in FORCE, TORQUE the wrench on the root.
+        tau: (n,) result, N m or N.
+    """
+    count = len(robot)
+    bodies[0] = 0.0
+    tau[:] = 0.0
+    for i in range(3):
+        bodies[0, ROTATION + 4 * i] = 1.0
+        bodies[0, OMEGA + i], bodies[0, OMEGA_DOT + i] = omega[i], omega_dot[i]
+        bodies[0, ACCELERATION + i] = acceleration[i]
+    _loads(robot, 0, bodies)
+    for b in range(1, count):
+        driver, ratio = int(robot[b, DRIVER]), robot[b, MULTIPLIER]
+        position = ratio * q[driver] + robot[b, OFFSET]
+        _outwards(robot, b, position, ratio * qd[driver], ratio * qdd[driver], bodies)
+        _loads(robot, b, bodies)
+    r = np.empty(3)
+    for b in range(count - 1, 0, -1):
+        own, parent = bodies[b], bodies[int(robot[b, PARENT])]
+        at = FORCE if robot[b, TYPE] == PRISMATIC else TORQUE
+        work = 0.0
+        for i in range(3):
+            work += own[JOINT_AXIS + i] * own[at + i]
+            r[i] = own[ORIGIN + i] - parent[ORIGIN + i]
+            parent[FORCE + i] += own[FORCE + i]
+            parent[TORQUE + i] += own[TORQUE + i]
+            parent[CARRIED + i] += own[CARRIED + i] + own[CARRIED_MASS] * r[i]
+        add_cross(r, own[FORCE : FORCE + 3], 1.0, parent[TORQUE : TORQUE + 3])
+        parent[CARRIED_MASS] += own[CARRIED_MASS]
+        tau[int(robot[b, DRIVER])] += robot[b, MULTIPLIER] * work
+
+
+@keep(nogil=True)
+def root_wrenches(
+    robot: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    omega: Array,
+    omega_dot: Array,
+    acceleration: Array,
+    wrenches: Array,
+) -> None:
+    """The wrench on the root at each of N instants of a motion; see newton_euler.
+
+    Args:
+        robot: (B, COLUMNS) packed.
+        q: (N, n); qd, qdd likewise.
+        qd: See q.
+        qdd: See q.
+        omega: (N, 3); omega_dot, acceleration likewise.
+        omega_dot: See omega.
+        acceleration: See omega.
+        wrenches: (N, 6) result.
+    """
+    bodies, tau = np.empty((len(robot), PASS_COLUMNS)), np.empty(q.shape[1])
+    for i in range(len(q)):
+        base = omega[i], omega_dot[i], acceleration[i]
+        newton_euler(robot, q[i], qd[i], qdd[i], base[0], base[1], base[2], bodies, tau)
+        for k in range(6):
+            wrenches[i, k] = bodies[0, FORCE + k]

@@ -1,0 +1,142 @@
+"""Poses of the links: forward kinematics over the moving bodies, in plain numpy.
+
+For display, checks and one-off use; the centre of mass has faster ways (com_model.sesc.sesc).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_model.arrays import Array, as_array, as_rotation
+from com_model.bodies import PRISMATIC, Bodies
+from com_model.model import RobotModel
+
+
+def link_poses(
+    model: RobotModel,
+    q: ArrayLike,
+    R_world_root: ArrayLike | None = None,
+    p_world_root: ArrayLike | None = None,
+) -> tuple[Array, Array]:
+    """Computes the poses of all links.
+
+    Over each joint with position s, axis a (child frame) and constant pose (R_0, d) in its parent:
+      R_world_child = R_world_parent R_0 Rot(a, s),  p_child = p_parent + R_world_parent d
+    and, where it is prismatic, R_world_parent R_0, and d + R_0 a s in place of d.
+
+    Args:
+        model: The robot.
+        q: (n,) joint positions, rad or m, in the order of model.joint_names.
+        R_world_root: (3, 3) orientation of the root link; identity by default.
+        p_world_root: (3,) m, position of the root link's frame; zero by default.
+
+    Returns:
+        R (L, 3, 3) with R[i] = R_world_link, and p (L, 3) m, origins of the link frames in the
+        world, in the order of model.link_names. NaN in q makes the links below that joint NaN.
+
+    Raises:
+        ShapeError: An argument has the wrong shape.
+        ComModelError: R_world_root is not a rotation.
+    """
+    R_body, p_body = body_poses(model.bodies, model.check_q(q), R_world_root, p_world_root)
+    body = model.bodies.body_of_link
+    R_link = R_body[body] @ model.bodies.R_body_link
+    p_link = p_body[body] + np.einsum("lij,lj->li", R_body[body], model.bodies.p_body_link)
+    return R_link, p_link
+
+
+def link_pose(
+    model: RobotModel,
+    q: ArrayLike,
+    link: str,
+    R_world_root: ArrayLike | None = None,
+    p_world_root: ArrayLike | None = None,
+) -> tuple[Array, Array]:
+    """Computes the pose of one link; see link_poses.
+
+    Returns:
+        R_world_link (3, 3), and the origin of the link's frame in the world (3,) m.
+
+    Raises:
+        UnknownNameError: There is no such link.
+        ShapeError: An argument has the wrong shape.
+        ComModelError: R_world_root is not a rotation.
+    """
+    index = model.link_index(link)
+    R, p = link_poses(model, q, R_world_root, p_world_root)
+    return R[index].copy(), p[index].copy()
+
+
+def link_pose_batch(model: RobotModel, Q: ArrayLike, link: str) -> tuple[Array, Array]:
+    """Computes the pose of one link in the root link's frame for many configurations.
+
+    Args:
+        model: The robot.
+        Q: (N, n) joint positions, rad or m.
+        link: Its name.
+
+    Returns:
+        R_root_link (N, 3, 3), and the origins of the link's frame (N, 3) m.
+
+    Raises:
+        UnknownNameError: No such link; lists those that there are.
+        ShapeError: Q is not (N, n).
+    """
+    index, bodies = model.link_index(link), model.bodies
+    Q = as_array("Q", Q, (None, model.n_joints), f"The joints are {', '.join(model.joint_names)}")
+    R = np.broadcast_to(bodies.R_body_link[index], (len(Q), 3, 3))
+    p = np.broadcast_to(bodies.p_body_link[index], (len(Q), 3))
+    body = int(bodies.body_of_link[index])
+    while body > 0:
+        position = Q[:, bodies.q_index[body]] * bodies.multiplier[body] + bodies.offset[body]
+        axis = np.broadcast_to(bodies.axis[body], (len(Q), 3))
+        if bodies.joint_type[body] == PRISMATIC:
+            p = p + position[:, None] * axis
+        else:
+            turn = rotations_about(axis, position)
+            R, p = turn @ R, np.einsum("nij,nj->ni", turn, p)
+        R, p = bodies.R[body] @ R, p @ bodies.R[body].T + bodies.d[body]
+        body = int(bodies.parent[body])
+    return np.array(R), np.array(p)
+
+
+def body_poses(
+    bodies: Bodies,
+    q: Array,
+    R_world_root: ArrayLike | None = None,
+    p_world_root: ArrayLike | None = None,
+) -> tuple[Array, Array]:
+    """Computes the poses of the moving bodies, R (B, 3, 3) and p (B, 3) m; see link_poses."""
+    R = np.empty((bodies.count, 3, 3))
+    p = np.empty((bodies.count, 3))
+    R[0] = np.eye(3) if R_world_root is None else as_rotation("R_world_root", R_world_root)
+    p[0] = np.zeros(3) if p_world_root is None else as_array("p_world_root", p_world_root, (3,))
+    if bodies.count == 1:
+        return R, p
+    position = np.append(q, 0.0)[bodies.q_index] * bodies.multiplier + bodies.offset
+    slides = bodies.joint_type == PRISMATIC
+    turn = bodies.R @ rotations_about(bodies.axis, np.where(slides, 0.0, position))
+    travel = np.where(slides, position, 0.0)[:, None] * bodies.axis
+    shift = bodies.d + np.einsum("bij,bj->bi", bodies.R, travel)
+    for b, parent in enumerate(bodies.parent.tolist()[1:], start=1):
+        R[b] = R[parent] @ turn[b]
+        p[b] = p[parent] + R[parent] @ shift[b]
+    return R, p
+
+
+def rotations_about(axes: Array, angles: Array) -> Array:
+    """Computes rotations about unit axes, Rot(a, s) = 1 + sin s [a]x + (1 - cos s) [a]x^2.
+
+    Args:
+        axes: (B, 3) unit vectors; a zero one gives the identity.
+        angles: (B,) rad.
+
+    Returns:
+        (B, 3, 3) rotations (Rodrigues' formula).
+    """
+    x, y, z = axes.T
+    zero = np.zeros_like(x)
+    cross = np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]).transpose(2, 0, 1)
+    sine, versine = np.sin(angles), 2.0 * np.sin(angles / 2.0) ** 2
+    return np.eye(3) + sine[:, None, None] * cross + versine[:, None, None] * (cross @ cross)

@@ -1,0 +1,1 @@
+"""Rotations, convex hulls, support polygons, shapes."""

@@ -1,0 +1,226 @@
+"""The support polygon of a standing robot, and how far inside it a point is.
+
+The ground is a plane through the contacts, level or tilted; points come onto it along gravity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import copysign, hypot, isfinite
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_model.arrays import Array, as_array, freeze
+from com_model.exceptions import GeometryError, ShapeError
+from com_model.geometry.hull import convex_hull, signed_distance
+
+
+@dataclass(frozen=True, eq=False)
+class SupportPolygon:
+    """Convex hull of contacts in the ground plane; arrays are read-only.
+
+    Attributes:
+        vertices: (k, 3) m, corners of the hull, counter-clockwise seen from above (from the side
+            that the normal points to); k = 1 for a single contact, 2 for contacts on a line.
+        normal: (3,) unit normal of the ground, upwards.
+        gravity: (3,) unit direction in which points fall onto the ground.
+        origin: (3,) m, a point of the ground: the mean of the contacts.
+    """
+
+    vertices: Array
+    normal: Array
+    gravity: Array
+    origin: Array
+    _axes: Array  # (3, 2) in-plane directions x, y with x cross y = normal
+    _corners: Array  # (k, 2) the vertices in those directions, from the origin
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @classmethod
+    def from_points(
+        cls,
+        points: ArrayLike,
+        normal: ArrayLike = (0.0, 0.0, 1.0),
+        gravity: ArrayLike | None = None,
+    ) -> SupportPolygon:
+        """Builds the polygon of contact points.
+
+        The ground is the plane through the mean of the points with the normal; contacts that are
+        not on it are moved there along gravity.
+
+        Args:
+            points: (m, 3) m, contacts in any frame and order, duplicates allowed.
+            normal: (3,) direction out of the ground, same frame, any length.
+            gravity: (3,) direction of gravity, same frame, any length; against the normal by
+                default.
+
+        Raises:
+            ShapeError: An argument has the wrong shape.
+            GeometryError: No points, values that are not finite, a zero direction, or gravity
+                along the ground.
+        """
+        points = as_array("points", points, (None, 3))
+        if len(points) == 0:
+            raise GeometryError("no contact points: a support polygon needs at least one")
+        if not np.isfinite(points).all():
+            raise GeometryError("points are not finite: leave contacts of unknown position out")
+        up = _direction("normal", normal)
+        down = -up if gravity is None else _direction("gravity", gravity)
+        if abs(down @ up) < 1e-6:
+            raise GeometryError(
+                "gravity is parallel to the ground, nothing falls onto it: check the normal and "
+                "the measured orientation"
+            )
+        origin = points.mean(axis=0)
+        axes = _axes_across(up)
+        offsets = points - origin
+        height = offsets @ up / (down @ up)
+        flat = (offsets - height[:, None] * down) @ axes
+        corners = convex_hull(flat, 1e-13 * float(np.abs(points).max()))
+        return cls(origin + corners @ axes.T, up, down, origin, axes, corners)
+
+    @classmethod
+    def from_soles(
+        cls,
+        R: ArrayLike,
+        p: ArrayLike,
+        corners: Sequence[ArrayLike],
+        normal: ArrayLike | None = None,
+        gravity: ArrayLike | None = None,
+    ) -> SupportPolygon:
+        """Builds the polygon of the soles that stand on the ground.
+
+        Args:
+            R: (f, 3, 3) orientations of the sole frames, z out of the ground.
+            p: (f, 3) m, origins of the sole frames, on the soles.
+            corners: Per sole (k, 2) m, corners in the x and y of its frame; empty for a point foot.
+            normal: (3,) direction out of the ground; the mean of the soles' z by default.
+            gravity: As in from_points.
+
+        Raises:
+            ShapeError: An argument has the wrong shape.
+            GeometryError: As from_points.
+        """
+        R, p = as_array("R", R, (None, 3, 3)), as_array("p", p, (None, 3))
+        if not len(R) == len(p) == len(corners):
+            got = f"{len(R)}, {len(p)} and {len(corners)}"
+            raise ShapeError("R, p and corners", "one entry per sole in each", got)
+        points = [
+            sole_points(*sole, name=f"corners[{i}]")
+            for i, sole in enumerate(zip(R, p, corners, strict=True))
+        ]
+        if normal is None:
+            normal = R[:, :, 2].sum(axis=0) if len(R) else (0.0, 0.0, 1.0)
+        return cls.from_points(np.concatenate([np.zeros((0, 3)), *points]), normal, gravity)
+
+    def project(self, point: ArrayLike) -> Array:
+        """Lets points fall onto the ground along gravity.
+
+        Args:
+            point: (3,) or (N, 3) m.
+
+        Returns:
+            The same shape; NaN for points that are NaN.
+
+        Raises:
+            ShapeError: Another shape.
+        """
+        points = _points(point)
+        height = (points - self.origin) @ self.normal / (self.gravity @ self.normal)
+        return np.asarray(points - height[..., None] * self.gravity)
+
+    def margin(self, point: ArrayLike) -> float | Array:
+        """Measures how far inside the polygon points fall.
+
+        Args:
+            point: (3,) m, or (N, 3) for many.
+
+        Returns:
+            Signed distance in the ground plane from the point's projection to the nearest edge, m:
+            positive inside, negative outside, NaN for NaN. With one contact, or all on a line,
+            minus the distance to it. A float for one point, (N,) for many.
+
+        Raises:
+            ShapeError: Another shape.
+        """
+        flat = (self.project(point) - self.origin) @ self._axes
+        signed = signed_distance(self._corners, np.atleast_2d(flat))
+        return float(signed[0]) if flat.ndim == 1 else signed
+
+
+def sole_points(R: Array, p: Array, corners: ArrayLike, name: str = "corners") -> Array:
+    """Places the corners of one sole: p + R (x, y, 0); the origin p where there are none.
+
+    Args:
+        R: (3, 3) orientation of the sole's frame.
+        p: (3,) m, its origin.
+        corners: (k, 2) m, in the frame's x and y.
+        name: Name of the corners in messages.
+
+    Returns:
+        (k, 3) m, or (1, 3) for a point foot.
+
+    Raises:
+        ShapeError: The corners are not (k, 2).
+    """
+    if np.size(corners) == 0:
+        return np.array([p])
+    return np.asarray(p + as_array(name, corners, (None, 2)) @ R[:, :2].T)
+
+
+def fit_plane(points: ArrayLike, up: ArrayLike = (0.0, 0.0, 1.0)) -> tuple[Array, Array]:
+    """Fits a plane to points by least squares of the distances to it.
+
+    Args:
+        points: (m, 3) m, at least three that are not on a line.
+        up: (3,) the side that the normal is to point to.
+
+    Returns:
+        The mean of the points (3,) m, and the unit normal (3,).
+
+    Raises:
+        ShapeError: points is not (m, 3).
+        GeometryError: Fewer than three points, all on a line, or not finite.
+    """
+    points = as_array("points", points, (None, 3))
+    side = _direction("up", up)
+    if len(points) < 3 or not np.isfinite(points).all():
+        raise GeometryError(f"a plane needs three finite points, got {len(points)}")
+    center = points.mean(axis=0)
+    _, spread, directions = np.linalg.svd(points - center)
+    if spread[1] <= 1e-6 * spread[0] or spread[0] <= 1e-12:
+        raise GeometryError("the points are on a line: give one beside it, or the plane's normal")
+    normal = directions[2]
+    return center, normal if normal @ side >= 0 else -normal
+
+
+def _axes_across(normal: Array) -> Array:
+    """Finds in-plane unit directions x, y (3, 2) with x cross y = normal, without a branch near z.
+
+    [Duff et al. 2017, Building an orthonormal basis, revisited]
+    """
+    nx, ny, nz = normal.tolist()
+    sign = copysign(1.0, nz)
+    a = -1.0 / (sign + nz)
+    b = nx * ny * a
+    x = (1.0 + sign * nx * nx * a, sign * b, -sign * nx)
+    y = (b, sign + ny * ny * a, -ny)
+    return np.array([x, y]).T
+
+
+def _direction(name: str, vector: ArrayLike) -> Array:
+    array = as_array(name, vector, (3,))
+    length = hypot(*array.tolist())
+    if not (isfinite(length) and length > 1e-9):
+        raise GeometryError(f"{name} must be a finite direction other than zero, got {array}")
+    return array / length
+
+
+def _points(point: ArrayLike) -> Array:
+    array = np.asarray(point, dtype=np.float64)
+    if array.ndim not in (1, 2) or array.shape[-1] != 3:
+        raise ShapeError("point", "shape (3,) or (N, 3)", f"{array.shape}")
+    return array

@@ -1,0 +1,373 @@
+"""Statically equivalent serial chains: where a robot's centre of mass is and how it moves.
+
+The centre of mass of any tree of links is the end of a serial chain whose links turn as the robot's
+links do [Cotton]:
+
+  CoM = p_root + sum over the bodies k of R_k r_k
+
+with R_k the orientation of body k and r_k a vector that is fixed in it, save that a sliding joint
+lengthens its parent's. docs/derivations.md has the derivation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numba import types
+from numpy.typing import ArrayLike
+
+from com_model.arrays import Array, as_array, as_rotation
+from com_model.bodies import PRISMATIC
+from com_model.dynamics.kinematics import body_poses
+from com_model.exceptions import ComModelError
+from com_model.model import RobotModel
+from com_model.sesc.packing import pack, sesc_vectors
+from com_model.sesc.sesc import kernels
+
+FLOAT64 = np.dtype(np.float64)
+UPRIGHT, CENTRE = np.eye(3), np.zeros(3)
+empty, ndarray = np.empty, np.ndarray
+
+
+class Sesc:
+    """The statically equivalent serial chain of a robot with n joints and K moving bodies.
+
+    A body is a link with all that fixed joints tie to it; the root and the bodies of mimic joints
+    count too. Calls take anything that numpy can read as float64 and return arrays of their own;
+    those for one configuration take about a microsecond when q is a float64 array. NaN in q
+    makes the centre of mass NaN. A Sesc may be used from several threads.
+
+    Attributes:
+        model: The robot.
+        chain_links: K names, the first link of each body, depth-first.
+        parameters: (K, 3) m, r_k at q = 0, each in the frame of its link; read-only.
+    """
+
+    def __init__(self, model: RobotModel) -> None:
+        n = model.n_joints
+        self.model = model
+        self.chain_links: tuple[str, ...] = model.bodies.names
+        self._vectors = sesc_vectors(model.bodies)
+        # The kernels for one configuration work in it too; they hold the interpreter's lock.
+        self._robot = pack(model.bodies)
+        self._q_shape, self._shape, self._floating_shape = (n,), (3, n), (3, 6 + n)
+        self._com = _compiled("com_of_one")
+        self._com_and_jacobian = _compiled("com_and_jacobian_of_one")
+        self.parameters = self.parameters_at(np.zeros(n))
+        self.parameters.setflags(write=False)
+
+    def com(
+        self,
+        q: ArrayLike,
+        R_world_root: ArrayLike | None = None,
+        p_world_root: ArrayLike | None = None,
+    ) -> Array:
+        """Computes the centre of mass, p_root + sum of R_k r_k ([Cotton] eqs 3, 7).
+
+        Args:
+            q: (n,) joint positions, rad or m, in the order of model.joint_names.
+            R_world_root: (3, 3) orientation of the root link; identity by default. The measured
+                one brings the ground's slope in ([Cotton] eq. 11).
+            p_world_root: (3,) m, position of the root link's frame; zero by default.
+
+        Returns:
+            (3,) m, in the world; in the root link's frame if no pose is given.
+
+        Raises:
+            ShapeError: An argument has the wrong shape; of q, lists the joints.
+            ComModelError: R_world_root is not a rotation.
+        """
+        if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
+            q = self.model.check_q(q)
+        com = empty(3)
+        if R_world_root is None and p_world_root is None:
+            self._com(q, self._robot, com)
+        else:
+            R, p = _pose(R_world_root, p_world_root)
+            if not _compiled("com_of_placed")(q, self._robot, R, p, com):
+                as_rotation("R_world_root", R)
+        return com
+
+    def com_and_jacobian(
+        self,
+        q: ArrayLike,
+        R_world_root: ArrayLike | None = None,
+        p_world_root: ArrayLike | None = None,
+    ) -> tuple[Array, Array]:
+        """Computes the centre of mass and its derivatives by the joints.
+
+        Column of a revolute joint j: z_j x (sum over its subtree of R_k r_k), with z_j its axis
+        ([Cotton] eq. 9); of a prismatic one: z_j M_j / M. What mimic joints do, times their
+        multipliers, is added to the column of the joint that they follow.
+
+        Args:
+            q: (n,) joint positions, rad or m.
+            R_world_root: (3, 3) orientation of the root link; identity by default.
+            p_world_root: (3,) m, position of the root link's frame; zero by default.
+
+        Returns:
+            The centre of mass (3,) m, and the Jacobian (3, n), m or 1, in world axes.
+
+        Raises:
+            ShapeError: An argument has the wrong shape; of q, lists the joints.
+            ComModelError: R_world_root is not a rotation.
+        """
+        if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
+            q = self.model.check_q(q)
+        com, jacobian = empty(3), empty(self._shape)
+        if R_world_root is None and p_world_root is None:
+            self._com_and_jacobian(q, self._robot, com, jacobian)
+        else:
+            R, p = _pose(R_world_root, p_world_root)
+            kernel = _compiled("com_and_jacobian_of_placed")
+            if not kernel(q, self._robot, R, p, com, jacobian):
+                as_rotation("R_world_root", R)
+        return com, jacobian
+
+    def com_and_floating_jacobian(
+        self,
+        q: ArrayLike,
+        R_world_root: ArrayLike | None = None,
+        p_world_root: ArrayLike | None = None,
+    ) -> tuple[Array, Array]:
+        """Computes the centre of mass and its Jacobian with the motion of the root.
+
+        Its velocity is jacobian @ (v_world_root, w_world_root, qd): the columns are
+        [1, -[CoM - p_root]x, joints as in com_and_jacobian].
+
+        Args:
+            q: (n,) joint positions, rad or m.
+            R_world_root: (3, 3) orientation of the root link; identity by default.
+            p_world_root: (3,) m, position of the root link's frame; zero by default.
+
+        Returns:
+            The centre of mass (3,) m, and the Jacobian (3, 6 + n): columns of the root's linear
+            velocity (world axes), its angular velocity (world axes), the joints.
+
+        Raises:
+            ShapeError: An argument has the wrong shape; of q, lists the joints.
+            ComModelError: R_world_root is not a rotation.
+        """
+        if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
+            q = self.model.check_q(q)
+        com, jacobian = empty(3), empty(self._floating_shape)
+        if R_world_root is None and p_world_root is None:
+            self._com_and_jacobian(q, self._robot, com, jacobian)
+        else:
+            R, p = _pose(R_world_root, p_world_root)
+            kernel = _compiled("com_and_jacobian_of_placed")
+            if not kernel(q, self._robot, R, p, com, jacobian):
+                as_rotation("R_world_root", R)
+        return com, jacobian
+
+    def com_velocity(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        R_world_root: ArrayLike | None = None,
+        p_world_root: ArrayLike | None = None,
+        v_world_root: ArrayLike | None = None,
+        w_world_root: ArrayLike | None = None,
+    ) -> Array:
+        """Computes the velocity of the centre of mass, v + w x (CoM - p_root) + J qd.
+
+        Args:
+            q: (n,) joint positions, rad or m.
+            qd: (n,) joint velocities, rad/s or m/s.
+            R_world_root: (3, 3) orientation of the root link; identity by default.
+            p_world_root: (3,) m, position of the root link's frame; zero by default.
+            v_world_root: (3,) m/s, velocity of its origin, world axes; zero by default.
+            w_world_root: (3,) rad/s, its angular velocity, world axes; zero by default.
+
+        Returns:
+            (3,) m/s, world axes.
+
+        Raises:
+            ShapeError: An argument has the wrong shape.
+            ComModelError: R_world_root is not a rotation.
+        """
+        rates = np.zeros(6 + self.model.n_joints)
+        rates[6:] = self.model.check_q(qd, "qd")
+        if v_world_root is not None:
+            rates[:3] = as_array("v_world_root", v_world_root, (3,))
+        if w_world_root is not None:
+            rates[3:6] = as_array("w_world_root", w_world_root, (3,))
+        return self.com_and_floating_jacobian(q, R_world_root, p_world_root)[1] @ rates
+
+    def com_batch(
+        self,
+        Q: ArrayLike,
+        threads: int = 1,
+        R_world_root: ArrayLike | None = None,
+        p_world_root: ArrayLike | None = None,
+    ) -> Array:
+        """Computes the centres of mass of N configurations.
+
+        Args:
+            Q: (N, n) joint positions, rad or m.
+            threads: Number of threads to share the work; the result is the same.
+            R_world_root: (3, 3) orientation of the root link, the same for all.
+            p_world_root: (3,) m, position of the root link's frame, the same for all.
+
+        Returns:
+            (N, 3) m.
+
+        Raises:
+            ShapeError: An argument has the wrong shape.
+            ComModelError: R_world_root is not a rotation, or threads is no positive number.
+        """
+        Q = self._configurations(Q)
+        com = np.empty((len(Q), 3))
+        self._place_many("com_of_many", threads, Q, R_world_root, p_world_root, com)
+        return com
+
+    def com_and_jacobian_batch(
+        self,
+        Q: ArrayLike,
+        threads: int = 1,
+        R_world_root: ArrayLike | None = None,
+        p_world_root: ArrayLike | None = None,
+    ) -> tuple[Array, Array]:
+        """Computes the centres of mass of N configurations and their Jacobians.
+
+        Args:
+            Q: (N, n) joint positions, rad or m.
+            threads: Number of threads to share the work; the result is the same.
+            R_world_root: (3, 3) orientation of the root link, the same for all.
+            p_world_root: (3,) m, position of the root link's frame, the same for all.
+
+        Returns:
+            (N, 3) m, and (N, 3, n) with the columns of com_and_jacobian.
+
+        Raises:
+            ShapeError: An argument has the wrong shape.
+            ComModelError: R_world_root is not a rotation, or threads is no positive number.
+        """
+        Q = self._configurations(Q)
+        com, jacobian = np.empty((len(Q), 3)), np.empty((len(Q), *self._shape))
+        kernel = "com_and_jacobian_of_many"
+        self._place_many(kernel, threads, Q, R_world_root, p_world_root, com, jacobian)
+        return com, jacobian
+
+    def parameters_at(self, q: ArrayLike) -> Array:
+        """Computes the chain's vectors at a configuration.
+
+        r_k = (m_k c_k + sum over the children j of M_j (d_j + travel of j)) / M  ([Cotton] eq. 5)
+
+        Args:
+            q: (n,) joint positions, rad or m; only those of sliding joints matter.
+
+        Returns:
+            (K, 3) m, r_k in the frame of link k.
+
+        Raises:
+            ShapeError: q has the wrong shape.
+        """
+        bodies, vectors = self.model.bodies, self._vectors.copy()
+        q = np.append(self.model.check_q(q), 0.0)
+        for j in np.flatnonzero(bodies.joint_type == PRISMATIC):
+            travel = bodies.multiplier[j] * q[bodies.q_index[j]] + bodies.offset[j]
+            share = bodies.subtree_mass[j] / bodies.subtree_mass[0]
+            vectors[bodies.parent[j]] += share * travel * (bodies.R[j] @ bodies.axis[j])
+        return vectors
+
+    def chain(
+        self,
+        q: ArrayLike,
+        R_world_root: ArrayLike | None = None,
+        p_world_root: ArrayLike | None = None,
+    ) -> Array:
+        """Computes the points of the chain, p_root + partial sums of R_k r_k.
+
+        Args:
+            q: (n,) joint positions, rad or m.
+            R_world_root: (3, 3) orientation of the root link; identity by default.
+            p_world_root: (3,) m, position of the root link's frame; zero by default.
+
+        Returns:
+            (K + 1, 3) m: the root link's origin first, the centre of mass last.
+
+        Raises:
+            ShapeError: An argument has the wrong shape.
+            ComModelError: R_world_root is not a rotation.
+        """
+        q = self.model.check_q(q)
+        R, p = body_poses(self.model.bodies, q, R_world_root, p_world_root)
+        steps = np.einsum("kij,kj->ki", R, self.parameters_at(q))
+        return np.cumsum(np.vstack((p[:1], steps)), axis=0)
+
+    def _place_many(
+        self,
+        name: str,
+        threads: int,
+        Q: Array,
+        R: ArrayLike | None,
+        p: ArrayLike | None,
+        *results: Array,
+    ) -> None:
+        """Runs a kernel for many configurations, in threads."""
+        kernel = _compiled(name)
+        R, p = _pose(R, p)
+        as_rotation("R_world_root", R)
+
+        def work(part: slice) -> None:
+            kernel(Q[part], self._robot, R, p, *(result[part] for result in results))
+
+        _share(threads, len(Q), work)
+
+    def _configurations(self, Q: ArrayLike) -> Array:
+        names = ", ".join(self.model.joint_names)
+        return as_array("Q", Q, (None, self.model.n_joints), f"The joints are {names}")
+
+
+def _pose(R: ArrayLike | None, p: ArrayLike | None) -> tuple[Array, Array]:
+    """Converts the pose of the root; whether R is a rotation the kernels tell."""
+    if not (type(R) is ndarray and R.dtype is FLOAT64 and R.shape == (3, 3)):
+        R = UPRIGHT if R is None else as_array("R_world_root", R, (3, 3))
+    if not (type(p) is ndarray and p.dtype is FLOAT64 and p.shape == (3,)):
+        p = CENTRE if p is None else as_array("p_world_root", p, (3,))
+    return R, p
+
+
+@cache
+def _compiled(name: str) -> Callable[..., Any]:
+    """Compiles a kernel, or loads it from numba's cache.
+
+    What comes back is the machine code's own function, called without numba's look-up by the types
+    of the arguments, which takes as long as a third of the work. It does not check types or shapes
+    either: it must be given arrays of float64 with the right number of dimensions and lengths.
+    With NUMBA_DISABLE_JIT=1 it is the plain Python function.
+    """
+    vector, matrix, cube = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
+    any_vector, any_matrix = types.float64[:], types.float64[:, :]
+    one, many = (any_vector, matrix), (any_matrix, matrix, any_matrix, any_vector)
+    arguments = {
+        "com_of_one": (*one, vector),
+        "com_and_jacobian_of_one": (*one, vector, matrix),
+        "com_of_placed": (*one, any_matrix, any_vector, vector),
+        "com_and_jacobian_of_placed": (*one, any_matrix, any_vector, vector, matrix),
+        "com_of_many": (*many, matrix),
+        "com_and_jacobian_of_many": (*many, matrix, cube),
+    }
+    kernel: Any = getattr(kernels, name)
+    return kernel.compile(arguments[name]) if hasattr(kernel, "compile") else kernel
+
+
+def _share(threads: int, count: int, work: Callable[[slice], None]) -> None:
+    """Lets threads do the work, each on one slice of range(count)."""
+    if not isinstance(threads, int | np.integer) or threads < 1:
+        raise ComModelError(f"threads: expected a whole number from 1 up, got {threads!r}")
+    blocks = -(-count // kernels.BLOCK)
+    parts = max(1, min(int(threads), blocks))
+    ends = [kernels.BLOCK * (blocks * i // parts) for i in range(parts + 1)]
+    slices = [slice(start, end) for start, end in pairwise(ends)]
+    if parts == 1:
+        work(slices[0])
+        return
+    with ThreadPoolExecutor(parts) as pool:
+        list(pool.map(work, slices))

@@ -1,0 +1,1 @@
+"""URDFs: reading, cleaning, editing, auditing."""

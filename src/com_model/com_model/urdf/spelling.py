@@ -1,0 +1,99 @@
+"""Tags of a URDF that look like misspelt ones: parsers skip them without a word."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from com_model.text import closest
+from com_model.urdf.xml_reader import Node
+
+KNOWN = {
+    "robot": (
+        "link",
+        "joint",
+        "material",
+        "transmission",
+        "gazebo",
+        "ros2_control",
+        "sensor",
+        "group",
+        "mujoco",
+        "drake",
+    ),
+    "link": ("inertial", "visual", "collision", "contact", "material", "sensor", "gazebo"),
+    "inertial": ("origin", "mass", "inertia"),
+    "joint": (
+        "origin",
+        "parent",
+        "child",
+        "axis",
+        "limit",
+        "mimic",
+        "dynamics",
+        "calibration",
+        "safety_controller",
+    ),
+}
+"""Tags that belong below each tag, those of widespread extensions among them."""
+
+MATTERING = frozenset(
+    {"link", "joint", "inertial", "origin", "mass", "inertia"}
+    | {"parent", "child", "axis", "limit", "mimic"}
+)
+"""Those without which masses or kinematics come out wrong."""
+
+
+@dataclass(frozen=True)
+class Misspelling:
+    """A tag that is not known where it stands and looks like one that is.
+
+    Attributes:
+        tag: As it is written.
+        meant: The tag that it looks like.
+        inside: The tag that it stands in.
+        count: How many elements hold it.
+        first: The first of them, with its line.
+    """
+
+    tag: str
+    meant: str
+    inside: str
+    count: int
+    first: str
+
+    @property
+    def matters(self) -> bool:
+        """Whether masses or kinematics depend on it."""
+        return self.meant in MATTERING
+
+    def __str__(self) -> str:
+        holders = f"{self.count} {self.inside}{'s' if self.count > 1 else ''}"
+        return f"<{self.tag}> on {holders} should be <{self.meant}>"
+
+
+def find_misspellings(robot: Node) -> list[Misspelling]:
+    """Finds the unknown tags of a document that look like known ones, at each level."""
+    counts: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], str] = {}
+    for node, holder in _walk(robot):
+        for tag in node.others:
+            if tag not in KNOWN.get(node.tag, (tag,)):
+                counts[node.tag, tag] += 1
+                first.setdefault((node.tag, tag), holder)
+    found = []
+    for (inside, tag), count in counts.items():
+        meant = closest(tag.lower(), KNOWN[inside], cutoff=0.7)
+        if meant is not None:
+            found.append(Misspelling(tag, meant, inside, count, first[inside, tag]))
+    return sorted(found, key=lambda m: (not m.matters, -m.count, m.tag))
+
+
+def _walk(robot: Node) -> Iterator[tuple[Node, str]]:
+    """Lists the elements down to the inertials, each with its words for a message."""
+    yield robot, str(robot)
+    for child in robot.children:
+        yield child, str(child)
+        for inertial in child.all("inertial"):
+            yield inertial, f"<inertial> of {child}"

@@ -1,0 +1,131 @@
+"""Puts the links of a URDF into one tree, depth-first, or says why they are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from com_model.exceptions import UrdfError
+from com_model.text import closest, listing, quote
+from com_model.urdf.parsing import FREE_TYPES, Joint, Link, Urdf
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Links in depth-first order; children in the order of their joints in the file.
+
+    Attributes:
+        links: The links, root first.
+        parents: Index of each link's parent; -1 for the root.
+        joints: The joint above each link; None for the root.
+    """
+
+    links: tuple[Link, ...]
+    parents: tuple[int, ...]
+    joints: tuple[Joint | None, ...]
+
+
+def build_tree(urdf: Urdf) -> Tree:
+    """Orders the links and drops a massless world link that carries the robot by a free joint.
+
+    Raises:
+        UrdfError: The joints do not join the links into one tree, or a free joint is inside it.
+    """
+    links = {link.name: link for link in urdf.links}
+    above = _joints_above(urdf, links)
+    below: dict[str, list[Joint]] = {}
+    for joint in urdf.joints:
+        below.setdefault(joint.parent, []).append(joint)
+    roots = [link.name for link in urdf.links if link.name not in above]
+    _check_loops(roots, links, above, below)
+    if len(roots) > 1:
+        problem = f"has {len(roots)} roots: {listing(roots)}"
+        fix = (
+            "Every link but one is the child of a joint: add the missing joints (fixed, where the "
+            "links do not move against each other) or delete the loose links"
+        )
+        raise UrdfError(problem, str(urdf.node), fix)
+    return _depth_first(_base(roots[0], links, below), links, below)
+
+
+def _joints_above(urdf: Urdf, links: Mapping[str, Link]) -> dict[str, Joint]:
+    above: dict[str, Joint] = {}
+    for joint in urdf.joints:
+        for end, name in (("parent", joint.parent), ("child", joint.child)):
+            if name not in links:
+                meant = closest(name, list(links))
+                fix = f"Did you mean {quote(meant)}?" if meant else "Add that link."
+                fix += f" The links are {listing(links)}"
+                raise UrdfError(f"its {end} link {quote(name)} does not exist", joint.element, fix)
+        if joint.child in above:
+            problem = f"its child {quote(joint.child)} is already the child of " + (
+                above[joint.child].element
+            )
+            fix = "A link has one parent: delete one of the two joints (URDF has no closed chains)"
+            raise UrdfError(problem, joint.element, fix)
+        above[joint.child] = joint
+    return above
+
+
+def _check_loops(
+    roots: Sequence[str],
+    links: Mapping[str, Link],
+    above: Mapping[str, Joint],
+    below: Mapping[str, list[Joint]],
+) -> None:
+    """Every link has at most one parent here, so one that no root reaches hangs on a loop."""
+    reached, stack = set(roots), list(roots)
+    while stack:
+        for joint in below.get(stack.pop(), ()):
+            reached.add(joint.child)
+            stack.append(joint.child)
+    lost = next((name for name in links if name not in reached), None)
+    if lost is None:
+        return
+    seen: list[str] = []
+    positions: dict[str, int] = {}
+    while lost not in positions:
+        positions[lost] = len(seen)
+        seen.append(lost)
+        lost = above[lost].parent
+    loop = [lost, *reversed(seen[positions[lost] :])]
+    path = " -> ".join(quote(name)[1:-1] for name in loop[:9]) + (" ..." if len(loop) > 9 else "")
+    has_root = "" if roots else ", and no link is the root"
+    fix = "A URDF is a tree: delete the joint that closes the loop"
+    raise UrdfError(f"the links form a loop: {path}{has_root}", above[loop[0]].element, fix)
+
+
+def _base(root: str, links: Mapping[str, Link], below: Mapping[str, list[Joint]]) -> str:
+    """Finds the robot's base: below a free joint that hangs on nothing but massless links."""
+    name = root
+    while links[name].mass == 0.0 and len(below.get(name, ())) == 1:
+        joint = below[name][0]
+        if joint.kind in FREE_TYPES:
+            return joint.child
+        if joint.kind != "fixed":
+            return root
+        name = joint.child
+    return root
+
+
+def _depth_first(root: str, links: Mapping[str, Link], below: Mapping[str, list[Joint]]) -> Tree:
+    order: list[Link] = []
+    parents: list[int] = []
+    joints: list[Joint | None] = []
+    stack: list[tuple[str, int, Joint | None]] = [(root, -1, None)]
+    while stack:
+        name, parent, joint = stack.pop()
+        if joint is not None and joint.kind in FREE_TYPES:
+            raise UrdfError(f"a {joint.kind} joint inside the tree", joint.element, _MEND_FREE)
+        order.append(links[name])
+        parents.append(parent)
+        joints.append(joint)
+        index = len(order) - 1
+        stack.extend((child.child, index, child) for child in reversed(below.get(name, ())))
+    return Tree(tuple(order), tuple(parents), tuple(joints))
+
+
+_MEND_FREE = (
+    "Only a massless world link above the base may carry one, as its only joint: "
+    "write it as prismatic and revolute joints with massless links between them, or make it fixed"
+)

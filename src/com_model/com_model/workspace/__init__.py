@@ -1,0 +1,1 @@
+"""Where a robot can bring its centre of mass ([Cotton] VI.A)."""

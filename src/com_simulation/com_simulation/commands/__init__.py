@@ -1,0 +1,1 @@
+"""Command lines of com_simulation."""

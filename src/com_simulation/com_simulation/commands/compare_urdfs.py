@@ -1,0 +1,173 @@
+"""Tells how far two URDFs are off a third, true one: before and after an identification.
+
+The centre of mass of the whole robot is compared in postures that nobody measured, with flat soles
+that stand as far from each other as in the nominal posture; across gravity, which is what feet can
+tell. Then that of every body.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model import RobotConfig, RobotModel, SupportPolygon, link_poses
+from com_model.exceptions import ComModelError
+from com_model.geometry.support import sole_points
+from com_model.sesc.sesc import Sesc
+from com_simulation.exceptions import ComSimulationError, SwayError
+from com_simulation.physics.planted import PlantedFeet
+
+Array = NDArray[np.float64]
+
+TRIES = 20  # for each posture
+SPREAD = 0.7  # of the way from the nominal posture to anywhere within the limits
+MARGIN = 0.01  # m, of the believed CoM inside the support polygon
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What it tells.
+
+    Attributes:
+        bodies: B names of those with mass.
+        before: (P,) m, across gravity, of the first URDF's CoM in P postures.
+        after: (P,) m, of the second's.
+        bodies_before: (B, 3) m, CoM of each body minus the true one, in the body's frame.
+        bodies_after: (B, 3) m.
+    """
+
+    bodies: tuple[str, ...]
+    before: Array
+    after: Array
+    bodies_before: Array
+    bodies_after: Array
+
+    def figures(self) -> dict[str, float | int]:
+        """The same in few numbers, mm."""
+
+        def rms(values: Array) -> float:
+            return round(1000.0 * float(np.sqrt(np.mean(values**2))), 3)
+
+        return {
+            "postures": len(self.before),
+            "com_rms_before_mm": rms(self.before),
+            "com_rms_after_mm": rms(self.after),
+            "com_max_before_mm": round(1000.0 * float(self.before.max()), 3),
+            "com_max_after_mm": round(1000.0 * float(self.after.max()), 3),
+            "body_rms_before_mm": rms(self.bodies_before),
+            "body_rms_after_mm": rms(self.bodies_after),
+        }
+
+
+def compare(
+    true: RobotModel,
+    before: RobotModel,
+    after: RobotModel,
+    config: RobotConfig,
+    count: int = 100,
+    seed: int = 1,
+) -> Comparison:
+    """Compares two models with the true one.
+
+    Args:
+        true: The robot.
+        before: As it was believed to be; in its postures the robot would stand.
+        after: As it was found to be.
+        config: Feet and nominal posture.
+        count: Of the postures.
+        seed: Of the postures.
+
+    Raises:
+        ComSimulationError: The models are of different robots, or it cannot stand.
+    """
+    if not true.joint_names == before.joint_names == after.joint_names:
+        raise ComSimulationError("the URDFs have different joints: give three of one robot")
+    Q, ups = standing_postures(before, config, count, seed)
+
+    def errors(model: RobotModel) -> Array:
+        of_model, of_true = Sesc(model), Sesc(true)
+        gaps = np.array([of_model.com(q) - of_true.com(q) for q in Q])
+        across = gaps - np.einsum("pj,pj->p", gaps, ups)[:, None] * ups
+        return np.asarray(np.linalg.norm(across, axis=1))
+
+    heavy = np.flatnonzero(true.bodies.mass > 0.0)
+
+    def bodies(model: RobotModel) -> Array:
+        coms = model.bodies.first_moment[heavy] / model.bodies.mass[heavy, None]
+        return np.asarray(coms - true.bodies.first_moment[heavy] / true.bodies.mass[heavy, None])
+
+    names = tuple(true.bodies.names[body] for body in heavy)
+    return Comparison(names, errors(before), errors(after), bodies(before), bodies(after))
+
+
+def standing_postures(
+    robot: RobotModel, config: RobotConfig, count: int, seed: int
+) -> tuple[Array, Array]:
+    """Draws postures (P, n) in which a robot stands, and the directions upwards (P, 3).
+
+    Raises:
+        ComSimulationError: Hardly any are found, or there are no feet with soles.
+    """
+    feet = config.feet
+    if not feet or not all(len(foot.corners) for foot in feet):
+        raise ComSimulationError("the configuration names no feet with corners")
+    rng, nominal = np.random.default_rng(seed), config.nominal_posture(robot)
+    planted, sesc = PlantedFeet(robot, feet, nominal), Sesc(robot)
+    links = [robot.link_index(foot.frame) for foot in feet]
+    low, high = np.maximum(robot.lower, -np.pi), np.minimum(robot.upper, np.pi)
+    Q, ups = [], []
+    for _ in range(TRIES * count):
+        drawn = nominal + rng.uniform(0.0, SPREAD) * (rng.uniform(low, high) - nominal)
+        with suppress(SwayError):
+            q = planted.project(drawn)
+            R, p = link_poses(robot, q)
+            up = R[links[0]][:, 2]
+            soles = zip(R[links], p[links], feet, strict=True)
+            points = np.concatenate([sole_points(R, p, foot.corners) for R, p, foot in soles])
+            if SupportPolygon.from_points(points, up).margin(sesc.com(q)) > MARGIN:
+                Q.append(q)
+                ups.append(up)
+        if len(Q) == count:
+            break
+    if len(Q) < max(count / 4, 1):
+        raise ComSimulationError(f"only {len(Q)} of {count} postures were found: is it balanced?")
+    return np.array(Q), np.array(ups)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0, or 2 for wrong arguments."""
+    parser = argparse.ArgumentParser(
+        prog="compare_urdfs",
+        description=__doc__,
+        epilog="Example:\n  compare_urdfs truth.urdf robot.urdf corrected.urdf --config hoap2.yaml",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for name, text in (("true", "as it is"), ("before", "as believed"), ("after", "as found")):
+        parser.add_argument(name, type=Path, help=f"URDF of the robot {text}")
+    parser.add_argument("--config", type=Path, required=True, help="the robot's configuration")
+    parser.add_argument("--count", type=int, default=100, help="of postures")
+    parser.add_argument("--seed", type=int, default=1, help="of postures")
+    options = parser.parse_args(words)
+    try:
+        files = (options.true, options.before, options.after)
+        true, before, after = (RobotModel.from_file(file) for file in files)
+        config = RobotConfig.from_file(options.config)
+        config.check(true)
+        found = compare(true, before, after, config, options.count, options.seed)
+    except (ComModelError, ComSimulationError) as error:
+        print(f"compare_urdfs: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps(found.figures()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+"""Records a robot that rests in many postures: a bag to identify its centres of mass from.
+
+The robot stands in MuJoCo and is not as its URDF says; its sensors err. Nothing of ROS needs to
+run, and the physics goes as fast as the machine can.
+
+The robot is led through the postures of a file, in a hoist where its feet would have to move: it
+is lifted, its joints move in the air, it is lowered onto its soles. Postures in which the feet
+stay where they are in the nominal posture are gone through standing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from com_model import RobotConfig, RobotModel
+from com_model.exceptions import ComModelError, ConfigError
+from com_model.posture_file import read_postures
+from com_simulation.exceptions import ComSimulationError
+from com_simulation.files import new_folder, save_text
+from com_simulation.physics.bag_writer import STORAGES, BagWriter
+from com_simulation.physics.noise import PRESETS
+from com_simulation.physics.robots import find_robot
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.true_errors import TrueErrors, with_true_errors
+from com_simulation.physics.visits import TRANSFERS, Visit, VisitOptions, Visits
+from com_simulation.physics.world import DEFAULT_STEP
+from com_simulation.physics.world_builder import build_world
+
+START_NS = 1_700_000_000_000_000_000  # of every bag, so that the same input gives the same bytes
+EPILOG = """\
+What is in the folder:
+  bag/          rosbag2: /joint_states with effort, /imu, /<foot>/wrench, /ground_truth/com
+  robot.urdf    as it is believed to be
+  truth.urdf    as it was simulated
+  marks.csv     when it rested, for identify_bag --marks
+
+Example:
+  propose_postures hoap2.urdf --config hoap2.yaml --count 60 --out postures.yaml
+  record_bag hoap2 --postures postures.yaml --out hoap2_bag
+
+Exit status: 0 recorded, 1 some posture could not be taken (it has no mark), 2 wrong arguments.
+"""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What was recorded.
+
+    Attributes:
+        visits: One for each posture.
+        transfer: "hoist" or "stand".
+        seconds: Length of the bag.
+        messages: In it.
+    """
+
+    visits: tuple[Visit, ...]
+    transfer: str
+    seconds: float
+    messages: int
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line; return the exit status."""
+    options = command_line(words)
+    try:
+        recording = record(options, Console(stderr=True))
+    except (ComSimulationError, ComModelError, OSError) as error:
+        print(f"record_bag: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("record_bag: interrupted, nothing is left behind", file=sys.stderr)
+        return 130
+    bad = [(i, visit) for i, visit in enumerate(recording.visits, 1) if visit.problem]
+    for number, visit in bad:
+        print(f"record_bag: posture {number} has no mark: {visit.problem}", file=sys.stderr)
+    figures = {
+        "out": str(options.out),
+        "postures": len(recording.visits),
+        "marked": len(recording.visits) - len(bad),
+        "transfer": recording.transfer,
+        "bag_s": round(recording.seconds, 2),
+        "messages": recording.messages,
+    }
+    print(json.dumps(figures))
+    return 1 if bad else 0
+
+
+def command_line(words: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="record_bag",
+        description=__doc__,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("robot", help="a name (hoap2, biped3, talos, icub, ...) or a URDF's path")
+    add("--config", type=Path, help="the robot's configuration; by default that of its name")
+    add("--postures", type=Path, required=True, help="file as propose_postures writes it")
+    add("--out", type=Path, required=True, help="folder to make")
+    add("--transfer", choices=TRANSFERS, default="auto", help="how it gets to the next posture")
+    add("--rest", type=float, default=1.0, help="s in each posture")
+    add("--settle", type=float, default=0.5, help="s before, at least")
+    add("--speed", type=float, default=0.5, help="rad/s or m/s of the fastest joint")
+    add("--rate", type=float, default=200.0, help="samples a second")
+    add("--noise", choices=tuple(PRESETS), default="identification", help="of the sensors")
+    add("--com-error", type=float, default=0.005, help="m, of each link's CoM along each axis")
+    add("--mass-error", type=float, default=0.0, help="of each link's mass, over that mass")
+    add("--seed", type=int, default=0, help="of errors and noise")
+    add("--storage", choices=tuple(STORAGES), default="mcap", help="of the bag")
+    options = parser.parse_args(words)
+    if not 1.0 <= options.rate <= 1.0 / DEFAULT_STEP:
+        parser.error(f"--rate {options.rate:g}: give 1 to {1.0 / DEFAULT_STEP:g}")
+    if options.seed < 0:
+        parser.error(f"--seed {options.seed}: give 0 or more")
+    return options
+
+
+def record(options: argparse.Namespace, console: Console) -> Recording:
+    """Record the bag.
+
+    Raises:
+        ComSimulationError: The robot cannot be simulated, or the folder exists.
+        ComModelError: A file is not what it is to be.
+    """
+    files = find_robot(options.robot)
+    config_file = options.config or files.config
+    if config_file is None:
+        raise ConfigError("there is none of that name; give --config", options.robot)
+    believed = RobotModel.from_file(files.urdf)
+    config = RobotConfig.from_file(config_file)
+    config.check(believed)
+    postures = read_postures(options.postures, believed)
+    errors = TrueErrors(options.com_error, options.mass_error, options.seed)
+    true = with_true_errors(believed, errors)
+    world = build_world(true, config, urdf_path=files.urdf)
+    noise = PRESETS[options.noise]
+    simulation = Simulation(world, 1.0 / options.rate, noise, options.seed)
+    way = VisitOptions(options.transfer, options.speed, options.settle, options.rest)
+    visits = Visits(simulation, postures, way)
+    with new_folder(options.out) as folder:
+        folder.mkdir()
+        with BagWriter(folder / "bag", world, noise, START_NS, options.storage) as bag:
+            seconds = _write_all(visits, bag, len(postures), console)
+        save_text(believed.xml, folder / "robot.urdf")
+        save_text(true.xml, folder / "truth.urdf")
+        save_text(marks_text(visits.visits), folder / "marks.csv")
+    return Recording(tuple(visits.visits), visits.transfer, seconds, bag.messages)
+
+
+def _write_all(visits: Visits, bag: BagWriter, count: int, console: Console) -> float:
+    """Write all readings; return the time of the last one, s."""
+    text = TextColumn("{task.description}")
+    columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("postures", total=count)
+        for reading in visits.readings():
+            bag.write(reading)
+            progress.update(task, completed=len(visits.visits))
+    return reading.time
+
+
+def marks_text(visits: Sequence[Visit]) -> str:
+    """When the robot rested well, as CSV: s since the first joint state, and a label."""
+    lines = ["start,end,label"]
+    for number, visit in enumerate(visits, 1):
+        if not visit.problem:
+            lines.append(f"{visit.begin:.6f},{visit.end:.6f},p{number:03d}")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,265 @@
+"""The picture of a robot: its shape, the SESC chain, the CoM, its projection, the support polygon.
+
+The body is painted pale and the chain over it, so that what is inside can be seen.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Polygon
+from scipy.ndimage import gaussian_filter
+
+from com_simulation.drawing.marks import (
+    CHAIN,
+    COM,
+    FAINT,
+    GRAVITY,
+    GRID,
+    INK,
+    RULE,
+    SUPPORT,
+    com_symbol,
+    halo,
+    label,
+    minus,
+    panel_title,
+    pixel_axes,
+    plain,
+    round_length,
+    scale_bar,
+)
+from com_simulation.drawing.render import Camera, render
+from com_simulation.drawing.scene import Scene
+from com_simulation.files import save_figure
+
+DPI = 100
+SIZE = (12.4, 8.0)  # inches
+_AZIMUTH_DEG, _ELEVATION_DEG = 38.0, 13.0
+
+
+def draw_picture(scene: Scene, path: str | Path) -> None:
+    """Draw a scene into a PNG file, which appears whole or not at all."""
+    figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white")
+    FigureCanvasAgg(figure)
+    with_feet = len(scene.polygon) > 0
+    _title(figure, scene)
+    body_panel(figure.add_axes((0.0, 0.05, 0.60, 0.87)), scene)
+    chain_box = (0.62, 0.50, 0.36, 0.37) if with_feet else (0.62, 0.09, 0.36, 0.78)
+    chain_panel(figure.add_axes(chain_box), scene)
+    if with_feet:
+        support_panel(figure.add_axes((0.67, 0.085, 0.30, 0.33)), scene)
+    _legend(figure, scene)
+    save_figure(figure, path)
+
+
+def body_panel(axes: Axes, scene: Scene) -> None:
+    """Draw the whole robot in perspective."""
+    width, height = pixel_axes(axes)
+    points = [scene.points]
+    if scene.projection is not None:
+        points.append(scene.projection[None])
+    if scene.has_ground:
+        points += [_flattened(scene).reshape(-1, 3), _grid(scene).reshape(-1, 3)]
+    camera = _camera(scene, np.concatenate(points), width, height, border=0.04)
+    if scene.has_ground:
+        _ground(axes, scene, camera)
+    _polygons(axes, scene, camera)
+    _body(axes, scene, camera, opacity=0.72)
+    _gravity_line(axes, scene, camera)
+    _chain(axes, scene, camera, width=2.0)
+    com_symbol(axes, _pixel(camera, scene.com), radius=8.5)
+
+
+def chain_panel(axes: Axes, scene: Scene) -> None:
+    """Draw the neighbourhood of the chain, enlarged."""
+    width, height = pixel_axes(axes)
+    # A chain that is next to nothing is not enlarged without end.
+    middle, least = scene.chain.mean(axis=0), 0.02 * scene.size * np.array([[0, 0, -1], [0, 0, 1]])
+    points = np.concatenate([scene.chain, middle + least])
+    camera = _camera(scene, points, width, height, border=0.17)
+    _body(axes, scene, camera, opacity=0.25)
+    _chain(axes, scene, camera, width=2.6)
+    com_symbol(axes, _pixel(camera, scene.com), radius=9.5)
+    (x, y), (_, next_y) = _pixel(camera, scene.chain[0]), _pixel(camera, scene.chain[1])
+    label(axes, (x, y - 11 if next_y > y else y + 20), plain(scene.root_link), color=CHAIN)
+    depth = camera.project(scene.com)[2]
+    scale_bar(axes, camera.scale / depth, width, height)
+    for side in axes.spines.values():
+        side.set(visible=True, color=RULE)
+    count = len(scene.chain) - 1
+    panel_title(axes, f"SESC: {count} link{'s' if count > 1 else ''}, enlarged")
+
+
+def support_panel(axes: Axes, scene: Scene) -> None:
+    """Draw the ground from above, the robot's front upwards, in mm from its root link."""
+    c, s = np.cos(scene.heading), np.sin(scene.heading)
+    left_and_forward = 1000 * np.array([[-s, c, 0], [c, s, 0]])
+
+    def plan(points: np.ndarray) -> np.ndarray:
+        return points @ left_and_forward.T
+
+    for sole in scene.soles:
+        axes.add_patch(
+            Polygon(plan(sole), closed=True, facecolor="#dee2e6", edgecolor=FAINT, lw=0.8)
+        )
+    axes.add_patch(
+        Polygon(
+            plan(scene.polygon), closed=True, facecolor=SUPPORT + "22", edgecolor=SUPPORT, lw=1.8
+        )
+    )
+    if len(scene.trace):
+        axes.plot(*plan(scene.trace).T, color=GRAVITY, lw=0.9, alpha=0.6)
+    if scene.projection is not None:
+        here = plan(scene.projection)
+        edge = plan(nearest_edge_point(scene.polygon, scene.projection))
+        axes.plot(*np.stack([here, edge]).T, color=INK, lw=1.1)
+        axes.annotate(
+            minus(f"{1000 * scene.margin:.1f} mm"),
+            (here + edge) / 2,
+            (6, 5),
+            textcoords="offset points",
+            color=INK,
+            fontsize=9.5,
+            path_effects=halo(4.2),
+        )
+        axes.plot(*here, "o", ms=7, mfc="white", mec=GRAVITY, mew=2)
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.margins(0.12)
+    axes.invert_xaxis()
+    axes.set_xlabel("left (mm)", fontsize=9, color=INK)
+    axes.set_ylabel("forward (mm)", fontsize=9, color=INK)
+    axes.tick_params(labelsize=8, colors=FAINT, length=2)
+    for name, side in axes.spines.items():
+        side.set(visible=name in ("left", "bottom"), color=RULE)
+    panel_title(axes, "Support polygon, from above")
+
+
+def nearest_edge_point(polygon: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """Return the point (3,) on the outline of a polygon (k, 3) that is nearest to a point (3,)."""
+    ends = np.roll(polygon, -1, axis=0)
+    along = ends - polygon
+    share = np.sum((point - polygon) * along, axis=1) / np.maximum(np.sum(along**2, axis=1), 1e-300)
+    candidates = polygon + np.clip(share, 0, 1)[:, None] * along
+    return candidates[np.argmin(np.linalg.norm(candidates - point, axis=1))]
+
+
+def _title(figure: Figure, scene: Scene) -> None:
+    x, y, z = np.round(1000 * scene.com_in_root, 1) + 0.0  # no -0.0
+    com = minus(f"({x:.1f}, {y:.1f}, {z:.1f})")
+    facts = [f"{scene.mass:.2f} kg", f"CoM {com} mm in {plain(scene.root_link)}"]
+    if np.isfinite(scene.margin):
+        facts.append(minus(f"margin {1000 * scene.margin:.1f} mm"))
+    figure.text(0.025, 0.945, plain(scene.name), fontsize=17, fontweight="bold", color=INK)
+    figure.text(0.98, 0.945, "   ·   ".join(facts), fontsize=12.5, color=INK, ha="right")
+
+
+def _legend(figure: Figure, scene: Scene) -> None:
+    plane = "ground" if scene.has_ground else f"plane of {plain(scene.root_link)}"
+    entries = [
+        Line2D([], [], color=CHAIN, lw=2.2, marker="o", ms=4, label="SESC chain"),
+        Line2D([], [], ls="", marker="o", ms=9, mfc=COM, mec=INK, label="centre of mass"),
+        Line2D(
+            [], [], color=GRAVITY, lw=1.6, ls=(0, (4, 2)), label=f"along gravity to the {plane}"
+        ),
+    ]
+    if len(scene.polygon):
+        entries.append(Line2D([], [], color=SUPPORT, lw=2, label="support polygon"))
+    figure.legend(
+        handles=entries,
+        loc="lower left",
+        bbox_to_anchor=(0.015, 0.008),
+        ncols=4,
+        frameon=False,
+        fontsize=9.5,
+        labelcolor=INK,
+        columnspacing=1.6,
+        handletextpad=0.6,
+    )
+    if scene.note:
+        figure.text(0.98, 0.022, plain(scene.note, 160), fontsize=7, color=FAINT, ha="right")
+
+
+def _camera(scene: Scene, points: np.ndarray, width: int, height: int, border: float) -> Camera:
+    middle = (scene.points.min(axis=0) + scene.points.max(axis=0)) / 2
+    azimuth_deg = np.degrees(scene.heading) + _AZIMUTH_DEG
+    camera = Camera.looking_at(middle, azimuth_deg, _ELEVATION_DEG, 4 * scene.size)
+    return camera.fitted(points, width, height, border)
+
+
+def _pixel(camera: Camera, point: np.ndarray) -> tuple[float, float]:
+    x, y, _ = camera.project(point).tolist()
+    return x, y
+
+
+def _body(axes: Axes, scene: Scene, camera: Camera, opacity: float) -> None:
+    width, height = round(axes.get_xlim()[1]), round(axes.get_ylim()[0])
+    image = render(camera, scene.triangles, scene.colors, scene.owners, width, height)
+    image[..., 3] *= opacity
+    axes.imshow(image, extent=(0, width, height, 0), interpolation="none", zorder=3, aspect="auto")
+
+
+def _ground(axes: Axes, scene: Scene, camera: Camera) -> None:
+    """Draw a grid on the ground and the robot's soft shadow from straight above."""
+    width, height = round(axes.get_xlim()[1]), round(axes.get_ylim()[0])
+    flat, dark = _flattened(scene), np.zeros_like(scene.colors)
+    shadow = render(camera, flat, dark, np.zeros(len(flat), dtype=int), width, height)
+    shadow[..., 3] = 0.20 * gaussian_filter(shadow[..., 3], 5)
+    axes.imshow(shadow, extent=(0, width, height, 0), zorder=1, aspect="auto")
+    lines = camera.project(_grid(scene))[..., :2]
+    axes.add_collection(LineCollection(list(lines), colors=GRID, linewidths=0.8, zorder=0))
+
+
+def _grid(scene: Scene) -> np.ndarray:
+    """Return the lines (j, 2, 3) of a grid on the ground, their spacing a round length."""
+    step = round_length(scene.size / 8)
+    ticks = step * np.arange(-3, 4)
+    x, y = step * np.round(scene.com[:2] / step)
+    z = 0.0 if scene.projection is None else scene.projection[2]
+    along_y = [[(x + t, y + ticks[0], z), (x + t, y + ticks[-1], z)] for t in ticks]
+    along_x = [[(x + ticks[0], y + t, z), (x + ticks[-1], y + t, z)] for t in ticks]
+    return np.array(along_y + along_x)
+
+
+def _flattened(scene: Scene) -> np.ndarray:
+    """Return the triangles (m, 3, 3) of the shape pressed onto the ground."""
+    flat = scene.triangles.copy()
+    flat[..., 2] = 0.0 if scene.projection is None else scene.projection[2]
+    return flat
+
+
+def _polygons(axes: Axes, scene: Scene, camera: Camera) -> None:
+    if len(scene.polygon):
+        outline = camera.project(scene.polygon)[:, :2]
+        axes.add_patch(
+            Polygon(
+                outline, closed=True, facecolor=SUPPORT + "40", edgecolor=SUPPORT, lw=2, zorder=2
+            )
+        )
+
+
+def _gravity_line(axes: Axes, scene: Scene, camera: Camera) -> None:
+    if scene.projection is None:
+        return
+    ends = camera.project(np.stack([scene.com, scene.projection]))[:, :2]
+    axes.plot(*ends.T, color=GRAVITY, lw=1.6, ls=(0, (4, 2)), zorder=5)
+    axes.plot(*ends[1], "o", ms=7, mfc="white", mec=GRAVITY, mew=2, zorder=6)
+
+
+def _chain(axes: Axes, scene: Scene, camera: Camera, width: float) -> None:
+    points = camera.project(scene.chain)[:, :2]
+    axes.plot(
+        *points.T,
+        color=CHAIN,
+        lw=width,
+        zorder=7,
+        path_effects=halo(width + 2),
+        solid_joinstyle="round",
+    )
+    axes.plot(*points.T, "o", ms=width + 1.2, mfc="white", mec=CHAIN, mew=1.1, zorder=8)

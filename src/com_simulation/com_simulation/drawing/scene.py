@@ -1,0 +1,233 @@
+"""Everything that a picture of a robot shows, in one upright frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from com_model.dynamics.kinematics import link_pose, link_poses
+from com_model.geometry.support import SupportPolygon, sole_points
+from com_model.model import RobotModel
+from com_model.robot_config import Foot
+from com_simulation.drawing.primitives import rod_triangles
+from com_simulation.drawing.shapes import RobotShape
+
+_ROD_COLOR = (0.55, 0.58, 0.62)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What was published for one instant; vectors in the root link's frame, SI units.
+
+    Attributes:
+        q: (n,) joint positions.
+        com: (3,).
+        projection: (3,) of the CoM along gravity; NaN where unknown.
+        gravity: (3,) direction; NaN where unknown.
+        chain: (K + 1, 3) points of the SESC.
+        contacts: sole frames in contact.
+        margin: m; NaN without feet.
+        on_feet: whether the projection lies on the ground under the feet.
+    """
+
+    q: np.ndarray
+    com: np.ndarray
+    projection: np.ndarray
+    gravity: np.ndarray
+    chain: np.ndarray
+    contacts: tuple[str, ...]
+    margin: float
+    on_feet: bool
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A robot at one instant. World frame: z against gravity, m; the root link stands at x = y = 0.
+
+    Attributes:
+        name: of the robot.
+        mass: kg.
+        root_link: frame of com_in_root.
+        com_in_root: (3,) the CoM in the root link's frame.
+        R_world_root: (3, 3).
+        p_world_root: (3,).
+        heading: rad, direction that the robot faces, from x towards y.
+        triangles: (m, 3, 3) of the robot's shape.
+        colors: (m, 3).
+        owners: (m,) number of the part that a triangle belongs to.
+        chain: (K + 1, 3) points of the SESC from the root link to the CoM.
+        projection: (3,) of the CoM along gravity, on the ground or root plane; None if unknown.
+        polygon: (k, 3) support polygon, k = 0 without feet.
+        soles: (j, 3) each: outlines of the soles in contact.
+        margin: m, of the projection in the polygon; NaN without feet.
+        trace: (t, 3) where the projection has been, seen from the feet; t = 0 if not recorded.
+        has_ground: whether the robot stands on the plane of the projection.
+        note: what is not drawn as the URDF has it.
+    """
+
+    name: str
+    mass: float
+    root_link: str
+    com_in_root: np.ndarray
+    R_world_root: np.ndarray
+    p_world_root: np.ndarray
+    heading: float
+    triangles: np.ndarray
+    colors: np.ndarray
+    owners: np.ndarray
+    chain: np.ndarray
+    projection: np.ndarray | None
+    polygon: np.ndarray
+    soles: tuple[np.ndarray, ...]
+    margin: float
+    trace: np.ndarray
+    has_ground: bool
+    note: str
+
+    @property
+    def com(self) -> np.ndarray:
+        """Return the CoM (3,), world frame."""
+        return self.R_world_root @ self.com_in_root + self.p_world_root
+
+    @property
+    def points(self) -> np.ndarray:
+        """Return the corners of the shape and of the chain (k, 3), world frame."""
+        return np.concatenate([self.triangles.reshape(-1, 3), self.chain])
+
+    @property
+    def size(self) -> float:
+        """Return the diagonal of the box around the robot, m, at least 1 mm."""
+        return max(float(np.linalg.norm(np.ptp(self.points, axis=0))), 1e-3)
+
+
+def upright(gravity: np.ndarray) -> np.ndarray:
+    """Return R_world_root (3, 3): the smallest turn that takes -gravity (3,) to z.
+
+    Not known (NaN) or zero gravity leaves the root link's axes as they are.
+    """
+    length = np.linalg.norm(gravity)
+    if not np.isfinite(length) or length == 0:
+        return np.eye(3)
+    up = -np.asarray(gravity, dtype=float) / length
+    axis, cosine = np.cross(up, [0, 0, 1]), up[2]
+    sine = np.linalg.norm(axis)
+    if sine < 1e-12:
+        return np.diag([1.0, np.sign(cosine), np.sign(cosine)])
+    return Rotation.from_rotvec(axis / sine * np.arctan2(sine, cosine)).as_matrix()
+
+
+def build_scene(
+    model: RobotModel,
+    shape: RobotShape,
+    feet: Sequence[Foot],
+    snapshots: Sequence[Snapshot],
+    name: str = "",
+) -> Scene:
+    """Place the last of one or more snapshots of a run, with the trace of all of them."""
+    last = snapshots[-1]
+    R = upright(last.gravity)
+    known = bool(np.isfinite(last.projection).all())
+    # The plane of the projection is z = 0.
+    p = np.array([0.0, 0.0, -(R @ last.projection)[2] if known else 0.0])
+    triangles, colors, owners = body_triangles(model, shape, last.q, R, p)
+    soles = _soles(model, [foot for foot in feet if foot.frame in last.contacts], last, R, p)
+    polygon = np.empty((0, 3))
+    if soles and known:
+        polygon = SupportPolygon.from_points(np.concatenate(soles)).vertices
+    reach = np.ptp(triangles[..., 2]) if triangles.size else 0.0
+    above = bool(triangles.size) and triangles[..., 2].min() > -0.02 * reach
+    return Scene(
+        name=name or model.name,
+        mass=model.mass,
+        root_link=model.root_link,
+        com_in_root=last.com,
+        R_world_root=R,
+        p_world_root=p,
+        heading=_heading(model, feet, last, R),
+        triangles=triangles,
+        colors=colors,
+        owners=owners,
+        chain=last.chain @ R.T + p,
+        projection=R @ last.projection + p if known else None,
+        polygon=polygon,
+        soles=soles,
+        margin=last.margin,
+        trace=_trace(model, snapshots) @ R.T + p,
+        has_ground=known and (last.on_feet or above),
+        note=shape.note,
+    )
+
+
+def _soles(
+    model: RobotModel, feet: Sequence[Foot], snapshot: Snapshot, R: np.ndarray, p: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Return the outlines (j, 3) of soles, world frame; a ball's lowest point for a point foot."""
+    down = np.array([0.0, 0.0, -1.0])
+    soles = []
+    for foot in feet:
+        R_foot, p_foot = link_pose(model, snapshot.q, foot.frame, R, p)
+        points = sole_points(R_foot, p_foot + R_foot @ foot.center, foot.corners)
+        soles.append(points + foot.radius * down)
+    return tuple(soles)
+
+
+def _heading(model: RobotModel, feet: Sequence[Foot], snapshot: Snapshot, R: np.ndarray) -> float:
+    """Return the direction across the line from right to left feet; without those that of x."""
+    sides = {
+        side: [link_pose(model, snapshot.q, f.frame, R)[1] for f in feet if f.side == side]
+        for side in ("left", "right")
+    }
+    if not all(sides.values()):
+        return float(np.arctan2(R[1, 0], R[0, 0]))
+    x, y, _ = np.mean(sides["left"], axis=0) - np.mean(sides["right"], axis=0)
+    return float(np.arctan2(-x, y))
+
+
+def _trace(model: RobotModel, snapshots: Sequence[Snapshot]) -> np.ndarray:
+    """Return where the projection was (t, 3), as seen from a foot that stood all the time.
+
+    In the root link's frame of the last snapshot. Without such a foot there is no trace.
+    """
+    standing = set(snapshots[0].contacts).intersection(*(s.contacts for s in snapshots))
+    if not standing:
+        return np.empty((0, 3))
+    foot = min(standing)
+    R_end, p_end = link_pose(model, snapshots[-1].q, foot)
+    points = []
+    for snapshot in snapshots:
+        R, p = link_pose(model, snapshot.q, foot)
+        points.append(R_end @ R.T @ (snapshot.projection - p) + p_end)
+    return np.array(points)
+
+
+def body_triangles(
+    model: RobotModel,
+    shape: RobotShape,
+    q: np.ndarray,
+    R_world_root: np.ndarray,
+    p_world_root: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Place a robot's shapes: triangles (m, 3, 3), colors (m, 3), owners (m,).
+
+    Rods from joint to joint stand for links whose shapes cannot be drawn.
+    """
+    R, p = link_poses(model, q, R_world_root, p_world_root)
+    index = {name: k for k, name in enumerate(model.link_names)}
+    parts: list[tuple[np.ndarray, tuple[float, float, float]]] = []
+    for piece in shape.pieces:
+        if piece.link in index:
+            k = index[piece.link]
+            parts.append((piece.triangles @ R[k].T + p[k], piece.color))
+    radius = 0.01 * float(np.linalg.norm(np.ptp(p, axis=0))) or 0.01
+    for k, parent in enumerate(model.link_parents):
+        if parent >= 0 and model.link_names[parent] in shape.bare_links:
+            parts.append((rod_triangles(p[parent], p[k], radius), _ROD_COLOR))
+    counts = [len(triangles) for triangles, _ in parts]
+    return (
+        np.concatenate([triangles for triangles, _ in parts] or [np.empty((0, 3, 3))]),
+        np.repeat(np.array([color for _, color in parts]).reshape(-1, 3), counts, axis=0),
+        np.repeat(np.arange(len(parts)), counts),
+    )

@@ -1,0 +1,1 @@
+"""MuJoCo worlds, sensors, servos and motions."""

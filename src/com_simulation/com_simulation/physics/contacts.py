@@ -1,0 +1,119 @@
+"""Which shapes may touch, and how hard: bare feet get some, neighbours must not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model import Foot, RobotModel
+from com_simulation.physics.collision import SPHERE, Shape
+from com_simulation.physics.placement import lowest_height
+from com_simulation.physics.spec import CONTACT_HARDNESS, CONTACT_STIFFNESS
+
+Array = NDArray[np.float64]
+
+CORNER_RADIUS = 0.004  # m, of the balls at the corners of a sole without shapes
+POINT_RADIUS = 0.01  # m, of the ball of a point foot whose radius is not known
+FOOT_GAP = 0.02  # m, by which a foot's shapes may end above its sole and still be its own
+TOUCHING = 0.002  # m; pairs of shapes that are closer at the start never collide
+
+
+@dataclass(frozen=True)
+class Contact:
+    """How hard shapes are where they touch.
+
+    Attributes:
+        stiffness: MuJoCo's solref: time constant (s) and damping ratio; or, both negative, less
+            stiffness and damping over the mass that a contact moves, 1/s^2 and 1/s.
+        hardness: MuJoCo's solimp.
+    """
+
+    stiffness: tuple[float, float]
+    hardness: tuple[float, float, float, float, float]
+
+
+CONTACTS = {
+    "stiff": Contact(CONTACT_STIFFNESS, CONTACT_HARDNESS),
+    "soft": Contact((-1900.0, -190.0), (0.5, 0.5, 0.001, 0.5, 2.0)),
+}
+"""Contacts by name; of the soft one, each ball under 35 kg has the 6e4 N/m, 6e3 N s/m of [CCGD]."""
+
+
+def set_contact(spec: mujoco.MjSpec, contact: Contact) -> None:
+    """Gives all shapes, the ground among them, the same hardness."""
+    for geom in spec.geoms:
+        geom.solref, geom.solimp = contact.stiffness, contact.hardness
+
+
+def is_bare(
+    robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, foot: Foot, up: Array
+) -> bool:
+    """Tells whether a foot needs shapes of its own: foot_shapes.
+
+    It does when no shape of the URDF ends near its sole, and when the lowest one is a mesh while
+    the configuration knows the sole: of a mesh on a plane MuJoCo takes four contacts, which jump
+    between the vertices and shake the robot.
+
+    Args:
+        robot: The model.
+        mj: Its MuJoCo model.
+        data: The nominal posture, kinematics computed.
+        foot: The foot.
+        up: (3,) normal of the ground, world axes.
+    """
+    link = robot.link_index(foot.frame)
+    body = body_of_foot(robot, foot)
+    bottom = robot.bodies.p_body_link[link] + robot.bodies.R_body_link[link] @ foot.center
+    bottom = data.xpos[body] + data.xmat[body].reshape(3, 3) @ bottom - foot.radius * up
+    shapes = np.flatnonzero(mj.geom_bodyid == body)
+    heights = [lowest_height(mj, data, up, int(geom)) for geom in shapes]
+    if not heights or min(heights) > float(up @ bottom) + FOOT_GAP:
+        return True
+    on_mesh = mj.geom_type[shapes[np.argmin(heights)]] == mujoco.mjtGeom.mjGEOM_MESH
+    return bool(on_mesh and (len(foot.corners) or foot.radius))
+
+
+def body_of_foot(robot: RobotModel, foot: Foot) -> int:
+    """Number of the MuJoCo body that a foot belongs to."""
+    return int(robot.bodies.body_of_link[robot.link_index(foot.frame)]) + 1
+
+
+def foot_shapes(foot: Foot, corner_radius: float = CORNER_RADIUS) -> list[Shape]:
+    """Balls that carry a foot: one at each corner of its sole, or the ball of a point foot."""
+    if len(foot.corners) == 0:
+        radius = foot.radius or POINT_RADIUS
+        return [Shape(foot.frame, SPHERE, (radius,), np.eye(3), np.array(foot.center))]
+    centers = np.column_stack([foot.corners, np.full(len(foot.corners), corner_radius)])
+    return [Shape(foot.frame, SPHERE, (corner_radius,), np.eye(3), c) for c in centers]
+
+
+def touching_pairs(mj: mujoco.MjModel, data: mujoco.MjData) -> list[tuple[int, int]]:
+    """Pairs of MuJoCo bodies of the robot that touch, or nearly, in the current posture."""
+    margin = mj.geom_margin.copy()
+    try:
+        mj.geom_margin[:] = TOUCHING / 2.0
+        mujoco.mj_kinematics(mj, data)
+        mujoco.mj_comPos(mj, data)
+        mujoco.mj_collision(mj, data)
+    finally:
+        mj.geom_margin[:] = margin
+    geoms = data.contact.geom.reshape(-1, 2)
+    robot_only = geoms[(geoms > 0).all(axis=1)]
+    return sorted({tuple(sorted(pair)) for pair in mj.geom_bodyid[robot_only].tolist()})
+
+
+def neighbours(robot: RobotModel) -> list[tuple[int, int]]:
+    """Pairs of MuJoCo bodies at most two joints apart.
+
+    Where several joints make one hip or wrist, the hulls of the links around them overlap.
+    """
+    parent = robot.bodies.parent.tolist()
+    pairs = set()
+    for body in range(1, len(parent)):
+        near = {parent[body], parent[parent[body]] if parent[body] > 0 else -1}
+        near |= {b for b in range(1, body) if parent[b] == parent[body]}
+        pairs |= {(min(body, b) + 1, max(body, b) + 1) for b in near if b >= 0}
+    return sorted(pairs)

@@ -1,0 +1,155 @@
+"""What the servos are asked to do: joint targets as piecewise cubics in time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from com_simulation.exceptions import CommandError
+from com_simulation.physics.commands import Trajectory
+
+Array = NDArray[np.float64]
+
+SAME_TIME = 1e-9  # s
+
+
+class JointMotion:
+    """Targets of n joints over time; before the first piece and after the last one they stand.
+
+    Piece k, from starts[k] on, is c0 + c1 s + c2 s^2 + c3 s^3 with s = t - starts[k].
+    """
+
+    def __init__(self, posture: ArrayLike) -> None:
+        self._starts: list[float] = [0.0]
+        self._pieces: list[Array] = [_still(np.array(posture, dtype=float))]
+        self._arrival: tuple[float, Array] | None = None  # end of the last ramp, its velocities
+
+    def target(self, t: float) -> Array:
+        """Targets (n,), rad or m, at time t."""
+        return self._value(t)[0]
+
+    def targets(self, times: Array) -> Array:
+        """Targets (k, n), rad or m, at times (k,), at least one, in ascending order."""
+        pieces = [max(bisect_right(self._starts, t) - 1, 0) for t in times.tolist()]
+        first, end = pieces[0], pieces[-1] + 1
+        which = np.array(pieces) - first
+        s = (times - np.array(self._starts[first:end])[which])[:, None]
+        c0, c1, c2, c3 = np.array(self._pieces[first:end])[which].transpose(1, 0, 2)
+        return np.asarray(c0 + s * (c1 + s * (c2 + s * c3)))
+
+    def moving(self, t: float) -> bool:
+        """Whether targets change at time t or later."""
+        return t < self._starts[-1]
+
+    def hold(self, now: float, targets: Array) -> None:
+        """Jumps to targets (n,) at time `now` and stands."""
+        self._cut(now)
+        self._append(now, _still(targets))
+
+    def ramp(
+        self, now: float, until: float, targets: Array, velocities: Array | None = None
+    ) -> None:
+        """Goes from where the targets are to others (n,), and stands there.
+
+        In a straight line; with velocities (n,), at which to arrive, as a cubic that begins as
+        fast as the last ramp ended.
+        """
+        position, velocity = self._value(now)
+        if self._arrival is not None and abs(self._arrival[0] - now) < SAME_TIME:
+            velocity = self._arrival[1]
+        ends = None if velocities is None else (velocity, velocities)
+        self._cut(now)
+        self._append(now, _cubic(position, targets, until - now, ends))
+        self._append(until, _still(targets))
+        self._arrival = None if velocities is None else (until, velocities)
+
+    def follow(self, now: float, start: float, trajectory: Trajectory) -> None:
+        """Lets joints follow a trajectory that begins at time `start`.
+
+        What was asked before stays up to then; from then on the joints that the trajectory does not
+        name stand. From where the targets are, the motion leads to the first point that is still to
+        come; points that are due already are passed over. A single point at time 0 is jumped to.
+
+        Raises:
+            CommandError: All points are in the past.
+        """
+        begin = max(now, start)
+        position, velocity = self._value(begin)
+        due = np.flatnonzero(start + trajectory.times > begin)
+        if not due.size:
+            self._jump(begin, start, position, trajectory)
+            return
+        self._cut(begin)
+        knots = [position] * (len(due) + 1)
+        speeds = None if trajectory.velocities is None else [np.zeros_like(position)] * len(knots)
+        if speeds is not None:
+            speeds[0] = _only(velocity, trajectory.joints)
+        for k, point in enumerate(due, start=1):
+            knots[k] = _replaced(position, trajectory.joints, trajectory.positions[point])
+            if speeds is not None and trajectory.velocities is not None:
+                still = np.zeros_like(position)
+                speeds[k] = _replaced(still, trajectory.joints, trajectory.velocities[point])
+        times = np.append(begin, start + trajectory.times[due])
+        for k in range(len(due)):
+            ends = None if speeds is None else (speeds[k], speeds[k + 1])
+            self._append(times[k], _cubic(knots[k], knots[k + 1], times[k + 1] - times[k], ends))
+        self._append(times[-1], _still(knots[-1]))
+
+    def forget(self, now: float) -> None:
+        """Drops the pieces that are over at time `now`."""
+        current = max(bisect_right(self._starts, now) - 1, 0)
+        del self._starts[:current], self._pieces[:current]
+
+    def _jump(self, begin: float, start: float, position: Array, trajectory: Trajectory) -> None:
+        late = begin - (start + float(trajectory.times[-1]))
+        if late > 0:
+            raise CommandError(
+                f"the trajectory ended {late:.3g} s before it came: stamp it later, or leave its "
+                "stamp 0 to start at once"
+            )
+        self.hold(begin, _replaced(position, trajectory.joints, trajectory.positions[-1]))
+
+    def _value(self, t: float) -> tuple[Array, Array]:
+        k = max(bisect_right(self._starts, t) - 1, 0)
+        c0, c1, c2, c3 = self._pieces[k]
+        s = t - self._starts[k]
+        return c0 + s * (c1 + s * (c2 + s * c3)), c1 + s * (2.0 * c2 + s * 3.0 * c3)
+
+    def _cut(self, t: float) -> None:
+        """Drops the pieces that would begin at time t or later."""
+        while self._starts and self._starts[-1] >= t:
+            del self._starts[-1], self._pieces[-1]
+
+    def _append(self, start: float, piece: Array) -> None:
+        self._starts.append(float(start))
+        self._pieces.append(piece)
+
+
+def _still(position: Array) -> Array:
+    piece = np.zeros((4, len(position)))
+    piece[0] = position
+    return piece
+
+
+def _replaced(values: Array, where: NDArray[np.int64], by: Array) -> Array:
+    result = values.copy()
+    result[where] = by
+    return result
+
+
+def _only(values: Array, where: NDArray[np.int64]) -> Array:
+    return _replaced(np.zeros_like(values), where, values[where])
+
+
+def _cubic(q0: Array, q1: Array, duration: float, ends: tuple[Array, Array] | None) -> Array:
+    """Coefficients (4, n) of the line, or with end velocities the cubic, from q0 to q1."""
+    slope = (q1 - q0) / duration
+    if ends is None:
+        zero = np.zeros_like(q0)
+        return np.array([q0, slope, zero, zero])
+    v0, v1 = ends
+    c2 = (3.0 * slope - 2.0 * v0 - v1) / duration
+    c3 = (v0 + v1 - 2.0 * slope) / duration**2
+    return np.array([q0, v0, c2, c3])

@@ -1,0 +1,160 @@
+"""What sensors get wrong: noise, and errors that stay the same for a whole run.
+
+The same seed gives the same errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_simulation.physics.sensors import Reading
+
+Array = NDArray[np.float64]
+
+_CONSTANT = 1  # second word of the seed of the errors that stay the same
+
+
+@dataclass(frozen=True)
+class NoiseLevels:
+    """How far off the sensors are.
+
+    Standard deviations per component; those of noise are drawn for each sample, those of biases and
+    gain errors once in a run. Noise comes before rounding, gain before noise.
+
+    Attributes:
+        position: rad or m, noise of joint positions.
+        velocity: rad/s or m/s, noise of joint velocities.
+        effort: N m or N, noise of joint efforts.
+        force: N, noise of foot forces.
+        torque: N m, noise of foot torques.
+        gyro: rad/s, noise.
+        accelerometer: m/s^2, noise.
+        orientation: rad, noise about each axis of the IMU.
+        position_step: rad or m, to whole multiples of which joint positions are rounded; 0: none.
+        effort_relative: noise of a joint effort over that effort.
+        effort_gain_error: relative error of each joint's effort, the same for the whole run.
+        force_relative: noise of a foot's force components over the size of the force; of its torque
+            components over the size of the torque.
+        gyro_bias: rad/s, constant error about each axis.
+        accelerometer_bias: m/s^2, constant error along each axis.
+        orientation_bias: rad, constant turn about each axis of the IMU.
+    """
+
+    position: float = 0.0
+    velocity: float = 0.0
+    effort: float = 0.0
+    force: float = 0.0
+    torque: float = 0.0
+    gyro: float = 0.0
+    accelerometer: float = 0.0
+    orientation: float = 0.0
+    position_step: float = 0.0
+    effort_relative: float = 0.0
+    effort_gain_error: float = 0.0
+    force_relative: float = 0.0
+    gyro_bias: float = 0.0
+    accelerometer_bias: float = 0.0
+    orientation_bias: float = 0.0
+
+
+ENCODER_STEP = 2.0 * np.pi / 65536  # rad, of 16 bits
+
+# Sensors of a trotting quadruped, samples at 1 kHz. The velocities are what is left when positions
+# of such encoders are differenced at that rate: step / (sqrt(6) 1 ms).
+TROT_NOISE = NoiseLevels(
+    velocity=ENCODER_STEP / np.sqrt(6.0) / 0.001,
+    gyro=0.005,
+    accelerometer=0.03,
+    orientation=np.deg2rad(0.2),
+    position_step=ENCODER_STEP,
+    effort_relative=0.01,
+    effort_gain_error=0.01,
+    force_relative=0.01,
+    accelerometer_bias=0.02,
+    orientation_bias=np.deg2rad(0.1),
+)
+# Sensors of a humanoid on which the CoM is identified: force/torque sensors in its feet, encoders,
+# joint torques, an IMU with a filter.
+IDENTIFICATION_NOISE = NoiseLevels(
+    position=np.deg2rad(0.05),
+    velocity=0.01,
+    effort=0.1,
+    force=0.5,
+    torque=0.025,
+    gyro=0.005,
+    accelerometer=0.03,
+    orientation=np.deg2rad(0.05),
+)
+PRESETS = {"none": NoiseLevels(), "trot": TROT_NOISE, "identification": IDENTIFICATION_NOISE}
+
+
+class Noise:
+    """Makes readings wrong, with random generators of its own."""
+
+    def __init__(self, levels: NoiseLevels, n_joints: int, n_feet: int, seed: int) -> None:
+        self.seed = seed
+        self.levels = levels
+        self._generator = np.random.default_rng(seed)
+        self._silent = levels == NoiseLevels()
+        blocks = (n_joints, n_joints, n_joints, 6 * n_feet, 3, 3, 3)
+        self._count = sum(blocks)
+        self._ends = np.cumsum(blocks)[:-1]
+        constant = np.random.default_rng([seed, _CONSTANT])
+        self.effort_gain = 1.0 + levels.effort_gain_error * constant.standard_normal(n_joints)
+        self.gyro_bias = levels.gyro_bias * constant.standard_normal(3)
+        self.accelerometer_bias = levels.accelerometer_bias * constant.standard_normal(3)
+        self.orientation_bias = levels.orientation_bias * constant.standard_normal(3)
+
+    def add(self, reading: Reading) -> Reading:
+        """Returns the reading with errors of its sensors; the truth in it stays as it is."""
+        if self._silent:
+            return reading
+        levels = self.levels
+        position, velocity, effort, wrenches, gyro, accelerometer, turn = np.split(
+            self._generator.standard_normal(self._count), self._ends
+        )
+        tau = reading.effort
+        effort_std = np.hypot(levels.effort, levels.effort_relative * tau)
+        orientation = _turned(reading.imu_orientation, self.orientation_bias)
+        return replace(
+            reading,
+            position=_rounded(reading.position + levels.position * position, levels.position_step),
+            velocity=reading.velocity + levels.velocity * velocity,
+            effort=self.effort_gain * tau + effort_std * effort,
+            wrenches=self._wrenches(reading.wrenches, wrenches.reshape(-1, 6)),
+            angular_velocity=reading.angular_velocity + self.gyro_bias + levels.gyro * gyro,
+            specific_force=reading.specific_force
+            + self.accelerometer_bias
+            + levels.accelerometer * accelerometer,
+            imu_orientation=_turned(orientation, levels.orientation * turn),
+        )
+
+    def _wrenches(self, true: Array, drawn: Array) -> Array:
+        """Wrenches (f, 6) with noise."""
+        levels = self.levels
+        sizes = np.sqrt((true.reshape(-1, 2, 3) ** 2).sum(axis=2))
+        deviations = np.hypot([levels.force, levels.torque], levels.force_relative * sizes)
+        return np.asarray(true + np.repeat(deviations, 3, axis=1) * drawn)
+
+
+def _rounded(values: Array, step: float) -> Array:
+    return np.round(values / step) * step if step else values
+
+
+def _turned(quaternion: Array, turn: Array) -> Array:
+    """The orientation x, y, z, w (4,) after a turn (3,) rad about its own axes."""
+    angle = float(np.linalg.norm(turn))
+    dx, dy, dz = turn * (0.5 if angle < 1e-9 else np.sin(angle / 2.0) / angle)
+    dw = np.cos(angle / 2.0)
+    x, y, z, w = quaternion
+    return np.array(
+        [
+            w * dx + x * dw + y * dz - z * dy,
+            w * dy - x * dz + y * dw + z * dx,
+            w * dz + x * dy - y * dx + z * dw,
+            w * dw - x * dx - y * dy - z * dz,
+        ]
+    )

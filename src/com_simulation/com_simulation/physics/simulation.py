@@ -1,0 +1,218 @@
+"""A robot in MuJoCo, moved from sample to sample."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from com_simulation.exceptions import CommandError, DivergedError
+from com_simulation.physics.commands import Trajectory, read_targets
+from com_simulation.physics.hoist import Hoist
+from com_simulation.physics.motion import JointMotion
+from com_simulation.physics.noise import Noise, NoiseLevels
+from com_simulation.physics.sensors import Reading, Sensors
+from com_simulation.physics.tilting_floor import Tilt, TiltingFloor
+from com_simulation.physics.trunk import Payload, loaded, read_trunk, write_trunk
+from com_simulation.physics.world import World
+
+Array = NDArray[np.float64]
+
+NEVER = float(np.finfo(float).max)  # s
+_DIVERGED = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADQACC) + 1)
+
+
+class Simulation:
+    """Steps the physics and reads the sensors; the same commands and seed give the same bits.
+
+    Args:
+        world: The robot on the ground.
+        sample_period: s between readings, rounded to whole steps of the physics, at least one.
+        noise: Of the sensors.
+        seed: Of the noise.
+        payload: That is put on the trunk; None for none.
+        tilt: Of the floor, while the robot stands on it; None: the ground is at rest.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        sample_period: float = 0.002,
+        noise: NoiseLevels | None = None,
+        seed: int = 0,
+        payload: Payload | None = None,
+        tilt: Tilt | None = None,
+    ) -> None:
+        self.world = world
+        self.step = float(world.mj.opt.timestep)
+        self.steps_per_sample = max(1, round(sample_period / self.step))
+        self.payload = payload
+        self._levels = noise or NoiseLevels()
+        self._mj = copy.copy(world.mj)
+        self._data = mujoco.MjData(self._mj)
+        self._sensors = Sensors(world, self._mj, self._data)
+        self._hoist = Hoist(world) if world.floating else None
+        self._floor = None if tilt is None else TiltingFloor(tilt, world.mj)
+        self._seed = seed
+        # Otherwise MuJoCo writes a log into the working folder; warnings are counted in its data.
+        mujoco.set_mju_user_warning(_ignore)
+        self.reset()
+
+    @property
+    def sample_period(self) -> float:
+        """Time between readings, s."""
+        return self.steps_per_sample * self.step
+
+    @property
+    def time(self) -> float:
+        """Time of the last reading, s; before the first one 0."""
+        return self._samples_time
+
+    def reset(self) -> None:
+        """Puts the robot back to the start: nominal posture, time 0, the seed's first noise."""
+        robot, data = self.world.robot, self._data
+        if self._hoist is not None:
+            self._hoist.reset()
+        self._awaited = self.payload  # until it is on the trunk
+        if self.payload is not None:
+            self._unload()
+        mujoco.mj_resetData(self._mj, data)
+        data.qpos[:] = self.world.qpos
+        self.motion = JointMotion(self.world.posture)
+        self._standing = False  # true: the targets in data.ctrl stay as they are
+        self._noise = Noise(self._levels, robot.n_joints, len(self.world.feet), self._seed)
+        self._count = 0
+        self._samples_time = 0.0
+        if self._floor is not None:
+            self._floor.act(self._mj, 0.0)
+
+    def command(self, targets: ArrayLike) -> None:
+        """Sends the joints to targets (n,), rad or m; limits clip them.
+
+        Raises:
+            CommandError: Wrong length or not finite.
+        """
+        self.motion.hold(self.time, read_targets(self.world.robot.joint_names, targets))
+        self._standing = False
+
+    def lead(self, targets: ArrayLike, velocities: ArrayLike | None = None) -> None:
+        """Leads the joints to targets (n,), rad or m, until the next sample.
+
+        What a control loop at the rate of the samples needs. Targets that jump would make the
+        torques jump; straight lines still bend at the samples, so that torques and accelerations
+        are read at the peaks of a saw-tooth. With velocities (n,) the targets are smooth cubics.
+
+        Raises:
+            CommandError: Wrong length or not finite.
+        """
+        names = self.world.robot.joint_names
+        speeds = None if velocities is None else read_targets(names, velocities)
+        until = self.time + self.sample_period
+        self.motion.ramp(self.time, until, read_targets(names, targets), speeds)
+        self._standing = False
+
+    def follow(self, trajectory: Trajectory, start: float | None = None) -> None:
+        """Follows a trajectory that begins at time `start` (s; by default now).
+
+        Raises:
+            CommandError: It is over already.
+        """
+        self.motion.follow(self.time, self.time if start is None else start, trajectory)
+        self._standing = False
+
+    def set_payload(self, on: bool) -> None:
+        """Puts the payload on the trunk with the next sample, whatever its time; or takes it off.
+
+        Raises:
+            CommandError: There is no payload.
+        """
+        if self.payload is None:
+            raise CommandError("there is no payload: give payload.mass")
+        if not on:
+            self._unload()
+            self._awaited = replace(self.payload, time=NEVER)
+        elif self._awaited is not None:
+            self._awaited = replace(self.payload, time=0.0)
+
+    def set_lifted(self, on: bool) -> None:
+        """Lifts the robot off the ground as a crane does, or puts it down on its soles.
+
+        Raises:
+            CommandError: The root is fixed.
+        """
+        if self._hoist is None:
+            raise CommandError("the robot's root is fixed: it need not be lifted")
+        if on != self._hoist.lifted:
+            (self._hoist.lift if on else self._hoist.lower)(self._data)
+
+    @property
+    def lifting(self) -> bool:
+        """Whether the robot is on its way up or down."""
+        return self._hoist is not None and self._hoist.moving(self._data.time)
+
+    def advance(self) -> Reading:
+        """Goes on to the next sample, the first one at time 0, and reads the sensors.
+
+        Raises:
+            DivergedError: The physics has become unstable.
+        """
+        if self._count > 0:
+            self._advance_physics(self.steps_per_sample - 1)
+        data = self._data
+        time = self._count * self.steps_per_sample * self.step
+        if self._awaited is not None and time >= self._awaited.time - 0.5 * self.step:
+            self._load(self._awaited)
+        qpos, qvel = data.qpos.copy(), data.qvel.copy()
+        self._samples_time = time
+        self._advance_physics(1)
+        if data.warning.number[_DIVERGED].any():
+            raise DivergedError(time, self.step)
+        self._count += 1
+        return self._noise.add(self._sensors.read(time, qpos, qvel))
+
+    def _load(self, payload: Payload) -> None:
+        trunk = loaded(read_trunk(self._mj), payload.mass, payload.position)
+        write_trunk(self._mj, trunk)
+        self._sensors.weigh(self._mj)
+        self._awaited = None
+
+    def _unload(self) -> None:
+        self._mj = copy.copy(self.world.mj)
+        if self._floor is not None:
+            self._floor.act(self._mj, self._data.time)
+        self._sensors.weigh(self._mj)
+
+    def _advance_physics(self, steps: int) -> None:
+        if not steps:
+            return
+        mj, data = self._mj, self._data
+        if self._hoist is not None:
+            self._hoist.act(mj, data)
+        if not self._standing and not self.motion.moving(data.time):
+            self._standing = True
+            data.ctrl[:] = self._targets(1)[0]
+        floor = self._floor if self._floor and self._floor.moving(data.time - self.step) else None
+        if self._standing and floor is None:
+            mujoco.mj_step(mj, data, steps)
+            return
+        for targets in self._targets(steps):
+            data.ctrl[:] = targets
+            if floor is not None:
+                floor.act(mj, data.time)
+            mujoco.mj_step(mj, data)
+        self.motion.forget(data.time)
+
+    def _targets(self, steps: int) -> Array:
+        """Targets (steps, n) of the next steps, within the limits of the joints."""
+        times = np.full(steps, self.step)
+        times[0] = self._data.time
+        targets = self.motion.targets(np.cumsum(times))  # adds up as MuJoCo does
+        robot = self.world.robot
+        return np.asarray(np.clip(targets, robot.lower, robot.upper))
+
+
+def _ignore(text: str) -> None:
+    """MuJoCo's warnings are looked up where they matter."""

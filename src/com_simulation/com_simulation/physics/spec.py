@@ -1,0 +1,278 @@
+"""A robot as a MuJoCo specification: one MuJoCo body per moving body of com_model's RobotModel.
+
+The URDF's names do not become MuJoCo's (one of them could be "world"): body b of the model is
+``body<b>``, its joint ``joint<b>``, the servo of independent joint i ``servo<i>``. Compiled, body b
+has the number b + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model import RobotModel
+from com_model.bodies import PRISMATIC
+from com_simulation.physics.collision import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shape
+from com_simulation.physics.inertia import BodyInertias
+from com_simulation.physics.servo import Servos
+
+Array = NDArray[np.float64]
+
+GRAVITY = 9.81  # m/s^2
+FRICTION = (1.0, 0.005, 0.0001)  # sliding; torsional and rolling in m
+CONTACT_STIFFNESS = (0.01, 1.0)  # MuJoCo's solref: time constant (s), damping ratio
+CONTACT_HARDNESS = (0.95, 0.99, 0.001, 0.5, 2.0)  # its solimp
+FRICTION_HARDNESS = 10.0  # of friction over normal directions, against creeping feet
+COULOMB_TIME = 0.002  # s, in which joint friction stops a joint; at least two steps of the physics
+MIMIC_ARMATURE = 1e-5  # kg m^2 or kg, for mimic joints that carry nothing
+MIMIC_HARDNESS = (0.99, 0.999, 0.001, 0.5, 2.0)
+NARROWEST_RANGE = 1e-4  # rad or m; MuJoCo refuses limits that leave nothing
+UNBOUNDED = 1e6  # rad or m
+HOIST = "hoist"  # name of the constraint that holds a lifted robot; not active at the start
+
+# MuJoCo's contact bits: (type of one) & (affinity of the other), either way round.
+ROBOT_BIT, GROUND_BIT = 1, 2
+
+# The discrete one (MuJoCo 4) takes servos and contacts together: stiff small joints stay stable.
+_INTEGRATORS = {
+    "auto": getattr(
+        mujoco.mjtIntegrator, "mjINT_DISCRETE", mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    ),
+    "euler": mujoco.mjtIntegrator.mjINT_EULER,
+}
+_TYPES = {
+    BOX: mujoco.mjtGeom.mjGEOM_BOX,
+    SPHERE: mujoco.mjtGeom.mjGEOM_SPHERE,
+    CYLINDER: mujoco.mjtGeom.mjGEOM_CYLINDER,
+    CAPSULE: mujoco.mjtGeom.mjGEOM_CAPSULE,
+    HULL: mujoco.mjtGeom.mjGEOM_MESH,
+}
+
+
+def quaternion_wxyz(R: Array) -> Array:
+    """Quaternion (4,) w, x, y, z, MuJoCo's order, of a rotation (3, 3)."""
+    result = np.empty(4)
+    mujoco.mju_mat2Quat(result, np.ascontiguousarray(R, dtype=float).ravel())
+    return result
+
+
+def robot_spec(
+    robot: RobotModel,
+    inertias: BodyInertias,
+    floating: bool,
+    R_world_ground: Array,
+    step: float,
+    integrator: str = "auto",
+) -> mujoco.MjSpec:
+    """Writes the specification of a robot above the ground, without collision shapes and servos.
+
+    Args:
+        robot: The model.
+        inertias: Of its bodies.
+        floating: The root is free; else it is fixed to the world.
+        R_world_ground: (3, 3) orientation of the ground plane through the world's origin.
+        step: s, of the physics.
+        integrator: One of INTEGRATORS.
+    """
+    spec = mujoco.MjSpec()
+    _set_options(spec, step, integrator)
+    spec.worldbody.add_geom(
+        name="ground",
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=[0, 0, 1],
+        quat=quaternion_wxyz(R_world_ground),
+        contype=GROUND_BIT,
+        conaffinity=0,
+        **_contact(),
+    )
+    added = [spec.worldbody]
+    for b in range(robot.bodies.count):
+        body = added[robot.bodies.parent[b] + 1].add_body(
+            name=f"body{b}",
+            pos=robot.bodies.d[b],
+            quat=quaternion_wxyz(robot.bodies.R[b]),
+            mass=inertias.mass[b],
+            ipos=inertias.com[b],
+            iquat=quaternion_wxyz(inertias.axes[b]),
+            inertia=inertias.principal[b],
+            explicitinertial=True,
+        )
+        added.append(body)
+        if b > 0:
+            _add_joint(robot, body, b)
+        elif floating:
+            body.add_joint(
+                name="root",
+                type=mujoco.mjtJoint.mjJNT_FREE,
+                align=mujoco.mjtAlignFree.mjALIGNFREE_FALSE,
+            )
+    _add_mimics(spec, robot, step)
+    if floating:
+        _add_hoist(spec)
+    return spec
+
+
+def _set_options(spec: mujoco.MjSpec, step: float, integrator: str) -> None:
+    spec.compiler.degree = False
+    spec.compiler.inertiafromgeom = mujoco.mjtInertiaFromGeom.mjINERTIAFROMGEOM_FALSE
+    spec.option.timestep = step
+    spec.option.gravity = [0.0, 0.0, -GRAVITY]
+    spec.option.integrator = _INTEGRATORS[integrator]
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    spec.option.impratio = FRICTION_HARDNESS
+    # A diverging simulation must be seen, not started again behind one's back. Euler's velocities
+    # change by the acceleration and nothing else.
+    bits = mujoco.mjtDisableBit
+    spec.option.disableflags |= int(bits.mjDSBL_AUTORESET) | int(bits.mjDSBL_EULERDAMP)
+
+
+def _contact() -> dict[str, object]:
+    return {
+        "friction": FRICTION,
+        "solref": CONTACT_STIFFNESS,
+        "solimp": CONTACT_HARDNESS,
+        "mass": 0.0,
+    }
+
+
+def _add_joint(robot: RobotModel, body: mujoco.MjsBody, b: int) -> None:
+    bodies = robot.bodies
+    slides = bodies.joint_type[b] == PRISMATIC
+    joint = body.add_joint(
+        name=f"joint{b}",
+        type=mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE,
+        axis=bodies.axis[b],
+        limited=mujoco.mjtLimited.mjLIMITED_FALSE,
+    )
+    i = bodies.q_index[b]
+    if bodies.joint_names[b] != robot.joint_names[i]:
+        joint.armature = MIMIC_ARMATURE
+        return  # a mimic joint's master has the limits
+    lower, upper = robot.lower[i], robot.upper[i]
+    if not np.isfinite([lower, upper]).any():
+        return
+    joint.limited = mujoco.mjtLimited.mjLIMITED_TRUE
+    lower = max(lower, -UNBOUNDED)
+    joint.range = [lower, max(min(upper, UNBOUNDED), lower + NARROWEST_RANGE)]
+
+
+def _add_mimics(spec: mujoco.MjSpec, robot: RobotModel, step: float) -> None:
+    """Holds each mimic joint at multiplier * master + offset by a stiff constraint."""
+    bodies = robot.bodies
+    for b in range(1, bodies.count):
+        master = robot.joint_names[bodies.q_index[b]]
+        if bodies.joint_names[b] == master:
+            continue
+        equality = spec.add_equality(
+            type=mujoco.mjtEq.mjEQ_JOINT,
+            objtype=mujoco.mjtObj.mjOBJ_JOINT,
+            name1=f"joint{b}",
+            name2=f"joint{bodies.joint_names.index(master)}",
+            solref=[2.0 * step, 1.0],
+            solimp=MIMIC_HARDNESS,
+        )
+        equality.data[:2] = bodies.offset[b], bodies.multiplier[b]
+
+
+def _add_hoist(spec: mujoco.MjSpec) -> None:
+    weld = spec.add_equality(
+        name=HOIST,
+        type=mujoco.mjtEq.mjEQ_WELD,
+        objtype=mujoco.mjtObj.mjOBJ_BODY,
+        name1="world",
+        name2="body0",
+        active=False,
+    )
+    # Anchor, position, quaternion w, x, y, z, and what weighs turns against shifts, m.
+    weld.data[:11] = [*np.zeros(6), 1.0, 0.0, 0.0, 0.0, 1.0]
+
+
+def add_shape(spec: mujoco.MjSpec, robot: RobotModel, shape: Shape, name: str) -> None:
+    """Adds a collision shape to the moving body of its link; a hull's mesh gets the same name."""
+    link = robot.link_index(shape.link)
+    R, p = robot.bodies.R_body_link[link], robot.bodies.p_body_link[link]
+    arguments = _contact() | {"contype": ROBOT_BIT, "conaffinity": ROBOT_BIT | GROUND_BIT}
+    if shape.kind == HULL:
+        mesh = spec.add_mesh(name=name, uservert=shape.vertices.ravel())
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
+        arguments["meshname"] = name
+    else:
+        arguments["size"] = [*shape.size, 0.0, 0.0][:3]
+    spec.body(f"body{robot.bodies.body_of_link[link]}").add_geom(
+        name=name,
+        type=_TYPES[shape.kind],
+        pos=p + R @ shape.p,
+        quat=quaternion_wxyz(R @ shape.R),
+        **arguments,
+    )
+
+
+def lift_off_ground(spec: mujoco.MjSpec, body: int, meshes_only: bool = True) -> None:
+    """Lets the meshes, or all shapes, of a MuJoCo body pass through the ground, not the robot."""
+    for geom in spec.body(f"body{body - 1}").geoms:
+        if not meshes_only or geom.type == mujoco.mjtGeom.mjGEOM_MESH:
+            geom.conaffinity = ROBOT_BIT
+
+
+def add_servos(spec: mujoco.MjSpec, robot: RobotModel, servos: Servos) -> None:
+    """Adds a position servo to each independent joint, in the model's order."""
+    for i, name in enumerate(robot.joint_names):
+        joint = f"joint{robot.bodies.joint_names.index(name)}"
+        spec.joint(joint).armature = servos.armature[i]
+        limited = np.isfinite(servos.effort[i])
+        servo = spec.add_actuator(
+            name=f"servo{i}",
+            target=joint,
+            trntype=mujoco.mjtTrn.mjTRN_JOINT,
+            gaintype=mujoco.mjtGain.mjGAIN_FIXED,
+            biastype=mujoco.mjtBias.mjBIAS_AFFINE,
+            forcelimited=int(limited),
+        )
+        servo.gainprm[0] = servos.stiffness[i]
+        servo.biasprm[1] = -servos.stiffness[i]
+        servo.biasprm[2] = -servos.damping[i]
+        if limited:
+            servo.forcerange = [-servos.effort[i], servos.effort[i]]
+
+
+def add_joint_friction(spec: mujoco.MjSpec, robot: RobotModel, friction: Array) -> None:
+    """Adds Coulomb friction (n,), N m or N, to the independent joints.
+
+    It acts between the servo, whose effort does not feel it, and the joint.
+    """
+    stopping = max(COULOMB_TIME, 2.0 * spec.option.timestep)
+    for i, name in enumerate(robot.joint_names):
+        joint = spec.joint(f"joint{robot.bodies.joint_names.index(name)}")
+        joint.frictionloss = friction[i]
+        joint.solref_friction = [stopping, 1.0]
+
+
+def add_sensors(
+    spec: mujoco.MjSpec, robot: RobotModel, imu_link: str, wrench_frames: Sequence[str]
+) -> None:
+    """Adds the IMU at a link's frame: accelerometer, gyroscope; and the velocity of the CoM.
+
+    Sites mark the IMU ("imu") and the links in whose frames wrenches are given ("wrench<i>").
+    """
+    _add_site(spec, robot, "imu", imu_link)
+    for i, frame in enumerate(wrench_frames):
+        _add_site(spec, robot, f"wrench{i}", frame)
+    site, body = mujoco.mjtObj.mjOBJ_SITE, mujoco.mjtObj.mjOBJ_BODY
+    for kind, objtype, objname in (
+        (mujoco.mjtSensor.mjSENS_ACCELEROMETER, site, "imu"),
+        (mujoco.mjtSensor.mjSENS_GYRO, site, "imu"),
+        (mujoco.mjtSensor.mjSENS_SUBTREELINVEL, body, "body0"),
+    ):
+        spec.add_sensor(type=kind, objtype=objtype, objname=objname)
+
+
+def _add_site(spec: mujoco.MjSpec, robot: RobotModel, name: str, link_name: str) -> None:
+    link = robot.link_index(link_name)
+    spec.body(f"body{robot.bodies.body_of_link[link]}").add_site(
+        name=name,
+        pos=robot.bodies.p_body_link[link],
+        quat=quaternion_wxyz(robot.bodies.R_body_link[link]),
+    )

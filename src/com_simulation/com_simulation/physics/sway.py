@@ -1,0 +1,234 @@
+"""A slow motion of the whole body that a standing robot survives and a hanging one shows off."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
+from scipy.spatial.transform import Rotation
+
+from com_model import RobotConfig, RobotModel, SupportPolygon
+from com_model.sesc.sesc import Sesc
+from com_simulation.exceptions import SwayError
+from com_simulation.physics.placement import support_normal
+from com_simulation.physics.stance import Stance
+
+Array = NDArray[np.float64]
+
+KEPT_MARGIN = 0.5  # of the support margin in the nominal posture, at least, all the time
+KEPT_SPEED = 0.5  # of the joints' velocity limits, at most
+KEPT_RANGE = 0.4  # of a joint's range, at most, to either side of the middle of its motion
+METRES_PER_RADIAN = 0.2  # amplitude of prismatic joints
+# Root motions, tried in turn: amplitudes forwards, sideways, downwards (of the height) and turning.
+# Legs without sideways joints can do the second one only.
+ROOT_MOTIONS = ((0.5, 1.0, 0.3, 0.5), (0.5, 0.0, 0.3, 0.0))
+SAMPLES = 48  # per period
+SHRINK, SMALLEST = 0.65, 0.1
+GOLDEN_ANGLE = 2.4  # rad; keeps the phases of the joints apart
+
+
+@dataclass(frozen=True, eq=False)
+class Sway:
+    """A motion that starts at rest in the nominal posture and repeats after the first period.
+
+    Attributes:
+        posture: (n,) nominal joint positions, rad or m.
+        period: s.
+        amplitude: rad, as far as the limits and the support margin left it.
+        margin: m, the smallest support margin; NaN for a robot that does not stand.
+    """
+
+    posture: Array
+    period: float
+    amplitude: float
+    margin: float
+    _begin: CubicSpline
+    _repeat: CubicSpline
+
+    def at(self, time: float) -> tuple[Array, Array]:
+        """Joint positions (n,) and velocities (n,) at a time (s) from the start."""
+        time = max(time, 0.0)
+        if time < self.period:
+            return self._begin(time), self._begin(time, 1)
+        phase = time % self.period
+        return self._repeat(phase), self._repeat(phase, 1)
+
+
+def plan_sway(
+    robot: RobotModel, config: RobotConfig | None, standing: bool, amplitude: float, period: float
+) -> Sway:
+    """Plans a motion.
+
+    All joints that no foot hangs on move by themselves, each with a phase of its own. A standing
+    robot's root moves sideways by amplitude times its height over the soles, half as far forwards,
+    and down and around a little; the legs follow so that the feet stay where they are. The
+    amplitude shrinks until the CoM keeps half of the support margin that it has at rest.
+
+    Args:
+        robot: The model.
+        config: Feet and nominal posture; None where there is none.
+        standing: The feet stand on level ground; else the root is fixed.
+        amplitude: rad.
+        period: s.
+
+    Raises:
+        SwayError: No motion of a tenth of that size keeps the robot standing.
+    """
+    posture = robot.neutral.copy() if config is None else config.nominal_posture(robot)
+    if standing and config is not None and config.feet:
+        return _plan_standing(robot, config, posture, amplitude, period)
+    free = _FreeJoints(robot, posture, np.arange(robot.n_joints), amplitude, period)
+    return _through(_tables(lambda phase, scale: free.at(phase, scale)), posture, period, amplitude)
+
+
+def _plan_standing(
+    robot: RobotModel, config: RobotConfig, posture: Array, amplitude: float, period: float
+) -> Sway:
+    stance = Stance(robot, config.feet, posture)
+    up = support_normal(robot, config.feet, posture)
+    polygon = SupportPolygon.from_points(stance.contacts, up)
+    sesc = Sesc(robot)
+    at_rest = float(polygon.margin(sesc.com(posture)))
+    if at_rest <= 0.0:
+        raise SwayError(
+            f"in the nominal posture the CoM is {-1000.0 * at_rest:.0f} mm outside the support "
+            "polygon: correct posture or feet in the robot's configuration"
+        )
+    problem = ""
+    sizes = amplitude * SHRINK ** np.arange(np.ceil(np.log(SMALLEST) / np.log(SHRINK)) + 1)
+    for motion, size in itertools.product(ROOT_MOTIONS, sizes.tolist()):
+        root = _Root(up, stance, motion, size)
+        try:
+            tables, margin = _standing_tables(stance, root, polygon, sesc, size, period)
+            if margin < KEPT_MARGIN * at_rest:
+                raise SwayError(f"the support margin shrinks to {1000.0 * margin:.0f} mm")
+            sway = _through(tables, posture, period, size, margin)
+            _check_speed(robot, sway)
+            return sway
+        except SwayError as error:
+            problem = str(error)
+    raise SwayError(
+        f"cannot sway by {amplitude:g} rad in {period:g} s nor by a tenth of it: {problem}"
+    )
+
+
+class _Root:
+    """How the root of a standing robot moves, in its frame of the nominal posture."""
+
+    def __init__(
+        self, up: Array, stance: Stance, motion: tuple[float, float, float, float], amplitude: float
+    ) -> None:
+        forwards = np.array([1.0, 0.0, 0.0]) - up[0] * up
+        forwards /= np.linalg.norm(forwards)
+        self._axes = np.array([forwards, np.cross(up, forwards), up])
+        self._height = float(-up @ stance.contacts.mean(axis=0))
+        self._motion, self._amplitude = motion, amplitude
+
+    def at(self, phase: float, scale: float) -> tuple[Array, Array]:
+        """Orientation (3, 3) and position (3,)."""
+        forwards, sideways, downwards, turning = self._motion
+        swing, twice = scale * np.sin(phase), scale * np.sin(2.0 * phase)
+        steps = np.array([forwards * twice, sideways * swing, -downwards * swing * swing])
+        turn = turning * self._amplitude * swing * self._axes[2]
+        R = Rotation.from_rotvec(turn).as_matrix()
+        return R, self._amplitude * self._height * steps @ self._axes
+
+
+class _FreeJoints:
+    """Joints that swing about the middle of what their limits allow."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        posture: Array,
+        joints: NDArray[np.int64],
+        amplitude: float,
+        period: float,
+    ) -> None:
+        slides = np.array([kind == "prismatic" for kind in robot.joint_types], dtype=bool)
+        wanted = np.where(slides, METRES_PER_RADIAN * amplitude, amplitude)
+        by_range = KEPT_RANGE * (robot.upper - robot.lower)
+        by_speed = _allowed_speed(robot) * period / (2.0 * np.pi)
+        reach = np.zeros(robot.n_joints)
+        reach[joints] = np.minimum(np.minimum(wanted, by_range), by_speed)[joints]
+        middle = np.clip(posture, robot.lower + reach, robot.upper - reach)
+        self._posture, self._reach = posture, reach
+        self._offset = np.where(reach > 0.0, middle - posture, 0.0)
+        self._phases = GOLDEN_ANGLE * np.arange(robot.n_joints)
+
+    def at(self, phase: float, scale: float) -> Array:
+        """Joint positions (n,)."""
+        swing = self._offset + self._reach * np.sin(phase + self._phases)
+        return self._posture + scale * swing
+
+
+def _standing_tables(
+    stance: Stance,
+    root: _Root,
+    polygon: SupportPolygon,
+    sesc: Sesc,
+    amplitude: float,
+    period: float,
+) -> tuple[tuple[Array, Array], float]:
+    """Joint positions of the first and of all later periods, and the smallest support margin."""
+    robot, posture = stance.robot, stance.posture
+    others = np.setdiff1d(np.arange(robot.n_joints), stance.joints)
+    free = _FreeJoints(robot, posture, others, amplitude, period)
+    coms = []
+    legs = posture
+
+    def position(phase: float, scale: float) -> Array:
+        nonlocal legs
+        start = free.at(phase, scale)
+        start[stance.joints] = legs[stance.joints]
+        R, p = root.at(phase, scale)
+        legs = stance.solve(start, R, p)
+        coms.append(p + R @ sesc.com(legs))
+        return legs
+
+    tables = _tables(position)
+    return tables, float(np.min(polygon.margin(np.array(coms))))
+
+
+def _tables(position: Callable[[float, float], Array]) -> tuple[Array, Array]:
+    """Samples (SAMPLES + 1, n) of the first period, which grows from nothing, and of the next."""
+    share = np.linspace(0.0, 1.0, SAMPLES + 1)
+    scales = share**2 * (3.0 - 2.0 * share)
+    phases = 2.0 * np.pi * share
+    begin = np.array([position(p, s) for p, s in zip(phases, scales, strict=True)])
+    repeat = np.array([position(p, 1.0) for p in phases])
+    repeat[-1] = repeat[0]
+    begin[-1] = repeat[0]
+    return begin, repeat
+
+
+def _through(
+    tables: tuple[Array, Array],
+    posture: Array,
+    period: float,
+    amplitude: float,
+    margin: float = float("nan"),
+) -> Sway:
+    begin, repeat = tables
+    times = np.linspace(0.0, period, len(begin))
+    again = CubicSpline(times, repeat, bc_type="periodic")
+    first = CubicSpline(times, begin, bc_type=((1, np.zeros_like(posture)), (1, again(0.0, 1))))
+    return Sway(posture, period, amplitude, margin, first, again)
+
+
+def _allowed_speed(robot: RobotModel) -> Array:
+    """Joint speeds (n,) that the motion may use; a limit of 0 in a URDF means none."""
+    limits = np.where(robot.velocity_limits > 0.0, robot.velocity_limits, np.inf)
+    return np.asarray(KEPT_SPEED * limits)
+
+
+def _check_speed(robot: RobotModel, sway: Sway) -> None:
+    speeds = np.array([np.abs(sway.at(t)[1]) for t in np.linspace(0.0, 2.0 * sway.period, 200)])
+    too_fast = speeds.max(axis=0) > _allowed_speed(robot)
+    if too_fast.any():
+        name = robot.joint_names[int(np.argmax(too_fast))]
+        raise SwayError(f"joint '{name}' would need more than half of its velocity limit")

@@ -1,0 +1,109 @@
+"""A robot that is not as its URDF says: known errors of masses and centres of mass.
+
+The URDF that is believed and the one that is simulated then differ, and what an identification is
+to find is known.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from com_model import RobotModel
+from com_model.urdf.editing import Inertial, edit_inertials
+from com_simulation.exceptions import WorldError
+from com_simulation.files import save_text
+
+LEAST_MASS_SHARE = 0.1  # of the URDF's mass, that a link keeps
+DIGITS = 7  # of m and kg behind the point, so that the file stays easy to read
+
+
+@dataclass(frozen=True)
+class TrueErrors:
+    """How far the simulated robot is off its URDF.
+
+    Attributes:
+        com: m, standard deviation of each link's centre of mass along each of its axes.
+        mass: Standard deviation of each link's mass, over that mass.
+        seed: Of the errors; the same seed gives the same robot.
+
+    Raises:
+        WorldError: A negative or infinite deviation.
+    """
+
+    com: float = 0.0
+    mass: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("com", "mass"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0.0):
+                raise WorldError(f"true_errors.{name} is {value!r}: give a number, 0 or more")
+
+    @property
+    def any(self) -> bool:
+        """Whether the two robots differ at all."""
+        return self.com > 0.0 or self.mass > 0.0
+
+
+def with_true_errors(robot: RobotModel, errors: TrueErrors) -> RobotModel:
+    """Makes the true robot out of the one that is believed.
+
+    c' = c + e_c,  m' = m (1 + e_m),  I' = I m' / m  about the new centre of mass
+
+    with normal e_c (3,) and e_m of each link that has a mass. The text of the URDF is otherwise
+    byte for byte the same.
+
+    Args:
+        robot: As its URDF says.
+        errors: How far that is off.
+    """
+    if not errors.any:
+        return robot
+    rng = np.random.default_rng(errors.seed)
+    drawn = rng.standard_normal((robot.n_links, 4))
+    inertials = {}
+    for i in np.flatnonzero(robot.link_masses > 0.0):
+        old = float(robot.link_masses[i])
+        share = max(1.0 + errors.mass * drawn[i, 3], LEAST_MASS_SHARE)
+        mass = round(old * share, DIGITS) if errors.mass else old
+        com = np.round(robot.link_coms[i] + errors.com * drawn[i, :3], DIGITS)
+        inertia = robot.link_inertias[i] * (mass / old)
+        inertials[robot.link_names[i]] = Inertial(mass, com, inertia)
+    return RobotModel.from_urdf(edit_inertials(robot.xml, inertials))
+
+
+def true_robot(
+    robot: RobotModel, errors: TrueErrors, urdf: str | os.PathLike[str] = ""
+) -> RobotModel:
+    """Finds the robot to simulate: that of a file, or the believed one with errors.
+
+    Args:
+        robot: As it is believed to be.
+        errors: Of it; none together with a file.
+        urdf: Path of the true robot's URDF; empty: none.
+
+    Raises:
+        WorldError: A file and errors, or another robot: other joints.
+        UrdfError: The file is no URDF.
+    """
+    if not str(urdf):
+        return with_true_errors(robot, errors)
+    if errors.any:
+        raise WorldError("both a true URDF and true_errors are given: give one of them")
+    true = RobotModel.from_file(urdf)
+    if true.joint_names != robot.joint_names or true.link_names != robot.link_names:
+        raise WorldError(
+            f"{Path(urdf).name} is another robot than {robot.name!r}: give a URDF with the same "
+            "links and joints"
+        )
+    return true
+
+
+def write_urdf(robot: RobotModel, path: str | os.PathLike[str]) -> None:
+    """Writes a robot's URDF, whole or not at all."""
+    save_text(robot.xml, Path(path))

@@ -1,0 +1,111 @@
+"""The trunk of a simulated robot: its true mass, CoM and inertia, and a payload put on it.
+
+The trunk is the robot's root body: the root link with everything that is fixed to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from com_simulation.exceptions import WorldError
+from com_simulation.physics.spec import quaternion_wxyz
+
+Array = NDArray[np.float64]
+
+ROOT = 1  # MuJoCo's number of the robot's root body
+
+
+@dataclass(frozen=True, eq=False)
+class Trunk:
+    """What a rigid body weighs and how.
+
+    Attributes:
+        mass: kg.
+        com: (3,) m, centre of mass in the root link's frame.
+        inertia: (3, 3) kg m^2, about the centre of mass, root link's axes.
+    """
+
+    mass: float
+    com: Array
+    inertia: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """A point mass that sits on the trunk from a time on.
+
+    Attributes:
+        mass: kg.
+        position: (3,) m, in the root link's frame.
+        time: s, of the simulation; it counts from the first sample at that time or later.
+
+    Raises:
+        WorldError: A number that no payload has.
+    """
+
+    mass: float
+    position: Array
+    time: float = 0.0
+
+    def __post_init__(self) -> None:
+        position = offset(self.position, "payload position")
+        object.__setattr__(self, "position", position)
+        if not (np.isfinite(self.mass) and self.mass > 0.0):
+            raise WorldError(f"payload mass is {self.mass!r}: give a number of kg above 0")
+        if not (np.isfinite(self.time) and self.time >= 0.0):
+            raise WorldError(f"payload time is {self.time!r}: give a number of s, 0 or more")
+
+
+def offset(values: ArrayLike, what: str) -> Array:
+    """Copies three finite numbers, m, read-only.
+
+    Raises:
+        WorldError: Something else; names `what` it was meant for.
+    """
+    result = np.array(values, dtype=float)
+    if result.shape != (3,) or not np.isfinite(result).all():
+        raise WorldError(f"{what} is {values!r}: give three finite numbers, m")
+    result.setflags(write=False)
+    return result
+
+
+def loaded(trunk: Trunk, mass: float, position: Array) -> Trunk:
+    """Adds a point mass (kg) at a position (3,) m of the root link's frame.
+
+    m' = m + p,  c' = (m c + p r) / m',  I' = I + m p / m' (|r - c|^2 1 - (r - c)(r - c)^T)
+    """
+    total = trunk.mass + mass
+    arm = position - trunk.com
+    spread = trunk.mass * mass / total * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    com = trunk.com + mass / total * arm
+    return Trunk(total, com, trunk.inertia + spread)
+
+
+def read_trunk(mj: mujoco.MjModel) -> Trunk:
+    """Reads the trunk out of a MuJoCo model."""
+    R = np.empty(9)
+    mujoco.mju_quat2Mat(R, mj.body_iquat[ROOT])
+    axes = R.reshape(3, 3)
+    inertia = (axes * mj.body_inertia[ROOT]) @ axes.T
+    return Trunk(float(mj.body_mass[ROOT]), mj.body_ipos[ROOT].copy(), inertia)
+
+
+def write_trunk(mj: mujoco.MjModel, trunk: Trunk) -> None:
+    """Gives a MuJoCo model another trunk; the rest of the robot and its posture stay."""
+    moments, axes = np.linalg.eigh(trunk.inertia)
+    axes = axes * np.sign(np.linalg.det(axes))
+    mj.body_mass[ROOT] = trunk.mass
+    mj.body_ipos[ROOT] = trunk.com
+    mj.body_iquat[ROOT] = quaternion_wxyz(axes)
+    mj.body_inertia[ROOT] = moments
+    # MuJoCo takes short cuts where a body's frame is that of its inertia: not so from here on.
+    none = int(mujoco.mjtSameFrame.mjSAMEFRAME_NONE)
+    mj.body_sameframe[ROOT] = none
+    mj.geom_sameframe[mj.geom_bodyid == ROOT] = none
+    mj.site_sameframe[mj.site_bodyid == ROOT] = none
+    # Subtree masses, and the inertias that scale contacts and friction.
+    mujoco.mj_setConst(mj, mujoco.MjData(mj))

@@ -1,0 +1,199 @@
+"""Leads a standing robot through postures and lets it rest in each."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model import RobotModel
+from com_model.timed_way import timed_way
+from com_simulation.exceptions import ComSimulationError, SwayError
+from com_simulation.physics.commands import Trajectory
+from com_simulation.physics.planted import PlantedFeet
+from com_simulation.physics.sensors import Reading
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.spec import GRAVITY
+
+Array = NDArray[np.float64]
+
+TRANSFERS = ("auto", "hoist", "stand")
+BEGIN = 0.5  # s, of standing in the nominal posture
+SLOWEST, WATCHED = 4.0, 0.2  # s: patience until it is still, time over which that is judged
+IN_AIR = 4.0  # how much faster the joints are in the air
+STILL = 5e-5  # m, of the CoM's and the root's way in that time
+WEIGHT_SHARE = 0.01  # of the weight that the soles may lack
+OFF_TARGET = 0.1  # rad or m
+
+
+@dataclass(frozen=True)
+class VisitOptions:
+    """How the robot gets from posture to posture.
+
+    Attributes:
+        transfer: "hoist": lifted, moved in the air and put down. "stand": the soles stay where they
+            are; it is lifted only after a fall, or where the legs do not reach on the way. "auto":
+            stand where all postures allow it.
+        speed: rad/s or m/s, of the fastest joint at most while it stands.
+        settle: s, at least, between the arrival and the rest.
+        rest: s.
+    """
+
+    transfer: str = "auto"
+    speed: float = 0.5
+    settle: float = 0.5
+    rest: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.transfer not in TRANSFERS:
+            raise ComSimulationError(
+                f"transfer is {self.transfer!r}: give one of {', '.join(TRANSFERS)}"
+            )
+        for name, least in (("speed", 0.01), ("settle", 0.0), ("rest", 0.05)):
+            if not (np.isfinite(value := getattr(self, name)) and value >= least):
+                raise ComSimulationError(f"{name} is {value!r}: give {least:g} or more")
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A rest in a posture.
+
+    Attributes:
+        begin: s of the simulation, first reading.
+        end: s, last reading.
+        problem: Why it is no good, empty when it is.
+    """
+
+    begin: float
+    end: float
+    problem: str
+
+
+class Visits:
+    """A robot on its way through postures.
+
+    Args:
+        simulation: Of a robot with feet, at its start.
+        postures: (P, n) rad or m, joint targets.
+        options: How it gets there.
+
+    Attributes:
+        visits: Those that are over.
+        transfer: How the robot gets from one to the next, "hoist" or "stand".
+
+    Raises:
+        ComSimulationError: The robot has no feet or its root is fixed, or its feet would have to
+            move although it is to stand.
+    """
+
+    def __init__(self, simulation: Simulation, postures: Array, options: VisitOptions) -> None:
+        world = simulation.world
+        if not (world.floating and world.feet):
+            raise ComSimulationError("the robot has no feet to stand on: give a configuration")
+        self._simulation, self._postures, self._options = simulation, postures, options
+        self._feet = PlantedFeet(world.robot, world.feet, world.posture)
+        planted = all(self._feet.kept(q) for q in postures)
+        if options.transfer == "stand" and not planted:
+            raise ComSimulationError(
+                "between the postures the feet move: plan postures that keep them where they are "
+                "in the nominal posture, or let a hoist lift the robot"
+            )
+        self.transfer = options.transfer
+        if self.transfer == "auto":
+            self.transfer = "stand" if planted else "hoist"
+        self.visits: list[Visit] = []
+
+    def readings(self) -> Iterator[Reading]:
+        """Goes through all postures; gives every reading on the way."""
+        yield from self._wait(BEGIN)
+        now = self._simulation.world.posture
+        for q in self._postures:
+            ways = self._standing_ways(now, q)
+            if ways:
+                for way in ways:
+                    yield from self._move(way, self._options.speed)
+            else:
+                yield from self._carry(now, q)
+            yield from self._settle()
+            yield from self._rest(q)
+            now = q
+
+    def _standing_ways(self, start: Array, end: Array) -> list[Array]:
+        """Ways that keep the feet where they are; none where the robot is to be carried."""
+        if self.transfer == "hoist" or (self.visits and self.visits[-1].problem):
+            return []
+        with suppress(SwayError):
+            return [self._feet.way(start, end)]
+        with suppress(SwayError):
+            stations = (start, self._simulation.world.posture, end)
+            return [self._feet.way(a, b) for a, b in itertools.pairwise(stations)]
+        return []
+
+    def _carry(self, start: Array, end: Array) -> Iterator[Reading]:
+        """Lifts the robot, moves its joints by way of the nominal posture, and puts it down.
+
+        Straight ways between two postures often lead one limb through another.
+        """
+        yield from self._lifted(True)
+        nominal = self._simulation.world.posture
+        for first, last in ((start, nominal), (nominal, end)):
+            yield from self._move(np.array([first, last]), IN_AIR * self._options.speed)
+        yield from self._lifted(False)
+
+    def _wait(self, seconds: float) -> Iterator[Reading]:
+        for _ in range(max(1, round(seconds / self._simulation.sample_period))):
+            yield self._simulation.advance()
+
+    def _lifted(self, on: bool) -> Iterator[Reading]:
+        self._simulation.set_lifted(on)
+        while self._simulation.lifting:
+            yield self._simulation.advance()
+
+    def _move(self, way: Array, speed: float) -> Iterator[Reading]:
+        timed = timed_way(way, speed)
+        joints = np.arange(way.shape[1])
+        self._simulation.follow(Trajectory(joints, timed.times, timed.positions, timed.velocities))
+        yield from self._wait(timed.duration)
+
+    def _settle(self) -> Iterator[Reading]:
+        """Waits until neither the root nor the CoM moves."""
+        yield from self._wait(self._options.settle)
+        for _ in range(round(SLOWEST / WATCHED)):
+            places = []
+            for reading in self._wait(WATCHED):
+                places.append(np.concatenate((reading.root_position, reading.com)))
+                yield reading
+            if np.ptp(places, axis=0).max() < STILL:
+                return
+
+    def _rest(self, q: Array) -> Iterator[Reading]:
+        readings = []
+        for reading in self._wait(self._options.rest):
+            readings.append(reading)
+            yield reading
+        problem = find_problem(self._simulation.world.robot, readings, q)
+        self.visits.append(Visit(readings[0].time, readings[-1].time, problem))
+
+
+def find_problem(robot: RobotModel, readings: list[Reading], q: Array) -> str:
+    """Says why a rest in a posture (n,) is no good, by what no sensor errs in; empty if it is."""
+    last = readings[-1]
+    places = [np.concatenate((reading.root_position, reading.com)) for reading in readings]
+    if np.ptp(places, axis=0).max() > 10.0 * STILL:
+        return "the robot moves"
+    weight = last.mass * GRAVITY
+    lacking = np.linalg.norm(last.foot_forces.sum(axis=0) + weight * last.gravity)
+    if lacking > WEIGHT_SHARE * weight:
+        return (
+            f"the soles carry {lacking / weight:.0%} of the weight too little or too much: "
+            "something else touches the ground"
+        )
+    off = np.abs(np.mean([reading.position for reading in readings], axis=0) - q)
+    if off.max() > OFF_TARGET:
+        worst = int(np.argmax(off))
+        return f"{robot.joint_names[worst]} is {off[worst]:.2g} off its target"
+    return ""

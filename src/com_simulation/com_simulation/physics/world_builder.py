@@ -1,0 +1,285 @@
+"""Makes worlds: a robot in its nominal posture, on the ground or hanging above it."""
+
+from __future__ import annotations
+
+import os
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from com_model import Foot, RobotConfig, RobotModel
+from com_model.text import listing
+from com_simulation.exceptions import WorldError
+from com_simulation.physics.collision import read_collision
+from com_simulation.physics.contacts import (
+    CONTACTS,
+    CORNER_RADIUS,
+    body_of_foot,
+    foot_shapes,
+    is_bare,
+    neighbours,
+    set_contact,
+    touching_pairs,
+)
+from com_simulation.physics.inertia import body_inertias
+from com_simulation.physics.placement import (
+    ground_rotation,
+    hanging_height,
+    standing_height,
+    support_normal,
+    turn_onto,
+)
+from com_simulation.physics.servo import Servos, configured_servos, default_servos, joint_loads
+from com_simulation.physics.spec import (
+    add_joint_friction,
+    add_sensors,
+    add_servos,
+    add_shape,
+    lift_off_ground,
+    quaternion_wxyz,
+    robot_spec,
+)
+from com_simulation.physics.trunk import offset
+from com_simulation.physics.world import BASES, DEFAULT_STEP, INTEGRATORS, World
+
+Array = NDArray[np.float64]
+
+
+def build_world(
+    robot: RobotModel,
+    config: RobotConfig | None = None,
+    *,
+    base: str = "auto",
+    ground_slope: float = 0.0,
+    step: float = DEFAULT_STEP,
+    urdf_path: str | os.PathLike[str] | None = None,
+    integrator: str = "auto",
+    trunk_com_offset: ArrayLike = (0.0, 0.0, 0.0),
+    joint_friction: ArrayLike = 0.0,
+    contact: str = "stiff",
+    sole_balls: float = 0.0,
+) -> World:
+    """Builds the MuJoCo model of a robot in its nominal posture.
+
+    Args:
+        robot: The model.
+        config: Its configuration; None where there is none.
+        base: "floating": stands on the ground, free to fall. "fixed": hangs above it. "auto":
+            floating where the configuration has feet.
+        ground_slope: rad, by which the ground rises forwards.
+        step: s, of the physics.
+        urdf_path: Where the URDF stands, for mesh names that are relative to it.
+        integrator: "auto" for live robots; "euler", with a small step, for readings that obey
+            Newton exactly.
+        trunk_com_offset: (3,) m, by which the CoM of the simulated root body lies off the model's,
+            in the root link's axes; its mass and its inertia about its CoM stay.
+        joint_friction: N m or N, Coulomb friction of all joints or of each (n,), which the model
+            knows nothing of and the efforts that are read do not contain.
+        contact: "stiff", or "soft" as in the simulations of [CCGD].
+        sole_balls: m, radius of balls that carry the feet at the corners of the configuration's
+            soles instead of the URDF's shapes; 0: only feet whose shapes will not do.
+
+    Raises:
+        ConfigError: The configuration is of another robot.
+        WorldError: Something is not as MuJoCo needs it.
+    """
+    for what, given, valid in (
+        ("base", base, BASES),
+        ("integrator", integrator, INTEGRATORS),
+        ("contact", contact, tuple(CONTACTS)),
+    ):
+        if given not in valid:
+            raise WorldError(f"{what} is {given!r}: give one of {', '.join(valid)}")
+    if config is not None:
+        config.check(robot)
+    floating = base == "floating" or (base == "auto" and config is not None and bool(config.feet))
+    if not (np.isfinite(sole_balls) and sole_balls >= 0.0):
+        raise WorldError(f"sole_balls is {sole_balls}: give a radius in m, 0 for none")
+    builder = _Builder(robot, config, floating, ground_slope)
+    builder.sole_balls = sole_balls
+    builder.write(step, integrator, offset(trunk_com_offset, "trunk_com_offset"))
+    return builder.build(urdf_path, _friction(robot, joint_friction), contact)
+
+
+def _friction(robot: RobotModel, given: ArrayLike) -> Array:
+    """Friction (n,) of all joints.
+
+    Raises:
+        WorldError: Not one number, nor one for each joint; or less than 0.
+    """
+    friction = np.array(given, dtype=float)
+    if friction.shape not in ((), (robot.n_joints,)):
+        raise WorldError(
+            f"joint_friction has shape {friction.shape}: give one number, or {robot.n_joints}"
+        )
+    if not (np.isfinite(friction).all() and (friction >= 0.0).all()):
+        raise WorldError("joint_friction: give finite numbers, 0 or more")
+    return np.array(np.broadcast_to(friction, robot.n_joints))
+
+
+class _Builder:
+    """Writes the specification, measures it in the nominal posture, and completes it."""
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        config: RobotConfig | None,
+        floating: bool,
+        ground_slope: float,
+    ) -> None:
+        self.robot, self.config, self.floating = robot, config, floating
+        self.posture = robot.neutral.copy() if config is None else config.nominal_posture(robot)
+        self.feet = () if config is None else config.feet
+        self.imu_link = (config.imu_link if config else None) or robot.root_link
+        self.R_world_ground = ground_rotation(ground_slope)
+        self.normal = self.R_world_ground[:, 2]
+        self.notes: list[str] = []
+        self.sole_balls = 0.0
+
+    def write(self, step: float, integrator: str, trunk_com_offset: Array) -> None:
+        """Begins the specification."""
+        inertias = body_inertias(self.robot)
+        inertias.com[0] += trunk_com_offset
+        self._note_names("inertias enlarged to what a body can have", inertias.corrected)
+        self.spec = robot_spec(
+            self.robot, inertias, self.floating, self.R_world_ground, step, integrator
+        )
+
+    def build(
+        self, urdf_path: str | os.PathLike[str] | None, joint_friction: Array, contact: str
+    ) -> World:
+        """Completes it."""
+        self._add_shapes(urdf_path)
+        wrench_frames = [foot.wrench_frame for foot in self.feet]
+        add_sensors(self.spec, self.robot, self.imu_link, wrench_frames)
+        mj, data = self._place()
+        if self.floating and self._add_bare_feet(mj, data):
+            mj, data = self._place()
+        self._exclude(mj, data)
+        servos = self._servos(mj, data)
+        add_servos(self.spec, self.robot, servos)
+        if joint_friction.any():
+            add_joint_friction(self.spec, self.robot, joint_friction)
+        set_contact(self.spec, CONTACTS[contact])
+        mj = self._compile()
+        joints = self._joints(mj)
+        return World(
+            robot=self.robot,
+            mj=mj,
+            floating=self.floating,
+            posture=self.posture,
+            qpos=self._qpos(mj),
+            joint_qpos=mj.jnt_qposadr[joints].astype(np.int64),
+            joint_dof=mj.jnt_dofadr[joints].astype(np.int64),
+            servos=servos,
+            feet=self.feet,
+            imu_link=self.imu_link,
+            normal=self.normal,
+            notes=tuple(self.notes),
+        )
+
+    def _add_shapes(self, urdf_path: str | os.PathLike[str] | None) -> None:
+        coms = dict(zip(self.robot.link_names, self.robot.link_coms, strict=True))
+        collision = read_collision(self.robot.xml, urdf_path, coms)
+        # Links above the root (a dropped world link) are no part of the robot.
+        links = set(self.robot.link_names)
+        shapes = [shape for shape in collision.shapes if shape.link in links]
+        for i, shape in enumerate(shapes):
+            add_shape(self.spec, self.robot, shape, f"shape{i}")
+        if collision.left_out:
+            self.notes.append(collision.note())
+        if self.floating and not shapes and not self.feet:
+            self.notes.append("no collision shapes and no feet: the robot falls through the ground")
+
+    def _compile(self) -> mujoco.MjModel:
+        try:
+            return self.spec.compile()
+        except ValueError as error:
+            reason = " ".join(str(error).split())
+            raise WorldError(f"MuJoCo refuses robot {self.robot.name!r}: {reason}") from error
+
+    def _place(self) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        """Moves the root to its place; returns the model and its data in the nominal posture."""
+        mj = self._compile()
+        R = self.R_world_ground @ turn_onto(
+            support_normal(self.robot, self.feet, self.posture), np.array([0.0, 0.0, 1.0])
+        )
+        root = self.spec.body("body0")
+        root.pos, root.quat = np.zeros(3), quaternion_wxyz(R)
+        height = hanging_height(self.robot, mj)
+        if self.floating:
+            mj, data = self._in_posture()
+            height = -standing_height(mj, data, self.normal)
+        root.pos = height * self.normal
+        return self._in_posture()
+
+    def _in_posture(self) -> tuple[mujoco.MjModel, mujoco.MjData]:
+        mj = self._compile()
+        data = mujoco.MjData(mj)
+        data.qpos[:] = self._qpos(mj)
+        mujoco.mj_kinematics(mj, data)
+        mujoco.mj_comPos(mj, data)
+        return mj, data
+
+    def _qpos(self, mj: mujoco.MjModel) -> Array:
+        qpos = mj.qpos0.copy()
+        bodies = self.robot.bodies
+        positions = np.append(self.posture, 0.0)[bodies.q_index[1:]]
+        positions = positions * bodies.multiplier[1:] + bodies.offset[1:]
+        qpos[mj.jnt_qposadr[mj.body_jntadr[2:]]] = positions
+        return np.asarray(qpos)
+
+    def _joints(self, mj: mujoco.MjModel) -> list[int]:
+        """Numbers of the MuJoCo joints of the n independent joints."""
+        names = self.robot.bodies.joint_names
+        bodies = [names.index(name) for name in self.robot.joint_names]
+        return [int(mj.body_jntadr[body + 1]) for body in bodies]
+
+    def _add_bare_feet(self, mj: mujoco.MjModel, data: mujoco.MjData) -> bool:
+        bare = [f for f in self.feet if self.sole_balls or self._is_bare(mj, data, f)]
+        radius = self.sole_balls or CORNER_RADIUS
+        for foot in bare:
+            lift_off_ground(self.spec, body_of_foot(self.robot, foot), not self.sole_balls)
+            for i, shape in enumerate(foot_shapes(foot, radius)):
+                add_shape(self.spec, self.robot, shape, f"{foot.frame}{i}")
+        names = tuple(foot.frame for foot in bare)
+        why = "" if self.sole_balls else ", for want of simple shapes"
+        self._note_names(f"feet carried by balls at their soles{why}", names)
+        return bool(bare)
+
+    def _is_bare(self, mj: mujoco.MjModel, data: mujoco.MjData, foot: Foot) -> bool:
+        return is_bare(self.robot, mj, data, foot, self.normal)
+
+    def _exclude(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
+        for first, second in sorted({*touching_pairs(mj, data), *neighbours(self.robot)}):
+            self.spec.add_exclude(bodyname1=f"body{first - 1}", bodyname2=f"body{second - 1}")
+
+    def _servos(self, mj: mujoco.MjModel, data: mujoco.MjData) -> Servos:
+        loads = joint_loads(self.robot, mj, data, self._shares_of_weight())
+        defaults, weak = default_servos(self.robot, loads, mj.opt.timestep)
+        servos = configured_servos(
+            self.robot, defaults, None if self.config is None else self.config.servo.gains
+        )
+        weak = tuple(
+            n
+            for i, n in enumerate(self.robot.joint_names)
+            if n in weak and np.isinf(servos.effort[i])
+        )
+        self._note_names("effort limits that cannot carry the posture, ignored", weak)
+        return servos
+
+    def _shares_of_weight(self) -> Array:
+        """What each joint (n,) would carry of the robot if every foot carried the same."""
+        share = np.zeros(self.robot.n_joints)
+        bodies = self.robot.bodies
+        for foot in self.feet if self.floating else ():
+            body = bodies.body_of_link[self.robot.link_index(foot.frame)]
+            while body > 0:
+                share[bodies.q_index[body]] = 1.0 / len(self.feet)
+                body = bodies.parent[body]
+        return share
+
+    def _note_names(self, what: str, names: tuple[str, ...]) -> None:
+        if names:
+            self.notes.append(f"{what}: {listing(names)}")

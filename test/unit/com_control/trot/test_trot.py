@@ -1,0 +1,222 @@
+"""The trot: timing, smoothness, swing height, feedback and bad input."""
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from com_control.exceptions import GaitError
+from com_control.trot.foot_paths import lift, smooth_step, swing_height
+from com_control.trot.gait_parameters import GaitParameters
+from com_control.trot.session import GaitSession, State
+from com_control.trot.trot import TrotGait
+from com_model import RobotConfig, RobotModel
+from com_simulation.physics.robots import find_robot
+
+
+def make(robot="scalf2", **parameters):
+    files = find_robot(robot)
+    model, config = RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config)
+    return TrotGait(model, config, GaitParameters(**parameters))
+
+
+def feet(gait, target):
+    pairs = zip(gait.kinematics, gait.legs, strict=True)
+    return np.array([k.position(target.position[leg.joints]) for k, leg in pairs]) - gait.center
+
+
+@pytest.mark.parametrize("robot", ["scalf2", "anymal", "anymal_c", "a1", "go2", "solo12", "hyq"])
+def test_robots_trot_with_default_parameters(robot):
+    gait = make(robot)
+    for time in np.arange(0.0, 2.0, 0.01):
+        target = gait.step(time)
+        assert target.problems == ()
+        assert np.isfinite(target.position).all()
+        assert target.stance.sum() == 2
+
+
+def test_diagonals_swing_in_turn():
+    gait = make()
+    assert gait.step(0.25).stance.tolist() == [False, True, True, False]
+    assert gait.step(0.75).stance.tolist() == [True, False, False, True]
+
+
+def test_all_feet_stand_between_swings_with_a_longer_duty_factor():
+    gait = make(duty_factor=0.7)
+    assert gait.step(0.1).stance.sum() == 2
+    assert gait.step(0.4).stance.all()
+
+
+def test_swing_feet_rise_by_the_step_height_and_return():
+    gait = make(step_height=0.08)
+    start = feet(gait, gait.step(-0.1))
+    top = feet(gait, gait.step(0.25))
+    np.testing.assert_allclose(top[:, 2] - start[:, 2], [0.08, 0.0, 0.0, 0.08], atol=1e-9)
+    for time in np.arange(0.26, 1.0, 0.01):
+        gait.step(time)
+    np.testing.assert_allclose(feet(gait, gait.step(1.0)), start, atol=1e-3)
+
+
+@pytest.mark.parametrize("periods", [[0.001], [0.002, 0.005, 0.003]])
+def test_velocities_are_the_derivative_at_their_own_time(periods):
+    gait = make(velocity_x=0.2, velocity_y=0.05, yaw_rate=0.1)
+    dt = np.resize(periods, round(2.0 / np.mean(periods)))
+    times = np.cumsum(dt)
+    targets = [gait.step(time) for time in times]
+    position = np.array([target.position for target in targets])
+    velocity = np.array([target.velocity for target in targets])
+    central = np.gradient(position, times, axis=0)  # of second order, uneven steps too
+    error = np.abs(velocity - central)[2:-1]
+    assert np.abs(central).max() > 1.0
+    # a backward difference would be off by half a step of the acceleration
+    backward = np.abs(np.diff(position, axis=0) / dt[1:, None] - central[1:])[1:-1]
+    steady = times[2:-1] > 1.1  # when the velocity has reached its value
+    assert error[steady].max() < 0.15 * backward[steady].max()
+    assert np.sqrt(np.mean(error[steady] ** 2)) < 0.1 * np.sqrt(np.mean(backward[steady] ** 2))
+
+
+def test_feet_on_the_ground_move_backwards_with_the_velocity():
+    gait = make(velocity_x=0.2, lead_in=0.0)
+    for time in np.arange(-0.01, 2.25, 0.01):
+        one = gait.step(time)
+    two = gait.step(time + 0.01)
+    assert one.stance.tolist() == two.stance.tolist()
+    moved = (feet(gait, two) - feet(gait, one))[one.stance] / 0.01
+    np.testing.assert_allclose(moved, np.tile([-0.2, 0.0, 0.0], (2, 1)), atol=1e-6)
+
+
+@pytest.mark.parametrize("leg", range(4))
+def test_swing_height_holds_for_every_leg_and_rotation(leg):
+    gait = make(swing_compensation=True)
+    R = Rotation.from_euler("ZYX", [0.7, 0.03, -0.04]).as_matrix()
+    for time in np.arange(0.0, 1.0, 0.01):
+        target = gait.step(time, R)
+        if not target.stance[leg]:
+            heights = feet(gait, target) @ R[2]
+            ground = heights[target.stance].mean()
+            assert heights[leg] - ground == pytest.approx(target.clearance[leg], abs=1e-9)
+
+
+def test_swing_height_is_equation_19_of_the_paper_for_the_right_front_leg():
+    L, W, H, h = 1.26, 0.62, 0.75, 0.05
+    x, y, roll, pitch = 0.03, -0.04, 0.02, -0.03
+    up = Rotation.from_euler("ZYX", [0.0, pitch, roll]).as_matrix()[2]
+    top = -H + h + (x + 0.5 * L) * np.sin(pitch) - (y - 0.5 * W) * np.cos(pitch) * np.sin(roll)
+    printed = top / (np.cos(roll) * np.cos(pitch))
+    assert swing_height(up, x + 0.5 * L, y - 0.5 * W, -H, h) == pytest.approx(printed, abs=1e-12)
+
+
+def test_shapes_begin_and_end_at_rest():
+    d = 1e-4
+    for shape, end in ((smooth_step, 1.0), (lift, 0.0)):
+        assert shape(0.0) == 0.0
+        assert shape(1.0) == pytest.approx(end)
+        assert abs(shape(d)) < 1e-10
+        assert abs(shape(1.0 - d) - end) < 1e-10
+    assert lift(0.5) == 1.0
+
+
+def test_feet_are_shifted_below_the_center_of_mass():
+    gait = make(start_delay=10.0)
+    com = np.array([-0.03, 0.05, 0.0])
+    start = feet(gait, gait.step(0.0))
+    for time in np.arange(0.01, 3.0, 0.01):
+        target = gait.step(time, np.eye(3), com)
+    moved = feet(gait, target) - start
+    np.testing.assert_allclose(moved, np.tile([*target.com_shift, 0.0], (4, 1)), atol=1e-6)
+    np.testing.assert_allclose(target.com_shift, com[:2], rtol=0.1, atol=2e-3)
+    assert not target.saturated
+
+
+def test_the_first_step_waits_until_the_feet_are_shifted():
+    gait, com = make(start_delay=0.1, max_wait=5.0), [-0.03, 0.05, 0.0]
+    time = 0.0
+    while np.isnan((target := gait.step(time, np.eye(3), com)).phase):
+        assert target.stance.all()
+        time += 0.01
+    assert 0.3 < time < 5.0
+    assert target.phase == 0.0
+    np.testing.assert_allclose(target.com_shift, com[:2], rtol=0.1, atol=3e-3)
+
+
+def test_the_first_step_does_not_wait_for_ever():
+    gait = make(start_delay=0.1, max_wait=0.2)
+    targets = [gait.step(t, np.eye(3), [-0.03, 0.05, 0.0]) for t in (0.0, 0.1, 0.29, 0.31)]
+    assert [np.isnan(target.phase) for target in targets] == [True, True, True, False]
+    assert make(start_delay=0.1).step(0.1).phase == 0.0  # without feedback not at all
+
+
+def test_swing_feet_are_levelled_with_feedback_alone():
+    R, com = Rotation.from_euler("x", 0.03).as_matrix(), [0.0, 0.0, 0.0]
+    for offset, swing_compensation, levelled in (
+        (None, False, False),
+        (None, True, True),
+        (com, False, True),
+    ):
+        gait = make(swing_compensation=swing_compensation)
+        for time in np.arange(0.0, 2.26, 0.01):
+            target = gait.step(time, R, offset)
+        heights = feet(gait, target) @ R[2]
+        error = np.abs(heights[[0, 3]] - heights[[1, 2]].mean() - target.clearance[[0, 3]]).max()
+        assert (error < 1e-6) == levelled
+
+
+def test_a_shift_too_far_is_bounded_and_reported():
+    gait = make(start_delay=10.0, max_com_shift=0.05)
+    for time in np.arange(0.0, 3.0, 0.01):
+        target = gait.step(time, np.eye(3), [0.4, 0.0, 0.0])
+    assert target.saturated
+    assert np.linalg.norm(target.com_shift) == pytest.approx(0.05, abs=1e-6)
+
+
+def test_not_finite_input_changes_nothing():
+    one, two = make(), make()
+    for time in np.arange(0.0, 0.3, 0.01):
+        a = one.step(time, np.full((3, 3), np.nan), np.full(3, np.nan), np.full(3, np.nan))
+        b = two.step(time)
+        np.testing.assert_array_equal(a.position, b.position)
+
+
+def test_out_of_reach_is_reported_and_finite():
+    gait = make(height=0.78, max_compensation=0.5, swing_compensation=True)
+    R = Rotation.from_euler("x", 0.45).as_matrix()
+    targets = [gait.step(time, R) for time in np.arange(0.0, 1.0, 0.01)]
+    assert any("foot is" in text for target in targets for text in target.problems)
+    assert all(np.isfinite(target.position).all() for target in targets)
+
+
+def test_bad_parameters_are_refused():
+    with pytest.raises(GaitError, match=r"duty_factor is 0\.3: give a number from 0\.5 to 0\.95"):
+        GaitParameters(duty_factor=0.3)
+    with pytest.raises(GaitError, match="give left_front or right_front"):
+        GaitParameters(first="left_hind")
+    with pytest.raises(GaitError, match="frequency is nan"):
+        GaitParameters(frequency=float("nan"))
+    with pytest.raises(GaitError, match=r"cannot stand 2\.000 m high"):
+        make(height=2.0)
+
+
+def test_time_that_goes_back_is_refused():
+    gait = make()
+    gait.step(1.0)
+    with pytest.raises(GaitError, match="the gait is at 1 s"):
+        gait.step(0.5)
+    gait.reset()
+    gait.step(0.5)
+
+
+def test_session_leads_trots_and_stops_on_all_feet():
+    gait = make()
+    session = GaitSession(gait, 0.5)
+    start = gait.posture + 0.1
+    first = session.step(0.0, start)
+    np.testing.assert_allclose(first.position, start)
+    states = [session.step(t, start).state for t in np.arange(0.01, 1.0, 0.01)]
+    assert states[0] is State.LEADING
+    assert states[-1] is State.TROTTING
+    session.stop("enough")
+    for t in np.arange(1.0, 2.0, 0.01):
+        command = session.step(t, start)
+    assert command.state is State.STANDING
+    assert command.stance.all()
+    assert session.reason == "enough"
+    np.testing.assert_allclose(command.position, gait.posture)

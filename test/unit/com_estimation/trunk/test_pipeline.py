@@ -1,0 +1,137 @@
+"""All that happens to a sample, with a stand-in for the estimator and a real robot's forces."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from ament_index_python.packages import get_package_share_directory
+
+from com_estimation.trunk.force_meter import ForceMeter
+from com_estimation.trunk.ground_reaction import LegGeometry
+from com_estimation.trunk.health import Health
+from com_estimation.trunk.interface import Sample, Status, unknown_estimate
+from com_estimation.trunk.pipeline import TrunkPipeline
+from com_estimation.trunk.problems import Problem, Severity
+from com_model import RobotConfig, RobotModel
+from com_model.legs import quadruped_legs
+
+SHARE = get_package_share_directory("robot_descriptions")
+CONFIG = RobotConfig.from_file(f"{SHARE}/config/scalf2.yaml")
+MODEL = RobotModel.from_file(CONFIG.urdf)
+LEGS = quadruped_legs(MODEL, CONFIG)
+POSTURE = CONFIG.nominal_posture(MODEL)
+WEIGHT = MODEL.mass * 9.81
+
+
+class StandIn:
+    def __init__(self):
+        self.reset()
+
+    def reset(self):
+        self.fed = []
+        self.latest = unknown_estimate(0.0, "no sample yet")
+
+    def update(self, sample):
+        self.fed.append(sample)
+        if len(self.fed) % 5:
+            return None
+        values = {"mass": 300.0, "mass_std": 1.0, "com": np.full(3, 0.01 * len(self.fed))}
+        self.latest = replace(unknown_estimate(sample.time, ""), status=Status.CONVERGED, **values)
+        return self.latest
+
+
+@pytest.fixture
+def pipeline():
+    meter = ForceMeter(MODEL, CONFIG, LEGS, "inverse_dynamics")
+    return TrunkPipeline(StandIn(), Health(MODEL, LEGS), meter, 300.0)
+
+
+def standing(count, start=10.0, loads=(0.25, 0.25, 0.25, 0.25)):
+    """Samples of a robot that stands, with noise; each foot carries its share of the weight."""
+    rng = np.random.default_rng(1)
+    contacts = LegGeometry(MODEL, LEGS).contacts(POSTURE, np.array([0.0, 0.0, 1.0]))
+    tau = np.zeros(12)
+    for leg, J, load in zip(LEGS, contacts.jacobians, loads, strict=True):
+        tau[leg.joints] = -J.T @ [0.0, 0.0, load * WEIGHT]
+    for k in range(count):
+        noise = rng.normal(size=(5, 12))
+        yield Sample(
+            time=start + 0.001 * k,
+            position=POSTURE + 1e-5 * noise[0],
+            effort=tau * (1 + 0.01 * noise[1]) + 0.01 * noise[4],
+            velocity=0.01 * noise[2],
+            angular_velocity=0.005 * noise[3, :3],
+            specific_force=[0, 0, 9.81] + 0.03 * noise[3, 3:6],
+            R_world_imu=np.eye(3),
+        )
+
+
+def test_estimates_and_forces(pipeline):
+    said = [e for s in standing(200) if (e := pipeline.update(s)) and e.status]
+    assert len(said) == 40
+    assert {e.status for e in said} == {Status.CONVERGED}
+    assert np.diff([e.time for e in said]) == pytest.approx(0.005)
+    forces = pipeline.meter.latest
+    assert forces.forces.sum(axis=0)[2] == pytest.approx(WEIGHT, rel=0.05)
+    assert forces.contact.all()
+    assert pipeline.meter.tilt == pytest.approx(0.0, abs=0.01)
+
+
+def test_held_back_it_says_the_old_estimate_with_the_reason(pipeline):
+    for sample in standing(100):
+        pipeline.update(sample)
+    old, fed = pipeline.estimate, len(pipeline.estimator.fed)
+    nothing = np.full(12, np.nan)
+    said = [
+        e
+        for s in standing(100, 10.1)
+        if (e := pipeline.update(replace(s, effort=nothing))) is not None
+    ]
+    assert len(pipeline.estimator.fed) == fed
+    assert pipeline.held == 100
+    assert 4 <= len(said) <= 6  # not at each sample
+    assert said[-1].status is Status.DEGRADED
+    assert "carries no effort" in said[-1].reason
+    np.testing.assert_array_equal(said[-1].com, old.com)
+    for sample in standing(100, 10.2):
+        pipeline.update(sample)
+    assert pipeline.estimate.status is Status.CONVERGED
+
+
+def test_a_problem_of_the_caller_holds_as_well(pipeline):
+    (sample,) = standing(1)
+    estimate = pipeline.update(sample, [Problem(Severity.HOLD, "no")])
+    assert (estimate.status, estimate.reason) == (Status.UNKNOWN, "no")
+    assert pipeline.estimator.fed == []
+    assert pipeline.hold(11.0, Problem(Severity.HOLD, "nothing")).reason == "nothing"
+
+
+def test_time_that_goes_back_starts_anew(pipeline):
+    for sample in standing(100):
+        pipeline.update(sample)
+    for sample in standing(7, 5.0):
+        pipeline.update(sample)
+    assert pipeline.restarts == 1
+    assert pipeline.estimator.fed[0].time == 5.0
+
+
+def test_a_leg_that_is_lifted_by_hand(pipeline):
+    for sample in standing(1500, loads=(0.0, 0.4, 0.4, 0.2)):
+        pipeline.update(sample)
+    assert pipeline.estimate.status is Status.DEGRADED
+    assert "left_front is in the air for 1." in pipeline.estimate.reason
+
+
+def test_standing_is_noted(pipeline):
+    for sample in standing(1200):
+        pipeline.update(sample)
+    assert pipeline.estimate.status is Status.CONVERGED
+    assert "the robot stands still" in pipeline.estimate.reason
+
+
+def test_reset(pipeline):
+    for sample in standing(50):
+        pipeline.update(sample)
+    pipeline.reset()
+    assert pipeline.estimate.status is Status.UNKNOWN
+    assert not pipeline.meter.known.any()

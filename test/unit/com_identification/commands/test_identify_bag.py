@@ -1,0 +1,235 @@
+"""The whole command on recordings whose truth is known."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import yaml
+
+from com_identification.regression.settings import IdentificationSettings
+from com_model import RobotModel, Sesc
+
+FILES = ["corrected.urdf", "postures.jsonl", "report.html", "result.yaml"]
+
+
+@pytest.fixture(scope="module")
+def done(recording, tmp_path_factory):
+    """A run on the biped: the output directory."""
+    from com_identification.commands.identify_bag import main
+
+    out = tmp_path_factory.mktemp("done") / "results"
+
+    def run_once(robot):
+        if not out.exists():
+            assert main([str(recording("biped")), *robot, "--out", str(out)]) == 0
+        return out
+
+    return run_once
+
+
+def test_the_truth_is_found_within_the_stds(done, robot, biped):
+    out = done(robot)
+    assert sorted(path.name for path in out.iterdir()) == FILES
+    model = biped.model
+    corrected = RobotModel.from_file(out / "corrected.urdf")
+    truth = RobotModel.from_urdf(biped.xml)
+    for q in biped.postures(15, seed=9):
+        error = Sesc(corrected).com(q) - Sesc(truth).com(q)
+        before = Sesc(model).com(q) - Sesc(truth).com(q)
+        up = biped.readings(q)[2]
+        flat = np.eye(3) - np.outer(up, up)
+        assert np.linalg.norm(flat @ error) < 3e-4 < np.linalg.norm(flat @ before)
+
+
+def test_links_and_their_deviations_in_the_result(done, robot, biped):
+    result = yaml.safe_load((done(robot) / "result.yaml").read_text())
+    text = json.dumps(result)
+    assert "/tmp" not in text.replace(json.dumps(result["recording"]["inputs"]), "")
+    assert result["recording"]["topics"][0] == {
+        "role": "joint states",
+        "name": "/joint_states",
+        "type": "sensor_msgs/msg/JointState",
+        "messages": 5000,
+    }
+    for body, truth in zip(result["bodies"], biped.com, strict=True):
+        error = np.abs(np.array(body["com"]) - truth)
+        assert (error < 4.0 * np.array(body["com_std"])).all(), body
+    assert min(min(body["com_std"]) for body in result["bodies"]) < 2e-4
+    assert len(result["still_intervals"]) == 20
+    assert all(interval["used"] for interval in result["still_intervals"])
+
+
+def test_the_postures_are_those_of_the_node(done, robot, biped, tmp_path):
+    from com_identification.store.store import PostureStore
+
+    source = done(robot) / "postures.jsonl"
+    with PostureStore(tmp_path / "node.jsonl", biped.model, biped.feet) as store:
+        assert store.load(source) == 20
+        labels = [posture.label for posture in store.postures.values()]
+    assert labels[:2] == ["0.50 s", "3.00 s"]
+
+
+def test_two_runs_give_the_same_bytes(robot, recording, tmp_path):
+    program = [sys.executable, "-m", "com_identification.commands.identify_bag"]
+    arguments = [str(recording("biped")), *robot, "--out"]
+    outs = [tmp_path / "first", tmp_path / "again"]
+    runs = [
+        subprocess.Popen(
+            [*program, *arguments, str(out)],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            stdout=subprocess.DEVNULL,
+        )
+        for out, seed in zip(outs, "12", strict=True)
+    ]
+    assert [run.wait(timeout=250) for run in runs] == [0, 0]
+    for name in FILES:
+        assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes(), name
+
+
+def test_mcap_and_sqlite3_give_the_same_numbers(done, robot, recording, run, tmp_path):
+    status, _, _ = run(recording("sqlite", storage="sqlite3"), *robot, "--out", tmp_path / "out")
+    assert status == 0
+    urdf = (tmp_path / "out/corrected.urdf").read_bytes()
+    assert urdf == (done(robot) / "corrected.urdf").read_bytes()
+
+
+class Links(HTMLParser):
+    """Collects what a page would load, and its scripts."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        outside = [values.get(key) for key in ("src", "href", "xlink:href", "data")]
+        self.found += [value for value in outside if value and not value.startswith("#")]
+        self.found += [tag] if tag in ("script", "iframe", "link", "object") else []
+
+
+def test_the_report_needs_no_other_file_and_holds_no_date(done, robot):
+    page = (done(robot) / "report.html").read_text()
+    links = Links()
+    links.feed(page)
+    assert links.found == []
+    assert not re.search(r"20[0-9][0-9]-[0-9][0-9]-[0-9][0-9]", page)
+    for words in ("Total CoM before and after", "l_thigh", "Check of the feet", "combinations"):
+        assert words in page
+    assert page.count("<svg") > 3
+
+
+def test_with_imu_and_efforts(robot, recording, run, tmp_path):
+    out = tmp_path / "out"
+    status, text, _ = run(recording("biped"), *robot, "--out", out, "--imu", "/imu", "--effort")
+    assert status == 0
+    assert "/imu" in (out / "report.html").read_text()
+    assert "20 postures of 20 still intervals" in text
+
+
+def test_marked_postures(robot, recording, run, tmp_path):
+    marks = tmp_path / "marks.csv"
+    lines = [f"{2.5 * i + 0.4},{2.5 * i + 1.9},number {i}" for i in range(20)]
+    marks.write_text("start,end,label\n" + "\n".join(lines))
+    out = tmp_path / "out"
+    status, _, error = run(recording("biped"), *robot, "--out", out, "--marks", marks)
+    assert (status, error) == (0, "")
+    assert "number 19" in (out / "report.html").read_text()
+
+
+def test_postures_that_a_topic_marks(robot, run, bags, biped, tmp_path):
+    with bags.BagWriter(tmp_path / "marked", biped) as writer:
+        (block,) = bags.samples(biped, biped.postures(20), bags.Tour(rate=100.0, moving=0.5))
+        for i in range(20):
+            start, end = 250 * i + 40, 250 * i + 190
+            writer.write(block.part(slice(start - 40, start)))
+            writer.mark(f"number {i}", int(block.times[start]))
+            writer.write(block.part(slice(start, end)))
+            writer.mark("", int(block.times[end]))
+            writer.write(block.part(slice(end, end + 60)))
+    out = tmp_path / "out"
+    arguments = ["--out", out, "--marker-topic", "/mark", "--time", "received"]
+    status, text, error = run(tmp_path / "marked", *robot, *arguments)
+    assert (status, error) == (0, "")
+    assert "20 postures of 20" in text
+    result = yaml.safe_load((out / "result.yaml").read_text())
+    marks = result["still_intervals"]
+    assert [mark["label"] for mark in marks] == [f"number {i}" for i in range(20)]
+    np.testing.assert_allclose(
+        [mark["start"] for mark in marks], 2.5 * np.arange(20) + 0.4, atol=0.02
+    )
+    np.testing.assert_allclose(
+        [mark["end"] for mark in marks], 2.5 * np.arange(20) + 1.9, atol=0.02
+    )
+
+
+def test_topics_are_listed(run, recording):
+    status, text, _ = run(recording("biped"), "--list-topics")
+    assert status == 0
+    assert re.search(r"^/joint_states +sensor_msgs/msg/JointState +5000$", text, re.MULTILINE)
+
+
+def test_a_dry_run_writes_nothing(robot, run, recording, tmp_path):
+    status, text, _ = run(recording("biped"), *robot, "--dry-run", "--out", tmp_path / "out")
+    assert status == 0
+    assert re.search(r"^wrench of l_sole +/l_sole/wrench", text, re.MULTILINE)
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_help_teaches_by_example(run):
+    status, text, _ = run("--help")
+    assert status == 0
+    assert "identify_bag walk_lab --robot hoap2.urdf --config hoap2.yaml --out results" in text
+    assert "Exit status" in text
+    example = text[text.index("  sensors: {") : text.index("Other sections are")]
+    sensors = IdentificationSettings.from_dict(yaml.safe_load(example)).sensors
+    assert all(value > 0.0 for value in asdict(sensors).values()), "an example of each kind"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--out", "x"], "--robot is missing"),
+        (["--robot", "x.urdf"], "--out is missing"),
+        (["--robot", "x", "--out", "y", "--wrench", "foot"], "expected FOOT=TOPIC, got 'foot'"),
+        (["--robot", "x", "--out", "y", "--marks", "a", "--marker-topic", "b"], "not both"),
+    ],
+)
+def test_wrong_arguments(run, arguments, words):
+    status, _, error = run("bag", *arguments)
+    assert status == 2
+    assert words in error
+
+
+def test_an_output_directory_with_other_things_is_left_alone(robot, run, recording, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.tex").write_text("dear")
+    (out / "report.html").write_text("old")
+    status, _, error = run(recording("biped"), *robot, "--out", out)
+    assert status == 3
+    assert "is not empty: it holds report.html, thesis.tex" in error
+    assert "--force" in error
+    assert (out / "report.html").read_text() == "old"
+    status, _, error = run(recording("biped"), *robot, "--out", out, "--force")
+    assert (status, error) == (0, "")
+    assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, "thesis.tex"])
+    assert (out / "thesis.tex").read_text() == "dear"
+    assert (out / "report.html").read_text() != "old"
+
+
+def test_a_recording_that_was_cut_is_used_as_far_as_it_goes(robot, run, recording, tmp_path):
+    path = tmp_path / "cut.mcap"
+    shutil.copy(recording("biped") / "biped.mcap", path)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * 7 // 10])
+    status, text, _ = run(path, *robot, "--out", tmp_path / "out")
+    assert status == 0
+    assert "note: cut.mcap: damaged" in text
+    assert re.search(r"^1[0-4] postures", text)

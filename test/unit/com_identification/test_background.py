@@ -1,0 +1,117 @@
+"""Computations in a process of their own: results, refusals, bugs, cancelling, no orphans."""
+
+import importlib
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from com_identification.background import BackgroundJob
+
+PATIENCE = 60.0  # s
+
+# A module that another process can import, too.
+TASKS = """
+import os, signal, time
+from com_identification.background import BackgroundJob
+from com_identification.exceptions import PostureError
+
+class Pid:
+    def __call__(self, progress):
+        progress(0.5, "half")
+        return os.getpid()
+
+class Refuses:
+    def __call__(self, progress):
+        raise PostureError("it has no wrench: give one", 3)
+
+class Breaks:
+    def __call__(self, progress):
+        return {}["missing"]
+
+class Dies:
+    def __call__(self, progress):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+class Lasts:
+    def __call__(self, progress):
+        progress(0.1, str(os.getpid()))
+        time.sleep(3600.0)
+
+def main():
+    job = BackgroundJob(Lasts())
+    while not job.step.isdigit():
+        time.sleep(0.01)
+    print(job.step, flush=True)
+    time.sleep(3600.0)
+"""
+
+
+@pytest.fixture
+def tasks(tmp_path, monkeypatch):
+    (tmp_path / "background_tasks.py").write_text(TASKS)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("background_tasks")
+    sys.modules.pop("background_tasks")
+
+
+def wait_for(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_result_comes_from_another_process(tasks):
+    job = BackgroundJob(tasks.Pid())
+    assert job.outcome is None
+    outcome = job.wait(PATIENCE)
+    assert outcome.problem == ""
+    assert outcome.value != os.getpid()
+    assert (job.progress, job.step) == (0.5, "half")
+
+
+@pytest.mark.parametrize(
+    ("name", "problem", "trace"),
+    [
+        ("Refuses", "posture 3: it has no wrench: give one", ""),
+        ("Breaks", "a bug: KeyError('missing')", "KeyError: 'missing'"),
+        ("Dies", "ended with code -9 before it was done: look for a lack of memory", ""),
+    ],
+)
+def test_what_went_wrong_is_told(tasks, name, problem, trace):
+    outcome = BackgroundJob(getattr(tasks, name)()).wait(PATIENCE)
+    assert problem in outcome.problem
+    assert (trace in outcome.trace) if trace else not outcome.trace
+    assert not outcome.cancelled
+
+
+def test_it_can_be_cancelled_at_any_moment(tasks):
+    early = BackgroundJob(tasks.Lasts())
+    early.cancel()
+    assert early.wait(PATIENCE).cancelled
+    late = BackgroundJob(tasks.Lasts())
+    wait_for(lambda: late.step.isdigit())
+    late.cancel()
+    assert late.wait(PATIENCE).cancelled
+    assert not runs(int(late.step))
+
+
+def test_it_ends_with_the_process_that_started_it(tasks, tmp_path):
+    script = tmp_path / "parent.py"
+    script.write_text("import background_tasks\nif __name__ == '__main__': background_tasks.main()")
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as parent:
+        pid = int(parent.stdout.readline())
+        assert runs(pid)
+        parent.kill()
+    wait_for(lambda: not runs(pid))

@@ -1,0 +1,304 @@
+"""From readings to masses and centres of mass: accuracy, honest deviations, outliers, bounds."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from com_identification.exceptions import IdentificationError, PostureError, RankError
+from com_identification.regression.identify import Options, identify
+from com_identification.regression.postures import SensorNoise, make_posture
+from com_identification.regression.priors import urdf_priors
+from com_identification.regression.regressors import Statics
+from com_identification.regression.sensors import SensorPriors
+from com_identification.store.correction import corrected_inertials, corrected_urdf
+from com_model import RobotModel, Sesc
+
+NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05))
+OFF = 0.005  # m, every centre of mass, each axis
+
+
+def free_postures(robot, rng, count, random_q, **keys):
+    """On one foot, all joints anywhere: no robot could, but the equations do not mind."""
+    loads = [[1.0, 0.0], [0.0, 1.0]]
+    return [
+        robot.posture(random_q(rng), loads[i % 2], NOISE, rng, 100, **keys) for i in range(count)
+    ]
+
+
+def priors_of(model, mass_share=0.0):
+    return urdf_priors(model, OFF, mass_share, shape_margin=None)
+
+
+def held_out_rms(robot, found, rng, random_q, count=100):
+    """m, of the predicted CoM across gravity, with the corrected URDF, against Pinocchio."""
+    sesc = Sesc(RobotModel.from_urdf(corrected_urdf(robot.model, found)))
+    squares = []
+    for _ in range(count):
+        q = random_q(rng)
+        off = robot.frame(q, "l_sole")[0].T @ (sesc.com(q) - robot.com(q))
+        squares.append(off[:2] @ off[:2])
+    return np.sqrt(np.mean(squares))
+
+
+@pytest.fixture(scope="module")
+def identified(hoap2, perturbed, random_q):
+    rng = np.random.default_rng(0)
+    robot, mass, com = perturbed(rng, OFF)
+    postures = free_postures(robot, rng, 60, random_q)
+    found = identify(*hoap2, postures, priors_of(hoap2[0]), Options(noise=NOISE))
+    return robot, mass, com, found
+
+
+def test_predicts_the_com_of_other_postures(identified, random_q):
+    robot, _, _, found = identified
+    rms = held_out_rms(robot, found, np.random.default_rng(1), random_q)
+    print(f"held-out CoM {1e3 * rms:.3f} mm RMS from 60 free postures")
+    assert rms < 0.3e-3
+
+
+def test_tells_how_well_it_fits(identified):
+    found = identified[-1]
+    assert found.residual.count == found.held_out.count == 60
+    assert found.residual.rms < found.held_out.rms < 0.5 * found.prior_residual.rms
+    assert found.residual.mean < found.residual.maximum
+    assert found.outliers == ()
+    assert 0.6 < found.variance_factor < 1.6
+    assert found.total_mass == pytest.approx(7.1200448)
+    assert found.total_mass_std == 0.0, "the masses were given as known"
+    assert found.identifiability.condition > 1.0
+
+
+def test_deviations_are_honest(hoap2, perturbed, random_q):
+    """Squared errors over their covariance, averaged over robots: 1."""
+    priors = priors_of(hoap2[0])
+    to_x = np.linalg.pinv(priors.factor[:, priors.used])
+    nees = []
+    for seed in range(3):
+        rng = np.random.default_rng(100 + seed)
+        robot, mass, com = perturbed(rng, OFF)
+        postures = free_postures(robot, rng, 30, random_q)
+        options = Options(noise=NOISE, folds=0)
+        found = identify(*hoap2, postures, priors, options)
+        truth = np.column_stack((mass, mass[:, None] * com)).ravel()
+        error, covariance = to_x @ (found.parameters - truth), to_x @ found.covariance @ to_x.T
+        nees.append(error @ np.linalg.solve(covariance, error) / len(error))
+    print("NEES", np.round(nees, 2))
+    assert np.mean(nees) == pytest.approx(1.0, abs=0.25)
+
+
+def test_unknown_masses_are_found_as_far_as_can_be(hoap2, perturbed, random_q):
+    rng = np.random.default_rng(2)
+    robot, mass, _ = perturbed(rng, OFF, mass_share=0.05)
+    postures = free_postures(robot, rng, 60, random_q)
+    priors = priors_of(hoap2[0], mass_share=0.05)
+    found = identify(*hoap2, postures, priors, Options(noise=NOISE))
+    assert abs(found.total_mass - mass.sum()) < 4.0 * found.total_mass_std
+    assert found.total_mass_std < 0.02, "the feet are a scale"
+    assert held_out_rms(robot, found, rng, random_q) < 0.5e-3
+    exchanged = [text for text in found.identifiability.lost if "mass at the origin of" in text]
+    assert len(exchanged) == 25
+
+
+def test_links_that_were_weighed_stay_as_they_are(hoap2, perturbed, random_q):
+    """The trunk's mass and the head's centre of mass are known; all else is not."""
+    model, _ = hoap2
+    rng = np.random.default_rng(12)
+    robot, mass, com = perturbed(rng, OFF, mass_share=0.05)
+    trunk, head = 0, model.bodies.joint_names.index("HEAD_JOINT2")
+    spread = np.full((model.bodies.count, 3), OFF)
+    share = np.full(model.bodies.count, 0.05)
+    spread[head], share[[trunk, head]] = 0.0, 0.0
+    known = priors_of(model)
+    mean_mass, mean_com = known.mass.copy(), known.com.copy()
+    mean_mass[[trunk, head]], mean_com[head] = mass[[trunk, head]], com[head]
+    priors = replace(
+        known, mass=mean_mass, com=mean_com, mass_std=share * mean_mass, com_std=spread
+    )
+    postures = free_postures(robot, rng, 40, random_q, effort=True)
+    found = identify(*hoap2, postures, priors, Options(noise=NOISE, folds=0))
+    np.testing.assert_allclose(found.mass[[trunk, head]], mass[[trunk, head]], rtol=1e-12)
+    np.testing.assert_allclose(found.com[head], com[head], atol=1e-12)
+    assert (found.com_std[head] == 0.0).all()
+    assert (found.mass_std[[trunk, head]] == 0.0).all()
+    off = found.parameters - np.column_stack((mass, mass[:, None] * com)).ravel()
+    unknown = np.diag(found.covariance) > 0.0
+    assert unknown.sum() == 4 * model.bodies.count - 5
+    assert np.sqrt(np.mean(off[unknown] ** 2 / np.diag(found.covariance)[unknown])) < 1.5
+    assert found.identifiability.unknowns == unknown.sum()
+
+
+@pytest.mark.parametrize("spoilt", [0, 2])
+def test_deviations_are_honest_with_sensor_errors_and_spoilt_postures(
+    hoap2, perturbed, random_q, spoilt
+):
+    model, _ = hoap2
+    priors, nees = priors_of(model), []
+    to_x = np.linalg.pinv(priors.factor[:, priors.used])
+    sensors = SensorPriors(force_bias=2.0, moment_bias=0.1, joint_offset=np.radians(0.5))
+    for seed in range(2):
+        rng = np.random.default_rng(200 + seed)
+        robot, mass, com = perturbed(rng, OFF)
+        offset = rng.normal(0, sensors.joint_offset, model.n_joints)
+        bias = rng.normal(0, 1, (2, 6)) * np.repeat([2.0, 0.1], 3)
+        postures = []
+        for i, posture in enumerate(free_postures(robot, rng, 40, random_q, effort=True)):
+            pushed = bias + np.eye(2, 6, 3) * (2.0 if i < spoilt else 0.0)
+            postures.append(
+                make_posture(
+                    model,
+                    posture.q - offset,
+                    posture.wrenches + pushed,
+                    posture.effort,
+                    samples=100,
+                )
+            )
+        options = Options(noise=NOISE, sensors=sensors, folds=0)
+        found = identify(*hoap2, postures, priors, options)
+        truth = np.column_stack((mass, mass[:, None] * com)).ravel()
+        error, covariance = to_x @ (found.parameters - truth), to_x @ found.covariance @ to_x.T
+        nees.append(error @ np.linalg.solve(covariance, error) / len(error))
+        errors = np.array(list(found.sensor_errors["joint_offset"].values())) - offset
+        deviations = np.array(list(found.sensor_stds["joint_offset"].values()))
+        assert np.sqrt(np.mean((errors / deviations) ** 2)) < 1.5
+        assert found.outliers == tuple(range(spoilt))
+    print("NEES", np.round(nees, 2))
+    assert np.mean(nees) == pytest.approx(1.0, abs=0.3)
+
+
+def test_a_spoilt_posture_is_found_and_left_out(hoap2, perturbed, random_q):
+    rng = np.random.default_rng(3)
+    robot, _, _ = perturbed(rng, OFF)
+    postures = free_postures(robot, rng, 40, random_q)
+    for i in (7, 21):
+        bad = postures[i].wrenches.copy()
+        bad[i % 2, 3:] += [3.0, -2.0, 0.0]  # someone held the robot
+        postures[i] = make_posture(robot.model, postures[i].q, bad, samples=100)
+    results = {
+        loss: identify(*hoap2, postures, priors_of(hoap2[0]), Options(noise=NOISE, loss=loss))
+        for loss in ("none", "huber", "tukey")
+    }
+    assert results["tukey"].outliers == results["huber"].outliers == (7, 21)
+    everything, good = results["tukey"], results["tukey"].without_outliers
+    assert (everything.held_out.count, good.held_out.count, good.residual.count) == (40, 38, 38)
+    assert everything.residual.maximum > 5e-3, "the spoilt ones count as they come"
+    assert good.residual.maximum < 1e-3
+    assert good.held_out.maximum < 3e-3
+    rms = {
+        loss: held_out_rms(robot, found, np.random.default_rng(4), random_q)
+        for loss, found in results.items()
+    }
+    print({loss: f"{1e3 * value:.2f} mm" for loss, value in rms.items()})
+    assert rms["tukey"] < 0.3e-3
+    assert rms["tukey"] <= rms["huber"] < rms["none"]
+
+
+def test_efforts_and_sensor_errors_are_found_together(hoap2, perturbed, random_q):
+    rng = np.random.default_rng(5)
+    robot, _, _ = perturbed(rng, OFF)
+    model = hoap2[0]
+    bias = np.array([[2.0, -1.0, 3.0, 0.1, -0.05, 0.02], [0.0, 2.0, -2.0, 0.0, 0.1, 0.1]])
+    offset, constant = np.radians(rng.normal(0, 0.5, 25)), rng.normal(0, 0.1, 25)
+    postures = [
+        make_posture(
+            model,
+            posture.q - offset,
+            posture.wrenches + bias,
+            posture.effort / (1.0 + constant),
+            up=posture.up,
+            samples=100,
+        )
+        for posture in (
+            robot.posture(q, [0.5, 0.5], NOISE, rng, 100, effort=True, up=up)
+            for q, up in (
+                (random_q(rng), np.array([x, y, 1.0]) / np.sqrt(1.0 + x * x + y * y))
+                for x, y in rng.uniform(-0.4, 0.4, (30, 2))
+            )
+        )
+    ]
+    sensors = SensorPriors(
+        force_bias=3.0, moment_bias=0.2, effort_gain=0.1, joint_offset=np.radians(0.5)
+    )
+    found = identify(
+        *hoap2, postures, priors_of(model), Options(noise=NOISE, sensors=sensors, folds=0)
+    )
+    assert set(found.sensor_errors) == {"force_bias", "moment_bias", "effort_gain", "joint_offset"}
+    assert found.sensor_errors["force_bias"]["l_sole z"] + found.sensor_errors["force_bias"][
+        "r_sole z"
+    ] == pytest.approx(1.0, abs=0.2)
+    knee = model.joint_names.index("LLEG_JOINT4")
+    for kind, truth, share in (("effort_gain", constant, 0.1), ("joint_offset", offset, 0.8)):
+        error = np.array(list(found.sensor_errors[kind].values())) - truth
+        deviation = np.array(list(found.sensor_stds[kind].values()))
+        assert np.sqrt(np.mean((error / deviation) ** 2)) < 1.5, kind
+        # A joint's zero is told from the CoMs beside it only as far as the prior knows these.
+        assert deviation[knee] < share * getattr(sensors, kind), kind
+    blind = identify(*hoap2, postures, priors_of(model), Options(noise=NOISE, folds=0))
+    assert blind.variance_factor > 10.0 * found.variance_factor
+
+
+def test_bounds_keep_the_com_inside_the_link(hoap2, perturbed, random_q):
+    model, _ = hoap2
+    rng = np.random.default_rng(6)
+    robot, _, _ = perturbed(rng, 0.05)
+    postures = free_postures(robot, rng, 12, random_q)
+    wide = urdf_priors(model, 0.3, shape_margin=None)
+    narrow = urdf_priors(model, 0.3, shape_margin=0.0)
+    free = identify(*hoap2, postures, wide, Options(noise=NOISE, folds=0, refuse_alike=False))
+    held = identify(*hoap2, postures, narrow, Options(noise=NOISE, folds=0, refuse_alike=False))
+    assert not ((narrow.com_low <= free.com) & (free.com <= narrow.com_high)).all()
+    slack = 1e-9
+    assert (narrow.com_low - slack <= held.com).all()
+    assert (held.com <= narrow.com_high + slack).all()
+    assert held.at_bound
+
+
+def test_same_input_gives_the_same_bits(hoap2, perturbed, random_q):
+    robot, _, _ = perturbed(np.random.default_rng(7), OFF)
+    postures = free_postures(robot, np.random.default_rng(8), 20, random_q)
+    twice = [identify(*hoap2, postures, options=Options(noise=NOISE, folds=0)) for _ in range(2)]
+    assert (twice[0].parameters == twice[1].parameters).all()
+    assert twice[0].identifiability.lost == twice[1].identifiability.lost
+
+
+def test_refuses_what_cannot_be_identified(hoap2, perturbed, random_q):
+    rng = np.random.default_rng(9)
+    robot, _, _ = perturbed(rng, OFF)
+    with pytest.raises(IdentificationError, match="no postures: capture some first"):
+        identify(*hoap2, [])
+    q = random_q(rng)
+    alike = [robot.posture(q, [1.0, 0.0], NOISE, rng, 100) for _ in range(20)]
+    with pytest.raises(RankError, match=r"20 postures tell .* of 53 .* move BODY_JOINT1"):
+        identify(*hoap2, alike)
+    with pytest.raises(IdentificationError, match="nothing is unknown"):
+        identify(*hoap2, alike, urdf_priors(hoap2[0], 0.0))
+    good = free_postures(robot, rng, 30, random_q)
+    good[4] = make_posture(robot.model, q)
+    with pytest.raises(PostureError, match="posture 4: it has no foot wrench"):
+        identify(*hoap2, good)
+    with pytest.raises(IdentificationError, match="loss: expected one of none, huber, tukey"):
+        identify(*hoap2, good[:4], options=Options(loss="l1"))
+    with pytest.raises(IdentificationError, match="joint_offset: expected a standard deviation"):
+        SensorPriors(joint_offset=-1.0)
+    silent = Options(noise=SensorNoise(0.0, 0.0, 0.0, 0.0))
+    with pytest.raises(IdentificationError, match="give every sensor a standard deviation"):
+        identify(*hoap2, good[:4], options=silent)
+
+
+def test_corrected_urdf_has_the_new_centres_of_mass_and_nothing_else(identified):
+    robot, _, _, found = identified
+    model = RobotModel.from_urdf(corrected_urdf(robot.model, found))
+    theta = Statics(model).parameters
+    np.testing.assert_allclose(theta, found.parameters, atol=1e-12)
+    assert model.joint_names == robot.model.joint_names
+    lines = [xml.splitlines() for xml in (robot.model.xml, model.xml)]
+    changed = [a for a, b in zip(*lines, strict=True) if a != b]
+    assert all("<origin" in line for line in changed)
+    same = corrected_inertials(
+        robot.model,
+        robot.model.bodies.mass,
+        robot.model.bodies.first_moment / robot.model.bodies.mass[:, None],
+    )
+    assert same == {}
+    with pytest.raises(IdentificationError, match="would weigh -"):
+        corrected_inertials(robot.model, -robot.model.bodies.mass, found.com)

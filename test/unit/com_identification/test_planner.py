@@ -1,0 +1,349 @@
+"""Planned postures: the robot can take them, and they tell more than random ones."""
+
+import re
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+from com_identification.exceptions import IdentificationError
+from com_identification.planning.collision import SelfCollision
+from com_identification.planning.design import (
+    prediction_rows,
+)
+from com_identification.planning.plan import CRITERIA
+from com_identification.planning.planner import PlanOptions, PosturePlanner
+from com_identification.planning.stances import FlatStance
+from com_identification.regression.identify import Options
+from com_identification.regression.postures import SensorNoise
+from com_identification.regression.prediction import Prediction
+from com_identification.regression.priors import urdf_priors
+from com_identification.regression.regressors import Statics
+from com_identification.regression.rows import RowBuilder
+from com_identification.regression.solve import whiten
+from com_model import RobotConfig, RobotModel, SupportPolygon
+
+DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"
+NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05))
+OPTIONS = Options(noise=NOISE, folds=0, refuse_alike=False)
+DUMBBELL = """<robot name="two_arms"><link name="base"><inertial><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+  <collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>
+{arms}</robot>"""
+ARM = """<joint name="{n}" type="prismatic"><parent link="base"/><child link="{n}_arm"/>
+  <origin xyz="{x} 0 0.5" rpy="0 0 {turn}"/><axis xyz="1 0 0"/>
+  <limit lower="-1" upper="1" effort="9" velocity="9"/></joint>
+<link name="{n}_arm"><inertial><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+  <collision><geometry>{shape}</geometry></collision></link>"""
+
+
+@pytest.fixture(scope="module")
+def rest(hoap2):
+    names = {"LLEG_JOINT3": -0.28, "LLEG_JOINT4": 0.66, "LLEG_JOINT5": -0.38}
+    names |= {f"R{name[1:]}": value for name, value in names.items()}
+    names |= {"LARM_JOINT1": 1.4, "RARM_JOINT1": 1.4, "LARM_JOINT2": 0.1, "RARM_JOINT2": -0.1}
+    q = hoap2[0].neutral.copy()
+    for name, value in names.items():
+        q[hoap2[0].joint_index(name)] = value
+    return q
+
+
+@pytest.fixture(scope="module")
+def planner(hoap2, rest):
+    priors = urdf_priors(hoap2[0], 0.005, shape_margin=None)
+    return PosturePlanner(*hoap2, rest, priors, OPTIONS, PlanOptions(candidates=120))
+
+
+@pytest.fixture(scope="module")
+def planned(planner):
+    return planner.propose(15)
+
+
+@pytest.fixture(scope="module")
+def small(hoap2, rest):
+    return PosturePlanner(*hoap2, rest, options=OPTIONS, plan=PlanOptions(candidates=20))
+
+
+def test_the_robot_can_stand_in_them(hoap2, perturbed, planned):
+    model, feet = hoap2
+    robot = perturbed(np.random.default_rng(0), 0.0)[0]
+    middle, half = (model.lower + model.upper) / 2, 0.95 * (model.upper - model.lower) / 2
+    assert len(planned) == 15
+    for posture in planned:
+        assert (np.abs(posture.q - middle) <= half + 1e-9).all()
+        frames = [robot.frame(posture.q, foot.frame) for foot in feet]
+        R, p = (np.array(part) for part in zip(*frames, strict=True))
+        polygon = SupportPolygon.from_soles(R, p, [foot.corners for foot in feet])
+        margin = polygon.margin(robot.com(posture.q))
+        assert margin == pytest.approx(posture.margin, abs=1e-9)
+        assert margin >= 0.015
+        assert posture.feet == ("l_sole", "r_sole")
+
+
+def test_it_does_not_touch_itself_in_them(hoap2, rest, planned):
+    """MuJoCo with the exact shapes as the oracle; neighbours and what touches at rest left out."""
+    spec = mujoco.MjSpec.from_string(hoap2[0].xml.replace("<mesh", "<!-- mesh"))
+    model = spec.compile()
+    data = mujoco.MjData(model)
+
+    def touching(q):
+        for name, value in zip(hoap2[0].joint_names, q, strict=True):
+            data.qpos[model.joint(name).qposadr[0]] = value
+        mujoco.mj_forward(model, data)
+        return {frozenset(model.geom_bodyid[c.geom].tolist()) for c in data.contact if c.dist < 0}
+
+    allowed = touching(rest)
+    for posture in planned:
+        assert touching(posture.q) <= allowed
+    checker = SelfCollision(Statics(hoap2[0]), rest)
+    rng, seen = np.random.default_rng(0), 0
+    for _ in range(60):
+        q = rng.uniform(hoap2[0].lower, hoap2[0].upper)
+        if touching(q) - allowed:
+            seen += 1
+            assert checker.touches(q), "boxes around shapes touch wherever the shapes do"
+    assert seen > 5
+
+
+def test_the_most_telling_come_first(planned):
+    gains = [posture.gain for posture in planned]
+    assert np.all(np.diff(gains) < 0.2 * gains[0])
+    assert gains[0] > 3.0 * gains[-1]
+
+
+def test_same_seed_gives_the_same_postures(hoap2, rest, small):
+    again = PosturePlanner(*hoap2, rest, options=OPTIONS, plan=PlanOptions(candidates=20))
+    for planner in (again, small):  # and what was drawn before is not changed by choosing
+        for one, two in zip(small.propose(6), planner.propose(6), strict=True):
+            np.testing.assert_array_equal(one.q, two.q)
+
+
+def test_what_was_taken_is_not_proposed_again(small, perturbed):
+    robot = perturbed(np.random.default_rng(0), 0.0)[0]
+    first = small.propose(10)
+    taken = [robot.posture(p.q, [0.5, 0.5], NOISE, samples=100) for p in first]
+    then = small.propose(5, taken)
+    assert then[0].gain < 0.6 * first[0].gain
+    assert not any(np.allclose(p.q, old.q) for p in then for old in first)
+
+
+def test_planned_postures_tell_more_than_as_many_random_ones(hoap2, planner, planned, perturbed):
+    """Mean (geometric) deviation of the 51 combinations that postures on both feet tell."""
+    model, feet = hoap2
+    rng = np.random.default_rng(1)
+    robot = perturbed(rng, 0.0)[0]
+    priors, statics = urdf_priors(model, 0.005, shape_margin=None), Statics(model)
+    factor = priors.factor[:, priors.used]
+    Q = np.array([entry[0] for entry in planner.feasible(120, anywhere=True)])
+    R, _ = statics.link_frames(statics.poses(Q), [model.link_index("l_sole")])
+    rows = R[:, 0].transpose(0, 2, 1) @ statics.first_moment(statics.poses(Q)) @ factor
+    _, s, Vt = np.linalg.svd(rows[:, :2].reshape(-1, 78), full_matrices=False)
+    told = Vt[s > 1e-9 * s[0]]
+    assert len(told) == 51
+
+    builder, zero = RowBuilder(model, feet, NOISE), np.zeros(2 * 13 + 4 * 25 + 3)
+
+    def deviation(postures):
+        information = np.eye(78)
+        for q in postures:
+            rows = builder.rows(robot.posture(q, [0.5, 0.5], samples=100), statics.parameters, zero)
+            A = whiten(rows.bodies @ factor, rows.residual, rows.covariance).matrix
+            information += A.T @ A
+        scatter = told @ np.linalg.inv(information) @ told.T
+        return np.exp(np.linalg.slogdet(scatter)[1] / 2 / len(told))
+
+    by_plan = deviation([posture.q for posture in planned[:15]])
+    by_chance = [deviation(Q[rng.permutation(len(Q))[:15]]) for _ in range(5)]
+    print(f"15 planned {by_plan:.3f}, 15 random {np.mean(by_chance):.3f} of the prior's deviation")
+    assert by_plan < 0.95 * np.min(by_chance)
+
+
+def test_prediction_as_the_criterion_predicts_better(hoap2, rest):
+    """Mean variance of the predicted CoM over other postures, which is what it makes small."""
+    priors = urdf_priors(hoap2[0], 0.005, shape_margin=None)
+    variances = {}
+    for criterion in CRITERIA:
+        plan = PlanOptions(candidates=60, refinements=2, criterion=criterion)
+        planner = PosturePlanner(*hoap2, rest, priors, OPTIONS, plan)
+        statics = Statics(hoap2[0])
+        factor = priors.factor[:, priors.used]
+        builder, zero = RowBuilder(*hoap2, NOISE), np.zeros(2 * 13 + 4 * 25 + 3)
+        information = np.eye(78)
+        for planned in planner.propose(8):
+            up = FlatStance(statics, hoap2[1]).ups(planned.q[None])[0]
+            prediction = Prediction(statics, hoap2[1], statics.parameters, 9.81)
+            posture = prediction.posture(planned.q, up, (0, 1), efforts=False, samples=100)
+            rows = builder.rows(posture, statics.parameters, zero)
+            A = whiten(rows.bodies @ factor, rows.residual, rows.covariance).matrix
+            information += A.T @ A
+        Q = np.array([entry[0] for entry in planner.feasible(60)])
+        up = FlatStance(statics, hoap2[1]).ups(Q)
+        C = prediction_rows(statics, statics.poses(Q), up, statics.parameters) @ factor
+        scatter = C @ np.linalg.inv(information) @ C.transpose(0, 2, 1)
+        variances[criterion] = float(np.trace(scatter, axis1=1, axis2=2).mean())
+    print({name: f"{1e3 * np.sqrt(value):.3f} mm" for name, value in variances.items()})
+    assert variances["prediction"] < 0.95 * variances["parameters"]
+    with pytest.raises(IdentificationError, match="criterion: expected one of parameters, pred"):
+        PlanOptions(criterion="best")
+
+
+def test_impossible_wishes_are_refused_with_what_stood_in_the_way(hoap2, rest):
+    plan = PlanOptions(candidates=10, margin=0.2)
+    planner = PosturePlanner(*hoap2, rest, options=OPTIONS, plan=plan)
+    with pytest.raises(
+        IdentificationError, match=r"0 postures of 300 .* margin, .* self-collision"
+    ):
+        planner.propose(5)
+
+
+def test_a_planar_robot_stands_as_it_can():
+    """The three-link biped cannot move its CoM sideways."""
+    config = RobotConfig.from_file(DESCRIPTIONS / "config" / "biped3.yaml")
+    model = RobotModel.from_file(config.urdf)
+    plan = PlanOptions(candidates=30, refinements=2)
+    planner = PosturePlanner(model, config.feet, model.neutral, options=OPTIONS, plan=plan)
+    found = planner.propose(6)
+    assert len(found) == 6
+    assert all(posture.margin >= 0.015 for posture in found)
+    assert found[0].gain > 1.0
+
+
+def test_one_foot_may_stand_alone(hoap2, rest):
+    plan = PlanOptions(candidates=8, margin=0.005, stands=((0,), (1,)))
+    found = PosturePlanner(*hoap2, rest, options=OPTIONS, plan=plan).propose(6)
+    assert {posture.feet for posture in found} == {("l_sole",), ("r_sole",)}
+    assert all(posture.margin >= 0.005 for posture in found)
+
+
+@pytest.fixture(scope="module")
+def kept(hoap2, rest):
+    plan = PlanOptions(candidates=12, refinements=2, keep_feet=True)
+    planner = PosturePlanner(*hoap2, rest, options=OPTIONS, plan=plan)
+    return planner, planner.propose(6)
+
+
+def sole_places(robot, q):
+    (R, p), (R_r, p_r) = robot.frame(q, "l_sole"), robot.frame(q, "r_sole")
+    return np.column_stack((R.T @ R_r, R.T @ (p_r - p)))
+
+
+def test_soles_stay_where_they_are_at_rest(kept, rest, perturbed):
+    robot = perturbed(np.random.default_rng(0), 0.0)[0]
+    assert len(kept[1]) == 6
+    for posture in kept[1]:
+        places = sole_places(robot, posture.q)
+        np.testing.assert_allclose(places, sole_places(robot, rest), atol=1e-9)
+        assert np.abs(posture.q - rest).max() > 0.3
+
+
+def test_a_robot_moves_between_them_without_a_step(kept, rest, perturbed, hoap2):
+    """Pinocchio: soles in place and CoM within the polygon all the way."""
+    planner, postures = kept
+    robot, feet = perturbed(np.random.default_rng(0), 0.0)[0], hoap2[1]
+    found = 0
+    for posture in postures:
+        path = planner.path_between(rest, posture.q)
+        if path is None:
+            continue
+        found += 1
+        np.testing.assert_array_equal(path[[0, -1]], [rest, posture.q])
+        assert np.abs(np.diff(path, axis=0)).max() <= 0.05
+        for q in path:
+            np.testing.assert_allclose(sole_places(robot, q), sole_places(robot, rest), atol=1e-9)
+            frames = [robot.frame(q, foot.frame) for foot in feet]
+            R, p = (np.array(part) for part in zip(*frames, strict=True))
+            polygon = SupportPolygon.from_soles(R, p, [foot.corners for foot in feet])
+            assert polygon.margin(robot.com(q)) >= 0.015 - 1e-9
+    assert found >= 3
+
+
+def test_there_is_no_way_where_a_foot_would_have_to_step(kept, planned, rest):
+    assert kept[0].path_between(rest, planned[0].q) is None
+
+
+def test_ways_keep_all_feet_whatever_stands_are_planned(hoap2, rest, kept):
+    plan = PlanOptions(stands=((0,),), margin=0.005)
+    planner = PosturePlanner(*hoap2, rest, options=OPTIONS, plan=plan)
+    ways = [planner.path_between(rest, posture.q) for posture in kept[1]]
+    assert any(way is not None for way in ways)
+
+
+def test_what_the_motors_cannot_hold_is_not_proposed(hoap2, rest, perturbed):
+    """Standing on one leg, HOAP-2 needs up to 3 N m or so; here its motors have 2 N m."""
+    model, feet = hoap2
+    robot = perturbed(np.random.default_rng(0), 0.0)[0]
+    weak = RobotModel.from_urdf(re.sub(r'effort="[0-9.]+"', 'effort="2"', model.xml))
+
+    def largest_effort(share):
+        plan = PlanOptions(candidates=16, stands=((0,),), margin=0.005, effort_share=share)
+        pool = PosturePlanner(weak, feet, rest, options=OPTIONS, plan=plan).feasible(16)
+        return max(np.abs(robot.read(q, [1.0, 0.0])[1]).max() for q, _, _ in pool)
+
+    assert largest_effort(1.0) <= 2.0 < largest_effort(0.0)
+    plan = PlanOptions(candidates=5, stands=((0,),), effort_share=0.05)
+    with pytest.raises(IdentificationError, match=r"[1-9][0-9]* effort limits"):
+        PosturePlanner(weak, feet, rest, options=OPTIONS, plan=plan).propose(5)
+    with pytest.raises(IdentificationError, match="effort_share: expected a share of the limits"):
+        PlanOptions(effort_share=float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("shape", "touch_at"),
+    [('<box size="0.4 0.1 0.1"/>', 0.3), ('<sphere radius="0.2"/>', 0.3)],
+)
+def test_boxes_touch_where_they_do(shape, touch_at):
+    """Two arms 1 m apart on one line, each reaching 0.2 m; the left one comes nearer."""
+    arms = ARM.format(n="left", x=0.5, turn=0, shape=shape)
+    arms += ARM.format(n="right", x=-0.5, turn=np.pi / 2, shape=shape)
+    if "box" in shape:
+        touch_at = 1.0 - 0.2 - 0.05  # the right one stands across
+    else:
+        touch_at = 1.0 - 0.4
+    checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=arms))), np.zeros(2))
+    assert checker.touches(np.array([-touch_at + 1e-6, 0.0])) is None
+    assert checker.touches(np.array([-touch_at - 1e-6, 0.0])) == ("left_arm", "right_arm")
+    assert checker.blind == ()
+
+
+def test_links_of_meshes_count_as_boxes_of_their_inertia(hoap2, rest):
+    """The arms of the test before, 1 kg each, with a mesh in the place of the box."""
+    solid = f'ixx="{0.02 / 12:.9f}" iyy="{0.17 / 12:.9f}" izz="{0.17 / 12:.9f}"'
+    mesh = ARM.replace('ixx="1" iyy="1" izz="1"', solid)
+    places = {"left": (0.5, 0), "right": (-0.5, np.pi / 2)}
+    arms = "".join(
+        mesh.format(n=name, x=x, turn=turn, shape='<mesh filename="arm.stl"/>')
+        for name, (x, turn) in places.items()
+    )
+    checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=arms))), np.zeros(2))
+    assert checker.guessed == ("left_arm", "right_arm")
+    assert checker.touches(np.array([-0.75 + 1e-6, 0.0])) is None
+    assert checker.touches(np.array([-0.75 - 1e-6, 0.0])) == ("left_arm", "right_arm")
+    named = SelfCollision(Statics(hoap2[0]), rest)
+    assert "RLEG1" in named.guessed
+    assert "LLEG4" not in named.guessed
+
+
+def test_links_without_shape_and_inertia_are_named():
+    arms = ARM.format(n="left", x=0.5, turn=0, shape='<mesh filename="arm.stl"/>')
+    point = arms.replace('ixx="1" iyy="1" izz="1"', 'ixx="0" iyy="0" izz="0"')
+    checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=point))), np.zeros(1))
+    assert checker.blind == ("left_arm",)
+    assert checker.guessed == ()
+
+
+def test_the_root_leans_no_further_than_is_allowed(hoap2, rest):
+    model, feet = hoap2
+
+    def most(limit):
+        plan = PlanOptions(candidates=16, most_tilt=limit)
+        planner = PosturePlanner(model, feet, rest, options=OPTIONS, plan=plan)
+        stance = FlatStance(Statics(model), feet)
+        ups = [stance.ups(q[None])[0] for q, _, _ in planner.feasible(16)]
+        return max(np.arccos(np.clip(ups @ stance.ups(rest[None])[0], -1.0, 1.0)))
+
+    assert most(0.3) <= 0.3 + 1e-6
+    assert most(np.pi) > 0.4
+    with pytest.raises(IdentificationError, match="most_tilt: expected an angle above 0 rad"):
+        PlanOptions(most_tilt=0.0)

@@ -1,0 +1,158 @@
+"""Settings: every key by name, errors and how to fix it, flat for ROS, priors by link."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from com_identification.capture.capture import PostureRecorder
+from com_identification.regression.identify import identify
+from com_identification.regression.settings import IdentificationSettings
+from com_identification.regression.settings_parts import LinkPrior
+from com_model import ConfigError
+
+FULL = """
+noise: {force: 2.0, moment: 0.1, position: 1.0e-4}
+sensors: {force_bias: 3, joint_offset: 0.01}
+prior: {com_std: 0.01, mass_share: 0.05, bounded: false}
+links:
+  LLEG_LINK4: {com_std: 0}
+  BODY_LINK2: {mass: 3.0, mass_share: 0.001}
+fit: {loss: huber, folds: 3, use_effort: true}
+capture: {samples: 50, all_feet: true}
+plan: {candidates: 10, stands: [[0], [1], [0, 1]]}
+"""
+
+
+@pytest.fixture
+def names(hoap2):
+    """Links of two bodies with mass, of the trunk and of a knee."""
+    model = hoap2[0]
+    heavy = np.argsort(-model.link_masses)
+    return model.link_names[heavy[0]], model.link_names[heavy[1]]
+
+
+def test_a_file_is_read(tmp_path, names):
+    path = tmp_path / "settings.yaml"
+    path.write_text(FULL.replace("BODY_LINK2", names[0]).replace("LLEG_LINK4", names[1]))
+    found = IdentificationSettings.from_file(path)
+    assert (found.noise.force, found.noise.position, found.noise.effort) == (2.0, 1e-4, 0.1)
+    assert (found.sensors.force_bias, found.sensors.joint_offset) == (3.0, 0.01)
+    assert found.links[names[0]] == LinkPrior(mass=3.0, mass_share=0.001)
+    assert (found.fit.loss, found.fit.folds, found.fit.use_effort) == ("huber", 3, True)
+    assert (found.capture.samples, found.capture.all_feet) == (50, True)
+    assert found.plan.stands == ((0,), (1,), (0, 1))
+    options = found.options(refuse_alike=False)
+    assert (options.noise, options.loss, options.refuse_alike) == (found.noise, "huber", False)
+    assert IdentificationSettings.from_dict(found.to_dict()) == found
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("# nothing\n")
+    assert IdentificationSettings.from_file(empty) == IdentificationSettings()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nois: {}", "unknown key 'nois'; did you mean 'noise'"),
+        ("noise: {forces: 1}", "noise: unknown key 'forces'; did you mean 'force'"),
+        ("noise: {force: -1}", r"noise\.force: expected at least 0, got -1"),
+        ("noise: {force: .nan}", r"noise\.force: expected a finite number"),
+        ("noise: {force: '1'}", r"noise\.force: expected a number, got the text"),
+        ("fit: {loss: l1}", r"fit\.loss: expected one of none, huber, tukey, got 'l1'"),
+        ("fit: {folds: 2.5}", r"fit\.folds: expected a whole number, got 2.5"),
+        ("fit: {folds: true}", r"fit\.folds: expected a number, got true or false"),
+        ("fit: {use_imu: 1}", r"fit\.use_imu: expected true or false, got 1"),
+        ("fit: {gravity: 0}", r"fit\.gravity: expected more than 0"),
+        ("capture: {samples: 0}", r"samples: expected 1 to most_samples"),
+        ("plan: {stands: [0]}", r"plan\.stands: expected lists of whole numbers"),
+        ("plan: {stands: [[-1]]}", r"plan\.stands: expected at least 0"),
+        ("links: {x: {weight: 1}}", r"links\.x: unknown key 'weight'; .*mass"),
+        ("links: {x: {mass: 0}}", r"links\.x\.mass: expected at least"),
+        ("links: [x]", "links: expected keys with values"),
+        ("[1]", "expected keys with values"),
+    ],
+)
+def test_mistakes_name_the_key(tmp_path, text, message):
+    path = tmp_path / "settings.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        IdentificationSettings.from_file(path)
+
+
+def test_flat_parameters_for_ros():
+    settings = IdentificationSettings.from_dict(
+        {"noise": {"force": 2.0}, "links": {"a": {"mass": 1.0}}, "plan": {"stands": [[0]]}}
+    )
+    flat = settings.flat()
+    assert flat["noise.force"] == 2.0
+    assert flat["fit.loss"] == "tukey"
+    assert flat["capture.samples"] == 100
+    assert all(isinstance(value, bool | int | float | str) for value in flat.values())
+    assert IdentificationSettings.from_flat(flat, settings) == settings
+    changed = IdentificationSettings.from_flat({"prior.mass_share": 0.1}, settings)
+    assert (changed.prior.mass_share, changed.noise.force) == (0.1, 2.0)
+    assert changed.links == settings.links
+    for key in ("noise", "noise.", "force", "noise.forces", "links.a"):
+        with pytest.raises(ConfigError):
+            IdentificationSettings.from_flat({key: 1.0})
+
+
+def test_priors_by_link(hoap2, names):
+    model = hoap2[0]
+    bodies = [int(model.bodies.body_of_link[model.link_index(name)]) for name in names]
+    settings = IdentificationSettings.from_dict(
+        {
+            "prior": {"com_std": 0.01, "mass_share": 0.05},
+            "links": {
+                names[0]: {"mass": 3.0, "mass_share": 0.001},
+                names[1]: {"com_std": 0.0, "mass_share": 0.0},
+            },
+        }
+    )
+    priors = settings.priors(model)
+    others = [b for b in range(model.bodies.count) if b not in bodies]
+    np.testing.assert_allclose(priors.mass[others], model.bodies.mass[others])
+    np.testing.assert_allclose(priors.mass_std[others], 0.05 * priors.mass[others])
+    assert priors.mass[bodies[0]] == 3.0
+    assert priors.mass_std[bodies[0]] == pytest.approx(0.003)
+    assert not priors.used.reshape(-1, 4)[bodies[1]].any(), "it is known"
+    assert np.isinf(
+        IdentificationSettings.from_dict({"prior": {"bounded": False}}).priors(model).com_high
+    ).all()
+
+
+def test_a_weighed_mass_goes_into_the_result(hoap2, perturbed, random_q, names):
+    model, feet = hoap2
+    robot, _, _ = perturbed(np.random.default_rng(0), 0.0)
+    rng = np.random.default_rng(1)
+    postures = [robot.posture(random_q(rng), [1.0, 0.0]) for _ in range(6)]
+    settings = IdentificationSettings.from_dict(
+        {"links": {names[0]: {"mass": 2.9}}, "fit": {"folds": 0}}
+    )
+    found = identify(
+        model, feet, postures, settings.priors(model), settings.options(refuse_alike=False)
+    )
+    body = int(model.bodies.body_of_link[model.link_index(names[0])])
+    assert found.mass[body] == 2.9
+
+
+def test_links_must_be_the_models(hoap2):
+    model = hoap2[0]
+    wrong = IdentificationSettings.from_dict({"links": {"LEG": {"mass": 1.0}}})
+    with pytest.raises(ConfigError, match=r"links\.LEG: no link 'LEG'.*valid: "):
+        wrong.priors(model)
+
+
+def test_a_recorder_has_the_settings(hoap2):
+    settings = IdentificationSettings.from_dict({"capture": {"samples": 7}})
+    recorder = settings.recorder(*hoap2)
+    assert isinstance(recorder, PostureRecorder)
+    assert recorder.options is settings.capture
+
+
+def test_each_setting_is_described():
+    for part in dataclasses.fields(IdentificationSettings()):
+        value = getattr(IdentificationSettings(), part.name)
+        if dataclasses.is_dataclass(value):
+            for item in dataclasses.fields(value):
+                assert f"        {item.name}: " in type(value).__doc__, item.name

@@ -1,0 +1,212 @@
+"""Faults of force sensors are named; true readings of wrong URDFs are not accused."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from com_identification.feet.wrench_check import WrenchFault, diagnose
+from com_identification.planning.stances import FlatStance
+from com_identification.regression.postures import SensorNoise, make_posture
+from com_identification.regression.rows import RowBuilder
+from com_model import RobotConfig
+
+NOISE = SensorNoise()
+CONFIG = Path(__file__).resolve().parents[4] / "src/robot_descriptions/config/hoap2.yaml"
+
+
+@pytest.fixture(scope="module")
+def stances(hoap2):
+    """Standing postures on both soles, the CoM somewhere over them."""
+    model, feet = hoap2
+    rest, rng = RobotConfig.from_file(CONFIG).nominal_posture(model), np.random.default_rng(0)
+    stance = FlatStance(RowBuilder(model, feet).statics, feet)
+    found = []
+    while len(found) < 6:
+        start = rest + 0.15 * rng.normal(size=25)
+        middle = stance.middle(start)
+        q = stance.solve(
+            start, middle + np.array([0.02 * rng.uniform(-1, 1), (-1) ** len(found) * 0.025])
+        )
+        if q is not None and stance.margin(q) > 0.01:
+            found.append(q)
+    return found
+
+
+@pytest.fixture(scope="module")
+def robot(perturbed):
+    return perturbed(np.random.default_rng(1), 0.003)[0]
+
+
+@pytest.fixture
+def read(robot):
+    """read(q, load): noisy means of 100 readings."""
+    rng = np.random.default_rng(2)
+    return lambda q, load=None: robot.posture(q, load or shares(robot, q), NOISE, rng, 100)
+
+
+def shares(robot, q):
+    """How feet share the weight that need no sideways moments."""
+    left, right = (robot.frame(q, name)[1] for name in ("l_sole", "r_sole"))
+    share = (robot.com(q) - left) @ (right - left) / ((right - left) @ (right - left))
+    return [1.0 - share, share]
+
+
+def spoil(model, posture, wrenches):
+    return make_posture(model, posture.q, wrenches, samples=posture.samples)
+
+
+def faults(hoap2, posture, **keys):
+    return [(f.fault, f.feet) for f in diagnose(*hoap2, posture, NOISE, **keys)]
+
+
+def test_true_readings_of_wrong_urdfs_are_not_accused(hoap2, perturbed, stances):
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        robot, _, _ = perturbed(rng, 0.01, mass_share=0.05)
+        for q in stances:
+            posture = robot.posture(q, shares(robot, q), NOISE, rng, 100)
+            assert [str(f) for f in diagnose(*hoap2, posture, NOISE)] == []
+
+
+def test_a_foot_in_the_air_is_told(hoap2, read, stances):
+    posture = read(stances[0], [1.0, 0.0])
+    found = [f for f in diagnose(*hoap2, posture, NOISE) if f.fault == WrenchFault.IN_AIR]
+    assert [f.feet for f in found] == [("r_sole",)]
+    assert "r_sole does not stand: it carries" in str(found[0])
+
+
+def test_flipped_signs(hoap2, read, stances):
+    model, _ = hoap2
+    for q in stances:
+        posture = read(q)
+        flipped = diagnose(*hoap2, spoil(model, posture, -posture.wrenches), NOISE)
+        assert [(f.fault, f.feet) for f in flipped] == [(WrenchFault.SIGN, ("l_sole", "r_sole"))]
+        assert "change the sign of l_sole and r_sole (wrench.sign" in flipped[0].text
+        one = posture.wrenches * np.array([[1.0], [-1.0]])
+        assert faults(hoap2, spoil(model, posture, one)) == [(WrenchFault.SIGN, ("r_sole",))]
+
+
+def test_a_wrong_sign_in_the_configuration_is_the_same_fault(hoap2, read, stances):
+    model, feet = hoap2
+    feet = tuple(replace(foot, wrench_sign=-1) for foot in feet)
+    found = diagnose(model, feet, read(stances[0]), NOISE)
+    assert [f.fault for f in found] == [WrenchFault.SIGN]
+
+
+def test_swapped_feet(hoap2, read, stances):
+    model, named = hoap2[0], 0
+    for q in stances:
+        posture = read(q)
+        share = posture.wrenches[0, 2] / posture.wrenches[:, 2].sum()
+        if not 0.05 < share < 0.25 and not 0.75 < share < 0.95:
+            continue  # it does not show
+        named += 1
+        found = diagnose(*hoap2, spoil(model, posture, posture.wrenches[::-1]), NOISE)
+        assert [(f.fault, f.feet) for f in found] == [(WrenchFault.SWAPPED, ("l_sole", "r_sole"))]
+        assert "exchange their wrench.topic" in found[0].text
+    assert named >= 2
+
+
+@pytest.mark.parametrize(
+    "unit", ["kilogram-force", "millinewton", "pound-force", "newton millimetre"]
+)
+def test_units(hoap2, read, stances, unit):
+    model, _ = hoap2
+    scale = {
+        "kilogram-force": np.full(6, 1 / 9.80665),
+        "millinewton": np.full(6, 1e3),
+        "pound-force": np.full(6, 1 / 4.4482216),
+        "newton millimetre": np.repeat([1.0, 1e3], 3),
+    }[unit]
+    for q in stances:
+        posture = read(q)
+        found = diagnose(*hoap2, spoil(model, posture, posture.wrenches * scale), NOISE)
+        assert [f.fault for f in found] == [WrenchFault.UNIT]
+        assert unit in found[0].text
+
+
+@pytest.mark.parametrize("euler", [("x", 90), ("y", -90), ("x", 180), ("z", 90), ("z", 180)])
+def test_turned_sensors(hoap2, robot, stances, euler):
+    """Those about the vertical show where the foot's centre of pressure is not in the middle."""
+    model, feet = hoap2
+    R = Rotation.from_euler(*euler, degrees=True).as_matrix()
+    rng, named = np.random.default_rng(3), 0
+    for q in stances:
+        posture = robot.posture(q, shares(robot, q), NOISE, rng, 100)
+        turned = posture.wrenches.copy()
+        turned[0] = np.concatenate((R.T @ turned[0, :3], R.T @ turned[0, 3:]))
+        found = diagnose(model, feet, spoil(model, posture, turned), NOISE)
+        assert {f.fault for f in found} <= {WrenchFault.AXES, WrenchFault.SIGN}
+        named += len(found)
+        if euler[0] != "z":
+            assert found[0].feet == ("l_sole",)
+            assert "the x, y and z of its sensor are along" in found[0].text
+    assert named == len(stances) or euler[0] == "z"
+
+
+def test_a_turn_about_the_vertical_shows_by_the_centre_of_pressure(hoap2, robot, read, stances):
+    model, feet = hoap2
+    read_all = (read(q) for q in stances)
+    posture = max(read_all, key=lambda each: abs(each.wrenches[0, 4] / each.wrenches[0, 2]))
+    R = np.diag([-1.0, -1.0, 1.0])
+    turned = np.hstack((posture.wrenches[:, :3] @ R, posture.wrenches[:, 3:] @ R))
+    found = diagnose(model, feet, spoil(model, posture, turned), NOISE, com_std=0.01)
+    center = posture.wrenches[0, 4] / posture.wrenches[0, 2]
+    print(f"centre of pressure {-1e3 * center:.0f} mm before the frame")
+    assert [f.fault for f in found] == [WrenchFault.AXES]
+    assert "along -x, -y, z of the frame" in found[0].text
+
+
+def test_an_offset_of_a_foot_in_the_air(hoap2, read, stances):
+    model, _ = hoap2
+    posture = read(stances[0], [1.0, 0.0])
+    wrenches = posture.wrenches + np.array([[0] * 6, [4.0, -2.0, -3.0, 0, 0, 0]])
+    found = diagnose(*hoap2, spoil(model, posture, wrenches), NOISE)
+    assert (WrenchFault.OFFSET, ("r_sole",)) in [(f.fault, f.feet) for f in found]
+    text = next(f.text for f in found if f.fault == WrenchFault.OFFSET)
+    assert "lift it into the air and tare" in text
+
+
+def test_an_offset_under_load_or_help_from_outside(hoap2, read, stances):
+    model, _ = hoap2
+    posture = read(stances[0])
+    heavy = spoil(model, posture, posture.wrenches + np.array([[0, 0, 12.0, 0, 0, 0], [0] * 6]))
+    found = diagnose(*hoap2, heavy, NOISE, com_std=0.05)
+    assert [(f.fault, f.other_force) for f in found] == [(WrenchFault.WEIGHT, True)]
+    assert "The feet carry 81.8" in found[0].text or "The feet carry 8" in found[0].text
+    assert "the robot weighs 69.85 N by its URDF: tare the sensors" in found[0].text
+    nonsense = np.random.default_rng(0).normal(0, 50, (2, 6))
+    found = diagnose(*hoap2, spoil(model, posture, nonsense), NOISE)
+    assert [(f.fault, f.other_force) for f in found] == [(WrenchFault.UNKNOWN, True)]
+    assert "No wrong sign, axes, unit or exchange of feet alone explains that" in found[0].text
+
+
+def test_a_force_across_gravity_has_no_centre_of_pressure(hoap2, read, stances):
+    posture = read(stances[0])
+    builder = RowBuilder(*hoap2)
+    links = [hoap2[0].link_index(foot.wrench_frame) for foot in hoap2[1]]
+    R, _ = builder.statics.link_frames(builder.statics.poses(posture.q[None]), links)
+    wrenches = np.zeros((2, 6))
+    wrenches[:, :3] = R[0].transpose(0, 2, 1) @ np.array([35.0, 0.0, 0.0])
+    odd = replace(posture, wrenches=wrenches, up=np.array([0.0, 0.0, 1.0]))
+    with np.errstate(all="raise"):
+        found = diagnose(*hoap2, odd, NOISE)
+    assert WrenchFault.IN_AIR not in {each.fault for each in found}
+    assert "leans 90 deg against gravity" in found[0].text
+
+
+def test_silent_and_dead_sensors(hoap2, read, stances):
+    model, feet = hoap2
+    posture = read(stances[0])
+    half = posture.wrenches.copy()
+    half[1] = np.nan
+    assert diagnose(*hoap2, spoil(model, posture, half), NOISE) == ()
+    half[0] *= -1.0
+    assert [f.feet for f in diagnose(*hoap2, spoil(model, posture, half), NOISE)] == [("l_sole",)]
+    dead = diagnose(*hoap2, spoil(model, posture, np.zeros((2, 6))), NOISE)
+    assert [f.fault for f in dead] == [WrenchFault.WEIGHT]
+    assert diagnose(model, feet, make_posture(model, posture.q), NOISE) == ()
+    assert diagnose(model, (), make_posture(model, posture.q), NOISE) == ()
