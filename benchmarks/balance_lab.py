@@ -94,6 +94,7 @@ def run(
     for _ in range(round((SETTLE + duration) * rate_hz)):
         reading = simulation.advance()
         if reading.time < SETTLE:
+            session.step(_seen(reading, world.posture))
             continue
         session.start()
         wanted = desire(reading.time - SETTLE, session)

@@ -92,7 +92,14 @@ class Bench:
         """Begin."""
         self.sample()
         assert self.call("start").success
-        assert self.sample().state == BalanceState.BALANCING
+        assert self.sample_until(BalanceState.BALANCING) <= 22
+
+    def sample_until(self, state):
+        """Send samples of a robot that stands until a state is reached; returns how many."""
+        for count in range(1, 100):
+            if self.sample().state == state:
+                return count
+        raise AssertionError(f"in vain waited for state {state}: {self.states[-1]}")
 
 
 @pytest.fixture
@@ -227,10 +234,34 @@ def test_a_robot_that_falls_gets_no_more_commands(bench):
     assert state.state == BalanceState.FALLEN
     assert "the trunk is tilted by 1.20 rad" in state.reason
     sent = len(robot.ways)
-    robot.sample()
+    for _ in range(30):
+        assert robot.sample().state == BalanceState.FALLEN
+    assert "then call ~/start" in robot.states[-1].reason
     assert len(robot.ways) == sent
     robot.balance()
     assert len(robot.ways) > sent
+
+
+@pytest.mark.parametrize("before", [{"load": 0.0}, {"orientation": LYING}])
+def test_it_waits_for_a_robot_that_does_not_stand_yet(bench, before):
+    robot = bench(autostart=True)
+    for _ in range(40):
+        state = robot.sample(**before)
+        assert state.state == BalanceState.WAITING
+        assert state.reason.startswith("waits until the robot stands: the ")
+    assert not robot.ways
+    assert robot.sample_until(BalanceState.BALANCING) == 21
+    assert list(robot.states[-1].feet) == ["l_sole", "r_sole"]
+
+
+def test_a_new_model_does_not_start_what_fell(bench):
+    robot = bench(autostart=True)
+    robot.sample_until(BalanceState.BALANCING)
+    assert robot.sample(orientation=LYING).state == BalanceState.FALLEN
+    robot.node._use_model(MODEL)
+    for _ in range(30):
+        assert robot.sample().state == BalanceState.STANDING
+    robot.balance()
 
 
 def test_stop_leaves_the_joints(bench):

@@ -28,6 +28,7 @@ class State(IntEnum):
     BALANCING = 2
     HOLDING = 3
     FALLEN = 4
+    WAITING = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +61,14 @@ class StandingLimits:
         load_share: Of the weight, at least, on a foot that stands as balancing begins.
         weight_share: Of the weight, at least, on all feet together; less: it falls.
         fallen_tilt: rad, of the trunk from upright, from which on it has fallen.
+        settle_time: s, for which it must have stood, on the same feet, before balancing begins:
+            a robot that touches down, or whose wrenches just begin to arrive, has not.
     """
 
     load_share: float = 0.05
     weight_share: float = 0.3
     fallen_tilt: float = 0.8
+    settle_time: float = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,9 @@ class BalanceCommand:
 
 class BalanceSession:
     """Balances when asked to, holds when something is wrong, and says why.
+
+    A robot that does not stand yet is waited for. One that falls while it is balanced stays FALLEN
+    until start() is called.
 
     Args:
         model: The robot.
@@ -118,6 +125,7 @@ class BalanceSession:
         self._balancer: Balancer | None = None
         self._time: float | None = None
         self._wanted = self._paused = False
+        self._stance: tuple[tuple[str, ...], float] | None = None  # feet that stand, since when
         self._velocity = STILL
         self.state, self.reason = State.UNKNOWN, "no readings yet"
         self.desired: Array | None = None
@@ -127,6 +135,11 @@ class BalanceSession:
         """Names of the feet that stand; empty before it begins."""
         return () if self._balancer is None else self._balancer.names
 
+    @property
+    def active(self) -> bool:
+        """Whether it balances, or will as soon as the robot allows it."""
+        return self._wanted and self.state != State.FALLEN
+
     def start(self) -> None:
         """Begins with the next reading that allows it, the CoM staying where it is."""
         self._wanted = True
@@ -135,7 +148,7 @@ class BalanceSession:
 
     def stop(self) -> None:
         """Leaves the joints where they are."""
-        self._wanted, self._balancer, self.desired = False, None, None
+        self._wanted, self._balancer, self.desired, self._stance = False, None, None, None
 
     def desire(self, com: Array, velocity: Array = STILL) -> str:
         """Takes in a desired CoM.
@@ -191,15 +204,13 @@ class BalanceSession:
         problem = problem or self._unusable(reading)
         if self.state == State.FALLEN and self._wanted:
             return None
-        if not self._wanted:
-            self._stand(problem)
-            return None
         fall = "" if problem else self._fall(reading)
-        if fall:
-            self.state, self.reason, self._balancer = State.FALLEN, fall, None
-            return None
         if self._balancer is None:
-            return self._begin(reading, problem)
+            return self._begin(reading) if self._stand(reading, problem, fall) else None
+        if fall:
+            self.state, self.reason = State.FALLEN, f"{fall}; then call ~/start"
+            self._balancer = self._stance = None
+            return None
         return self._hold(problem, dt) if problem else self._balance(reading, dt)
 
     # --- what may be done ----------------------------------------------------------------------
@@ -226,20 +237,20 @@ class BalanceSession:
         return ""
 
     def _fall(self, reading: BalanceReading) -> str:
-        """That it falls or lies and how to fix it; "" when it does not."""
+        """Why it does not stand, and how to fix it; "" when it does."""
         up, limits = self._up(reading), self._limits
         tilt = float(np.arccos(np.clip(up @ self._upright, -1.0, 1.0)))
         if tilt > limits.fallen_tilt:
             return (
                 f"the trunk is tilted by {tilt:.2f} rad, more than {limits.fallen_tilt:.2f}: set "
-                "the robot on its feet, then call ~/start"
+                "the robot on its feet"
             )
         least = limits.weight_share * self.model.mass * GRAVITY
         if reading.loads is not None and not float(reading.loads.sum()) >= least:
             return (
                 f"the feet carry {float(reading.loads.sum()):.0f} N, at least {least:.0f} N are "
                 "needed: set the robot on its feet, or check sign and frame of the feet's wrenches "
-                "in the configuration; then call ~/start"
+                "in the configuration"
             )
         return ""
 
@@ -252,21 +263,35 @@ class BalanceSession:
         return np.asarray(normal / np.linalg.norm(normal))
 
     # --- what is done --------------------------------------------------------------------------
-    def _begin(self, reading: BalanceReading, problem: str) -> BalanceCommand | None:
-        self._stand(problem)
-        if problem:
-            return None
+    def _begin(self, reading: BalanceReading) -> BalanceCommand | None:
         balancer = Balancer(self.model, self._standing(reading), self._upright, self.options)
         try:
             balancer.start(reading.position, self._up(reading), reading.commanded)
         except BalanceError as error:
-            self.reason = str(error)
+            self.state, self.reason = State.WAITING, f"waits until the robot stands: {error}"
             return None
         self._balancer, self._paused = balancer, False
         return self._balance(reading, 0.0)
 
-    def _stand(self, problem: str) -> None:
-        self.state, self.reason = State.UNKNOWN if problem else State.STANDING, problem
+    def _stand(self, reading: BalanceReading, problem: str, fall: str) -> bool:
+        """Before it balances: whether it may begin; state and reason say what is waited for."""
+        if problem or fall:
+            self._stance = None
+            self.state, self.reason = State.UNKNOWN, problem
+            if not problem:
+                self.state, self.reason = State.WAITING, f"waits until the robot stands: {fall}"
+            return False
+        feet = tuple(foot.frame for foot in self._standing(reading))
+        if self._stance is None or self._stance[0] != feet:
+            self._stance = feet, reading.time
+        self.state, self.reason = State.STANDING, ""
+        if not self._wanted:
+            return False
+        settle = self._limits.settle_time
+        if reading.time - self._stance[1] >= settle - 1e-9:
+            return True
+        self.reason = f"begins when it has stood on the same feet for {settle:g} s"
+        return False
 
     def _standing(self, reading: BalanceReading) -> list[Foot]:
         """Feet that carry, all where forces are not known."""

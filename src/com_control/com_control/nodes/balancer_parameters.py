@@ -49,6 +49,9 @@ class CheckSettings:
         0.3, "share of the weight, at least, on all feet; less: it falls", (0.0, 1.0)
     )
     fallen_tilt: float = parameter(0.8, "rad, of the trunk, from which on it has fallen", (0.1, 3))
+    settle_time: float = parameter(
+        0.2, "s, that it must have stood on the same feet before balancing begins", (0.0, 60.0)
+    )
 
     def limits(self) -> StandingLimits:
         """The same for the session."""
@@ -63,7 +66,9 @@ class Parameters:
     robot_config: str = parameter("", "path of the robot's configuration (YAML); needed")
     control: ControlSettings = field(default_factory=ControlSettings)
     check: CheckSettings = field(default_factory=CheckSettings)
-    autostart: bool = parameter(False, "balance as soon as the robot stands, without ~/start")
+    autostart: bool = parameter(
+        False, "balance as soon as the robot stands, without ~/start; after a fall call it"
+    )
     demonstration: str = parameter(
         "none",
         "that the CoM is led through while it balances; ends with the first balance/com_desired",

@@ -22,7 +22,8 @@ Services:
     ~/stop (std_srvs/Trigger): leave the joints where they are.
 
 It holds the joints where they are, and says why, when imu or wrenches fall silent or carry what is
-no number, and goes on by itself. When the robot falls it sends no more until ~/start.
+no number, and goes on by itself. A robot that does not stand yet is waited for. When it falls while
+it is balanced no more is sent until ~/start.
 
 Parameters: see balancer_parameters.Parameters.
 """
@@ -121,7 +122,7 @@ class ComBalancerNode(Node):
             session = BalanceSession(model, self._config, p.control.options(), p.check.limits())
         except ComControlError as error:
             raise ComRosError(f"this robot cannot be balanced: {error}") from error
-        if p.autostart:
+        if p.autostart and (self._robot is None or self._robot.session.active):
             session.start()
         robot_input = RobotInput(model, self._config, p, self.get_clock())
         self._robot = _Robot(model, session, robot_input)

@@ -10,7 +10,7 @@ from com_control.balance.balancer import Balancer
 from com_control.balance.demonstrations import reach, squat, sway
 from com_control.balance.exceptions import BalanceError
 from com_control.balance.options import BalanceOptions
-from com_control.balance.session import BalanceReading, BalanceSession, State
+from com_control.balance.session import BalanceReading, BalanceSession, StandingLimits, State
 from com_model import Sesc, link_pose
 
 DT = 0.005
@@ -173,13 +173,91 @@ def test_how_far_they_go():
 
 
 # --- session -------------------------------------------------------------------------------------
+AIRBORNE = {"loads": np.zeros(2)}
+LYING = {"up": np.array([1.0, 0.0, 0.0])}
+
+
 def reading(time, q, **changes):
-    return BalanceReading(time, q, np.array([0.0, 0.0, 1.0]), np.full(2, 35.0), **changes)
+    return replace(BalanceReading(time, q, np.array([0.0, 0.0, 1.0]), np.full(2, 35.0)), **changes)
+
+
+def started(model, config, settle_time=0.0):
+    session = BalanceSession(model, config, limits=StandingLimits(settle_time=settle_time))
+    session.start()
+    return session
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        (AIRBORNE, "waits until the robot stands: the feet carry 0 N, at least 21 N are needed"),
+        (LYING, "waits until the robot stands: the trunk is tilted by 1.57 rad, more than 0.80"),
+    ],
+)
+def test_a_robot_that_does_not_stand_yet_is_waited_for(model, config, posture, before, said):
+    session = started(model, config, settle_time=0.2)
+    for time in np.arange(0.0, 30.0, 0.5):
+        assert session.step(reading(time, posture, **before)) is None
+        assert session.state == State.WAITING
+        assert session.reason.startswith(said)
+        assert "~/start" not in session.reason
+    for time in (30.0, 30.1, 30.19):
+        assert session.step(reading(time, posture)) is None
+        assert session.state == State.STANDING
+        assert session.reason == "begins when it has stood on the same feet for 0.2 s"
+    command = session.step(reading(30.2, posture))
+    assert session.state == State.BALANCING
+    assert session.feet == ("l_sole", "r_sole")
+    np.testing.assert_allclose(command.position, posture, atol=1e-12)
+
+
+def test_bent_soles_are_waited_for(model, config, posture):
+    session = started(model, config)
+    crooked = posture.copy()
+    crooked[model.joint_index("RLEG_JOINT6")] += 0.2
+    assert session.step(reading(0.0, crooked)) is None
+    assert session.state == State.WAITING
+    assert session.reason.startswith("waits until the robot stands: the soles are not on one plane")
+    session.step(reading(0.1, posture))
+    assert session.state == State.BALANCING
+
+
+def test_feet_that_touch_down_one_after_the_other(model, config, posture):
+    session = started(model, config, settle_time=0.2)
+    both, left = np.full(2, 35.0), np.array([70.0, 0.0])
+    for time, loads in [(0.0, 0 * both), (0.1, left), (0.2, left), (0.25, both), (0.4, both)]:
+        assert session.step(reading(time, posture, loads=loads)) is None
+    assert session.step(reading(0.42, posture, missing="imu")) is None
+    assert (session.state, session.reason) == (State.UNKNOWN, "imu")
+    for time in (0.45, 0.6):
+        assert session.step(reading(time, posture)) is None
+    assert session.step(reading(0.65, posture)) is not None
+    assert session.feet == ("l_sole", "r_sole")
+
+
+@pytest.mark.parametrize("fall", [AIRBORNE, LYING])
+def test_a_robot_that_fell_waits_for_start(model, config, posture, fall):
+    session = started(model, config, settle_time=0.2)
+    for time in (0.0, 0.2):
+        session.step(reading(time, posture))
+    assert session.state == State.BALANCING
+    assert session.active
+    assert session.step(reading(0.3, posture, **fall)) is None
+    assert session.state == State.FALLEN
+    assert session.reason.endswith("; then call ~/start")
+    for time in np.arange(0.4, 60.0, 0.4):
+        assert session.step(reading(time, posture)) is None
+        session.desire(np.array([0.01, 0.0, np.nan]))
+        assert session.state == State.FALLEN
+        assert not session.active
+    session.start()
+    for time in (60.1, 60.31):
+        session.step(reading(time, posture))
+    assert session.state == State.BALANCING
 
 
 def test_time_that_goes_back_or_leaps(model, config, posture):
-    session = BalanceSession(model, config)
-    session.start()
+    session = started(model, config)
     session.step(reading(10.0, posture))
     assert session.state == State.BALANCING
     session.desire(np.array([0.03, 0.0, np.nan]))
@@ -194,24 +272,21 @@ def test_time_that_goes_back_or_leaps(model, config, posture):
 
 
 def test_only_feet_that_carry_stand(model, config, posture):
-    session = BalanceSession(model, config)
-    session.start()
+    session = started(model, config)
     loads = np.array([70.0, 0.5])
     session.step(replace(reading(0.0, posture), loads=loads))
     assert session.feet == ("l_sole",)
 
 
 def test_without_imu_the_ground_is_level(model, config, posture):
-    session = BalanceSession(model, config)
-    session.start()
+    session = started(model, config)
     command = session.step(replace(reading(0.0, posture), up=None))
     assert command.step.frame.slope == pytest.approx(0.0, abs=1e-7)
 
 
 def test_numbers_that_are_none_never_come_out(model, config, posture):
     rng = np.random.default_rng(3)
-    session = BalanceSession(model, config)
-    session.start()
+    session = started(model, config)
     session.step(reading(0.0, posture))
     for k in range(1, 300):
         q, up = posture + rng.normal(scale=0.003, size=model.n_joints), np.array([0.0, 0.0, 1.0])
