@@ -9,8 +9,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_model import RobotModel, Sesc
+from com_model.sesc import kernels
 from com_model.sesc.packing import pack
-from com_model.sesc.sesc import kernels
 
 ROBOTS = ["pr2_description/urdf/pr2.urdf", "icub_description/robots/icub.urdf"]
 

@@ -21,9 +21,9 @@ from com_control.walking.biped import Biped
 from com_control.walking.dh_leg import dh_inverse, dh_lengths
 from com_control.walking.exceptions import BipedError
 from com_model.arrays import Array, as_array
+from com_model.sesc import kernels
 from com_model.sesc.kernels import keep
 from com_model.sesc.packing import pack
-from com_model.sesc.sesc import kernels
 
 Indices = NDArray[np.int64]
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from com_control.walking import leg_kernels
 from com_control.walking.leg_kernels import turn
+from com_model.sesc import kernels
 from com_model.sesc.kernels import keep
-from com_model.sesc.sesc import kernels
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

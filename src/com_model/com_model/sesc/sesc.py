@@ -26,8 +26,8 @@ from com_model.bodies import PRISMATIC
 from com_model.dynamics.kinematics import body_poses
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
+from com_model.sesc import kernels
 from com_model.sesc.packing import pack, sesc_vectors
-from com_model.sesc.sesc import kernels
 
 FLOAT64 = np.dtype(np.float64)
 UPRIGHT, CENTRE = np.eye(3), np.zeros(3)
