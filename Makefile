@@ -4,7 +4,8 @@
 #   make demo-trot            a quadruped trots, 20 kg drop on it; also ROBOT=anymal FEEDBACK=true
 #   make demo-identify        HOAP-2's URDF is wrong; postures tell where its links' CoMs are
 #   make demo-walk            a biped walks with its true CoM on the path; also ROBOT=talos
-#   make test                 all tests
+#   make test                 all tests; make test-fast: the unit tests alone
+#   make bench                all figures, stored in benchmarks/results/; BENCH="sesc_speed -- --full" for one
 # Each does all the set-up that it needs.
 
 SECONDS ?= 20
@@ -42,10 +43,7 @@ lint: setup
 	@tools/in_env mypy
 
 bench: setup
-	@for name in sesc_accuracy sesc_speed node_latency trot_figures trot_accuracy trot_robots \
-	    trot_feedback identification_accuracy bag_identification com_ik_speed ccgd_walk humanoid_walk \
-	    com_balance posture_protocol workspace; do \
-	  tools/in_env python benchmarks/$$name.py || exit 1; done
+	@tools/in_env python benchmarks/run_all.py $(BENCH)
 
 clean:
 	rm -rf .venv build install log out
