@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from baselines.trunk_least_squares import BelievedUrdf, RecursiveLeastSquares
 from numpy.typing import NDArray
 from scipy.stats import chi2
 from trot_lab import TrotLog, TrotRun, run_trot
@@ -19,7 +20,6 @@ from trot_lab import TrotLog, TrotRun, run_trot
 from com_estimation.trunk.ding import DingEstimator, DingOptions
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimator
-from com_estimation.trunk.least_squares import BelievedUrdf, RecursiveLeastSquares
 from com_model import quadruped_legs
 
 Array = NDArray[np.float64]

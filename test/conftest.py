@@ -1,11 +1,14 @@
 """What tests of several kinds share."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
+ROOT = Path(__file__).resolve().parents[1]
+SHARE = ROOT / "src" / "robot_descriptions"
+sys.path.append(str(ROOT / "benchmarks"))  # baselines and scenarios that tests use, too
 GRAVITY = 9.81
 
 

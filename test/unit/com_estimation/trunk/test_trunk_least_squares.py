@@ -4,16 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.spatial.transform import Rotation
-
-from com_estimation.trunk.base_rows import INERTIA_ORDER, foot_wrench, trunk_rows
-from com_estimation.trunk.ground_reaction import LegGeometry
-from com_estimation.trunk.interface import Sample, Status
-from com_estimation.trunk.least_squares import (
+from baselines.trunk_least_squares import (
+    INERTIA_ORDER,
     BelievedUrdf,
     LeastSquaresOptions,
     RecursiveLeastSquares,
+    foot_wrench,
+    trunk_rows,
 )
+from scipy.spatial.transform import Rotation
+
+from com_estimation.trunk.ground_reaction import LegGeometry
+from com_estimation.trunk.interface import Sample, Status
 from com_model import RobotModel, quadruped_legs
 from com_model.dynamics.inverse_dynamics import Dynamics
 

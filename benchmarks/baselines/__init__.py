@@ -1,0 +1,1 @@
+"""Baselines: other methods than those of the nodes, which benchmarks and tests compare with."""
