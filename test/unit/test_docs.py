@@ -1,0 +1,142 @@
+"""The documentation names only what exists: files, commands, arguments, topics, enum values.
+
+An inline code span is checked word by word against the words of the sources; commands in code
+blocks are checked against the executables, launch arguments, make targets and options.
+"""
+
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# Words of other programs, of the file system and of mathematics; placeholders of commands.
+FOREIGN_WORDS = """
+    apt get install sudo pip venv rosdep colcon build bash source ros2 launch run topic echo bag
+    record play param set service call action send_goal list show info git clone cd mkdir opt ros
+    jazzy setup http https localhost github io org com html png jpg csv md mcap sqlite3 db3 zip
+    T_ab T_bc T_ac PKG CMD NAME hoap2_identification single_placed single_fixed
+"""
+FOREIGN = frozenset(FOREIGN_WORDS.split())
+SOURCES = ("py", "xml", "yaml", "msg", "srv", "action", "sh", "toml", "urdf", "cfg", "rviz", "txt")
+
+
+def _tracked(*patterns: str) -> list[Path]:
+    done = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "--", *patterns], capture_output=True, text=True
+    )
+    if done.returncode:
+        pytest.skip("the documentation is checked in a git checkout only")
+    return [ROOT / name for name in done.stdout.splitlines()]
+
+
+DOCUMENTS = [
+    path for path in _tracked("*.md") if "data" not in path.parts and path.name != "CHANGELOG.md"
+]
+
+
+@cache
+def source_text() -> str:
+    """All sources in one text."""
+    kinds = (
+        "py",
+        "xml",
+        "yaml",
+        "msg",
+        "srv",
+        "action",
+        "sh",
+        "toml",
+        "urdf",
+        "cfg",
+        "rviz",
+        "txt",
+    )
+    files = _tracked(*(f"*.{kind}" for kind in kinds), "Makefile", "tools/*", ".ci/*")
+    return "\n".join(path.read_text(errors="ignore") for path in files if path.is_file())
+
+
+@cache
+def words() -> frozenset[str]:
+    """Identifiers of the sources, and the parts of the paths of all files."""
+    paths = " ".join(str(path.relative_to(ROOT)) for path in _tracked("*"))
+    return frozenset(re.findall(r"[A-Za-z_]\w*", source_text() + " " + paths)) | FOREIGN
+
+
+@cache
+def enum_values() -> frozenset[str]:
+    """Constants of our messages and members of our enums."""
+    messages = "\n".join(p.read_text() for p in _tracked("src/com_msgs/*"))
+    members = re.findall(r"^    ([A-Z][A-Z_]+) = ", source_text(), re.MULTILINE)
+    return frozenset(re.findall(r"^\w+ ([A-Z][A-Z_0-9]*)=", messages, re.MULTILINE)) | set(members)
+
+
+def spans(text: str) -> list[str]:
+    """Inline code outside of code blocks."""
+    return re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+
+
+def commands(text: str) -> list[str]:
+    """Lines of code blocks in shell, continued lines joined, comments taken off."""
+    blocks = re.findall(r"```(?:bash|sh|shell|console)?\n(.*?)```", text, flags=re.DOTALL)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    return [re.sub(r"(^|\s)#.*", "", line).strip() for line in lines] + spans(text)
+
+
+def executables() -> set[tuple[str, str]]:
+    """(package, executable) of all entry points."""
+    found = set()
+    for path in _tracked("src/*/setup.py", "src/*/setup.cfg", "src/*/pyproject.toml"):
+        for name in re.findall(r"(\w+) ?= ?[\"']?com_\w+\.[\w.]+:\w+", path.read_text()):
+            found.add((path.parent.name, name))
+    return found
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+class TestDocument:
+    def test_links_lead_to_files(self, path: Path) -> None:
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text()):
+            if "://" not in target and not target.startswith("mailto:"):
+                assert (path.parent / target).exists(), f"no file {target}"
+
+    def test_inline_code_names_what_exists(self, path: Path) -> None:
+        unknown = {}
+        for span in spans(path.read_text()):
+            parts = re.findall(r"(?<![\w.\\])[A-Za-z]\w{2,}(?!\.\.\.)", span)
+            missing = [p for p in parts if p not in words() and not p.startswith("my_")]
+            if missing:
+                unknown[span] = missing
+        assert not unknown, f"not in any source: {unknown}"
+
+    def test_enum_values_exist(self, path: Path) -> None:
+        for span in spans(path.read_text()):
+            if re.fullmatch(r"[A-Z][A-Z_]{2,}", span) and f"{span}=" not in path.read_text():
+                known = span in enum_values() or re.search(rf"\b{span}\b", source_text())
+                assert known, f"{span} is no value of a message or an enum"
+
+    def test_commands_can_be_run(self, path: Path) -> None:
+        targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+        launch = {p.name: p.read_text() for p in _tracked("launch/*.launch.xml")}
+        arguments = {
+            name for text in launch.values() for name in re.findall(r'<arg name="(\w+)"', text)
+        }
+        for line in commands(path.read_text()):
+            for target in re.findall(r"^make ([a-z][\w-]*)", line):
+                assert target in targets, f"no make target {target}: {line}"
+            for package, name in re.findall(r"ros2 run (com_\w+) (\w+)", line):
+                assert (package, name) in executables(), f"no executable {name}: {line}"
+            for file in re.findall(r"(?:launch|run_launch) com_bringup (\S+)", line):
+                assert file in launch, f"no launch file {file}: {line}"
+                for name in re.findall(r"(\w+):=", line):
+                    assert name in arguments, f"no launch argument {name}: {line}"
+            for script in re.findall(r"python3? ((?:benchmarks|examples|tools)/\S+\.py)", line):
+                known = (ROOT / script).exists() or "NAME" in script
+                assert known, f"no file {script}: {line}"
+            for module in re.findall(r"python3? -m (com_[\w.]+)", line):
+                file = ROOT / "src" / module.split(".")[0] / (module.replace(".", "/") + ".py")
+                assert file.exists(), f"no module {module}: {line}"
+            if re.search(r"ros2 run com_|tools/|benchmarks/|python3? -m com_", line):
+                for option in re.findall(r"(?<=\s)--([a-z][\w-]+)", line):
+                    assert f"--{option}" in source_text(), f"no option --{option}: {line}"
