@@ -67,7 +67,7 @@ from identification_sagittal import part_rows, sagittal, wrong_leg
 from rich.console import Console
 from rich.table import Table
 
-from com_identification.planning.plan import PlanOptions
+from com_identification.planning.feasible import PlanOptions
 from com_identification.regression.identify import Options, identify
 from com_identification.regression.postures import Posture
 from com_identification.store.correction import corrected_urdf

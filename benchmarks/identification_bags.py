@@ -19,7 +19,8 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
 
-from com_identification.planning.planner import PlanOptions, PosturePlanner
+from com_identification.planning.feasible import PlanOptions
+from com_identification.planning.planner import PosturePlanner
 from com_identification.store.correction import corrected_inertials
 from com_model import RobotConfig, RobotModel
 from com_model.urdf.editing import edit_inertials

@@ -10,10 +10,9 @@ from identification_plans import Informer
 from rich.console import Console
 from rich.table import Table
 
-from com_identification.planning.plan import PlanOptions
+from com_identification.planning.feasible import PlanOptions
 from com_identification.regression.identify import Options, identify
-from com_identification.regression.postures import Posture, make_posture
-from com_identification.regression.sensors import SensorPriors
+from com_identification.regression.postures import Posture, SensorPriors, make_posture
 
 POSTURES = 30
 SENSORS = SensorPriors(force_bias=2.0, moment_bias=0.1, joint_offset=float(np.radians(0.5)))

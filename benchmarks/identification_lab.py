@@ -11,7 +11,8 @@ import numpy as np
 import pinocchio
 from numpy.typing import NDArray
 
-from com_identification.planning.planner import PlannedPosture, PlanOptions, PosturePlanner
+from com_identification.planning.feasible import PlanOptions
+from com_identification.planning.planner import PlannedPosture, PosturePlanner
 from com_identification.regression.identify import Options
 from com_identification.regression.postures import Posture, SensorNoise, make_posture
 from com_identification.regression.priors import BodyPriors, urdf_priors

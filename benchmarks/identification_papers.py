@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from baselines.muscolo import PlanarFoot, four_by_four, links_from_heights, planar_links
 from numpy.typing import NDArray
-
-from com_identification.regression.muscolo import (
-    PlanarFoot,
-    four_by_four,
-    links_from_heights,
-    planar_links,
-)
 
 Array = NDArray[np.float64]
 

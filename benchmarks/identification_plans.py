@@ -15,12 +15,11 @@ import numpy as np
 from identification_lab import GRAVITY, NOISE, SAMPLES, Array, Lab
 from identification_sagittal import part_rows
 
-from com_identification.planning.design import prediction_rows
-from com_identification.planning.plan import PlanOptions
-from com_identification.regression.prediction import Prediction
-from com_identification.regression.regressors import Statics
-from com_identification.regression.rows import RowBuilder
+from com_identification.planning.feasible import PlanOptions
+from com_identification.planning.planner import prediction_rows
+from com_identification.regression.observations import Prediction, RowBuilder
 from com_identification.regression.solve import whiten
+from com_identification.regression.statics import Statics
 
 Stand = tuple[int, ...]
 Errors = Mapping[str, float]

@@ -7,9 +7,13 @@ from identification_lab import GRAVITY, Array, hoap2
 from rich.console import Console
 
 from com_identification.planning.stances import FlatStance
-from com_identification.regression.identifiability import com_rank, examine, stack_root
-from com_identification.regression.regressors import Statics
-from com_identification.regression.result import Identifiability
+from com_identification.regression.identifiability import (
+    Identifiability,
+    com_rank,
+    examine,
+    stack_root,
+)
+from com_identification.regression.statics import Statics
 
 POSTURES = 80
 FEW = 12

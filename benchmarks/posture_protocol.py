@@ -17,14 +17,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+from baselines.tip_over_chain import pseudo_inverse
 
+from com_identification.exceptions import RefusedFitError
 from com_identification.tip_over.candidates import known_candidates
-from com_identification.tip_over.exceptions import RefusedFitError
 from com_identification.tip_over.fit import Fit, cross_validate, families, fit, leave_out
-from com_identification.tip_over.overfit import pseudo_inverse
 from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import QuasiStatic
-from com_identification.tip_over.tables import TipTable, difference
+from com_identification.tip_over.report import TipTable, difference
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_simulation.physics.tip_ramp import Turn, ramp_tip_angle, stiff_world

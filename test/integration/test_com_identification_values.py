@@ -8,9 +8,8 @@ import pytest
 
 from com_identification.job import TotalCom
 from com_identification.nodes.com_identification_values import doubts_of, fill_total, summary
-from com_identification.regression.identify import identify
+from com_identification.regression.identify import Misfit, identify
 from com_identification.regression.postures import make_posture
-from com_identification.regression.result import Misfit
 from com_msgs.srv import IdentifyTotalCom
 
 

@@ -59,3 +59,19 @@ class OutputError(IdentificationError):
 
 class Cancelled(IdentificationError):  # noqa: N818 (a wish, not a fault)
     """The caller asked a long computation to stop."""
+
+
+class ProtocolError(IdentificationError):
+    """Root of all errors that the posture protocol raises on purpose."""
+
+
+class RefusedFitError(ProtocolError):
+    """A fit that explains the data by what no robot can be.
+
+    Attributes:
+        reasons: One sentence each.
+    """
+
+    def __init__(self, reasons: tuple[str, ...]) -> None:
+        super().__init__("the fit is refused: " + "; ".join(reasons))
+        self.reasons = reasons

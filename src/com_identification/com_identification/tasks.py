@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 from com_identification.exceptions import IdentificationError, RankError
 from com_identification.job import identify_links
-from com_identification.planning.plan import PlannedPosture
-from com_identification.planning.planner import PosturePlanner
+from com_identification.planning.planner import PlannedPosture, PosturePlanner
+from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
-from com_identification.regression.result import Identification
-from com_identification.regression.settings import IdentificationSettings
+from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 

@@ -11,7 +11,7 @@ from com_identification.store.correction import corrected_inertials
 from com_model import RobotConfig, RobotModel
 from com_model.urdf.editing import edit_inertials
 
-CONFIG = Path(__file__).resolve().parents[4] / "src/robot_descriptions/config/hoap2.yaml"
+CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
 G = 9.81
 QUIET = SensorNoise(0.0, 0.0, 0.0, 0.0)
 

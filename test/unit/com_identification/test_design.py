@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from com_identification.planning.design import (
+from com_identification.planning.planner import (
     choose,
     learn,
     nats,
@@ -13,7 +13,7 @@ from com_identification.planning.design import (
     prediction_score,
     without,
 )
-from com_identification.regression.regressors import Statics
+from com_identification.regression.statics import Statics
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import yaml
 from com_identification.exceptions import OutputError
 from com_identification.job import identify_links
 from com_identification.regression.postures import SensorNoise
-from com_identification.regression.settings import IdentificationSettings
+from com_identification.settings import IdentificationSettings
 from com_identification.store.document import plain, read_document, to_document, write_yaml
 from com_model import ConfigError
 

@@ -10,7 +10,7 @@ import pytest
 from com_identification.exceptions import IdentificationError, OutputError
 from com_identification.job import identify_links
 from com_identification.regression.postures import SensorNoise
-from com_identification.regression.settings import IdentificationSettings
+from com_identification.settings import IdentificationSettings
 from com_identification.store.export import export_urdf, trusted_bodies
 from com_model import RobotModel
 

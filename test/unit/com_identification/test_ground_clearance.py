@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from com_identification.planning.collision import SelfCollision
-from com_identification.planning.planner import PlanOptions, PosturePlanner
-from com_identification.regression.regressors import Statics
+from com_identification.planning.feasible import PlanOptions
+from com_identification.planning.planner import PosturePlanner
+from com_identification.regression.statics import Statics
 from com_model import RobotConfig, RobotModel, link_poses
 from com_simulation.physics.world_builder import build_world
 
-CONFIG = Path(__file__).resolve().parents[4] / "src/robot_descriptions/config/hoap2.yaml"
+CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
 
 
 @pytest.fixture(scope="module")

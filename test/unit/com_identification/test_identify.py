@@ -7,10 +7,9 @@ import pytest
 
 from com_identification.exceptions import IdentificationError, PostureError, RankError
 from com_identification.regression.identify import Options, identify
-from com_identification.regression.postures import SensorNoise, make_posture
+from com_identification.regression.postures import SensorNoise, SensorPriors, make_posture
 from com_identification.regression.priors import urdf_priors
-from com_identification.regression.regressors import Statics
-from com_identification.regression.sensors import SensorPriors
+from com_identification.regression.statics import Statics
 from com_identification.store.correction import corrected_inertials, corrected_urdf
 from com_model import RobotModel, Sesc
 

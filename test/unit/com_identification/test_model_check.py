@@ -8,13 +8,13 @@ from scipy.spatial.transform import Rotation
 
 from com_identification.feet.model_check import ModelCheck, Verdict
 from com_identification.planning.stances import FlatStance
+from com_identification.regression.observations import RowBuilder
 from com_identification.regression.postures import SensorNoise, make_posture
-from com_identification.regression.rows import RowBuilder
 from com_identification.store.correction import corrected_inertials
 from com_model import RobotConfig
 from com_model.urdf.editing import edit_inertials
 
-CONFIG = Path(__file__).resolve().parents[4] / "src/robot_descriptions/config/hoap2.yaml"
+CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
 NOISE = SensorNoise()
 BOTH = [0.5, 0.5]
 

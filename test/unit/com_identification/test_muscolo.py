@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-
-from com_identification.exceptions import RankError
-from com_identification.regression.muscolo import (
+from baselines.muscolo import (
     Coefficients,
     FeetReadings,
     PlanarFoot,
@@ -14,6 +12,8 @@ from com_identification.regression.muscolo import (
     planar_links,
     tilted_pair,
 )
+
+from com_identification.exceptions import RankError
 
 G = 9.81
 TEN = np.radians(10.0)

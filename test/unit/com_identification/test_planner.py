@@ -9,22 +9,18 @@ import pytest
 
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.collision import SelfCollision
-from com_identification.planning.design import (
-    prediction_rows,
-)
-from com_identification.planning.plan import CRITERIA
-from com_identification.planning.planner import PlanOptions, PosturePlanner
+from com_identification.planning.feasible import CRITERIA, PlanOptions
+from com_identification.planning.planner import PosturePlanner, prediction_rows
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.identify import Options
+from com_identification.regression.observations import Prediction, RowBuilder
 from com_identification.regression.postures import SensorNoise
-from com_identification.regression.prediction import Prediction
 from com_identification.regression.priors import urdf_priors
-from com_identification.regression.regressors import Statics
-from com_identification.regression.rows import RowBuilder
 from com_identification.regression.solve import whiten
+from com_identification.regression.statics import Statics
 from com_model import RobotConfig, RobotModel, SupportPolygon
 
-DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"
+DESCRIPTIONS = Path(__file__).resolve().parents[3] / "src/robot_descriptions"
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05))
 OPTIONS = Options(noise=NOISE, folds=0, refuse_alike=False)
 DUMBBELL = """<robot name="two_arms"><link name="base"><inertial><mass value="1"/>

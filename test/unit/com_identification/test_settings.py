@@ -7,8 +7,7 @@ import pytest
 
 from com_identification.capture.capture import PostureRecorder
 from com_identification.regression.identify import identify
-from com_identification.regression.settings import IdentificationSettings
-from com_identification.regression.settings_parts import LinkPrior
+from com_identification.settings import IdentificationSettings, LinkPrior
 from com_model import ConfigError
 
 FULL = """

@@ -5,7 +5,7 @@ import pytest
 
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.stances import FlatStance
-from com_identification.regression.regressors import Statics
+from com_identification.regression.statics import Statics
 from com_model import Foot
 
 

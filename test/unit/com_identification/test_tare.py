@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import CaptureRefused
-from com_identification.feet.tare import loaded_offset
+from com_identification.feet.feet_reading import loaded_offset
 from com_identification.regression.priors import urdf_priors
 
 OFFSET = np.array([2.0, -1.0, 5.0, 0.1, 0.2, -0.1])

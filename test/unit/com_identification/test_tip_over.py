@@ -2,18 +2,13 @@
 
 import numpy as np
 import pytest
+from baselines.tip_over_chain import chain_rows, edge_constraint, fit_chain, predict
 
 from com_identification.exceptions import IdentificationError, RankError
 from com_identification.regression.identify import Options, identify
 from com_identification.regression.postures import ComConstraint, SensorNoise, make_posture
 from com_identification.regression.priors import urdf_priors
-from com_identification.regression.regressors import Statics
-from com_identification.tip_over.chain_fit import (
-    chain_rows,
-    edge_constraint,
-    fit_chain,
-    predict,
-)
+from com_identification.regression.statics import Statics
 from com_model import Foot, RobotModel, Sesc
 
 SOLE = np.array([[0.1, 0.05], [0.1, -0.05], [-0.05, -0.05], [-0.05, 0.05]])

@@ -9,12 +9,12 @@ from scipy.spatial.transform import Rotation
 
 from com_identification.feet.wrench_check import WrenchFault, diagnose
 from com_identification.planning.stances import FlatStance
+from com_identification.regression.observations import RowBuilder
 from com_identification.regression.postures import SensorNoise, make_posture
-from com_identification.regression.rows import RowBuilder
 from com_model import RobotConfig
 
 NOISE = SensorNoise()
-CONFIG = Path(__file__).resolve().parents[4] / "src/robot_descriptions/config/hoap2.yaml"
+CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
 
 
 @pytest.fixture(scope="module")

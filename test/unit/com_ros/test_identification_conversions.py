@@ -10,8 +10,8 @@ from rclpy.serialization import deserialize_message, serialize_message
 
 from com_identification.capture.capture_options import CaptureStatus
 from com_identification.feet.model_check import ModelCheckResult, Verdict
-from com_identification.planning.plan import PlannedPosture
-from com_identification.regression.sensors import KINDS
+from com_identification.planning.planner import PlannedPosture
+from com_identification.regression.postures import KINDS
 from com_msgs.msg import (
     CapturedPosture,
     IdentificationResult,

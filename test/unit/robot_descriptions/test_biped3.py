@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from baselines.muscolo import PlanarFoot, planar_links
 
-from com_identification.regression.muscolo import PlanarFoot, planar_links
 from com_model import RobotConfig, RobotModel, Sesc, audit, link_poses
 
 PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"

@@ -7,11 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from com_identification.capture.capture_options import (
-    NS_PER_S,
-    CaptureOptions,
-    StillInterval,
-)
+from com_identification.capture.capture_options import NS_PER_S, CaptureOptions, StillInterval
 from com_identification.capture.slices import Timeline
 from com_identification.capture.still_means import StillMeans
 from com_identification.capture.still_run import StillRun

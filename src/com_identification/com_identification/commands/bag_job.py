@@ -38,8 +38,8 @@ from com_identification.exceptions import (
     StoreError,
 )
 from com_identification.job import TotalCom, identify_links, identify_total
+from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
-from com_identification.regression.result import Identification
 from com_model.exceptions import ComModelError
 
 _TELLS_TOO_LITTLE, _UNREADABLE, _UNWRITABLE = 1, 2, 3

@@ -13,10 +13,9 @@ from com_identification.capture.bag_feed import Feed
 from com_identification.capture.capture import PostureRecorder
 from com_identification.commands.bag_robot import BagRobot
 from com_identification.job import TotalCom
+from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
-from com_identification.regression.result import Identification
-from com_identification.report.contents import Contents, TopicLine
-from com_identification.report.fit import fits_of
+from com_identification.report.contents import Contents, TopicLine, fits_of
 from com_identification.report.report import report_page
 from com_identification.store.document import to_document, write_yaml
 from com_identification.store.export import Export, export_urdf

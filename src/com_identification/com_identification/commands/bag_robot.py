@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from com_identification.regression.settings import IdentificationSettings
+from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.exceptions import ConfigError
 

@@ -8,18 +8,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from com_identification.exceptions import IdentificationError
+from com_identification.exceptions import IdentificationError, ProtocolError
 from com_identification.store.files import path_inside, write_whole
 from com_identification.tip_over.candidates import known_candidates
-from com_identification.tip_over.correction import write_correction
-from com_identification.tip_over.exceptions import ProtocolError
-from com_identification.tip_over.fit import fit
-from com_identification.tip_over.joint_errors import read_joint_errors
-from com_identification.tip_over.plots import angles_png
+from com_identification.tip_over.fit import fit, write_correction
 from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle
-from com_identification.tip_over.report import Comparison, errors_left_out, report_page
-from com_identification.tip_over.tables import TipTable
+from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, read_joint_errors
+from com_identification.tip_over.report import (
+    Comparison,
+    TipTable,
+    angles_png,
+    errors_left_out,
+    report_page,
+)
 from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
 from com_model.arrays import Array
 

@@ -13,9 +13,8 @@ import numpy as np
 from rich.console import Console
 
 from com_identification.exceptions import IdentificationError
-from com_identification.planning.plan import PlannedPosture
-from com_identification.planning.planner import PosturePlanner
-from com_identification.regression.settings import IdentificationSettings
+from com_identification.planning.planner import PlannedPosture, PosturePlanner
+from com_identification.settings import IdentificationSettings
 from com_model import RobotConfig, RobotModel
 from com_model.exceptions import ComModelError
 from com_model.posture_file import write_postures

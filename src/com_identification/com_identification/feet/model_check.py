@@ -11,9 +11,9 @@ import numpy as np
 from com_identification.exceptions import PostureError
 from com_identification.feet.feet_reading import FeetReading, read_feet
 from com_identification.feet.wrench_check import WrenchFault, diagnose
+from com_identification.regression.observations import RowBuilder
 from com_identification.regression.postures import Posture
-from com_identification.regression.rows import RowBuilder
-from com_identification.regression.settings import IdentificationSettings
+from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
 

@@ -13,12 +13,8 @@ from typing import Any
 import numpy as np
 from rclpy.node import Node
 
-from com_identification.exceptions import (
-    CaptureRefused,
-    IdentificationError,
-    StoreError,
-)
-from com_identification.feet.tare import loaded_offset
+from com_identification.exceptions import CaptureRefused, IdentificationError, StoreError
+from com_identification.feet.feet_reading import loaded_offset
 from com_identification.nodes.com_identification_parameters import Parameters
 from com_identification.nodes.com_identification_robot import Robot
 from com_model.arrays import Array

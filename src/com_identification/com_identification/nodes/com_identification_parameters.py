@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rclpy.node import Node
 
-from com_identification.regression.settings import IdentificationSettings
+from com_identification.settings import IdentificationSettings
 from com_ros.exceptions import ParameterError
 from com_ros.flat_parameters import declare_flat, descriptions_of
 from com_ros.parameters import parameter

@@ -13,10 +13,10 @@ from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.feet.model_check import ModelCheck, Verdict
 from com_identification.nodes.com_identification_input import Readings
 from com_identification.nodes.com_identification_parameters import Parameters
+from com_identification.regression.identify import Identification
+from com_identification.regression.observations import RowBuilder
 from com_identification.regression.postures import Posture
-from com_identification.regression.result import Identification
-from com_identification.regression.rows import RowBuilder
-from com_identification.regression.settings import IdentificationSettings
+from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
 from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
 from com_model.arrays import Array

@@ -13,11 +13,7 @@ from typing import Any
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-from com_identification.exceptions import (
-    IdentificationError,
-    OutputError,
-    StoreError,
-)
+from com_identification.exceptions import IdentificationError, OutputError, StoreError
 from com_identification.nodes.com_identification_parameters import Parameters
 from com_identification.nodes.com_identification_robot import Found, Robot
 from com_identification.store.document import to_document, write_yaml

@@ -6,7 +6,7 @@ import numpy as np
 
 from com_identification.job import TotalCom
 from com_identification.nodes.com_identification_robot import Robot
-from com_identification.regression.result import Identification, Misfit
+from com_identification.regression.identify import Identification, Misfit
 from com_identification.store.export import trusted_bodies
 from com_model.arrays import Array
 from com_msgs.msg import IdentificationResult

@@ -24,10 +24,9 @@ from typing import Any
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from com_identification.tip_over.exceptions import ProtocolError
-from com_identification.tip_over.joint_errors import read_joint_errors
+from com_identification.exceptions import ProtocolError
 from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle
+from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, read_joint_errors
 from com_model import RobotConfig, RobotModel
 from com_model.text import listing
 from com_msgs.srv import TipAngles

@@ -42,7 +42,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from com_identification.exceptions import IdentificationError
 from com_identification.nodes.posture_tour_calls import Calls, TourError
 from com_identification.nodes.posture_tour_parameters import Parameters
-from com_identification.planning.tour import TourWays
+from com_identification.planning.planner import TourWays
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.timed_way import TimedWay

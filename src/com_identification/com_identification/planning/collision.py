@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from com_identification.regression.regressors import Statics
+from com_identification.regression.statics import Statics
 from com_model import RobotModel
 from com_model.arrays import Array, as_array
 from com_model.geometry.shapes import SCHEMA_WITH_SHAPES

@@ -3,17 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import pi
 
 import numpy as np
 
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.collision import SelfCollision
-from com_identification.planning.plan import PlanOptions
 from com_identification.planning.stances import Flags, FlatStance
-from com_identification.regression.prediction import Prediction
-from com_identification.regression.regressors import Statics
+from com_identification.regression.observations import Prediction
+from com_identification.regression.statics import Statics
 from com_model import Foot
 from com_model.arrays import Array
+
+CRITERIA = ("parameters", "prediction")
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """What postures may be proposed, and which count as telling.
+
+    Attributes:
+        candidates: How many postures to choose from.
+        refinements: How many changes of each chosen posture are tried.
+        margin: m, of the URDF's CoM inside the support polygon; more than the URDF may be off by.
+        limit_share: Share of each joint's range, about its middle, that is used.
+        clearance: m, between the boxes of links that are no neighbours.
+        stands: Which feet stand, as indices, in turn; all feet by default.
+        efforts: Whether joint efforts are read too.
+        seed: Of the random postures.
+        keep_feet: Whether feet that stand keep the places to each other that they have in the
+            posture of rest, so that the robot comes from one posture to the next without a step.
+        effort_share: Share of the URDF's effort limits that the joints may need to hold the
+            posture; 0: not looked at. Limits of 0 count as not known.
+        most_tilt: rad, by which the root may lean more than in the posture of rest; robots that
+            bow deeply tell much, but hardly anybody wants to see theirs do so.
+        criterion: "parameters": the volume of the uncertainty of all that is unknown is to be
+            small. "prediction": the mean variance of the CoM in postures like the candidates.
+    """
+
+    candidates: int = 200
+    refinements: int = 30
+    margin: float = 0.015
+    limit_share: float = 0.95
+    clearance: float = 0.005
+    stands: tuple[tuple[int, ...], ...] = ()
+    efforts: bool = False
+    seed: int = 0
+    keep_feet: bool = False
+    effort_share: float = 0.9
+    most_tilt: float = pi
+    criterion: str = "parameters"
+
+    def __post_init__(self) -> None:
+        if self.criterion not in CRITERIA:
+            raise IdentificationError(
+                f"criterion: expected one of {', '.join(CRITERIA)}, got {self.criterion!r}"
+            )
+        if not self.effort_share >= 0.0:
+            raise IdentificationError(
+                f"effort_share: expected a share of the limits, 0 or more, got {self.effort_share}"
+            )
+        if not self.most_tilt > 0.0:
+            raise IdentificationError(
+                f"most_tilt: expected an angle above 0 rad, got {self.most_tilt}"
+            )
+
 
 _TRIES = 30  # for each candidate that is wanted
 _BATCH = 256
@@ -194,3 +249,53 @@ class FeasiblePostures:
         poses = self.statics.poses(Q)
         _, effort = self._prediction.wrenches_and_efforts(poses, stance.ups(Q), indices)
         return np.asarray((np.abs(effort) <= self._efforts).all(axis=1))
+
+
+_SAME = 1e-6  # rad and m, of the feet's places
+_SLACK = 1e-9  # rad or m
+_HALVINGS = 6
+
+
+def kept_path(
+    feasible: FeasiblePostures, feet: Sequence[Foot], start: Array, end: Array, step: float
+) -> Array | None:
+    """Finds postures between two with all soles where they are.
+
+    The straight way in the joints is brought to where the soles have their places and the CoM
+    projects on the straight line between its two projections, which stays inside the polygon.
+    Where two such postures are more than a step apart, the way between them is halved. Joints stay
+    within the share of their limits that is used, or where start and end are beyond, within these.
+
+    Args:
+        feasible: What postures are allowed.
+        feet: All feet of the robot, with corners.
+        start: (n,) rad or m.
+        end: (n,).
+        step: rad or m, that no joint exceeds from one posture to the next.
+
+    Returns:
+        (k, n) from start to end, or None.
+    """
+    stance = FlatStance(feasible.statics, feet, start)
+    if np.abs(stance.errors(end[None])[0]).max(initial=0.0) > _SAME:
+        return None
+    low = np.minimum(np.minimum(start, end), feasible.low) - _SLACK
+    high = np.maximum(np.maximum(start, end), feasible.high) + _SLACK
+    aims = stance.projections(np.array([start, end]))
+    count = max(1, int(np.ceil(np.abs(end - start).max() / step)))
+    shares = np.linspace(0.0, 1.0, count + 1)
+    for _ in range(_HALVINGS):
+        parts = shares[1:-1, None]
+        middle, found = stance.solve_all(
+            start + parts * (end - start), aims[0] + parts * (aims[1] - aims[0])
+        )
+        Q = np.vstack((start, middle, end))
+        if not found.all():
+            return None
+        wide = np.abs(np.diff(Q, axis=0)).max(axis=1) > step
+        if not wide.any():
+            within = ((low <= Q) & (high >= Q)).all()
+            allowed = feasible.allows(Q, stance, tuple(range(len(feet)))).all()
+            return Q if within and allowed else None
+        shares = np.sort(np.concatenate((shares, (shares[:-1] + shares[1:])[wide] / 2.0)))
+    return None  # it jumps

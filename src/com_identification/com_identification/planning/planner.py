@@ -9,30 +9,121 @@ far tell most.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from com_identification.planning.design import (
-    Score,
-    choose,
-    learn,
-    nats,
-    prediction_rows,
-    prediction_score,
-    without,
-)
-from com_identification.planning.feasible import Entry, FeasiblePostures
-from com_identification.planning.paths import kept_path
-from com_identification.planning.plan import PlannedPosture, PlanOptions
-from com_identification.regression.identify import Options, Unknowns
+from com_identification.planning.feasible import Entry, FeasiblePostures, PlanOptions, kept_path
+from com_identification.regression.identify import Options
+from com_identification.regression.observations import Prediction, RowBuilder
 from com_identification.regression.postures import Posture
-from com_identification.regression.prediction import Prediction
-from com_identification.regression.priors import BodyPriors, urdf_priors
-from com_identification.regression.rows import RowBuilder
+from com_identification.regression.priors import BodyPriors, Unknowns, urdf_priors
 from com_identification.regression.solve import whiten
+from com_identification.regression.statics import Poses, Statics
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, as_array
+from com_model.arrays import Array, as_array, freeze
+from com_model.timed_way import TimedWay, timed_way
+
+Score = Callable[[Array, Array], Array]
+"""Takes P (U, U) and the rows of m postures (m, R, U); returns what each is worth, (m,)."""
+
+
+def nats(scatter: Array, rows: Array) -> Array:
+    """Computes half of log det(1 + A P A^T), (m,)."""
+    inner = np.eye(rows.shape[1]) + (rows @ scatter) @ rows.transpose(0, 2, 1)
+    return np.asarray(np.linalg.slogdet(inner)[1] / 2.0)
+
+
+def prediction_score(target: Array) -> Score:
+    """Makes the score of the predicted CoM; target is T (U, U)."""
+
+    def score(scatter: Array, rows: Array) -> Array:
+        cross = rows @ scatter
+        inner = np.eye(rows.shape[1]) + cross @ rows.transpose(0, 2, 1)
+        drop = (cross @ target) @ cross.transpose(0, 2, 1)
+        return np.asarray(np.trace(np.linalg.solve(inner, drop), axis1=1, axis2=2))
+
+    return score
+
+
+def prediction_rows(statics: Statics, poses: Poses, up: Array, parameters: Array) -> Array:
+    """Computes the derivatives of the CoM across gravity, relative to the root, (N, 3, 4 B).
+
+    With N theta the first moment about the root's origin and M the mass,
+    dCoM = (1 - up up^T) (N - CoM 1^T) / M.
+
+    Args:
+        statics: Of the robot.
+        poses: N configurations.
+        up: (N, 3) against gravity, root axes.
+        parameters: (4 B,) to linearise about.
+    """
+    columns, mass = statics.first_moment(poses), statics.mass()
+    total = float(mass @ parameters)
+    com = columns @ parameters / total
+    slopes = (columns - com[..., None] * mass) / total
+    return np.asarray(slopes - up[..., None] * (up[:, None] @ slopes))
+
+
+def learn(scatter: Array, rows: Array) -> Array:
+    """Computes the covariance after rows (R, U) of unit noise, (P^-1 + A^T A)^-1."""
+    cross = scatter @ rows.T
+    inner = np.eye(len(rows)) + rows @ cross
+    scatter = scatter - cross @ np.linalg.solve(inner, cross.T)
+    return np.asarray((scatter + scatter.T) / 2.0)
+
+
+def choose(rows: Array, count: int, scatter: Array, score: Score) -> list[int]:
+    """Chooses postures one after the other, each the most telling after those before it.
+
+    Args:
+        rows: (m, R, U) whitened rows of the postures.
+        count: How many.
+        scatter: P before.
+        score: The criterion.
+    """
+    chosen: list[int] = []
+    for _ in range(min(count, len(rows))):
+        values = score(scatter, rows)
+        values[chosen] = -np.inf
+        chosen.append(int(np.argmax(values)))
+        scatter = learn(scatter, rows[chosen[-1]])
+    return chosen
+
+
+def without(scatter: Array, rows: Array, place: int) -> Array:
+    """Computes the covariance after all postures but one.
+
+    Args:
+        scatter: P before.
+        rows: (k, R, U) of the postures.
+        place: Which one is left out.
+    """
+    others = np.delete(rows, place, axis=0).reshape(-1, rows.shape[2])
+    information = np.linalg.inv(scatter) + others.T @ others
+    return np.asarray(np.linalg.inv((information + information.T) / 2.0))
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedPosture:
+    """A posture to take.
+
+    Attributes:
+        q: (n,) rad or m.
+        feet: Names of the soles that stand.
+        margin: m, of the URDF's CoM inside their polygon.
+        gain: Nats that it takes off the uncertainty, after those before it.
+    """
+
+    q: Array
+    feet: tuple[str, ...]
+    margin: float
+    gain: float
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
 
 __all__ = ["PlanOptions", "PlannedPosture", "PosturePlanner"]
 
@@ -207,3 +298,51 @@ class PosturePlanner:
         rows = self._builder.rows(posture, self._unknowns.priors.parameters, zero)
         matrix = self._unknowns.columns(rows.bodies, rows.errors)
         return whiten(matrix, rows.residual, rows.covariance).matrix
+
+
+class TourWays:
+    """Finds ways from posture to posture.
+
+    Args:
+        model: The robot.
+        feet: Its feet, with corners.
+        nominal: (n,) posture in which it stands; feet that stay are where they are in it.
+        margin: m, of the URDF's CoM inside the support polygon on the way.
+        speed: rad/s or m/s, of any joint at most.
+        velocity_share: Of the model's velocity limits that is used at most.
+
+    Raises:
+        IdentificationError: A foot has no corners.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        feet: Sequence[Foot],
+        nominal: Array,
+        margin: float,
+        speed: float,
+        velocity_share: float,
+    ) -> None:
+        # Whether a posture at either end may be taken, its planner has judged.
+        plan = PlanOptions(keep_feet=True, margin=margin, effort_share=0.0)
+        self._planner = PosturePlanner(model, feet, nominal, plan=plan)
+        self._nominal = nominal
+        limits = np.where(model.velocity_limits > 0.0, model.velocity_limits, np.inf)
+        self.speeds = np.minimum(speed, velocity_share * limits)
+
+    def standing(self, start: Array, end: Array) -> list[TimedWay]:
+        """Ways one after the other that keep the feet in place; none: it cannot get there."""
+        direct = self._planner.path_between(start, end)
+        if direct is not None:
+            return [timed_way(direct, self.speeds)]
+        stations = (start, self._nominal), (self._nominal, end)
+        parts = [self._planner.path_between(*ends) for ends in stations]
+        if any(part is None for part in parts):
+            return []
+        return [timed_way(part, self.speeds) for part in parts if part is not None]
+
+    def in_air(self, start: Array, end: Array) -> list[TimedWay]:
+        """Ways of a lifted robot, by the nominal posture: limbs get less into each other's way."""
+        stations = (start, self._nominal), (self._nominal, end)
+        return [timed_way(np.array(ends), self.speeds) for ends in stations]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_identification.exceptions import IdentificationError
-from com_identification.regression.regressors import Statics
+from com_identification.regression.statics import Statics
 from com_model import Foot, SupportPolygon
 from com_model.arrays import Array, as_array
 from com_model.geometry.support import sole_points

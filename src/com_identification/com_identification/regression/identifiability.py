@@ -9,12 +9,12 @@ the height of its centre of mass; two that never turn against each other tell th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from com_identification.exceptions import RankError
-from com_identification.regression.regressors import Statics
-from com_identification.regression.result import Identifiability
+from com_identification.regression.statics import Statics
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC
 
@@ -269,3 +269,26 @@ def _exchanges(statics: Statics) -> Iterator[Candidate]:
         direction = _direction(statics, (j, 1.0, np.zeros(3)), (p, -1.0, -bodies.d[j]))
         text = f"{statics.labels[j]} and {statics.labels[p]}: mass at the origin of "
         yield text + bodies.joint_names[j], direction
+
+
+@dataclass(frozen=True, eq=False)
+class Identifiability:
+    """What the postures can tell, whatever the prior says.
+
+    Attributes:
+        unknowns: Number of the bodies' parameters that were asked for, U.
+        rank: Combinations of them that the data determine.
+        condition: Largest over smallest singular value of the whitened rows within that rank, in
+            prior deviations.
+        informed: Combinations that the data tell better than the prior.
+        lost: A few words for each combination that no row tells.
+        weak: A few words for each other one of which the data tell next to nothing: its deviation
+            is 95 % of the prior's or more.
+    """
+
+    unknowns: int
+    rank: int
+    condition: float
+    informed: int
+    lost: tuple[str, ...]
+    weak: tuple[str, ...] = ()

@@ -8,21 +8,130 @@ they stay. docs/derivations.md has the equations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from com_identification.exceptions import IdentificationError, PostureError
-from com_identification.regression.identifiability import check_spread, examine, stack_root
-from com_identification.regression.postures import Posture, SensorNoise
-from com_identification.regression.priors import BodyPriors, urdf_priors
-from com_identification.regression.result import Identifiability, Identification, Misfit, Misfits
-from com_identification.regression.rows import RowBuilder
-from com_identification.regression.sensors import SensorPriors
+from com_identification.regression.identifiability import (
+    Identifiability,
+    check_spread,
+    examine,
+    stack_root,
+)
+from com_identification.regression.observations import RowBuilder
+from com_identification.regression.postures import Posture, SensorNoise, SensorPriors
+from com_identification.regression.priors import BodyPriors, Unknowns, urdf_priors
 from com_identification.regression.solve import Block, Solution, solve, whiten, with_noise
 from com_model import Foot, RobotModel
-from com_model.arrays import Array
+from com_model.arrays import Array, freeze
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """How well the model meets measurements of the CoM's horizontal position by the feet.
+
+    Attributes:
+        mean: m, of the distances.
+        rms: m.
+        maximum: m.
+        count: Number of postures; where 0, the others are NaN.
+    """
+
+    mean: float
+    rms: float
+    maximum: float
+    count: int
+
+    @classmethod
+    def of(cls, distances: Array) -> Misfit:
+        """Summarises distances (P,) in m; those that are NaN are left out."""
+        distances = distances[np.isfinite(distances)]
+        if not len(distances):
+            return cls(np.nan, np.nan, np.nan, 0)
+        rms = float(np.sqrt(np.mean(np.square(distances))))
+        return cls(float(np.mean(distances)), rms, float(np.max(distances)), len(distances))
+
+
+@dataclass(frozen=True)
+class Misfits:
+    """The misfits of one set of postures; see Identification.
+
+    Attributes:
+        prior_residual: With the prior's parameters.
+        residual: After the fit.
+        held_out: Of postures that were left out of the fit.
+    """
+
+    prior_residual: Misfit
+    residual: Misfit
+    held_out: Misfit
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """Masses and centres of mass of a robot's bodies; arrays are read-only.
+
+    A body is a link with all that fixed joints tie to it; its frame is that link's. Combinations
+    that the data do not tell are where the prior had them, with the prior's deviation.
+
+    Attributes:
+        bodies: B names, of each body's first link.
+        mass: (B,) kg.
+        com: (B, 3) m, each in its body's frame; NaN of a body without mass.
+        mass_std: (B,) kg, standard deviations after the data.
+        com_std: (B, 3) m.
+        prior_mass: (B,) kg.
+        prior_com: (B, 3) m.
+        prior_mass_std: (B,) kg, standard deviations before the data.
+        prior_com_std: (B, 3) m.
+        parameters: (4 B,) m_k and h_k = m_k c_k, body by body.
+        covariance: (4 B, 4 B) of them.
+        total_mass: kg.
+        total_mass_std: kg.
+        sensor_errors: Estimate by kind and name; see SensorPriors.
+        sensor_stds: Standard deviations of those.
+        identifiability: Rank, condition number, what stays unknown.
+        residual: Of the postures that were used, after the fit.
+        prior_residual: The same with the prior's parameters.
+        held_out: Of postures that were left out of the fit; NaN if not asked for.
+        without_outliers: The three misfits without the postures that count as outliers.
+        variance_factor: 1 where the noise was as large as was said. Above 1 the deviations are
+            those of a noise that is larger by its root; what the prior alone tells is as it was.
+        weights: (P,) of the postures; below 0.5 one counts as an outlier.
+        outliers: Indices of those.
+        at_bound: Names of the bodies whose centre of mass a bound holds.
+    """
+
+    bodies: tuple[str, ...]
+    mass: Array
+    com: Array
+    mass_std: Array
+    com_std: Array
+    prior_mass: Array
+    prior_com: Array
+    prior_mass_std: Array
+    prior_com_std: Array
+    parameters: Array
+    covariance: Array
+    total_mass: float
+    total_mass_std: float
+    sensor_errors: Mapping[str, Mapping[str, float]]
+    sensor_stds: Mapping[str, Mapping[str, float]]
+    identifiability: Identifiability
+    residual: Misfit
+    prior_residual: Misfit
+    held_out: Misfit
+    without_outliers: Misfits
+    variance_factor: float
+    weights: Array
+    outliers: tuple[int, ...]
+    at_bound: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
 
 Observer = Callable[[float, str], None]
 """Told the share that is done, 0 to 1, and what comes next."""
@@ -53,41 +162,6 @@ class Options:
     folds: int = 5
     rounds: int = 6
     refuse_alike: bool = True
-
-
-class Unknowns:
-    """The unknowns x, in prior deviations: what of the bodies and sensors there is to learn.
-
-    Args:
-        priors: Of the bodies.
-        deviations: (S,) of the sensors' errors; 0: not estimated.
-    """
-
-    def __init__(self, priors: BodyPriors, deviations: Array) -> None:
-        self.priors = priors
-        self.used = priors.used
-        self.sensed = deviations > 0.0
-        self.factor = priors.factor[:, self.used]
-        self.spread = deviations[self.sensed]
-        self.bodies = int(self.used.sum())
-        self.count = self.bodies + len(self.spread)
-
-    def values(self, x: Array) -> tuple[Array, Array]:
-        """Masses and first moments (4 B,) and the sensors' errors (S,) of x."""
-        errors = np.zeros(len(self.sensed))
-        errors[self.sensed] = self.spread * x[self.bodies :]
-        return self.priors.parameters + self.factor @ x[: self.bodies], errors
-
-    def columns(self, bodies: Array, errors: Array) -> Array:
-        """Rows by x, of rows by theta and errors."""
-        return np.hstack((bodies @ self.factor, errors[:, self.sensed] * self.spread))
-
-    def bounds(self, x: Array) -> tuple[Array, Array]:
-        """Bounds of x, the CoM's taken at the masses of x."""
-        masses = self.values(x)[0][::4]
-        free = np.full(len(self.spread), np.inf)
-        low, high = self.priors.bounds(masses)
-        return np.append(low[self.used], -free), np.append(high[self.used], free)
 
 
 def identify(

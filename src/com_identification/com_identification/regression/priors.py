@@ -141,3 +141,38 @@ def _boxes(model: RobotModel) -> tuple[Array, Array]:
     known &= np.isfinite(low).all(axis=1)
     low[~known], high[~known] = -np.inf, np.inf
     return low, high
+
+
+class Unknowns:
+    """The unknowns x, in prior deviations: what of the bodies and sensors there is to learn.
+
+    Args:
+        priors: Of the bodies.
+        deviations: (S,) of the sensors' errors; 0: not estimated.
+    """
+
+    def __init__(self, priors: BodyPriors, deviations: Array) -> None:
+        self.priors = priors
+        self.used = priors.used
+        self.sensed = deviations > 0.0
+        self.factor = priors.factor[:, self.used]
+        self.spread = deviations[self.sensed]
+        self.bodies = int(self.used.sum())
+        self.count = self.bodies + len(self.spread)
+
+    def values(self, x: Array) -> tuple[Array, Array]:
+        """Masses and first moments (4 B,) and the sensors' errors (S,) of x."""
+        errors = np.zeros(len(self.sensed))
+        errors[self.sensed] = self.spread * x[self.bodies :]
+        return self.priors.parameters + self.factor @ x[: self.bodies], errors
+
+    def columns(self, bodies: Array, errors: Array) -> Array:
+        """Rows by x, of rows by theta and errors."""
+        return np.hstack((bodies @ self.factor, errors[:, self.sensed] * self.spread))
+
+    def bounds(self, x: Array) -> tuple[Array, Array]:
+        """Bounds of x, the CoM's taken at the masses of x."""
+        masses = self.values(x)[0][::4]
+        free = np.full(len(self.spread), np.inf)
+        low, high = self.priors.bounds(masses)
+        return np.append(low[self.used], -free), np.append(high[self.used], free)

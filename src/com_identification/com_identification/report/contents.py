@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from com_identification.capture.capture_options import Dropped, StillInterval
 from com_identification.job import TotalCom
-from com_identification.regression.result import Identification, Misfit, Misfits
-from com_identification.report.fit import PostureFit
+from com_identification.regression.identify import Identification, Misfit, Misfits
+from com_identification.regression.observations import RowBuilder
+from com_identification.regression.postures import Posture
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 
@@ -111,3 +114,120 @@ def body_labels(model: RobotModel, bodies: Sequence[str]) -> list[str]:
         heaviest = model.link_names[max(links, key=lambda i: float(masses[i]))]
         labels.append(name if heaviest == name else f"{name} ({heaviest})")
     return labels
+
+
+@dataclass(frozen=True, eq=False)
+class PostureFit:
+    """A posture and the CoM in it, in the x and y of a sole that stands.
+
+    Attributes:
+        label: Name of the posture.
+        samples: Readings behind its means.
+        sole: Index of the foot whose sole it is; -1 where none stands, then the places are NaN.
+        standing: Names of the feet that stand.
+        mass: kg, by the feet.
+        measured: (2,) m, by the feet.
+        before: (2,) m, by the URDF.
+        after: (2,) m, by the result.
+        gap_before: m, from the readings to the URDF's CoM.
+        gap_after: m, to the result's, sensor errors taken off.
+        weight: 0 to 1, of the posture in the fit.
+    """
+
+    label: str
+    samples: int
+    sole: int
+    standing: tuple[str, ...]
+    mass: float
+    measured: Array
+    before: Array
+    after: Array
+    gap_before: float
+    gap_after: float
+    weight: float
+
+
+def fits_of(
+    model: RobotModel,
+    feet: Sequence[Foot],
+    postures: Sequence[Posture],
+    found: Identification,
+    gravity: float,
+) -> list[PostureFit]:
+    """Compares readings, URDF and result, posture by posture.
+
+    Args:
+        model: The robot as its URDF has it.
+        feet: Its feet.
+        postures: That the result is of.
+        found: The result.
+        gravity: m/s^2.
+    """
+    builder = RowBuilder(model, feet, gravity=gravity)
+    errors = _errors(builder, found)
+    prior = np.column_stack(
+        (found.prior_mass, found.prior_mass[:, None] * np.nan_to_num(found.prior_com))
+    ).ravel()
+    return [
+        _fit(builder, posture, (prior, found.parameters), errors, float(weight))
+        for posture, weight in zip(postures, found.weights, strict=True)
+    ]
+
+
+def _errors(builder: RowBuilder, found: Identification) -> Array:
+    """The sensors' errors that were found, (S,)."""
+    names = builder.errors.names
+    return np.array([found.sensor_errors.get(kind, {}).get(name, 0.0) for kind, name in names])
+
+
+def _fit(
+    builder: RowBuilder,
+    posture: Posture,
+    thetas: tuple[Array, Array],
+    errors: Array,
+    weight: float,
+) -> PostureFit:
+    none = np.zeros_like(errors)
+    loaded = np.flatnonzero(builder.loaded(posture))
+    places = _places(builder, posture, thetas, errors)
+    return PostureFit(
+        label=posture.label,
+        samples=posture.samples,
+        sole=int(loaded[0]) if np.isfinite(places[0]).all() else -1,
+        standing=tuple(builder.feet[i].frame for i in loaded),
+        mass=_mass(builder, posture, errors),
+        measured=places[0],
+        before=places[1],
+        after=places[2],
+        gap_before=builder.gap(posture, thetas[0], none),
+        gap_after=builder.gap(posture, thetas[1], errors),
+        weight=weight,
+    )
+
+
+def _mass(builder: RowBuilder, posture: Posture, errors: Array) -> float:
+    measured = builder.measured_com(posture, errors)
+    return float("nan") if measured is None else measured[0]
+
+
+def _places(
+    builder: RowBuilder, posture: Posture, thetas: tuple[Array, Array], errors: Array
+) -> tuple[Array, Array, Array]:
+    """Where the CoM is along gravity on the first sole that stands: by the feet, before, after."""
+    measured = builder.measured_com(posture, errors)
+    loaded = np.flatnonzero(builder.loaded(posture))
+    if measured is None or not len(loaded):
+        return np.full(2, np.nan), np.full(2, np.nan), np.full(2, np.nan)
+    _, point, up = measured
+    statics = builder.statics
+    poses = statics.poses(posture.q[None])
+    sole = statics.model.link_index(builder.feet[loaded[0]].frame)
+    R, p = (array[0, 0] for array in statics.link_frames(poses, [sole]))
+
+    def on_sole(place: Array) -> Array:
+        drop = ((place - p) @ R[:, 2]) / (up @ R[:, 2])
+        return np.asarray((R.T @ (place - drop * up - p))[:2])
+
+    moment = statics.first_moment(poses)[0]
+    before, after = (moment @ theta / theta[::4].sum() for theta in thetas)
+    return on_sole(point), on_sole(before), on_sole(after)

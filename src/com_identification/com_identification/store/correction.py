@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_identification.exceptions import IdentificationError
-from com_identification.regression.result import Identification
+from com_identification.regression.identify import Identification
 from com_model import RobotModel
 from com_model.arrays import as_array
 from com_model.urdf.editing import Inertial, edit_inertials

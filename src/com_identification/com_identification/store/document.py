@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import yaml
 
+from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
-from com_identification.regression.result import Identification
-from com_identification.regression.settings import IdentificationSettings
+from com_identification.settings import IdentificationSettings
 from com_identification.store.files import write_whole
 from com_model import ConfigError, RobotModel
 from com_model.strict_yaml import read_yaml

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_identification.exceptions import IdentificationError
-from com_identification.regression.result import Identification
+from com_identification.regression.identify import Identification
 from com_identification.store.correction import corrected_inertials
 from com_identification.store.files import path_inside, write_whole
 from com_model import RobotModel

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from com_identification.exceptions import ProtocolError
 from com_identification.regression.priors import urdf_priors
-from com_identification.tip_over.exceptions import ProtocolError
-from com_identification.tip_over.joint_errors import JointErrors
 from com_identification.tip_over.protocol import Protocol
+from com_identification.tip_over.quasi_static import JointErrors
 from com_model import RobotModel
 from com_model.arrays import Array, freeze
 

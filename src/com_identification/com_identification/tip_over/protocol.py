@@ -24,7 +24,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from com_identification.tip_over.exceptions import ProtocolError
+from com_identification.exceptions import ProtocolError
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.strict_yaml import Section, read_yaml

@@ -8,19 +8,173 @@ angle that is written down is the encoder's.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from com_identification.exceptions import ProtocolError
 from com_identification.tip_over import kernels
-from com_identification.tip_over.cases import Case, make_case
-from com_identification.tip_over.exceptions import ProtocolError
-from com_identification.tip_over.joint_errors import JointErrors
-from com_identification.tip_over.protocol import Protocol, TipTest
-from com_model import RobotConfig, RobotModel
+from com_identification.tip_over.protocol import DIRECTIONS, Protocol, TipTest, soles
+from com_model import Foot, RobotConfig, RobotModel, SupportPolygon
 from com_model.arrays import Array, as_array, freeze
+from com_model.dynamics.kinematics import link_pose
+from com_model.strict_yaml import Section, read_yaml
+
+_KEYS = {
+    "zero_offset_rad": "offset",
+    "compliance_rad_per_nm": "compliance",
+    "backlash_rad": "backlash",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class JointErrors:
+    """What joints do that a rigid model does not know of.
+
+    Attributes:
+        offset: (n,) rad, where a joint is when its encoder says 0.
+        compliance: (n,) rad/(N m), how far it gives way.
+        backlash: (n,) rad, its play, all of it.
+    """
+
+    offset: Array
+    compliance: Array
+    backlash: Array
+
+    def __post_init__(self) -> None:
+        for name in ("compliance", "backlash"):
+            if not (getattr(self, name) >= 0.0).all():
+                raise ProtocolError(f"{name}: expected numbers, 0 or more")
+        freeze(self)
+
+    @classmethod
+    def none(cls, model: RobotModel) -> JointErrors:
+        """Rigid joints that are where their encoders say."""
+        return cls(*np.zeros((3, model.n_joints)))
+
+
+def joint_errors_document(
+    model: RobotModel, errors: JointErrors, mean_error_deg: float
+) -> dict[str, Any]:
+    """Lists the errors of the joints as plain data, zeros left out.
+
+    Args:
+        model: The robot.
+        errors: Of its joints.
+        mean_error_deg: Mean absolute error of the tip angles with them.
+    """
+    document: dict[str, Any] = {"robot": model.name, "mean_error_deg": round(mean_error_deg, 4)}
+    for key, name in _KEYS.items():
+        document[key] = {
+            joint: round(float(value), 6)
+            for joint, value in zip(model.joint_names, getattr(errors, name), strict=True)
+            if value
+        }
+    return document
+
+
+def read_joint_errors(path: str | os.PathLike[str], model: RobotModel) -> JointErrors:
+    """Reads a file of joint errors.
+
+    Raises:
+        ConfigError: The file or a key in it is wrong; names the key and what it expects.
+        UnknownNameError: A joint is not the model's; lists those that there are.
+        ProtocolError: They are another robot's, or a compliance or backlash is negative.
+    """
+    top = Section(read_yaml(path), str(path))
+    robot = top.text("robot", None)
+    if robot != model.name:
+        raise ProtocolError(
+            f"{path} holds errors of the joints of {robot!r}, the robot is {model.name!r}: "
+            "give its own"
+        )
+    top.number("mean_error_deg", 0.0, least=0.0)
+    errors = JointErrors(*(_column(top.section(key), model) for key in _KEYS))
+    top.finish()
+    return errors
+
+
+def _column(section: Section, model: RobotModel) -> Array:
+    column = np.zeros(model.n_joints)
+    for joint in section.entries():
+        column[model.joint_index(joint)] = section.number(joint, 0.0)
+    return column
+
+
+_FACING = 0.5  # cosine: edges within 60 degrees of the direction count as on that side
+_FLAT = 2e-3  # rad and m: how far the soles may be from lying on one ground
+
+
+@dataclass(frozen=True)
+class Case:
+    """What the kernels need of a test.
+
+    Attributes:
+        test: The test.
+        start: (n,) rad, where it starts.
+        rate: (n,) 1 for the joints that turn, -1 for those opposite.
+        limits: rad, least and largest angle that these reach.
+        soles: The soles that stand.
+        stance: The shares of the weight, and the edges on the side of the fall.
+    """
+
+    test: TipTest
+    start: Array
+    rate: Array
+    limits: tuple[float, float]
+    soles: kernels.Soles
+    stance: kernels.Stance
+
+
+def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
+    """Prepares a test.
+
+    Raises:
+        ProtocolError: A foot is not the robot's, or the soles do not lie on one ground.
+    """
+    standing = soles(test, feet)
+    q = test.start_position(model)
+    poses = [link_pose(model, q, foot.frame) for foot in standing]
+    base_R, base_p = poses[0]
+    R = np.array([base_R.T @ R for R, _ in poses])
+    p = np.array([base_R.T @ (p - base_p) for _, p in poses])
+    if np.abs(R[:, :2, 2]).max() > _FLAT or np.abs(p[:, 2]).max() > _FLAT:
+        raise ProtocolError(
+            f"{test.name}: the soles of {', '.join(test.feet)} do not lie on one ground in the "
+            "start posture: fix the posture, or let one foot stand"
+        )
+    links = [model.link_index(foot.frame) for foot in standing]
+    bodies, share = model.bodies, np.full(len(links), 1.0 / len(links))
+    return Case(
+        test,
+        q,
+        test.rate(model),
+        test.limits(model),
+        kernels.Soles(
+            np.array(bodies.body_of_link[links]),
+            np.array(bodies.R_body_link[links]),
+            np.array(bodies.p_body_link[links]),
+            R,
+            p,
+        ),
+        kernels.Stance(share, _edges(R, p, standing, test)),
+    )
+
+
+def _edges(R: Array, p: Array, standing: list[Foot], test: TipTest) -> Array:
+    """Edges (E, 3) of the support polygon on the side that the robot falls to."""
+    polygon = SupportPolygon.from_soles(R, p, [f.corners for f in standing], (0, 0, 1))
+    corners = polygon.vertices[:, :2]
+    along = np.roll(corners, -1, axis=0) - corners
+    out = np.column_stack((along[:, 1], -along[:, 0])) / np.linalg.norm(along, axis=1)[:, None]
+    side = np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])[DIRECTIONS.index(test.falls)]
+    edges = np.column_stack((out, (out * corners).sum(axis=1)))
+    return np.ascontiguousarray(edges[out @ side > _FACING])
+
 
 _SCAN = 64  # angles at which to look before searching
 

@@ -2,17 +2,225 @@
 
 from __future__ import annotations
 
+import csv
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO, StringIO
+from math import degrees
+from pathlib import Path
+from types import MappingProxyType
 
+import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
+from com_identification.exceptions import ProtocolError
 from com_identification.report.html import Raw, bullets, element, number, page, table
 from com_identification.tip_over.fit import Fit, cross_validate, families, leave_out
-from com_identification.tip_over.plots import angles_svg
+from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import QuasiStatic
-from com_identification.tip_over.tables import difference
 from com_model.arrays import Array
+
+_SUFFIX = "_rad"
+
+
+@dataclass(frozen=True, eq=False)
+class TipTable:
+    """Tip angles by column, in the order of a protocol's tests.
+
+    Attributes:
+        tests: T names.
+        columns: (T,) rad by name; NaN where the table has none.
+    """
+
+    tests: tuple[str, ...]
+    columns: Mapping[str, Array]
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], protocol: Protocol) -> TipTable:
+        """Reads a CSV file: a column `test`, and columns `<name>_rad`, in any order of tests.
+
+        Raises:
+            ProtocolError: The file or a value is wrong, or a test is missing, unknown or there
+                twice.
+        """
+        try:
+            with Path(path).open(newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise ProtocolError(f"{path} cannot be read: {error}") from error
+        names = tuple(test.name for test in protocol.tests)
+        by_test = _by_test(rows, names, str(path))
+        keys = [key for key in rows[0] if key and key.endswith(_SUFFIX)]
+        columns = {
+            key.removesuffix(_SUFFIX): np.array(
+                [_angle(by_test[name][key], f"{path}, {name}, {key}") for name in names]
+            )
+            for key in keys
+        }
+        for column in columns.values():
+            column.setflags(write=False)
+        return cls(names, MappingProxyType(columns))
+
+    def angles(self, column: str) -> Array:
+        """Gives a column (T,), rad.
+
+        Raises:
+            ProtocolError: There is none of that name; lists those that there are.
+        """
+        if column not in self.columns:
+            valid = ", ".join(self.columns)
+            raise ProtocolError(f"no column {column!r}; valid: {valid}")
+        return self.columns[column]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far one column is from another: a row of [Cominoli] Table 7.
+
+    Attributes:
+        total: rad, sum of the absolute differences.
+        average: rad.
+        average_deg: degrees.
+    """
+
+    total: float
+    average: float
+    average_deg: float
+
+
+def difference(angles: Array, truth: Array) -> Difference:
+    """Compares tip angles (T,) with others, rad."""
+    total = float(np.abs(angles - truth).sum())
+    return Difference(total, total / len(truth), degrees(total / len(truth)))
+
+
+def _by_test(
+    rows: list[dict[str, str]], names: tuple[str, ...], source: str
+) -> dict[str, dict[str, str]]:
+    if not rows or "test" not in rows[0]:
+        raise ProtocolError(f"{source}: expected a column 'test' and rows below it")
+    by_test = {row["test"]: row for row in rows}
+    missing, unknown = set(names) - set(by_test), set(by_test) - set(names)
+    if missing or unknown or len(by_test) < len(rows):
+        problem = (
+            f"unknown tests: {', '.join(sorted(map(str, unknown)))}"
+            if unknown
+            else f"missing tests: {', '.join(sorted(missing))}"
+            if missing
+            else "a test is there twice"
+        )
+        raise ProtocolError(f"{source}: {problem}. The protocol has: {'; '.join(names)}")
+    return by_test
+
+
+def _angle(text: str | None, where: str) -> float:
+    """An angle; NaN for an empty cell."""
+    if not (text or "").strip():
+        return float("nan")
+    try:
+        value = float(text or "")
+    except ValueError as error:
+        raise ProtocolError(f"{where}: expected an angle in rad, got {text!r}") from error
+    if not abs(value) < 10.0:
+        raise ProtocolError(f"{where}: expected an angle in rad, got {value:g}. Are these degrees?")
+    return value
+
+
+INK, FAINT = "#343a40", "#868e96"
+OURS = ("#1971c2", "#e8590c", "#2f9e44")
+_WIDEST = 10.0  # degrees: errors beyond the edge of the right side
+
+
+def angles_png(
+    tests: tuple[str, ...],
+    measured: Array,
+    others: Mapping[str, Array],
+    ours: Mapping[str, Array],
+) -> bytes:
+    """Draws the angles of each test, and beside them the errors.
+
+    Args:
+        tests: T names.
+        measured: (T,) rad.
+        others: (T,) rad by name, drawn as small numbers in their order from 1 on.
+        ours: (T,) rad by name, at most three.
+
+    Returns:
+        A PNG file.
+    """
+    content = BytesIO()
+    _figure(tests, measured, others, ours).savefig(content, format="png")
+    return content.getvalue()
+
+
+def angles_svg(
+    tests: tuple[str, ...],
+    measured: Array,
+    others: Mapping[str, Array],
+    ours: Mapping[str, Array],
+) -> str:
+    """Draws the same as an <svg> element; without date, so that it is the same each time."""
+    content = StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "tip_angles", "svg.fonttype": "none"}):
+        figure = _figure(tests, measured, others, ours)
+        figure.savefig(content, format="svg", metadata={"Date": None, "Creator": None})
+    text = content.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _figure(
+    tests: tuple[str, ...],
+    measured: Array,
+    others: Mapping[str, Array],
+    ours: Mapping[str, Array],
+) -> Figure:
+    figure = Figure(figsize=(11.0, 1.1 + 0.32 * len(tests)), dpi=90, layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.4, 1.0))
+    rows = np.arange(len(tests))
+    left.barh(rows, np.degrees(measured), color="#e9ecef", edgecolor="#adb5bd", label="measured")
+    for axes, zero in ((left, np.zeros(len(tests))), (right, measured)):
+        _points(axes, zero, others, ours)
+        _style(axes)
+    left.set_yticks(rows, [_plain(test) for test in tests])
+    left.invert_yaxis()
+    left.set_xlabel("tip angle (deg)")
+    right.set_xlabel(f"error (deg), shown up to {_WIDEST:g}")
+    right.set_xlim(-_WIDEST, _WIDEST)
+    right.axvline(0.0, color=INK, lw=0.8)
+    handles = left.get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper center", ncols=5, frameon=False)
+    return figure
+
+
+def _points(
+    axes: Axes, zero: Array, others: Mapping[str, Array], ours: Mapping[str, Array]
+) -> None:
+    """Angles less `zero` (T,) rad, one line of the picture a test."""
+    rows = np.arange(len(zero))
+    for i, (name, angles) in enumerate(others.items(), start=1):
+        error = np.degrees(angles - zero)
+        axes.plot(error, rows, ls="", marker=f"${i}$", color=FAINT, ms=6, label=_plain(name))
+    for (name, angles), colour in zip(ours.items(), OURS, strict=False):
+        error = np.degrees(angles - zero)
+        axes.plot(error, rows, "o", color=colour, ms=5, label=_plain(name))
+
+
+def _plain(name: str) -> str:
+    """A name as it stands: no formula, and not hidden from the legend by an underscore."""
+    return name.replace("$", r"\$").removeprefix("_")
+
+
+def _style(axes: Axes) -> None:
+    axes.grid(axis="x", color="#dee2e6", lw=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(colors=INK, length=0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import yaml
 
-from com_identification.regression.settings import IdentificationSettings
+from com_identification.settings import IdentificationSettings
 from com_model import RobotModel, Sesc
 
 FILES = ["corrected.urdf", "postures.jsonl", "report.html", "result.yaml"]

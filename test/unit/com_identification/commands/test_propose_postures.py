@@ -8,11 +8,11 @@ import pytest
 
 from com_identification.commands.propose_postures import main
 from com_identification.planning.stances import FlatStance
-from com_identification.regression.regressors import Statics
+from com_identification.regression.statics import Statics
 from com_model import RobotConfig, RobotModel
 from com_model.posture_file import read_postures
 
-CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/biped3.yaml"
+CONFIG = Path(__file__).resolve().parents[4] / "src/robot_descriptions/config/biped3.yaml"
 
 
 @pytest.fixture(scope="module")

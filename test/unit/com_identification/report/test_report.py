@@ -10,8 +10,7 @@ import pytest
 from com_identification.capture.capture_options import Dropped, StillInterval
 from com_identification.report.contents import Contents, TopicLine, body_labels
 from com_identification.report.html import Raw, bar, element, number, table
-from com_identification.report.plots import residual_plot, sole_plot, timeline_plot
-from com_identification.report.report import report_page
+from com_identification.report.report import report_page, residual_plot, sole_plot, timeline_plot
 
 EVIL = '"><script>alert(1)</script>\x1b[31m'
 S = 1_000_000_000

@@ -6,7 +6,7 @@ import pytest
 
 from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import QuasiStatic
-from com_identification.tip_over.tables import TipTable
+from com_identification.tip_over.report import TipTable
 from com_model import RobotConfig, RobotModel
 
 DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"

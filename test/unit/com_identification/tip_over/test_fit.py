@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 import yaml
+from baselines.tip_over_chain import pseudo_inverse
 
-from com_identification.exceptions import OutputError
+from com_identification.exceptions import OutputError, ProtocolError, RefusedFitError
 from com_identification.tip_over.candidates import (
     compliance,
     known_candidates,
@@ -14,17 +15,16 @@ from com_identification.tip_over.candidates import (
     torso_shift,
     zero_offsets,
 )
-from com_identification.tip_over.correction import corrected_urdf, write_correction
-from com_identification.tip_over.exceptions import ProtocolError, RefusedFitError
 from com_identification.tip_over.fit import (
     _Problem,
+    corrected_urdf,
     cross_validate,
     families,
     fit,
     leave_out,
     predict,
+    write_correction,
 )
-from com_identification.tip_over.overfit import pseudo_inverse
 from com_model import RobotModel
 
 ADOPTED = "offsets + compliance"

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import yaml
 
-from com_identification.tip_over.exceptions import ProtocolError
-from com_identification.tip_over.joint_errors import (
+from com_identification.exceptions import ProtocolError
+from com_identification.tip_over.quasi_static import (
     JointErrors,
     joint_errors_document,
     read_joint_errors,

@@ -4,11 +4,10 @@ import numpy as np
 import pinocchio
 import pytest
 
+from com_identification.exceptions import ProtocolError
 from com_identification.tip_over import kernels
-from com_identification.tip_over.exceptions import ProtocolError
-from com_identification.tip_over.joint_errors import JointErrors
 from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import QuasiStatic
+from com_identification.tip_over.quasi_static import JointErrors, QuasiStatic
 from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon, link_pose
 
 SAGITTAL = slice(0, 12)

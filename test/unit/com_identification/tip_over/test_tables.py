@@ -6,8 +6,8 @@ from math import degrees
 import numpy as np
 import pytest
 
-from com_identification.tip_over.exceptions import ProtocolError
-from com_identification.tip_over.tables import TipTable, difference
+from com_identification.exceptions import ProtocolError
+from com_identification.tip_over.report import TipTable, difference
 
 
 @pytest.fixture(scope="module")

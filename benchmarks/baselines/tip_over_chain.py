@@ -21,11 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_identification.exceptions import IdentificationError, RankError
+from com_identification.exceptions import IdentificationError, RankError, RefusedFitError
 from com_identification.regression.postures import ComConstraint
-from com_identification.regression.regressors import Statics
+from com_identification.regression.statics import Statics
+from com_identification.tip_over.quasi_static import QuasiStatic
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array, freeze
+from com_model.sesc.packing import sesc_vectors
 
 _TOLD = 1e-6  # share of a row that may be outside of what the postures tell
 
@@ -158,3 +160,87 @@ def predict(fit: ChainFit, rows: ArrayLike) -> Array:
             fit.parameters.size,
         )
     return np.asarray(rows @ fit.parameters.ravel())
+
+
+_SPARE = 2.0  # postures a combination that they tell, at least
+LARGEST_SHIFT = 0.05  # m: a link's CoM that lies further off is not inside a small humanoid's link
+
+
+@dataclass(frozen=True)
+class PseudoInverse:
+    """Eq. 15 with tip angles.
+
+    Attributes:
+        chain: The fitted vectors.
+        error_deg: Mean absolute error of the angles that it was fitted to, degrees.
+        com_shift: m, how far the CoM of the body that is most off would have to move.
+        body: That body.
+    """
+
+    chain: ChainFit
+    error_deg: float
+    com_shift: float
+    body: str
+
+    def check(self) -> None:
+        """Refuses what no robot can be.
+
+        Raises:
+            RefusedFitError: Too few postures are left to check it, or a CoM would lie far out.
+        """
+        reasons = []
+        count, told, unknown = (
+            len(self.chain.residuals),
+            self.chain.rank,
+            self.chain.parameters.size,
+        )
+        if count < _SPARE * told:
+            reasons.append(
+                f"{count} postures tell {told} combinations of {unknown} numbers, so that hardly "
+                "any is left to check them: take more, or use them together with the URDF "
+                "(posture_protocol.fit)"
+            )
+        if self.com_shift > LARGEST_SHIFT:
+            reasons.append(
+                f"the CoM of {self.body} would have to move by {self.com_shift:.2f} m to explain it"
+            )
+        if reasons:
+            raise RefusedFitError(tuple(reasons))
+
+
+def pseudo_inverse(lab: QuasiStatic, angles: ArrayLike) -> PseudoInverse:
+    """Fits a chain to the tip angles of a protocol by eq. 15, the URDF's geometry alone.
+
+    Args:
+        lab: The tests and the robot.
+        angles: (T,) rad.
+
+    Raises:
+        ShapeError: angles has the wrong length.
+    """
+    angles = as_array("angles", angles, (len(lab.tests),), "One angle for each test")
+    Q = np.array([c.start + a * c.rate for c, a in zip(lab.cases, angles, strict=True)])
+    limits = [_edge(case.test.feet[0], case.stance.edges) for case in lab.cases]
+    chain = fit_chain(*chain_rows(lab.model, Q, limits))
+    moment, shift, body = _moments(lab.model, chain.parameters)
+    error = np.degrees(np.abs(lab.tip_angles_near(angles, moment=moment) - angles))
+    return PseudoInverse(chain, float(np.nanmean(error)), shift, body)
+
+
+def _edge(frame: str, edges: Array) -> ComConstraint:
+    x, y, offset = edges[0]
+    return ComConstraint(frame, np.array([x, y, 0.0]), float(offset), 0.001)
+
+
+def _moments(model: RobotModel, parameters: Array) -> tuple[Array, float, str]:
+    """First moments (B, 3) that the chain stands for, and the largest shift of a CoM.
+
+    The chain's vectors are those of the URDF's plus the bodies' changes of first moment over M.
+    """
+    bodies = model.bodies
+    change = model.mass * (parameters - sesc_vectors(bodies))
+    heavy = bodies.mass > 0.0
+    shift = np.linalg.norm(change[heavy], axis=1) / bodies.mass[heavy]
+    worst = int(np.argmax(shift))
+    names = np.array(bodies.names)[heavy]
+    return bodies.first_moment + change, float(shift[worst]), str(names[worst])

@@ -6,12 +6,12 @@ import numpy as np
 import pinocchio
 import pytest
 
-from com_identification.regression.regressors import Statics
+from com_identification.regression.statics import Statics
 from com_model import RobotModel, Sesc, link_poses
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.dynamics.kinematics import body_poses
 
-DATA = Path(__file__).resolve().parents[3] / "data"
+DATA = Path(__file__).resolve().parents[2] / "data"
 TINY = ["arm", "slider", "telescope", "gripper", "floating"]
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import PostureError
+from com_identification.regression.observations import RowBuilder
 from com_identification.regression.postures import ComConstraint, SensorNoise, make_posture
 from com_identification.regression.priors import urdf_priors
-from com_identification.regression.rows import RowBuilder
 from com_model.arrays import ShapeError
 
 UP = np.array([0.05, -0.1, 1.0]) / np.linalg.norm([0.05, -0.1, 1.0])
