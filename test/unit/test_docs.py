@@ -111,10 +111,11 @@ class TestDocument:
         assert not unknown, f"not in any source: {unknown}"
 
     def test_enum_values_exist(self, path: Path) -> None:
-        for span in spans(path.read_text()):
-            if re.fullmatch(r"[A-Z][A-Z_]{2,}", span) and f"{span}=" not in path.read_text():
-                known = span in enum_values() or re.search(rf"\b{span}\b", source_text())
-                assert known, f"{span} is no value of a message or an enum"
+        prose = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+        constants = set(re.findall(r"\b[A-Z]{2,}_[A-Z_]+\b", prose))
+        constants |= {span for span in spans(prose) if re.fullmatch(r"[A-Z][A-Z_]{2,}", span)}
+        unknown = {name for name in constants - enum_values() if name not in words()}
+        assert not unknown, f"no value of a message, an enum or an environment: {unknown}"
 
     def test_commands_can_be_run(self, path: Path) -> None:
         targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
