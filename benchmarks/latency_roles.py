@@ -24,8 +24,7 @@ from com_model import RobotConfig, RobotModel
 from com_msgs.msg import CenterOfMass
 from com_ros import qos
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, stamp_to_ns
-from com_ros.executor import make_fast_executor
-from com_ros.main import run, settle_memory
+from com_ros.main import make_fast_executor, run, settle_memory
 
 
 class Listener(Node):

@@ -253,7 +253,7 @@ def test_plan_walk_plans_without_walking(bench):
     [
         ({"load": 5.0}, "the robot does not stand: the left foot carries 5 N"),
         ({"load": float("nan")}, "l_sole/wrench carries numbers that are not finite"),
-        ({"silent": FEET}, "l_sole/wrench has not been heard: check the force sensor's driver"),
+        ({"silent": FEET}, "l_sole/wrench has not been received: check the force sensor's driver"),
         ({"attitude": LYING}, "set it upright on both feet"),
         ({"q": POSTURE + 0.3}, "the robot does not stand in its nominal posture"),
     ],

@@ -186,9 +186,9 @@ def test_points_that_mean_nothing_are_refused(bench, point, frame):
 @pytest.mark.parametrize(
     ("reading", "said"),
     [
-        ({"orientation": None}, "imu is silent for"),
+        ({"orientation": None}, "imu is stale"),
         ({"orientation": UNKNOWN}, "imu gives no orientation"),
-        ({"load": None}, "l_sole/wrench is silent for"),
+        ({"load": None}, "l_sole/wrench is stale"),
         ({"load": math.nan}, "a foot's force is not finite"),
     ],
 )
@@ -216,7 +216,7 @@ def test_it_refuses_to_start_without_its_inputs(bench):
     answer = robot.call("start")
     assert not answer.success
     assert answer.message == (
-        "imu has not been heard: start its driver, or set use_imu false on level ground"
+        "imu has not been received: start its driver, or set use_imu false on level ground"
     )
     robot.sample(load=1.0)
     assert "the feet carry 2 N, at least 21 N are needed" in robot.call("start").message

@@ -5,7 +5,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-from com_ros.deferred import DeferredService
+from com_ros.jobs import DeferredService
 
 
 class Later(Node):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass, make_dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 from rclpy.node import Node
 
-from com_ros.parameters import attributes_of, declare, parameter
+from com_ros.parameters import declare, parameter
 
 Value = bool | int | float | str
 
@@ -65,4 +65,39 @@ def _flat(values: Any, prefix: str = "") -> dict[str, Value]:
             found |= _flat(value, f"{prefix}{item.name}.")
         else:
             found[prefix + item.name] = value
+    return found
+
+
+def parameters_of(options: type) -> type:
+    """Dataclass of parameters for the options of an object that knows nothing of parameters.
+
+    Args:
+        options: a dataclass. Its fields that are bool, int, float or str become parameters of
+            that name, type and default; what its docstring says of them under "Attributes:"
+            describes them. A number may not be negative.
+
+    Returns:
+        A dataclass for `declare`, or for a field of one.
+    """
+    hints = get_type_hints(options)
+    said = attributes_of(inspect.getdoc(options) or "")
+    made = []
+    for item in fields(options):
+        kind = hints[item.name]
+        if kind in (bool, int, float, str):
+            bounds = (0, 10**9) if kind is int else (0.0, 1e9) if kind is float else None
+            made.append((item.name, kind, parameter(item.default, said.get(item.name, ""), bounds)))
+    return make_dataclass(f"{options.__name__}Parameters", made, frozen=True)
+
+
+def attributes_of(text: str) -> dict[str, str]:
+    """What a docstring says of each attribute, on one line."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in text.partition("Attributes:\n")[2].splitlines():
+        if not line.startswith("    "):
+            break
+        if not line.startswith("     "):
+            name, _, line = line.strip().partition(":")
+        found[name] = f"{found.get(name, '')} {line.strip()}".strip()
     return found

@@ -6,9 +6,10 @@ as long as it is within `joint_timeout` of the message at hand.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 from sensor_msgs.msg import JointState
 
@@ -33,6 +34,8 @@ class JointSample:
         effort: (n,) N m or N; NaN where not known.
         error: why the positions are not known and how to fix it; empty when they are.
         warnings: what else is wrong with the message and how to fix it.
+        time_ns: of the message: its stamp, or the time of receipt for a stamp of zero.
+        stamp: of the message, as it came.
     """
 
     position: Array
@@ -40,6 +43,14 @@ class JointSample:
     effort: Array
     error: str = ""
     warnings: tuple[str, ...] = ()
+    time_ns: int = 0
+    stamp: Time = field(default_factory=Time)
+
+    @classmethod
+    def unknown(cls, n: int, error: str, time_ns: int, stamp: Time) -> "JointSample":
+        """A sample of n joints of which nothing is known."""
+        nan = np.full(n, np.nan)
+        return cls(nan, nan, nan, error, (), time_ns, stamp)
 
 
 @dataclass(frozen=True)
@@ -101,21 +112,29 @@ class JointInput:
 
         Returns:
             The joints at the time of the message, or None for a message about other joints than
-            the model's (a gripper's own driver) while the model's joints are heard elsewhere.
+            the model's (a gripper's own driver) while the model's joints come in others.
         """
         layout = self._layout_of(msg.name)
         stamp_ns = stamp_to_ns(msg.header.stamp)
         time_ns = stamp_ns or received_ns
         warnings = self._check_stamp(layout, stamp_ns)
-        error = layout.error or self._take(layout, msg, time_ns) or self._missing(layout, time_ns)
+        error = layout.error or self._store(layout, msg, time_ns) or self._missing(layout, time_ns)
         if error:
-            unknown = np.full(len(self._names), np.nan)
-            return JointSample(unknown, unknown, unknown, error)
+            return JointSample.unknown(len(self._names), error, time_ns, msg.header.stamp)
         if not layout.joints.size and not self._assumed.all():
             return None
         position, velocity, effort = self._values.copy()
         warnings += self._check_velocity(layout, msg, velocity)
-        return JointSample(position, velocity, effort, warnings=warnings)
+        return JointSample(position, velocity, effort, "", warnings, time_ns, msg.header.stamp)
+
+    @property
+    def timeout_s(self) -> float:
+        """How far apart parts of the joints may be in time, s."""
+        return self._timeout_ns / NS_PER_S
+
+    @timeout_s.setter
+    def timeout_s(self, value: float) -> None:
+        self._timeout_ns = int(value * NS_PER_S)
 
     # --- names -------------------------------------------------------------------------------
     def _layout_of(self, names: Sequence[str]) -> _Layout:
@@ -147,7 +166,7 @@ class JointInput:
         return _Layout(names, source, target, joints, error)
 
     # --- values ------------------------------------------------------------------------------
-    def _take(self, layout: _Layout, msg: JointState, time_ns: int) -> str:
+    def _store(self, layout: _Layout, msg: JointState, time_ns: int) -> str:
         """Store what the message carries; returns why it cannot be used, or nothing."""
         if len(msg.position) != len(layout.names):
             return (
@@ -180,8 +199,8 @@ class JointInput:
             return ""
         count = f"{lacking.size} of {len(self._names)} joints"
         names = listing(self._names[i] for i in lacking)
-        heard = self._time_ns[lacking] != NEVER
-        if heard.all():
+        received = self._time_ns[lacking] != NEVER
+        if received.all():
             age_s = age_ns[lacking].max() / NS_PER_S
             return (
                 f"joint_states: {count} are {age_s:.2f} s away from the others: {names}; "
@@ -192,7 +211,7 @@ class JointInput:
             "publish them, or list those that no driver reports in assumed_joints"
         )
 
-    # --- what is doubtful --------------------------------------------------------------------
+    # --- warnings --------------------------------------------------------------------
     def _check_stamp(self, layout: _Layout, stamp_ns: int) -> tuple[str, ...]:
         """Warnings about a stamp, before the message is stored."""
         if stamp_ns > self._newest_ns and stamp_ns:
@@ -203,9 +222,7 @@ class JointInput:
         if previous_ns == NEVER or stamp_ns > previous_ns:
             return ()
         if stamp_ns == previous_ns:
-            return (
-                "joint_states repeats a stamp: two drivers of one joint, or a clock that stands",
-            )
+            return ("joint_states repeats a stamp: two drivers of one joint, or a stopped clock",)
         back_s = (previous_ns - stamp_ns) / NS_PER_S
         return (
             f"the stamp of joint_states went back by {back_s:.3f} s: two drivers of one joint, "

@@ -1,25 +1,25 @@
-"""Parameters of a node as one frozen dataclass: default, description, bounds, read-only flag.
+"""Parameters of a node as one frozen dataclass: default, description, bounds, live or read-only.
 
     @dataclass(frozen=True)
     class Noise:
         position: float = parameter(0.0, "standard deviation of joint positions, rad", (0.0, 1.0))
 
     @dataclass(frozen=True)
-    class Parameters:
-        feet: tuple[str, ...] = parameter((), "sole frames")
+    class Parameters(RobotParameters, JointTimeout):
         base: str = parameter("auto", "kind of base", choices=("auto", "floating", "fixed"))
+        gain: float = parameter(4.0, "1/s, feedback gain", (0.01, 100.0), live=True)
         noise: Noise = field(default_factory=Noise)  # parameters noise.position, ...
 
     parameters = declare(node, Parameters)
 
 Types: bool, int, float, str, tuple[str, ...], tuple[float, ...]. A whole number is taken for a
 float, a single string for a list of one, and both [] and [''] are the empty list (an empty list
-has no type in ROS).
+has no type in ROS). Fields of another kind (not `parameter(...)`, not a dataclass of such) are no
+parameters and keep their default.
 """
 
-import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, make_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, TypeVar, get_type_hints
 
 from rcl_interfaces.msg import (
@@ -31,7 +31,9 @@ from rcl_interfaces.msg import (
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from com_ros.exceptions import ParameterError
+from com_model.exceptions import ComModelError
+from com_model.parameters import parameter
+from com_ros.exceptions import ComRosError, ParameterError
 
 T = TypeVar("T")
 
@@ -45,70 +47,115 @@ _TYPE_NAMES = {
 }
 
 
-def parameter(
-    default: Any,
-    description: str,
-    bounds: tuple[float, float] | None = None,
-    *,
-    choices: tuple[str, ...] = (),
-    read_only: bool = True,
-) -> Any:
-    """Field of a parameter dataclass.
+# --- parameters that several nodes have --------------------------------------------------------
+@dataclass(frozen=True)
+class RobotParameters:
+    """Which robot."""
+
+    robot_description: str = parameter("", "the robot's URDF; empty: wait for the topic")
+    robot_config: str = parameter("", "path of the robot's configuration (YAML)")
+
+
+@dataclass(frozen=True)
+class JointTimeout:
+    """How long a node works without joint_states."""
+
+    joint_timeout: float = parameter(
+        0.2,
+        "s, time without joint_states after which they are stale; largest time between parts of "
+        "the joints",
+        (0.001, 60.0),
+        live=True,
+    )
+
+
+@dataclass(frozen=True)
+class WrenchTimeout:
+    """How long a node works without the feet's wrenches."""
+
+    wrench_timeout: float = parameter(
+        0.2,
+        "s, largest time between a foot's wrench and joint_states; beyond, the wrench is stale",
+        (0.001, 60.0),
+        live=True,
+    )
+
+
+@dataclass(frozen=True)
+class ImuTimeout:
+    """How long a node works without the IMU."""
+
+    imu_timeout: float = parameter(
+        0.2,
+        "s, largest time between imu and joint_states; beyond, the reading is stale",
+        (0.001, 60.0),
+        live=True,
+    )
+
+
+@dataclass(frozen=True)
+class AssumedJoints:
+    """Joints that no driver reports."""
+
+    assumed_joints: tuple[str, ...] = parameter((), "joints that joint_states does not carry ...")
+    assumed_positions: tuple[float, ...] = parameter((), "... and their positions, rad or m")
+
+    def assumed(self) -> dict[str, float]:
+        """Assumed positions by joint, rad or m.
+
+        Raises:
+            ParameterError: the two lists differ in length.
+        """
+        if len(self.assumed_joints) != len(self.assumed_positions):
+            raise ParameterError(
+                "assumed_positions",
+                list(self.assumed_positions),
+                f"give {len(self.assumed_joints)}, one for each of assumed_joints",
+            )
+        return dict(zip(self.assumed_joints, self.assumed_positions, strict=True))
+
+
+@dataclass(frozen=True)
+class FramePrefix:
+    """Frames of several robots in one tree."""
+
+    frame_prefix: str = parameter("", 'prefix of every published frame name, e.g. "robot1/"')
+
+
+# --- declaring ---------------------------------------------------------------------------------
+def declare(
+    node: Node,
+    cls: type[T],
+    on_change: Callable[[T], None] | None = None,
+    defaults: T | None = None,
+) -> T:
+    """Declare every parameter of a dataclass on a node and read them.
 
     Args:
-        default: value when none is given.
-        description: purpose and unit, as `ros2 param describe` shows it.
-        bounds: smallest and largest value, both allowed; for numbers and lists of numbers.
-        choices: the valid strings, if only some are.
-        read_only: False for a parameter that may change while the node runs.
-    """
-    metadata = {
-        "description": description,
-        "bounds": bounds,
-        "choices": choices,
-        "read_only": read_only,
-    }
-    return field(default=default, metadata=metadata)
-
-
-def parameters_of(options: type) -> type:
-    """Dataclass of parameters for the options of an object that knows nothing of parameters.
-
-    Args:
-        options: a dataclass. Its fields that are bool, int, float or str become parameters of
-            that name, type and default; what its docstring says of them under "Attributes:"
-            describes them. A number may not be negative.
+        node: the node.
+        cls: frozen dataclass whose fields are `parameter(...)`, or such dataclasses.
+        on_change: called with the new values when live parameters are set. It may refuse them by a
+            ComRosError, ComModelError or ValueError, whose text is the reason: the old ones stay.
+        defaults: values of parameters that are not given, e.g. from a file; those of cls if None.
 
     Returns:
-        A dataclass for `declare`, or for a field of one.
+        The values.
+
+    Raises:
+        ParameterError: when a given value has the wrong type or is out of bounds.
+        TypeError: when a field of the dataclass has a type that ROS has no parameter for.
     """
-    hints = get_type_hints(options)
-    said = attributes_of(inspect.getdoc(options) or "")
-    made = []
-    for item in fields(options):
-        kind = hints[item.name]
-        if kind in (bool, int, float, str):
-            bounds = (0, 10**9) if kind is int else (0.0, 1e9) if kind is float else None
-            made.append((item.name, kind, parameter(item.default, said.get(item.name, ""), bounds)))
-    return make_dataclass(f"{options.__name__}Parameters", made, frozen=True)
-
-
-def attributes_of(text: str) -> dict[str, str]:
-    """What a docstring says of each attribute, on one line."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in text.partition("Attributes:\n")[2].splitlines():
-        if not line.startswith("    "):
-            break
-        if not line.startswith("     "):
-            name, _, line = line.strip().partition(":")
-        found[name] = f"{found.get(name, '')} {line.strip()}".strip()
-    return found
+    base = cls() if defaults is None else defaults
+    specs = list(_specs(base))
+    values = {spec.name: _declare_one(node, spec) for spec in specs}
+    if on_change is not None:
+        _follow_changes(node, base, specs, values, on_change)
+    return _with_values(base, values)
 
 
 @dataclass(frozen=True)
 class _Spec:
-    """One parameter: its full name and what its field says."""
+    """One parameter: its full name, its default and what its field says."""
 
     name: str
     type: Any
@@ -116,7 +163,7 @@ class _Spec:
     description: str
     bounds: tuple[float, float] | None
     choices: tuple[str, ...]
-    read_only: bool
+    live: bool
 
     def convert(self, value: Any) -> Any:
         """Value as given by ROS -> value of the field's type.
@@ -158,7 +205,7 @@ class _Spec:
         result = ParameterDescriptor(
             name=self.name,
             description=description,
-            read_only=self.read_only,
+            read_only=not self.live,
             dynamic_typing=dynamic,
         )
         if self.bounds is not None and self.type is float:
@@ -170,49 +217,29 @@ class _Spec:
         return result
 
 
-def declare(node: Node, cls: type[T], on_change: Callable[[T], None] | None = None) -> T:
-    """Declare every parameter of a dataclass on a node and read them.
-
-    Args:
-        node: the node.
-        cls: frozen dataclass whose fields are `parameter(...)`, or such dataclasses.
-        on_change: called with the new values after a parameter that is not read-only changed.
-
-    Returns:
-        The values.
-
-    Raises:
-        ParameterError: when a given value has the wrong type or is out of bounds.
-        TypeError: when a field of the dataclass has a type that ROS has no parameter for.
-    """
-    specs = list(_specs(cls))
-    values = {spec.name: _declare_one(node, spec) for spec in specs}
-    if on_change is not None:
-        _follow_changes(node, cls, specs, values, on_change)
-    return _build(cls, values)
-
-
-def _specs(cls: type, prefix: str = "") -> Iterator[_Spec]:
-    hints = get_type_hints(cls)
-    for item in fields(cls):
-        name, kind = prefix + item.name, hints[item.name]
-        if not item.metadata:
-            yield from _specs(kind, prefix=f"{name}.")
+def _specs(base: Any, prefix: str = "") -> Iterator[_Spec]:
+    hints = get_type_hints(type(base))
+    for item in fields(base):
+        name, kind, default = prefix + item.name, hints[item.name], getattr(base, item.name)
+        if "description" not in item.metadata:
+            if is_dataclass(default):
+                yield from _specs(default, prefix=f"{name}.")
             continue
         if kind not in _TYPE_NAMES:
             raise TypeError(f"parameter '{name}': no ROS parameter has the type {kind}")
-        yield _Spec(name=name, type=kind, default=item.default, **item.metadata)
+        yield _Spec(name=name, type=kind, default=default, **item.metadata)
 
 
-def _build(cls: type[T], values: dict[str, Any], prefix: str = "") -> T:
-    hints = get_type_hints(cls)
-    arguments = {
-        item.name: values[prefix + item.name]
-        if item.metadata
-        else _build(hints[item.name], values, f"{prefix}{item.name}.")
-        for item in fields(cls)  # type: ignore[arg-type]
-    }
-    return cls(**arguments)
+def _with_values(base: T, values: dict[str, Any], prefix: str = "") -> T:
+    """The same dataclass with other values of its parameters."""
+    changes = {}
+    for item in fields(base):  # type: ignore[arg-type]
+        name, value = prefix + item.name, getattr(base, item.name)
+        if name in values:
+            changes[item.name] = values[name]
+        elif is_dataclass(value):
+            changes[item.name] = _with_values(value, values, f"{name}.")
+    return replace(base, **changes)  # type: ignore[type-var]
 
 
 def _declare_one(node: Node, spec: _Spec) -> Any:
@@ -239,27 +266,22 @@ def _to_ros(value: Any) -> Any:
 
 def _follow_changes(
     node: Node,
-    cls: type[T],
+    base: T,
     specs: list[_Spec],
     values: dict[str, Any],
     on_change: Callable[[T], None],
 ) -> None:
     by_name = {spec.name: spec for spec in specs}
 
-    def check(changed: list[Parameter]) -> SetParametersResult:
+    def change(changed: list[Parameter]) -> SetParametersResult:
+        mine = [item for item in changed if item.name in by_name]
         try:
-            for item in changed:
-                if item.name in by_name:
-                    by_name[item.name].convert(item.value)
-        except ParameterError as error:
+            new = {item.name: by_name[item.name].convert(item.value) for item in mine}
+            if new:
+                on_change(_with_values(base, values | new))
+        except (ComRosError, ComModelError, ValueError) as error:
             return SetParametersResult(successful=False, reason=str(error))
+        values.update(new)
         return SetParametersResult(successful=True)
 
-    def apply(changed: list[Parameter]) -> None:
-        mine = [item for item in changed if item.name in by_name]
-        values.update({item.name: by_name[item.name].convert(item.value) for item in mine})
-        if mine:
-            on_change(_build(cls, values))
-
-    node.add_on_set_parameters_callback(check)
-    node.add_post_set_parameters_callback(apply)
+    node.add_on_set_parameters_callback(change)

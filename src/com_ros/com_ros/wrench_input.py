@@ -7,7 +7,7 @@ import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
 
-from com_ros.freshness import Latest
+from com_ros.input_watch import Latest
 
 Force = tuple[float, float, float]
 

@@ -6,7 +6,7 @@ import time
 import pytest
 from rclpy.executors import SingleThreadedExecutor
 
-from com_ros.background_job import BackgroundJobs
+from com_ros.jobs import BackgroundJobs
 
 PATIENCE = 20.0  # s
 

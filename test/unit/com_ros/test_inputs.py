@@ -1,4 +1,4 @@
-"""Inputs that grow old: freshness, silence, IMU, wrenches, throttled warnings."""
+"""Inputs that grow old: age, timeouts, IMU, wrenches, throttled warnings."""
 
 import math
 
@@ -11,9 +11,8 @@ from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu
 
 from com_ros.conversions import rotation_to_quaternion
-from com_ros.freshness import Latest, sample_time_ns
 from com_ros.imu_input import ImuInput
-from com_ros.silence import SilenceWatch
+from com_ros.input_watch import InputWatch, Latest, sample_time_ns
 from com_ros.throttle import ThrottledLog
 from com_ros.wrench_input import WrenchInputs
 
@@ -36,7 +35,7 @@ class FakeLogger:
         self.lines.append(text)
 
 
-# --- freshness -----------------------------------------------------------------------------------
+# --- latest values -------------------------------------------------------------------------------
 def test_latest():
     latest = Latest(0.1)
     assert latest.value is None
@@ -72,9 +71,9 @@ def test_latest_starts_anew_when_the_clock_goes_back():
 
 def test_latest_describes_why_it_has_nothing():
     latest = Latest(0.1)
-    assert latest.describe("/imu", 0) == "/imu has not been heard"
+    assert latest.describe("/imu", 0) == "/imu has not been received"
     latest.set("a", 1000 * MS)
-    assert latest.describe("/imu", 1250 * MS) == "/imu is silent for 0.25 s"
+    assert latest.describe("/imu", 1250 * MS) == "/imu is stale, 0.25 s old"
     assert latest.describe("/imu", 500 * MS) == (
         "/imu is 0.50 s ahead of joint_states (other clock, or overloaded node)"
     )
@@ -87,24 +86,24 @@ def test_the_time_of_a_sample_is_its_stamp_or_that_of_the_clock():
     assert before <= sample_time_ns(Time(), clock) <= clock.now().nanoseconds
 
 
-# --- silence -------------------------------------------------------------------------------------
-def test_silence_is_told_once_each_time():
+# --- timeouts ------------------------------------------------------------------------------------
+def test_a_timeout_is_reported_once_each_time():
     clock = FakeClock()
-    watch = SilenceWatch(0.5, clock)
+    watch = InputWatch(0.5, clock)
     clock.now += 1.0
-    assert watch.silent
-    assert not watch.fell_silent()  # it was never heard
-    watch.heard()
-    assert not watch.silent
+    assert watch.stale
+    assert not watch.timed_out()  # it was never received
+    watch.received()
+    assert not watch.stale
     clock.now += 0.4
-    assert not watch.fell_silent()
+    assert not watch.timed_out()
     clock.now += 0.2
-    assert watch.fell_silent()
-    assert watch.silent_for_s == pytest.approx(0.6)
-    assert not watch.fell_silent()
-    watch.heard()
+    assert watch.timed_out()
+    assert watch.age_s == pytest.approx(0.6)
+    assert not watch.timed_out()
+    watch.received()
     clock.now += 0.6
-    assert watch.fell_silent()
+    assert watch.timed_out()
 
 
 # --- throttled warnings --------------------------------------------------------------------------
@@ -140,11 +139,11 @@ def test_imu_that_is_silent_or_stale():
     reading = imu.reading(0)
     assert reading.R_world_imu is None
     assert reading.problem == (
-        "/imu has not been heard: "
+        "/imu has not been received: "
         "start the imu driver, or set use_imu to false to assume level ground"
     )
     imu.update(imu_message(np.eye(3)), 1000 * MS)
-    assert "/imu is silent for 0.50 s: start the imu driver" in imu.reading(1500 * MS).problem
+    assert "/imu is stale, 0.50 s old: start the imu driver" in imu.reading(1500 * MS).problem
 
 
 def test_the_first_imu_message_may_be_on_its_way():
@@ -193,12 +192,12 @@ def test_wrenches():
     inputs.update(0, wrench_message(30.0), 1000 * MS)
     forces, problem = inputs.forces(1000 * MS)
     assert forces is None
-    assert problem == "r/wrench has not been heard: check the force sensor's driver"
+    assert problem == "r/wrench has not been received: check the force sensor's driver"
     inputs.update(1, wrench_message(40.0), 1000 * MS)
     forces, problem = inputs.forces(1000 * MS)
     np.testing.assert_array_equal(forces, [[0, 0, 30], [0, 0, 40]])
     assert problem == ""
-    assert "l/wrench is silent for 0.30 s" in inputs.forces(1300 * MS)[1]
+    assert "l/wrench is stale, 0.30 s old" in inputs.forces(1300 * MS)[1]
 
 
 def test_a_wrench_that_is_not_finite():

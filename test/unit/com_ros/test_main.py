@@ -12,7 +12,7 @@ EXECUTORS = ["SingleThreadedExecutor", "make_fast_executor"]
 
 HEAD = """
 import sys, time
-from com_ros.executor import make_fast_executor
+from com_ros.main import make_fast_executor
 from rclpy.executors import SingleThreadedExecutor
 from com_ros.exceptions import ParameterError
 from com_ros.main import run

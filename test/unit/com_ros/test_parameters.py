@@ -20,7 +20,7 @@ class Parameters:
     description: str = parameter("", "text")
     use_imu: bool = parameter(False, "switch")
     count: int = parameter(3, "how many", (1, 5))
-    rate_hz: float = parameter(30.0, "rate, Hz", (0.5, 200.0), read_only=False)
+    rate_hz: float = parameter(30.0, "rate, Hz", (0.5, 200.0), live=True)
     feet: tuple[str, ...] = parameter((), "sole frames")
     offsets: tuple[float, ...] = parameter((), "offsets, rad", (-1.0, 1.0))
     base: str = parameter("auto", "kind of base", choices=("auto", "fixed"))

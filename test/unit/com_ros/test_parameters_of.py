@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from com_ros.exceptions import ParameterError
-from com_ros.parameters import declare, parameter, parameters_of
+from com_ros.flat_parameters import parameters_of
+from com_ros.parameters import declare, parameter
 
 
 @dataclass(frozen=True)

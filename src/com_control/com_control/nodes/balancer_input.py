@@ -12,8 +12,8 @@ from com_control.nodes.balancer_parameters import Parameters
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_poses
 from com_ros.conversions import NS_PER_S, Array, vector3_to_numpy
-from com_ros.freshness import Latest, sample_time_ns
-from com_ros.imu_pairing import imu_to_values
+from com_ros.imu_input import imu_to_values
+from com_ros.input_watch import Latest, sample_time_ns
 from com_ros.joint_input import JointInput, JointSample
 
 MOST_SAG = 0.02  # rad or m; a drive that seems to give more has other gains than we know

@@ -13,10 +13,10 @@ from com_control.nodes.ccgd_services import raise_bug
 from com_control.walking.walk_request import WalkRequest
 from com_control.walking.walk_session import MOVING, Order, Outcome, State
 from com_control.walking.walker import Walk
-from com_ros.background_job import BackgroundJobs
 from com_ros.conversions import NS_PER_S, ns_to_stamp
+from com_ros.input_watch import InputWatch
+from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointSample
-from com_ros.silence import SilenceWatch
 
 STOP_DELAYS = 3.0  # decisions' delays, within which a stop is planned; doubled when it is late
 MOST_AHEAD = 1.0  # s, by which a stamp of joint_states may be later than the time that passed
@@ -40,7 +40,7 @@ class WalkControl:
         self, settings: Parameters, output: WalkOutput, jobs: BackgroundJobs, log: RcutilsLogger
     ) -> None:
         self._settings, self._output, self._jobs, self._log = settings, output, jobs, log
-        self._silence = SilenceWatch(settings.joint_timeout)
+        self._watch = InputWatch(settings.joint_timeout)
         self._autostart = settings.autostart
         self._ready_since: float | None = None
         self._asked = object()  # stands for the walk that was asked for last
@@ -58,9 +58,9 @@ class WalkControl:
     @property
     def silence(self) -> str:
         """That joint_states are silent; "" when they are not."""
-        if not (self._silence.ever_heard and self._silence.silent):
+        if not (self._watch.ever_received and self._watch.stale):
             return ""
-        return f"joint_states silent for {self._silence.silent_for_s:.2f} s: check its driver"
+        return f"joint_states silent for {self._watch.age_s:.2f} s: check its driver"
 
     # --- what is asked -------------------------------------------------------------------------
     def begin(self, robot: Robot, request: WalkRequest) -> str:
@@ -100,12 +100,12 @@ class WalkControl:
         """The joints were heard; returns why that is not believed, or nothing."""
         if self.busy and self.robot is not None and self.robot.reading is not None:
             ahead = time_ns / NS_PER_S - self.robot.reading.time
-            if ahead > MOST_AHEAD + self._silence.silent_for_s:
+            if ahead > MOST_AHEAD + self._watch.age_s:
                 return (
                     f"the stamp of joint_states jumped by {ahead:.1f} s in a walk: it is not "
                     "heeded; check the clock of its driver"
                 )
-        self._silence.heard()
+        self._watch.received()
         return ""
 
     def observe(self, robot: Robot, time_ns: int, sample: JointSample) -> None:
@@ -119,8 +119,8 @@ class WalkControl:
     def watch(self) -> None:
         """Stop when joint_states fall silent: the rest of the motion is sent in one piece."""
         robot = self.robot
-        fell_silent = self._silence.fell_silent()
-        if robot is None or not self._silence.silent or robot.reading is None:
+        fell_silent = self._watch.timed_out()
+        if robot is None or not self._watch.stale or robot.reading is None:
             return
         now = self._now(robot)
         if fell_silent and robot.session.state in MOVING:
@@ -151,7 +151,7 @@ class WalkControl:
     def _handle(self, robot: Robot, order: Order | None) -> None:
         """Send what the session decided, plan the stop that it asks for, tell who waits."""
         streams = self._settings.streamed and robot.session.state in MOVING
-        if order is not None and (not streams or self._silence.silent):
+        if order is not None and (not streams or self._watch.stale):
             self._output.send(robot.names, order)
         if robot.session.stop_due and not self._stopping:
             self._plan_stop(robot, self._now(robot))
@@ -215,4 +215,4 @@ class WalkControl:
     def _now(self, robot: Robot) -> float:
         """Time of the joints' readings, s, also while they are silent."""
         last = robot.reading.time if robot.reading is not None else 0.0
-        return last + (self._silence.silent_for_s if self._silence.silent else 0.0)
+        return last + (self._watch.age_s if self._watch.stale else 0.0)

@@ -60,14 +60,13 @@ from com_model import RobotConfig, RobotModel
 from com_msgs.msg import WalkGoal, WalkState
 from com_msgs.srv import PlanWalk, SolveComIk
 from com_ros import diagnostics, qos
-from com_ros.background_job import BackgroundJobs
 from com_ros.conversions import NS_PER_S, ns_to_stamp
-from com_ros.deferred import DeferredService, Reply
 from com_ros.exceptions import ComRosError, ParameterError
-from com_ros.freshness import sample_time_ns
+from com_ros.input_watch import sample_time_ns
+from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.main import run
-from com_ros.model_source import RobotDescription
 from com_ros.parameters import declare
+from com_ros.robot_description import RobotDescription
 from com_ros.throttle import ThrottledLog
 from com_ros.walk_conversions import NO_STEP, walk_goal_to_values
 

@@ -12,8 +12,8 @@ from com_control.walking.biped import Biped
 from com_control.walking.standing import stance_of
 from com_control.walking.walk_checks import Reading
 from com_ros.conversions import NS_PER_S, Array, wrench_to_numpy
-from com_ros.freshness import Latest, sample_time_ns
-from com_ros.imu_pairing import imu_to_values
+from com_ros.imu_input import imu_to_values
+from com_ros.input_watch import Latest, sample_time_ns
 from com_ros.joint_input import JointInput, JointSample
 
 

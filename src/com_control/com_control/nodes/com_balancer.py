@@ -52,12 +52,10 @@ from com_model import RobotConfig, RobotModel, link_pose
 from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, Array, ns_to_stamp, point_to_numpy
 from com_ros.exceptions import ComRosError, ParameterError
-from com_ros.executor import make_fast_executor
-from com_ros.freshness import sample_time_ns
-from com_ros.main import run
-from com_ros.model_source import RobotDescription
+from com_ros.input_watch import InputWatch, sample_time_ns
+from com_ros.main import make_fast_executor, run
 from com_ros.parameters import declare
-from com_ros.silence import SilenceWatch
+from com_ros.robot_description import RobotDescription
 from com_ros.throttle import ThrottledLog
 
 LEVELS = {
@@ -94,7 +92,7 @@ class ComBalancerNode(Node):
         self._output = BalanceOutput(self, p)
         self._player = DemonstrationPlayer(p.demonstration, p.control.margin)
         self._robot: _Robot | None = None
-        self._silence = SilenceWatch(p.joint_timeout)
+        self._watch = InputWatch(p.joint_timeout)
         self._next_ns = self._show_ns = 0
         self._rate = diagnostics.RateMeter()
         self._diagnostics = diagnostics.Diagnostics(self, "balance")
@@ -181,7 +179,7 @@ class ComBalancerNode(Node):
         if sample.error:
             self._log.warn("joint_states", sample.error)
             return
-        self._silence.heard()
+        self._watch.received()
         if self._next_ns - int(10 * NS_PER_S) < time_ns < self._next_ns:
             return
         self._next_ns = time_ns + int(NS_PER_S / self._settings.rate_hz) - 500_000
@@ -244,8 +242,8 @@ class ComBalancerNode(Node):
         now = self.get_clock().now().to_msg()
         if self._robot is None:
             self._output.waiting(self._description.waiting, now)
-        elif self._silence.fell_silent():
-            reason = f"joint_states silent for {self._silence.silent_for_s:.2f} s: check its driver"
+        elif self._watch.timed_out():
+            reason = f"joint_states silent for {self._watch.age_s:.2f} s: check its driver"
             self.get_logger().error(reason)
             self._output.waiting(reason, now)
 
@@ -257,7 +255,7 @@ class ComBalancerNode(Node):
             return
         session = robot.session
         level, reason = LEVELS.get(session.state, diagnostics.OK), session.reason
-        if self._silence.silent:
+        if self._watch.stale:
             level, reason = diagnostics.ERROR, "joint_states silent: check its driver"
         elif level == diagnostics.OK and reason:
             level = diagnostics.WARN

@@ -17,9 +17,8 @@ from com_model.arrays import Array
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.diagnostics import RateMeter
-from com_ros.freshness import sample_time_ns
+from com_ros.input_watch import InputWatch, sample_time_ns
 from com_ros.joint_input import JointInput
-from com_ros.silence import SilenceWatch
 from com_ros.throttle import ThrottledLog
 from com_ros.walk_conversions import numpy_to_joint_trajectory
 
@@ -60,7 +59,7 @@ class MotionDrive:
         self._period_ns = int(NS_PER_S / rate_hz)
         self._next_ns = self._origin_ns = 0
         self._joints = JointInput(layout.joints, options.timeout)
-        self._silence = SilenceWatch(options.timeout)
+        self._watch = InputWatch(options.timeout)
         self._publisher = node.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
         self.topic = self._publisher.topic_name
         node.create_subscription(JointState, "joint_states", self._on_joint_states, qos.stream())
@@ -68,7 +67,7 @@ class MotionDrive:
     @property
     def current(self) -> bool:
         """Whether it is known where the joints are."""
-        return self.time_ns > 0 and not self._silence.silent and not self.problem
+        return self.time_ns > 0 and not self._watch.stale and not self.problem
 
     @property
     def waiting(self) -> str:
@@ -77,7 +76,7 @@ class MotionDrive:
             return self.problem
         if self.current:
             return ""
-        silent = f"for {self._silence.silent_for_s:.2f} s" if self.time_ns else "so far"
+        silent = f"for {self._watch.age_s:.2f} s" if self.time_ns else "so far"
         return f"joint_states silent {silent}: check its driver"
 
     @property
@@ -91,10 +90,10 @@ class MotionDrive:
 
     def watch(self) -> bool:
         """Looks for silence; call it from a steady timer. True when it has changed the state."""
-        if not self._silence.silent or self.player.state not in UNDER_WAY:
+        if not self._watch.stale or self.player.state not in UNDER_WAY:
             return False
         state = self.player.state
-        self.player.lost(self._seconds(self.time_ns) + self._silence.silent_for_s, self.waiting)
+        self.player.lost(self._seconds(self.time_ns) + self._watch.age_s, self.waiting)
         return self.player.state != state
 
     def _on_joint_states(self, msg: JointState) -> None:
@@ -106,7 +105,7 @@ class MotionDrive:
         if sample.error:
             self._log.warn("joint_states", sample.error)
             return
-        self._silence.heard()
+        self._watch.received()
         if self._next_ns - int(10 * NS_PER_S) < time_ns < self._next_ns:
             return
         self._next_ns = time_ns + self._period_ns - 500_000

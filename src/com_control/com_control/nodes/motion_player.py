@@ -45,10 +45,9 @@ from com_control.nodes.motion_robot import robot_of
 from com_msgs.msg import MotionState
 from com_msgs.srv import LoadMotion
 from com_ros import diagnostics, qos
-from com_ros.background_job import BackgroundJobs
 from com_ros.conversions import ns_to_stamp
-from com_ros.deferred import DeferredService, Reply
 from com_ros.exceptions import ComRosError, ParameterError
+from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.main import run
 from com_ros.parameters import declare
 from com_ros.throttle import ThrottledLog

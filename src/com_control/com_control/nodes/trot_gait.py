@@ -43,14 +43,12 @@ from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
 from com_ros.exceptions import ConversionError, ParameterError
-from com_ros.executor import make_fast_executor
-from com_ros.freshness import Latest, sample_time_ns
-from com_ros.imu_pairing import UNKNOWN_IMU, ImuValues, imu_to_values
+from com_ros.imu_input import UNKNOWN_IMU, ImuValues, imu_to_values
+from com_ros.input_watch import InputWatch, Latest, sample_time_ns
 from com_ros.joint_input import JointInput
-from com_ros.main import run
-from com_ros.model_source import RobotDescription
+from com_ros.main import make_fast_executor, run
 from com_ros.parameters import declare
-from com_ros.silence import SilenceWatch
+from com_ros.robot_description import RobotDescription
 from com_ros.throttle import ThrottledLog
 
 REST_POINTS = 20  # of the way to the standing posture that is sent when joint_states fall silent
@@ -84,7 +82,7 @@ class TrotGaitNode(Node):
         self._command: Command | None = None
         self._imu: Latest[ImuValues] = Latest(p.imu_timeout)
         self._com: Latest[np.ndarray] = Latest(p.com_timeout)
-        self._silence = SilenceWatch(p.joint_timeout)
+        self._watch = InputWatch(p.joint_timeout)
         self._next_ns = self._last_ns = self._first_ns = 0
         self._rate = diagnostics.RateMeter()
         self._diagnostics = diagnostics.Diagnostics(self, "trot")
@@ -135,7 +133,7 @@ class TrotGaitNode(Node):
         if sample.error:
             self._log.warn("joint_states", sample.error)
             return
-        self._silence.heard()
+        self._watch.received()
         if self._next_ns - int(10 * NS_PER_S) < time_ns < self._next_ns:
             return
         self._next_ns = time_ns + int(NS_PER_S / self._settings.rate_hz) - 500_000
@@ -247,16 +245,16 @@ class TrotGaitNode(Node):
         """Stop when joint_states fall silent: the last word is to stand."""
         self._description.warn_while_waiting()
         robot = self._robot
-        if robot is None or not self._silence.fell_silent() or not robot.session.started:
+        if robot is None or not self._watch.timed_out() or not robot.session.started:
             return
-        reason = f"joint_states silent for {self._silence.silent_for_s:.2f} s: check its driver"
+        reason = f"joint_states silent for {self._watch.age_s:.2f} s: check its driver"
         robot.session.stop(reason)
         self.get_logger().error(f"the trot stops: {reason}")
         self._lie_low(robot.session)
 
     def _lie_low(self, session: GaitSession) -> None:
         """Send the whole way to the standing posture: nothing tells when a next point is due."""
-        begin = self._last_ns / NS_PER_S + self._settings.horizon + self._silence.silent_for_s
+        begin = self._last_ns / NS_PER_S + self._settings.horizon + self._watch.age_s
         way = session.rest(begin, REST_POINTS)
         self._send([(at - begin, c) for at, c in way], ns_to_stamp(0))
         self._tell(way[0][1], ns_to_stamp(self._last_ns))

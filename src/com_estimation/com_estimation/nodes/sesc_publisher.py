@@ -44,14 +44,12 @@ from com_model import RobotConfig, RobotModel, UnknownNameError
 from com_model.urdf.audit import audit
 from com_ros import diagnostics, qos
 from com_ros.exceptions import ParameterError
-from com_ros.executor import make_fast_executor
-from com_ros.freshness import sample_time_ns
 from com_ros.imu_input import ImuInput
+from com_ros.input_watch import InputWatch, sample_time_ns
 from com_ros.joint_input import JointInput
-from com_ros.main import run
-from com_ros.model_source import RobotDescription
+from com_ros.main import make_fast_executor, run
 from com_ros.parameters import declare
-from com_ros.silence import SilenceWatch
+from com_ros.robot_description import RobotDescription
 from com_ros.throttle import ThrottledLog
 from com_ros.wrench_input import WrenchInputs
 
@@ -87,7 +85,7 @@ class SescPublisher(Node):
         self._robot: _Robot | None = None
         self._imu = ImuInput(p.imu_timeout, self.resolve_topic_name("imu"))
         self._wrenches = WrenchInputs([foot.wrench_topic for foot in self._feet], p.joint_timeout)
-        self._silence = SilenceWatch(p.joint_timeout)
+        self._watch = InputWatch(p.joint_timeout)
         self._rate = diagnostics.RateMeter()
         self._state, self._stamp = unknown_state(""), Time()
         self._to_display = False
@@ -147,7 +145,7 @@ class SescPublisher(Node):
         state = self._observe(msg, time_ns)
         if state is None:
             return
-        self._silence.heard()
+        self._watch.received()
         self._publish(state, msg.header.stamp)
         self._warn(state, time_ns)
         self._rate.add(self.get_clock().now().nanoseconds - time_ns)
@@ -203,12 +201,12 @@ class SescPublisher(Node):
         """Name what is missing; one UNKNOWN when joint_states fall silent."""
         self._description.warn_while_waiting()
         topic = self._joint_states.topic_name
-        if self._silence.fell_silent():
-            reason = f"{topic} silent for {self._silence.silent_for_s:.2f} s: check its driver"
+        if self._watch.timed_out():
+            reason = f"{topic} silent for {self._watch.age_s:.2f} s: check its driver"
             mass = self._robot.observer.model.mass if self._robot else float("nan")
             self._publish(unknown_state(reason, mass), self._stamp)
             self._log.warn("joint_states", f"com is UNKNOWN: {reason}")
-        elif self._silence.silent and not self._silence.ever_heard:
+        elif self._watch.stale and not self._watch.ever_received:
             self._log.warn(
                 "joint_states",
                 f"no joint_states yet on {topic}: start the robot's driver or its "

@@ -51,13 +51,11 @@ from com_msgs.msg import GaitPhase
 from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S
 from com_ros.exceptions import ParameterError
-from com_ros.executor import make_fast_executor
-from com_ros.freshness import sample_time_ns
-from com_ros.imu_pairing import imu_to_values
-from com_ros.main import run
-from com_ros.model_source import RobotDescription
+from com_ros.imu_input import imu_to_values
+from com_ros.input_watch import InputWatch, sample_time_ns
+from com_ros.main import make_fast_executor, run
 from com_ros.parameters import declare
-from com_ros.silence import SilenceWatch
+from com_ros.robot_description import RobotDescription
 from com_ros.throttle import ThrottledLog
 
 DEPTH = 500  # messages that may wait: 0.5 s at 1 kHz
@@ -82,7 +80,7 @@ class TrunkEstimatorNode(Node):
 
         self._robot: TrotRobot | None = None
         self._input = TrotInput(p, feet)
-        self._silence = SilenceWatch(p.joint_timeout)
+        self._watch = InputWatch(p.joint_timeout)
         self._rate = diagnostics.RateMeter()
         self._estimate, self._stamp = unknown_estimate(0.0, "no joint_states yet"), Time()
         self._to_display = False
@@ -123,14 +121,14 @@ class TrunkEstimatorNode(Node):
     def _on_joint_states(self, msg: JointState) -> None:
         time_ns = sample_time_ns(msg.header.stamp, self.get_clock())
         if self._robot is None:
-            self._silence.heard()
+            self._watch.received()
             waiting = unknown_estimate(time_ns / NS_PER_S, self._description.waiting)
             self._publish(waiting, msg.header.stamp)
             return
         joints = self._robot.joints.update(msg, time_ns)
         if joints is None:
             return
-        self._silence.heard()
+        self._watch.received()
         self._rate.add(self.get_clock().now().nanoseconds - time_ns)
         if joints.error:
             problem = Problem(Severity.HOLD, joints.error)
@@ -193,9 +191,9 @@ class TrunkEstimatorNode(Node):
         """Name what is missing; say once when joint_states fall silent."""
         self._description.warn_while_waiting()
         topic = self._joint_states.topic_name
-        if self._silence.fell_silent():
+        if self._watch.timed_out():
             self._publish_silence(topic)
-        elif self._silence.silent and not self._silence.ever_heard:
+        elif self._watch.stale and not self._watch.ever_received:
             self._log.warn(
                 "joint_states",
                 f"no joint_states yet on {topic}: start the robot's driver or its "
@@ -205,7 +203,7 @@ class TrunkEstimatorNode(Node):
     def _publish_silence(self, topic: str) -> None:
         for pair in self._input.pairing.flush():
             self._process(pair)
-        text = f"{topic} silent for {self._silence.silent_for_s:.2f} s: check its driver"
+        text = f"{topic} silent for {self._watch.age_s:.2f} s: check its driver"
         silent = with_problems(self._estimate, [Problem(Severity.HOLD, text)])
         self._publish(silent, self._stamp)
 

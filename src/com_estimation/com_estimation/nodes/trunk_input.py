@@ -17,8 +17,8 @@ from com_model.exceptions import ConfigError
 from com_model.legs import LEGS
 from com_msgs.msg import GaitPhase
 from com_ros.conversions import NS_PER_S
-from com_ros.freshness import Latest
-from com_ros.imu_pairing import ImuPairing, Paired
+from com_ros.imu_input import ImuPairing, Paired
+from com_ros.input_watch import Latest
 from com_ros.joint_input import JointSample
 from com_ros.wrench_input import WrenchInputs
 

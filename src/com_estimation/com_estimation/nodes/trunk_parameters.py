@@ -7,7 +7,8 @@ from com_estimation.trunk.ding import DingOptions
 from com_estimation.trunk.floating_base import FloatingBaseOptions
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, METHODS
 from com_ros.exceptions import ParameterError
-from com_ros.parameters import parameter, parameters_of
+from com_ros.flat_parameters import parameters_of
+from com_ros.parameters import parameter
 
 FLOATING_BASE, DING = "floating_base", "ding"
 

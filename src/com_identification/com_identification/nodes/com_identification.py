@@ -45,12 +45,10 @@ from com_msgs.msg import IdentificationState
 from com_ros import diagnostics, qos
 from com_ros.conversions import ns_to_stamp
 from com_ros.exceptions import ParameterError
-from com_ros.executor import make_fast_executor
-from com_ros.freshness import sample_time_ns
-from com_ros.main import run
-from com_ros.model_source import RobotDescription
+from com_ros.input_watch import InputWatch, sample_time_ns
+from com_ros.main import make_fast_executor, run
 from com_ros.parameters import declare
-from com_ros.silence import SilenceWatch
+from com_ros.robot_description import RobotDescription
 from com_ros.throttle import ThrottledLog
 
 DEPTH = 500  # messages of a stream that may wait: 0.5 s at 1 kHz
@@ -72,7 +70,7 @@ class ComIdentification(Node):
         self._log = ThrottledLog(self.get_logger())
         self._robot: Robot | None = None
         self._check: ModelCheckResult | None = None
-        self._silence = SilenceWatch(p.end_of_stream)
+        self._watch = InputWatch(p.end_of_stream)
 
         self._output = IdentificationOutput(self)
         self._diagnostics = diagnostics.Diagnostics(self, "identification")
@@ -136,7 +134,7 @@ class ComIdentification(Node):
         if self._robot is not None:
             time_ns = sample_time_ns(msg.header.stamp, self.get_clock())
             self._robot.readings.add_joint_states(msg, time_ns)
-        self._silence.heard()
+        self._watch.received()
 
     def _on_wrench(self, index: int, msg: WrenchStamped) -> None:
         if self._robot is not None:
@@ -154,7 +152,7 @@ class ComIdentification(Node):
         robot = self._robot
         if robot is not None:
             robot.readings.hand_over()
-            self._captures.take_finished(robot, ended=self._silence.fell_silent())
+            self._captures.take_finished(robot, ended=self._watch.timed_out())
             robot.describe_one()
         self._captures.serve(robot)
         self._jobs.serve()

@@ -20,8 +20,8 @@ from com_identification.nodes.com_identification_robot import Robot
 from com_model.arrays import Array
 from com_msgs.srv import CapturePosture, TareWrench
 from com_ros.conversions import ns_to_stamp, numpy_to_wrench
-from com_ros.deferred import DeferredService, Reply
 from com_ros.identification_conversions import numpy_to_captured_posture
+from com_ros.jobs import DeferredService, Reply
 
 
 @dataclass

@@ -16,7 +16,7 @@ from com_identification.capture.capture import PostureRecorder
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_ros.conversions import NS_PER_S, wrench_to_numpy
-from com_ros.imu_pairing import imu_to_values
+from com_ros.imu_input import imu_to_values
 from com_ros.joint_input import JointInput
 
 Times = NDArray[np.int64]

@@ -20,9 +20,9 @@ from com_identification.nodes.com_identification_values import result_values, su
 from com_identification.tasks import IdentifyTask, LinksAnswer, ProposeTask
 from com_msgs import action, srv
 from com_ros.conversions import ns_to_stamp
-from com_ros.deferred import DeferredService
 from com_ros.identification_conversions import numpy_to_proposed_posture
 from com_ros.identification_result import numpy_to_identification_result
+from com_ros.jobs import DeferredService
 
 Fill = Callable[[Robot, Any, Any], None]
 """Puts what a task returned into a response or an action's result, which have the same fields."""

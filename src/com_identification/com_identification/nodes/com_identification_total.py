@@ -17,7 +17,7 @@ from com_identification.nodes.com_identification_robot import Robot
 from com_identification.nodes.com_identification_values import fill_total
 from com_model.exceptions import ComModelError
 from com_msgs.srv import IdentifyTotalCom
-from com_ros.deferred import DeferredService, Reply
+from com_ros.jobs import DeferredService, Reply
 
 
 class TotalDesk:

@@ -32,8 +32,8 @@ from com_model.text import listing
 from com_msgs.srv import TipAngles
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.main import run
-from com_ros.model_source import RobotDescription
 from com_ros.parameters import declare, parameter
+from com_ros.robot_description import RobotDescription
 
 WARNING_PERIOD = 5.0  # s
 

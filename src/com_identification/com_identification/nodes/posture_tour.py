@@ -50,12 +50,11 @@ from com_msgs.msg import ProposedPosture
 from com_ros import qos
 from com_ros.conversions import NS_PER_S
 from com_ros.exceptions import ComRosError, ParameterError
-from com_ros.freshness import sample_time_ns
+from com_ros.input_watch import InputWatch, sample_time_ns
 from com_ros.joint_input import JointInput
 from com_ros.main import run
-from com_ros.model_source import RobotDescription
 from com_ros.parameters import declare
-from com_ros.silence import SilenceWatch
+from com_ros.robot_description import RobotDescription
 from com_ros.throttle import ThrottledLog
 
 TICK = 0.05  # s
@@ -92,7 +91,7 @@ class PostureTour(Node):
         self._robot: _Robot | None = None
         self._q: Array | None = None
         self._time_ns = 0
-        self._silence = SilenceWatch(p.joint_timeout)
+        self._watch = InputWatch(p.joint_timeout)
         self._confirmed = False
         self._moving = False
         self.finished = False
@@ -131,7 +130,7 @@ class PostureTour(Node):
         if sample.error:
             self._log.warn("joint_states", sample.error)
             return
-        self._silence.heard()
+        self._watch.received()
         self._q, self._time_ns = sample.position, time_ns
 
     def _on_next(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -151,8 +150,8 @@ class PostureTour(Node):
         if self.finished:
             return
         try:
-            if self._moving and self._silence.silent_for_s > self._p.joint_timeout:
-                silent = self._silence.silent_for_s
+            if self._moving and self._watch.age_s > self._p.joint_timeout:
+                silent = self._watch.age_s
                 raise TourError(f"joint_states silent for {silent:.2f} s: check its driver")
             next(self._script)
         except StopIteration:
@@ -283,7 +282,7 @@ class PostureTour(Node):
         """Wait by the clock of joint_states."""
         end_ns = self._time_ns + int(seconds * NS_PER_S)
         while self._time_ns < end_ns:
-            if self._silence.silent_for_s > self._p.answer_timeout:
+            if self._watch.age_s > self._p.answer_timeout:
                 raise TourError("joint_states are silent: check its driver")
             yield
 

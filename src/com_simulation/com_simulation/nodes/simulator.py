@@ -37,8 +37,8 @@ from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
 from com_ros.exceptions import ComRosError
 from com_ros.main import run
-from com_ros.model_source import RobotDescription
 from com_ros.parameters import declare
+from com_ros.robot_description import RobotDescription
 from com_ros.throttle import ThrottledLog
 from com_simulation.exceptions import CommandError, ComSimulationError
 from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, TimeOutput

@@ -22,8 +22,8 @@ from com_ros import qos
 from com_ros.conversions import NS_PER_S, numpy_to_doubles
 from com_ros.exceptions import ComRosError
 from com_ros.main import run
-from com_ros.model_source import RobotDescription
 from com_ros.parameters import declare, parameter
+from com_ros.robot_description import RobotDescription
 from com_ros.throttle import ThrottledLog
 from com_simulation.exceptions import SwayError
 from com_simulation.physics.sway import Sway, plan_sway

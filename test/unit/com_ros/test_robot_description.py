@@ -4,7 +4,7 @@ import pytest
 from std_msgs.msg import String
 
 from com_model.exceptions import ComModelError
-from com_ros.model_source import RobotDescription
+from com_ros.robot_description import RobotDescription
 
 
 def urdf(name="robot", mass=1.0):

@@ -1,6 +1,8 @@
-"""The latest values of an input and whether one is current."""
+"""Is an input current? Its latest values by their stamps, and the time since its last message."""
 
+import time
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from builtin_interfaces.msg import Time
@@ -10,13 +12,12 @@ from com_ros.conversions import NS_PER_S, stamp_to_ns
 
 T = TypeVar("T")
 
+HISTORY = 500  # values kept: half a second at 1 kHz
+
 
 def sample_time_ns(stamp: Time, clock: Clock) -> int:
     """Time of a sample: its stamp, or the time of the clock where the stamp was left at zero."""
     return stamp_to_ns(stamp) or clock.now().nanoseconds
-
-
-HISTORY = 500  # values kept: half a second at 1 kHz
 
 
 class Latest(Generic[T]):
@@ -32,8 +33,17 @@ class Latest(Generic[T]):
     """
 
     def __init__(self, timeout_s: float) -> None:
-        self.timeout_ns = int(timeout_s * NS_PER_S)
+        self.timeout_s = timeout_s
         self._values: deque[tuple[int, T]] = deque(maxlen=HISTORY)
+
+    @property
+    def timeout_s(self) -> float:
+        """Age up to which a value is current, s."""
+        return self.timeout_ns / NS_PER_S
+
+    @timeout_s.setter
+    def timeout_s(self, value: float) -> None:
+        self.timeout_ns = int(value * NS_PER_S)
 
     @property
     def value(self) -> T | None:
@@ -41,7 +51,7 @@ class Latest(Generic[T]):
         return self._values[-1][1] if self._values else None
 
     def set(self, value: T, time_ns: int) -> None:
-        """Keep a value that was sampled at `time_ns`; a clock that goes back starts anew."""
+        """Store a value that was sampled at `time_ns`; a clock that goes back begins again."""
         if self._values and time_ns < self._values[-1][0]:
             self._values.clear()
         self._values.append((time_ns, value))
@@ -69,10 +79,51 @@ class Latest(Generic[T]):
         return following
 
     def describe(self, name: str, at_ns: int) -> str:
-        """Why there is no current value, for a reason or a log: `imu is 0.52 s old`."""
+        """Why there is no current value, for a reason or a log: `imu is stale, 0.52 s old`."""
         age = self.age_s(at_ns)
         if age == float("inf"):
-            return f"{name} has not been heard"
+            return f"{name} has not been received"
         if age < 0:
             return f"{name} is {-age:.2f} s ahead of joint_states (other clock, or overloaded node)"
-        return f"{name} is silent for {age:.2f} s"
+        return f"{name} is stale, {age:.2f} s old"
+
+
+class InputWatch:
+    """Measures how long an input has been without a message, in real time.
+
+    By stamps or simulated time it would go unnoticed that the clock has stopped, too.
+
+    Args:
+        timeout_s: time without a message after which the input is stale, s.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.timeout_s = timeout_s
+        self._clock = clock
+        self._last = clock()
+        self._reported = False
+        self.ever_received = False
+
+    def received(self) -> None:
+        """A message came."""
+        self._last = self._clock()
+        self._reported = False
+        self.ever_received = True
+
+    @property
+    def age_s(self) -> float:
+        """Time since the last message, or since the start of the watch, s."""
+        return self._clock() - self._last
+
+    @property
+    def stale(self) -> bool:
+        """True when that is longer than the timeout."""
+        return self.age_s > self.timeout_s
+
+    def timed_out(self) -> bool:
+        """True once for each time that an input that was received becomes stale."""
+        if self._reported or not self.ever_received or not self.stale:
+            return False
+        self._reported = True
+        return True

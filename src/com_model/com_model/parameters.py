@@ -1,0 +1,33 @@
+"""Fields of a frozen dataclass that describe themselves: unit, bounds, valid choices.
+
+    @dataclass(frozen=True)
+    class FilterOptions:
+        bandwidth: float = parameter(250.0, "rad/s, of the low-pass filter", (0.1, 1e4), live=True)
+
+The options of an estimator and the parameters of the node that offers them are the same class:
+com_ros.parameters declares it on a node.
+"""
+
+from dataclasses import field
+from typing import Any
+
+
+def parameter(
+    default: Any,
+    description: str,
+    bounds: tuple[float, float] | None = None,
+    *,
+    choices: tuple[str, ...] = (),
+    live: bool = False,
+) -> Any:
+    """Field of a dataclass of options or parameters.
+
+    Args:
+        default: value when none is given.
+        description: purpose and unit, as `ros2 param describe` shows it.
+        bounds: smallest and largest value, both allowed; for numbers and lists of numbers.
+        choices: the valid strings, if only some are.
+        live: True for a parameter that may change while the node runs; False: read-only.
+    """
+    metadata = {"description": description, "bounds": bounds, "choices": choices, "live": live}
+    return field(default=default, metadata=metadata)

@@ -1,0 +1,99 @@
+"""Work that takes long, beside a node's callbacks, and services that answer when it is done."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar, cast
+
+from rclpy.node import Node
+
+T = TypeVar("T")
+Reply = Callable[[Any], None]
+"""Sends the response, once; call it in the executor's thread."""
+
+
+class BackgroundJobs:
+    """Does jobs for a node, in order, in one thread.
+
+    What comes of each is handed to the node's executor, so that nothing of the node is touched from
+    two threads.
+
+    Args:
+        node: whose executor takes in the results.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=node.get_name())
+        self._done: deque[tuple[Future, Callable[[Future], None]]] = deque()
+        self._wake = node.create_guard_condition(self.finish)
+        self._closed = False
+
+    def do(self, work: Callable[[], T], then: Callable[[T | Exception], None]) -> None:
+        """Do some work in the thread, and hand its result on in the node's executor.
+
+        Args:
+            work: called in the thread.
+            then: called in the executor, with what work returned or the exception that it raised.
+        """
+
+        def hand_on(future: Future) -> None:
+            error = future.exception()
+            then(error if isinstance(error, Exception) else future.result())
+
+        self._pool.submit(work).add_done_callback(lambda future: self._ended(future, hand_on))
+
+    def finish(self) -> None:
+        """Hand on what is done; the node's executor calls it, too."""
+        while self._done:
+            future, hand_on = self._done.popleft()
+            hand_on(future)
+
+    def close(self) -> None:
+        """Drop what has not begun, and wait for what has."""
+        self._closed = True
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _ended(self, future: Future, hand_on: Callable[[Future], Any]) -> None:
+        if self._closed or future.cancelled():
+            return
+        self._done.append((future, hand_on))
+        self._wake.trigger()
+
+
+class DeferredService:
+    """A service whose callback is given a function that sends the response later.
+
+    A coroutine would do the same with some of rclpy's executors, but its EventsExecutor takes only
+    services whose callback returns the response. So the response that rclpy is about to send at
+    the end of the callback is held back here, and sent when it is known.
+
+    Args:
+        node: that serves.
+        kind: type of the service.
+        name: of the service.
+        begin: called with each request and its Reply; may call that at once.
+    """
+
+    def __init__(
+        self, node: Node, kind: type, name: str, begin: Callable[[Any, Reply], None]
+    ) -> None:
+        self._begin = begin
+        self._logger = node.get_logger()
+        service = node.create_service(kind, name, lambda request, _: request)
+        self._service = cast(Any, service)  # whose method is replaced
+        self._send = self._service.send_response
+        self._service.send_response = self._take
+
+    def _take(self, request: Any, header: Any) -> None:
+        """In place of rclpy's sending: gets what the callback returned, which is the request."""
+        self._begin(request, lambda response: self._reply(response, header))
+
+    def _reply(self, response: Any, header: Any) -> None:
+        try:
+            self._send(response, header)
+        except RuntimeError as error:  # rclpy's RCLError: the one who asked has gone
+            name = self._service.srv_name
+            self._logger.warning(f"the answer of {name} could not be sent: {error}")

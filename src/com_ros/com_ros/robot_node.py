@@ -1,0 +1,383 @@
+"""The base of the suite's nodes: a node file shows its topics and one call into the maths.
+
+    @dataclass(frozen=True)
+    class Parameters(RobotParameters, JointTimeout, WrenchTimeout):
+        gain: float = parameter(4.0, "1/s, feedback gain", (0.0, 100.0), live=True)
+
+    class MyNode(RobotNode[Parameters]):
+        def __init__(self, **options):
+            super().__init__("my_node", Parameters, **options)      # self.parameters, self.log
+            self._config = require_config(self.parameters.robot_config)
+            self._wrenches = WrenchInputs(self._config.feet, self.parameters.wrench_timeout)
+            self._output = self.create_publisher(CenterOfMass, "com", qos.RESULT)
+            self.follow_robot_description()                          # calls use_model
+            self.follow_joint_states(self._on_joints, rate_hz=100.0) # calls it with a JointSample
+            self.follow_wrenches(self._config.feet, self._wrenches)
+            self.subscribe(Imu, "imu", self._on_imu)                 # (msg, time_ns); best effort
+            self.serve_trigger("~/start", self._start)               # returns or raises the text
+            self.create_steady_timer(0.1, self._on_display)
+
+        def use_model(self, model):        # each new model; raise to keep the one before
+            self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
+
+        def on_joints_timeout(self, reason): ...   # once, when joint_states become stale
+        def watch(self): ...                       # several times a second, also without input
+        def apply_parameters(self, new): ...       # live parameters; raise to refuse them
+        def diagnose(self) -> Diagnosis: ...       # once a second, for /diagnostics
+
+    def main() -> int:
+        return run(MyNode, make_executor=make_fast_executor)
+
+What the base does: the robot description from the parameter or the latched topic, a new one swaps
+the model; joint_states by name, each defect named, stale ones reported; one throttled warning for
+each thing that is missing; rate and latency in /diagnostics; timeouts and other live parameters
+checked, applied and refused with the reason. An exception in the callback of a message drops this
+message and is reported: no message ends a node. (One in a timer or a service is a bug that does.)
+
+One clock policy: a sample's time is its stamp, or the node's clock at receipt where the stamp is
+zero (`time_ns`); values are combined by these times, so that a replayed bag gives the same result.
+Only the absence of messages is measured in real time, by timers on a steady clock.
+"""
+
+import math
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import WrenchStamped
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
+from rclpy.timer import Timer
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from com_model import Foot, RobotConfig, RobotModel
+from com_model.exceptions import ComModelError
+from com_ros import diagnostics, qos
+from com_ros.conversions import NS_PER_S
+from com_ros.exceptions import ComRosError, ParameterError
+from com_ros.input_watch import InputWatch, sample_time_ns
+from com_ros.joint_input import JointInput, JointSample
+from com_ros.parameters import JointTimeout, RobotParameters, declare
+from com_ros.robot_description import RobotDescription
+from com_ros.throttle import ThrottledLog
+from com_ros.wrench_input import WrenchInputs
+
+P = TypeVar("P", bound=RobotParameters)
+
+EVERY_SAMPLE = 500  # messages of a stream that may wait while a node is busy: 0.5 s at 1 kHz
+CLOCK_JUMP_NS = 10 * NS_PER_S  # stamps that go back further are of another recording
+SLACK_NS = 500_000  # that a sample may be early and still count as due
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One status on /diagnostics.
+
+    Attributes:
+        level: OK, WARN, ERROR or STALE of com_ros.diagnostics.
+        text: one line.
+        values: further facts by name.
+    """
+
+    level: bytes
+    text: str
+    values: dict[str, object] = field(default_factory=dict)
+
+
+class RobotNode(Node, Generic[P]):
+    """A node that works on one robot; see the module's text.
+
+    Args:
+        name: of the node.
+        parameters: dataclass of its parameters.
+        subject: what its status on /diagnostics is about; the node's name if empty.
+        options: passed on to rclpy's Node (namespace, parameter_overrides, context).
+
+    Attributes:
+        parameters: the present values.
+        log: throttled warnings.
+        description: where the model comes from; after follow_robot_description.
+        joints: takes in joint_states; made by use_model.
+        joint_watch: how long ago usable joint_states came.
+        meter: rate and latency of what is made of joint_states.
+    """
+
+    def __init__(
+        self, name: str, parameters: type[P], *, subject: str = "", **options: Any
+    ) -> None:
+        super().__init__(name, **options)
+        self.parameters: P = declare(self, parameters, self._change_parameters)
+        self.log = ThrottledLog(self.get_logger())
+        self.joints: JointInput | None = None
+        timeout_s = self._joint_timeout
+        self.joint_watch = InputWatch(timeout_s)
+        self.meter = diagnostics.RateMeter()
+        self._description: RobotDescription | None = None
+        self._joint_states: Subscription | None = None
+        self._on_sample: Callable[[JointSample], None] = lambda _: None
+        self._handles_problems = False
+        self._rate = RateLimit(math.inf)
+        self._diagnostics = diagnostics.Diagnostics(self, subject or name)
+        self.create_steady_timer(min(timeout_s / 4.0, 0.25), self._on_watch)
+        self.create_steady_timer(1.0, self._on_diagnostics)
+
+    # --- to be overridden ----------------------------------------------------------------------
+    def use_model(self, model: RobotModel) -> None:
+        """Make what belongs to a new model; a ComRosError or ComModelError refuses it."""
+
+    def on_joints_timeout(self, reason: str) -> None:
+        """joint_states have become stale: once each time."""
+        self.get_logger().error(reason)
+
+    def watch(self) -> None:
+        """Called several times a second, on a steady clock."""
+
+    def apply_parameters(self, new: P) -> None:
+        """Apply changed live parameters; `self.parameters` has still the old ones.
+
+        Raises:
+            ComRosError, ComModelError, ValueError: refuses the change, with the reason.
+        """
+
+    def diagnose(self) -> Diagnosis:
+        """The status for /diagnostics; the base adds rate, latency and the robot's name."""
+        waiting = self.waiting
+        return Diagnosis(diagnostics.ERROR if waiting else diagnostics.OK, waiting or "running")
+
+    # --- the robot -----------------------------------------------------------------------------
+    @property
+    def description(self) -> RobotDescription:
+        """Where the model comes from."""
+        assert self._description is not None, "call follow_robot_description first"  # noqa: S101
+        return self._description
+
+    @property
+    def waiting(self) -> str:
+        """What is missing for a model, and how to fix it; empty when there is one."""
+        return "" if self._description is None else self._description.waiting
+
+    def follow_robot_description(self) -> None:
+        """Load the parameter robot_description, and follow the topic of that name."""
+        xml = self.parameters.robot_description
+        self._description = RobotDescription(self, self.use_model, xml, self.log)
+
+    # --- inputs --------------------------------------------------------------------------------
+    def time_ns(self, stamp: Time) -> int:
+        """Time of a sample: its stamp, or the node's clock where the stamp is zero."""
+        return sample_time_ns(stamp, self.get_clock())
+
+    def follow_joint_states(
+        self,
+        on_sample: Callable[[JointSample], None],
+        *,
+        rate_hz: float = math.inf,
+        depth: int = 1,
+        with_problems: bool = False,
+    ) -> None:
+        """Subscribe joint_states; `self.joints` sorts them by name.
+
+        Args:
+            on_sample: called with each sample.
+            rate_hz: samples that come more often are left out, by their stamps.
+            depth: messages that may wait; EVERY_SAMPLE for a node that must see all.
+            with_problems: on_sample is also called with samples whose `error` is set, and without
+                a model. Otherwise these are warned of and do not count as received, so that
+                joint_states that cannot be used time out.
+        """
+        self._on_sample, self._handles_problems = on_sample, with_problems
+        self._rate = RateLimit(rate_hz)
+        self._joint_states = self.create_subscription(
+            JointState, "joint_states", self._guarded(self._on_joint_states), qos.stream(depth)
+        )
+
+    def follow_wrenches(self, feet: Sequence[Foot], inputs: WrenchInputs, depth: int = 1) -> None:
+        """Subscribe the wrenches of feet, in order."""
+        for index, foot in enumerate(feet):
+            self.subscribe(WrenchStamped, foot.wrench_topic, partial(inputs.update, index), depth)
+
+    def subscribe(
+        self, kind: type, topic: str, callback: Callable[[Any, int], None], depth: int = 1
+    ) -> Subscription:
+        """Subscribe a stream of stamped messages, best effort.
+
+        Args:
+            kind: of message, with a header.
+            topic: name.
+            callback: called with each message and its time, ns.
+            depth: messages that may wait while the node is busy.
+        """
+        return self.subscribe_with(
+            kind,
+            topic,
+            lambda msg: callback(msg, self.time_ns(msg.header.stamp)),
+            qos.stream(depth),
+        )
+
+    def subscribe_with(
+        self, kind: type, topic: str, callback: Callable[[Any], None], profile: QoSProfile
+    ) -> Subscription:
+        """Subscribe with another quality of service; the callback gets the message only."""
+        return self.create_subscription(kind, topic, self._guarded(callback), profile)
+
+    def set_sample_rate(self, rate_hz: float) -> None:
+        """Change the rate of follow_joint_states, 1/s."""
+        self._rate.set(rate_hz)
+
+    # --- services and timers -------------------------------------------------------------------
+    def serve_trigger(
+        self,
+        name: str,
+        action: Callable[[], str],
+        refusals: tuple[type[Exception], ...] = (ComRosError, ComModelError),
+        *,
+        needs_model: bool = True,
+    ) -> None:
+        """Offer a std_srvs/Trigger.
+
+        Args:
+            name: of the service.
+            action: returns the message of success.
+            refusals: exceptions by which it refuses, with the reason as text.
+            needs_model: refuse as long as there is no model.
+        """
+
+        def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+            if needs_model and self.waiting:
+                response.success, response.message = False, self.waiting
+                return response
+            try:
+                response.success, response.message = True, action()
+            except refusals as error:
+                response.success, response.message = False, str(error)
+            return response
+
+        self.create_service(Trigger, name, answer)
+
+    def create_steady_timer(self, period_s: float, callback: Callable[[], None]) -> Timer:
+        """A timer in real time: it goes on when simulated time has stopped."""
+        return self.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    # --- inside --------------------------------------------------------------------------------
+    @property
+    def _joint_timeout(self) -> float:
+        p = self.parameters
+        return p.joint_timeout if isinstance(p, JointTimeout) else 1.0
+
+    def _change_parameters(self, new: P) -> None:
+        self.apply_parameters(new)
+        self.parameters = new
+        self.joint_watch.timeout_s = self._joint_timeout
+        if self.joints is not None:
+            self.joints.timeout_s = self._joint_timeout
+
+    def _on_joint_states(self, msg: JointState) -> None:
+        time_ns = self.time_ns(msg.header.stamp)
+        sample = self._sample(msg, time_ns)
+        if sample is None:
+            return
+        if sample.error and not self._handles_problems:
+            if self.joints is not None:
+                self.log.warn("joint_states", sample.error)
+            return
+        self.joint_watch.received()
+        if self._rate.due(time_ns):
+            self._on_sample(sample)
+            self.meter.add(self.get_clock().now().nanoseconds - time_ns)
+
+    def _sample(self, msg: JointState, time_ns: int) -> JointSample | None:
+        if self.joints is None:
+            return JointSample.unknown(0, self.waiting, time_ns, msg.header.stamp)
+        return self.joints.update(msg, time_ns)
+
+    def _on_watch(self) -> None:
+        if self._description is not None:
+            self._description.warn_while_waiting()
+        if self._joint_states is not None:
+            self._watch_joints(self._joint_states.topic_name)
+        self.watch()
+
+    def _watch_joints(self, topic: str) -> None:
+        watch = self.joint_watch
+        if watch.timed_out():
+            self.on_joints_timeout(f"{topic} timed out, none for {watch.age_s:.2f} s: {CHECK}")
+        elif watch.stale and not watch.ever_received:
+            self.log.warn(
+                "joint_states",
+                f"no joint_states yet on {topic}: start the robot's driver or its "
+                "joint_state_broadcaster, or remap the topic",
+            )
+
+    def _on_diagnostics(self) -> None:
+        found = self.diagnose()
+        model = None if self._description is None else self._description.model
+        name = "" if model is None else model.name
+        values = {**self.meter.take(time.monotonic_ns()), **found.values}
+        if name:
+            values["model"] = name
+        self._diagnostics.publish(found.level, found.text, values, name)
+
+    def _guarded(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+        """A callback whose exceptions drop the message."""
+
+        def guarded(msg: Any) -> None:
+            try:
+                callback(msg)
+            except Exception as error:
+                if not self.context.ok():  # ROS was shut down meanwhile
+                    raise
+                kind = type(msg).__name__
+                text = f"a {kind} was dropped: {type(error).__name__}: {error}"
+                if self.log.warn(f"dropped {kind}", text):
+                    self.get_logger().error(traceback.format_exc())
+
+        return guarded
+
+
+CHECK = "check its driver"
+
+
+class RateLimit:
+    """Leaves out samples that come more often than a rate, by their times.
+
+    Args:
+        rate_hz: 1/s; inf: none is left out.
+    """
+
+    def __init__(self, rate_hz: float) -> None:
+        self._next_ns = 0
+        self.set(rate_hz)
+
+    def set(self, rate_hz: float) -> None:
+        """Change the rate."""
+        self._period_ns = int(NS_PER_S / rate_hz)  # 0 for inf
+
+    def due(self, time_ns: int) -> bool:
+        """Whether a sample of this time is to be used; a clock that goes back begins again."""
+        if self._period_ns and self._next_ns - CLOCK_JUMP_NS < time_ns < self._next_ns:
+            return False
+        self._next_ns = time_ns + self._period_ns - SLACK_NS
+        return True
+
+
+def require_config(path: str, needs: str = "") -> RobotConfig:
+    """The robot's configuration of a node that cannot do without.
+
+    Args:
+        path: value of the parameter robot_config.
+        needs: what the node needs of it, for the message.
+
+    Raises:
+        ParameterError: no path.
+        ConfigError: the file cannot be used.
+    """
+    if not path:
+        fix = "give the path of the robot's configuration (YAML)"
+        raise ParameterError("robot_config", "", f"{fix}, with {needs}" if needs else fix)
+    return RobotConfig.from_file(path)
