@@ -1,10 +1,21 @@
 """What tests of several kinds share."""
 
+import os
+import random
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+# ROS domains above 101 meet the ports of ordinary programs. Tests that run side by side (pytest -n)
+# draw from sets that do not overlap.
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+DOMAINS = range(1 + WORKER, 102, WORKERS)
+if "PYTEST_XDIST_WORKER" in os.environ or "ROS_DOMAIN_ID" not in os.environ:
+    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().choice(DOMAINS))
+os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARE = ROOT / "src" / "robot_descriptions"
@@ -122,3 +133,9 @@ def make_standing_robot():
     return lambda name, seed=1, **options: StandingRobot(
         name, np.random.default_rng(seed), **options
     )
+
+
+@pytest.fixture(scope="session")
+def draw_domain():
+    """draw_domain(): a number for a ROS domain of a test's own."""
+    return lambda: random.SystemRandom().choice(DOMAINS)

@@ -1,10 +1,6 @@
 """Nodes in this process, talking over DDS with a node that plays the rest of the robot."""
 
-import os
 import time
-
-os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
-os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
 import pytest
 import rclpy

@@ -5,7 +5,6 @@ them, and asked.
 """
 
 import math
-import random
 import sys
 import time
 from pathlib import Path
@@ -77,10 +76,9 @@ PATIENCE = 30.0  # s
 
 
 @pytest.fixture(scope="module", autouse=True)
-def domain():
+def domain(draw_domain):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ROS_DOMAIN_ID", str(random.SystemRandom().randint(1, 101)))
-        patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        patch.setenv("ROS_DOMAIN_ID", str(draw_domain()))
         yield
 
 

@@ -1,7 +1,6 @@
 """Launch files started as a user starts them, and an ear on their topics."""
 
 import os
-import random
 import signal
 import subprocess
 import threading
@@ -16,7 +15,6 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 RUN_LAUNCH = Path(__file__).resolve().parents[2] / "tools" / "run_launch"
 PATIENCE = 60.0  # s; on a busy machine start-up takes a while
-LAST_DOMAIN = 101  # of ROS: higher ones meet the ports of ordinary programs
 
 
 class Launch:
@@ -129,11 +127,10 @@ class Ear:
 
 
 @pytest.fixture
-def domain(monkeypatch):
+def domain(monkeypatch, draw_domain):
     """A ROS domain of the test's own."""
-    number = random.SystemRandom().randint(1, LAST_DOMAIN)
+    number = draw_domain()
     monkeypatch.setenv("ROS_DOMAIN_ID", str(number))
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     return number
 
 

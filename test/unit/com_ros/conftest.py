@@ -1,10 +1,6 @@
 """A ROS context of its own for each test that needs a node; nothing is sent to other processes."""
 
 import itertools
-import os
-
-os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
-os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
 import pytest
 import rclpy
