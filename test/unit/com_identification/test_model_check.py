@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from com_identification.feet.model_check import ModelCheck, Verdict
 from com_identification.planning.stances import FlatStance
-from com_identification.regression.observations import RowBuilder
+from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import SensorNoise, make_posture
 from com_identification.store.correction import corrected_inertials
 from com_model import RobotConfig
@@ -23,7 +23,7 @@ BOTH = [0.5, 0.5]
 def stance(hoap2):
     """A posture on level soles, the CoM in their middle."""
     model, feet = hoap2
-    flat = FlatStance(RowBuilder(model, feet).statics, feet)
+    flat = FlatStance(ObservationModel(model, feet).statics, feet)
     rest = RobotConfig.from_file(CONFIG).nominal_posture(model)
     return flat.solve(rest, flat.middle(rest))
 

@@ -10,7 +10,7 @@ import numpy as np
 from com_identification.capture.capture_options import StillInterval
 from com_identification.commands.bag_robot import BagRobot
 from com_identification.exceptions import IdentificationError
-from com_identification.feet.wrench_check import WrenchFault, WrenchFinding, diagnose
+from com_identification.feet.wrench_check import WrenchFault, WrenchIssue, diagnose
 from com_identification.planning.planner import PosturePlanner
 from com_identification.regression.postures import Posture
 from com_model.exceptions import ComModelError
@@ -83,7 +83,7 @@ def check_wrenches(robot: BagRobot, postures: Sequence[Posture]) -> WrenchCheck:
 
 
 def _check(robot: BagRobot, postures: Sequence[Posture]) -> WrenchCheck:
-    found: dict[tuple[WrenchFault, tuple[str, ...]], list[WrenchFinding]] = {}
+    found: dict[tuple[WrenchFault, tuple[str, ...]], list[WrenchIssue]] = {}
     odd: dict[int, str] = {}
     for index, posture in enumerate(postures):
         for finding in _findings(robot, posture):
@@ -134,7 +134,7 @@ def helpful_postures(robot: BagRobot, postures: Sequence[Posture]) -> list[str]:
     return lines
 
 
-def _findings(robot: BagRobot, posture: Posture) -> tuple[WrenchFinding, ...]:
+def _findings(robot: BagRobot, posture: Posture) -> tuple[WrenchIssue, ...]:
     if not len(posture.wrenches) or not np.isfinite(posture.wrenches).any():
         return ()
     settings = robot.settings

@@ -15,7 +15,7 @@ from com_identification.commands.bag_robot import BagRobot
 from com_identification.job import TotalCom
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
-from com_identification.report.contents import Contents, TopicLine, fits_of
+from com_identification.report.contents import Contents, TopicLine, compare_postures
 from com_identification.report.report import report_page
 from com_identification.store.document import to_document, write_yaml
 from com_identification.store.export import Export, export_urdf
@@ -105,7 +105,7 @@ def _contents(outcome: Outcome, export: Export) -> Contents:
         found=found,
         prior_std=settings.priors(model).com_std,
         total=outcome.total,
-        fits=fits_of(model, feet, outcome.postures, found, settings.fit.gravity),
+        fits=compare_postures(model, feet, outcome.postures, found, settings.fit.gravity),
         changed=export.changed,
         kept=export.kept,
     )
@@ -131,7 +131,7 @@ def _extra(contents: Contents) -> dict[str, Any]:
             "notes": list(contents.notes),
             "seconds_by_cause": dict(contents.tally),
         },
-        "wrench_check": list(contents.findings),
+        "wrench_check": list(contents.issues),
         "still_intervals": [
             {
                 "start": contents.since_start(interval.t0_ns),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from com_bags.bag import Topic
-from com_identification.report.contents import Contents, TopicLine, misfits
+from com_identification.report.contents import Contents, TopicLine, residual_rows
 
 _MM = 1000.0
 
@@ -48,10 +48,10 @@ def result_text(contents: Contents) -> str:
         f"{len(contents.fits)} postures of {len(contents.intervals)} still intervals "
         f"({refused} refused) in {contents.seconds:.1f} s"
     ]
-    lines += [f"note: {_plain(note)}" for note in (*contents.notes, *contents.findings)]
+    lines += [f"note: {_plain(note)}" for note in (*contents.notes, *contents.issues)]
     rows = [
         (name, *(_number(_MM * v, 2) for v in (m.mean, m.rms, m.maximum)), str(m.count))
-        for name, m in misfits(found)
+        for name, m in residual_rows(found)
     ]
     head = ("CoM against the feet (mm)", "mean", "rms", "largest", "postures")
     lines += ["", columns(head, rows), "", _links_text(contents), ""]

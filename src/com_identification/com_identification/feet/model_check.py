@@ -11,7 +11,7 @@ import numpy as np
 from com_identification.exceptions import PostureError
 from com_identification.feet.feet_reading import FeetReading, read_feet
 from com_identification.feet.wrench_check import WrenchFault, diagnose
-from com_identification.regression.observations import RowBuilder
+from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
@@ -110,7 +110,7 @@ class ModelCheck:
         tilt_tolerance: float = 0.01,
     ) -> None:
         self._settings = settings or IdentificationSettings()
-        self._builder = RowBuilder(model, feet, self._settings.noise, self._settings.gravity)
+        self._builder = ObservationModel(model, feet, self._settings.noise, self._settings.gravity)
         self._com, self._mass = com_tolerance, mass_tolerance
         self._tilt = tilt_tolerance
 

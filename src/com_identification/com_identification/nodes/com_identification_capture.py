@@ -14,7 +14,7 @@ import numpy as np
 from rclpy.node import Node
 
 from com_identification.exceptions import CaptureRefused, IdentificationError, StoreError
-from com_identification.feet.feet_reading import loaded_offset
+from com_identification.feet.feet_reading import estimate_wrench_bias
 from com_identification.nodes.com_identification_parameters import Parameters
 from com_identification.nodes.com_identification_robot import Robot
 from com_model.arrays import Array
@@ -168,7 +168,7 @@ def _zero(robot: Robot, foot: int, request: TareWrench.Request) -> Array:
     if posture is None:
         raise CaptureRefused(robot.recorder.state(now_ns).reasons)
     model, settings = robot.model, robot.settings
-    excess = loaded_offset(
+    excess = estimate_wrench_bias(
         model, robot.config.feet, posture, foot, settings.priors(model), settings.fit.gravity
     )
     return np.asarray(robot.store.tare[foot] + excess)

@@ -6,7 +6,7 @@ import numpy as np
 
 from com_identification.job import TotalCom
 from com_identification.nodes.com_identification_robot import Robot
-from com_identification.regression.identify import Identification, Misfit
+from com_identification.regression.identify import Identification, Residual
 from com_identification.store.export import trusted_bodies
 from com_model.arrays import Array
 from com_msgs.msg import IdentificationResult
@@ -113,7 +113,7 @@ def _mean_max(distances: Array) -> tuple[float, float]:
     return float(np.mean(distances)), float(np.max(distances))
 
 
-def _distances(misfit: Misfit) -> Distances:
+def _distances(misfit: Residual) -> Distances:
     return misfit.mean, misfit.rms, misfit.maximum
 
 

@@ -42,7 +42,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from com_identification.exceptions import IdentificationError
 from com_identification.nodes.posture_tour_calls import Calls, TourError
 from com_identification.nodes.posture_tour_parameters import Parameters
-from com_identification.planning.planner import TourWays
+from com_identification.planning.planner import TourPaths
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.timed_way import TimedWay
@@ -69,7 +69,7 @@ Script = Generator[None, None, None]
 class _Robot:
     model: RobotModel
     joints: JointInput
-    ways: TourWays
+    ways: TourPaths
     nominal: Array
     target: Array
 
@@ -113,7 +113,7 @@ class PostureTour(Node):
         self._config.check(model)
         nominal = self._config.nominal_posture(model)
         try:
-            ways = TourWays(model, self._config.feet, nominal, p.margin, p.speed, p.velocity_share)
+            ways = TourPaths(model, self._config.feet, nominal, p.margin, p.speed, p.velocity_share)
         except IdentificationError as error:
             raise ComRosError(str(error)) from error
         joints = JointInput(model.joint_names, p.joint_timeout)
