@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from com_bags.stream import Part
 from com_model import RobotModel
 from com_model.arrays import Array
-from com_model.bodies import PRISMATIC
-from com_model.dynamics.kinematics import rotations_about
+from com_model.dynamics.kinematics import link_pose_batch
 
 Times = NDArray[np.int64]
 _UNIT = 1e-3  # how far the norm of a quaternion may be off 1
@@ -28,9 +27,8 @@ class UpStream:
     """
 
     def __init__(self, model: RobotModel, link: str) -> None:
-        self._model = model
+        self._model, self._name = model, link
         self._link = model.link_index(link)
-        self._path = _path(model, self._link)
         self._before: tuple[Times, Array] = (np.zeros(0, np.int64), np.zeros((0, model.n_joints)))
         self.without_orientation = 0
 
@@ -50,25 +48,15 @@ class UpStream:
         if not len(stamps):
             return stamps, np.zeros((0, 3))
         up = self._in_imu_axes(part)
-        if not self._path:
+        if self._model.bodies.body_of_link[self._link] == 0:
             return stamps, up @ self._model.bodies.R_body_link[self._link].T
         times, Q = (np.concatenate(pair) for pair in zip(self._before, (times, Q), strict=True))
         if not len(times):
             return stamps, np.full((len(stamps), 3), np.nan)
         self._before = times[-1:], Q[-1:]
         nearest = np.clip(np.searchsorted(times, stamps, side="right") - 1, 0, len(times) - 1)
-        return stamps, (self._orientations(Q[nearest]) @ up[:, :, None])[:, :, 0]
-
-    def _orientations(self, Q: Array) -> Array:
-        """R_root_link (N, 3, 3): R_child = R_parent R_0 Rot(a, s) along the way."""
-        bodies = self._model.bodies
-        R = np.broadcast_to(np.eye(3), (len(Q), 3, 3))
-        for b in self._path:
-            R = R @ bodies.R[b]
-            if bodies.joint_type[b] != PRISMATIC:
-                s = Q[:, bodies.q_index[b]] * bodies.multiplier[b] + bodies.offset[b]
-                R = R @ rotations_about(np.tile(bodies.axis[b], (len(Q), 1)), s)
-        return np.asarray(R @ bodies.R_body_link[self._link])
+        R_root_link, _ = link_pose_batch(self._model, Q[nearest], self._name)
+        return stamps, (R_root_link @ up[:, :, None])[:, :, 0]
 
     def _in_imu_axes(self, part: Part) -> Array:
         """(N, 3): the third row of R_world_imu, of a quaternion x, y, z, w."""
@@ -81,12 +69,3 @@ class UpStream:
         up[missing] = part.values("linear_acceleration")[missing]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(up / np.linalg.norm(up, axis=1, keepdims=True))
-
-
-def _path(model: RobotModel, link: int) -> list[int]:
-    """Bodies between the root and a link, the root left out."""
-    path, body = [], int(model.bodies.body_of_link[link])
-    while body > 0:
-        path.append(body)
-        body = int(model.bodies.parent[body])
-    return path[::-1]

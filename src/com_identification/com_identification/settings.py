@@ -17,6 +17,7 @@ from com_identification.regression.identify import Options
 from com_identification.regression.postures import SensorNoise, SensorPriors
 from com_identification.regression.priors import BodyPriors, urdf_priors
 from com_model import ConfigError, Foot, RobotModel, UnknownNameError
+from com_model.dynamics import GRAVITY
 from com_model.strict_yaml import Section, read_yaml
 
 LOSSES = ("none", "huber", "tukey")
@@ -72,7 +73,7 @@ class FitSettings:
 
     loss: str = "tukey"
     folds: int = 5
-    gravity: float = 9.81
+    gravity: float = GRAVITY
     use_effort: bool = False
     use_imu: bool = False
 

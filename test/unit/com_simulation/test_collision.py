@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from com_simulation.physics.collision import CYLINDER, HULL, convex_hull, read_collision
+from com_simulation.physics.collision import CYLINDER, HULL, hull_vertices, read_collision
 
 
 def urdf(*geometries, origin=""):
@@ -46,7 +46,7 @@ def test_pose():
     np.testing.assert_allclose(shape.R[:, 2], [1, 0, 0], atol=1e-15)
 
 
-def test_mesh_becomes_its_convex_hull(tmp_path):
+def test_mesh_becomes_its_hull_vertices(tmp_path):
     (tmp_path / "meshes").mkdir()
     cube_stl(tmp_path / "meshes" / "cube.stl")
     mesh = '<mesh filename="../meshes/cube.stl" scale="1 2 -3"/>'
@@ -104,6 +104,6 @@ def test_empty_collision_means_nothing():
 
 def test_hull_needs_a_volume():
     with pytest.raises(ValueError, match="no volume"):
-        convex_hull(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.0]]))
+        hull_vertices(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.0]]))
     with pytest.raises(ValueError, match="no volume"):
-        convex_hull(np.zeros((3, 3)))
+        hull_vertices(np.zeros((3, 3)))

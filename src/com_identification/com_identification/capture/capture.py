@@ -25,6 +25,7 @@ from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture, SensorNoise
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
+from com_model.dynamics import GRAVITY
 
 _UNIT = 0.01  # how far the length of a direction may be off
 
@@ -65,7 +66,7 @@ class PostureRecorder:
         use_effort: bool = True,
         use_up: bool = False,
         marks: Sequence[Mark] = (),
-        gravity: float = 9.81,
+        gravity: float = GRAVITY,
     ) -> None:
         self.model, self.feet = model, tuple(feet)
         self.options = options = options or CaptureOptions()

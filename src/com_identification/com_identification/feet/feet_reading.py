@@ -13,6 +13,7 @@ from com_identification.regression.postures import Posture
 from com_identification.regression.priors import BodyPriors
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
+from com_model.dynamics import GRAVITY
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,7 @@ def estimate_wrench_bias(
     posture: Posture,
     foot: int,
     priors: BodyPriors,
-    gravity: float = 9.81,
+    gravity: float = GRAVITY,
 ) -> Array:
     """What a sensor reads too much, if the model is right.
 

@@ -14,6 +14,7 @@ from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorNoise
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
 
 
 class WrenchFault(IntEnum):
@@ -348,7 +349,7 @@ def diagnose(
     *,
     mass_tolerance: float = 0.1,
     com_std: float = 0.02,
-    gravity: float = 9.81,
+    gravity: float = GRAVITY,
 ) -> tuple[WrenchIssue, ...]:
     """Compares a posture's wrenches with what the URDF lets expect.
 

@@ -26,6 +26,7 @@ from com_identification.regression.priors import BodyPriors, Unknowns, urdf_prio
 from com_identification.regression.solve import Block, Solution, scale_noise, solve, whiten
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
+from com_model.dynamics import GRAVITY
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class Options:
 
     noise: SensorNoise = field(default_factory=SensorNoise)
     sensors: SensorPriors = field(default_factory=SensorPriors)
-    gravity: float = 9.81
+    gravity: float = GRAVITY
     loss: str = "tukey"
     folds: int = 5
     rounds: int = 6

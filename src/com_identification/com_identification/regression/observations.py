@@ -22,6 +22,7 @@ from com_identification.regression.postures import Posture, SensorErrors, Sensor
 from com_identification.regression.statics import Poses, Statics
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
 
 Flags = NDArray[np.bool_]
 
@@ -77,7 +78,7 @@ class ObservationModel:
         model: RobotModel,
         feet: Sequence[Foot],
         noise: SensorNoise | None = None,
-        gravity: float = 9.81,
+        gravity: float = GRAVITY,
     ) -> None:
         self.model, self.feet = model, tuple(feet)
         self.noise = noise or SensorNoise()

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, QhullError
 
+from com_model.exceptions import GeometryError
+from com_model.geometry.hull import solid_hull
+from com_model.geometry.rotations import rotation_from_rpy
 from com_model.text import listing
-from com_model.urdf.parsing import rotation_of_rpy
 from com_model.urdf.xml_reader import Node, Schema, read_xml
 from com_simulation.exceptions import MeshError
 from com_simulation.physics.meshes import Mesh, load_mesh
@@ -164,10 +165,10 @@ class _Reader:
         points = points * scale
         if np.abs(points).max() > LARGEST:
             raise ValueError(f"it is larger than {LARGEST:g} m")
-        return convex_hull(points)
+        return hull_vertices(points)
 
 
-def convex_hull(points: Array) -> Array:
+def hull_vertices(points: Array) -> Array:
     """Vertices (k, 3) of the convex hull of points (m, 3), m.
 
     Raises:
@@ -176,8 +177,8 @@ def convex_hull(points: Array) -> Array:
     # MuJoCo keeps vertices in single precision: those that it could not tell apart are merged.
     points = np.unique(points.astype(np.float32), axis=0).astype(float)
     try:
-        hull = ConvexHull(points)
-    except (QhullError, ValueError) as error:
+        hull = solid_hull(points)
+    except GeometryError as error:
         raise ValueError("it has no volume") from error
     if hull.volume < SMALLEST * hull.area:
         raise ValueError("it has no volume")
@@ -208,7 +209,7 @@ def _pose(collision: Node) -> tuple[Array, Array]:
     zero = np.zeros(3)
     rpy = _numbers(origin, "rpy", 3) if "rpy" in origin.attributes else zero
     xyz = _numbers(origin, "xyz", 3) if "xyz" in origin.attributes else zero
-    return rotation_of_rpy(rpy.tolist()), xyz
+    return rotation_from_rpy(rpy.tolist()), xyz
 
 
 def _numbers(node: Node, key: str, size: int) -> Array:
