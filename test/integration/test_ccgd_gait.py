@@ -35,6 +35,7 @@ MODEL = RobotModel.from_file(f"{SHARE}/urdf/itu_biped.urdf")
 POSTURE = RobotConfig.from_file(CONFIG).nominal_posture(MODEL)
 ROBOT = {"robot_description": MODEL.xml, "robot_config": CONFIG}
 FEET = ("l_sole/wrench", "r_sole/wrench")
+WEIGHT = 9.81 * MODEL.mass
 T0 = 1000 * NS_PER_S  # the stamp of the first message
 EVERY_NS = 50_000_000
 LEVEL = Quaternion(x=0.0, y=0.0, z=0.0, w=1.0)
@@ -48,7 +49,7 @@ class Bench:
     def __init__(self, world, **parameters):
         self.world, self.time_ns, self.q = world, T0, POSTURE.copy()
         self.path, self.taken = None, 0
-        self.load, self.attitude, self.silent = 0.5 * 9.81 * MODEL.mass, None, ()
+        self.load, self.attitude, self.silent = WEIGHT / 2, None, ()
         self.states = world.collect(WalkState, "gait/state", 2000)
         self.ways = world.collect(JointTrajectory, "joint_trajectory", 2000)
         self.zmps = world.collect(PointStamped, "zmp", 2000)
@@ -200,6 +201,36 @@ def test_streamed_points_follow_the_same_walk(bench):
     assert all(len(way.points) == 1 for way in robot.ways)
     assert len(robot.ways) > 100
     assert robot.state.com_reference.x == pytest.approx(0.1, abs=1e-3)
+
+
+def test_a_walk_by_itself_waits_for_a_robot_that_does_not_stand(bench, monkeypatch):
+    plan, planned = Walker.plan, threading.Event()
+
+    def slow(walker, *what):
+        planned.wait(30.0)
+        return plan(walker, *what)
+
+    monkeypatch.setattr(Walker, "plan", slow)
+    robot = bench(autostart=True, walk__steps=2, walk__step_length=0.1)
+    robot.load = 0.0
+    for _ in range(20):
+        assert robot.sample() in (WalkState.REFUSED, WalkState.UNKNOWN)
+    robot.load = WEIGHT / 2
+    robot.until(WalkState.PLANNING)
+    robot.load = 0.0
+    robot.sample()
+    planned.set()
+    robot.until(WalkState.REFUSED)
+    for _ in range(20):
+        assert robot.sample() == WalkState.REFUSED
+    assert "the robot does not stand" in robot.state.reason
+    assert robot.state.last_walk == ""
+    assert not robot.ways
+    robot.load = WEIGHT / 2
+    robot.until(WalkState.WALKING)
+    robot.until(WalkState.READY)
+    for _ in range(20):
+        assert robot.sample() == WalkState.READY, "it walks once"
 
 
 @pytest.mark.parametrize(

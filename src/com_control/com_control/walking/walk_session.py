@@ -127,9 +127,17 @@ class WalkSession:
         self.state, self.reason = State.READY, ""
         self.outcome = Outcome(False, reason, 0)
 
+    def postpone(self) -> None:
+        """The walk that was expected is to be asked for again later."""
+        self.state, self.reason = State.READY, ""
+
+    def problem(self, reading: Reading) -> str:
+        """Why a walk that was expected may not begin now and how to fix it; "" when it may."""
+        return self._checks.problem(reading, self._expected(reading.time))
+
     def begin(self, walk: Walk, reading: Reading) -> Order | None:
         """Begins the walk that was expected; None, with an outcome, when that may not be."""
-        problem = self._checks.problem(reading, self._expected(reading.time))
+        problem = self.problem(reading)
         if problem:
             self.refuse(problem)
             return None
