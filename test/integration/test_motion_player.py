@@ -249,6 +249,17 @@ def test_it_plays_by_itself_when_it_is_told_to(bench):
     assert robot.last.state == MotionState.READY
 
 
+def test_it_waits_to_play_by_itself_until_the_joints_are_known(bench):
+    robot = bench(motion="bend.csv", play=True, use_sim_time=True)
+    robot.world.spin_until(lambda: robot.node._player.rows, "the file is read")
+    robot.time_ns = -STEP_NS  # a simulation's first stamp is 0
+    robot.sample()
+    assert robot.last.state == MotionState.UNKNOWN
+    assert "joint_states" in robot.last.reason
+    robot.sample()
+    assert robot.last.state == MotionState.LEADING
+
+
 def test_a_node_without_a_layout_says_what_to_give(world):
     with pytest.raises(ComRosError, match="'motion_layout' is '': give the path"):
         world.start(MotionPlayerNode, robot_config=FILES["robot_config"])
