@@ -12,8 +12,7 @@ from com_model.geometry.rotations import minimal_rotation
 from com_model.geometry.support import SupportPolygon, sole_points
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
-from com_simulation.drawing.primitives import rod_triangles
-from com_simulation.drawing.shapes import RobotShape
+from com_simulation.drawing.shapes import RobotShape, rod_triangles
 
 _ROD_COLOR = (0.55, 0.58, 0.62)
 

@@ -180,8 +180,7 @@ class _Builder:
         )
 
     def _add_shapes(self, urdf_path: str | os.PathLike[str] | None) -> None:
-        coms = dict(zip(self.robot.link_names, self.robot.link_coms, strict=True))
-        collision = read_collision(self.robot.xml, urdf_path, coms)
+        collision = read_collision(self.robot, urdf_path)
         # Links above the root (a dropped world link) are no part of the robot.
         links = set(self.robot.link_names)
         shapes = [shape for shape in collision.shapes if shape.link in links]
