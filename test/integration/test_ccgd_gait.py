@@ -164,7 +164,7 @@ def test_a_walk_by_the_action(bench, world):
     assert (result.completed, result.reason, result.steps) == (True, "", 2)
     assert len(robot.ways) == 1, "the whole walk at once"
     seen = {state.state for state in robot.states}
-    assert seen >= {WalkState.READY, WalkState.LEADING, WalkState.WALKING}
+    assert seen >= {WalkState.READY, WalkState.APPROACHING, WalkState.WALKING}
     walked = [s for s in robot.states if s.state == WalkState.WALKING]
     assert {s.swing for s in walked} == {Footstep.LEFT, Footstep.RIGHT, Footstep.UNKNOWN}
     assert {s.step for s in walked} == {0, 1, -1}
@@ -467,7 +467,7 @@ def test_the_stop_service(bench, streamed):
     robot = bench(streamed=streamed, horizon=0.06)
     robot.until(WalkState.READY)
     handle, _ = robot.walk(**SHORT)
-    robot.until(WalkState.LEADING)
+    robot.until(WalkState.APPROACHING)
     assert robot.call(Trigger, "stop", Trigger.Request()).success
     assert robot.result(handle).reason == "stopped by ~/stop"
     assert len(robot.ways[-1].points) > 10

@@ -71,4 +71,4 @@ def test_what_no_posture_tells_is_nan():
     assert math.isnan(response.offset_std.z)
     assert (response.distance_mean, response.distance_max) == (0.003, 0.004)
     assert (response.shifted_max, response.used) == (0.001, 2)
-    assert response.doubts == ["the sensors drift"]
+    assert response.issues == ["the sensors drift"]

@@ -122,7 +122,7 @@ def test_it_leads_smoothly_and_plays_and_pauses_and_goes_on(bench):
     assert "the farthest is LLEG_JOINT4, by 5.7 deg" in began.message
     assert not robot.load("bend.csv").success
     robot.sample()
-    assert robot.last.state == MotionState.LEADING
+    assert robot.last.state == MotionState.APPROACHING
     way = robot.ways[-1]
     times, q, qd = joint_trajectory_to_numpy(way)
     assert way.header.stamp == ns_to_stamp(robot.time_ns) == robot.last.header.stamp
@@ -241,7 +241,7 @@ def test_it_plays_by_itself_when_it_is_told_to(bench):
     robot = bench(motion="bend.csv", play=True)
     robot.world.spin_until(lambda: robot.node._player.rows, "the file is read")
     robot.sample()
-    assert robot.last.state == MotionState.LEADING
+    assert robot.last.state == MotionState.APPROACHING
     assert robot.call("stop").success
     robot.run(MotionState.READY)
     assert robot.last.reason == "stopped by ~/stop"

@@ -165,7 +165,7 @@ def test_a_bad_attitude_brings_all_feet_down(bench, orientation, reason):
     robot.trot()
     robot.sample(orientation)
     assert reason in robot.last.reason
-    assert robot.last.state == GaitPhase.LEADING
+    assert robot.last.state == GaitPhase.APPROACHING
     for _ in range(10):
         robot.sample()
     assert robot.last.state == GaitPhase.STANDING

@@ -44,7 +44,7 @@ class CapturedValues:
         effort: (n,) N m or N.
         up: (3,) unit vector against gravity.
         feet: f sole frames.
-        stands: (f,) which feet carry.
+        in_contact: (f,) which feet carry load.
         wrenches: (f, 6) N and N m, as read.
         mass: kg that the feet carry.
         com_line: (3,) m, a point of the line of gravity through the CoM, by the feet.
@@ -60,7 +60,7 @@ class CapturedValues:
     effort: Array
     up: Array
     feet: tuple[str, ...]
-    stands: Flags
+    in_contact: Flags
     wrenches: Array
     mass: float
     com_line: Array
@@ -80,10 +80,10 @@ def captured_posture_to_numpy(msg: CapturedPosture) -> CapturedValues:
             f"captured posture: {len(msg.joint_positions)} positions and {len(msg.joint_efforts)} "
             f"efforts for {n} joints; expected as many of each"
         )
-    if not len(msg.stands) == len(msg.wrenches) == f:
+    if not len(msg.in_contact) == len(msg.wrenches) == f:
         raise ConversionError(
-            f"captured posture: {len(msg.stands)} stands and {len(msg.wrenches)} wrenches for "
-            f"{f} feet; expected as many of each"
+            f"captured posture: {len(msg.in_contact)} contacts and {len(msg.wrenches)} "
+            f"wrenches for {f} feet; expected as many of each"
         )
     return CapturedValues(
         id=msg.id,
@@ -94,7 +94,7 @@ def captured_posture_to_numpy(msg: CapturedPosture) -> CapturedValues:
         effort=doubles_to_numpy(msg.joint_efforts),
         up=vector3_to_numpy(msg.up),
         feet=tuple(msg.feet),
-        stands=np.array(msg.stands, dtype=np.bool_),
+        in_contact=np.array(msg.in_contact, dtype=np.bool_),
         wrenches=np.array([wrench_to_numpy(w) for w in msg.wrenches]).reshape(-1, 6),
         mass=msg.mass,
         com_line=point_to_numpy(msg.com_line),
@@ -113,7 +113,7 @@ def numpy_to_captured_posture(values: CapturedValues, stamp: Time, frame: str) -
     msg.joint_efforts = numpy_to_doubles(values.effort)
     numpy_to_vector3(values.up, msg.up)
     msg.feet = list(values.feet)
-    msg.stands = values.stands.tolist()
+    msg.in_contact = values.in_contact.tolist()
     msg.wrenches = [numpy_to_wrench(wrench) for wrench in values.wrenches]
     msg.mass = float(values.mass)
     numpy_to_point(values.com_line, msg.com_line)
@@ -167,7 +167,7 @@ def proposed_posture_to_numpy(msg: ProposedPosture) -> PlannedValues:
             "joints; expected as many of each"
         )
     names, q = tuple(msg.joint_names), doubles_to_numpy(msg.joint_positions)
-    return PlannedValues(names, q, tuple(msg.feet), msg.margin, msg.gain)
+    return PlannedValues(names, q, tuple(msg.feet), msg.margin, msg.information_gain)
 
 
 def numpy_to_proposed_posture(values: PlannedLike, joint_names: Sequence[str]) -> ProposedPosture:
@@ -177,7 +177,7 @@ def numpy_to_proposed_posture(values: PlannedLike, joint_names: Sequence[str]) -
         joint_positions=numpy_to_doubles(values.q),
         feet=list(values.feet),
         margin=float(values.margin),
-        gain=float(values.gain),
+        information_gain=float(values.gain),
     )
 
 
@@ -264,9 +264,9 @@ def model_check_to_numpy(msg: ModelCheck) -> ModelCheckValues:
         projection=point_to_numpy(msg.model_projection),
         measured=point_to_numpy(msg.measured_projection),
         difference=vector3_to_numpy(msg.difference),
-        tilt_part=vector3_to_numpy(msg.by_tilt),
-        model_part=vector3_to_numpy(msg.remaining),
-        model_std=msg.remaining_std,
+        tilt_part=vector3_to_numpy(msg.tilt_part),
+        model_part=vector3_to_numpy(msg.model_part),
+        model_std=msg.model_part_std,
         tilt=msg.tilt,
         force_tilt=msg.force_tilt,
         sloped=msg.sloped,
@@ -285,9 +285,9 @@ def numpy_to_model_check(values: ModelCheckLike, stamp: Time, frame: str) -> Mod
     numpy_to_point(values.projection, msg.model_projection)
     numpy_to_point(values.measured, msg.measured_projection)
     numpy_to_vector3(values.difference, msg.difference)
-    numpy_to_vector3(values.tilt_part, msg.by_tilt)
-    numpy_to_vector3(values.model_part, msg.remaining)
-    msg.remaining_std = float(values.model_std)
+    numpy_to_vector3(values.tilt_part, msg.tilt_part)
+    numpy_to_vector3(values.model_part, msg.model_part)
+    msg.model_part_std = float(values.model_std)
     msg.tilt = float(values.tilt)
     msg.force_tilt = float(values.force_tilt)
     msg.sloped = bool(values.sloped)

@@ -169,16 +169,16 @@ def ground_reaction_to_numpy(msg: GroundReaction) -> ReactionValues:
     Raises:
         ConversionError: when its arrays are not equally long.
     """
-    sizes = {len(msg.legs), len(msg.feet), len(msg.forces), len(msg.deviations), len(msg.contact)}
+    sizes = {len(msg.legs), len(msg.feet), len(msg.forces), len(msg.force_std), len(msg.contact)}
     if len(sizes) != 1:
         raise ConversionError(
             f"ground_reaction: {len(msg.legs)} legs, {len(msg.feet)} feet, {len(msg.forces)} "
-            f"forces, {len(msg.deviations)} deviations, {len(msg.contact)} contacts; expected as "
-            "many of each"
+            f"forces, {len(msg.force_std)} standard deviations, {len(msg.contact)} "
+            "contacts; expected as many of each"
         )
     return ReactionValues(
         forces=points_to_numpy(msg.forces),
-        deviations=points_to_numpy(msg.deviations),
+        deviations=points_to_numpy(msg.force_std),
         contact=np.array(msg.contact, dtype=np.bool_),
         method=msg.method,
         legs=tuple(msg.legs),
@@ -201,6 +201,6 @@ def numpy_to_ground_reaction(
     msg.method = values.method
     msg.legs, msg.feet = list(legs), list(feet)
     msg.forces = numpy_to_vectors(values.forces)
-    msg.deviations = numpy_to_vectors(values.deviations)
+    msg.force_std = numpy_to_vectors(values.deviations)
     msg.contact = values.contact.tolist()
     return msg

@@ -312,7 +312,7 @@ def test_capture_by_hand_takes_each_reading_once(hoap2, record, postures):
             with pytest.raises(CaptureRefused, match="of 100 readings"):
                 recorder.capture("again")
             assert recorder.latest() is not None
-            assert recorder.state().status == CaptureStatus.GATHERING
+            assert recorder.state().status == CaptureStatus.COLLECTING
     assert recorder.capture("second").samples < 220
     assert recorder.flush() == [], "what was captured by hand is not given again"
     with pytest.raises(CaptureRefused, match="Nothing was read yet"):

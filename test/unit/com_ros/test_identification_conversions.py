@@ -77,7 +77,7 @@ def captured(rng):
         effort=np.array([math.nan, 1.5]),
         up=np.full(3, math.nan),
         feet=("l_sole", "r_sole", "hand"),
-        stands=np.array([True, False, True]),
+        in_contact=np.array([True, False, True]),
         wrenches=rng.normal(size=(3, 6)),
         mass=6.9,
         com_line=rng.normal(size=3),
@@ -130,7 +130,8 @@ def test_model_check():
     vectors = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
     known |= {name: rng.normal(size=3) for name in vectors}
     result = ModelCheckResult(
-        **known | {"verdict": Verdict.TILT, "reason": "not level", "tilt": math.nan, "sloped": True}
+        **known
+        | {"verdict": Verdict.WRONG_TILT, "reason": "not level", "tilt": math.nan, "sloped": True}
     )
     msg = over_the_wire(numpy_to_model_check(result, STAMP, "base_link"))
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
@@ -166,12 +167,12 @@ def test_result():
         total_mass=7.1,
         total_mass_std=0.02,
         model_mass=7.2,
-        unknowns=78,
+        n_parameters=78,
         rank=52,
-        informed=40,
+        n_improved=40,
         condition=1e4,
-        lost=("slides along the axis of knee",),
-        weak=("height of the foot",),
+        unidentifiable=("slides along the axis of knee",),
+        weakly_identifiable=("height of the foot",),
         residual=(1e-4, 2e-4, 3e-4),
         prior_residual=(1e-3, 2e-3, 3e-3),
         held_out=(math.nan, math.nan, math.nan),

@@ -18,7 +18,7 @@ class State(IntEnum):
     """What a session does; the numbers are those of com_msgs/GaitPhase."""
 
     UNKNOWN = 0
-    LEADING = 1
+    APPROACHING = 1
     STANDING = 2
     TROTTING = 3
 
@@ -163,7 +163,7 @@ class GaitSession:
             return self._still(State.STANDING, self._standing)
         way = self._standing - self._from
         speed = 30.0 * share**2 * (1.0 - share) ** 2 / self._lead_time
-        return Command(State.LEADING, self._from + smooth_step(share) * way, speed * way)
+        return Command(State.APPROACHING, self._from + smooth_step(share) * way, speed * way)
 
     def _still(self, state: State, position: Array) -> Command:
         return Command(state, position, np.zeros_like(position))

@@ -38,13 +38,13 @@ STATES = {
         "READY",
         "REFUSED",
         "PLANNING",
-        "LEADING",
+        "APPROACHING",
         "WALKING",
         "STOPPING",
         "FALLEN",
     )
 }
-MOVING = (WalkState.LEADING, WalkState.WALKING, WalkState.STOPPING)
+MOVING = (WalkState.APPROACHING, WalkState.WALKING, WalkState.STOPPING)
 
 
 class WalkMonitor(ListeningNode):

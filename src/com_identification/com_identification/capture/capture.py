@@ -261,7 +261,7 @@ class PostureRecorder:
         after_ns = run.captured_ns if after_ns is None else after_ns
         count = run.samples(after_ns)
         if count < max(1, needed):
-            return CaptureStatus.GATHERING, (f"{count} of {needed} readings: hold still.",)
+            return CaptureStatus.COLLECTING, (f"{count} of {needed} readings: hold still.",)
         problems = self._means.problems(run.means(after_ns), contact)
         if problems:
             return CaptureStatus.REFUSED, tuple(problem.text for problem in problems)

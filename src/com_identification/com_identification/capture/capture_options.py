@@ -102,7 +102,7 @@ class CaptureStatus(IntEnum):
     """It is still, but not for long enough."""
     REFUSED = 4
     """It is still, but a sensor is saturated or frozen, or the feet do not stand."""
-    GATHERING = 5
+    COLLECTING = 5
     """Readings count, but there are too few yet."""
     READY = 6
     """A posture can be taken."""

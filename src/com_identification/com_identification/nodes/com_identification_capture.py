@@ -132,7 +132,7 @@ class CaptureDesk:
             success=True,
             message=f"{done} {', '.join(names)}; postures captured before stay as they are",
             feet=names,
-            zeros=[numpy_to_wrench(zero) for zero in zeros],
+            biases=[numpy_to_wrench(zero) for zero in zeros],
         )
 
     def _wish(
@@ -160,10 +160,10 @@ def _zero(robot: Robot, foot: int, request: TareWrench.Request) -> Array:
     samples, now_ns = request.samples or None, robot.readings.now_ns
     if request.clear:
         return np.zeros(6)
-    if not request.carries_all:
+    if not request.single_support:
         return robot.recorder.unloaded_wrench(foot, samples, now_ns)
     if not request.foot:
-        raise IdentificationError("carries_all: name the foot that carries all")
+        raise IdentificationError("single_support: name the foot that carries all")
     posture = robot.recorder.latest(samples, now_ns)
     if posture is None:
         raise CaptureRefused(robot.recorder.state(now_ns).reasons)

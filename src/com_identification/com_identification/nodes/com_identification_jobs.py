@@ -159,7 +159,9 @@ class JobDesk:
 
     def _propose(self, request: Any, client: _Client) -> None:
         robot = self._need_robot()
-        taken = () if request.afresh or robot.opened is None else robot.opened.postures.values()
+        taken = (
+            () if request.ignore_stored or robot.opened is None else robot.opened.postures.values()
+        )
         task = ProposeTask(**_job(robot, tuple(taken)), count=max(1, request.count))
         self._start(robot, (), task, client, _fill_proposed)
 

@@ -175,12 +175,12 @@ class Robot:
             effort=posture.effort,
             up=posture.up,
             feet=tuple(foot.frame for foot in self.config.feet),
-            stands=self._builder.loaded_feet(posture),
+            in_contact=self._builder.loaded_feet(posture),
             wrenches=posture.wrenches,
             mass=result.mass,
             com_line=line,
             model_offset=com - line,
-            problems=(result.reason,) if result.verdict is Verdict.WRENCH else (),
+            problems=(result.reason,) if result.verdict is Verdict.WRONG_WRENCH else (),
         )
 
     def model_com(self, q: Array) -> Array:

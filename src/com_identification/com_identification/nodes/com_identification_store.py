@@ -169,6 +169,6 @@ class StoreServices:
             request.all_links,
         )
         response.path = str(export.path)
-        response.changed, response.kept = list(export.changed), list(export.kept)
+        response.changed, response.unchanged = list(export.changed), list(export.kept)
         response.message = f"{len(export.changed)} links corrected in {export.path}"
         self._logger.info(response.message)

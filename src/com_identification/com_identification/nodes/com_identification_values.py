@@ -37,12 +37,12 @@ def result_values(robot: Robot) -> ResultValues:
         total_mass=found.total_mass,
         total_mass_std=found.total_mass_std,
         model_mass=robot.model.mass,
-        unknowns=told.unknowns,
+        n_parameters=told.unknowns,
         rank=told.rank,
-        informed=told.informed,
+        n_improved=told.informed,
         condition=told.condition,
-        lost=told.lost,
-        weak=told.weak,
+        unidentifiable=told.lost,
+        weakly_identifiable=told.weak,
         residual=_distances(good.residual),
         prior_residual=_distances(good.prior_residual),
         held_out=_distances(good.held_out),
@@ -104,7 +104,7 @@ def fill_total(total: TotalCom, response: IdentifyTotalCom.Response) -> None:
     response.distance_mean, response.distance_max = _mean_max(total.residual_before)
     response.shifted_mean, response.shifted_max = _mean_max(total.residual_after)
     response.used = int(total.postures)
-    response.doubts = list(total.reasons)
+    response.issues = list(total.reasons)
 
 
 def _mean_max(distances: Array) -> tuple[float, float]:
