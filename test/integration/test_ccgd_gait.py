@@ -19,15 +19,21 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from com_control.nodes.ccgd_gait import CcgdGaitNode
+from com_control.nodes.walk_conversions import values_to_footstep
 from com_control.walking.joint_path import JointPath
 from com_control.walking.walker import Walker
 from com_model import RobotConfig, RobotModel
 from com_msgs.action import Walk
 from com_msgs.msg import Footstep, WalkGoal, WalkState
 from com_msgs.srv import PlanWalk, SolveComIk
-from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_state, stamp_to_ns
+from com_ros.conversions import (
+    NS_PER_S,
+    joint_trajectory_to_numpy,
+    ns_to_stamp,
+    numpy_to_joint_state,
+    stamp_to_ns,
+)
 from com_ros.exceptions import ParameterError
-from com_ros.walk_conversions import joint_trajectory_to_numpy, values_to_footstep
 
 SHARE = get_package_share_directory("robot_descriptions")
 CONFIG = f"{SHARE}/config/itu_biped.yaml"

@@ -14,6 +14,11 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from com_identification.nodes.com_identification import ComIdentification
+from com_identification.nodes.identification_conversions import (
+    captured_posture_to_numpy,
+    proposed_posture_to_numpy,
+)
+from com_identification.nodes.identification_result import identification_result_to_numpy
 from com_msgs import action, srv
 from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros.conversions import (
@@ -24,8 +29,6 @@ from com_ros.conversions import (
     stamp_to_ns,
 )
 from com_ros.exceptions import ParameterError
-from com_ros.identification_conversions import captured_posture_to_numpy, proposed_posture_to_numpy
-from com_ros.identification_result import identification_result_to_numpy
 from com_ros.qos import LATCHED
 
 RATE_HZ = 50  # of the stamps

@@ -16,9 +16,8 @@ from com_model import RobotConfig, RobotModel
 from com_msgs.msg import MotionState
 from com_msgs.srv import LoadMotion
 from com_ros import qos
-from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
+from com_ros.conversions import joint_trajectory_to_numpy, ns_to_stamp, numpy_to_joint_state
 from com_ros.exceptions import ComRosError
-from com_ros.walk_conversions import joint_trajectory_to_numpy
 
 SHARE = get_package_share_directory("robot_descriptions")
 FILES = {

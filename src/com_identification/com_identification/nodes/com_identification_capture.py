@@ -17,10 +17,10 @@ from com_identification.exceptions import CaptureRefused, IdentificationError, S
 from com_identification.feet.feet_reading import estimate_wrench_bias
 from com_identification.nodes.com_identification_parameters import Parameters
 from com_identification.nodes.com_identification_robot import Robot
+from com_identification.nodes.identification_conversions import numpy_to_captured_posture
 from com_model.arrays import Array
 from com_msgs.srv import CapturePosture, TareWrench
 from com_ros.conversions import ns_to_stamp, numpy_to_wrench
-from com_ros.identification_conversions import numpy_to_captured_posture
 from com_ros.jobs import DeferredService, Reply
 
 

@@ -13,6 +13,7 @@ from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.feet.model_check import ModelCheck, Verdict
 from com_identification.nodes.com_identification_input import Readings
 from com_identification.nodes.com_identification_parameters import Parameters
+from com_identification.nodes.identification_conversions import CapturedValues
 from com_identification.regression.identify import Identification
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
@@ -22,7 +23,6 @@ from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_ros.exceptions import ParameterError
-from com_ros.identification_conversions import CapturedValues
 from com_ros.joint_input import JointInput
 
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from com_identification.job import TotalCom
 from com_identification.nodes.com_identification_robot import Robot
+from com_identification.nodes.identification_result import BodyValues, Distances, ResultValues
 from com_identification.regression.identify import Identification, Residual
 from com_identification.store.export import trusted_bodies
 from com_model.arrays import Array
 from com_msgs.msg import IdentificationResult
 from com_msgs.srv import IdentifyTotalCom
 from com_ros.conversions import numpy_to_vector3
-from com_ros.identification_result import BodyValues, Distances, ResultValues
 
 NOISY = 4.0  # variance factor: the noise is twice as large as was said
 

@@ -2,18 +2,18 @@
 
 Vectors are in the frame of the message's header, SI units; what is not known is NaN.
 """
-# ruff: noqa: D102  (the attributes of the protocols are described in the values)
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 
+from com_identification.feet.model_check import ModelCheckResult, Verdict
+from com_identification.planning.planner import PlannedPosture
 from com_msgs.msg import CapturedPosture, ModelCheck, ProposedPosture
 from com_ros.conversions import (
     Array,
@@ -123,19 +123,6 @@ def numpy_to_captured_posture(values: CapturedValues, stamp: Time, frame: str) -
     return msg
 
 
-class PlannedLike(Protocol):
-    """What a ProposedPosture message says besides the joints' names."""
-
-    @property
-    def q(self) -> Array: ...
-    @property
-    def feet(self) -> tuple[str, ...]: ...
-    @property
-    def margin(self) -> float: ...
-    @property
-    def gain(self) -> float: ...
-
-
 @dataclass(frozen=True, eq=False)
 class PlannedValues:
     """A ProposedPosture message as arrays.
@@ -170,7 +157,9 @@ def proposed_posture_to_numpy(msg: ProposedPosture) -> PlannedValues:
     return PlannedValues(names, q, tuple(msg.feet), msg.margin, msg.information_gain)
 
 
-def numpy_to_proposed_posture(values: PlannedLike, joint_names: Sequence[str]) -> ProposedPosture:
+def numpy_to_proposed_posture(
+    values: PlannedPosture, joint_names: Sequence[str]
+) -> ProposedPosture:
     """ProposedPosture message of values."""
     return ProposedPosture(
         joint_names=list(joint_names),
@@ -181,84 +170,10 @@ def numpy_to_proposed_posture(values: PlannedLike, joint_names: Sequence[str]) -
     )
 
 
-class ModelCheckLike(Protocol):
-    """What a ModelCheck message says; the attributes are those of ModelCheckValues."""
-
-    @property
-    def verdict(self) -> int: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def up(self) -> Array: ...
-    @property
-    def projection(self) -> Array: ...
-    @property
-    def measured(self) -> Array: ...
-    @property
-    def difference(self) -> Array: ...
-    @property
-    def tilt_part(self) -> Array: ...
-    @property
-    def model_part(self) -> Array: ...
-    @property
-    def model_std(self) -> float: ...
-    @property
-    def tilt(self) -> float: ...
-    @property
-    def force_tilt(self) -> float: ...
-    @property
-    def sloped(self) -> bool: ...
-    @property
-    def mass(self) -> float: ...
-    @property
-    def mass_std(self) -> float: ...
-    @property
-    def model_mass(self) -> float: ...
-
-
-@dataclass(frozen=True, eq=False)
-class ModelCheckValues:
-    """A ModelCheck message as arrays.
-
-    Attributes:
-        verdict: a constant of ModelCheck.
-        reason: in words.
-        up: (3,) against gravity.
-        projection: (3,) m, of the model's CoM.
-        measured: (3,) m, by the feet.
-        difference: (3,) m, projection less measured.
-        tilt_part: (3,) m, what the IMU's tilt explains.
-        model_part: (3,) m, the rest.
-        model_std: m.
-        tilt: rad.
-        force_tilt: rad.
-        sloped: the ground is not level.
-        mass: kg that the feet carry.
-        mass_std: kg.
-        model_mass: kg.
-    """
-
-    verdict: int
-    reason: str
-    up: Array
-    projection: Array
-    measured: Array
-    difference: Array
-    tilt_part: Array
-    model_part: Array
-    model_std: float
-    tilt: float
-    force_tilt: float
-    sloped: bool
-    mass: float
-    mass_std: float
-    model_mass: float
-
-
-def model_check_to_numpy(msg: ModelCheck) -> ModelCheckValues:
+def model_check_to_numpy(msg: ModelCheck) -> ModelCheckResult:
     """Values of a ModelCheck message."""
-    return ModelCheckValues(
-        verdict=msg.verdict,
+    return ModelCheckResult(
+        verdict=Verdict(msg.verdict),
         reason=msg.reason,
         up=vector3_to_numpy(msg.up),
         projection=point_to_numpy(msg.model_projection),
@@ -276,7 +191,7 @@ def model_check_to_numpy(msg: ModelCheck) -> ModelCheckValues:
     )
 
 
-def numpy_to_model_check(values: ModelCheckLike, stamp: Time, frame: str) -> ModelCheck:
+def numpy_to_model_check(values: ModelCheckResult, stamp: Time, frame: str) -> ModelCheck:
     """ModelCheck message of values."""
     msg = ModelCheck(verdict=int(values.verdict), reason=values.reason)
     msg.header.stamp = stamp

@@ -2,19 +2,19 @@
 
 Vectors are in the frame of the message's header, SI units; what is not known is NaN.
 """
-# ruff: noqa: D102  (the attributes of the protocols are described in the values)
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 
+from com_estimation.trunk.ground_reaction import GroundReaction as Reaction
+from com_estimation.trunk.interface import Status, TrunkEstimate
 from com_msgs.msg import GroundReaction, TrunkCom
 from com_ros.conversions import (
     NS_PER_S,
@@ -33,67 +33,12 @@ from com_ros.exceptions import ConversionError
 Flags = NDArray[np.bool_]
 
 
-class TrunkLike(Protocol):
-    """What a TrunkCom message says, as arrays; the attributes are those of TrunkValues."""
-
-    @property
-    def status(self) -> int: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def mass(self) -> float: ...
-    @property
-    def mass_std(self) -> float: ...
-    @property
-    def com(self) -> Array: ...
-    @property
-    def covariance(self) -> Array: ...
-    @property
-    def offset_from_urdf(self) -> Array: ...
-    @property
-    def offset_from_center(self) -> Array: ...
-    @property
-    def observable(self) -> Flags: ...
-    @property
-    def payload_changed_at(self) -> float: ...
-
-
-@dataclass(frozen=True, eq=False)
-class TrunkValues:
-    """A TrunkCom message as arrays.
-
-    Attributes:
-        status: TrunkCom.STATUS_*.
-        reason: why the status is not better.
-        mass: kg.
-        mass_std: kg.
-        com: (3,) m.
-        covariance: (3, 3) m^2.
-        offset_from_urdf: (3,) m.
-        offset_from_center: (3,) m.
-        observable: (3,) components that the data tell of.
-        payload_changed_at: s, NaN when it never did.
-        method: the estimator.
-    """
-
-    status: int
-    reason: str
-    mass: float
-    mass_std: float
-    com: Array
-    covariance: Array
-    offset_from_urdf: Array
-    offset_from_center: Array
-    observable: Flags
-    payload_changed_at: float
-    method: str = ""
-
-
-def trunk_com_to_numpy(msg: TrunkCom) -> TrunkValues:
-    """Values of a TrunkCom message."""
+def trunk_com_to_numpy(msg: TrunkCom) -> TrunkEstimate:
+    """Estimate of a TrunkCom message; its time is the stamp."""
     changed_ns = stamp_to_ns(msg.payload_changed_at)
-    return TrunkValues(
-        status=msg.status,
+    return TrunkEstimate(
+        time=stamp_to_ns(msg.header.stamp) / NS_PER_S,
+        status=Status(msg.status),
         reason=msg.reason,
         mass=msg.mass,
         mass_std=msg.mass_std,
@@ -103,43 +48,29 @@ def trunk_com_to_numpy(msg: TrunkCom) -> TrunkValues:
         offset_from_center=vector3_to_numpy(msg.offset_from_center),
         observable=np.array(msg.observable, dtype=np.bool_),
         payload_changed_at=changed_ns / NS_PER_S if changed_ns else math.nan,
-        method=msg.method,
     )
 
 
 def numpy_to_trunk_com(
-    values: TrunkLike, method: str, stamp: Time, frame: str, out: TrunkCom | None = None
+    estimate: TrunkEstimate, method: str, stamp: Time, frame: str, out: TrunkCom | None = None
 ) -> TrunkCom:
-    """TrunkCom message of values; `out` is filled in place if given."""
+    """TrunkCom message of an estimate; `out` is filled in place if given."""
     msg = TrunkCom() if out is None else out
     msg.header.stamp = stamp
     msg.header.frame_id = frame
-    msg.status = int(values.status)
-    msg.reason = values.reason
+    msg.status = int(estimate.status)
+    msg.reason = estimate.reason
     msg.method = method
-    numpy_to_point(values.com, msg.position)
-    numpy_to_vector3(values.offset_from_urdf, msg.offset_from_urdf)
-    numpy_to_vector3(values.offset_from_center, msg.offset_from_center)
-    msg.covariance = np.ascontiguousarray(values.covariance, dtype=np.float64).ravel()
-    msg.mass = float(values.mass)
-    msg.mass_std = float(values.mass_std)
-    msg.observable = values.observable.tolist()
-    changed = values.payload_changed_at
+    numpy_to_point(estimate.com, msg.position)
+    numpy_to_vector3(estimate.offset_from_urdf, msg.offset_from_urdf)
+    numpy_to_vector3(estimate.offset_from_center, msg.offset_from_center)
+    msg.covariance = np.ascontiguousarray(estimate.covariance, dtype=np.float64).ravel()
+    msg.mass = float(estimate.mass)
+    msg.mass_std = float(estimate.mass_std)
+    msg.observable = estimate.observable.tolist()
+    changed = estimate.payload_changed_at
     msg.payload_changed_at = ns_to_stamp(round(changed * NS_PER_S) if changed > 0.0 else 0)
     return msg
-
-
-class ReactionLike(Protocol):
-    """What a GroundReaction message says of k feet, as arrays."""
-
-    @property
-    def forces(self) -> Array: ...
-    @property
-    def deviations(self) -> Array: ...
-    @property
-    def contact(self) -> Flags: ...
-    @property
-    def method(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +79,7 @@ class ReactionValues:
 
     Attributes:
         forces: (k, 3) N.
-        deviations: (k, 3) N.
+        force_std: (k, 3) N.
         contact: (k,) the feet that stand.
         method: where the forces come from.
         legs: k names.
@@ -156,7 +87,7 @@ class ReactionValues:
     """
 
     forces: Array
-    deviations: Array
+    force_std: Array
     contact: Flags
     method: str
     legs: tuple[str, ...] = ()
@@ -178,7 +109,7 @@ def ground_reaction_to_numpy(msg: GroundReaction) -> ReactionValues:
         )
     return ReactionValues(
         forces=points_to_numpy(msg.forces),
-        deviations=points_to_numpy(msg.force_std),
+        force_std=points_to_numpy(msg.force_std),
         contact=np.array(msg.contact, dtype=np.bool_),
         method=msg.method,
         legs=tuple(msg.legs),
@@ -187,20 +118,20 @@ def ground_reaction_to_numpy(msg: GroundReaction) -> ReactionValues:
 
 
 def numpy_to_ground_reaction(
-    values: ReactionLike,
+    reaction: Reaction,
     legs: Sequence[str],
     feet: Sequence[str],
     stamp: Time,
     frame: str,
     out: GroundReaction | None = None,
 ) -> GroundReaction:
-    """GroundReaction message of values; `out` is filled in place if given."""
+    """GroundReaction message of forces; `out` is filled in place if given."""
     msg = GroundReaction() if out is None else out
     msg.header.stamp = stamp
     msg.header.frame_id = frame
-    msg.method = values.method
+    msg.method = reaction.method
     msg.legs, msg.feet = list(legs), list(feet)
-    msg.forces = numpy_to_vectors(values.forces)
-    msg.force_std = numpy_to_vectors(values.deviations)
-    msg.contact = values.contact.tolist()
+    msg.forces = numpy_to_vectors(reaction.forces)
+    msg.force_std = numpy_to_vectors(reaction.deviations)
+    msg.contact = reaction.contact.tolist()
     return msg
