@@ -1,1 +1,35 @@
-"""Readings of a robot's sensors out of rosbag2 recordings, without ROS."""
+"""rosbag2 recordings as streams of arrays, without ROS.
+
+Open a Bag, find_topics() in it, and iterate over the blocks() of a SensorReader.
+"""
+
+from com_bags.bag import Bag, Block, Topic
+from com_bags.decoding import IMU, JOINT_STATE, WRENCH
+from com_bags.exceptions import BagError, DefinitionError, MarksError, TopicError
+from com_bags.sensors import SensorBlock, SensorReader
+from com_bags.storage import Message
+from com_bags.streams import DecodedBlock, JointReader, TopicReader, UpReader
+from com_bags.topics import SensorTopics, TopicRequest, find_topics
+
+__all__ = [
+    "IMU",
+    "JOINT_STATE",
+    "WRENCH",
+    "Bag",
+    "BagError",
+    "Block",
+    "DecodedBlock",
+    "DefinitionError",
+    "JointReader",
+    "MarksError",
+    "Message",
+    "SensorBlock",
+    "SensorReader",
+    "SensorTopics",
+    "Topic",
+    "TopicError",
+    "TopicReader",
+    "TopicRequest",
+    "UpReader",
+    "find_topics",
+]

@@ -1,4 +1,4 @@
-"""Errors of reading bags: what was got, what was expected, what to do about it."""
+"""Errors of reading bags: what was got, what was expected, how to fix it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class BagError(Exception):
 
 
 class TopicError(BagError):
-    """A topic is missing, ambiguous, or not of a type that is understood.
+    """A topic is missing, ambiguous, or not of a supported type.
 
     Attributes:
-        role: What the topic was to be, e.g. "joint states".
+        role: What the topic was needed for, e.g. "joint states".
     """
 
     def __init__(self, problem: str, source: str, role: str) -> None:
@@ -35,12 +35,16 @@ class MarksError(BagError):
     """Marked intervals cannot be read."""
 
 
+class StorageError(ValueError):
+    """A storage file is damaged; what was read before can be used."""
+
+
 class LayoutError(ValueError):
-    """The bytes of a message are not what its type says."""
+    """The bytes of a message do not match its type."""
 
 
 class DefinitionError(BagError):
-    """A message type differs from the one that is understood, or nobody knows it."""
+    """The bag's definition of a message type cannot be used."""
 
     def __init__(self, problem: str, type_name: str) -> None:
         super().__init__(problem, f"type {quote(type_name)}")

@@ -13,11 +13,14 @@ from com_bags.exceptions import BagError
 START, STEP = 1_700_000_000_000_000_000, 10_000_000
 
 
-@pytest.fixture
+COUNT = 3000
+
+
+@pytest.fixture(scope="module")
 def entries(messages):
-    """9000 joint states, and a text now and then."""
-    rows, values = [], np.random.default_rng(0).normal(size=(9000, 6))  # hard to compress
-    for i in range(9000):
+    """3000 joint states, and a text now and then."""
+    rows, values = [], np.random.default_rng(0).normal(size=(COUNT, 6))  # hard to compress
+    for i in range(COUNT):
         time = START + i * STEP
         rows.append(("/joint_states", time, messages.joints(time, list("abcdef"), values[i])))
         if i % 1000 == 0:
@@ -36,8 +39,8 @@ def test_a_whole_bag_is_read_as_directory_and_as_file(write_bag, entries, storag
     for source in (path, file):
         with Bag(source) as bag:
             names = [(topic.name, topic.count, topic.defined) for topic in bag.topics()]
-            assert names == [("/joint_states", 9000, True), ("/log", 9, True)]
-            assert stamps(bag) == [START + i * STEP for i in range(9000)]
+            assert names == [("/joint_states", COUNT, True), ("/log", 3, True)]
+            assert stamps(bag) == [START + i * STEP for i in range(COUNT)]
             assert bag.notes == []
 
 
@@ -46,7 +49,7 @@ def test_a_directory_whose_recorder_was_killed_is_read_file_by_file(write_bag, e
     path = write_bag(entries, storage)
     (path / "metadata.yaml").unlink()
     with Bag(path) as bag:
-        assert len(stamps(bag)) == 9000
+        assert len(stamps(bag)) == COUNT
         (note,) = bag.notes
     assert "metadata.yaml" in note or "read without" in note
 
@@ -59,17 +62,17 @@ def test_of_an_mcap_that_was_cut_all_whole_records_are_read(write_bag, entries):
     with Bag(file) as bag:
         got = stamps(bag)
         (note,) = bag.notes
-        assert 3000 < len(got) < 6000
+        assert 0.5 * COUNT < len(got) < 0.7 * COUNT
         assert got == [START + i * STEP for i in range(len(got))]
         (topic,) = [topic for topic in bag.topics() if topic.name == "/joint_states"]
         assert topic.count == len(got)
         assert topic.defined
     assert "bag.mcap: damaged (File end magic is invalid; the last " in note
-    assert f"of {len(data) * 6 // 10} bytes make no whole record" in note
+    assert f"of {len(data) * 6 // 10} bytes are no complete record). The " in note
     assert "messages before that are used" in note
 
 
-def test_a_broken_chunk_in_the_middle_of_an_mcap_costs_no_more_than_itself(write_bag, messages):
+def test_an_mcap_is_read_up_to_a_broken_chunk_in_the_middle(write_bag, messages):
     names, values = [f"{i:040d}" for i in range(20)], np.random.default_rng(0).normal(size=20)
     entries = [
         ("/joint_states", START + i, messages.joints(START, names, values + i)) for i in range(4000)
@@ -82,12 +85,11 @@ def test_a_broken_chunk_in_the_middle_of_an_mcap_costs_no_more_than_itself(write
     file.write_bytes(data[:second] + bytes(4) + data[second + 4 :])
     with Bag(path) as bag:
         got = stamps(bag)
-        assert 2000 < len(got) < 4000
-        assert got[-1] == START + 3999
-        assert bag.notes == [
-            "bag: the bag is damaged: 1 chunks or records cannot be unpacked; the other messages "
-            "are used"
-        ]
+        assert 500 < len(got) < 2000
+        assert got == [START + i for i in range(len(got))]
+        (note,) = bag.notes
+    assert note.startswith(f"bag: the bag is damaged after {len(got)} of 4000 messages (a chunk ")
+    assert note.endswith("what comes before is used")
 
 
 def test_of_an_sqlite3_bag_that_was_cut_the_first_messages_are_read(write_bag, entries):
@@ -97,9 +99,9 @@ def test_of_an_sqlite3_bag_that_was_cut_the_first_messages_are_read(write_bag, e
     file.write_bytes(data[: len(data) // 2])
     with Bag(path) as bag:
         got = stamps(bag)
-        assert 1000 < len(got) < 9000
+        assert 0.1 * COUNT < len(got) < COUNT
         assert got == sorted(got)
-        assert set(got) < {START + i * STEP for i in range(9000)}
+        assert set(got) < {START + i * STEP for i in range(COUNT)}
         assert "malformed" in " ".join(bag.notes)
         assert "messages before that are used" in " ".join(bag.notes)
 
@@ -108,7 +110,7 @@ def test_of_an_sqlite3_bag_that_was_cut_the_first_messages_are_read(write_bag, e
 def test_compressed_bags(write_bag, entries, mode):
     path = write_bag(entries, compression=CompressionMode[mode])
     with Bag(path) as bag:
-        assert len(stamps(bag)) == 9000
+        assert len(stamps(bag)) == COUNT
 
 
 def test_a_compressed_file_without_metadata_says_what_to_do(write_bag, entries):
@@ -124,10 +126,10 @@ def test_an_mcap_that_does_not_say_that_it_is_of_ros_2_is_read(write_bag, entrie
     assert data[17:25] == b"\4\0\0\0ros2"
     file.write_bytes(data[:21] + b"ros9" + data[25:])
     with Bag(file) as bag:
-        assert len(stamps(bag)) == 9000
+        assert len(stamps(bag)) == COUNT
         assert bag.notes == [
-            "bag.mcap: read record by record, 9009 messages, because rosbags says: Profile is not "
-            "ros2"
+            f"bag.mcap: read without its index, {COUNT + 3} messages, because rosbags reports: "
+            "Profile is not ros2"
         ]
 
 
@@ -153,14 +155,14 @@ def test_an_old_sqlite3_bag_has_no_definitions(tmp_path, messages):
     ("make", "words"),
     [
         (lambda p: None, "does not exist. Give the directory of a bag, or its .mcap or .db3 file"),
-        (lambda p: p.mkdir(), "holds no bag"),
+        (lambda p: p.mkdir(), "contains no bag"),
         (lambda p: p.write_bytes(b""), "is empty"),
         (lambda p: p.write_bytes(b"hello"), "is neither mcap nor sqlite3"),
-        (lambda p: p.write_bytes(b"\x89MCAP0\r\n" + bytes(40)), "holds no whole message"),
+        (lambda p: p.write_bytes(b"\x89MCAP0\r\n" + bytes(40)), "contains no complete message"),
         (lambda p: p.write_bytes(b"SQLite format 3\0" + bytes(5000)), "no topics can be read"),
     ],
 )
-def test_what_is_no_bag_is_refused_with_the_mend(tmp_path, make, words):
+def test_what_is_no_bag_is_refused_with_the_fix(tmp_path, make, words):
     path = tmp_path / "thing.mcap"
     make(path)
     with pytest.raises(BagError, match=words) as error:
@@ -169,12 +171,12 @@ def test_what_is_no_bag_is_refused_with_the_mend(tmp_path, make, words):
 
 
 def test_a_split_bag_whose_last_file_was_cut(write_bag, entries, tmp_path):
-    path, second = write_bag(entries[:3000]), write_bag(entries[3000:], name="second")
+    path, second = write_bag(entries[:1000]), write_bag(entries[1000:], name="second")
     shutil.copy(second / "second.mcap", path / "bag_1.mcap")
     data = (path / "bag_1.mcap").read_bytes()
     (path / "bag_1.mcap").write_bytes(data[: len(data) // 2])
     (path / "metadata.yaml").unlink()
     with Bag(path) as bag:
         got = stamps(bag)
-        assert 4000 < len(got) < 9000
+        assert 1500 < len(got) < COUNT
         assert got == sorted(got)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from com_identification.capture.capture import PostureRecorder
-from com_identification.capture.capture_options import CaptureOptions, CaptureStatus, Mark
+from com_identification.capture.options import CaptureOptions, CaptureStatus, Mark
+from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import SensorNoise
 from com_identification.store.correction import corrected_inertials
@@ -105,9 +105,9 @@ def spans(intervals):
     return [((i.t0_ns - START) / S, (i.t1_ns - START) / S) for i in intervals]
 
 
-def test_each_time_at_rest_gives_one_posture(hoap2, record, postures):
+def test_each_stationary_interval_gives_one_posture(hoap2, record, postures):
     recording, read = record(postures)
-    recorder = recorder_of(hoap2, CaptureOptions(most_samples=5000))
+    recorder = recorder_of(hoap2, CaptureOptions(max_samples=5000))
     recording.feed(recorder)
     intervals = recorder.finished() + recorder.flush()
     assert [i.reasons for i in intervals] == [(), (), ()]
@@ -125,9 +125,9 @@ def test_each_time_at_rest_gives_one_posture(hoap2, record, postures):
         assert np.abs(posture.effort - torque).max() < share * NOISE.effort
         assert np.abs(posture.up - up).max() < share * NOISE.tilt + 1e-9
     assert recorder.dropped.late == recorder.dropped.unusable == recorder.dropped.restarts == 0
-    tally = recorder.tally
-    assert tally["at rest"] == pytest.approx(6.0, abs=0.6)
-    assert tally["joints moved"] + tally.get("forces varied", 0) == pytest.approx(2.0, abs=0.6)
+    seconds = recorder.seconds
+    assert seconds["stationary"] == pytest.approx(6.0, abs=0.6)
+    assert seconds["joints moved"] + seconds.get("forces varied", 0) == pytest.approx(2.0, abs=0.6)
 
 
 def test_live_and_recorded_give_the_same_posture(hoap2, record, postures):
@@ -163,9 +163,9 @@ def test_same_blocks_give_the_same_bits(hoap2, record, postures):
         assert a.posture.q.tobytes() == b.posture.q.tobytes()
 
 
-def test_long_rest_is_one_posture_and_little_memory(hoap2, record, postures):
+def test_a_long_interval_is_one_posture_and_little_memory(hoap2, record, postures):
     recording, _ = record(postures[:1], hold=30.0, rate=200, wrench_rate=100)
-    recorder = recorder_of(hoap2, CaptureOptions(most_samples=300))
+    recorder = recorder_of(hoap2, CaptureOptions(max_samples=300))
     tracemalloc.start()
     recording.feed(recorder)
     size, _ = tracemalloc.get_traced_memory()
@@ -176,26 +176,26 @@ def test_long_rest_is_one_posture_and_little_memory(hoap2, record, postures):
     assert size < 500_000
 
 
-def test_a_rest_that_is_too_short_says_so(hoap2, record, postures):
+def test_an_interval_that_is_too_short_is_refused(hoap2, record, postures):
     recording, _ = record(postures, hold=1.0)
     recorder = recorder_of(hoap2)
     recording.feed(recorder)
     intervals = recorder.flush()
     assert [i.posture for i in intervals] == [None] * 3
     for interval in intervals:
-        assert "of 100 readings; hold each posture longer" in interval.reasons[0]
+        assert "of 100 readings; stay in each posture longer" in interval.reasons[0]
 
 
-def test_slow_motion_is_no_rest(hoap2, record, postures):
+def test_slow_motion_is_not_stationary(hoap2, record, postures):
     slow = np.array([postures[0], postures[0] + 0.02])
     recording, _ = record([slow[0], slow[1]], hold=0.0)  # 0.02 rad/s for a second
     recorder = recorder_of(hoap2)
     recording.feed(recorder)
     assert [i.posture for i in recorder.flush()] == []
-    assert set(recorder.tally) & {"joints moved", "forces varied", "tilt varied"}
+    assert set(recorder.seconds) & {"joints moved", "forces varied", "tilt varied"}
 
 
-def test_swaying_force_is_no_rest(hoap2, record, postures):
+def test_swaying_force_is_not_stationary(hoap2, record, postures):
     recording, _ = record(postures[:1], hold=5.0)
     t = (recording.t_wrench - START) / S
     recording.W[0, :, 4] += 70.0 * 0.006 * np.sin(2 * np.pi * 0.8 * t)
@@ -203,7 +203,7 @@ def test_swaying_force_is_no_rest(hoap2, record, postures):
     recording.feed(recorder)
     state = recorder.state()
     assert state.status in (CaptureStatus.MOVING, CaptureStatus.SETTLING)
-    assert recorder.tally["forces varied"] > 0.5
+    assert recorder.seconds["forces varied"] > 0.5
     assert not any(i.posture for i in recorder.flush())
 
 
@@ -236,18 +236,26 @@ def lifted(recording):
     ("spoil", "status", "text"),
     [
         (saturated, CaptureStatus.REFUSED, r"force sensor of r_sole reads 20 N, its limit is 20 N"),
-        (frozen, CaptureStatus.REFUSED, r"force sensor of l_sole repeats itself .* restart"),
-        (frozen_imu, CaptureStatus.REFUSED, r"the IMU repeats itself"),
+        (
+            frozen,
+            CaptureStatus.REFUSED,
+            r"sensor of l_sole has had identical readings .* restart",
+        ),
+        (frozen_imu, CaptureStatus.REFUSED, r"the IMU has had identical readings"),
         (unplugged, CaptureStatus.REFUSED, r"force sensor of r_sole has no number for force x of"),
         (
             no_encoder,
             CaptureStatus.REFUSED,
             r"joint_states has no number for \w+_JOINT\d: check its driver",
         ),
-        (lifted, CaptureStatus.REFUSED, r"feet carry .* N together, the robot weighs 69.85 N: put"),
+        (
+            lifted,
+            CaptureStatus.REFUSED,
+            r"feet carry .* N together, the robot.s weight is 69.85 N",
+        ),
     ],
 )
-def test_bad_sensors_are_refused_with_the_mend(hoap2, record, postures, spoil, status, text):
+def test_bad_sensors_are_refused_with_the_fix(hoap2, record, postures, spoil, status, text):
     recording, _ = record(postures[:1], hold=3.0)
     spoil(recording)
     recorder = recorder_of(hoap2, CaptureOptions(force_limit=20.0 if spoil is saturated else 0.0))
@@ -263,23 +271,23 @@ def test_bad_sensors_are_refused_with_the_mend(hoap2, record, postures, spoil, s
     assert all(i.reasons for i in intervals)
 
 
-def test_silent_streams_are_named(hoap2, record, postures):
+def test_missing_streams_are_named(hoap2, record, postures):
     recording, _ = record(postures[:1], hold=3.0)
     recorder = recorder_of(hoap2)
     assert recorder.state().status == CaptureStatus.UNKNOWN
     recording.feed(recorder, order=(0, 1))
     state = recorder.state()
     assert state.status == CaptureStatus.WAITING
-    assert state.reasons[0].startswith("the force sensor of r_sole said nothing")
-    assert state.reasons[1].startswith("the IMU said nothing")
+    assert state.reasons[0].startswith("the force sensor of r_sole has no readings")
+    assert state.reasons[1].startswith("the IMU has no readings")
     recording.feed(recorder, order=(2, 3))
     assert recorder.dropped.late > 100, "that is too late"
-    assert recorder.tally["the force sensor of r_sole silent"] > 0.5
+    assert recorder.seconds["the force sensor of r_sole missing"] > 0.5
 
 
 def test_a_foot_without_sensor_may_be_allowed(hoap2, record, postures):
     recording, read = record(postures[:1])
-    recorder = recorder_of(hoap2, CaptureOptions(silent_feet=True))
+    recorder = recorder_of(hoap2, CaptureOptions(missing_feet=True))
     recording.feed(recorder, order=(0, 2, 3))
     (interval,) = recorder.flush()
     assert np.isnan(interval.posture.wrenches[0]).all()
@@ -297,14 +305,14 @@ def test_all_feet_may_be_demanded(hoap2, record, postures):
     assert strict.state().loads == pytest.approx([69.8, 0.5], abs=1.5)
 
 
-def test_capture_by_hand_takes_each_reading_once(hoap2, record, postures):
+def test_capture_on_request_uses_each_reading_once(hoap2, record, postures):
     recording, _ = record(postures[:1], hold=4.0)
     recorder = recorder_of(hoap2)
     for block in range(4):
         for k in range(4):
             recording.give(recorder, k, START + block * S, START + (block + 1) * S)
         if block == 0:
-            with pytest.raises(CaptureRefused, match=r"\d+ of 100 readings: hold still"):
+            with pytest.raises(CaptureRefused, match=r"\d+ of 100 readings: keep the robot"):
                 recorder.capture()
         if block == 1:
             posture = recorder.capture("first")
@@ -312,28 +320,28 @@ def test_capture_by_hand_takes_each_reading_once(hoap2, record, postures):
             with pytest.raises(CaptureRefused, match="of 100 readings"):
                 recorder.capture("again")
             assert recorder.latest() is not None
-            assert recorder.state().status == CaptureStatus.COLLECTING
+            assert recorder.state().status == CaptureStatus.GATHERING
     assert recorder.capture("second").samples < 220
     assert recorder.flush() == [], "what was captured by hand is not given again"
-    with pytest.raises(CaptureRefused, match="Nothing was read yet"):
+    with pytest.raises(CaptureRefused, match="No readings so far"):
         recorder.capture()
 
 
-def test_readings_of_a_posture_that_was_kept_are_not_captured_again(hoap2, record, postures):
+def test_readings_of_a_posture_that_was_stored_are_not_captured_again(hoap2, record, postures):
     recording, _ = record(postures[:1], hold=5.0)
-    recorder = recorder_of(hoap2, CaptureOptions(samples=100, most_samples=200))
+    recorder = recorder_of(hoap2, CaptureOptions(samples=100, max_samples=200))
     for second, k in itertools.product(range(3), range(4)):
         recording.give(recorder, k, START + second * S, START + (second + 1) * S)
     (interval,) = recorder.finished()
     assert recorder.state().status == CaptureStatus.READY
-    recorder.kept(interval)
-    with pytest.raises(CaptureRefused, match=r"\d+ of 100 readings: hold still"):
+    recorder.mark_stored(interval)
+    with pytest.raises(CaptureRefused, match=r"\d+ of 100 readings: keep the robot"):
         recorder.capture()
     for second, k in itertools.product(range(3, 5), range(4)):
         recording.give(recorder, k, START + second * S, START + (second + 1) * S)
     assert recorder.capture().samples >= 100
     recorder.flush()
-    recorder.kept(interval)  # long over
+    recorder.mark_stored(interval)  # long over
 
 
 def test_a_dead_driver_is_noticed_by_the_clock(hoap2, record, postures):
@@ -343,7 +351,9 @@ def test_a_dead_driver_is_noticed_by_the_clock(hoap2, record, postures):
     assert recorder.state().ready
     late = recorder.state(now_ns=int(recording.t[-1]) + 3 * S)
     assert late.status == CaptureStatus.WAITING
-    assert late.reasons[0].startswith("joint_states is silent for 3.00 s: check its driver")
+    assert late.reasons[0].startswith(
+        "joint_states has had no reading for 3.00 s: check its driver"
+    )
 
 
 def test_late_and_repeated_readings_are_counted_and_left_out(hoap2, record, postures):
@@ -370,9 +380,9 @@ def test_late_and_repeated_readings_are_counted_and_left_out(hoap2, record, post
     np.testing.assert_allclose(a.q, b.q, atol=5e-5)
 
 
-def test_time_that_jumps_back_begins_anew(hoap2, record, postures):
+def test_time_that_jumps_back_restarts(hoap2, record, postures):
     recording, _ = record(postures[:1], hold=4.0)
-    recorder = recorder_of(hoap2, CaptureOptions(least_change=0.0))
+    recorder = recorder_of(hoap2, CaptureOptions(min_change=0.0))
     recording.feed(recorder)
     recording.feed(recorder)
     intervals = recorder.flush()
@@ -381,7 +391,7 @@ def test_time_that_jumps_back_begins_anew(hoap2, record, postures):
     assert all(i.posture is not None for i in intervals)
 
 
-def test_a_stamp_from_nowhere_costs_little(hoap2, record, postures):
+def test_a_wrong_stamp_costs_little(hoap2, record, postures):
     recording, _ = record(postures, hold=3.0)
     recording.t[100] = START + 10**6 * S
     recording.t[101] = -5
@@ -402,13 +412,13 @@ def test_a_stamp_from_nowhere_costs_little(hoap2, record, postures):
     assert recorder.dropped.restarts >= 1
 
 
-def test_marks_are_taken_as_they_are(hoap2, record, postures):
+def test_marks_are_used_as_they_are(hoap2, record, postures):
     recording, read = record(postures)
     times = [(0.3, 1.9), (2.3, 2.9), (3.1, 4.7), (6.0, 6.1), (100.0, 101.0)]
     marks = [
         Mark(START + int(a * S), START + int(b * S), f"m{i}") for i, (a, b) in enumerate(times)
     ]
-    recorder = recorder_of(hoap2, CaptureOptions(least_change=1.0), marks=marks)
+    recorder = recorder_of(hoap2, CaptureOptions(min_change=1.0), marks=marks)
     recording.feed(recorder)
     intervals = recorder.finished() + recorder.flush()
     assert [i.label for i in intervals] == ["m0", "m1", "m2", "m3", "m4"]
@@ -429,11 +439,13 @@ def test_marks_are_taken_as_they_are(hoap2, record, postures):
 def test_wrong_marks_are_refused(hoap2):
     with pytest.raises(IdentificationError, match="mark 'x': it ends"):
         Mark(5, 5, "x")
-    with pytest.raises(IdentificationError, match="mark 'b' begins before mark 'a' is over"):
+    with pytest.raises(
+        IdentificationError, match="mark 'b' begins before mark 'a' ends: give marks"
+    ):
         recorder_of(hoap2, marks=[Mark(0, 5, "a"), Mark(5, 9, "b")])
 
 
-def test_a_robot_without_joints_is_weighed_too():
+def test_a_robot_without_joints_is_recorded_too():
     inertia = "<inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>"
     inertial = f"<inertial><mass value='10'/>{inertia}</inertial>"
     model = RobotModel.from_urdf(f"<robot name='r'><link name='box'>{inertial}</link></robot>")
@@ -461,24 +473,24 @@ def test_efforts_may_be_missing_or_unused(hoap2, record, postures):
     assert np.isnan(posture.up).all()
 
 
-def test_tare_is_taken_off(hoap2, record, postures):
+def test_the_bias_is_subtracted(hoap2, record, postures):
     offset = np.array([[3.0, -2.0, 5.0, 0.1, 0.2, -0.3], [0.0, 1.0, -4.0, 0.0, 0.0, 0.1]])
     hanging, _ = record(postures[:1], load=(0.0, 1.0))
     hanging.W += offset[:, None]
     recorder = recorder_of(hoap2)
     hanging.feed(recorder)
-    found = recorder.unloaded_wrench(0)
+    found = recorder.measure_bias(0)
     np.testing.assert_allclose(found, offset[0], atol=0.3)
-    with pytest.raises(CaptureRefused, match=r"r_sole reads .* lift the foot into the air"):
-        recorder.unloaded_wrench(1)
-    recorder.set_tare(offset)
-    with pytest.raises(IdentificationError, match="finite offsets"):
-        recorder.set_tare(offset * np.nan)
+    with pytest.raises(CaptureRefused, match=r"r_sole reads .* lift the foot off"):
+        recorder.measure_bias(1)
+    recorder.set_bias(offset)
+    with pytest.raises(IdentificationError, match="finite numbers"):
+        recorder.set_bias(offset * np.nan)
     posture = recorder.capture()
     np.testing.assert_allclose(posture.wrenches[0], 0.0, atol=0.3)
 
 
-def test_a_heavy_robot_with_noisier_sensors_is_at_rest_too(hoap2):
+def test_a_heavy_robot_with_noisier_sensors_is_stationary_too(hoap2):
     """95 kg, sensors of 2 N and 0.1 N m: thresholds follow weight and noise."""
     model, feet = hoap2
     bodies = model.bodies
@@ -497,7 +509,7 @@ def test_a_heavy_robot_with_noisier_sensors_is_at_rest_too(hoap2):
                 [2.0, 0.1], 3
             )
             recorder.add_wrenches(foot, stamps[block], W)
-    assert recorder.tally == {"at rest": pytest.approx(19.9)}
+    assert recorder.seconds == {"stationary": pytest.approx(19.9)}
     assert recorder.state().ready
     quieter = PostureRecorder(*hoap2)
     for block in np.array_split(np.arange(1000), 4):
@@ -505,7 +517,7 @@ def test_a_heavy_robot_with_noisier_sensors_is_at_rest_too(hoap2):
         for foot in range(2):
             W = [0, 0, 35.0, 0, 0, 0] + rng.normal(0, 1, (len(block), 6)) * np.repeat([4.0, 0.1], 3)
             quieter.add_wrenches(foot, stamps[block], W)
-    with pytest.raises(CaptureRefused, match=r"give noise\.force and noise\.moment the noise of"):
+    with pytest.raises(CaptureRefused, match=r"set noise\.force and noise\.moment to the"):
         quieter.capture()
 
 
@@ -560,7 +572,7 @@ def test_shapes_are_checked(hoap2):
         recorder.add_joints([1, 2], np.zeros((1, 25)))
     with pytest.raises(IdentificationError, match="foot 2: expected 0 to 1"):
         recorder.add_wrenches(2, [1], np.zeros((1, 6)))
-    with pytest.raises(IdentificationError, match="samples: expected 1 to most_samples"):
+    with pytest.raises(IdentificationError, match="samples: expected 1 to max_samples"):
         CaptureOptions(samples=2000)
     with pytest.raises(IdentificationError, match="force_drift: expected 0 or more, got nan"):
         CaptureOptions(force_drift=np.nan)

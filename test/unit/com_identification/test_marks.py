@@ -2,9 +2,9 @@
 
 import pytest
 
-from com_bags.bag import Bag
-from com_bags.exceptions import MarksError
-from com_identification.capture.marks import find_events, marks_of_events, read_marks
+from com_bags import Bag, MarksError
+from com_identification.capture.from_bag import marks_of_topic, read_marks
+from com_identification.capture.options import Mark
 
 ORIGIN = 1_700_000_000_000_000_000
 S = 1_000_000_000
@@ -16,21 +16,21 @@ def test_times_count_from_the_first_joint_state_or_are_stamps(tmp_path):
         "start,end,label\n\n# a comment\n5,6.5,knees\n1.0,2.0\n1700000009,1700000010,x\n"
     )
     assert read_marks(file, ORIGIN) == [
-        (ORIGIN + S, ORIGIN + 2 * S, ""),
-        (ORIGIN + 5 * S, ORIGIN + 6 * S + S // 2, "knees"),
-        (ORIGIN + 9 * S, ORIGIN + 10 * S, "x"),
+        Mark(ORIGIN + S, ORIGIN + 2 * S, ""),
+        Mark(ORIGIN + 5 * S, ORIGIN + 6 * S + S // 2, "knees"),
+        Mark(ORIGIN + 9 * S, ORIGIN + 10 * S, "x"),
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "holds no marks. Expected lines of start,end,label"),
+        ("", "contains no marks. Expected lines of start,end,label"),
         ("1,2\nfoo,3", "line 2: expected start,end.* got 'foo,3'"),
         ("3,2", "line 1: .* start before end, got '3,2'"),
         ("1,nan", "line 1: "),
         ("1", "line 1: "),
-        ("1,3\n2,4", "2 to 4 s overlaps 1 to 3 s. Marks must be apart from each other"),
+        ("1,3\n2,4", "2 to 4 s overlaps 1 to 3 s. Marks must not overlap"),
         ("x" * 2**21, "is larger than 1024 KiB"),
     ],
 )
@@ -60,10 +60,9 @@ def test_a_topic_s_marks_have_the_time_of_the_joint_states(write_bag, messages):
         if text is not None:
             entries.append(("/mark", received + 1, messages.text(text)))
     with Bag(write_bag(entries)) as bag:
-        both = bag.messages(["/joint_states", "/mark"])
-        events, end = find_events(both, "/joint_states", "/mark", False)
-    assert marks_of_events(events, end) == [
-        (ORIGIN + 2 * S, ORIGIN + 4 * S - 1, "one"),
-        (ORIGIN + 6 * S, ORIGIN + 8 * S - 1, "two"),
-        (ORIGIN + 8 * S, ORIGIN + 99 * S // 10 - 1, "three"),
+        marks = marks_of_topic(bag, "/joint_states", "/mark", False)
+    assert marks == [
+        Mark(ORIGIN + 2 * S, ORIGIN + 4 * S - 1, "one"),
+        Mark(ORIGIN + 6 * S, ORIGIN + 8 * S - 1, "two"),
+        Mark(ORIGIN + 8 * S, ORIGIN + 99 * S // 10 - 1, "three"),
     ]

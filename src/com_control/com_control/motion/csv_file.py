@@ -21,7 +21,6 @@ from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MODE, PERIOD, MotionLayout
 from com_control.motion.motion import Motion
 from com_model.arrays import Array, freeze
-from com_model.files import whole_file
 
 UNITS = ("counts", "radians")
 BLOCK = 20_000  # rows
@@ -131,14 +130,21 @@ def write_rows(
         MotionError: Periods that are no whole counts, or the file cannot be written.
     """
     _check_unit(unit)
-    count = 0
+    target, count = Path(path), 0
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with whole_file(path) as part, part.open("w", encoding="ascii") as file:
-            for rows in blocks:
-                periods = _whole(rows.periods, layout)
-                for period, row in zip(periods, rows.positions, strict=True):
-                    file.write(_line(period, row, layout, unit, mode))
-                count += len(periods)
+        try:
+            with part.open("w", encoding="ascii") as file:
+                for rows in blocks:
+                    periods = _whole(rows.periods, layout)
+                    for period, row in zip(periods, rows.positions, strict=True):
+                        file.write(_line(period, row, layout, unit, mode))
+                    count += len(periods)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise MotionError(f"{path} cannot be written: {error.strerror}") from error
     return count

@@ -20,7 +20,6 @@ from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros import qos
 
 ENDS = "the tour ends"  # begins posture_tour's last word when it fails
-WAITS = "waits for "  # begins what it says before the tour
 LONGEST = 70  # letters
 
 
@@ -67,7 +66,7 @@ class TourMonitor(ListeningNode):
     @property
     def ready(self) -> bool:
         """Whether the tour has begun."""
-        return bool(self._status) and not self._status.startswith(WAITS)
+        return bool(self._status)
 
     @property
     def done(self) -> bool:

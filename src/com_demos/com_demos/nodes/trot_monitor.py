@@ -82,12 +82,9 @@ class TrotMonitor(ListeningNode):
             return f"the robot does not trot after {seconds:.0f} s: {reason}"
         return f"no further message on trunk_com for {seconds:.0f} s"
 
-    def drop_payload(self) -> bool:
-        """Have the payload put on the trunk; whether there is who does it. Nobody waits for it."""
-        if not self._payload.service_is_ready():
-            return False
+    def drop_payload(self) -> None:
+        """Have the payload put on the trunk; nobody waits for the answer."""
         self._payload.call_async(SetBool.Request(data=True))
-        return True
 
     def _on_trunk(self, msg: TrunkCom, _info: dict) -> None:
         variances = np.diag(np.reshape(msg.covariance, (3, 3)))

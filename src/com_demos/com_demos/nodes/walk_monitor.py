@@ -15,7 +15,6 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
-from com_control.nodes.walk_conversions import walk_state_to_values
 from com_demos.nodes.listener import ListeningNode
 from com_demos.walk_live import WalkView
 from com_demos.walk_recording import WalkRecording, WalkSample
@@ -28,6 +27,7 @@ from com_ros.conversions import (
     transform_to_numpy,
 )
 from com_ros.joint_input import JointInput
+from com_ros.walk_conversions import walk_state_to_values
 
 WALK = "walk"
 FOOTSTEPS = "footsteps_"
@@ -38,13 +38,13 @@ STATES = {
         "READY",
         "REFUSED",
         "PLANNING",
-        "APPROACHING",
+        "LEADING",
         "WALKING",
         "STOPPING",
         "FALLEN",
     )
 }
-MOVING = (WalkState.APPROACHING, WalkState.WALKING, WalkState.STOPPING)
+MOVING = (WalkState.LEADING, WalkState.WALKING, WalkState.STOPPING)
 
 
 class WalkMonitor(ListeningNode):

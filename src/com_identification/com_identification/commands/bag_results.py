@@ -1,21 +1,19 @@
-"""Results of identify_bag: the report, the numbers, the corrected URDF, the postures."""
+"""Results of identify_bag: report, numbers, corrected URDF, postures, and the printed summary."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from com_bags.bag import Bag
-from com_bags.roles import Roles
-from com_identification.capture.bag_feed import Feed
-from com_identification.capture.capture import PostureRecorder
-from com_identification.commands.bag_robot import BagRobot
+from com_bags import Bag, SensorReader, SensorTopics, Topic
+from com_identification.commands.bag_inputs import Recording, RobotInputs
 from com_identification.job import TotalCom
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
-from com_identification.report.contents import Contents, TopicLine, compare_postures
+from com_identification.report.contents import Contents, TopicLine, fits_of, misfits
 from com_identification.report.report import report_page
 from com_identification.store.document import to_document, write_yaml
 from com_identification.store.export import Export, export_urdf
@@ -26,18 +24,20 @@ URDF, RESULT, REPORT, POSTURES = "corrected.urdf", "result.yaml", "report.html",
 NAMES = (URDF, RESULT, POSTURES, REPORT)
 
 
-def topic_lines(bag: Bag, robot: BagRobot, roles: Roles, feed: Feed | None) -> list[TopicLine]:
-    """The topics that are read, and for what; without a feed the bag's own counts."""
+def topic_lines(
+    bag: Bag, robot: RobotInputs, topics: SensorTopics, reader: SensorReader | None
+) -> list[TopicLine]:
+    """The topics that are read, by role; without a reader with the bag's own counts."""
     there = {topic.name: topic for topic in bag.topics()}
-    pairs = [("joint states", roles.joint_states)]
+    pairs = [("joint states", topics.joint_states)]
     pairs += [
         (f"wrench of {foot.frame}", topic)
-        for foot, topic in zip(robot.feet, roles.wrenches, strict=True)
+        for foot, topic in zip(robot.feet, topics.wrenches, strict=True)
     ]
-    pairs += [("IMU", roles.imu)] if roles.imu is not None else []
-    pairs += [("marks", roles.markers)] if roles.markers is not None else []
+    pairs += [("IMU", topics.imu)] if topics.imu is not None else []
+    pairs += [("marks", topics.markers)] if topics.markers is not None else []
     counts = {name: topic.count for name, topic in there.items()}
-    counts.update({} if feed is None else feed.messages)
+    counts.update({} if reader is None else reader.messages)
     return [TopicLine(role, name, there[name].type_name, counts[name]) for role, name in pairs]
 
 
@@ -48,22 +48,20 @@ class Outcome:
     Attributes:
         robot: The robot.
         topics: That were read.
-        feed: What came out of the bag, with its still intervals.
-        recorder: That was fed.
+        recording: What was read of the bag.
         postures: That were used.
         found: The result.
         total: By the feet alone, of the postures that fit; None where none has their wrenches.
-        findings: What the check of the wrenches found.
+        issues: Of the wrenches, sentences.
     """
 
-    robot: BagRobot
+    robot: RobotInputs
     topics: Sequence[TopicLine]
-    feed: Feed
-    recorder: PostureRecorder
+    recording: Recording
     postures: Sequence[Posture]
     found: Identification
     total: TotalCom | None
-    findings: Sequence[str]
+    issues: Sequence[str]
 
 
 def write_results(folder: Path, outcome: Outcome) -> Contents:
@@ -76,7 +74,7 @@ def write_results(folder: Path, outcome: Outcome) -> Contents:
     robot, found = outcome.robot, outcome.found
     export = export_urdf(robot.model.xml, robot.model, found, folder, URDF)
     with PostureStore(folder / POSTURES, robot.model, robot.feet) as store:
-        for interval in outcome.feed.intervals:
+        for interval in outcome.recording.intervals:
             if interval.posture is not None:
                 store.add(interval.posture, interval.t1_ns)
     contents = _contents(outcome, export)
@@ -87,32 +85,33 @@ def write_results(folder: Path, outcome: Outcome) -> Contents:
 
 
 def _contents(outcome: Outcome, export: Export) -> Contents:
-    robot, feed, recorder, found = outcome.robot, outcome.feed, outcome.recorder, outcome.found
+    robot, recording, found = outcome.robot, outcome.recording, outcome.found
+    reader, recorder = recording.reader, recording.recorder
     model, feet, settings = robot.model, robot.feet, robot.settings
     return Contents(
         robot=robot.name,
-        inputs=robot.inputs,
+        inputs=robot.paths,
         topics=outcome.topics,
-        seconds=feed.seconds,
-        first_ns=feed.first_ns or 0,
-        notes=feed.notes,
+        seconds=reader.seconds,
+        first_ns=reader.first_ns or 0,
+        notes=reader.warnings(),
         dropped=recorder.dropped,
-        tally=recorder.tally,
-        intervals=feed.intervals,
-        findings=outcome.findings,
+        tally=recorder.seconds,
+        intervals=recording.intervals,
+        findings=outcome.issues,
         model=model,
         feet=feet,
         found=found,
         prior_std=settings.priors(model).com_std,
         total=outcome.total,
-        fits=compare_postures(model, feet, outcome.postures, found, settings.fit.gravity),
+        fits=fits_of(model, feet, outcome.postures, found, settings.fit.gravity),
         changed=export.changed,
         kept=export.kept,
     )
 
 
 def _extra(contents: Contents) -> dict[str, Any]:
-    """What result.yaml says of the recording."""
+    """The sections of result.yaml on the recording."""
     drop = contents.dropped
     return {
         "recording": {
@@ -131,8 +130,8 @@ def _extra(contents: Contents) -> dict[str, Any]:
             "notes": list(contents.notes),
             "seconds_by_cause": dict(contents.tally),
         },
-        "wrench_check": list(contents.issues),
-        "still_intervals": [
+        "wrench_check": list(contents.findings),
+        "stationary_intervals": [
             {
                 "start": contents.since_start(interval.t0_ns),
                 "end": contents.since_start(interval.t1_ns),
@@ -145,3 +144,92 @@ def _extra(contents: Contents) -> dict[str, Any]:
         "corrected_links": list(contents.changed),
         "uncorrected": list(contents.kept),
     }
+
+
+_MM = 1000.0
+
+
+def columns(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
+    """Aligns a table: the first `words` columns left, the others right."""
+    cells = [[_plain(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    lines = []
+    for row in cells:
+        padded = [
+            cell.ljust(width) if i < words else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(padded).rstrip())
+    return "\n".join(lines)
+
+
+def topics_text(topics: Sequence[Topic]) -> str:
+    """The topics of a bag."""
+    rows = [
+        (t.name, t.type_name, "" if t.defined else "no definition in the bag", str(t.count))
+        for t in topics
+    ]
+    return columns(("topic", "type", "", "messages"), rows, words=3)
+
+
+def used_topics_text(topics: Sequence[TopicLine]) -> str:
+    """The topics that are read, by role."""
+    rows = [(t.role, t.name, t.type_name, str(t.messages)) for t in topics]
+    return columns(("role", "topic", "type", "messages"), rows, words=3)
+
+
+def result_text(contents: Contents) -> str:
+    """The summary of the result."""
+    found = contents.found
+    refused = sum(1 for interval in contents.intervals if interval.posture is None)
+    lines = [
+        f"{len(contents.fits)} postures of {len(contents.intervals)} stationary "
+        f"intervals ({refused} refused) in {contents.seconds:.1f} s"
+    ]
+    lines += [f"note: {_plain(note)}" for note in (*contents.notes, *contents.findings)]
+    rows = [
+        (name, *(_number(_MM * v, 2) for v in (m.mean, m.rms, m.maximum)), str(m.count))
+        for name, m in misfits(found)
+    ]
+    head = ("CoM against the feet (mm)", "mean", "rms", "largest", "postures")
+    lines += ["", columns(head, rows), "", _links_text(contents), ""]
+    what = found.identifiability
+    lines.append(
+        f"{what.rank} of {what.unknowns} combinations are determined, {what.informed} better than "
+        f"by the URDF; {len(what.lost)} are not, {len(what.weak)} hardly: see the report"
+    )
+    if found.outliers:
+        names = ", ".join(contents.fits[i].label for i in found.outliers)
+        lines.append(
+            f"outliers (inconsistent with the others, with little or no weight): {_plain(names)}"
+        )
+    if contents.total is not None:
+        total = contents.total
+        lines.append(
+            f"mass by the feet {total.mass:.3f} +- {total.mass_std:.3f} kg, by the URDF "
+            f"{total.model_mass:.3f} kg"
+        )
+    lines += [_plain(text) for text in contents.kept]
+    return "\n".join(lines)
+
+
+def _links_text(contents: Contents) -> str:
+    found = contents.found
+    rows = []
+    for b, label in enumerate(contents.labels):
+        if found.mass[b] > 0.0:
+            change = _MM * (found.com[b] - found.prior_com[b])
+            pairs = zip(change, _MM * found.com_std[b], strict=True)
+            cells = [f"{_number(c, 2)} +- {_number(d, 2)}" for c, d in pairs]
+            rows.append((label, _number(found.mass[b], 3), *cells))
+    head = ("link", "kg", "change of c_x (mm)", "c_y", "c_z")
+    return columns(head, rows)
+
+
+def _number(value: float, digits: int = 2) -> str:
+    return f"{value:.{digits}f}" if math.isfinite(value) else "-"
+
+
+def _plain(text: str) -> str:
+    """Replaces control characters, which move a terminal's cursor."""
+    return "".join(c if c.isprintable() else "�" for c in text)

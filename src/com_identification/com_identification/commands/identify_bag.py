@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Sums over threads differ from run to run; set before numpy is there.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    from com_identification.commands.bag_job import run
+    from com_identification.commands.bag_identification import run
 
     try:
         return run(arguments)

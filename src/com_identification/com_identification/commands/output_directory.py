@@ -11,7 +11,6 @@ from pathlib import Path
 from types import TracebackType
 
 from com_identification.exceptions import OutputError
-from com_model.files import sync
 from com_model.text import listing, quote
 
 _STAGING = ".identify_bag."
@@ -72,11 +71,11 @@ class OutputDirectory:
         places = []
         try:
             for name in self._names:
-                sync(self.staging / name)
+                _sync(self.staging / name)
             for name in self._names:
                 os.replace(self.staging / name, self._path / name)
                 places.append(self._path / name)
-            sync(self._path)
+            _sync(self._path)
         except OSError as error:
             raise OutputError(
                 f"the results cannot be put into {self._path}: {_words(error)}. {_MEND}"
@@ -119,6 +118,15 @@ class OutputDirectory:
         for folder in reversed(self._made):
             with suppress(OSError):
                 folder.rmdir()
+
+
+def _sync(path: Path) -> None:
+    """Brings a file or directory to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _words(error: OSError) -> str:

@@ -31,7 +31,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
 
-from com_identification.capture.capture_options import CaptureStatus
+from com_identification.capture.options import CaptureStatus
 from com_identification.feet.model_check import ModelCheckResult, Verdict
 from com_identification.nodes.com_identification_capture import CaptureDesk
 from com_identification.nodes.com_identification_jobs import JobDesk
@@ -222,7 +222,7 @@ def _fill_state(msg: IdentificationState, robot: Robot) -> None:
     msg.header.frame_id = robot.frame
     msg.state = int(state.status)
     msg.reasons = list(dict.fromkeys((*msg.reasons, *state.reasons)))
-    msg.samples, msg.samples_required = int(state.samples), int(state.needed)
+    msg.samples, msg.samples_wanted = int(state.samples), int(state.needed)
     if robot.opened is not None:
         postures = robot.opened.postures
         msg.storage, msg.postures = str(robot.opened.path), len(postures)
@@ -239,7 +239,7 @@ def _health(robot: Robot, check: ModelCheckResult) -> tuple[bytes, str]:
         return diagnostics.WARN, " ".join(state.reasons)
     if check.verdict is Verdict.UNKNOWN:
         return diagnostics.OK, check.reason or "the robot moves"
-    if check.verdict is Verdict.CONSISTENT:
+    if check.verdict is Verdict.AGREES:
         return diagnostics.OK, "the model agrees with the feet"
     return diagnostics.WARN, check.reason
 

@@ -12,7 +12,7 @@ from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
 from sensor_msgs.msg import Imu, JointState
 
-from com_identification.capture.capture import PostureRecorder
+from com_identification.capture.recorder import PostureRecorder
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_ros.conversions import NS_PER_S, wrench_to_numpy

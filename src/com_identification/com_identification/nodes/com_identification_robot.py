@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from com_identification.capture.capture import PostureRecorder
+from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.feet.model_check import ModelCheck, Verdict
 from com_identification.nodes.com_identification_input import Readings
 from com_identification.nodes.com_identification_parameters import Parameters
-from com_identification.nodes.identification_conversions import CapturedValues
 from com_identification.regression.identify import Identification
-from com_identification.regression.observations import ObservationModel
+from com_identification.regression.observations import RowBuilder
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
@@ -23,6 +22,7 @@ from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_ros.exceptions import ParameterError
+from com_ros.identification_conversions import CapturedValues
 from com_ros.joint_input import JointInput
 
 
@@ -65,7 +65,7 @@ class Robot:
     _described: dict[int, CapturedValues] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._builder = ObservationModel(
+        self._builder = RowBuilder(
             self.model, self.config.feet, self.settings.noise, self.settings.fit.gravity
         )
         self._sesc = Sesc(self.model)
@@ -113,7 +113,7 @@ class Robot:
             self.problem = str(error)
             return
         self.problem = ""
-        self.recorder.set_tare(self._store.tare)
+        self.recorder.set_bias(self._store.tare)
 
     def add(self, posture: Posture, time_ns: int) -> int:
         """Stores a posture that ended at a time; gives its id."""
@@ -175,12 +175,12 @@ class Robot:
             effort=posture.effort,
             up=posture.up,
             feet=tuple(foot.frame for foot in self.config.feet),
-            in_contact=self._builder.loaded_feet(posture),
+            stands=self._builder.loaded(posture),
             wrenches=posture.wrenches,
             mass=result.mass,
             com_line=line,
             model_offset=com - line,
-            problems=(result.reason,) if result.verdict is Verdict.WRONG_WRENCH else (),
+            problems=(result.reason,) if result.verdict is Verdict.WRENCH else (),
         )
 
     def model_com(self, q: Array) -> Array:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_identification.capture.capture_options import Dropped, StillInterval
+from com_identification.capture.options import DroppedReadings, StationaryInterval
 from com_identification.job import TotalCom
-from com_identification.regression.identify import Identification, Residual, Residuals
-from com_identification.regression.observations import ObservationModel
+from com_identification.regression.identify import Identification, Misfit, Misfits
+from com_identification.regression.observations import RowBuilder
 from com_identification.regression.postures import Posture
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
@@ -66,9 +66,9 @@ class Contents:
     seconds: float
     first_ns: int
     notes: Sequence[str]
-    dropped: Dropped
+    dropped: DroppedReadings
     tally: Mapping[str, float]
-    intervals: Sequence[StillInterval]
+    intervals: Sequence[StationaryInterval]
     findings: Sequence[str]
     model: RobotModel
     feet: Sequence[Foot]
@@ -89,9 +89,9 @@ class Contents:
         return body_labels(self.model, self.found.bodies)
 
 
-def residual_rows(found: Identification) -> list[tuple[str, Residual]]:
+def misfits(found: Identification) -> list[tuple[str, Misfit]]:
     """The misfits to show, with their names; without the outliers too where there are any."""
-    groups: list[tuple[str, Identification | Residuals]] = [("", found)]
+    groups: list[tuple[str, Identification | Misfits]] = [("", found)]
     if found.outliers:
         groups.append((", without outliers", found.without_outliers))
     return [
@@ -147,7 +147,7 @@ class PostureFit:
     weight: float
 
 
-def compare_postures(
+def fits_of(
     model: RobotModel,
     feet: Sequence[Foot],
     postures: Sequence[Posture],
@@ -163,7 +163,7 @@ def compare_postures(
         found: The result.
         gravity: m/s^2.
     """
-    builder = ObservationModel(model, feet, gravity=gravity)
+    builder = RowBuilder(model, feet, gravity=gravity)
     errors = _errors(builder, found)
     prior = np.column_stack(
         (found.prior_mass, found.prior_mass[:, None] * np.nan_to_num(found.prior_com))
@@ -174,21 +174,21 @@ def compare_postures(
     ]
 
 
-def _errors(builder: ObservationModel, found: Identification) -> Array:
+def _errors(builder: RowBuilder, found: Identification) -> Array:
     """The sensors' errors that were found, (S,)."""
     names = builder.errors.names
     return np.array([found.sensor_errors.get(kind, {}).get(name, 0.0) for kind, name in names])
 
 
 def _fit(
-    builder: ObservationModel,
+    builder: RowBuilder,
     posture: Posture,
     thetas: tuple[Array, Array],
     errors: Array,
     weight: float,
 ) -> PostureFit:
     none = np.zeros_like(errors)
-    loaded = np.flatnonzero(builder.loaded_feet(posture))
+    loaded = np.flatnonzero(builder.loaded(posture))
     places = _places(builder, posture, thetas, errors)
     return PostureFit(
         label=posture.label,
@@ -199,23 +199,23 @@ def _fit(
         measured=places[0],
         before=places[1],
         after=places[2],
-        gap_before=builder.com_error(posture, thetas[0], none),
-        gap_after=builder.com_error(posture, thetas[1], errors),
+        gap_before=builder.gap(posture, thetas[0], none),
+        gap_after=builder.gap(posture, thetas[1], errors),
         weight=weight,
     )
 
 
-def _mass(builder: ObservationModel, posture: Posture, errors: Array) -> float:
+def _mass(builder: RowBuilder, posture: Posture, errors: Array) -> float:
     measured = builder.measured_com(posture, errors)
     return float("nan") if measured is None else measured[0]
 
 
 def _places(
-    builder: ObservationModel, posture: Posture, thetas: tuple[Array, Array], errors: Array
+    builder: RowBuilder, posture: Posture, thetas: tuple[Array, Array], errors: Array
 ) -> tuple[Array, Array, Array]:
     """Where the CoM is along gravity on the first sole that stands: by the feet, before, after."""
     measured = builder.measured_com(posture, errors)
-    loaded = np.flatnonzero(builder.loaded_feet(posture))
+    loaded = np.flatnonzero(builder.loaded(posture))
     if measured is None or not len(loaded):
         return np.full(2, np.nan), np.full(2, np.nan), np.full(2, np.nan)
     _, point, up = measured

@@ -62,8 +62,8 @@ def test_links_and_their_deviations_in_the_result(done, robot, biped):
         error = np.abs(np.array(body["com"]) - truth)
         assert (error < 4.0 * np.array(body["com_std"])).all(), body
     assert min(min(body["com_std"]) for body in result["bodies"]) < 2e-4
-    assert len(result["still_intervals"]) == 20
-    assert all(interval["used"] for interval in result["still_intervals"])
+    assert len(result["stationary_intervals"]) == 20
+    assert all(interval["used"] for interval in result["stationary_intervals"])
 
 
 def test_the_postures_are_those_of_the_node(done, robot, biped, tmp_path):
@@ -130,7 +130,7 @@ def test_with_imu_and_efforts(robot, recording, run, tmp_path):
     status, text, _ = run(recording("biped"), *robot, "--out", out, "--imu", "/imu", "--effort")
     assert status == 0
     assert "/imu" in (out / "report.html").read_text()
-    assert "20 postures of 20 still intervals" in text
+    assert "20 postures of 20 stationary intervals" in text
 
 
 def test_marked_postures(robot, recording, run, tmp_path):
@@ -159,7 +159,7 @@ def test_postures_that_a_topic_marks(robot, run, bags, biped, tmp_path):
     assert (status, error) == (0, "")
     assert "20 postures of 20" in text
     result = yaml.safe_load((out / "result.yaml").read_text())
-    marks = result["still_intervals"]
+    marks = result["stationary_intervals"]
     assert [mark["label"] for mark in marks] == [f"number {i}" for i in range(20)]
     np.testing.assert_allclose(
         [mark["start"] for mark in marks], 2.5 * np.arange(20) + 0.4, atol=0.02

@@ -49,11 +49,11 @@ def test_postures_in_which_somebody_held_the_robot_are_left_out(robot, run, reco
     status, text, error = run(path, *robot, "--out", tmp_path / "out")
     assert status == 0, error
     result = read_document(tmp_path / "out/result.yaml")
-    reasons = [each["reasons"] for each in result["still_intervals"] if not each["used"]]
+    reasons = [each["reasons"] for each in result["stationary_intervals"] if not each["used"]]
     assert len(reasons) == 4
     assert all("Something else carried or pulled the robot" in reason[0] for reason in reasons)
     assert result["fit"]["residual"]["rms"] < 1e-3
-    assert "16 postures of 20 still intervals (4 refused)" in text
+    assert "16 postures of 20 stationary intervals (4 refused)" in text
 
 
 def test_the_wrong_sign_is_found_among_postures_that_say_nothing(robot, run, recording, tmp_path):
@@ -86,14 +86,14 @@ def test_postures_that_are_all_alike(robot, run, recording, bags, biped, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
-def test_no_still_posture(robot, run, recording, tmp_path):
+def test_no_stationary_posture(robot, run, recording, tmp_path):
     path = recording("restless", still=0.0, moving=0.5)
     refused(
         run(path, *robot, "--out", tmp_path / "out"),
         1,
-        r"no still posture in 10\.0 s of joint states",
+        r"no stationary posture in 10\.0 s of joint states",
         r"s: joints moved",
-        "Let the robot stand still for a second or two",
+        "Let the robot be stationary for a second or two",
     )
 
 

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from com_identification.capture.capture_options import Dropped, StillInterval
+from com_identification.capture.options import DroppedReadings, StationaryInterval
 from com_identification.report.contents import Contents, TopicLine, body_labels
 from com_identification.report.html import Raw, bar, element, number, table
 from com_identification.report.report import report_page, residual_plot, sole_plot, timeline_plot
@@ -20,10 +20,10 @@ S = 1_000_000_000
 def contents(scene, postures, found, fits):
     """A report with a text of evil wherever one comes from outside."""
     intervals = [
-        StillInterval(i * 2 * S, (i * 2 + 1) * S, posture, label=EVIL)
+        StationaryInterval(i * 2 * S, (i * 2 + 1) * S, posture, label=EVIL)
         for i, posture in enumerate(postures)
     ]
-    intervals.insert(1, StillInterval(S, S + 1, None, ("the foot <b>hung</b>",), EVIL))
+    intervals.insert(1, StationaryInterval(S, S + 1, None, ("the foot <b>hung</b>",), EVIL))
     return Contents(
         robot=EVIL,
         inputs={"bag": EVIL, "robot": EVIL},
@@ -31,7 +31,7 @@ def contents(scene, postures, found, fits):
         seconds=80.0,
         first_ns=0,
         notes=[EVIL],
-        dropped=Dropped(1, 2, 3, 4),
+        dropped=DroppedReadings(1, 2, 3, 4),
         tally={EVIL: 1.0, "at rest": 30.0},
         intervals=intervals,
         findings=[EVIL],

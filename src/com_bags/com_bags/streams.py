@@ -1,0 +1,381 @@
+"""Topics of sensor messages block by block: times and arrays, in the order of a model's joints."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_bags.bag import Bag, Block
+from com_bags.decoding import Batch, Decoder, foreign_store
+from com_bags.exceptions import TopicError
+from com_model import RobotModel
+from com_model.arrays import Array
+from com_model.bodies import PRISMATIC
+from com_model.dynamics.kinematics import rotations_about
+from com_model.text import listing, quote
+
+Times = NDArray[np.int64]
+
+INTERLEAVED = 20  # changes back and forth that two publishers make
+_HOLD_NS = 100_000_000  # how long a joint's value counts for messages that do not name the joint
+_UNIT = 1e-3  # largest error of a quaternion's norm
+_MAX_LATE = 0.02  # fraction of messages
+_MIN_VALUES = 20  # of a block whose values are looked at
+
+
+@dataclass(frozen=True, eq=False)
+class DecodedBlock:
+    """A block of one topic as arrays.
+
+    Attributes:
+        batches: Messages that could be decoded, by layout.
+        count: Number of messages of the block.
+        times: (count,) ns; 0 for a message that could not be decoded.
+    """
+
+    batches: list[Batch]
+    count: int
+    times: Times
+
+    @property
+    def readable(self) -> NDArray[np.bool_]:
+        """Which messages could be decoded, (count,)."""
+        mask = np.zeros(self.count, dtype=np.bool_)
+        for batch in self.batches:
+            mask[batch.rows] = True
+        return mask
+
+    def values(self, field: str) -> Array:
+        """One field of all readable messages, (M, k), in the order of the bag."""
+        width = self.batches[0].numbers[field].shape[1] if self.batches else 0
+        values = np.full((self.count, width), np.nan)
+        for batch in self.batches:
+            values[batch.rows] = batch.numbers[field]
+        return values[self.readable]
+
+
+class PublisherCheck:
+    """Looks for signs that several nodes published one topic.
+
+    Args:
+        jump: Smallest change from one message to the next that may be that of two publishers, in
+            the unit of the values.
+
+    Attributes:
+        frames: Messages by frame_id.
+        frame_switches: How often the frame changed.
+    """
+
+    def __init__(self, jump: float) -> None:
+        self.frames: Counter[str] = Counter()
+        self.frame_switches = 0
+        self._jump = jump
+        self._count = self._late = 0
+        self._blocks = self._alternating = 0
+        self._last_ns: int | None = None
+        self._last_frame: str | None = None
+
+    @property
+    def several_frames(self) -> bool:
+        """Whether messages of different frames alternate, as those of two publishers do."""
+        return len(self.frames) > 1 and self.frame_switches >= INTERLEAVED
+
+    def add_times(self, times: NDArray[np.int64]) -> None:
+        """Adds the stamps of a block, in the order of the bag."""
+        if not len(times):
+            return
+        before = times[:1] if self._last_ns is None else np.array([self._last_ns])
+        self._late += int(np.count_nonzero(np.diff(np.concatenate((before, times))) < 0))
+        self._count += len(times)
+        self._last_ns = int(times[-1])
+
+    def add_frames(self, batches: Sequence[Batch], count: int) -> None:
+        """Adds the frames of a block of `count` messages."""
+        for batch in batches:
+            self.frames[batch.frame] += len(batch.rows)
+        numbers = np.full(count, -1, dtype=np.int64)
+        for k, batch in enumerate(batches):
+            numbers[batch.rows] = k
+        order = numbers[numbers >= 0]
+        for k in order[np.flatnonzero(np.diff(order, prepend=-1))]:
+            frame = batches[k].frame
+            self.frame_switches += self._last_frame is not None and frame != self._last_frame
+            self._last_frame = frame
+
+    def add_values(self, values: Array) -> None:
+        """Checks whether values (N, k) alternate from message to message."""
+        if len(values) < _MIN_VALUES:
+            return
+        values = np.nan_to_num(values)
+        one = np.abs(values[1:-1] - values[:-2]).max(axis=1)
+        two = np.abs(values[2:] - values[:-2]).max(axis=1)
+        step = float(np.median(one))
+        self._blocks += 1
+        self._alternating += step > self._jump and float(np.median(two)) < 0.1 * step
+
+    def signs(self) -> list[str]:
+        """Signs of several publishers, in words."""
+        words = []
+        if self.several_frames:
+            words.append(f"frame_id changes between {listing(map(quote, sorted(self.frames)))}")
+        if self._count and self._late > max(INTERLEAVED, _MAX_LATE * self._count):
+            words.append(f"{self._late} of {self._count} stamps are older than the one before")
+        if self._blocks and 2 * self._alternating > self._blocks:
+            words.append("its values alternate from one message to the next")
+        return words
+
+
+class TopicReader:
+    """Decodes the blocks of one topic.
+
+    Args:
+        bag: Open.
+        topic: Name.
+        type_name: One of decoding.FIELDS.
+        jump: Smallest change that may show two publishers; see PublisherCheck.
+        received: Whether times are those of recording instead of the headers' stamps.
+
+    Attributes:
+        publishers: Looks for several publishers.
+        count: Messages that could be decoded.
+        unstamped: Messages without a stamp, for which the time of recording is used.
+        delay_ns: Time of recording - stamp, of the first message; None before it.
+    """
+
+    def __init__(
+        self, bag: Bag, topic: str, type_name: str, jump: float = np.inf, received: bool = False
+    ) -> None:
+        own = [c for c in bag.connections if (c.topic, c.msgtype) == (topic, type_name)]
+        self.topic, self.type_name = topic, type_name
+        self.publishers = PublisherCheck(jump)
+        self.count = self.unstamped = 0
+        self.delay_ns: int | None = None
+        self._received = received
+        self._decoder = Decoder(type_name, foreign_store(own[0]) if own else None)
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """Number of messages that cannot be decoded, by reason."""
+        return dict(self._decoder.errors)
+
+    def read(self, block: Block) -> DecodedBlock:
+        """Decodes a block."""
+        batches = self._decoder.decode(block.payloads) if block.payloads else []
+        received = np.array(block.received, dtype=np.int64)
+        times = np.zeros(len(received), dtype=np.int64)
+        for batch in batches:
+            stamps = batch.stamps
+            if not self._received and self.delay_ns is None and stamps[0]:
+                self.delay_ns = int(received[batch.rows[0]] - stamps[0])
+            unset = stamps == 0
+            self.unstamped += int(np.count_nonzero(unset))
+            times[batch.rows] = received[batch.rows] if self._received else stamps
+            times[batch.rows[unset]] = received[batch.rows[unset]]
+        decoded = DecodedBlock(batches, len(received), times)
+        readable = decoded.readable
+        self.count += int(np.count_nonzero(readable))
+        self.publishers.add_times(times[readable])
+        self.publishers.add_frames(batches, decoded.count)
+        return decoded
+
+
+class JointReader:
+    """Sorts joints by name, and joins messages that name different joints.
+
+    Args:
+        model: The robot.
+        topic: For messages.
+
+    Attributes:
+        incomplete: Messages without one position for each name.
+        foreign: Names that are not joints of the model.
+        layouts: Number of messages by the names that they have, in their order.
+        switches: How often the names changed from one message to the next.
+    """
+
+    def __init__(self, model: RobotModel, topic: str) -> None:
+        self._model = model
+        self._topic = topic
+        self._last = np.full((3, model.n_joints), np.nan)  # position, effort, stamp of each
+        self._seen = np.zeros(model.n_joints, dtype=np.bool_)
+        self.incomplete = 0
+        self.foreign: set[str] = set()
+        self.layouts: Counter[tuple[str, ...]] = Counter()
+        self.switches = 0
+        self._latest: tuple[str, ...] | None = None
+
+    def read(self, block: DecodedBlock) -> tuple[Times, Array, Array]:
+        """Reads a block.
+
+        Returns:
+            (M,) ns, (M, n) positions, (M, n) efforts: messages that name a joint of the model. NaN
+            where a joint is not known then.
+        """
+        shape = block.count, self._model.n_joints
+        Q, effort = np.full(shape, np.nan), np.full(shape, np.nan)
+        used = np.zeros(block.count, dtype=np.bool_)
+        for batch in block.batches:
+            columns, indices = self._columns(batch.names)
+            position, torque = batch.numbers["position"], batch.numbers["effort"]
+            if position.shape[1] != len(batch.names):
+                self.incomplete += len(batch.rows)
+                continue
+            if not len(columns):
+                continue
+            used[batch.rows] = True
+            Q[batch.rows[:, None], columns] = position[:, indices]
+            if torque.shape[1] == len(batch.names):
+                effort[batch.rows[:, None], columns] = torque[:, indices]
+        self._count_layouts(block.batches, used)
+        times, Q, effort = block.times[used], Q[used], effort[used]
+        if len(times):
+            known = np.isfinite(Q)
+            if len(self.layouts) > 1:
+                self._hold(known, times, Q, effort)
+            self._store_last(known, times, Q, effort)
+        return times, Q, effort
+
+    def check(self) -> None:
+        """Checks, after the last block, that every joint was named.
+
+        Raises:
+            TopicError: One never was.
+        """
+        missing = [self._model.joint_names[i] for i in np.flatnonzero(~self._seen)]
+        if missing:
+            names = sorted({name for layout in self.layouts for name in layout})
+            raise TopicError(
+                f"no message has {len(missing)} of the URDF's {len(self._seen)} joints: "
+                f"{listing(missing)}. There are: {listing(names, 60) or 'none'}. Record all "
+                "joints, or make those that do not move fixed in the URDF",
+                self._topic,
+                "joint states",
+            )
+
+    def shared(self) -> list[str]:
+        """Joints that messages of different layouts name."""
+        known = set(self._model.joint_names)
+        named = [known.intersection(layout) for layout in self.layouts]
+        pairs = [(names, other) for i, names in enumerate(named) for other in named[:i]]
+        return sorted({name for names, other in pairs for name in names & other})
+
+    def _columns(self, names: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Indices of joints in the model, and their indices in a message."""
+        index = {name: i for i, name in enumerate(self._model.joint_names)}
+        pairs = {index[name]: i for i, name in enumerate(names) if name in index}
+        self.foreign.update(name for name in names if name not in index)
+        columns = np.array(list(pairs), dtype=np.int64)
+        self._seen[columns] = True
+        return columns, np.array(list(pairs.values()), dtype=np.int64)
+
+    def _count_layouts(self, batches: Sequence[Batch], used: NDArray[np.bool_]) -> None:
+        """Counts names and how often they change."""
+        numbers = np.full(len(used), -1, dtype=np.int64)
+        for k, batch in enumerate(batches):
+            self.layouts[batch.names] += len(batch.rows)
+            numbers[batch.rows] = k
+        order = numbers[used & (numbers >= 0)]
+        if not len(order):
+            return
+        self.switches += int(np.count_nonzero(np.diff(order)))
+        if self._latest is not None and batches[order[0]].names != self._latest:
+            self.switches += 1
+        self._latest = batches[order[-1]].names
+
+    def _hold(self, known: NDArray[np.bool_], times: Times, Q: Array, effort: Array) -> None:
+        """Holds each joint's value for a moment, for messages without it."""
+        for k in np.flatnonzero(~known.all(axis=0)):
+            own = known[:, k]
+            latest = np.maximum.accumulate(np.where(own, np.arange(len(Q)), -1))
+            since = np.where(latest < 0, self._last[2, k], times[latest])
+            held = ~own & (times - since <= _HOLD_NS) & (times >= since)
+            for column, before in ((Q[:, k], 0), (effort[:, k], 1)):
+                value = np.where(latest < 0, self._last[before, k], column[latest])
+                column[held] = value[held]
+
+    def _store_last(self, known: NDArray[np.bool_], times: Times, Q: Array, effort: Array) -> None:
+        """Stores the newest value of each joint that a message of the block has."""
+        there = np.flatnonzero(known.any(axis=0))
+        rows = len(Q) - 1 - np.argmax(known[::-1, there], axis=0)
+        self._last[:, there] = Q[rows, there], effort[rows, there], times[rows]
+
+
+class UpReader:
+    """The direction against gravity, by the IMU's orientation or else by its acceleration.
+
+    Args:
+        model: The robot.
+        link: The link that carries the IMU.
+
+    Attributes:
+        without_orientation: Messages that declare that they have no orientation, or whose
+            quaternion is not of unit length; their acceleration is used, which is right while the
+            robot is stationary.
+    """
+
+    def __init__(self, model: RobotModel, link: str) -> None:
+        self._model = model
+        self._link = model.link_index(link)
+        self._path = _path_from_root(model, self._link)
+        self._before: tuple[Times, Array] = (np.zeros(0, np.int64), np.zeros((0, model.n_joints)))
+        self.without_orientation = 0
+
+    def read(self, block: DecodedBlock, times: Times, Q: Array) -> tuple[Times, Array]:
+        """Reads a block.
+
+        Args:
+            block: Of the IMU's topic.
+            times: (M,) ns of the joint states of the same block.
+            Q: (M, n) of those.
+
+        Returns:
+            (N,) ns, (N, 3) unit vectors in root axes; NaN where not known.
+        """
+        stamps = block.times[block.readable]
+        if not len(stamps):
+            return stamps, np.zeros((0, 3))
+        up = self._in_imu_axes(block)
+        if not self._path:
+            return stamps, up @ self._model.bodies.R_body_link[self._link].T
+        times, Q = (np.concatenate(pair) for pair in zip(self._before, (times, Q), strict=True))
+        if not len(times):
+            return stamps, np.full((len(stamps), 3), np.nan)
+        self._before = times[-1:], Q[-1:]
+        nearest = np.clip(np.searchsorted(times, stamps, side="right") - 1, 0, len(times) - 1)
+        return stamps, (self._orientations(Q[nearest]) @ up[:, :, None])[:, :, 0]
+
+    def _orientations(self, Q: Array) -> Array:
+        """R_root_link (N, 3, 3): R_child = R_parent R_0 Rot(a, s) along the path."""
+        bodies = self._model.bodies
+        R = np.broadcast_to(np.eye(3), (len(Q), 3, 3))
+        for b in self._path:
+            R = R @ bodies.R[b]
+            if bodies.joint_type[b] != PRISMATIC:
+                s = Q[:, bodies.q_index[b]] * bodies.multiplier[b] + bodies.offset[b]
+                R = R @ rotations_about(np.tile(bodies.axis[b], (len(Q), 1)), s)
+        return np.asarray(R @ bodies.R_body_link[self._link])
+
+    def _in_imu_axes(self, block: DecodedBlock) -> Array:
+        """(N, 3): the third row of R_world_imu, of a quaternion x, y, z, w."""
+        x, y, z, w = block.values("orientation").T
+        up = np.column_stack((2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)))
+        norm = np.sqrt(x * x + y * y + z * z + w * w)
+        missing = block.values("orientation_covariance")[:, 0] == -1.0
+        missing |= ~(np.abs(norm - 1.0) < _UNIT)
+        self.without_orientation += int(np.count_nonzero(missing))
+        up[missing] = block.values("linear_acceleration")[missing]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(up / np.linalg.norm(up, axis=1, keepdims=True))
+
+
+def _path_from_root(model: RobotModel, link: int) -> list[int]:
+    """Bodies between the root and a link, without the root."""
+    path, body = [], int(model.bodies.body_of_link[link])
+    while body > 0:
+        path.append(body)
+        body = int(model.bodies.parent[body])
+    return path[::-1]

@@ -1,0 +1,332 @@
+"""Finds the intervals in which a robot is stationary, and makes postures of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from com_identification.capture.motion import (
+    Issue,
+    MotionLimits,
+    RunMeans,
+    SensorHealth,
+    StationaryRun,
+    TimeSlice,
+    frozen_sensor,
+)
+from com_identification.capture.options import NS_PER_S, CaptureOptions, StationaryInterval
+from com_identification.capture.slices import Timeline
+from com_identification.exceptions import CaptureRefused, IdentificationError
+from com_identification.regression.postures import Posture, make_posture
+from com_model import Foot, RobotModel
+from com_model.arrays import Array
+
+_CONSTANT = 10  # identical readings make a sensor frozen
+_MAX_BIAS = 0.2  # fraction of the weight
+
+
+class PostureBuilder:
+    """Makes a posture of means of readings, or finds why it cannot be one.
+
+    Args:
+        model: The robot.
+        feet: Its feet.
+        options: Least loads.
+        weight: N, of the robot.
+        use_effort: Whether postures have efforts.
+        use_up: Whether the last stream is the direction against gravity.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        feet: Sequence[Foot],
+        options: CaptureOptions,
+        weight: float,
+        use_effort: bool,
+        use_up: bool,
+    ) -> None:
+        self._model, self._feet, self._options = model, tuple(feet), options
+        self._weight, self._use_effort, self._use_up = weight, use_effort, use_up
+        self._bias = np.zeros((len(feet), 6))
+
+    def set_bias(self, bias: Array) -> None:
+        """Sets what is subtracted from the wrenches, (f, 6) as read."""
+        if not np.isfinite(bias).all():
+            raise IdentificationError("bias: expected finite numbers")
+        self._bias = np.array(bias)
+
+    def load(self, foot: int, wrench: Array) -> float:
+        """N, magnitude of a foot's force."""
+        return float(np.linalg.norm(wrench[:3] - self._bias[foot, :3]))
+
+    def posture(self, means: RunMeans, label: str) -> Posture:
+        """Makes the posture."""
+        n, joints = self._model.n_joints, means.values[0]
+        if joints is None:
+            raise CaptureRefused(("joint_states has no readings: check its driver.",))
+        wrenches = np.full((len(self._feet), 6), np.nan)
+        for i, value in enumerate(means.values[1 : 1 + len(self._feet)]):
+            if value is not None:
+                wrenches[i] = value - self._bias[i]
+        up = means.values[-1] if self._use_up else None
+        return make_posture(
+            self._model,
+            joints[:n],
+            wrenches,
+            joints[n:] if self._use_effort else None,
+            None if up is None else up / np.linalg.norm(up),
+            samples=means.samples,
+            label=label,
+        )
+
+    def issues(self, means: RunMeans, contact: bool = True) -> list[Issue]:
+        """Why it cannot be a posture: a frozen sensor, or feet without contact.
+
+        Args:
+            means: The means.
+            contact: Whether feet must be in contact.
+        """
+        found = self._frozen(means)
+        wrenches = means.values[1 : 1 + len(self._feet)]
+        loads = [0.0 if w is None else self.load(i, w) for i, w in enumerate(wrenches)]
+        if not contact or not self._feet or any(w is None for w in wrenches):
+            return found
+        if sum(loads) < self._options.min_load * self._weight:
+            found.append(self._no_contact(sum(loads)))
+        elif self._options.all_feet:
+            found += self._in_air(loads)
+        return found
+
+    def sensor_bias(self, means: RunMeans, foot: int) -> Array:
+        """The bias (6,) of the sensor of a foot in the air.
+
+        Raises:
+            CaptureRefused: It carries load, or its sensor has no readings.
+        """
+        name = self._feet[foot].frame
+        value = means.values[1 + foot]
+        if value is None:
+            raise CaptureRefused(
+                (f"The force sensor of {name} has no readings: check its driver.",)
+            )
+        force = float(np.linalg.norm(value[:3]))
+        if force > _MAX_BIAS * self._weight:
+            raise CaptureRefused(
+                (
+                    f"{name} reads {force:.3g} N, more than {_MAX_BIAS:.0%} of the robot's weight: "
+                    "lift the foot off the ground to tare it.",
+                )
+            )
+        return np.array(value)
+
+    def _frozen(self, means: RunMeans) -> list[Issue]:
+        if not self._options.frozen_time > 0.0 or means.samples < _CONSTANT:
+            return []
+        names = [f"the force sensor of {foot.frame}" for foot in self._feet]
+        names += ["the IMU"] if self._use_up else []
+        time = (means.t1_ns - means.t0_ns) / NS_PER_S
+        return [
+            frozen_sensor(name, time)
+            for name, value, constant in zip(
+                names, means.values[1:], means.constant[1:], strict=True
+            )
+            if constant and value is not None and value.any()
+        ]
+
+    def _no_contact(self, load: float) -> Issue:
+        return Issue(
+            "no contact",
+            f"The feet carry {load:.3g} N together, the robot's weight is {self._weight:.4g} N: "
+            "put it on its feet; if it stands on them, check the unit of the force sensors.",
+        )
+
+    def _in_air(self, loads: Sequence[float]) -> list[Issue]:
+        least = self._options.min_foot_load * self._weight
+        return [
+            Issue(
+                f"{foot.frame} has no contact",
+                f"{foot.frame} carries {load:.3g} N, less than {least:.3g} N: put it on the "
+                "ground, or allow postures on fewer feet (capture.all_feet: false).",
+            )
+            for foot, load in zip(self._feet, loads, strict=True)
+            if load < least
+        ]
+
+
+_MAX_PENDING = 4096  # intervals that finished() has not returned
+
+
+class StationaryDetector:
+    """Joins slices of time to stationary runs, and reports an interval for each run or mark.
+
+    Args:
+        options: When a robot counts as stationary.
+        timeline: Of the slices, with the marks.
+        limits: Of motion, of each stream.
+        health: Checks the sensors.
+        builder: Makes postures.
+        feet: How many feet there are: the streams after the first.
+
+    Attributes:
+        run: The stationary run that goes on; None while something moves.
+        issues: Of the newest slice.
+        motion: What ended the previous run; None where nothing moved.
+        loads: (f,) N, of the feet in the newest slice; NaN where unknown.
+        seconds: Seconds of each cause; "stationary" where nothing was wrong.
+    """
+
+    def __init__(
+        self,
+        options: CaptureOptions,
+        timeline: Timeline,
+        limits: Sequence[MotionLimits],
+        health: SensorHealth,
+        builder: PostureBuilder,
+        feet: int,
+    ) -> None:
+        self._options, self._timeline, self._limits = options, timeline, limits
+        self._health, self._builder, self._feet = health, builder, feet
+        self._finished: deque[StationaryInterval] = deque(maxlen=_MAX_PENDING)
+        self._last_q: Array | None = None
+        self.seconds: dict[str, float] = {}
+        self.restart()
+
+    def restart(self) -> None:
+        """Drops what was read; intervals that finished() has not returned stay."""
+        self._health.restart()
+        self.run: StationaryRun | None = None
+        self.issues: list[Issue] = []
+        self.motion: Issue | None = None
+        self.loads: Array = np.full(self._feet, np.nan)
+        self._mark: int | None = None
+        self._marks_done = 0
+
+    def finished(self) -> list[StationaryInterval]:
+        """Returns each interval once."""
+        found = list(self._finished)
+        self._finished.clear()
+        return found
+
+    def mark_captured(self, run: StationaryRun, q: Array, t1_ns: int) -> None:
+        """Marks a run as captured on request: it is not reported automatically."""
+        run.captured_ns, run.done = t1_ns, True
+        self._last_q = q
+
+    def add(self, number: int, parts: TimeSlice, missing: Sequence[Issue]) -> None:
+        """Adds the next slice of time.
+
+        Args:
+            number: Of the slice.
+            parts: Of each stream; None of one without readings.
+            missing: Issues of those.
+        """
+        mark = self._timeline.mark_index(number)
+        if self._timeline.marks and mark != self._mark:
+            self.end()
+            self._mark = mark
+        if self._timeline.marks and mark is None:
+            return
+        for i, part in enumerate(parts[1 : 1 + self._feet]):
+            self.loads[i] = self._builder.load(i, part.mean) if part else np.nan
+        self.issues = [*missing, *self._health.issues(parts[1:])]
+        run = self.run or self._new_run()
+        motion = run.find_motion(parts)
+        self._count(motion)
+        if mark is None:
+            self._follow(run, parts, motion)
+        else:
+            self._follow_mark(run, parts, motion)
+
+    def end(self) -> None:
+        """Ends the run and the mark, and reports their interval."""
+        run, self.run = self.run, None
+        mark, self._mark = self._mark, None
+        if mark is not None:
+            self._skip_marks(mark)
+            self._marks_done = mark + 1
+        if run is None:
+            return
+        if mark is not None:
+            run.commit()
+            self._emit_mark(run, mark)
+        elif not run.done and run.time >= self._options.settle_time > 0.0:
+            self._emit(run)
+
+    def end_marks(self) -> None:
+        """Ends all marks; those without readings are reported as such."""
+        self.end()
+        self._skip_marks(len(self._timeline.marks))
+
+    def _follow(self, run: StationaryRun, parts: TimeSlice, motion: Issue | None) -> None:
+        """Continues the run, or starts a new one."""
+        if motion is not None:
+            self.end()
+            self.motion = motion
+            run = self._new_run()
+            if run.find_motion(parts) is not None:
+                return
+        run.add(parts, self.issues)
+        self.run = run
+        if not run.done and run.samples() >= self._options.max_samples:
+            self._emit(run)
+
+    def _follow_mark(self, run: StationaryRun, parts: TimeSlice, motion: Issue | None) -> None:
+        run.add(parts, [*self.issues, *([motion] if motion else [])])
+        self.run = run
+
+    def _new_run(self) -> StationaryRun:
+        settle = 0.0 if self._timeline.marks else self._options.settle_time
+        return StationaryRun(self._limits, int(settle * NS_PER_S), self._options.max_samples)
+
+    def _skip_marks(self, end: int) -> None:
+        for mark in self._timeline.marks[self._marks_done : end]:
+            reasons = ("There are no readings in it: check its times.",)
+            self._finished.append(
+                StationaryInterval(mark.t0_ns, mark.t1_ns, None, reasons, mark.label)
+            )
+
+    def _emit(self, run: StationaryRun) -> None:
+        """Reports the interval of a run, with a posture or with the reasons why not."""
+        interval = self._interval(run, "")
+        run.done = True
+        if interval.posture is not None and self._repeats(interval.posture.q):
+            reasons = ("It is the same posture as the one before.",)
+            interval = StationaryInterval(interval.t0_ns, interval.t1_ns, None, reasons)
+        if interval.posture is not None:
+            self._last_q = interval.posture.q
+        self._finished.append(interval)
+
+    def _repeats(self, q: Array) -> bool:
+        if self._last_q is None:
+            return False
+        return bool(np.abs(q - self._last_q).max(initial=0.0) < self._options.min_change)
+
+    def _emit_mark(self, run: StationaryRun, index: int) -> None:
+        """Reports the interval of a mark; any issue in it makes it unusable."""
+        mark = self._timeline.marks[index]
+        interval = self._interval(run, mark.label)
+        if run.issues:
+            reasons = tuple(issue.text for issue in run.issues.values())
+            interval = StationaryInterval(mark.t0_ns, mark.t1_ns, None, reasons, mark.label)
+        self._finished.append(interval)
+
+    def _interval(self, run: StationaryRun, label: str) -> StationaryInterval:
+        needed, count = self._options.samples, run.samples()
+        if count < needed:
+            reasons = tuple(issue.text for issue in run.issues.values()) or (
+                f"Stationary for {run.time:.2f} s: {count} of {needed} readings; stay in each "
+                "posture longer, or set capture.samples lower.",
+            )
+            return StationaryInterval(run.t0_ns, run.t1_ns, None, reasons, label)
+        means = run.means()
+        reasons = tuple(issue.text for issue in self._builder.issues(means))
+        posture = None if reasons else self._builder.posture(means, label)
+        return StationaryInterval(means.t0_ns, means.t1_ns, posture, reasons, label)
+
+    def _count(self, motion: Issue | None) -> None:
+        found = [*self.issues, *([motion] if motion else [])]
+        cause = found[0].cause if found else "stationary"
+        self.seconds[cause] = self.seconds.get(cause, 0.0) + self._options.slice_time

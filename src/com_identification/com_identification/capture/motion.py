@@ -1,0 +1,405 @@
+"""Whether a slice of time shows a stationary robot with sensors that work."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from com_identification.capture.options import NS_PER_S, CaptureOptions
+from com_identification.capture.slices import SliceStats
+from com_identification.regression.postures import SensorNoise
+from com_model import Foot, RobotModel
+from com_model.arrays import Array
+
+_NOISE = 10.0  # standard deviations: the range of a hundred readings is never that large
+_UNITS = ("N", "N", "N", "N m", "N m", "N m")
+
+TimeSlice = Sequence[SliceStats | None]
+"""Of each stream in one slice of time: joints, feet, direction against gravity."""
+
+
+@dataclass(frozen=True)
+class Issue:
+    """Why a slice of time cannot be used.
+
+    Attributes:
+        cause: A few words, to group by.
+        text: What is wrong and how to fix it.
+    """
+
+    cause: str
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class MotionLimits:
+    """Limits of one stream, (C,): inf for channels without limit.
+
+    Attributes:
+        travel: Range of readings within a slice.
+        drift: Range of the means of slices, without noise.
+        noise: Standard deviation of one reading.
+        channels: What they are called.
+        units: Their units.
+        cause: Cause of an issue.
+        fix: How to fix it.
+    """
+
+    travel: Array
+    drift: Array
+    noise: Array
+    channels: tuple[str, ...]
+    units: tuple[str, ...]
+    cause: str
+    fix: str
+
+    def check_slice(self, part: SliceStats) -> Issue | None:
+        """Too much motion within a slice."""
+        limit = self.travel + _NOISE * self.noise
+        return self._issue(part.high - part.low, limit, "within a slice of time")
+
+    def check_drift(self, low: Array, high: Array, least: int) -> Issue | None:
+        """Too much motion between the means of slices of at least `least` readings."""
+        limit = self.drift + _NOISE * self.noise / np.sqrt(least)
+        return self._issue(high - low, limit, "since the robot was stationary")
+
+    def _issue(self, spread: Array, limit: Array, when: str) -> Issue | None:
+        if not len(spread):  # a robot without joints
+            return None
+        with np.errstate(invalid="ignore"):
+            fraction = np.where(np.isfinite(limit), spread / limit, 0.0)
+        worst = int(np.argmax(fraction))
+        if fraction[worst] <= 1.0:
+            return None
+        unit = self.units[worst]
+        return Issue(
+            self.cause,
+            f"{self.channels[worst]} changed by {spread[worst]:.3g} {unit} {when}, more than "
+            f"the {limit[worst]:.3g} {unit} allowed: {self.fix}.",
+        )
+
+
+def motion_limits(
+    model: RobotModel,
+    feet: Sequence[Foot],
+    options: CaptureOptions,
+    noise: SensorNoise,
+    weight: float,
+    use_up: bool,
+) -> list[MotionLimits]:
+    """Limits of all streams: joints, feet, and the direction against gravity if used.
+
+    Args:
+        model: The robot.
+        feet: Its feet.
+        options: Thresholds.
+        noise: Standard deviations of one reading.
+        weight: N.
+        use_up: Whether there is a direction against gravity.
+    """
+    n = model.n_joints
+    unlimited = np.full(n, np.inf)
+    joints = MotionLimits(
+        np.append(np.full(n, options.joint_travel), unlimited),
+        np.append(np.full(n, options.joint_drift), unlimited),
+        np.append(np.full(n, noise.position), np.zeros(n)),
+        (*model.joint_names, *(f"the effort of {name}" for name in model.joint_names)),
+        ("rad or m",) * n + ("N m or N",) * n,
+        "joints moved",
+        "keep the robot stationary, or set noise.position to the noise of the encoders",
+    )
+    result = [joints]
+    axes = [f"{kind} {axis}" for kind in ("force", "moment") for axis in "xyz"]
+    for foot in feet:
+        result.append(
+            MotionLimits(
+                weight * np.repeat([options.force_travel, options.pressure_travel], 3),
+                weight * np.repeat([options.force_drift, options.pressure_drift], 3),
+                np.repeat([noise.force, noise.moment], 3),
+                tuple(f"{axis} of {foot.frame}" for axis in axes),
+                _UNITS,
+                "forces varied",
+                "let nothing touch the robot, or set noise.force and noise.moment to the noise of "
+                "the sensor",
+            )
+        )
+    if use_up:
+        result.append(
+            MotionLimits(
+                np.full(3, options.tilt_travel),
+                np.full(3, options.tilt_drift),
+                np.full(3, noise.tilt),
+                tuple(f"the direction of gravity, {axis}," for axis in "xyz"),
+                ("",) * 3,
+                "tilt varied",
+                "keep the robot stationary",
+            )
+        )
+    return result
+
+
+class SensorHealth:
+    """Finds sensors that are saturated or frozen.
+
+    Args:
+        feet: The robot's feet.
+        options: Limits and times.
+        use_up: Whether there is an IMU.
+    """
+
+    def __init__(self, feet: Sequence[Foot], options: CaptureOptions, use_up: bool) -> None:
+        self._options = options
+        self._names = [f"the force sensor of {foot.frame}" for foot in feet]
+        self._names += ["the IMU"] if use_up else []
+        self._wrenches = len(feet)
+        limit = np.repeat([options.force_limit, options.moment_limit], 3)
+        self._limit = np.where(limit > 0.0, limit, np.inf)
+        self.restart()
+
+    def restart(self) -> None:
+        """Drops what was read."""
+        self._constant: list[tuple[Array, int] | None] = [None] * len(self._names)
+
+    def issues(self, sensors: TimeSlice) -> list[Issue]:
+        """Issues of the feet's sensors and the IMU in one slice of time."""
+        found = []
+        for i, part in enumerate(sensors):
+            if part is None:
+                self._constant[i] = None
+                continue
+            if i < self._wrenches:
+                found += self._saturated(self._names[i], part)
+            found += self._frozen(i, part)
+        return found
+
+    def _saturated(self, name: str, part: SliceStats) -> list[Issue]:
+        most = np.maximum(part.high, -part.low)
+        worst = int(np.argmax(most / self._limit))
+        if most[worst] < self._limit[worst]:
+            return []
+        unit = _UNITS[worst]
+        return [
+            Issue(
+                f"{name} saturated",
+                f"{name} reads {most[worst]:.4g} {unit}, its limit is {self._limit[worst]:.4g} "
+                f"{unit}: take load off it, or shift the weight.",
+            )
+        ]
+
+    def _frozen(self, i: int, part: SliceStats) -> list[Issue]:
+        constant, before = bool((part.low == part.high).all()), self._constant[i]
+        if not constant or not part.low.any():  # drivers set small loads to zero
+            self._constant[i] = None
+            return []
+        if before is None or not np.array_equal(before[0], part.low):
+            self._constant[i] = before = (part.low, part.first_ns)
+        time = (part.last_ns - before[1]) / NS_PER_S
+        if not 0.0 < self._options.frozen_time <= time:
+            return []
+        return [frozen_sensor(self._names[i], time)]
+
+
+def frozen_sensor(name: str, time: float) -> Issue:
+    """Reports a sensor whose readings do not change."""
+    return Issue(
+        f"{name} frozen",
+        f"{name} has had identical readings for {time:.2f} s: restart its driver; for a simulation "
+        "without noise set capture.frozen_time to 0.",
+    )
+
+
+_MAX_SLICES = 10_000
+_MAX_ISSUES = 8
+
+
+@dataclass
+class _Band:
+    """Range of the means of one stream's slices."""
+
+    low: Array
+    high: Array
+    least: int
+
+
+@dataclass(frozen=True, eq=False)
+class RunMeans:
+    """Means over the slices of a run that count.
+
+    Attributes:
+        values: Of each stream (C,); None of one without readings in some slice.
+        samples: Readings of the stream with the fewest.
+        t0_ns: Stamp of the first reading.
+        t1_ns: Of the last.
+        constant: Whether all readings of a stream are identical.
+    """
+
+    values: tuple[Array | None, ...]
+    samples: int
+    t0_ns: int
+    t1_ns: int
+    constant: tuple[bool, ...]
+
+
+class StationaryRun:
+    """Consecutive slices of time in which nothing moved.
+
+    Args:
+        limits: Of each stream.
+        settle_ns: How long the run must last before a slice counts.
+        max_samples: Older slices beyond so many readings are dropped.
+
+    Attributes:
+        issues: By cause, the first of each.
+        done: Whether its interval was reported.
+        captured_ns: Stamp up to which readings were captured.
+    """
+
+    def __init__(self, limits: Sequence[MotionLimits], settle_ns: int, max_samples: int) -> None:
+        self._limits, self._settle_ns, self._most = limits, settle_ns, max_samples
+        self._bands: list[_Band | None] = [None] * len(limits)
+        self._window: deque[TimeSlice] = deque(maxlen=_MAX_SLICES)
+        self._newest: TimeSlice | None = None
+        self._start_ns: int | None = None
+        self._clean_ns: int | None = None
+        self._end_ns = 0
+        self.issues: dict[str, Issue] = {}
+        self.done = False
+        self.captured_ns = -1
+
+    @property
+    def t0_ns(self) -> int:
+        """Stamp of the first reading."""
+        return self._start_ns or 0
+
+    @property
+    def t1_ns(self) -> int:
+        """Stamp of the last one."""
+        return self._end_ns
+
+    @property
+    def time(self) -> float:
+        """How long it has lasted, s."""
+        return 0.0 if self._start_ns is None else (self._end_ns - self._start_ns) / NS_PER_S
+
+    @property
+    def settled(self) -> bool:
+        """Whether readings count already."""
+        clean = self._clean_ns
+        return clean is not None and self._end_ns - clean >= self._settle_ns
+
+    def find_motion(self, parts: TimeSlice) -> Issue | None:
+        """Motion within the next slice, or since the first one; None where there is none."""
+        for limits, band, part in zip(self._limits, self._bands, parts, strict=True):
+            if part is None:
+                continue
+            issue = limits.check_slice(part)
+            if issue is None and band is not None:
+                mean = part.mean
+                low, high = np.minimum(band.low, mean), np.maximum(band.high, mean)
+                issue = limits.check_drift(low, high, min(band.least, part.count))
+            if issue is not None:
+                return issue
+        return None
+
+    def add(self, parts: TimeSlice, issues: Sequence[Issue]) -> None:
+        """Adds the next slice, in which nothing moved."""
+        known = [part for part in parts if part is not None]
+        if not known:
+            self.reject(issues)
+            return
+        first = min(part.first_ns for part in known)
+        self._end_ns = max(part.last_ns for part in known)
+        self._start_ns = first if self._start_ns is None else self._start_ns
+        self._widen(parts)
+        if issues:
+            self.reject(issues)
+            return
+        self._clean_ns = first if self._clean_ns is None else self._clean_ns
+        self.commit()
+        if first - self._clean_ns >= self._settle_ns:
+            self._newest = parts
+
+    def reject(self, issues: Sequence[Issue]) -> None:
+        """Stores issues of a slice; the slices before it no longer count."""
+        for issue in issues:
+            if len(self.issues) < _MAX_ISSUES:
+                self.issues.setdefault(issue.cause, issue)
+        self._clean_ns = self._newest = None
+        self._window.clear()
+
+    def commit(self) -> None:
+        """Lets the newest slice count: the robot was stationary after it, too."""
+        if self._newest is not None:
+            self._window.append(self._newest)
+            self._newest = None
+            self._shorten()
+
+    def samples(self, after_ns: int = -1) -> int:
+        """Number of readings that count, of the stream with the fewest, newer than a stamp."""
+        counts = self._counts(after_ns)
+        return int(counts.min()) if len(counts) else 0
+
+    def means(self, after_ns: int = -1) -> RunMeans:
+        """Means of the readings that count, newer than a stamp."""
+        window = list(self._after(after_ns))
+        streams = [[parts[i] for parts in window] for i in range(len(self._limits))]
+        values, constant = [], []
+        for stream in streams:
+            parts = [part for part in stream if part is not None]
+            values.append(_mean(parts) if len(parts) == len(window) else None)
+            constant.append(_constant(parts))
+        known = [part for parts in window for part in parts if part is not None]
+        return RunMeans(
+            tuple(values),
+            self.samples(after_ns),
+            min(part.first_ns for part in known),
+            max(part.last_ns for part in known),
+            tuple(constant),
+        )
+
+    def _widen(self, parts: TimeSlice) -> None:
+        for i, part in enumerate(parts):
+            if part is None:
+                continue
+            mean, band = part.mean, self._bands[i]
+            if band is None:
+                self._bands[i] = _Band(mean, mean, part.count)
+            else:
+                low, high = np.minimum(band.low, mean), np.maximum(band.high, mean)
+                self._bands[i] = _Band(low, high, min(band.least, part.count))
+
+    def _after(self, after_ns: int) -> Iterator[TimeSlice]:
+        for parts in self._window:
+            if all(part is None or part.first_ns > after_ns for part in parts):
+                yield parts
+
+    def _counts(self, after_ns: int = -1) -> Array:
+        """Number of readings of each stream that is not missing."""
+        counts = np.zeros(len(self._limits))
+        missing = np.zeros(len(self._limits), dtype=np.bool_)
+        for parts in self._after(after_ns):
+            counts += [0 if part is None else part.count for part in parts]
+            missing |= [part is None for part in parts]
+        return np.asarray(counts[~missing])
+
+    def _shorten(self) -> None:
+        while len(self._window) > 1:
+            oldest = [0 if part is None else part.count for part in self._window[0]]
+            if self.samples() - max(oldest) < self._most:
+                return
+            self._window.popleft()
+
+
+def _mean(parts: Sequence[SliceStats]) -> Array:
+    total = np.sum([part.total for part in parts], axis=0)
+    return np.asarray(total / sum(part.count for part in parts))
+
+
+def _constant(parts: Sequence[SliceStats]) -> bool:
+    if not parts:
+        return False
+    low = np.min([part.low for part in parts], axis=0)
+    return bool((low == np.max([part.high for part in parts], axis=0)).all())

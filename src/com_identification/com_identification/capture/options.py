@@ -1,0 +1,197 @@
+"""When a robot counts as stationary, and what a recorder reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+
+import numpy as np
+
+from com_identification.exceptions import IdentificationError
+from com_identification.regression.postures import Posture
+from com_model.arrays import Array, freeze
+
+NS_PER_S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class CaptureOptions:
+    """When a robot counts as stationary, and how many readings make a posture.
+
+    Time is cut into slices. Noise of the sensors comes on top of the thresholds: within a slice the
+    range of readings may exceed them by 10 standard deviations, between slices that of the means by
+    10 standard deviations of a mean.
+
+    Attributes:
+        samples: Readings of each stream that a posture needs at least.
+        max_samples: With so many, a stationary interval is complete; the newest so many count.
+        settle_time: s, how long the robot must be stationary before the first reading counts.
+        slice_time: s; each stream must have at least one reading in each slice.
+        joint_travel: rad or m, of a joint within a slice.
+        joint_drift: rad or m, of a joint's mean over a stationary interval.
+        force_travel: Fraction of the robot's weight, of a force within a slice.
+        force_drift: Fraction of the weight, of a force's mean over a stationary interval.
+        pressure_travel: m, of a moment over the weight within a slice.
+        pressure_drift: m, of a moment's mean over the weight over a stationary interval.
+        tilt_travel: 1, of a component of the direction against gravity within a slice.
+        tilt_drift: 1, of its mean over a stationary interval.
+        timeout: s behind the newest reading of all, after which a stream is timed out.
+        lag: s that a stream may be behind the others; readings that come later are left out.
+        jump_back: s; a stamp that is older than the newest by more restarts the recorder.
+        frozen_time: s, after which a force sensor or an IMU whose readings are identical counts as
+            frozen; 0: never, for simulations without noise.
+        force_limit: N, of each axis, where a sensor saturates; 0: unknown.
+        moment_limit: N m, of each axis; 0: unknown.
+        min_load: Fraction of the weight that the feet must carry together.
+        min_foot_load: Fraction of the weight above which a foot is in contact.
+        all_feet: Whether every foot must be in contact.
+        missing_feet: Whether a posture may be captured without the readings of some feet, which
+            then are NaN.
+        min_change: rad or m, the least change of some joint from the posture before that makes a
+            new posture; 0: each stationary interval is one.
+    """
+
+    samples: int = 100
+    max_samples: int = 1000
+    settle_time: float = 0.5
+    slice_time: float = 0.1
+    joint_travel: float = 0.003
+    joint_drift: float = 0.003
+    force_travel: float = 0.05
+    force_drift: float = 0.01
+    pressure_travel: float = 0.01
+    pressure_drift: float = 0.003
+    tilt_travel: float = 0.01
+    tilt_drift: float = 0.003
+    timeout: float = 0.5
+    lag: float = 2.0
+    jump_back: float = 1.0
+    frozen_time: float = 0.5
+    force_limit: float = 0.0
+    moment_limit: float = 0.0
+    min_load: float = 0.05
+    min_foot_load: float = 0.02
+    all_feet: bool = False
+    missing_feet: bool = False
+    min_change: float = 0.01
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if not (np.isfinite(value) and value >= 0.0):
+                raise IdentificationError(f"{item.name}: expected 0 or more, got {value}")
+        if not 1 <= self.samples <= self.max_samples:
+            raise IdentificationError(
+                f"samples: expected 1 to max_samples ({self.max_samples}), got {self.samples}"
+            )
+        if not 1e-3 <= self.slice_time <= 10.0:
+            raise IdentificationError(
+                f"slice_time: expected 0.001 to 10 s, got {self.slice_time:g}"
+            )
+
+
+class CaptureStatus(IntEnum):
+    """State of a recorder; the values are those of com_msgs/IdentificationState."""
+
+    UNKNOWN = 0
+    """No reading yet."""
+    WAITING = 1
+    """Some stream is timed out."""
+    MOVING = 2
+    """The robot moves, or its forces or its tilt change."""
+    SETTLING = 3
+    """It is stationary, but not for long enough."""
+    REFUSED = 4
+    """It is stationary, but a sensor is saturated or frozen, or feet have no contact."""
+    GATHERING = 5
+    """Readings count, but there are too few so far."""
+    READY = 6
+    """A posture can be captured."""
+
+
+@dataclass(frozen=True)
+class DroppedReadings:
+    """Readings that were left out, of all streams.
+
+    Attributes:
+        late: Older than the stream's newest.
+        repeated: With the stamp of the one before.
+        unusable: NaN, infinite, or no unit vector.
+        restarts: How often time jumped back and the recorder restarted.
+    """
+
+    late: int = 0
+    repeated: int = 0
+    unusable: int = 0
+    restarts: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class CaptureState:
+    """What a recorder reports now.
+
+    Attributes:
+        status: See CaptureStatus.
+        reasons: Why no posture can be captured and how to fix it, sentences; empty when READY.
+        samples: Readings that count so far, of the stream with the fewest.
+        needed: Number of readings that a posture needs.
+        stationary_for: s that the robot has been stationary.
+        loads: (f,) N, magnitude of each foot's force in the newest slice; NaN where unknown.
+        dropped: Readings that were left out so far.
+    """
+
+    status: CaptureStatus
+    reasons: tuple[str, ...]
+    samples: int
+    needed: int
+    stationary_for: float
+    loads: Array
+    dropped: DroppedReadings
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a posture can be captured."""
+        return self.status == CaptureStatus.READY
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A part of a recording that somebody marked as a posture.
+
+    Attributes:
+        t0_ns: First stamp, ns.
+        t1_ns: Last stamp, ns.
+        label: A name.
+    """
+
+    t0_ns: int
+    t1_ns: int
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.t0_ns < self.t1_ns:
+            raise IdentificationError(
+                f"mark {self.label!r}: it ends ({self.t1_ns} ns) before it begins ({self.t0_ns} ns)"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class StationaryInterval:
+    """A stationary interval that has ended, or a mark.
+
+    Attributes:
+        t0_ns: Stamp of the first reading that counts, ns.
+        t1_ns: Of the last.
+        posture: Means of its readings; None where it cannot be used.
+        reasons: Why not.
+        label: Of the mark.
+    """
+
+    t0_ns: int
+    t1_ns: int
+    posture: Posture | None
+    reasons: tuple[str, ...] = ()
+    label: str = ""

@@ -1,0 +1,273 @@
+"""Records postures of a stationary robot from streams of readings, live or from a bag."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_identification.capture.detector import PostureBuilder, StationaryDetector
+from com_identification.capture.motion import SensorHealth, motion_limits
+from com_identification.capture.options import (
+    NS_PER_S,
+    CaptureOptions,
+    CaptureState,
+    CaptureStatus,
+    DroppedReadings,
+    Mark,
+    StationaryInterval,
+)
+from com_identification.capture.slices import Timeline
+from com_identification.capture.streams import SensorStreams, usable_numbers
+from com_identification.exceptions import CaptureRefused, IdentificationError
+from com_identification.regression.postures import Posture, SensorNoise
+from com_model import Foot, RobotModel
+from com_model.arrays import Array, as_array
+
+_UNIT = 0.01  # how far the length of a direction may be off
+
+
+class PostureRecorder:
+    """Makes one posture of the readings of each interval in which the robot is stationary.
+
+    Streams may be added in blocks of any length, each in the order of its stamps. Live, a block is
+    one reading; from a recording, blocks of less than options.lag seconds of each stream in turn.
+    Memory does not grow with the recording.
+
+    Readings that are late, repeated or not finite are counted and left out. Where a stamp jumps
+    back (a recording that is played again), the recorder restarts.
+
+    Args:
+        model: The robot.
+        feet: Its feet with their force sensors, in the order of the postures' wrenches.
+        options: See CaptureOptions.
+        noise: Of one reading of each sensor; the thresholds of motion allow for it.
+        use_effort: Whether postures have joint efforts, where they are known.
+        use_up: Whether a direction against gravity is read and needed. Without it the ground is
+            horizontal.
+        marks: Intervals that are the postures, in order, without overlap; then nothing else is
+            used, and readings count from the start of a mark, without settle_time.
+        gravity: m/s^2.
+
+    Raises:
+        IdentificationError: Marks overlap or are out of order.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        feet: Sequence[Foot],
+        options: CaptureOptions | None = None,
+        *,
+        noise: SensorNoise | None = None,
+        use_effort: bool = True,
+        use_up: bool = False,
+        marks: Sequence[Mark] = (),
+        gravity: float = 9.81,
+    ) -> None:
+        self.model, self.feet = model, tuple(feet)
+        self.options = options = options or CaptureOptions()
+        weight = model.mass * gravity
+        timeline = Timeline(int(options.slice_time * NS_PER_S), marks)
+        self._builder = PostureBuilder(model, feet, options, weight, use_effort, use_up)
+        channels = motion_limits(model, feet, options, noise or SensorNoise(), weight, use_up)
+        health = SensorHealth(feet, options, use_up)
+        self._detector = StationaryDetector(
+            options, timeline, channels, health, self._builder, len(self.feet)
+        )
+        names = ["joint_states", *(f"the force sensor of {foot.frame}" for foot in feet)]
+        names += ["the IMU"] if use_up else []
+        needed = [model.n_joints, *(6 for _ in feet), *([3] if use_up else [])]
+        self._streams = SensorStreams(
+            names, channels, needed, len(self.feet), timeline, self._detector, options
+        )
+        self._use_up = use_up
+
+    @property
+    def dropped(self) -> DroppedReadings:
+        """Readings that were left out so far."""
+        return self._streams.dropped
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """Seconds of each cause of unusable readings, and of "stationary"."""
+        return dict(self._detector.seconds)
+
+    def add_joints(self, t_ns: ArrayLike, Q: ArrayLike, effort: ArrayLike | None = None) -> None:
+        """Adds joint states.
+
+        Args:
+            t_ns: (N,) stamps, ns.
+            Q: (N, n) rad or m, in the order of the model's joints; rows with NaN are left out.
+            effort: (N, n) N m or N; NaN where unknown; None: all unknown.
+
+        Raises:
+            ShapeError: An array has the wrong shape.
+        """
+        Q = as_array("Q", Q, (None, self.model.n_joints))
+        if effort is None:
+            effort = np.full(Q.shape, np.nan)
+        effort = as_array("effort", effort, (len(Q), self.model.n_joints))
+        known = np.where(usable_numbers(effort), effort, np.nan)
+        self._streams.add(0, t_ns, np.hstack((Q, known)))
+
+    def add_wrenches(self, foot: int, t_ns: ArrayLike, W: ArrayLike) -> None:
+        """Adds readings of a foot's force sensor, in its frame and with its sign.
+
+        Args:
+            foot: Index of the foot.
+            t_ns: (N,) stamps, ns.
+            W: (N, 6) force N and moment N m.
+
+        Raises:
+            ShapeError: An array has the wrong shape.
+        """
+        if not 0 <= foot < len(self.feet):
+            raise IdentificationError(f"foot {foot}: expected 0 to {len(self.feet) - 1}")
+        self._streams.add(1 + foot, t_ns, as_array("W", W, (None, 6)))
+
+    def add_up(self, t_ns: ArrayLike, up: ArrayLike) -> None:
+        """Adds directions against gravity; without use_up they are ignored.
+
+        Args:
+            t_ns: (N,) stamps, ns.
+            up: (N, 3) unit vectors, root axes.
+
+        Raises:
+            ShapeError: An array has the wrong shape.
+        """
+        up = as_array("up", up, (None, 3))
+        if not self._use_up:
+            return
+        with np.errstate(invalid="ignore", over="ignore"):
+            unit = np.abs(np.linalg.norm(up, axis=1) - 1.0) < _UNIT
+        self._streams.add(-1, t_ns, np.where(unit[:, None], up, np.nan))
+
+    def set_bias(self, bias: ArrayLike) -> None:
+        """Sets what is subtracted from the wrenches of postures from now on, (f, 6) as read.
+
+        Raises:
+            ShapeError: It has the wrong shape.
+            IdentificationError: It is not finite.
+        """
+        self._builder.set_bias(as_array("bias", bias, (len(self.feet), 6)))
+
+    def state(self, now_ns: int | None = None) -> CaptureState:
+        """Returns whether a posture can be captured now, and why not.
+
+        Args:
+            now_ns: The time, where it goes on without readings; by default that of the newest one.
+        """
+        status, reasons = self._status(now_ns)
+        run = self._detector.run
+        return CaptureState(
+            status=status,
+            reasons=reasons,
+            samples=run.samples(run.captured_ns) if run else 0,
+            needed=self.options.samples,
+            stationary_for=run.time if run else 0.0,
+            loads=self._detector.loads,
+            dropped=self.dropped,
+        )
+
+    def capture(
+        self, label: str = "", samples: int | None = None, now_ns: int | None = None
+    ) -> Posture:
+        """Makes a posture of the newest readings; the next one needs new readings.
+
+        Args:
+            label: A name for it.
+            samples: Least number of readings of each stream; by default options.samples.
+            now_ns: As for state().
+
+        Raises:
+            CaptureRefused: With the reasons of state().
+        """
+        status, reasons = self._status(now_ns, samples)
+        run = self._detector.run
+        if status != CaptureStatus.READY or run is None:
+            raise CaptureRefused(reasons)
+        means = run.means(run.captured_ns)
+        posture = self._builder.posture(means, label)
+        self._detector.mark_captured(run, posture.q, means.t1_ns)
+        return posture
+
+    def latest(self, samples: int | None = None, now_ns: int | None = None) -> Posture | None:
+        """A posture of the newest readings as by capture(), which may use them again; or None."""
+        status, _ = self._status(now_ns, samples, after_ns=-1)
+        run = self._detector.run
+        if status != CaptureStatus.READY or run is None:
+            return None
+        return self._builder.posture(run.means(), "")
+
+    def measure_bias(
+        self, foot: int, samples: int | None = None, now_ns: int | None = None
+    ) -> Array:
+        """Averages the sensor of a foot in the air: its bias (6,) as read.
+
+        Raises:
+            CaptureRefused: The robot is not stationary, or the foot carries load.
+        """
+        status, reasons = self._status(now_ns, samples, after_ns=-1, contact=False)
+        run = self._detector.run
+        if status != CaptureStatus.READY or run is None:
+            raise CaptureRefused(reasons)
+        return self._builder.sensor_bias(run.means(), foot)
+
+    def finished(self) -> list[StationaryInterval]:
+        """Returns each stationary interval that has ended or has max_samples, once, in order.
+
+        Intervals that cannot be used are among them, with the reasons; those of capture() are not.
+        capture() may use the readings of an interval again, unless mark_stored() was called.
+        """
+        return self._detector.finished()
+
+    def mark_stored(self, interval: StationaryInterval) -> None:
+        """Marks the readings of an interval as used: capture() uses newer ones only."""
+        run = self._detector.run
+        if run is not None:
+            run.captured_ns = max(run.captured_ns, interval.t1_ns)
+
+    def flush(self) -> list[StationaryInterval]:
+        """Ends the streams and returns the remaining intervals."""
+        self._streams.flush()
+        return self.finished()
+
+    def _status(
+        self,
+        now_ns: int | None = None,
+        samples: int | None = None,
+        after_ns: int | None = None,
+        contact: bool = True,
+    ) -> tuple[CaptureStatus, tuple[str, ...]]:
+        newest = self._streams.newest_ns
+        if newest is None:
+            return CaptureStatus.UNKNOWN, ("No readings so far: start the robot's drivers.",)
+        timed_out = self._streams.timed_out(newest if now_ns is None else now_ns)
+        if timed_out:
+            return CaptureStatus.WAITING, timed_out
+        detector, run = self._detector, self._detector.run
+        if run is None or (
+            detector.motion is not None and run.time < 2.0 * self.options.slice_time
+        ):
+            text = (
+                detector.motion.text if detector.motion else "The robot was not stationary so far."
+            )
+            return CaptureStatus.MOVING, (text,)
+        if detector.issues:
+            return CaptureStatus.REFUSED, tuple(issue.text for issue in detector.issues)
+        if not run.settled:
+            time = f"{run.time:.2f} s of {self.options.settle_time:g} s"
+            return CaptureStatus.SETTLING, (f"Stationary for {time}: keep the robot stationary.",)
+        needed = self.options.samples if samples is None else samples
+        after_ns = run.captured_ns if after_ns is None else after_ns
+        count = run.samples(after_ns)
+        if count < max(1, needed):
+            return CaptureStatus.GATHERING, (
+                f"{count} of {needed} readings: keep the robot stationary.",
+            )
+        issues = self._builder.issues(run.means(after_ns), contact)
+        if issues:
+            return CaptureStatus.REFUSED, tuple(issue.text for issue in issues)
+        return CaptureStatus.READY, ()

@@ -1,0 +1,288 @@
+"""The steps of identify_bag: read the bag, check the readings, identify, write the results."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from com_bags import Bag, BagError, SensorTopics, TopicRequest
+from com_identification.capture.options import StationaryInterval
+from com_identification.commands.bag_inputs import (
+    ReadOptions,
+    Recording,
+    RobotInputs,
+    choose_topics,
+    load_robot,
+    progress_bar,
+    read_bag,
+)
+from com_identification.commands.bag_results import (
+    NAMES,
+    Outcome,
+    result_text,
+    topic_lines,
+    topics_text,
+    used_topics_text,
+    write_results,
+)
+from com_identification.commands.output_directory import OutputDirectory
+from com_identification.exceptions import (
+    IdentificationError,
+    OutputError,
+    PostureError,
+    RankError,
+    StoreError,
+)
+from com_identification.feet.wrench_check import WrenchFault, WrenchFinding, diagnose
+from com_identification.job import TotalCom, identify_links, identify_total
+from com_identification.planning.planner import PosturePlanner
+from com_identification.regression.identify import Identification
+from com_identification.regression.postures import Posture
+from com_model.exceptions import ComModelError
+
+_TOO_LITTLE, _UNREADABLE, _UNWRITABLE = 1, 2, 3
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the command and returns its exit status; errors go to standard error."""
+    try:
+        with Bag(arguments.bag) as bag:
+            if arguments.list_topics:
+                print("\n".join([topics_text(bag.topics()), *(f"note: {n}" for n in bag.notes)]))
+                return 0
+            robot = load_robot(arguments)
+            return _run(arguments, bag, robot)
+    except (OutputError, StoreError) as error:
+        return _fail(error, _UNWRITABLE)
+    except (Refusal, RankError, PostureError) as error:
+        return _fail(error, _TOO_LITTLE)
+    except (BagError, ComModelError, IdentificationError) as error:
+        return _fail(error, _UNREADABLE)
+
+
+def _fail(error: Exception, status: int) -> int:
+    print(f"identify_bag: error: {error}", file=sys.stderr)
+    return status
+
+
+def _run(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> int:
+    wrenches = dict(each.split("=", 1) for each in arguments.wrench)
+    request = TopicRequest(arguments.joint_states, arguments.imu, wrenches, arguments.marker_topic)
+    marks = None if arguments.marks is None else Path(arguments.marks)
+    options = ReadOptions(request, marks, arguments.time == "received")
+    topics = choose_topics(bag, robot, options)
+    if arguments.dry_run:
+        print(used_topics_text(topic_lines(bag, robot, topics, None)))
+        for note in bag.notes:
+            print(f"note: {note}")
+        return 0
+    with OutputDirectory(arguments.out, NAMES, arguments.force) as out:
+        outcome = _identify(bag, robot, topics, options, arguments.ignore_wrench_check)
+        contents = write_results(out.staging, outcome)
+        places = out.publish()
+    print(result_text(contents))
+    print("\n".join(["", *(f"wrote {place}" for place in places)]))
+    return 0
+
+
+def _identify(
+    bag: Bag, robot: RobotInputs, topics: SensorTopics, options: ReadOptions, trust: bool
+) -> Outcome:
+    """Reads and identifies.
+
+    Raises:
+        Refusal: The recording contains too little, or its wrenches cannot be true.
+    """
+    recording = read_bag(bag, robot, topics, options)
+    first_ns = recording.reader.first_ns or 0
+    intervals = [_labelled(interval, first_ns) for interval in recording.intervals]
+    postures = _require_postures(intervals, recording)
+    check = _check_wrenches(robot, postures)
+    if check.fatal and not trust:
+        fix = "Correct the configuration, or go on with --ignore-wrench-check"
+        raise Refusal("\n".join(["the wrenches cannot be the robot's:", *check.fatal, fix]))
+    if not trust:
+        intervals = _without(intervals, check.inconsistent)
+        postures = _require_postures(intervals, recording)
+    found = _solve(robot, postures)
+    fitting = [posture for i, posture in enumerate(postures) if i not in found.outliers]
+    return Outcome(
+        robot=robot,
+        topics=topic_lines(bag, robot, topics, recording.reader),
+        recording=replace(recording, intervals=intervals),
+        postures=postures,
+        found=found,
+        total=_total(robot, fitting),
+        issues=check.lines,
+    )
+
+
+def _labelled(interval: StationaryInterval, first_ns: int) -> StationaryInterval:
+    """Names a posture by its mark, or by its time."""
+    if interval.posture is None:
+        return interval
+    since = (interval.t0_ns - first_ns) / 1e9
+    label = interval.label or interval.posture.label or f"{since:.2f} s"
+    return replace(interval, posture=replace(interval.posture, label=label))
+
+
+def _solve(robot: RobotInputs, postures: Sequence[Posture]) -> Identification:
+    """Runs the same computation as the node.
+
+    Raises:
+        Refusal: The postures are too few or redundant; lists those that would help.
+    """
+    with progress_bar("identifying") as progress:
+        task = progress.add_task("identifying", total=100)
+        try:
+            return identify_links(
+                robot.model,
+                robot.feet,
+                postures,
+                robot.settings,
+                lambda fraction, _: progress.update(task, completed=round(100.0 * fraction)),
+            )
+        except RankError as error:
+            raise Refusal("\n".join([str(error), *_helpful_postures(robot, postures)])) from error
+
+
+def _total(robot: RobotInputs, postures: Sequence[Posture]) -> TotalCom | None:
+    try:
+        return identify_total(robot.model, robot.feet, postures, robot.settings)
+    except IdentificationError:
+        return None
+
+
+_PROPOSED = 3
+_SHOWN_REASONS = 5
+_SAMPLE = 60  # postures; one that no fault explains takes 0.1 s
+_FATAL = (WrenchFault.SIGN, WrenchFault.AXES, WrenchFault.SWAPPED, WrenchFault.UNIT)
+_FRACTIONS = {WrenchFault.SWAPPED: 0.3}  # of the postures; equally loaded feet do not show it
+
+
+class Refusal(Exception):  # noqa: N818 (a refusal, not a fault)
+    """The recording contains too little, or its readings cannot be true."""
+
+
+def _require_postures(
+    intervals: Sequence[StationaryInterval], recording: Recording
+) -> list[Posture]:
+    """Returns the postures of a recording.
+
+    Raises:
+        Refusal: There are none; says why.
+    """
+    postures = [interval.posture for interval in intervals if interval.posture is not None]
+    if postures:
+        return postures
+    reasons: dict[str, int] = {}
+    for interval in intervals:
+        for reason in interval.reasons:
+            reasons[reason] = reasons.get(reason, 0) + 1
+    lines = [f"no stationary posture in {recording.reader.seconds:.1f} s of joint states."]
+    often = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_SHOWN_REASONS]
+    lines += [f"  {count} stationary intervals refused: {reason}" for reason, count in often]
+    where = sorted(recording.recorder.seconds.items(), key=lambda item: (-item[1], item[0]))
+    lines += [f"  {lost:.1f} s: {cause}" for cause, lost in where if lost > 0.0]
+    lines.append(
+        "Let the robot be stationary for a second or two in each posture; thresholds are in the "
+        "section capture of --settings; --marks says where the postures are"
+    )
+    raise Refusal("\n".join(lines))
+
+
+@dataclass(frozen=True)
+class WrenchCheck:
+    """Issues of the wrenches.
+
+    Attributes:
+        lines: Sentences, with the number of postures.
+        fatal: Those that are so common and so bad that a result would be wrong.
+        inconsistent: Why a posture is left out, by its index: something else than the feet carries
+            or pulls the robot in it, unlike in most others.
+    """
+
+    lines: tuple[str, ...]
+    fatal: tuple[str, ...]
+    inconsistent: Mapping[int, str]
+
+
+def _check_wrenches(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
+    """Looks for wrong signs, axes, units and weights.
+
+    A posture in which something else carries the robot shows nothing about such faults and is not
+    counted. Of many postures some are checked first, and all only where most are good.
+    """
+    step = max(1, -(-len(postures) // _SAMPLE))
+    sample = _check(robot, postures[::step])
+    if step == 1 or sample.fatal or (sample.lines and not sample.inconsistent):
+        return sample
+    return _check(robot, postures)
+
+
+def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
+    found: dict[tuple[WrenchFault, tuple[str, ...]], list[WrenchFinding]] = {}
+    inconsistent: dict[int, str] = {}
+    for index, posture in enumerate(postures):
+        for finding in _findings(robot, posture):
+            found.setdefault((finding.fault, finding.feet), []).append(finding)
+            if finding.other_force:
+                inconsistent[index] = f"Something else carried or pulled the robot. {finding.text}"
+    judged = len(postures) - len(inconsistent)
+    lines, fatal = [], []
+    for (fault, _), findings in sorted(found.items()):
+        text = f"{findings[0].text} (in {len(findings)} of {len(postures)} postures)"
+        lines.append(text)
+        fraction = _FRACTIONS.get(fault, 0.5)
+        if fault in _FATAL and len(findings) >= fraction * judged:
+            fatal.append(text)
+    return WrenchCheck(
+        tuple(lines), tuple(fatal), inconsistent if len(inconsistent) <= judged else {}
+    )
+
+
+def _without(
+    intervals: Sequence[StationaryInterval], inconsistent: Mapping[int, str]
+) -> list[StationaryInterval]:
+    """The intervals, those of inconsistent postures with the reason in place of the posture."""
+    result, index = [], -1
+    for interval in intervals:
+        index += interval.posture is not None
+        if interval.posture is not None and index in inconsistent:
+            interval = replace(interval, posture=None, reasons=(inconsistent[index],))
+        result.append(interval)
+    return result
+
+
+def _helpful_postures(robot: RobotInputs, postures: Sequence[Posture]) -> list[str]:
+    """Lines that list postures to record as well."""
+    if robot.config is None:
+        return ["Give --config, and postures that would help are proposed"]
+    settings, model = robot.settings, robot.model
+    rest = robot.config.nominal_posture(model)
+    try:
+        planner = PosturePlanner(
+            model, robot.feet, rest, settings.priors(model), settings.options(), settings.plan
+        )
+        planned = planner.propose(_PROPOSED, postures, settings.capture.samples)
+    except (IdentificationError, ComModelError) as error:
+        return [f"No posture can be proposed: {error}"]
+    lines = ["These postures would help most (rad or m):"]
+    for i, plan in enumerate(planned, start=1):
+        moved = np.flatnonzero(np.abs(plan.q - rest) > 1e-3)
+        joints = ", ".join(f"{model.joint_names[j]} {plan.q[j]:.3f}" for j in moved)
+        lines.append(f"  {i}. on {', '.join(plan.feet)}: {joints}")
+    lines.append("  Joints that are not listed stay as in the nominal posture.")
+    return lines
+
+
+def _findings(robot: RobotInputs, posture: Posture) -> tuple[WrenchFinding, ...]:
+    if not len(posture.wrenches) or not np.isfinite(posture.wrenches).any():
+        return ()
+    settings = robot.settings
+    return diagnose(robot.model, robot.feet, posture, settings.noise, gravity=settings.fit.gravity)

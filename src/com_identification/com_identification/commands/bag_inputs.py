@@ -1,0 +1,196 @@
+"""Inputs of identify_bag: the robot's URDF, configuration and settings, and the bag's readings."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from com_bags import (
+    JOINT_STATE,
+    Bag,
+    Block,
+    SensorReader,
+    SensorTopics,
+    TopicError,
+    TopicReader,
+    TopicRequest,
+    find_topics,
+)
+from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
+from com_identification.capture.options import NS_PER_S, Mark, StationaryInterval
+from com_identification.capture.recorder import PostureRecorder
+from com_identification.settings import IdentificationSettings
+from com_model import Foot, RobotConfig, RobotModel
+from com_model.exceptions import ConfigError
+
+
+@dataclass(frozen=True, eq=False)
+class RobotInputs:
+    """The robot of a recording.
+
+    Attributes:
+        model: As its URDF has it.
+        config: Its configuration, or None.
+        feet: Its feet.
+        settings: Of the identification.
+        paths: Paths as the user wrote them, by name.
+    """
+
+    model: RobotModel
+    config: RobotConfig | None
+    feet: tuple[Foot, ...]
+    settings: IdentificationSettings
+    paths: dict[str, str]
+
+    @property
+    def imu_link(self) -> str | None:
+        """The link that carries the IMU, where one is used.
+
+        Raises:
+            ConfigError: One is to be used, and the configuration does not say where it is.
+        """
+        if not self.settings.fit.use_imu:
+            return None
+        if self.config is not None and self.config.imu_link is not None:
+            return self.config.imu_link
+        source = self.config.source if self.config is not None else "--config is missing"
+        problem = "the IMU is to be used: say which link carries it, as imu: {link: NAME}"
+        raise ConfigError(problem, source, "imu.link")
+
+    @property
+    def name(self) -> str:
+        """Name of the robot."""
+        return self.model.name if self.config is None else self.config.name
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a recording is read.
+
+    Attributes:
+        request: Topics that the user names.
+        marks: A CSV file of marks, or None.
+        received: Whether times are those of recording.
+    """
+
+    request: TopicRequest
+    marks: Path | None = None
+    received: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """What was read of a bag.
+
+    Attributes:
+        reader: That read it, with the numbers of messages and the warnings.
+        recorder: That found the postures.
+        intervals: Stationary intervals, or marks, in order.
+    """
+
+    reader: SensorReader
+    recorder: PostureRecorder
+    intervals: list[StationaryInterval]
+
+
+def load_robot(arguments: argparse.Namespace) -> RobotInputs:
+    """Reads URDF, configuration and settings.
+
+    Raises:
+        ComModelError: One of them cannot be read, or does not fit the others; says how to fix it.
+    """
+    model = RobotModel.from_file(arguments.robot)
+    config = None if arguments.config is None else RobotConfig.from_file(arguments.config)
+    if config is not None:
+        config.check(model)
+    settings = IdentificationSettings()
+    if arguments.settings is not None:
+        settings = IdentificationSettings.from_file(arguments.settings)
+        settings.check(model)
+    fit = settings.fit
+    fit = replace(fit, use_imu=fit.use_imu or bool(arguments.imu))
+    fit = replace(fit, use_effort=fit.use_effort or arguments.effort)
+    settings = replace(settings, fit=fit)
+    feet = _bare_feet(arguments.wrench, model) if config is None else config.feet
+    if not feet:
+        source = "--config is missing" if config is None else config.source
+        problem = "no feet with force sensors: say where they are, as feet: {l_sole: {...}}"
+        raise ConfigError(problem, source, "feet")
+    given = ("bag", "robot", "config", "settings", "marks")
+    values = {name: getattr(arguments, name) for name in given}
+    paths = {name: str(Path(value)) for name, value in values.items() if value}
+    return RobotInputs(model, config, feet, settings, paths)
+
+
+def choose_topics(bag: Bag, robot: RobotInputs, options: ReadOptions) -> SensorTopics:
+    """Finds the topics; see find_topics()."""
+    use_imu = robot.settings.fit.use_imu
+    return find_topics(bag.topics(), robot.feet, options.request, use_imu, str(bag.path))
+
+
+def read_bag(bag: Bag, robot: RobotInputs, topics: SensorTopics, options: ReadOptions) -> Recording:
+    """Reads the whole bag, with a progress bar.
+
+    Raises:
+        BagError: The topics cannot be used, or the marks cannot be read.
+    """
+    marks = _read_marks(bag, topics, options)
+    recorder = robot.settings.recorder(robot.model, robot.feet, marks)
+    reader = SensorReader(bag, robot.model, robot.feet, topics, robot.imu_link, options.received)
+    total = sum(topic.count for topic in bag.topics() if topic.name in topics.names)
+    span = round(min(1.0, robot.settings.capture.lag / 2.0) * NS_PER_S)
+    with progress_bar("reading") as progress:
+        task = progress.add_task("reading", total=total)
+        intervals = record_postures(
+            reader, recorder, lambda count: progress.advance(task, count), span
+        )
+    return Recording(reader, recorder, intervals)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Progress]:
+    """A progress bar on standard error, if that is a terminal."""
+    console = Console(stderr=True)
+    columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        yield bar
+
+
+def _bare_feet(requests: list[str], model: RobotModel) -> tuple[Foot, ...]:
+    """Feet without configuration: links of the URDF that --wrench names."""
+    feet = []
+    for request in requests:
+        link, _, topic = request.partition("=")
+        model.link_index(link)  # raises, and lists the links
+        feet.append(Foot(link, "", np.zeros((0, 2)), 0.0, topic, link, 1))
+    return tuple(feet)
+
+
+def _read_marks(bag: Bag, topics: SensorTopics, options: ReadOptions) -> list[Mark]:
+    """Reads the marks, if there are to be any."""
+    if options.marks is not None:
+        origin_ns = _first_stamp(bag, topics.joint_states, options.received)
+        return read_marks(options.marks, origin_ns)
+    if topics.markers is not None:
+        return marks_of_topic(bag, topics.joint_states, topics.markers, options.received)
+    return []
+
+
+def _first_stamp(bag: Bag, topic: str, received: bool) -> int:
+    """Time of the first joint state."""
+    reader = TopicReader(bag, topic, JOINT_STATE, received=received)
+    with closing(bag.messages([topic])) as messages:
+        for _, time, payload in messages:
+            block = reader.read(Block([payload], [time]))
+            if block.batches:
+                return int(block.times[0])
+    raise TopicError("no message of it can be decoded", topic, "joint states")
