@@ -23,11 +23,11 @@ from com_identification.planning.feasible import PlanOptions
 from com_identification.planning.planner import PosturePlanner
 from com_identification.store.correction import corrected_inertials
 from com_model import RobotConfig, RobotModel
+from com_model.dynamics import GRAVITY
 from com_model.urdf.editing import edit_inertials
 
 Array = NDArray[np.float64]
 
-GRAVITY = 9.81
 START_NS = 1_700_000_000_000_000_000
 STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
 JOINT_STATE = "sensor_msgs/msg/JointState"

@@ -18,12 +18,12 @@ from com_identification.regression.postures import Posture, SensorNoise, make_po
 from com_identification.regression.priors import BodyPriors, urdf_priors
 from com_identification.store.correction import corrected_inertials
 from com_model import Foot, RobotConfig, RobotModel
+from com_model.dynamics import GRAVITY
 from com_model.urdf.editing import edit_inertials
 
 Array = NDArray[np.float64]
 
 CONFIG = Path(__file__).resolve().parents[1] / "src/robot_descriptions/config/hoap2.yaml"
-GRAVITY = 9.81
 OFF = 0.005  # m, standard deviation of each centre of mass, each axis
 SAMPLES = 100
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=float(np.radians(0.05)))

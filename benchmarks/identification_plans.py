@@ -17,7 +17,7 @@ from identification_sagittal import part_rows
 
 from com_identification.planning.feasible import PlanOptions
 from com_identification.planning.planner import prediction_rows
-from com_identification.regression.observations import Prediction, RowBuilder
+from com_identification.regression.observations import ObservationModel, SensorPrediction
 from com_identification.regression.solve import whiten
 from com_identification.regression.statics import Statics
 
@@ -62,10 +62,10 @@ class Informer:
     def __init__(self, lab: Lab) -> None:
         self.lab, self.statics = lab, Statics(lab.model)
         self.factor = lab.priors.factor[:, lab.priors.used]
-        self._builder = RowBuilder(lab.model, lab.feet, NOISE)
+        self._builder = ObservationModel(lab.model, lab.feet, NOISE)
         self._zero = np.zeros(self._builder.errors.count)
         parameters = lab.priors.parameters
-        self._prediction = Prediction(self.statics, lab.feet, parameters, GRAVITY)
+        self._prediction = SensorPrediction(self.statics, lab.feet, parameters, GRAVITY)
 
     def up(self, q: Array, stand: Stand) -> Array:
         """Against gravity (3,), root axes."""
@@ -77,7 +77,7 @@ class Informer:
         """A^T A (U, U) of one posture, in prior deviations."""
         up = self.up(q, stand)
         posture = self._prediction.posture(q, up, stand, efforts=False, samples=SAMPLES)
-        rows = self._builder.rows(posture, self.lab.priors.parameters, self._zero)
+        rows = self._builder.linearize(posture, self.lab.priors.parameters, self._zero)
         A = whiten(rows.bodies @ self.factor, rows.residual, rows.covariance).matrix
         return np.asarray(A.T @ A)
 

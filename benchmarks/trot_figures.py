@@ -36,6 +36,7 @@ from com_estimation.trunk.interface import Status
 from com_estimation.trunk.motion import MotionFilter, StateVariableFilter
 from com_estimation.trunk.reaction_source import ReactionSource
 from com_model import quadruped_legs
+from com_model.dynamics import GRAVITY
 
 Array = NDArray[np.float64]
 
@@ -161,7 +162,7 @@ def _solutions(log: TrotLog, center: Array) -> tuple[Array, Array]:
         support = Support(
             motion.up, motion.omega, motion.omega_dot, points[legs], reaction.forces[legs]
         )
-        rows.append((motion.time - lifted, *solve_offset(trunk, support, 9.81).xy))
+        rows.append((motion.time - lifted, *solve_offset(trunk, support, GRAVITY).xy))
     table = np.array(rows)
     return table[:, 0], table[:, 1:]
 

@@ -32,12 +32,12 @@ from com_control.trot.gait_parameters import GaitParameters
 from com_control.trot.trot import TrotGait
 from com_estimation.trunk.interface import Sample
 from com_model import RobotConfig, RobotModel
+from com_model.dynamics import GRAVITY
 from com_model.legs import Leg, quadruped_legs
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.physics.noise import TROT_NOISE, NoiseLevels
 from com_simulation.physics.robots import find_robot
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.spec import GRAVITY
 from com_simulation.physics.trunk import Payload
 from com_simulation.physics.world import World
 from com_simulation.physics.world_builder import build_world

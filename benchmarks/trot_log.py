@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from com_estimation.trunk.interface import Sample
 from com_model import RobotConfig, RobotModel
+from com_model.dynamics.kinematics import link_pose_batch
 from com_model.legs import Leg, quadruped_legs
 from com_simulation.physics.noise import TROT_NOISE, NoiseLevels
 from com_simulation.physics.sensors import Reading
@@ -190,19 +191,9 @@ def foot_rotations(model: RobotModel, legs: Sequence[Leg], position: Array) -> A
         legs: Its legs.
         position: (N, n) rad.
     """
-    bodies = model.bodies
-    result = np.empty((len(position), len(legs), 3, 3))
-    for i, leg in enumerate(legs):
-        link = model.link_index(leg.foot.wrench_frame)
-        body, R = int(bodies.body_of_link[link]), bodies.R_body_link[link]
-        while body > 0:
-            angle = bodies.multiplier[body] * position[:, bodies.q_index[body]]
-            angle = angle + bodies.offset[body]
-            turn = Rotation.from_rotvec(angle[:, None] * bodies.axis[body]).as_matrix()
-            R = bodies.R[body] @ turn @ R
-            body = int(bodies.parent[body])
-        result[:, i] = R
-    return result
+    return np.stack(
+        [link_pose_batch(model, position, leg.foot.wrench_frame)[0] for leg in legs], axis=1
+    )
 
 
 def _matrix(quaternion: Array) -> Array:

@@ -26,12 +26,13 @@ from com_control.walking.com_ik import ComIk
 from com_control.walking.exceptions import PlanError
 from com_control.walking.footsteps import WalkParameters
 from com_control.walking.leg_ik import LegIk
-from com_control.walking.lipm import GRAVITY, PendulumPath
+from com_control.walking.lipm import PendulumPath
 from com_control.walking.walk_joints import WalkJoints, joints_of
 from com_control.walking.walk_plan import Samples, Timing, WalkPlan
 from com_control.walking.whole_body import WholeBodyIk
 from com_control.walking.zmp_refinement import refine, robot_path
 from com_model import RobotConfig, RobotModel
+from com_model.dynamics import GRAVITY
 from com_simulation.physics.walking import (
     WalkRecord,
     WalkTargets,

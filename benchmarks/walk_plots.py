@@ -66,7 +66,7 @@ def draw_walks(step_time: float, folder: Path) -> None:
     ]
     plan = runs["refined"].walk.plan
     times = np.linspace(1.0, plan.duration - plan.timing.stop_time, FRAMES)
-    shape = robot_shape(robot.model.xml, robot.path)
+    shape = robot_shape(robot.model, robot.path)
     draw_film(robot.model, shape, strips, times.tolist(), folder / "walk_film.png")
 
 

@@ -26,18 +26,14 @@ from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknow
 from com_estimation.trunk.motion import Motion, MotionFilter
 from com_estimation.trunk.reaction_source import ReactionSource
 from com_model import RobotConfig, RobotModel, quadruped_legs
+from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
+from com_model.geometry.rotations import skew
 
 Array = NDArray[np.float64]
 
 INERTIA_ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 """Places in the matrix of the six numbers of I_O."""
-
-
-def skew(v: Array) -> Array:
-    """[v]x, so that [v]x w = v x w."""
-    x, y, z = v.tolist()
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def inertia_columns(w: Array) -> Array:
@@ -104,7 +100,7 @@ class LeastSquaresOptions:
     mass_std: float = 0.3
     com_std: float = 0.2
     settled: float = 0.005
-    gravity: float = 9.81
+    gravity: float = GRAVITY
     bandwidth: float = 150.0
     noise: ForceNoise = field(default_factory=ForceNoise)
     contact: ContactOptions = field(default_factory=ContactOptions)

@@ -19,15 +19,21 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from com_control.nodes.ccgd_gait import CcgdGaitNode
+from com_control.nodes.walk_conversions import values_to_footstep
 from com_control.walking.joint_path import JointPath
 from com_control.walking.walker import Walker
 from com_model import RobotConfig, RobotModel
 from com_msgs.action import Walk
 from com_msgs.msg import Footstep, WalkGoal, WalkState
 from com_msgs.srv import PlanWalk, SolveComIk
-from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_state, stamp_to_ns
+from com_ros.conversions import (
+    NS_PER_S,
+    joint_trajectory_to_numpy,
+    ns_to_stamp,
+    numpy_to_joint_state,
+    stamp_to_ns,
+)
 from com_ros.exceptions import ParameterError
-from com_ros.walk_conversions import joint_trajectory_to_numpy, values_to_footstep
 
 SHARE = get_package_share_directory("robot_descriptions")
 CONFIG = f"{SHARE}/config/itu_biped.yaml"
@@ -35,6 +41,7 @@ MODEL = RobotModel.from_file(f"{SHARE}/urdf/itu_biped.urdf")
 POSTURE = RobotConfig.from_file(CONFIG).nominal_posture(MODEL)
 ROBOT = {"robot_description": MODEL.xml, "robot_config": CONFIG}
 FEET = ("l_sole/wrench", "r_sole/wrench")
+WEIGHT = 9.81 * MODEL.mass
 T0 = 1000 * NS_PER_S  # the stamp of the first message
 EVERY_NS = 50_000_000
 LEVEL = Quaternion(x=0.0, y=0.0, z=0.0, w=1.0)
@@ -48,7 +55,7 @@ class Bench:
     def __init__(self, world, **parameters):
         self.world, self.time_ns, self.q = world, T0, POSTURE.copy()
         self.path, self.taken = None, 0
-        self.load, self.attitude, self.silent = 0.5 * 9.81 * MODEL.mass, None, ()
+        self.load, self.attitude, self.silent = WEIGHT / 2, None, ()
         self.states = world.collect(WalkState, "gait/state", 2000)
         self.ways = world.collect(JointTrajectory, "joint_trajectory", 2000)
         self.zmps = world.collect(PointStamped, "zmp", 2000)
@@ -163,7 +170,7 @@ def test_a_walk_by_the_action(bench, world):
     assert (result.completed, result.reason, result.steps) == (True, "", 2)
     assert len(robot.ways) == 1, "the whole walk at once"
     seen = {state.state for state in robot.states}
-    assert seen >= {WalkState.READY, WalkState.LEADING, WalkState.WALKING}
+    assert seen >= {WalkState.READY, WalkState.APPROACHING, WalkState.WALKING}
     walked = [s for s in robot.states if s.state == WalkState.WALKING]
     assert {s.swing for s in walked} == {Footstep.LEFT, Footstep.RIGHT, Footstep.UNKNOWN}
     assert {s.step for s in walked} == {0, 1, -1}
@@ -200,6 +207,36 @@ def test_streamed_points_follow_the_same_walk(bench):
     assert all(len(way.points) == 1 for way in robot.ways)
     assert len(robot.ways) > 100
     assert robot.state.com_reference.x == pytest.approx(0.1, abs=1e-3)
+
+
+def test_a_walk_by_itself_waits_for_a_robot_that_does_not_stand(bench, monkeypatch):
+    plan, planned = Walker.plan, threading.Event()
+
+    def slow(walker, *what):
+        planned.wait(30.0)
+        return plan(walker, *what)
+
+    monkeypatch.setattr(Walker, "plan", slow)
+    robot = bench(autostart=True, walk__steps=2, walk__step_length=0.1)
+    robot.load = 0.0
+    for _ in range(20):
+        assert robot.sample() in (WalkState.REFUSED, WalkState.UNKNOWN)
+    robot.load = WEIGHT / 2
+    robot.until(WalkState.PLANNING)
+    robot.load = 0.0
+    robot.sample()
+    planned.set()
+    robot.until(WalkState.REFUSED)
+    for _ in range(20):
+        assert robot.sample() == WalkState.REFUSED
+    assert "the robot does not stand" in robot.state.reason
+    assert robot.state.last_walk == ""
+    assert not robot.ways
+    robot.load = WEIGHT / 2
+    robot.until(WalkState.WALKING)
+    robot.until(WalkState.READY)
+    for _ in range(20):
+        assert robot.sample() == WalkState.READY, "it walks once"
 
 
 @pytest.mark.parametrize(
@@ -391,7 +428,7 @@ def test_sensors_that_fall_silent_stop_the_walk(bench, silent, reason):
     robot.silent = silent
     result = robot.result(handle)
     assert reason in result.reason
-    assert "silent for" in result.reason
+    assert " is stale, " in result.reason
     assert 0 < result.steps < 8
     assert robot.path.end < robot.time_ns / NS_PER_S + 1.0, "the rest is cut off"
 
@@ -436,7 +473,7 @@ def test_the_stop_service(bench, streamed):
     robot = bench(streamed=streamed, horizon=0.06)
     robot.until(WalkState.READY)
     handle, _ = robot.walk(**SHORT)
-    robot.until(WalkState.LEADING)
+    robot.until(WalkState.APPROACHING)
     assert robot.call(Trigger, "stop", Trigger.Request()).success
     assert robot.result(handle).reason == "stopped by ~/stop"
     assert len(robot.ways[-1].points) > 10

@@ -10,11 +10,11 @@ from sensor_msgs.msg import Imu
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from com_control.nodes.balance_conversions import balance_state_to_values
 from com_control.nodes.com_balancer import ComBalancerNode
 from com_model import RobotConfig, RobotModel, Sesc, link_pose
 from com_msgs.msg import BalanceState
 from com_ros import qos
-from com_ros.balance_conversions import balance_state_to_values
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, vector3_to_numpy
 
 SHARE = get_package_share_directory("robot_descriptions")

@@ -14,6 +14,11 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from com_identification.nodes.com_identification import ComIdentification
+from com_identification.nodes.identification_conversions import (
+    captured_posture_to_numpy,
+    proposed_posture_to_numpy,
+)
+from com_identification.nodes.identification_result import identification_result_to_numpy
 from com_msgs import action, srv
 from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros.conversions import (
@@ -24,8 +29,6 @@ from com_ros.conversions import (
     stamp_to_ns,
 )
 from com_ros.exceptions import ParameterError
-from com_ros.identification_conversions import captured_posture_to_numpy, proposed_posture_to_numpy
-from com_ros.identification_result import identification_result_to_numpy
 from com_ros.qos import LATCHED
 
 RATE_HZ = 50  # of the stamps
@@ -157,7 +160,7 @@ def test_postures_are_captured_and_kept(lab, world):
     assert (values.id, values.label) == (1, "first")
     assert values.samples >= SAMPLES
     np.testing.assert_allclose(values.q, q, atol=5e-4)
-    assert values.stands.tolist() == (load > 0).tolist()
+    assert values.in_contact.tolist() == (load > 0).tolist()
     assert values.mass == pytest.approx(lab.robot.model.mass, abs=0.05)
     truth, urdf = lab.robot.com(q), lab.robot.com(q, lab.robot.model.xml)
     up = lab.robot.frame(q, lab.robot.config.feet[int(np.argmax(load))].frame)[0][:, 2]
@@ -236,8 +239,8 @@ def test_links_are_identified_and_written(lab, world):
     result = identification_result_to_numpy(answer.result)
     assert result.residual[1] < 0.3 * result.prior_residual[1]
     assert result.postures == tuple(range(1, 9))
-    assert result.rank <= result.unknowns == 15
-    assert any("slides along the axis" in text for text in result.lost)
+    assert result.rank <= result.n_parameters == 15
+    assert any("slides along the axis" in text for text in result.unidentifiable)
     world.spin_until(lambda: len(lab.results) == 2, "the result")
     assert repr(lab.results[-1]) == repr(answer.result)
 
@@ -314,7 +317,7 @@ def test_proposed_postures_can_be_taken(lab):
     first, second = map(proposed_posture_to_numpy, answer.postures)
     assert first.joint_names == lab.robot.model.joint_names
     assert first.margin > 0
-    assert first.gain >= second.gain > 0
+    assert first.information_gain >= second.information_gain > 0
     captured = lab.capture(first.q, np.array([0.5, 0.5]))
     assert captured.success, captured.message
 
@@ -332,7 +335,7 @@ def test_a_tare_is_taken_off_and_survives_a_restart(lab, world):
     lab.play(q, np.array([0.0, 1.0]), offset=offset)
     tared = lab.call(srv.TareWrench, "tare_wrench", foot="l_sole", timeout=1.0)
     assert tared.success, tared.message
-    force = tared.zeros[0].force
+    force = tared.biases[0].force
     np.testing.assert_allclose((force.x, force.y, force.z), offset[0, :3], atol=0.5)
 
     lab.node.destroy_node()
@@ -348,12 +351,14 @@ def test_a_foot_that_carries_all_is_tared_by_the_model(lab):
     offset = np.array([[2.0, -1.0, 5.0, 0.1, 0.2, -0.1], np.zeros(6)])
     q, both = POSTURE
     lab.play(q, both, offset=offset)
-    shared = lab.call(srv.TareWrench, "tare_wrench", foot="l_sole", carries_all=True, timeout=0.2)
+    shared = lab.call(
+        srv.TareWrench, "tare_wrench", foot="l_sole", single_support=True, timeout=0.2
+    )
     assert "r_sole carries too" in shared.message
     lab.play(q, np.array([1.0, 0.0]), offset=offset)
-    tared = lab.call(srv.TareWrench, "tare_wrench", foot="l_sole", carries_all=True, timeout=1.0)
+    tared = lab.call(srv.TareWrench, "tare_wrench", foot="l_sole", single_support=True, timeout=1.0)
     assert tared.success, tared.message
-    force, moment = tared.zeros[0].force, tared.zeros[0].torque
+    force, moment = tared.biases[0].force, tared.biases[0].torque
     np.testing.assert_allclose((force.x, force.y, force.z), offset[0, :3], atol=0.5)
     np.testing.assert_allclose(  # the URDF's CoM is trusted, which is off by some millimetres
         (moment.x, moment.y, moment.z), offset[0, 3:], atol=0.005 * 18.6 * 9.81
@@ -365,8 +370,8 @@ def test_a_foot_that_carries_all_is_tared_by_the_model(lab):
 def test_the_model_is_checked_at_rest(world, robot, tmp_path):
     shapes = world.collect(MarkerArray, "identification/markers")
     lab = Lab(world, robot, tmp_path, com_tolerance=0.0005, capture__timeout=2.0)
-    lab.play_until(lambda: any(c.verdict == ModelCheck.COM_OFF for c in lab.checks), "verdict")
-    check = next(c for c in lab.checks if c.verdict == ModelCheck.COM_OFF)
+    lab.play_until(lambda: any(c.verdict == ModelCheck.WRONG_COM for c in lab.checks), "verdict")
+    check = next(c for c in lab.checks if c.verdict == ModelCheck.WRONG_COM)
     assert check.mass == pytest.approx(lab.robot.model.mass, abs=0.05)
     assert math.isnan(check.tilt)
 
@@ -378,7 +383,9 @@ def test_the_model_is_checked_at_rest(world, robot, tmp_path):
     assert math.isnan(lab.checks[-1].mass)
 
 
-@pytest.mark.parametrize(("tilt", "verdict"), [(0.0, ModelCheck.AGREES), (0.03, ModelCheck.TILT)])
+@pytest.mark.parametrize(
+    ("tilt", "verdict"), [(0.0, ModelCheck.CONSISTENT), (0.03, ModelCheck.WRONG_TILT)]
+)
 def test_the_imu_says_what_tilt_explains(world, robot, tmp_path, tilt, verdict):
     lab = Lab(world, robot, tmp_path, fit__use_imu=True, com_tolerance=0.008)
     lab.imu_tilt = tilt
@@ -393,7 +400,7 @@ def test_the_imu_says_what_tilt_explains(world, robot, tmp_path, tilt, verdict):
     assert check.tilt == pytest.approx(tilt, abs=1e-3)
     _, p_root_sole = robot.frame(POSTURE[0], "l_sole")
     height = (R_root_sole.T @ (robot.com(POSTURE[0], robot.model.xml) - p_root_sole))[2]
-    assert abs(check.by_tilt.y) == pytest.approx(tilt * height, rel=0.02, abs=1e-4)
+    assert abs(check.tilt_part.y) == pytest.approx(tilt * height, rel=0.02, abs=1e-4)
 
 
 def test_without_imu_nothing_is_captured_that_needs_it(world, robot, tmp_path):
@@ -425,7 +432,7 @@ def test_diagnostics_tell_what_is_wrong(world, robot, tmp_path):
     assert "start the robot's drivers" in status.message
 
     def seen():
-        return [a.status[0] for a in health if "COM_OFF" in str(a.status[0])]
+        return [a.status[0] for a in health if "WRONG_COM" in str(a.status[0])]
 
     lab.play_until(seen, "verdict")
     off = seen()

@@ -8,7 +8,7 @@ import pytest
 
 from com_identification.job import TotalCom
 from com_identification.nodes.com_identification_values import doubts_of, fill_total, summary
-from com_identification.regression.identify import Misfit, identify
+from com_identification.regression.identify import Residual, identify
 from com_identification.regression.postures import make_posture
 from com_msgs.srv import IdentifyTotalCom
 
@@ -33,7 +33,7 @@ def test_a_good_result_leaves_no_doubt(found):
     ("change", "text"),
     [
         ({"variance_factor": 9.0}, "scatter 3.0 times as much as noise"),
-        ({"held_out": Misfit(0.05, 0.05, 0.05, 8)}, r"50.00 mm, worse than by the URDF"),
+        ({"held_out": Residual(0.05, 0.05, 0.05, 8)}, r"50.00 mm, worse than by the URDF"),
         ({"at_bound": ("l_foot",)}, "centre of mass of l_foot would be outside"),
         ({"outliers": (1, 2, 5)}, "3 of 8 postures do not fit the others"),
     ],
@@ -46,7 +46,7 @@ def test_what_is_doubtful_is_said(found, change, text):
 
 
 def test_outliers_are_no_reason_to_doubt_the_others(found):
-    far = replace(found, held_out=Misfit(0.05, 0.05, 0.05, 8), outliers=(3,))
+    far = replace(found, held_out=Residual(0.05, 0.05, 0.05, 8), outliers=(3,))
     assert doubts_of(far) == []
     assert summary(far).startswith("7 of 8 postures fit")
     assert "50.00 mm" not in summary(far)
@@ -71,4 +71,4 @@ def test_what_no_posture_tells_is_nan():
     assert math.isnan(response.offset_std.z)
     assert (response.distance_mean, response.distance_max) == (0.003, 0.004)
     assert (response.shifted_max, response.used) == (0.001, 2)
-    assert response.doubts == ["the sensors drift"]
+    assert response.issues == ["the sensors drift"]

@@ -12,9 +12,13 @@ from sensor_msgs.msg import JointState
 
 from com_demos.nodes.monitor import Monitor
 from com_demos.ros_domain import free_domain_id
+from com_estimation.nodes.com_conversions import (
+    numpy_to_center_of_mass,
+    numpy_to_sesc_chain,
+)
+from com_estimation.whole_body.com_state import ComState
 from com_model.model import RobotModel
 from com_msgs.msg import CenterOfMass, SescChain
-from com_ros.com_conversions import ComValues, numpy_to_center_of_mass, numpy_to_sesc_chain
 from com_ros.qos import RESULT
 
 URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass value="2"/>
@@ -61,7 +65,7 @@ def stamp(k: int) -> Time:
 
 
 def com(k: int, z: float, status: int = CenterOfMass.STATUS_OK, reason: str = "") -> CenterOfMass:
-    values = ComValues(
+    values = ComState(
         status=status,
         reason=reason,
         mass=2.0,

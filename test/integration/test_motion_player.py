@@ -16,9 +16,8 @@ from com_model import RobotConfig, RobotModel
 from com_msgs.msg import MotionState
 from com_msgs.srv import LoadMotion
 from com_ros import qos
-from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
+from com_ros.conversions import joint_trajectory_to_numpy, ns_to_stamp, numpy_to_joint_state
 from com_ros.exceptions import ComRosError
-from com_ros.walk_conversions import joint_trajectory_to_numpy
 
 SHARE = get_package_share_directory("robot_descriptions")
 FILES = {
@@ -122,7 +121,7 @@ def test_it_leads_smoothly_and_plays_and_pauses_and_goes_on(bench):
     assert "the farthest is LLEG_JOINT4, by 5.7 deg" in began.message
     assert not robot.load("bend.csv").success
     robot.sample()
-    assert robot.last.state == MotionState.LEADING
+    assert robot.last.state == MotionState.APPROACHING
     way = robot.ways[-1]
     times, q, qd = joint_trajectory_to_numpy(way)
     assert way.header.stamp == ns_to_stamp(robot.time_ns) == robot.last.header.stamp
@@ -241,12 +240,23 @@ def test_it_plays_by_itself_when_it_is_told_to(bench):
     robot = bench(motion="bend.csv", play=True)
     robot.world.spin_until(lambda: robot.node._player.rows, "the file is read")
     robot.sample()
-    assert robot.last.state == MotionState.LEADING
+    assert robot.last.state == MotionState.APPROACHING
     assert robot.call("stop").success
     robot.run(MotionState.READY)
     assert robot.last.reason == "stopped by ~/stop"
     robot.sample()
     assert robot.last.state == MotionState.READY
+
+
+def test_it_waits_to_play_by_itself_until_the_joints_are_known(bench):
+    robot = bench(motion="bend.csv", play=True, use_sim_time=True)
+    robot.world.spin_until(lambda: robot.node._player.rows, "the file is read")
+    robot.time_ns = -STEP_NS  # a simulation's first stamp is 0
+    robot.sample()
+    assert robot.last.state == MotionState.UNKNOWN
+    assert "joint_states" in robot.last.reason
+    robot.sample()
+    assert robot.last.state == MotionState.LEADING
 
 
 def test_a_node_without_a_layout_says_what_to_give(world):

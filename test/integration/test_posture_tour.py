@@ -207,12 +207,29 @@ def test_it_stops_when_told(lab):
     assert lab.finish() == "the tour ends: stopped by ~/stop"
 
 
-def test_a_robot_elsewhere_does_not_begin(lab):
+def test_a_robot_elsewhere_is_waited_for(lab):
     lab.q = lab.q + 0.5
-    lab.start(automatic=True)
-    said = lab.finish()
-    assert "is 0.50 off the nominal posture: bring the robot there first" in said
+    lab.start(automatic=True, count=1)
+    said = "waits for the nominal posture: joint 'l_knee' is 0.50 off; bring the robot there"
+    lab.world.spin_until(lambda: lab.status and lab.status[-1].data.startswith(said), said)
+    lab.world.spin_for(0.3)
     assert lab.motion is None
+    lab.q = lab.q - 0.5
+    assert lab.finish().startswith("1 postures captured")
+
+
+def test_a_robot_that_comes_up_late_is_waited_for(lab):
+    lab.silent = True
+    lab.start(automatic=True, count=1, hoist="late_hoist")
+    late = "waits for joint_states: start the robot's driver"
+    lab.world.spin_until(lambda: lab.status and lab.status[-1].data == late, late)
+    lab.silent = False
+    late = "waits for the service late_hoist: start the hoist"
+    lab.world.spin_until(lambda: lab.status[-1].data == late, late)
+    lab.world.spin_for(0.3)
+    assert not lab.asked
+    lab.node.create_service(SetBool, "late_hoist", lab.lift)
+    assert lab.finish().startswith("1 postures captured")
 
 
 def test_a_configuration_is_needed(world):

@@ -14,14 +14,14 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
-from com_estimation.nodes.sesc_publisher import SescPublisher
-from com_model import RobotConfig, RobotModel, Sesc
-from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
-from com_ros.com_conversions import (
+from com_estimation.nodes.com_conversions import (
     center_of_mass_to_numpy,
     com_jacobian_to_numpy,
     sesc_chain_to_numpy,
 )
+from com_estimation.nodes.sesc_publisher import SescPublisher
+from com_model import RobotConfig, RobotModel, Sesc
+from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import (
     ns_to_stamp,
     numpy_to_joint_state,

@@ -9,10 +9,10 @@ from geometry_msgs.msg import PointStamped, Quaternion
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
+from com_estimation.nodes.com_conversions import center_of_mass_to_numpy
 from com_estimation.nodes.sesc_publisher import SescPublisher
 from com_model import ConfigError
 from com_msgs.msg import CenterOfMass, ComJacobian
-from com_ros.com_conversions import center_of_mass_to_numpy
 from com_ros.conversions import ns_to_stamp
 from com_ros.exceptions import ParameterError
 

@@ -23,6 +23,7 @@ MODEL = RobotModel.from_file(f"{SHARE}/urdf/scalf2.urdf")
 POSTURE = RobotConfig.from_file(CONFIG).nominal_posture(MODEL)
 ROBOT = {"robot_description": MODEL.xml, "robot_config": CONFIG}
 T0 = 1_000_000_000_000  # ns, the stamp of the first message
+TILTED = Quaternion(x=math.sin(0.35), w=math.cos(0.35))
 LEVEL = Quaternion(x=0.0, y=0.0, z=0.0, w=1.0)
 UNKNOWN = Quaternion(x=math.nan, y=math.nan, z=math.nan, w=math.nan)
 
@@ -64,7 +65,7 @@ class Bench:
 
     def trot(self):
         """Send samples until it trots."""
-        for _ in range(20):
+        for _ in range(40):
             if self.sample().state == GaitPhase.TROTTING:
                 return
         raise AssertionError(f"it does not trot: {self.last}")
@@ -156,10 +157,7 @@ def test_silent_joints_bring_all_feet_down(bench):
     ("orientation", "reason"),
     [
         (UNKNOWN, "imu gives no orientation"),
-        (
-            Quaternion(x=math.sin(0.35), w=math.cos(0.35)),
-            "the trunk tilts by 0.70 rad, max_tilt is 0.60",
-        ),
+        (TILTED, "the trunk tilts by 0.70 rad, max_tilt is 0.60"),
     ],
 )
 def test_a_bad_attitude_brings_all_feet_down(bench, orientation, reason):
@@ -167,7 +165,7 @@ def test_a_bad_attitude_brings_all_feet_down(bench, orientation, reason):
     robot.trot()
     robot.sample(orientation)
     assert reason in robot.last.reason
-    assert robot.last.state == GaitPhase.LEADING
+    assert robot.last.state == GaitPhase.APPROACHING
     for _ in range(10):
         robot.sample()
     assert robot.last.state == GaitPhase.STANDING
@@ -184,21 +182,46 @@ def test_an_imu_that_falls_silent_brings_all_feet_down(bench):
     assert robot.last.state != GaitPhase.TROTTING
 
 
-def test_a_bad_attitude_before_the_first_step_forbids_it(bench):
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ({"orientation": UNKNOWN}, "waits: imu gives no orientation"),
+        ({"orientation": TILTED}, "waits: the trunk tilts by 0.70 rad, max_tilt is 0.60"),
+        ({"imu": False}, "waits: imu has not been received"),
+    ],
+)
+def test_it_waits_for_a_good_attitude_before_the_first_step(bench, before, reason):
     robot = bench(lead_time=0.2)
-    robot.sample(UNKNOWN)
     for _ in range(40):
+        robot.sample(**before)
+    assert robot.last.state == GaitPhase.STANDING
+    assert robot.last.reason.startswith(reason)
+    robot.trot()
+    assert robot.last.reason == ""
+
+
+def test_joints_that_fall_silent_before_the_first_step_are_waited_for(bench):
+    robot = bench(joint_timeout=0.3, lead_time=0.2)
+    assert robot.sample().state == GaitPhase.LEADING
+    robot.world.spin_until(
+        lambda: robot.last.reason.startswith("waits: joint_states silent"), "it is said"
+    )
+    robot.trot()
+    assert robot.last.reason == ""
+
+
+def test_a_clock_that_starts_over(bench):
+    robot = bench(lead_time=0.2)
+    robot.sample()
+    robot.time_ns -= T0 // 2  # before it trots: all begins anew
+    robot.trot()
+    robot.time_ns -= T0 // 4  # while it trots: it stops
+    for _ in range(30):
         robot.sample()
     assert robot.last.state == GaitPhase.STANDING
-    assert "imu gives no orientation" in robot.last.reason
-
-
-def test_it_does_not_start_without_an_imu(bench):
-    robot = bench(lead_time=0.2)
-    for _ in range(40):
-        robot.sample(imu=False)
-    assert robot.last.state == GaitPhase.STANDING
-    assert "imu has not been received" in robot.last.reason
+    assert robot.last.reason == "the clock of joint_states went back"
+    assert robot.call("start").success
+    robot.trot()
 
 
 def test_feet_follow_a_converged_estimate_only(bench):

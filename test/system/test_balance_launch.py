@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from com_control.nodes.balance_conversions import balance_state_to_values
 from com_msgs.msg import BalanceState
-from com_ros.balance_conversions import balance_state_to_values
 from com_ros.conversions import stamp_to_ns
 
 SLOW = ["use_sim_time:=true", "real_time_factor:=0.5", "sesc:=false", "rviz:=false"]

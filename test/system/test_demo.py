@@ -25,7 +25,8 @@ URDF = f"""<robot name="lift"><link name="base"/><link name="tip">
 STAND_IN = """
 import sys, numpy as np, rclpy
 from com_msgs.msg import CenterOfMass
-from com_ros.com_conversions import ComValues, numpy_to_center_of_mass, numpy_to_sesc_chain
+from com_estimation.nodes.com_conversions import numpy_to_center_of_mass, numpy_to_sesc_chain
+from com_estimation.whole_body.com_state import ComState
 from com_msgs.msg import SescChain
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -40,7 +41,7 @@ count = 0
 
 def message(z, stamp):
     nan = np.full(3, np.nan)
-    values = ComValues(1, "", 2.0, np.array([0, 0, z]), nan, np.array([0, 0, -1.0]), 1,
+    values = ComState(1, "", 2.0, np.array([0, 0, z]), nan, np.array([0, 0, -1.0]), 1,
                        np.zeros(3), np.nan, ())
     return numpy_to_center_of_mass(values, stamp, "base")
 

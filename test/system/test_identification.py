@@ -17,11 +17,11 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
+from com_identification.nodes.identification_conversions import proposed_posture_to_numpy
+from com_identification.nodes.identification_result import identification_result_to_numpy
 from com_msgs import action, srv
 from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, numpy_to_wrench
-from com_ros.identification_conversions import proposed_posture_to_numpy
-from com_ros.identification_result import identification_result_to_numpy
 from com_ros.qos import LATCHED
 
 NAME = "com_identification"

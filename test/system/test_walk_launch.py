@@ -6,11 +6,11 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
+from com_control.nodes.walk_conversions import walk_state_to_values
 from com_demos.walk_recording import WalkRecording, WalkSample
 from com_msgs.action import Walk
 from com_msgs.msg import CenterOfMass, WalkGoal, WalkState
 from com_ros.conversions import point_to_numpy, stamp_to_ns, transform_to_numpy
-from com_ros.walk_conversions import walk_state_to_values
 
 MEAN, MOST = 0.010, 0.020  # m, of the true CoM's distance to where it is to be
 QUIET = ["rviz:=false", "sesc:=false", "use_sim_time:=true", "publish_rate_hz:=50"]

@@ -5,13 +5,13 @@ Tables of shapes have lengths in mm and sizes of the bounding box; URDFs have me
 
 import argparse
 import csv
-import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from math import pi
 from pathlib import Path
 from xml.etree import ElementTree
+
+from com_model.files import write_file
 
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
 
@@ -121,15 +121,6 @@ def render(robot: Element) -> str:
     return f'<?xml version="1.0"?>\n{ElementTree.tostring(robot, encoding="unicode")}\n'
 
 
-def write(path: Path, content: str) -> None:
-    """Write a file under a temporary name, then rename it: never half a file."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(content)
-    os.chmod(name, 0o644)
-    os.replace(name, path)
-
-
 def command_line(description: str | None, urdf: str) -> argparse.ArgumentParser:
     """Return a parser of --check and --output, by default the package's `urdf`."""
     parser = argparse.ArgumentParser(
@@ -154,7 +145,7 @@ def write_or_check(script: str, options: argparse.Namespace, build: Callable[[],
         print(f"{Path(script).stem}: {error}", file=sys.stderr)
         return 2
     if not options.check:
-        write(options.output, content)
+        write_file(options.output, content)
         print(f"wrote {options.output}")
         return 0
     found = options.output.read_text(encoding="utf-8") if options.output.exists() else None

@@ -124,7 +124,7 @@ def write_images(
     """Write the picture and the plot; return where they are."""
     if not monitor.snapshots:
         raise RunError("no chain arrived on sesc together with com and joint_states")
-    shape = robot_shape(model.xml, robot.urdf)
+    shape = robot_shape(model, robot.urdf)
     if shape.note:
         print(f"{robot.name}: {shape.note}")
     picture, plot = out / f"{robot.name}.png", out / f"{robot.name}_com.png"

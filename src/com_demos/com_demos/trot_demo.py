@@ -169,8 +169,7 @@ def run(
         def drop() -> None:
             nonlocal dropped
             if not dropped and monitor.recording.elapsed() >= DROP_AT:
-                dropped = True
-                monitor.drop_payload()
+                dropped = monitor.drop_payload()
 
         record(monitor, launch, times, view, drop)
         return monitor.recording.series()

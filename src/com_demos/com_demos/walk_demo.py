@@ -79,7 +79,7 @@ def show(options: argparse.Namespace) -> None:
     if len(series.truth.time):
         strip = Strip(f"{robot.name}, {options.method}", series.truth, series.footprints)
         times = np.linspace(0.0, float(series.truth.time[-1]), FRAMES).tolist()
-        shape = robot_shape(model.xml, robot.urdf)
+        shape = robot_shape(model, robot.urdf)
         draw_film(model, shape, [strip], times, film)
         figures["film"] = str(film)
     text = json.dumps(figures)

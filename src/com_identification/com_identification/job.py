@@ -11,7 +11,7 @@ from com_identification.exceptions import Cancelled, IdentificationError, Postur
 from com_identification.feet.feet_reading import FeetReading, read_feet
 from com_identification.feet.wrench_check import WrenchFault, diagnose
 from com_identification.regression.identify import Identification, identify
-from com_identification.regression.observations import RowBuilder
+from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
@@ -63,7 +63,7 @@ def identify_links(
     settings: IdentificationSettings | None = None,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] | None = None,
-    refuse_alike: bool = True,
+    refuse_redundant: bool = True,
 ) -> Identification:
     """Identifies the centres of mass (and masses, if unknown) of all links.
 
@@ -76,7 +76,7 @@ def identify_links(
         settings: See IdentificationSettings.
         progress: Told how far it is.
         cancelled: Asked now and then whether to stop.
-        refuse_alike: Whether postures that are too alike are an error.
+        refuse_redundant: Whether postures that are too alike are an error.
 
     Raises:
         Cancelled: It was asked to stop.
@@ -96,7 +96,7 @@ def identify_links(
     observe(0.0, "postures")
     used = [_as_wanted(posture, settings) for posture in postures]
     found = identify(
-        model, feet, used, settings.priors(model), settings.options(refuse_alike), observe
+        model, feet, used, settings.priors(model), settings.options(refuse_redundant), observe
     )
     observe(1.0, "done")
     return found
@@ -120,7 +120,7 @@ def identify_total(
         PostureError: Readings that cannot be used; names the posture.
     """
     settings = settings or IdentificationSettings()
-    builder = RowBuilder(model, feet, settings.noise, settings.gravity)
+    builder = ObservationModel(model, feet, settings.noise, settings.gravity)
     readings = _readings(builder, postures)
     if not readings:
         raise IdentificationError(
@@ -156,7 +156,7 @@ def _as_wanted(posture: Posture, settings: IdentificationSettings) -> Posture:
     return posture
 
 
-def _readings(builder: RowBuilder, postures: Sequence[Posture]) -> list[FeetReading]:
+def _readings(builder: ObservationModel, postures: Sequence[Posture]) -> list[FeetReading]:
     found = []
     for index, posture in enumerate(postures):
         try:
@@ -193,7 +193,7 @@ def _across(vector: Array, up: Array) -> Array:
 
 
 def _doubts(
-    builder: RowBuilder, postures: Sequence[Posture], settings: IdentificationSettings
+    builder: ObservationModel, postures: Sequence[Posture], settings: IdentificationSettings
 ) -> tuple[str, ...]:
     """What is wrong with the wrenches, each fault of the first posture that shows it."""
     texts: dict[WrenchFault, str] = {}

@@ -17,6 +17,7 @@ from com_identification.regression.identify import Options
 from com_identification.regression.postures import SensorNoise, SensorPriors
 from com_identification.regression.priors import BodyPriors, urdf_priors
 from com_model import ConfigError, Foot, RobotModel, UnknownNameError
+from com_model.dynamics import GRAVITY
 from com_model.strict_yaml import Section, read_yaml
 
 LOSSES = ("none", "huber", "tukey")
@@ -32,12 +33,12 @@ class LinkPrior:
 
     Attributes:
         com_std: m, of its centre of mass; 0: known.
-        mass_share: Standard deviation of its mass over the mass; 0: known.
+        mass_std_fraction: Standard deviation of its mass over the mass; 0: known.
         mass: kg, of the body, where it was weighed; it takes the place of the URDF's.
     """
 
     com_std: float | None = None
-    mass_share: float | None = None
+    mass_std_fraction: float | None = None
     mass: float | None = None
 
 
@@ -47,13 +48,13 @@ class PriorSettings:
 
     Attributes:
         com_std: m, standard deviation of each component of a link's centre of mass.
-        mass_share: Standard deviation of a link's mass over the mass; 0: masses are known.
+        mass_std_fraction: Standard deviation of a link's mass over the mass; 0: masses are known.
         bounded: Whether a centre of mass must stay near its link's primitive shapes.
         shape_margin: m, how far outside of them it may be.
     """
 
     com_std: float = 0.02
-    mass_share: float = 0.0
+    mass_std_fraction: float = 0.0
     bounded: bool = True
     shape_margin: float = 0.02
 
@@ -72,7 +73,7 @@ class FitSettings:
 
     loss: str = "tukey"
     folds: int = 5
-    gravity: float = 9.81
+    gravity: float = GRAVITY
     use_effort: bool = False
     use_imu: bool = False
 
@@ -112,7 +113,7 @@ def read_link(section: Section) -> LinkPrior:
     """
     link = LinkPrior(
         com_std=section.number("com_std", None, least=0.0),
-        mass_share=section.number("mass_share", None, least=0.0),
+        mass_std_fraction=section.number("mass_std_fraction", None, least=0.0),
         mass=section.number("mass", None, least=1e-9),
     )
     section.finish()
@@ -265,19 +266,19 @@ class IdentificationSettings:
         count = model.bodies.count
         mass = np.array(model.bodies.mass)
         com_std = np.full(count, self.prior.com_std)
-        mass_share = np.full(count, self.prior.mass_share)
+        mass_std_fraction = np.full(count, self.prior.mass_std_fraction)
         for name, link in self.links.items():
             body = model.bodies.body_of_link[model.link_index(name)]
             mass[body] = mass[body] if link.mass is None else link.mass
             if link.com_std is not None:
                 com_std[body] = link.com_std
-            if link.mass_share is not None:
-                mass_share[body] = link.mass_share
+            if link.mass_std_fraction is not None:
+                mass_std_fraction[body] = link.mass_std_fraction
         margin = self.prior.shape_margin if self.prior.bounded else None
-        priors = urdf_priors(model, com_std, mass_share, margin)
-        return replace(priors, mass=mass, mass_std=mass * mass_share)
+        priors = urdf_priors(model, com_std, mass_std_fraction, margin)
+        return replace(priors, mass=mass, mass_std=mass * mass_std_fraction)
 
-    def options(self, refuse_alike: bool = True) -> Options:
+    def options(self, refuse_redundant: bool = True) -> Options:
         """How identify() works."""
         return Options(
             noise=self.noise,
@@ -285,7 +286,7 @@ class IdentificationSettings:
             gravity=self.fit.gravity,
             loss=self.fit.loss,
             folds=self.fit.folds,
-            refuse_alike=refuse_alike,
+            refuse_redundant=refuse_redundant,
         )
 
     def recorder(

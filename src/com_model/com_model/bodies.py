@@ -77,6 +77,14 @@ class Bodies:
         """Number of bodies, B = 1 + number of moving joints (mimic ones included)."""
         return len(self.names)
 
+    def path_to(self, body: int | np.integer) -> list[int]:
+        """Lists the bodies from the root, which is left out, to a body, which is included."""
+        path, b = [], int(body)
+        while b > 0:
+            path.append(b)
+            b = int(self.parent[b])
+        return path[::-1]
+
 
 def independent_joints(tree: Tree) -> tuple[Joint, ...]:
     """Lists the joints that move by themselves, depth-first: the order of q."""

@@ -92,12 +92,7 @@ def _find_foot(config: RobotConfig, side: str, end: str) -> int:
 
 def _chain(model: RobotModel, foot: Foot) -> list[int]:
     """Lists the moving bodies from the root, which is left out, to the one with the foot."""
-    body = int(model.bodies.body_of_link[model.link_index(foot.frame)])
-    chain = []
-    while body > 0:
-        chain.append(body)
-        body = int(model.bodies.parent[body])
-    return chain[::-1]
+    return model.bodies.path_to(model.bodies.body_of_link[model.link_index(foot.frame)])
 
 
 def _check_apart(

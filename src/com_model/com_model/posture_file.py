@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, as_array
+from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.strict_yaml import Section, read_yaml
 from com_model.text import listing
@@ -45,14 +46,8 @@ def write_postures(
     lines += [f"- {_quoted(name)}" for name in model.joint_names]
     lines += ["postures:  # rad or m, one row each"]
     lines += ["- [" + ", ".join(f"{value + 0.0:.{DIGITS}f}" for value in row) + "]" for row in rows]
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        part.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, "\n".join(lines) + "\n")
 
 
 def read_postures(path: str | os.PathLike[str], model: RobotModel) -> Array:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from builtin_interfaces.msg import Time
+from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Transform, Vector3, Wrench
 from numpy.typing import ArrayLike, NDArray
 from sensor_msgs.msg import Imu, JointState
@@ -20,6 +20,7 @@ from tf_transformations import (
     quaternion_from_matrix,
     quaternion_matrix,
 )
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from com_ros.exceptions import ConversionError
 
@@ -226,6 +227,50 @@ def numpy_to_doubles(values: ArrayLike) -> array.array:
     return array.array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
 
 
+# --- trajectories ----------------------------------------------------------------------------
+def numpy_to_joint_trajectory(
+    names: Sequence[str], times: ArrayLike, q: ArrayLike, qd: ArrayLike, stamp: Time
+) -> JointTrajectory:
+    """JointTrajectory with velocities.
+
+    Args:
+        names: n joints.
+        times: (N,) s after the stamp.
+        q: (N, n) rad or m.
+        qd: (N, n) rad/s or m/s.
+        stamp: when it begins.
+
+    Raises:
+        ConversionError: when a number is not finite: such targets are not sent to drives.
+    """
+    after, positions, velocities = (np.asarray(a, dtype=np.float64) for a in (times, q, qd))
+    if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
+        raise ConversionError("a joint trajectory has targets that are not finite numbers")
+    msg = JointTrajectory(joint_names=list(names))
+    msg.header.stamp = stamp
+    msg.points = [
+        JointTrajectoryPoint(
+            positions=numpy_to_doubles(row),
+            velocities=numpy_to_doubles(speed),
+            time_from_start=_duration(time),
+        )
+        for time, row, speed in zip(after.tolist(), positions, velocities, strict=True)
+    ]
+    return msg
+
+
+def joint_trajectory_to_numpy(
+    msg: JointTrajectory,
+) -> tuple[Array, Array, Array]:
+    """Times (N,) s after the stamp, positions (N, n), velocities (N, n), NaN where not given."""
+    n = len(msg.joint_names)
+    times = [p.time_from_start.sec + p.time_from_start.nanosec / NS_PER_S for p in msg.points]
+    q = np.array([p.positions for p in msg.points], dtype=np.float64).reshape(-1, n)
+    unknown = [math.nan] * n
+    qd = np.array([p.velocities or unknown for p in msg.points], dtype=np.float64)
+    return np.array(times, dtype=np.float64), q, qd.reshape(-1, n)
+
+
 # --- helpers ---------------------------------------------------------------------------------
 def _vector(values: ArrayLike, n: int, what: str) -> list[float]:
     listed = np.asarray(values, dtype=np.float64)
@@ -239,3 +284,8 @@ def _rows(values: ArrayLike, n: int, what: str) -> list[list[float]]:
     if listed.ndim != 2 or listed.shape[1] != n:
         raise ConversionError(f"{what}: expected shape (k, {n}), got {listed.shape}")
     return listed.tolist()
+
+
+def _duration(seconds: float) -> Duration:
+    sec, nanosec = divmod(round(seconds * NS_PER_S), NS_PER_S)
+    return Duration(sec=sec, nanosec=nanosec)

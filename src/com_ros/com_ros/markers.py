@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 from std_msgs.msg import Header
 from visualization_msgs.msg import Marker, MarkerArray
 
+from com_model.geometry.rotations import minimal_rotation
 from com_ros.conversions import ns_to_stamp, numpy_to_point, numpy_to_points, rotation_to_quaternion
 
 Color = tuple[float, float, float, float]
@@ -65,7 +66,9 @@ class MarkerMaker:
         """A flat disc across `normal` (3,)."""
         marker = self._marker(name, Marker.CYLINDER, (diameter, diameter, 0.05 * diameter), color)
         numpy_to_point(center, marker.pose.position)
-        rotation_to_quaternion(rotation_with_z(normal), marker.pose.orientation)
+        direction = np.asarray(normal, dtype=np.float64)
+        R = minimal_rotation(np.array([0.0, 0.0, 1.0]), direction / np.linalg.norm(direction))
+        rotation_to_quaternion(R, marker.pose.orientation)
         return marker
 
     def line(
@@ -107,13 +110,3 @@ class MarkerMaker:
 def clear_markers() -> MarkerArray:
     """A message that removes everything shown before."""
     return MarkerArray(markers=[Marker(action=Marker.DELETEALL)])
-
-
-def rotation_with_z(direction: ArrayLike) -> np.ndarray:
-    """A rotation matrix (3, 3) whose z axis is along `direction` (3,), not zero."""
-    z = np.asarray(direction, dtype=np.float64)
-    z = z / np.linalg.norm(z)
-    helper = np.eye(3)[int(np.argmin(np.abs(z)))]
-    x = np.cross(helper, z)
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(z, x), z])

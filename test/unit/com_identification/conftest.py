@@ -90,9 +90,9 @@ def perturbed(hoap2):
     """perturbed(rng, 0.005): HOAP-2 with CoMs of all bodies off by so much, and those (B, 3)."""
     model, feet = hoap2
 
-    def make(rng, deviation, mass_share=0.0):
+    def make(rng, deviation, mass_std_fraction=0.0):
         bodies = model.bodies
-        mass = bodies.mass * (1.0 + mass_share * rng.normal(size=bodies.count))
+        mass = bodies.mass * (1.0 + mass_std_fraction * rng.normal(size=bodies.count))
         com = bodies.first_moment / bodies.mass[:, None]
         com = com + rng.normal(0, deviation, com.shape)
         xml = edit_inertials(model.xml, corrected_inertials(model, mass, com))

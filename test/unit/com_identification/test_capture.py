@@ -320,7 +320,7 @@ def test_capture_on_request_uses_each_reading_once(hoap2, record, postures):
             with pytest.raises(CaptureRefused, match="of 100 readings"):
                 recorder.capture("again")
             assert recorder.latest() is not None
-            assert recorder.state().status == CaptureStatus.GATHERING
+            assert recorder.state().status == CaptureStatus.COLLECTING
     assert recorder.capture("second").samples < 220
     assert recorder.flush() == [], "what was captured by hand is not given again"
     with pytest.raises(CaptureRefused, match="No readings so far"):

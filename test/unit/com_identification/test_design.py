@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from com_identification.planning.planner import (
-    choose,
-    learn,
-    nats,
+    choose_greedily,
+    covariance_without,
+    information_gain,
     prediction_rows,
     prediction_score,
-    without,
+    update_covariance,
 )
 from com_identification.regression.statics import Statics
 
@@ -32,7 +32,7 @@ def after(scatter, *rows):
 
 
 def test_nats_are_what_the_volume_loses(rows, scatter):
-    for value, A in zip(nats(scatter, rows), rows, strict=True):
+    for value, A in zip(information_gain(scatter, rows), rows, strict=True):
         lost = np.linalg.slogdet(scatter)[1] - np.linalg.slogdet(after(scatter, A))[1]
         assert value == pytest.approx(lost / 2.0, rel=1e-9)
 
@@ -45,16 +45,20 @@ def test_prediction_score_is_what_the_mean_variance_loses(rows, scatter):
 
 
 def test_learning_and_leaving_out_are_what_they_say(rows, scatter):
-    np.testing.assert_allclose(learn(scatter, rows[0]), after(scatter, rows[0]), atol=1e-12)
     np.testing.assert_allclose(
-        without(scatter, rows[:4], 2), after(scatter, rows[0], rows[1], rows[3]), atol=1e-12
+        update_covariance(scatter, rows[0]), after(scatter, rows[0]), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        covariance_without(scatter, rows[:4], 2),
+        after(scatter, rows[0], rows[1], rows[3]),
+        atol=1e-12,
     )
 
 
 def test_the_first_choice_is_the_best_and_none_is_chosen_twice(rows, scatter):
-    chosen = choose(rows, 9, scatter, nats)
+    chosen = choose_greedily(rows, 9, scatter, information_gain)
     assert sorted(chosen) == list(range(9))
-    assert chosen[0] == int(np.argmax(nats(scatter, rows)))
+    assert chosen[0] == int(np.argmax(information_gain(scatter, rows)))
     values = {
         pair: np.linalg.slogdet(after(scatter, *rows[list(pair)]))[1]
         for pair in combinations(range(9), 2)

@@ -26,7 +26,7 @@ def result(hoap2, perturbed, random_q):
     settings = IdentificationSettings.from_dict(
         {"fit": {"folds": 0}, "sensors": {"force_bias": 1.0}}
     )
-    found = identify_links(*hoap2, postures, settings, refuse_alike=False)
+    found = identify_links(*hoap2, postures, settings, refuse_redundant=False)
     return found, hoap2[0], settings, postures
 
 

@@ -30,7 +30,7 @@ def found(hoap2, perturbed, random_q):
         q[still] = 0.0
         postures.append(robot.posture(q, [1.0, 0.0], NOISE, rng, 100))
     settings = IdentificationSettings.from_dict({"fit": {"folds": 0}})
-    return identify_links(*hoap2, postures, settings, refuse_alike=False)
+    return identify_links(*hoap2, postures, settings, refuse_redundant=False)
 
 
 def export(hoap2, found, tmp_path, name="robot", **keys):

@@ -25,8 +25,8 @@ def free_postures(robot, rng, count, random_q, **keys):
     ]
 
 
-def priors_of(model, mass_share=0.0):
-    return urdf_priors(model, OFF, mass_share, shape_margin=None)
+def priors_of(model, mass_std_fraction=0.0):
+    return urdf_priors(model, OFF, mass_std_fraction, shape_margin=None)
 
 
 def held_out_rms(robot, found, rng, random_q, count=100):
@@ -88,9 +88,9 @@ def test_deviations_are_honest(hoap2, perturbed, random_q):
 
 def test_unknown_masses_are_found_as_far_as_can_be(hoap2, perturbed, random_q):
     rng = np.random.default_rng(2)
-    robot, mass, _ = perturbed(rng, OFF, mass_share=0.05)
+    robot, mass, _ = perturbed(rng, OFF, mass_std_fraction=0.05)
     postures = free_postures(robot, rng, 60, random_q)
-    priors = priors_of(hoap2[0], mass_share=0.05)
+    priors = priors_of(hoap2[0], mass_std_fraction=0.05)
     found = identify(*hoap2, postures, priors, Options(noise=NOISE))
     assert abs(found.total_mass - mass.sum()) < 4.0 * found.total_mass_std
     assert found.total_mass_std < 0.02, "the feet are a scale"
@@ -103,7 +103,7 @@ def test_links_that_were_weighed_stay_as_they_are(hoap2, perturbed, random_q):
     """The trunk's mass and the head's centre of mass are known; all else is not."""
     model, _ = hoap2
     rng = np.random.default_rng(12)
-    robot, mass, com = perturbed(rng, OFF, mass_share=0.05)
+    robot, mass, com = perturbed(rng, OFF, mass_std_fraction=0.05)
     trunk, head = 0, model.bodies.joint_names.index("HEAD_JOINT2")
     spread = np.full((model.bodies.count, 3), OFF)
     share = np.full(model.bodies.count, 0.05)
@@ -243,8 +243,8 @@ def test_bounds_keep_the_com_inside_the_link(hoap2, perturbed, random_q):
     postures = free_postures(robot, rng, 12, random_q)
     wide = urdf_priors(model, 0.3, shape_margin=None)
     narrow = urdf_priors(model, 0.3, shape_margin=0.0)
-    free = identify(*hoap2, postures, wide, Options(noise=NOISE, folds=0, refuse_alike=False))
-    held = identify(*hoap2, postures, narrow, Options(noise=NOISE, folds=0, refuse_alike=False))
+    free = identify(*hoap2, postures, wide, Options(noise=NOISE, folds=0, refuse_redundant=False))
+    held = identify(*hoap2, postures, narrow, Options(noise=NOISE, folds=0, refuse_redundant=False))
     assert not ((narrow.com_low <= free.com) & (free.com <= narrow.com_high)).all()
     slack = 1e-9
     assert (narrow.com_low - slack <= held.com).all()

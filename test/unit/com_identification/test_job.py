@@ -50,7 +50,7 @@ def test_links_are_identified_as_by_identify(hoap2, perturbed, random_q):
     with pytest.raises(RankError, match="postures tell"):
         identify_links(*hoap2, postures[:3], settings)
     loose = IdentificationSettings.from_dict({"fit": {"folds": 0}})
-    few = identify_links(*hoap2, postures[:3], loose, refuse_alike=False)
+    few = identify_links(*hoap2, postures[:3], loose, refuse_redundant=False)
     assert few.identifiability.rank <= 6
 
 
@@ -87,7 +87,7 @@ def test_one_level_posture_tells_two_components(hoap2, shifted):
 
 def test_total_sees_a_wrong_mass_and_wrong_sensors(hoap2, perturbed, random_q):
     rng = np.random.default_rng(4)
-    robot, mass, _ = perturbed(rng, 0.003, mass_share=0.05)
+    robot, mass, _ = perturbed(rng, 0.003, mass_std_fraction=0.05)
     postures = [robot.posture(random_q(rng), LEFT, NOISE, rng, 100) for _ in range(4)]
     found = identify_total(*hoap2, postures)
     assert found.model_mass == pytest.approx(7.1200448)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import PostureError
-from com_identification.regression.observations import RowBuilder
+from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import ComConstraint, SensorNoise, make_posture
 from com_identification.regression.priors import urdf_priors
 from com_model.arrays import ShapeError
@@ -16,9 +16,9 @@ UP = np.array([0.05, -0.1, 1.0]) / np.linalg.norm([0.05, -0.1, 1.0])
 def case(hoap2, perturbed, random_q):
     """Builder, a robot with other masses and CoMs, its parameters, joint positions."""
     rng = np.random.default_rng(5)
-    robot, mass, com = perturbed(rng, 0.01, mass_share=0.1)
+    robot, mass, com = perturbed(rng, 0.01, mass_std_fraction=0.1)
     theta = np.column_stack((mass, mass[:, None] * com)).ravel()
-    return RowBuilder(*hoap2), robot, theta, random_q(rng)
+    return ObservationModel(*hoap2), robot, theta, random_q(rng)
 
 
 @pytest.mark.parametrize("up", [None, UP])
@@ -30,10 +30,10 @@ def test_equations_hold_for_the_truth(case, up):
     posture = make_posture(
         robot.model, q, posture.wrenches, posture.effort, up, constraints=(known,)
     )
-    rows = builder.rows(posture, theta, np.zeros(builder.errors.count))
+    rows = builder.linearize(posture, theta, np.zeros(builder.errors.count))
     np.testing.assert_allclose(rows.residual, 0.0, atol=1e-9)
     assert rows.kinds == ("force",) * 3 + ("moment",) * 3 + ("torque",) * 25 + ("constraint",)
-    wrong = builder.rows(posture, builder.statics.parameters, np.zeros(builder.errors.count))
+    wrong = builder.linearize(posture, builder.statics.parameters, np.zeros(builder.errors.count))
     assert np.abs(wrong.residual).max() > 0.01
     # Linear in the parameters: what is missing is the columns times the difference. (The
     # constraint is over the mass, so nearly.)
@@ -45,10 +45,10 @@ def test_slopes_by_the_sensors_errors_are_finite_differences(case):
     builder, robot, theta, q = case
     posture = robot.posture(q, [0.4, 0.6], effort=True, up=UP)
     zero, step = np.zeros(builder.errors.count), 1e-6
-    rows = builder.rows(posture, theta, zero)
+    rows = builder.linearize(posture, theta, zero)
     for i, name in enumerate(builder.errors.names):
         e = step * np.eye(len(zero))[i]
-        there = [builder.rows(posture, theta, s * e).residual for s in (1, -1)]
+        there = [builder.linearize(posture, theta, s * e).residual for s in (1, -1)]
         slope = (there[0] - there[1]) / (2 * step)
         np.testing.assert_allclose(-rows.errors[:, i], slope, atol=1e-6, err_msg=str(name))
 
@@ -56,13 +56,15 @@ def test_slopes_by_the_sensors_errors_are_finite_differences(case):
 def test_covariance_is_the_scatter_of_the_residuals(case):
     builder, robot, theta, q = case
     noise = SensorNoise(force=0.5, moment=0.025, effort=0.05, position=0.002)
-    builder = RowBuilder(robot.model, robot.feet, noise)
+    builder = ObservationModel(robot.model, robot.feet, noise)
     zero, rng = np.zeros(builder.errors.count), np.random.default_rng(0)
     residuals = [
-        builder.rows(robot.posture(q, [0.0, 1.0], noise, rng, 4, effort=True), theta, zero).residual
+        builder.linearize(
+            robot.posture(q, [0.0, 1.0], noise, rng, 4, effort=True), theta, zero
+        ).residual
         for _ in range(400)
     ]
-    rows = builder.rows(robot.posture(q, [0.0, 1.0], samples=4, effort=True), theta, zero)
+    rows = builder.linearize(robot.posture(q, [0.0, 1.0], samples=4, effort=True), theta, zero)
     white = np.linalg.solve(np.linalg.cholesky(rows.covariance), np.transpose(residuals))
     assert np.mean(white**2) == pytest.approx(1.0, abs=0.03)
     assert np.abs(white.mean(axis=1)).max() < 0.25
@@ -72,7 +74,7 @@ def test_covariance_is_the_scatter_of_the_residuals(case):
 def test_horizontal_forces_take_their_noise_out_of_the_moments(case):
     """The moment about the root's origin errs by its height times them; jointly it does not."""
     builder, robot, theta, q = case
-    rows = builder.rows(robot.posture(q, [1.0, 0.0]), theta, np.zeros(builder.errors.count))
+    rows = builder.linearize(robot.posture(q, [1.0, 0.0]), theta, np.zeros(builder.errors.count))
     moments = rows.covariance[3:, 3:]
     given = moments - rows.covariance[3:, :3] @ np.linalg.solve(
         rows.covariance[:3, :3], rows.covariance[:3, 3:]
@@ -87,18 +89,21 @@ def test_feet_alone_tell_mass_and_projection(case):
     across = point - robot.com(q)
     np.testing.assert_allclose(across - (across @ up) * up, 0.0, atol=1e-9)
     assert mass == pytest.approx(theta[::4].sum(), rel=1e-9)
-    assert builder.gap(robot.posture(q, [0.0, 1.0]), theta, np.zeros(builder.errors.count)) < 1e-9
+    assert (
+        builder.com_error(robot.posture(q, [0.0, 1.0]), theta, np.zeros(builder.errors.count))
+        < 1e-9
+    )
 
 
 def test_readings_that_cannot_be_used_are_refused(case):
     builder, robot, theta, q = case
     model, zero = robot.model, np.zeros(builder.errors.count)
     with pytest.raises(PostureError, match="1 wrenches for 2 feet: give one for each of l_sole"):
-        builder.rows(make_posture(model, q, np.zeros((1, 6))), theta, zero)
+        builder.linearize(make_posture(model, q, np.zeros((1, 6))), theta, zero)
     with pytest.raises(PostureError, match="there is nothing to learn from it"):
-        builder.rows(make_posture(model, q), theta, zero)
+        builder.linearize(make_posture(model, q), theta, zero)
     with pytest.raises(PostureError, match="which way gravity points is not known"):
-        builder.rows(make_posture(model, q, effort=np.zeros(model.n_joints)), theta, zero)
+        builder.linearize(make_posture(model, q, effort=np.zeros(model.n_joints)), theta, zero)
     with pytest.raises(PostureError, match="no position of BODY_JOINT1"):
         make_posture(model, np.where(np.arange(len(q)) == 0, np.nan, q))
     with pytest.raises(PostureError, match="up is no unit vector"):
@@ -114,7 +119,7 @@ def test_a_foot_without_reading_takes_only_its_own_rows(case):
     posture = robot.posture(q, [1.0, 0.0], effort=True)
     wrenches = posture.wrenches.copy()
     wrenches[1] = np.nan
-    rows = builder.rows(
+    rows = builder.linearize(
         make_posture(robot.model, q, wrenches, posture.effort),
         theta,
         np.zeros(builder.errors.count),

@@ -13,7 +13,7 @@ from com_identification.planning.feasible import CRITERIA, PlanOptions
 from com_identification.planning.planner import PosturePlanner, prediction_rows
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.identify import Options
-from com_identification.regression.observations import Prediction, RowBuilder
+from com_identification.regression.observations import ObservationModel, SensorPrediction
 from com_identification.regression.postures import SensorNoise
 from com_identification.regression.priors import urdf_priors
 from com_identification.regression.solve import whiten
@@ -22,7 +22,7 @@ from com_model import RobotConfig, RobotModel, SupportPolygon
 
 DESCRIPTIONS = Path(__file__).resolve().parents[3] / "src/robot_descriptions"
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05))
-OPTIONS = Options(noise=NOISE, folds=0, refuse_alike=False)
+OPTIONS = Options(noise=NOISE, folds=0, refuse_redundant=False)
 DUMBBELL = """<robot name="two_arms"><link name="base"><inertial><mass value="1"/>
   <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
   <collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision></link>
@@ -139,12 +139,14 @@ def test_planned_postures_tell_more_than_as_many_random_ones(hoap2, planner, pla
     told = Vt[s > 1e-9 * s[0]]
     assert len(told) == 51
 
-    builder, zero = RowBuilder(model, feet, NOISE), np.zeros(2 * 13 + 4 * 25 + 3)
+    builder, zero = ObservationModel(model, feet, NOISE), np.zeros(2 * 13 + 4 * 25 + 3)
 
     def deviation(postures):
         information = np.eye(78)
         for q in postures:
-            rows = builder.rows(robot.posture(q, [0.5, 0.5], samples=100), statics.parameters, zero)
+            rows = builder.linearize(
+                robot.posture(q, [0.5, 0.5], samples=100), statics.parameters, zero
+            )
             A = whiten(rows.bodies @ factor, rows.residual, rows.covariance).matrix
             information += A.T @ A
         scatter = told @ np.linalg.inv(information) @ told.T
@@ -165,13 +167,13 @@ def test_prediction_as_the_criterion_predicts_better(hoap2, rest):
         planner = PosturePlanner(*hoap2, rest, priors, OPTIONS, plan)
         statics = Statics(hoap2[0])
         factor = priors.factor[:, priors.used]
-        builder, zero = RowBuilder(*hoap2, NOISE), np.zeros(2 * 13 + 4 * 25 + 3)
+        builder, zero = ObservationModel(*hoap2, NOISE), np.zeros(2 * 13 + 4 * 25 + 3)
         information = np.eye(78)
         for planned in planner.propose(8):
             up = FlatStance(statics, hoap2[1]).ups(planned.q[None])[0]
-            prediction = Prediction(statics, hoap2[1], statics.parameters, 9.81)
+            prediction = SensorPrediction(statics, hoap2[1], statics.parameters, 9.81)
             posture = prediction.posture(planned.q, up, (0, 1), efforts=False, samples=100)
-            rows = builder.rows(posture, statics.parameters, zero)
+            rows = builder.linearize(posture, statics.parameters, zero)
             A = whiten(rows.bodies @ factor, rows.residual, rows.covariance).matrix
             information += A.T @ A
         Q = np.array([entry[0] for entry in planner.feasible(60)])
@@ -273,16 +275,16 @@ def test_what_the_motors_cannot_hold_is_not_proposed(hoap2, rest, perturbed):
     weak = RobotModel.from_urdf(re.sub(r'effort="[0-9.]+"', 'effort="2"', model.xml))
 
     def largest_effort(share):
-        plan = PlanOptions(candidates=16, stands=((0,),), margin=0.005, effort_share=share)
+        plan = PlanOptions(candidates=16, stands=((0,),), margin=0.005, effort_fraction=share)
         pool = PosturePlanner(weak, feet, rest, options=OPTIONS, plan=plan).feasible(16)
         return max(np.abs(robot.read(q, [1.0, 0.0])[1]).max() for q, _, _ in pool)
 
     assert largest_effort(1.0) <= 2.0 < largest_effort(0.0)
-    plan = PlanOptions(candidates=5, stands=((0,),), effort_share=0.05)
+    plan = PlanOptions(candidates=5, stands=((0,),), effort_fraction=0.05)
     with pytest.raises(IdentificationError, match=r"[1-9][0-9]* effort limits"):
         PosturePlanner(weak, feet, rest, options=OPTIONS, plan=plan).propose(5)
-    with pytest.raises(IdentificationError, match="effort_share: expected a share of the limits"):
-        PlanOptions(effort_share=float("nan"))
+    with pytest.raises(IdentificationError, match="effort_fraction: expected a fraction"):
+        PlanOptions(effort_fraction=float("nan"))
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from com_model import ConfigError
 FULL = """
 noise: {force: 2.0, moment: 0.1, position: 1.0e-4}
 sensors: {force_bias: 3, joint_offset: 0.01}
-prior: {com_std: 0.01, mass_share: 0.05, bounded: false}
+prior: {com_std: 0.01, mass_std_fraction: 0.05, bounded: false}
 links:
   LLEG_LINK4: {com_std: 0}
-  BODY_LINK2: {mass: 3.0, mass_share: 0.001}
+  BODY_LINK2: {mass: 3.0, mass_std_fraction: 0.001}
 fit: {loss: huber, folds: 3, use_effort: true}
 capture: {samples: 50, all_feet: true}
 plan: {candidates: 10, stands: [[0], [1], [0, 1]]}
@@ -37,12 +37,12 @@ def test_a_file_is_read(tmp_path, names):
     found = IdentificationSettings.from_file(path)
     assert (found.noise.force, found.noise.position, found.noise.effort) == (2.0, 1e-4, 0.1)
     assert (found.sensors.force_bias, found.sensors.joint_offset) == (3.0, 0.01)
-    assert found.links[names[0]] == LinkPrior(mass=3.0, mass_share=0.001)
+    assert found.links[names[0]] == LinkPrior(mass=3.0, mass_std_fraction=0.001)
     assert (found.fit.loss, found.fit.folds, found.fit.use_effort) == ("huber", 3, True)
     assert (found.capture.samples, found.capture.all_feet) == (50, True)
     assert found.plan.stands == ((0,), (1,), (0, 1))
-    options = found.options(refuse_alike=False)
-    assert (options.noise, options.loss, options.refuse_alike) == (found.noise, "huber", False)
+    options = found.options(refuse_redundant=False)
+    assert (options.noise, options.loss, options.refuse_redundant) == (found.noise, "huber", False)
     assert IdentificationSettings.from_dict(found.to_dict()) == found
     empty = tmp_path / "empty.yaml"
     empty.write_text("# nothing\n")
@@ -88,8 +88,8 @@ def test_flat_parameters_for_ros():
     assert flat["capture.samples"] == 100
     assert all(isinstance(value, bool | int | float | str) for value in flat.values())
     assert IdentificationSettings.from_flat(flat, settings) == settings
-    changed = IdentificationSettings.from_flat({"prior.mass_share": 0.1}, settings)
-    assert (changed.prior.mass_share, changed.noise.force) == (0.1, 2.0)
+    changed = IdentificationSettings.from_flat({"prior.mass_std_fraction": 0.1}, settings)
+    assert (changed.prior.mass_std_fraction, changed.noise.force) == (0.1, 2.0)
     assert changed.links == settings.links
     for key in ("noise", "noise.", "force", "noise.forces", "links.a"):
         with pytest.raises(ConfigError):
@@ -101,10 +101,10 @@ def test_priors_by_link(hoap2, names):
     bodies = [int(model.bodies.body_of_link[model.link_index(name)]) for name in names]
     settings = IdentificationSettings.from_dict(
         {
-            "prior": {"com_std": 0.01, "mass_share": 0.05},
+            "prior": {"com_std": 0.01, "mass_std_fraction": 0.05},
             "links": {
-                names[0]: {"mass": 3.0, "mass_share": 0.001},
-                names[1]: {"com_std": 0.0, "mass_share": 0.0},
+                names[0]: {"mass": 3.0, "mass_std_fraction": 0.001},
+                names[1]: {"com_std": 0.0, "mass_std_fraction": 0.0},
             },
         }
     )
@@ -129,7 +129,7 @@ def test_a_weighed_mass_goes_into_the_result(hoap2, perturbed, random_q, names):
         {"links": {names[0]: {"mass": 2.9}}, "fit": {"folds": 0}}
     )
     found = identify(
-        model, feet, postures, settings.priors(model), settings.options(refuse_alike=False)
+        model, feet, postures, settings.priors(model), settings.options(refuse_redundant=False)
     )
     body = int(model.bodies.body_of_link[model.link_index(names[0])])
     assert found.mass[body] == 2.9

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from com_identification.regression.solve import Block, solve, whiten, with_noise
+from com_identification.regression.solve import Block, scale_noise, solve, whiten
 
 RNG = np.random.default_rng(0)
 FREE = np.full(4, -np.inf), np.full(4, np.inf)
@@ -80,7 +80,7 @@ def test_larger_noise_makes_worse_what_the_data_tell_and_nothing_else():
     _, blocks = problem()
     half = [Block(block.matrix * [1.0, 1.0, 1.0, 0.0], block.right) for block in blocks]
     scaled = [Block(block.matrix / 3.0, block.right / 3.0) for block in half]
-    covariance = with_noise(solve(half, *FREE, loss="none").covariance, 9.0)
+    covariance = scale_noise(solve(half, *FREE, loss="none").covariance, 9.0)
     expected = solve(scaled, *FREE, loss="none").covariance
     np.testing.assert_allclose(covariance, expected, rtol=1e-9, atol=1e-12)
     assert covariance[3, 3] == pytest.approx(1.0)  # the prior's

@@ -128,7 +128,7 @@ def test_together_with_the_urdf_they_correct_it(leg, tipped):
         make_posture(model, q, up=[0, 0, 1], constraints=(c,))
         for q, c in zip(Q, constraints, strict=True)
     ]
-    options = Options(noise=noise, folds=4, refuse_alike=False)
+    options = Options(noise=noise, folds=4, refuse_redundant=False)
     found = identify(model, [foot], postures, wrong, options)
     truth = theta[1:, 1:] / theta[1:, :1]
     error = np.abs(found.com[1:] - truth)

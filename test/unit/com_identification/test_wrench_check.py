@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from com_identification.feet.wrench_check import WrenchFault, diagnose
 from com_identification.planning.stances import FlatStance
-from com_identification.regression.observations import RowBuilder
+from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import SensorNoise, make_posture
 from com_model import RobotConfig
 
@@ -22,7 +22,7 @@ def stances(hoap2):
     """Standing postures on both soles, the CoM somewhere over them."""
     model, feet = hoap2
     rest, rng = RobotConfig.from_file(CONFIG).nominal_posture(model), np.random.default_rng(0)
-    stance = FlatStance(RowBuilder(model, feet).statics, feet)
+    stance = FlatStance(ObservationModel(model, feet).statics, feet)
     found = []
     while len(found) < 6:
         start = rest + 0.15 * rng.normal(size=25)
@@ -65,7 +65,7 @@ def faults(hoap2, posture, **keys):
 def test_true_readings_of_wrong_urdfs_are_not_accused(hoap2, perturbed, stances):
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        robot, _, _ = perturbed(rng, 0.01, mass_share=0.05)
+        robot, _, _ = perturbed(rng, 0.01, mass_tolerance=0.05)
         for q in stances:
             posture = robot.posture(q, shares(robot, q), NOISE, rng, 100)
             assert [str(f) for f in diagnose(*hoap2, posture, NOISE)] == []
@@ -186,7 +186,7 @@ def test_an_offset_under_load_or_help_from_outside(hoap2, read, stances):
 
 def test_a_force_across_gravity_has_no_centre_of_pressure(hoap2, read, stances):
     posture = read(stances[0])
-    builder = RowBuilder(*hoap2)
+    builder = ObservationModel(*hoap2)
     links = [hoap2[0].link_index(foot.wrench_frame) for foot in hoap2[1]]
     R, _ = builder.statics.link_frames(builder.statics.poses(posture.q[None]), links)
     wrenches = np.zeros((2, 6))

@@ -1,15 +1,11 @@
 """Inverse dynamics against Pinocchio's on public robots, and what a motion's forces must obey."""
 
-import os
-
 import numpy as np
 import pinocchio
 import pytest
 
 from com_model import ShapeError
 from com_model.dynamics.inverse_dynamics import Dynamics
-from com_model.dynamics.inverse_dynamics_kernels import newton_euler
-from com_model.sesc.kernels import keep
 
 G = 9.81
 
@@ -105,17 +101,3 @@ def test_wrong_shapes_are_refused(load):
         Dynamics(model).inverse_dynamics(still, still, still[1:], *np.zeros((3, 3)))
     with pytest.raises(ShapeError, match="armature"):
         Dynamics(model, np.zeros(99))
-
-
-@pytest.mark.skipif(not hasattr(newton_euler, "py_func"), reason="nothing is compiled")
-def test_a_kept_kernel_is_stale_when_a_file_that_it_uses_changes(tmp_path):
-    other = tmp_path / "other.py"
-    other.write_text("a = 1\n")
-
-    def stamp():
-        return keep(uses=(str(other),))(newton_euler.py_func)._cache._cache_file._source_stamp
-
-    before = stamp()
-    assert stamp() == before
-    os.utime(other, (1.0, 1.0))
-    assert stamp() != before

@@ -126,15 +126,3 @@ def test_nearly_parallel_axes_lose_nothing(angle):
     q = np.random.default_rng(3).uniform(-3, 3, 6)
     sesc = Sesc(model)
     np.testing.assert_allclose(sesc.com(q), sesc.chain(q)[-1], atol=3e-15)
-
-
-def test_works_where_nothing_can_be_cached(monkeypatch):
-    compiler = kernels.njit
-
-    def njit(*arguments, cache=False, **options):
-        if cache:
-            raise RuntimeError("cannot cache function: no locator available")
-        return compiler(*arguments, **options)
-
-    monkeypatch.setattr(kernels, "njit", njit)
-    assert kernels.keep()(lambda x: x + 1.0)(1.0) == 2.0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from com_model import ComModelError, ShapeError, UnknownNameError, link_pose, link_poses
-from com_model.dynamics.kinematics import rotations_about
+from com_model.geometry.rotations import rotations_about
 
 ROBOTS = [
     "talos_data/robots/talos_full_v2.urdf",

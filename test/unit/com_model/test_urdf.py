@@ -7,7 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 from urdf_parser_py.urdf import URDF
 
-from com_model.urdf.parsing import parse_urdf, rotation_of_rpy
+from com_model.geometry.rotations import rotation_from_rpy
+from com_model.urdf.parsing import parse_urdf
 
 MESSY = """<?xml version="1.0"?>
 <!DOCTYPE robot>
@@ -82,8 +83,8 @@ def test_real_files_that_defeat_the_parser_when_they_are_whole(name, example_urd
 @pytest.mark.parametrize("rpy", [(0.3, -0.8, 2.0), (1.5707963267948966, 0, -3), (1e-9, 4, 5)])
 def test_roll_pitch_and_yaw_turn_about_fixed_axes(rpy):
     roll, pitch, yaw = (Rotation.from_euler(a, v) for a, v in zip("xyz", rpy, strict=True))
-    np.testing.assert_allclose(rotation_of_rpy(rpy), (yaw * pitch * roll).as_matrix(), atol=1e-15)
+    np.testing.assert_allclose(rotation_from_rpy(rpy), (yaw * pitch * roll).as_matrix(), atol=1e-15)
 
 
 def test_no_rotation_is_exactly_none():
-    np.testing.assert_array_equal(rotation_of_rpy((0, 0, 0)), np.eye(3))
+    np.testing.assert_array_equal(rotation_from_rpy((0, 0, 0)), np.eye(3))

@@ -3,12 +3,12 @@
 import numpy as np
 from builtin_interfaces.msg import Time
 
-from com_msgs.msg import BalanceState
-from com_ros.balance_conversions import (
+from com_control.nodes.balance_conversions import (
     BalanceValues,
     balance_state_to_values,
     values_to_balance_state,
 )
+from com_msgs.msg import BalanceState
 
 
 def test_state_round_trip():

@@ -7,10 +7,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from rclpy.serialization import deserialize_message, serialize_message
 
-from com_estimation.whole_body.com_state import Ground, Status, unknown_state
-from com_msgs.msg import CenterOfMass, ComJacobian
-from com_ros.com_conversions import (
-    ComValues,
+from com_estimation.nodes.com_conversions import (
     center_of_mass_to_numpy,
     com_jacobian_to_numpy,
     numpy_to_center_of_mass,
@@ -18,6 +15,8 @@ from com_ros.com_conversions import (
     numpy_to_sesc_chain,
     sesc_chain_to_numpy,
 )
+from com_estimation.whole_body.com_state import ComState, Ground, Status, unknown_state
+from com_msgs.msg import CenterOfMass, ComJacobian
 from com_ros.exceptions import ConversionError
 
 STAMP = Time(sec=3, nanosec=4)
@@ -26,9 +25,9 @@ RNG = np.random.default_rng(2)
 
 def some_values():
     position, velocity, gravity, projection = RNG.normal(size=(4, 3))
-    return ComValues(
-        CenterOfMass.STATUS_DEGRADED, "why", 7.0, position, velocity, gravity,
-        CenterOfMass.GROUND_FEET, projection, -0.25, ("l_sole", "r_sole"),
+    return ComState(
+        Status.DEGRADED, "why", 7.0, position, velocity, gravity,
+        Ground.FEET, projection, -0.25, ("l_sole", "r_sole"),
     )  # fmt: skip
 
 

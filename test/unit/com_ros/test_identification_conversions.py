@@ -10,6 +10,21 @@ from rclpy.serialization import deserialize_message, serialize_message
 
 from com_identification.capture.options import CaptureStatus
 from com_identification.feet.model_check import ModelCheckResult, Verdict
+from com_identification.nodes.identification_conversions import (
+    CapturedValues,
+    captured_posture_to_numpy,
+    model_check_to_numpy,
+    numpy_to_captured_posture,
+    numpy_to_model_check,
+    numpy_to_proposed_posture,
+    proposed_posture_to_numpy,
+)
+from com_identification.nodes.identification_result import (
+    BodyValues,
+    ResultValues,
+    identification_result_to_numpy,
+    numpy_to_identification_result,
+)
 from com_identification.planning.planner import PlannedPosture
 from com_identification.regression.postures import KINDS
 from com_msgs.msg import (
@@ -20,22 +35,6 @@ from com_msgs.msg import (
     ProposedPosture,
 )
 from com_ros.exceptions import ConversionError
-from com_ros.identification_conversions import (
-    CapturedValues,
-    ModelCheckValues,
-    captured_posture_to_numpy,
-    model_check_to_numpy,
-    numpy_to_captured_posture,
-    numpy_to_model_check,
-    numpy_to_proposed_posture,
-    proposed_posture_to_numpy,
-)
-from com_ros.identification_result import (
-    BodyValues,
-    ResultValues,
-    identification_result_to_numpy,
-    numpy_to_identification_result,
-)
 
 STAMP = Time(sec=12, nanosec=34)
 
@@ -77,7 +76,7 @@ def captured(rng):
         effort=np.array([math.nan, 1.5]),
         up=np.full(3, math.nan),
         feet=("l_sole", "r_sole", "hand"),
-        stands=np.array([True, False, True]),
+        in_contact=np.array([True, False, True]),
         wrenches=rng.normal(size=(3, 6)),
         mass=6.9,
         com_line=rng.normal(size=3),
@@ -98,7 +97,7 @@ def test_captured_posture():
     ("field", "text"),
     [
         ("joint_positions", "1 positions and 2 efforts for 2 joints; expected as many of each"),
-        ("stands", "2 stands and 3 wrenches for 3 feet; expected as many of each"),
+        ("in_contact", "2 contacts and 3 wrenches for 3 feet; expected as many of each"),
     ],
 )
 def test_captured_posture_of_wrong_size(field, text):
@@ -130,12 +129,13 @@ def test_model_check():
     vectors = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
     known |= {name: rng.normal(size=3) for name in vectors}
     result = ModelCheckResult(
-        **known | {"verdict": Verdict.TILT, "reason": "not level", "tilt": math.nan, "sloped": True}
+        **known
+        | {"verdict": Verdict.WRONG_TILT, "reason": "not level", "tilt": math.nan, "sloped": True}
     )
     msg = over_the_wire(numpy_to_model_check(result, STAMP, "base_link"))
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
     values = model_check_to_numpy(msg)
-    same(values, ModelCheckValues(**{f.name: getattr(result, f.name) for f in fields(values)}))
+    same(values, result)
 
 
 def bodies(rng):
@@ -166,12 +166,12 @@ def test_result():
         total_mass=7.1,
         total_mass_std=0.02,
         model_mass=7.2,
-        unknowns=78,
+        n_parameters=78,
         rank=52,
-        informed=40,
+        n_improved=40,
         condition=1e4,
-        lost=("slides along the axis of knee",),
-        weak=("height of the foot",),
+        unidentifiable=("slides along the axis of knee",),
+        weakly_identifiable=("height of the foot",),
         residual=(1e-4, 2e-4, 3e-4),
         prior_residual=(1e-3, 2e-3, 3e-3),
         held_out=(math.nan, math.nan, math.nan),

@@ -8,16 +8,16 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Vector3
 from rclpy.serialization import deserialize_message, serialize_message
 
-from com_estimation.trunk.interface import Status, TrunkEstimate, unknown_estimate
-from com_msgs.msg import GroundReaction, TrunkCom
-from com_ros.exceptions import ConversionError
-from com_ros.trunk_conversions import (
-    ReactionValues,
+from com_estimation.nodes.trunk_conversions import (
     ground_reaction_to_numpy,
     numpy_to_ground_reaction,
     numpy_to_trunk_com,
     trunk_com_to_numpy,
 )
+from com_estimation.trunk.ground_reaction import GroundReaction as Reaction
+from com_estimation.trunk.interface import Status, TrunkEstimate, unknown_estimate
+from com_msgs.msg import GroundReaction, TrunkCom
+from com_ros.exceptions import ConversionError
 
 STAMP = Time(sec=12, nanosec=34)
 
@@ -76,7 +76,7 @@ def test_ground_reaction():
     rng = np.random.default_rng(2)
     forces = rng.normal(size=(4, 3))
     forces[2] = np.nan
-    values = ReactionValues(
+    values = Reaction(
         forces, rng.uniform(size=(4, 3)), np.array([True, False, False, True]), "torque"
     )
     legs, feet = ("a", "b", "c", "d"), ("f1", "f2", "f3", "f4")
@@ -84,11 +84,13 @@ def test_ground_reaction():
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base")
     got = ground_reaction_to_numpy(msg)
     assert (got.method, got.legs, got.feet) == ("torque", legs, feet)
-    for name in ("forces", "deviations", "contact"):
-        np.testing.assert_array_equal(getattr(got, name), getattr(values, name))
+    np.testing.assert_array_equal(got.forces, values.forces)
+    np.testing.assert_array_equal(got.force_std, values.deviations)
+    np.testing.assert_array_equal(got.contact, values.contact)
 
 
 def test_a_ground_reaction_of_unequal_arrays():
     msg = GroundReaction(legs=["a", "b"], feet=["x"], forces=[Vector3()])
-    with pytest.raises(ConversionError, match="2 legs, 1 feet, 1 forces, 0 deviations, 0 contacts"):
+    text = "2 legs, 1 feet, 1 forces, 0 standard deviations, 0 contacts"
+    with pytest.raises(ConversionError, match=text):
         ground_reaction_to_numpy(msg)

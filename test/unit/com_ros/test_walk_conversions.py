@@ -7,24 +7,23 @@ import pytest
 from builtin_interfaces.msg import Time
 from rclpy.serialization import deserialize_message, serialize_message
 
-from com_control.walking.walk_request import WalkRequest
-from com_control.walking.walk_session import State
-from com_msgs.action import Walk
-from com_msgs.msg import Footstep, WalkGoal, WalkState
-from com_ros.exceptions import ConversionError
-from com_ros.walk_conversions import (
+from com_control.nodes.walk_conversions import (
     FootstepValues,
     GoalValues,
     StateValues,
     footstep_to_values,
-    joint_trajectory_to_numpy,
-    numpy_to_joint_trajectory,
     values_to_footstep,
     values_to_walk_goal,
     values_to_walk_state,
     walk_goal_to_values,
     walk_state_to_values,
 )
+from com_control.walking.walk_request import WalkRequest
+from com_control.walking.walk_session import State
+from com_msgs.action import Walk
+from com_msgs.msg import Footstep, WalkGoal, WalkState
+from com_ros.conversions import joint_trajectory_to_numpy, numpy_to_joint_trajectory
+from com_ros.exceptions import ConversionError
 
 STAMP = Time(sec=12, nanosec=34)
 

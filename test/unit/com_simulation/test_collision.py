@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
-from com_simulation.physics.collision import CYLINDER, HULL, convex_hull, read_collision
+from com_model import RobotModel
+from com_simulation.physics.collision import CYLINDER, HULL, hull_vertices, read_collision
 
 
-def urdf(*geometries, origin=""):
+def robot(*geometries, origin=""):
     collisions = "".join(
         f"<collision>{origin}<geometry>{g}</geometry></collision>" for g in geometries
     )
-    return f'<robot name="r"><link name="body">{collisions}</link></robot>'
+    mass = '<inertial><mass value="1"/></inertial>'
+    xml = f'<robot name="r"><link name="body">{mass}{collisions}</link></robot>'
+    return RobotModel.from_urdf(xml)
 
 
 def cube_stl(path, size=1.0):
@@ -22,7 +25,7 @@ def cube_stl(path, size=1.0):
 
 def test_primitives():
     result = read_collision(
-        urdf(
+        robot(
             '<box size="0.2 0.4 0.6"/>',
             '<sphere radius="0.1"/>',
             '<cylinder radius="0.1" length="0.5"/>',
@@ -40,17 +43,17 @@ def test_primitives():
 
 def test_pose():
     origin = '<origin xyz="1 2 3" rpy="0 1.5707963267948966 0"/>'
-    (shape,) = read_collision(urdf('<cylinder radius="1" length="2"/>', origin=origin)).shapes
+    (shape,) = read_collision(robot('<cylinder radius="1" length="2"/>', origin=origin)).shapes
     assert (shape.link, shape.kind) == ("body", CYLINDER)
     np.testing.assert_allclose(shape.p, [1, 2, 3])
     np.testing.assert_allclose(shape.R[:, 2], [1, 0, 0], atol=1e-15)
 
 
-def test_mesh_becomes_its_convex_hull(tmp_path):
+def test_mesh_becomes_its_hull_vertices(tmp_path):
     (tmp_path / "meshes").mkdir()
     cube_stl(tmp_path / "meshes" / "cube.stl")
     mesh = '<mesh filename="../meshes/cube.stl" scale="1 2 -3"/>'
-    (shape,) = read_collision(urdf(mesh), tmp_path / "urdf" / "r.urdf").shapes
+    (shape,) = read_collision(robot(mesh), tmp_path / "urdf" / "r.urdf").shapes
     assert shape.kind == HULL
     assert len(shape.vertices) == 8
     np.testing.assert_allclose(np.ptp(shape.vertices, axis=0), [1, 2, 3])
@@ -81,7 +84,7 @@ def test_what_is_left_out(tmp_path, geometry, name, reason):
     (meshes / "broken.stl").write_text("nonsense")
     (meshes / "flat.stl").write_text("solid f vertex 0 0 0 vertex 1 0 0 vertex 0 1 0")
     cube_stl(meshes / "huge.stl", 100.0)
-    result = read_collision(urdf(geometry), tmp_path / "urdf" / "r.urdf")
+    result = read_collision(robot(geometry), tmp_path / "urdf" / "r.urdf")
     assert result.shapes == ()
     note = result.note()
     assert note.startswith(f"1 collision shape left out: {name} (")
@@ -91,7 +94,7 @@ def test_what_is_left_out(tmp_path, geometry, name, reason):
 
 def test_one_line_for_many():
     meshes = [f'<mesh filename="package://x/m{i}.dae"/>' for i in range(20)]
-    note = read_collision(urdf(*meshes, "<box size='1 1 1'/>")).note()
+    note = read_collision(robot(*meshes, "<box size='1 1 1'/>")).note()
     assert note == (
         "20 collision shapes left out: m0.dae, m1.dae, m2.dae, m3.dae, m4.dae, m5.dae, m6.dae, "
         "m7.dae and 12 more (file not found in the robot's package)"
@@ -99,11 +102,11 @@ def test_one_line_for_many():
 
 
 def test_empty_collision_means_nothing():
-    assert read_collision(urdf("")).left_out == ()
+    assert read_collision(robot("")).left_out == ()
 
 
 def test_hull_needs_a_volume():
     with pytest.raises(ValueError, match="no volume"):
-        convex_hull(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.0]]))
+        hull_vertices(np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0.0]]))
     with pytest.raises(ValueError, match="no volume"):
-        convex_hull(np.zeros((3, 3)))
+        hull_vertices(np.zeros((3, 3)))

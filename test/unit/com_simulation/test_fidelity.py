@@ -8,9 +8,9 @@ import pinocchio
 import pytest
 
 from com_model import RobotConfig, RobotModel
+from com_model.dynamics import GRAVITY
 from com_simulation.exceptions import WorldError
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.spec import GRAVITY
 from com_simulation.physics.world_builder import build_world
 
 STEP = 1e-4

@@ -58,7 +58,7 @@ def snapshot(**changes: object) -> Snapshot:
 
 def scene_of(*snapshots: Snapshot, feet: tuple[Foot, ...] = FEET, xml: str = URDF):
     model = RobotModel.from_urdf(xml)
-    return build_scene(model, robot_shape(xml, None), feet, snapshots)
+    return build_scene(model, robot_shape(model, None), feet, snapshots)
 
 
 @pytest.mark.parametrize(

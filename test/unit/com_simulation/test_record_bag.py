@@ -7,12 +7,12 @@ import pytest
 from rosbags.highlevel import AnyReader
 
 from com_model import RobotConfig, RobotModel, link_poses
+from com_model.dynamics import GRAVITY
 from com_model.posture_file import write_postures
 from com_model.sesc.sesc import Sesc
 from com_simulation.commands.record_bag import main
 from com_simulation.physics.planted import PlantedFeet
 from com_simulation.physics.robots import find_robot
-from com_simulation.physics.spec import GRAVITY
 
 BIPED = ["--rest", "0.6", "--settle", "0.3", "--rate", "100"]
 TOPICS = {

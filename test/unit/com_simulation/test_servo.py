@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from com_model import RobotConfig, RobotModel
+from com_model.dynamics import GRAVITY
 from com_simulation.physics.servo import NATURAL_FREQUENCY, SAG
-from com_simulation.physics.spec import GRAVITY
 from com_simulation.physics.world_builder import build_world
 
 

@@ -5,21 +5,35 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_simulation.drawing.primitives import (
+from com_model import RobotModel
+from com_simulation.drawing.shapes import (
+    MAX_TOTAL_TRIANGLES,
     box_triangles,
     cylinder_triangles,
+    robot_shape,
     rod_triangles,
     sphere_triangles,
 )
-from com_simulation.drawing.shapes import MAX_TOTAL_TRIANGLES, PLAIN_COLOR, robot_shape
+from com_simulation.physics.urdf_shapes import PLAIN_COLOR
 
 BOX = '<geometry><box size="2 4 6"/></geometry>'
 LOST = '<geometry><mesh filename="package://nowhere/lost.stl"/></geometry>'
 
 
-def robot(*links: str, extra: str = "") -> str:
-    bodies = "".join(f'<link name="l{k}">{link}</link>' for k, link in enumerate(links))
-    return f'<robot name="r">{extra}{bodies}</robot>'
+MASS = '<inertial><mass value="1"/></inertial>'
+
+
+def robot(*links: str, extra: str = "") -> RobotModel:
+    """Links l0, l1, ... with mass, fixed to the first."""
+    bodies = "".join(
+        f'<link name="l{k}">{link if "inertial" in link else MASS + link}</link>'
+        for k, link in enumerate(links)
+    )
+    joints = "".join(
+        f'<joint name="j{k}" type="fixed"><parent link="l0"/><child link="l{k}"/></joint>'
+        for k in range(1, len(links))
+    )
+    return RobotModel.from_urdf(f'<robot name="r">{extra}{bodies}{joints}</robot>')
 
 
 def area(triangles: np.ndarray) -> float:
@@ -87,8 +101,8 @@ def test_color_defined_by_another_link_and_unknown_color() -> None:
 def test_mesh_is_scaled_and_read_once(tmp_path: Path) -> None:
     (tmp_path / "a.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     mesh = '<geometry><mesh filename="a.obj" scale="2 -3 1"/></geometry>'
-    xml = robot(f"<visual>{mesh}</visual>", f"<visual>{mesh}</visual>")
-    shape = robot_shape(xml, tmp_path / "r.urdf")
+    model = robot(f"<visual>{mesh}</visual>", f"<visual>{mesh}</visual>")
+    shape = robot_shape(model, tmp_path / "r.urdf")
     for piece in shape.pieces:
         np.testing.assert_allclose(piece.triangles, [[[0, 0, 0], [2, 0, 0], [0, -3, 0]]])
 
@@ -124,7 +138,7 @@ def test_collision_stands_in_for_an_unreadable_visual_and_lines_for_the_rest() -
     assert [piece.link for piece in shape.pieces] == ["l0", "l2"]
     assert shape.bare_links == ("l1",)
     assert shape.note == (
-        "not drawn: lost.stl (no such file in the robot's package); "
+        "not drawn: lost.stl (file not found in the robot's package); "
         "instead 1 links by collision shapes, 1 links by lines between joints"
     )
 
@@ -147,14 +161,14 @@ def test_no_shapes_at_all() -> None:
         ("", "no geometry"),
         ("<geometry/>", "no geometry"),
         ("<geometry><cone/></geometry>", "unknown geometry 'cone'"),
-        ('<geometry><box size="1 2"/></geometry>', "size needs three numbers, got '1 2'"),
-        ('<geometry><sphere radius="big"/></geometry>', "could not convert string to float"),
-        ("<geometry><sphere/></geometry>", "could not convert string to float"),
-        ('<geometry><sphere radius="inf"/></geometry>', "radius is not finite"),
-        (f'<origin xyz="1 2"/>{BOX}', "xyz needs three numbers, got '1 2'"),
+        ('<geometry><box size="1 2"/></geometry>', "size is '1 2', not 3 finite numbers"),
+        ('<geometry><sphere radius="big"/></geometry>', "radius is 'big', not 1 finite numbers"),
+        ("<geometry><sphere/></geometry>", "radius is '', not 1 finite numbers"),
+        ('<geometry><sphere radius="inf"/></geometry>', "radius is 'inf', not 1 finite numbers"),
+        (f'<origin xyz="1 2"/>{BOX}', "xyz is '1 2', not 3 finite numbers"),
     ],
 )
-def test_unreadable_visuals_are_told(visual: str, reason: str) -> None:
+def test_unreadable_visuals_are_reported(visual: str, reason: str) -> None:
     shape = robot_shape(robot(f"<visual>{visual}</visual>"), None)
     assert reason in shape.note
     assert shape.bare_links == ("l0",)

@@ -10,11 +10,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_model import RobotConfig, RobotModel, link_poses
+from com_model.dynamics import GRAVITY
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.physics.commands import read_trajectory
 from com_simulation.physics.noise import NoiseLevels
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.spec import GRAVITY
 from com_simulation.physics.world_builder import build_world
 
 STANDING = [

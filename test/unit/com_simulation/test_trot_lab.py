@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from com_model import RobotConfig
+from com_model.dynamics import GRAVITY
 from com_model.legs import quadruped_legs
-from com_simulation.physics.spec import GRAVITY
 
 PATH = Path(__file__).resolve().parents[3] / "benchmarks" / "trot_lab.py"
 CONFIG = PATH.parents[1] / "src" / "robot_descriptions" / "config" / "scalf2.yaml"

@@ -172,7 +172,7 @@ def test_a_refined_walk_stays_on_its_feet(lab, tmp_path):
             assert 1 <= lab.fell_at_step(walk, records[method]) <= 6
     prints = np.zeros((1, 4, 3))
     strips = [Strip(name, record, prints) for name, record in records.items()]
-    shape = robot_shape(robot.model.xml, robot.path)
+    shape = robot_shape(robot.model, robot.path)
     draw_film(robot.model, shape, strips, (0.0, 3.0, 5.5, 7.0), tmp_path / "film.png")
     with Image.open(tmp_path / "film.png") as image:
         pixels = np.asarray(image.convert("L"), dtype=float)

@@ -42,11 +42,3 @@ def test_a_round_shape_in_a_box_that_is_not_square(writer, shape):
     with pytest.raises(writer.TableError) as error:
         writer.add_shapes(ElementTree.Element("link"), [row(shape=shape, axis="x", size_y_mm="50")])
     assert str(error.value) == f"hip axle: a {shape} is as wide as it is deep"
-
-
-def test_a_file_is_written_whole_and_readable_by_all(writer, tmp_path):
-    file = tmp_path / "robot.urdf"
-    writer.write(file, "<robot/>")
-    assert file.read_text() == "<robot/>"
-    assert file.stat().st_mode & 0o777 == 0o644
-    assert [path.name for path in tmp_path.iterdir()] == ["robot.urdf"]

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from com_control.balance import kernels
 from com_control.balance.exceptions import BalanceError
@@ -22,8 +21,6 @@ from com_control.balance.geometry import (
     bounded,
     ground_motion,
     relative_poses,
-    rotation_vector,
-    skew,
     way_between,
 )
 from com_control.balance.ground import BalanceFrame, balance_frame, check_plane
@@ -32,6 +29,7 @@ from com_control.balance.reference import ComReference
 from com_control.balance.soles import SolePoses, Soles
 from com_control.balance.support import hold_inside
 from com_model.arrays import Array, freeze
+from com_model.geometry.rotations import minimal_rotation, rotation_vector, skew
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
 from com_model.sesc.sesc import Sesc
@@ -289,9 +287,7 @@ class Balancer:
     def _trunk_target(self, frame: BalanceFrame) -> Array:
         """Orientation of the root in the balance frame, as it is but for what is not upright."""
         R = frame.R_balance_root
-        leaning = R @ self._upright
-        turn, _ = Rotation.align_vectors(np.array([[0.0, 0.0, 1.0]]), leaning[None])
-        return np.asarray(turn.as_matrix() @ R)
+        return minimal_rotation(R @ self._upright, np.array([0.0, 0.0, 1.0])) @ R
 
     # --- what is said --------------------------------------------------------------------------
     def _at_limits(self, q: Array) -> tuple[str, ...]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from math import asin, sqrt
-
 import numpy as np
 
 from com_control.balance.soles import SolePoses
 from com_model.arrays import Array
+from com_model.geometry.rotations import rotation_vector, skew
 
 
 def ground_motion(poses: SolePoses, shares: Array, origin: Array) -> tuple[Array, Array]:
@@ -29,20 +28,6 @@ def way_between(want: Array, now: Array) -> Array:
     """Way (3,) m and turn (3,) rad from a pose [R p] (3, 4) to another one."""
     turn = rotation_vector(want[:, :3] @ now[:, :3].T)
     return np.concatenate((want[:, 3] - now[:, 3], turn))
-
-
-def skew(v: Array) -> Array:
-    """[v]x (3, 3), so that [v]x w = v x w."""
-    x, y, z = v.tolist()
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
-def rotation_vector(R: Array) -> Array:
-    """Axis times angle (3,) rad of a rotation, exact below a quarter turn, less beyond."""
-    x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
-    sine = 0.5 * sqrt(x * x + y * y + z * z)
-    scale = 0.5 * (asin(min(sine, 1.0)) / sine if sine > 1e-9 else 1.0)
-    return scale * np.array([x, y, z])
 
 
 def bounded(vector: Array, most: float) -> Array:

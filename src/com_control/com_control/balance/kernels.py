@@ -1,7 +1,4 @@
-"""Compiled: soles with their Jacobians in the root's frame, and least squares within bounds.
-
-One file, because numba's cache watches the file of a kernel only.
-"""
+"""Compiled: soles with their Jacobians in the root's frame, and least squares within bounds."""
 
 from __future__ import annotations
 
@@ -10,7 +7,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from com_model.bodies import PRISMATIC
-from com_model.sesc.kernels import keep
+from com_model.compiled import compiled
+from com_model.geometry.vector_kernels import set_cross, set_rotation
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -20,26 +18,7 @@ _TRIES = 3  # block exchanges without progress before single ones, which always 
 _STILL = 1e-12  # width of bounds that leave nothing
 
 
-@njit
-def cross(a: Array, b: Array, result: Array) -> None:
-    """Sets result (3,) to a x b."""
-    result[0] = a[1] * b[2] - a[2] * b[1]
-    result[1] = a[2] * b[0] - a[0] * b[2]
-    result[2] = a[0] * b[1] - a[1] * b[0]
-
-
-@njit
-def turn_about(axis: Array, angle: float, R: Array) -> None:
-    """Sets R (3, 3) to the rotation about a unit axis (Rodrigues)."""
-    x, y, z = axis[0], axis[1], axis[2]
-    c, s = np.cos(angle), np.sin(angle)
-    v = 1.0 - c
-    R[0, 0], R[0, 1], R[0, 2] = c + x * x * v, x * y * v - z * s, x * z * v + y * s
-    R[1, 0], R[1, 1], R[1, 2] = y * x * v + z * s, c + y * y * v, y * z * v - x * s
-    R[2, 0], R[2, 1], R[2, 2] = z * x * v - y * s, z * y * v + x * s, c + z * z * v
-
-
-@keep()
+@compiled()
 def soles(
     q: Array,
     kind: Indices,
@@ -93,7 +72,7 @@ def soles(
             if kind[b] == PRISMATIC:
                 p_body = p_body + s * axes[k]
             else:
-                turn_about(axis[b], s, turn)
+                set_rotation(axis[b], s, turn)
                 R_body = R_body @ turn
             points[k] = p_body
         p[i] = p_body + R_body @ p_link[i]
@@ -107,7 +86,7 @@ def soles(
                 continue
             for r in range(3):
                 arm[r] = p[i, r] - points[k, r]
-            cross(axes[k], arm, column)
+            set_cross(axes[k], arm, column)
             for r in range(3):
                 jacobian[i, r, j] += scale[b] * column[r]
                 jacobian[i, 3 + r, j] += scale[b] * axes[k, r]
@@ -167,7 +146,7 @@ def _exchange(
     return count
 
 
-@keep()
+@compiled()
 def bounded_minimum(H: Array, g: Array, lower: Array, upper: Array, x: Array) -> int:
     """Finds the least value of x H x / 2 + g x between bounds, by principal pivoting.
 

@@ -13,11 +13,11 @@ from com_control.balance.ground import balance_frame, check_plane
 from com_control.balance.options import BalanceOptions
 from com_control.balance.soles import Soles
 from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
 from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig
 
 LONGEST_STEP = 0.1  # s; commands after a longer pause are those of such a step
-GRAVITY = 9.81  # m/s^2
 
 
 class State(IntEnum):

@@ -54,7 +54,7 @@ class Soles:
             raise BalanceError("no feet: name them in the robot's configuration, feet.<frame>")
         bodies = model.bodies
         links = [model.link_index(foot.frame) for foot in feet]
-        paths = [_path(model, int(bodies.body_of_link[link])) for link in links]
+        paths = [bodies.path_to(bodies.body_of_link[link]) for link in links]
         for foot, path in zip(feet, paths, strict=True):
             if not path:
                 raise BalanceError(
@@ -113,12 +113,3 @@ class Soles:
         squared = (away**2).sum(axis=1) - (away @ up) ** 2
         weights = 1.0 / (squared + _NEAR**2) ** 2
         return np.asarray(weights / weights.sum())
-
-
-def _path(model: RobotModel, body: int) -> list[int]:
-    """Moving bodies from the root (without it) to a body."""
-    path = []
-    while body > 0:
-        path.append(body)
-        body = int(model.bodies.parent[body])
-    return path[::-1]

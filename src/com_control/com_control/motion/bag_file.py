@@ -7,7 +7,6 @@ that a bag that is played moves a robot. What is read are those, or sensor_msgs/
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -30,6 +29,7 @@ from com_control.motion.samples import (
     of_trajectories,
 )
 from com_model.arrays import Array
+from com_model.files import whole_folder
 from com_model.text import listing
 
 TRAJECTORY, STATE = "trajectory_msgs/msg/JointTrajectory", "sensor_msgs/msg/JointState"
@@ -133,11 +133,11 @@ def write_bag(
     if target.exists():
         raise MotionError(f"{path} exists already: give another path, or remove it")
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as hidden:
-            part = Path(hidden) / target.name
-            with Writer(part, version=_VERSION, storage_plugin=STORAGES[storage]) as writer:
-                count = _write(writer, blocks, layout, start_ns)
-            part.rename(target)
+        with (
+            whole_folder(target) as part,
+            Writer(part, version=_VERSION, storage_plugin=STORAGES[storage]) as writer,
+        ):
+            count = _write(writer, blocks, layout, start_ns)
     except OSError as error:
         raise MotionError(f"{path} cannot be written: {error.strerror}") from error
     return count

@@ -21,6 +21,7 @@ from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MODE, PERIOD, MotionLayout
 from com_control.motion.motion import Motion
 from com_model.arrays import Array, freeze
+from com_model.files import whole_file
 
 UNITS = ("counts", "radians")
 BLOCK = 20_000  # rows
@@ -130,21 +131,14 @@ def write_rows(
         MotionError: Periods that are no whole counts, or the file cannot be written.
     """
     _check_unit(unit)
-    target, count = Path(path), 0
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    count = 0
     try:
-        try:
-            with part.open("w", encoding="ascii") as file:
-                for rows in blocks:
-                    periods = _whole(rows.periods, layout)
-                    for period, row in zip(periods, rows.positions, strict=True):
-                        file.write(_line(period, row, layout, unit, mode))
-                    count += len(periods)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        with whole_file(path) as part, part.open("w", encoding="ascii") as file:
+            for rows in blocks:
+                periods = _whole(rows.periods, layout)
+                for period, row in zip(periods, rows.positions, strict=True):
+                    file.write(_line(period, row, layout, unit, mode))
+                count += len(periods)
     except OSError as error:
         raise MotionError(f"{path} cannot be written: {error.strerror}") from error
     return count

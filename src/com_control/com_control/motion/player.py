@@ -102,7 +102,7 @@ class Player:
         self._pace.change(time + options.horizon, 1.0)
         self._time, self._due = time, time + options.horizon
         self.tracking.clear()
-        self.state, self.reason = State.LEADING, ""
+        self.state, self.reason = State.APPROACHING, ""
         return way
 
     def pause(self) -> None:
@@ -111,7 +111,7 @@ class Player:
         Raises:
             MotionError: Nothing is being played.
         """
-        if self.state not in (State.LEADING, State.PLAYING, State.PAUSING):
+        if self.state not in (State.APPROACHING, State.PLAYING, State.PAUSING):
             raise MotionError(f"nothing is being played: the player is {self.state.name}")
         self._change(self._due, 0.0)
         self.state = State.PAUSING
@@ -172,7 +172,7 @@ class Player:
         gap, most = time - self._time, self._options.following_error
         if gap > self._options.timeout:
             self.stop(f"joint_states silent for {gap:.2f} s: check its driver")
-        elif self.tracking.error > most and self.state in (State.LEADING, State.PLAYING):
+        elif self.tracking.error > most and self.state in (State.APPROACHING, State.PLAYING):
             self.stop(
                 f"{self.tracking.joint} is {self.tracking.error:.2f} rad from its target, "
                 f"following_error is {most:.2f}: is it blocked, or is the drive off?"
@@ -210,7 +210,7 @@ class Player:
         elif self._pace.goal == 0.0:
             self.state = State.PAUSED if at_rest else State.PAUSING
         else:
-            self.state = State.LEADING if place < self._course.lead_length else State.PLAYING
+            self.state = State.APPROACHING if place < self._course.lead_length else State.PLAYING
 
     # --- where it is ---------------------------------------------------------------------------
     @property

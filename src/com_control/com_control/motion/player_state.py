@@ -15,7 +15,7 @@ class State(IntEnum):
     EMPTY = 1
     READY = 2
     REFUSED = 3
-    LEADING = 4
+    APPROACHING = 4
     PLAYING = 5
     PAUSING = 6
     PAUSED = 7
@@ -23,7 +23,7 @@ class State(IntEnum):
     FINISHED = 9
 
 
-MOVING = (State.LEADING, State.PLAYING, State.PAUSING, State.STOPPING)
+MOVING = (State.APPROACHING, State.PLAYING, State.PAUSING, State.STOPPING)
 UNDER_WAY = (*MOVING, State.PAUSED)
 
 

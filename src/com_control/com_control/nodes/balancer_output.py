@@ -11,14 +11,13 @@ from visualization_msgs.msg import MarkerArray
 
 from com_control.balance.balancer import BalanceStep
 from com_control.balance.session import BalanceCommand, BalanceSession
+from com_control.nodes.balance_conversions import BalanceValues, values_to_balance_state
 from com_control.nodes.balancer_parameters import Parameters
 from com_msgs.msg import BalanceState
 from com_ros import qos
-from com_ros.balance_conversions import BalanceValues, values_to_balance_state
-from com_ros.conversions import NS_PER_S, numpy_to_vector3
+from com_ros.conversions import NS_PER_S, numpy_to_joint_trajectory, numpy_to_vector3
 from com_ros.markers import MarkerMaker
 from com_ros.tf import FramePublisher
-from com_ros.walk_conversions import numpy_to_joint_trajectory
 
 RED = (0.85, 0.1, 0.1, 1.0)
 ORANGE = (1.0, 0.55, 0.0, 0.9)

@@ -42,6 +42,7 @@ class WalkControl:
         self._settings, self._output, self._jobs, self._log = settings, output, jobs, log
         self._watch = InputWatch(settings.joint_timeout)
         self._autostart = settings.autostart
+        self._by_itself = object()  # stands for the walk that autostart asked for last
         self._ready_since: float | None = None
         self._asked = object()  # stands for the walk that was asked for last
         self._stopping = False  # a stop is being planned
@@ -136,9 +137,14 @@ class WalkControl:
         session = robot.session
         if session.state is not State.PLANNING or robot.reading is None:
             return
+        problem = self.silence or session.problem(robot.reading)
         if isinstance(walk, Exception):
             raise_bug(walk)
             session.refuse(str(walk))
+        elif problem and self._asked is self._by_itself:
+            self._log.warning(f"the walk waits: {problem}")
+            session.postpone()
+            self._autostart, self._ready_since = True, None
         elif self.silence:
             session.refuse(self.silence)
         else:
@@ -200,7 +206,7 @@ class WalkControl:
             self._output.send_point(robot.names, target, horizon, ns_to_stamp(time_ns))
 
     def _start_by_itself(self, robot: Robot) -> None:
-        """Walk once, after it has stood for a lead time."""
+        """Walk once, after it has stood for a lead time; later where it does not stand then."""
         if not self._autostart or robot.reading is None:
             return
         if robot.session.state is not State.READY:
@@ -209,8 +215,8 @@ class WalkControl:
         now = robot.reading.time
         self._ready_since = now if self._ready_since is None else self._ready_since
         if now - self._ready_since >= self._settings.lead_time:
-            self._autostart = False
-            self.begin(robot, WalkRequest())
+            self._autostart = bool(self.begin(robot, WalkRequest()))
+            self._by_itself = self._by_itself if self._autostart else self._asked
 
     def _now(self, robot: Robot) -> float:
         """Time of the joints' readings, s, also while they are silent."""

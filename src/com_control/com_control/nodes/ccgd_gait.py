@@ -54,6 +54,7 @@ from com_control.nodes.ccgd_services import (
     raise_bug,
     solve_com_ik,
 )
+from com_control.nodes.walk_conversions import NO_STEP, walk_goal_to_values
 from com_control.walking.walk_session import State
 from com_control.walking.walker import Walk
 from com_model import RobotConfig, RobotModel
@@ -68,7 +69,6 @@ from com_ros.main import run
 from com_ros.parameters import declare
 from com_ros.robot_description import RobotDescription
 from com_ros.throttle import ThrottledLog
-from com_ros.walk_conversions import NO_STEP, walk_goal_to_values
 
 T = TypeVar("T")
 

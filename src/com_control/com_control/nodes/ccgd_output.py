@@ -10,6 +10,10 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from com_control.nodes.ccgd_parameters import Parameters
+from com_control.nodes.walk_conversions import (
+    StateValues,
+    values_to_walk_state,
+)
 from com_control.walking.biped import Biped
 from com_control.walking.footsteps import Footstep
 from com_control.walking.walk_session import Order, WalkSession
@@ -20,14 +24,9 @@ from com_model.exceptions import GeometryError
 from com_model.geometry.support import SupportPolygon
 from com_msgs.msg import WalkState
 from com_ros import qos
-from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_point
+from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory, numpy_to_point
 from com_ros.markers import MarkerMaker
 from com_ros.tf import FramePublisher
-from com_ros.walk_conversions import (
-    StateValues,
-    numpy_to_joint_trajectory,
-    values_to_walk_state,
-)
 
 UNKNOWN = np.full(3, np.nan)
 RED = (0.85, 0.1, 0.1, 1.0)

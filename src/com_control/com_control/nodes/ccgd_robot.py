@@ -7,6 +7,7 @@ from rclpy.clock import Clock
 from com_control.exceptions import ComControlError
 from com_control.nodes.ccgd_input import RobotInput
 from com_control.nodes.ccgd_parameters import Parameters
+from com_control.nodes.walk_conversions import GoalValues
 from com_control.walking.biped import Biped
 from com_control.walking.exceptions import PlanError
 from com_control.walking.footsteps import Footstep
@@ -18,7 +19,6 @@ from com_control.walking.walker import Walker
 from com_control.walking.whole_body import WholeBodyIk
 from com_model import RobotConfig, RobotModel
 from com_ros.exceptions import ComRosError
-from com_ros.walk_conversions import GoalValues
 
 
 class Robot:

@@ -6,6 +6,10 @@ import numpy as np
 
 from com_control.exceptions import ComControlError
 from com_control.nodes.ccgd_robot import Robot
+from com_control.nodes.walk_conversions import (
+    NO_STEP,
+    values_to_footstep,
+)
 from com_control.walking.exceptions import PlanError
 from com_control.walking.walker import Walk
 from com_control.walking.whole_body import WholeBodySolution
@@ -15,6 +19,7 @@ from com_msgs.srv import PlanWalk, SolveComIk
 from com_ros.conversions import (
     ns_to_stamp,
     numpy_to_doubles,
+    numpy_to_joint_trajectory,
     numpy_to_point,
     numpy_to_points,
     numpy_to_pose,
@@ -23,11 +28,6 @@ from com_ros.conversions import (
     quaternion_to_rotation,
 )
 from com_ros.exceptions import ConversionError
-from com_ros.walk_conversions import (
-    NO_STEP,
-    numpy_to_joint_trajectory,
-    values_to_footstep,
-)
 
 REFUSALS = (ComControlError, ComModelError, ConversionError)
 """What a goal or a question can be refused with."""

@@ -15,12 +15,11 @@ from com_control.motion.player import Player
 from com_control.motion.player_state import UNDER_WAY, PlayerOptions, Targets
 from com_model.arrays import Array
 from com_ros import qos
-from com_ros.conversions import NS_PER_S, ns_to_stamp
+from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory
 from com_ros.diagnostics import RateMeter
 from com_ros.input_watch import InputWatch, sample_time_ns
 from com_ros.joint_input import JointInput
 from com_ros.throttle import ThrottledLog
-from com_ros.walk_conversions import numpy_to_joint_trajectory
 
 
 class MotionDrive:

@@ -203,9 +203,21 @@ class MotionPlayerNode(Node):
     # --- steps and timers ----------------------------------------------------------------------
     def _on_step(self, time_ns: int) -> None:
         ready = self._player.state is State.READY and not self._loading
-        if self._autoplay and ready and self._drive.heard:
+        waiting = ""
+        if self._autoplay and ready:
+            waiting = self._play_by_itself()
+        self._tell(time_ns, waiting)
+
+    def _play_by_itself(self) -> str:
+        """Play, as soon as that is possible; returns what is waited for, or nothing."""
+        if not self._drive.heard:
+            return f"nobody listens to {self._drive.topic}: start the robot's drivers"
+        try:
             self._play()
-        self._tell(time_ns)
+        except MotionError as error:
+            self._log.warn("play", f"not played yet: {error}")
+            return str(error)
+        return ""
 
     def _tell(self, time_ns: int, waiting: str = "") -> None:
         player = self._player

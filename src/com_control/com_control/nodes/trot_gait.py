@@ -16,7 +16,7 @@ Services:
     ~/start, ~/stop (std_srvs/Trigger): trot; stand on all feet.
 
 It stops with all feet down, and says why, when joint_states fall silent, attitude is not known or
-the trunk tilts too far; ~/start goes on.
+the trunk tilts too far; ~/start goes on. Before it has begun to trot it waits for the same.
 
 Parameters: see trot_parameters.Parameters.
 """
@@ -83,7 +83,7 @@ class TrotGaitNode(Node):
         self._imu: Latest[ImuValues] = Latest(p.imu_timeout)
         self._com: Latest[np.ndarray] = Latest(p.com_timeout)
         self._watch = InputWatch(p.joint_timeout)
-        self._next_ns = self._last_ns = self._first_ns = 0
+        self._next_ns = self._last_ns = 0
         self._rate = diagnostics.RateMeter()
         self._diagnostics = diagnostics.Diagnostics(self, "trot")
         self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
@@ -143,8 +143,7 @@ class TrotGaitNode(Node):
         assert self._robot is not None  # noqa: S101 - the caller has looked
         session, p = self._robot.session, self._settings
         R, omega, problem = self._attitude(time_ns)
-        if problem and session.trot and not self._awaits_imu(time_ns):
-            session.stop(problem)
+        if session.check(problem):
             self.get_logger().error(f"the trot stops: {problem}")
         com = self._com.current(time_ns) if p.feedback else None
         at = time_ns / NS_PER_S + p.horizon
@@ -152,14 +151,6 @@ class TrotGaitNode(Node):
         self._command = session.step(at, position, R, com, omega)
         self._publish(self._command, time_ns)
         self._rate.add(self.get_clock().now().nanoseconds - time_ns)
-
-    def _awaits_imu(self, time_ns: int) -> bool:
-        """Whether it has only just begun, so that the first imu may still be on its way."""
-        if self._imu.value is not None:
-            return False
-        if not self._first_ns:
-            self._first_ns = time_ns
-        return time_ns - self._first_ns < int(self._settings.lead_time * NS_PER_S)
 
     def _attitude(self, time_ns: int) -> tuple[np.ndarray | None, np.ndarray | None, str]:
         """Attitude a horizon ahead, angular velocity (root's axes), and what is wrong."""
@@ -248,8 +239,10 @@ class TrotGaitNode(Node):
         if robot is None or not self._watch.timed_out() or not robot.session.started:
             return
         reason = f"joint_states silent for {self._watch.age_s:.2f} s: check its driver"
-        robot.session.stop(reason)
-        self.get_logger().error(f"the trot stops: {reason}")
+        if robot.session.check(reason):
+            self.get_logger().error(f"the trot stops: {reason}")
+        elif not robot.session.trot:
+            robot.session.reason = reason
         self._lie_low(robot.session)
 
     def _lie_low(self, session: GaitSession) -> None:
@@ -267,7 +260,8 @@ class TrotGaitNode(Node):
             return
         level, reason = diagnostics.OK, command.state.name.lower()
         if robot.session.reason:
-            level, reason = diagnostics.ERROR, robot.session.reason
+            level = diagnostics.WARN if robot.session.trot else diagnostics.ERROR
+            reason = robot.session.reason
         elif command.gait and (command.gait.problems or command.gait.saturated):
             level = diagnostics.WARN
             reason = "; ".join(command.gait.problems) or "the feet's shift is at its bound"

@@ -21,8 +21,9 @@ from math import acos, atan2, cos, hypot, inf, pi, sin
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_control.trot.leg_chain import LegChain, Vector, add, cross, dot, norm, sub, turn
+from com_control.trot.leg_chain import LegChain, norm
 from com_model.arrays import Array, as_array, freeze
+from com_model.geometry.vectors import Vector, add, cross, dot, rotate, sub
 from com_model.legs import Leg
 from com_model.model import RobotModel
 
@@ -223,7 +224,7 @@ class _Planar:
         best, least = near, inf
         candidates = []
         for q0 in haa:
-            t = sub(turn(self.a0, cos(q0), -sin(q0), v), self.chain.links[0])
+            t = sub(rotate(self.a0, cos(q0), -sin(q0), v), self.chain.links[0])
             x, y = self._in_plane(t)
             cosine = (x * x + y * y - self.thigh**2 - self.shank**2) / (
                 2.0 * self.thigh * self.shank
@@ -251,7 +252,7 @@ class _Planar:
         """Least distance of p from the second joint in the leg's plane, m."""
         v = sub(p, self.chain.origin)
         return min(
-            hypot(*self._in_plane(sub(turn(self.a0, cos(q), -sin(q), v), self.chain.links[0])))
+            hypot(*self._in_plane(sub(rotate(self.a0, cos(q), -sin(q), v), self.chain.links[0])))
             for q in self._abductions(v)[0]
         )
 

@@ -11,12 +11,14 @@ from com_control.trot.foot_paths import smooth_step
 from com_control.trot.trot import Flags, GaitTarget, TrotGait
 from com_model.arrays import Array
 
+BACK = 1.0  # s, by which time must go back to count as that of another robot
+
 
 class State(IntEnum):
     """What a session does; the numbers are those of com_msgs/GaitPhase."""
 
     UNKNOWN = 0
-    LEADING = 1
+    APPROACHING = 1
     STANDING = 2
     TROTTING = 3
 
@@ -49,9 +51,11 @@ class GaitSession:
         self._standing = gait.posture.copy()
         self._from: Array | None = None
         self._since = self._trot_since = 0.0
+        self._time = -np.inf
         self._last: Command | None = None
+        self._waits = False
         self.trot = True  # what is asked for
-        self.reason = ""  # why it stopped
+        self.reason = ""  # why it stopped, or does not trot yet
 
     @property
     def started(self) -> bool:
@@ -64,7 +68,23 @@ class GaitSession:
 
     def start(self) -> None:
         """Trots as soon as it stands."""
-        self.trot, self.reason = True, ""
+        self.trot, self.reason, self._waits = True, "", False
+
+    def check(self, problem: str) -> bool:
+        """Takes in what speaks against trotting at the next step; "" when nothing does.
+
+        A robot that trots stops, until start() is called; one that does not trot yet waits until
+        there is no problem any more.
+
+        Returns:
+            Whether it stops.
+        """
+        if problem and self.trot and self._last and self._last.state is State.TROTTING:
+            self.stop(problem)
+            return True
+        if self.trot:
+            self._waits, self.reason = bool(problem), f"waits: {problem}" if problem else ""
+        return False
 
     def step(
         self,
@@ -76,6 +96,8 @@ class GaitSession:
     ) -> Command:
         """Targets at a time, s, ascending; arguments as of TrotGait.step.
 
+        A time that goes back by more than a second starts over, as a simulation does.
+
         Args:
             time: s.
             measured: (n,) rad, where the joints are; only the first one counts.
@@ -83,16 +105,20 @@ class GaitSession:
             com_offset: (3,) m.
             angular_velocity: (3,) rad/s.
         """
+        if time < self._time - BACK:
+            self._start_over()
+        self._time = time
+        trots = self.trot and not self._waits
         if self._last is None:
             self._lead_from(time, np.array(measured, dtype=float))
         elif self._last.state is State.TROTTING and not self.trot:
             self._lead_from(time, self._last.position)
-        elif self._last.state is State.STANDING and self.trot:
+        elif self._last.state is State.STANDING and trots:
             self._trot_since = time
             self.gait.reset()
         if self._from is not None:
             self._last = self._lead(time)
-        elif self.trot:
+        elif trots:
             at = time - self._trot_since
             target = self.gait.step(at, R_world_root, com_offset, angular_velocity)
             self._last = Command(State.TROTTING, target.position, target.velocity, target)
@@ -115,6 +141,11 @@ class GaitSession:
         self._last = self._led(time)
         return [(at, self._led(at)) for at in times]
 
+    def _start_over(self) -> None:
+        if self._last and self._last.state is State.TROTTING:
+            self.stop("the clock of joint_states went back")
+        self._last = self._from = None
+
     def _lead_from(self, time: float, position: Array) -> None:
         self._from, self._since = position, time
 
@@ -132,7 +163,7 @@ class GaitSession:
             return self._still(State.STANDING, self._standing)
         way = self._standing - self._from
         speed = 30.0 * share**2 * (1.0 - share) ** 2 / self._lead_time
-        return Command(State.LEADING, self._from + smooth_step(share) * way, speed * way)
+        return Command(State.APPROACHING, self._from + smooth_step(share) * way, speed * way)
 
     def _still(self, state: State, position: Array) -> Command:
         return Command(state, position, np.zeros_like(position))

@@ -103,7 +103,8 @@ class Biped:
         config.check(model)
         q = config.nominal_posture(model) if posture is None else model.check_q(posture, "posture")
         feet = [_find_foot(config, side) for side in ("left", "right")]
-        paths = [_path(model, config.feet[i]) for i in feet]
+        links = [model.link_index(config.feet[i].frame) for i in feet]
+        paths = [[0, *model.bodies.path_to(model.bodies.body_of_link[link])] for link in links]
         shared = [a for a, b in zip(*paths, strict=False) if a == b]
         chains = [path[len(shared) :] for path in paths]
         for index, chain in zip(feet, chains, strict=True):
@@ -159,16 +160,6 @@ def _find_foot(config: RobotConfig, side: str) -> int:
         problem = f"{names} has side {side}: a robot on two legs has one foot on each side"
         raise ConfigError(problem, config.source, "feet")
     return found[0]
-
-
-def _path(model: RobotModel, foot: Foot) -> list[int]:
-    """Bodies from the root to the one with the foot, both included."""
-    body = int(model.bodies.body_of_link[model.link_index(foot.frame)])
-    path = [body]
-    while body > 0:
-        body = int(model.bodies.parent[body])
-        path.append(body)
-    return path[::-1]
 
 
 def _check_chain(model: RobotModel, foot: Foot, chain: list[int]) -> None:

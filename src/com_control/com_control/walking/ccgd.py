@@ -16,13 +16,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from com_control.walking import dh_leg
 from com_control.walking.biped import Biped
 from com_control.walking.dh_leg import dh_inverse, dh_lengths
 from com_control.walking.exceptions import BipedError
 from com_model.arrays import Array, as_array
+from com_model.compiled import compiled
 from com_model.sesc import kernels
-from com_model.sesc.kernels import keep
 from com_model.sesc.packing import pack
 
 Indices = NDArray[np.int64]
@@ -133,7 +132,7 @@ def reach(
     return fine
 
 
-@keep(nogil=True, uses=(dh_leg.__file__, kernels.__file__))
+@compiled(nogil=True)
 def converge(
     targets: Array,
     feet: Array,

@@ -21,9 +21,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from com_control.walking import leg_kernels
-from com_control.walking.leg_kernels import add, cross, dot, row, sub, wrap
-from com_model.sesc.kernels import keep
+from com_control.walking.leg_kernels import row, wrap
+from com_model.compiled import compiled
+from com_model.geometry.vector_kernels import add, cross, dot, sub
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -450,7 +450,7 @@ def foresee(robot: Array) -> Vector:
     return t1
 
 
-@keep(uses=(leg_kernels.__file__,))
+@compiled()
 def solve_one(
     target: Array, R: Array, feet: Array, robot: Array, tolerance: float, q: Array
 ) -> int:
@@ -496,7 +496,7 @@ def solve_one(
     return outcome
 
 
-@keep(nogil=True, uses=(leg_kernels.__file__,))
+@compiled(nogil=True)
 def solve_path(
     targets: Array,
     R: Array,
@@ -542,7 +542,7 @@ def solve_path(
             t = mix(3.0, t1, -3.0, t2, 1.0, t3)
 
 
-@keep(nogil=True, uses=(leg_kernels.__file__,))
+@compiled(nogil=True)
 def solve_each(
     targets: Array,
     R: Array,
@@ -573,7 +573,7 @@ def solve_each(
             pelvis[i, k] = t[k]
 
 
-@keep(uses=(leg_kernels.__file__,))
+@compiled()
 def pose_at(t: Array, R: Array, feet: Array, robot: Array, com: Array, q: Array) -> int:
     """Sets com (3,) m and the legs' angles q (12,) with the pelvis at t (3,) m; see solve_one."""
     joints, y = views(robot)

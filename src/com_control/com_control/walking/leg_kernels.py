@@ -13,10 +13,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from com_model.sesc.kernels import keep
+from com_model.compiled import compiled
+from com_model.geometry.vector_kernels import add, cross, dot, rotate, sub
+from com_model.geometry.vectors import Vector
 
 Array = NDArray[np.float64]
-Vector = tuple[float, float, float]
 
 AXES, POINTS, R_SOLE, P_SOLE, HIP, ANKLE, LIMITS = 0, 6, 12, 15, 16, 17, 18
 LEG_ROWS = 22  # four rows of limits: six lower, six upper
@@ -30,34 +31,6 @@ _LIMIT = 1e-9  # rad
 
 
 @njit
-def dot(a: Vector, b: Vector) -> float:
-    """Scalar product."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-@njit
-def cross(a: Vector, b: Vector) -> Vector:
-    """Vector product."""
-    return (
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    )
-
-
-@njit
-def sub(a: Vector, b: Vector) -> Vector:
-    """Difference a - b."""
-    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
-
-
-@njit
-def add(a: Vector, b: Vector) -> Vector:
-    """Sum."""
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
-
-
-@njit
 def row(array: Array, i: int) -> Vector:
     """Row of an array (n, 3)."""
     return (array[i, 0], array[i, 1], array[i, 2])
@@ -65,15 +38,8 @@ def row(array: Array, i: int) -> Vector:
 
 @njit
 def turn(axis: Vector, angle: float, v: Vector) -> Vector:
-    """Turns v about a unit axis (Rodrigues)."""
-    c, s = cos(angle), sin(angle)
-    k = (1.0 - c) * dot(axis, v)
-    w = cross(axis, v)
-    return (
-        c * v[0] + s * w[0] + k * axis[0],
-        c * v[1] + s * w[1] + k * axis[1],
-        c * v[2] + s * w[2] + k * axis[2],
-    )
+    """Rotates v about a unit axis by an angle, rad."""
+    return rotate(axis, cos(angle), sin(angle), v)
 
 
 @njit
@@ -366,19 +332,19 @@ def descend(leg: Array, R: Array, p: Array, q: Array, steps: int) -> float:
     return size
 
 
-@keep()
+@compiled()
 def solve_leg(leg: Array, R: Array, p: Array, near: Array, q: Array) -> int:
     """As close_form, kept compiled."""
     return close_form(leg, R, p, near, q)
 
 
-@keep()
+@compiled()
 def descend_leg(leg: Array, R: Array, p: Array, q: Array, steps: int) -> float:
     """As descend, kept compiled."""
     return descend(leg, R, p, q, steps)
 
 
-@keep()
+@compiled()
 def place_sole(leg: Array, q: Array, R: Array, p: Array, lines: Array) -> None:
     """As forward, kept compiled."""
     forward(leg, q, R, p, lines)

@@ -24,8 +24,6 @@ from numpy.typing import ArrayLike
 from com_control.walking.exceptions import PlanError
 from com_model.arrays import Array, as_array, freeze
 
-GRAVITY = 9.81  # m/s^2
-
 
 @dataclass(frozen=True, eq=False)
 class PendulumPath:

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from com_control.walking.exceptions import PlanError
-from com_control.walking.lipm import GRAVITY
 from com_model.arrays import Array, as_array
+from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
 
 _LEAST_LOAD = 0.05  # share of the weight, under which there is no ZMP

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from com_control.walking.biped import Biped
 from com_control.walking.exceptions import BipedError
 from com_model.arrays import Array, as_array
+from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import link_pose
 
 LEAST_FORCE = 0.02
@@ -34,7 +35,7 @@ class SoleZmp:
     """
 
     def __init__(self, biped: Biped) -> None:
-        self._least = LEAST_FORCE * biped.model.mass * 9.81
+        self._least = LEAST_FORCE * biped.model.mass * GRAVITY
         self._signs = np.array([float(leg.foot.wrench_sign) for leg in biped.legs])
         self._mounts = [_mount(biped, leg.foot.frame, leg.foot.wrench_frame) for leg in biped.legs]
 

@@ -55,10 +55,7 @@ class UpperBody:
 
 def _path(bodies: Bodies, pelvis: int) -> Array:
     """The bodies from the root (without it) to the pelvis, (k, kernels.COLUMNS)."""
-    path: list[int] = []
-    while pelvis > 0:
-        path.insert(0, pelvis)
-        pelvis = int(bodies.parent[pelvis])
+    path = bodies.path_to(pelvis)
     packed = np.zeros((len(path), kernels.COLUMNS))
     packed[:, kernels.DRIVER] = bodies.q_index[path]
     packed[:, kernels.MULTIPLIER] = bodies.multiplier[path]

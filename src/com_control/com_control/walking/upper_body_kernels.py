@@ -6,10 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from com_control.walking import leg_kernels
 from com_control.walking.leg_kernels import turn
+from com_model.compiled import compiled
 from com_model.sesc import kernels
-from com_model.sesc.kernels import keep
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -47,7 +46,7 @@ def follow(path: Array, q: Array, pose: Array) -> None:
             pose[i, 0], pose[i, 1], pose[i, 2] = row
 
 
-@keep(uses=(leg_kernels.__file__,))
+@compiled()
 def pose_of_root(path: Array, q: Array, root: Array) -> None:
     """Sets root (3, 4) to [R p] of the root in the pelvis' frame, at q (n,)."""
     pose = np.empty((3, 4))
@@ -59,7 +58,7 @@ def pose_of_root(path: Array, q: Array, root: Array) -> None:
             root[i, 3] -= pose[j, i] * pose[j, 3]
 
 
-@keep(uses=(leg_kernels.__file__, kernels.__file__))
+@compiled()
 def moment_above(
     path: Array, robot: Array, legs: Indices, leg_moment: Array, q: Array, moment: Array
 ) -> None:

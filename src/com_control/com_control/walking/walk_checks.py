@@ -9,6 +9,7 @@ import numpy as np
 from com_control.walking.biped import Biped
 from com_control.walking.sole_zmp import SoleZmp
 from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,7 @@ class Checks:
     def _unloaded(self, reading: Reading) -> str:
         if not self._use_wrenches or reading.wrenches is None:
             return ""
-        least = self._limits.load_share * self._biped.model.mass * 9.81
+        least = self._limits.load_share * self._biped.model.mass * GRAVITY
         loads = self._soles.loads(reading.wrenches)
         for leg, load in zip(self._biped.legs, loads.tolist(), strict=True):
             if not load >= least:

@@ -21,9 +21,10 @@ from com_control.walking.footsteps import (
     standing,
     wrapped,
 )
-from com_control.walking.lipm import GRAVITY, PendulumPath
+from com_control.walking.lipm import PendulumPath
 from com_control.walking.swing import rise, swing
 from com_model.arrays import Array, as_array
+from com_model.dynamics import GRAVITY
 
 _BOUNDS = {
     "step_time": (1e-3, 60.0),

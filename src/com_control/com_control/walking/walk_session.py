@@ -32,13 +32,13 @@ class State(IntEnum):
     READY = 1
     REFUSED = 2
     PLANNING = 3
-    LEADING = 4
+    APPROACHING = 4
     WALKING = 5
     STOPPING = 6
     FALLEN = 7
 
 
-MOVING = (State.LEADING, State.WALKING, State.STOPPING)
+MOVING = (State.APPROACHING, State.WALKING, State.STOPPING)
 RESTING = (State.UNKNOWN, State.READY, State.REFUSED)
 
 
@@ -127,9 +127,17 @@ class WalkSession:
         self.state, self.reason = State.READY, ""
         self.outcome = Outcome(False, reason, 0)
 
+    def postpone(self) -> None:
+        """The walk that was expected is to be asked for again later."""
+        self.state, self.reason = State.READY, ""
+
+    def problem(self, reading: Reading) -> str:
+        """Why a walk that was expected may not begin now and how to fix it; "" when it may."""
+        return self._checks.problem(reading, self._expected(reading.time))
+
     def begin(self, walk: Walk, reading: Reading) -> Order | None:
         """Begins the walk that was expected; None, with an outcome, when that may not be."""
-        problem = self._checks.problem(reading, self._expected(reading.time))
+        problem = self.problem(reading)
         if problem:
             self.refuse(problem)
             return None
@@ -143,7 +151,7 @@ class WalkSession:
             return None
         self.walk, self._begin = walk, start + way.end
         path = way.shifted(start).then(walk.path.shifted(self._begin))
-        self.state, self.reason, self._stop_reason = State.LEADING, "", ""
+        self.state, self.reason, self._stop_reason = State.APPROACHING, "", ""
         return self._tell(path, reading.time)
 
     def stop(self, reason: str, now: float | None = None) -> Order | None:
@@ -153,7 +161,7 @@ class WalkSession:
             reason: Why.
             now: s, of the joints' readings; default: of the last one.
         """
-        if self.state is State.LEADING:
+        if self.state is State.APPROACHING:
             return self._halt(reason, State.REFUSED, self._last if now is None else now)
         if self.state is State.WALKING:
             self.state, self.reason, self._stop_reason = State.STOPPING, reason, reason
@@ -212,9 +220,9 @@ class WalkSession:
         """Lets time go on, s of the joints' readings; by itself when those are silent."""
         if self.walk is None or self.state not in MOVING:
             return
-        if self.state is State.LEADING and now >= self._begin:
+        if self.state is State.APPROACHING and now >= self._begin:
             self.state = State.WALKING
-        if self.state is not State.LEADING and now >= self._begin + self.walk.duration:
+        if self.state is not State.APPROACHING and now >= self._begin + self.walk.duration:
             made = self.walk.made(self.walk.duration)
             self.outcome = Outcome(not self._stop_reason, self._stop_reason, made)
             self.state, self.reason, self._awaited = State.READY, "", False

@@ -16,19 +16,16 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from com_control.walking import com_kernels, leg_kernels
+from com_control.walking import leg_kernels
 from com_control.walking.com_kernels import CONVERGED, LIMITED, STALLED
 from com_control.walking.leg_kernels import (
-    add,
-    cross,
-    dot,
     fill_jacobian,
     pose_error,
     row,
-    sub,
     times,
 )
-from com_model.sesc.kernels import keep
+from com_model.compiled import compiled
+from com_model.geometry.vector_kernels import add, cross, dot, sub
 
 Array = NDArray[np.float64]
 
@@ -169,7 +166,7 @@ def newton(J: Array, K: Array, errors: Array, damping: float, step: Array) -> No
             step[3 + 6 * i + k] = joint
 
 
-@keep(uses=(leg_kernels.__file__,))
+@compiled()
 def solve_whole(
     target: Array,
     R: Array,
@@ -237,7 +234,7 @@ def foresee(state: Array) -> None:
         state[15 + k] = last
 
 
-@keep(uses=(leg_kernels.__file__, com_kernels.__file__))
+@compiled()
 def step_whole(
     target: Array,
     R: Array,
@@ -277,7 +274,7 @@ def step_whole(
     return outcome
 
 
-@keep(uses=(leg_kernels.__file__,))
+@compiled()
 def errors_whole(
     target: Array, R: Array, feet: Array, legs: Array, upper: Array, state: Array, errors: Array
 ) -> None:

@@ -22,12 +22,12 @@ from scipy.linalg import solve_banded
 from com_control.walking.biped import Biped
 from com_control.walking.com_ik import TOLERANCE, ComIk
 from com_control.walking.exceptions import PlanError
-from com_control.walking.lipm import GRAVITY
 from com_control.walking.multi_body_zmp import RobotPath, differences, multi_body_zmp
 from com_control.walking.walk_joints import WalkJoints, joints_of
 from com_control.walking.walk_plan import Samples, WalkPlan
 from com_control.walking.whole_body import WholeBodyIk
 from com_model.arrays import Array, freeze
+from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
 
 PASSES = 6

@@ -14,9 +14,9 @@ from sensor_msgs.msg import JointState
 
 from com_demos.nodes.listener import ListeningNode
 from com_demos.recording import Recording, Sample, Series
+from com_estimation.nodes.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
 from com_model.model import RobotModel
 from com_msgs.msg import CenterOfMass, SescChain
-from com_ros.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
 from com_ros.conversions import stamp_to_ns
 from com_ros.joint_input import JointInput
 from com_simulation.drawing.scene import Snapshot

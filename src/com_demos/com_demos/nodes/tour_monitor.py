@@ -20,6 +20,7 @@ from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros import qos
 
 ENDS = "the tour ends"  # begins posture_tour's last word when it fails
+WAITS = "waits for "  # begins what it says before the tour
 LONGEST = 70  # letters
 
 
@@ -66,7 +67,7 @@ class TourMonitor(ListeningNode):
     @property
     def ready(self) -> bool:
         """Whether the tour has begun."""
-        return bool(self._status)
+        return bool(self._status) and not self._status.startswith(WAITS)
 
     @property
     def done(self) -> bool:

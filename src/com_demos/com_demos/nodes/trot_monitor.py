@@ -82,9 +82,12 @@ class TrotMonitor(ListeningNode):
             return f"the robot does not trot after {seconds:.0f} s: {reason}"
         return f"no further message on trunk_com for {seconds:.0f} s"
 
-    def drop_payload(self) -> None:
-        """Have the payload put on the trunk; nobody waits for the answer."""
+    def drop_payload(self) -> bool:
+        """Have the payload put on the trunk; whether there is who does it. Nobody waits for it."""
+        if not self._payload.service_is_ready():
+            return False
         self._payload.call_async(SetBool.Request(data=True))
+        return True
 
     def _on_trunk(self, msg: TrunkCom, _info: dict) -> None:
         variances = np.diag(np.reshape(msg.covariance, (3, 3)))

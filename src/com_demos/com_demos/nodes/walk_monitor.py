@@ -15,6 +15,7 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
+from com_control.nodes.walk_conversions import walk_state_to_values
 from com_demos.nodes.listener import ListeningNode
 from com_demos.walk_live import WalkView
 from com_demos.walk_recording import WalkRecording, WalkSample
@@ -27,7 +28,6 @@ from com_ros.conversions import (
     transform_to_numpy,
 )
 from com_ros.joint_input import JointInput
-from com_ros.walk_conversions import walk_state_to_values
 
 WALK = "walk"
 FOOTSTEPS = "footsteps_"
@@ -38,13 +38,13 @@ STATES = {
         "READY",
         "REFUSED",
         "PLANNING",
-        "LEADING",
+        "APPROACHING",
         "WALKING",
         "STOPPING",
         "FALLEN",
     )
 }
-MOVING = (WalkState.LEADING, WalkState.WALKING, WalkState.STOPPING)
+MOVING = (WalkState.APPROACHING, WalkState.WALKING, WalkState.STOPPING)
 
 
 class WalkMonitor(ListeningNode):

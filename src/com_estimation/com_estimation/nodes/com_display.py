@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from visualization_msgs.msg import Marker, MarkerArray
 
+from com_estimation.nodes.com_conversions import numpy_to_sesc_chain
 from com_estimation.whole_body.com_state import ComObserver, ComState, Ground, Status
 from com_msgs.msg import SescChain
-from com_ros.com_conversions import numpy_to_sesc_chain
 from com_ros.conversions import NS_PER_S
 from com_ros.markers import MarkerMaker, clear_markers
 from com_ros.qos import RESULT

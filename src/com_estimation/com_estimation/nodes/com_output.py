@@ -10,9 +10,9 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped
 from rclpy.node import Node
 
+from com_estimation.nodes.com_conversions import numpy_to_center_of_mass, numpy_to_com_jacobian
 from com_estimation.whole_body.com_state import ComState
 from com_msgs.msg import CenterOfMass, ComJacobian
-from com_ros.com_conversions import numpy_to_center_of_mass, numpy_to_com_jacobian
 from com_ros.conversions import numpy_to_point
 from com_ros.qos import RESULT
 

@@ -13,6 +13,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 
 from com_estimation.nodes.trunk_robot import TrotRobot
 from com_estimation.trunk.interface import Status, TrunkEstimate
+from com_model.dynamics import GRAVITY
 from com_ros.conversions import NS_PER_S
 from com_ros.markers import MarkerMaker, clear_markers
 from com_ros.qos import RESULT
@@ -25,7 +26,6 @@ GREEN = (0.1, 0.7, 0.25, 1.0)
 LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
 SIGMAS = 3.0
 FULL_ARROW = 0.5  # m, for a force as large as the robot's weight
-GRAVITY = 9.81
 
 
 class TrotDisplay:

@@ -14,6 +14,7 @@ from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from std_msgs.msg import String
 
+from com_estimation.nodes.trunk_conversions import numpy_to_ground_reaction, numpy_to_trunk_com
 from com_estimation.nodes.trunk_parameters import Parameters
 from com_estimation.nodes.trunk_robot import TrotRobot
 from com_estimation.trunk.interface import Status, TrunkEstimate
@@ -23,7 +24,6 @@ from com_model.urdf.root_body import correct_root_body
 from com_msgs.msg import GroundReaction, TrunkCom
 from com_ros.qos import LATCHED, RESULT
 from com_ros.throttle import ThrottledLog
-from com_ros.trunk_conversions import numpy_to_ground_reaction, numpy_to_trunk_com
 
 CORRECTED_PERIOD = 1.0  # s between two corrected URDFs
 SLACK = 1e-4  # s that a message may be early and still count as due

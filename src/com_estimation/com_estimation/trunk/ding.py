@@ -20,6 +20,7 @@ from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknow
 from com_estimation.trunk.motion import Motion, MotionFilter
 from com_estimation.trunk.reaction_source import ReactionSource
 from com_model import RobotConfig, RobotModel, quadruped_legs
+from com_model.dynamics import GRAVITY
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -59,7 +60,7 @@ class DingOptions:
     first_half_gait_only: bool = True
     mass: float | None = None
     steiner_at_com: bool = False
-    gravity: float = 9.81
+    gravity: float = GRAVITY
     bandwidth: float = 250.0
     noise: ForceNoise = field(default_factory=ForceNoise)
     attitude_std: float = 0.0035

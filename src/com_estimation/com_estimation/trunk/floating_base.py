@@ -19,7 +19,6 @@ from com_estimation.trunk.floating_base_options import EXCITED, FloatingBaseOpti
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, GroundReaction
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
 from com_model import RobotConfig, RobotModel
-from com_model.bodies import Bodies
 from com_model.dynamics.inverse_dynamics import pack
 from com_model.dynamics.kinematics import body_poses
 from com_model.exceptions import ConfigError
@@ -86,7 +85,7 @@ class FloatingBaseEstimator:
         self.leg_length = leg_length(model, config, self.legs)
         self._urdf_com = bodies.first_moment[0] / bodies.mass[0]
         self._robot = pack(bodies, root=False)
-        self._index = np.array([[*_chain(bodies, leg.body), *leg.joints] for leg in self.legs])
+        self._index = np.array([[*bodies.path_to(leg.body), *leg.joints] for leg in self.legs])
         self._balls = np.array([[*leg.ball, leg.radius] for leg in self.legs])
         gains = [config.servo.gains(name) for name in model.joint_names]
         self._armature = np.array([(g.armature or 0.0) if g else 0.0 for g in gains])
@@ -280,12 +279,3 @@ def _imu_link(model: RobotModel, config: RobotConfig) -> int:
         problem = f"{config.imu_link!r} moves against the trunk: name a link that is fixed to it"
         raise ConfigError(problem, config.source, "imu.link")
     return link
-
-
-def _chain(bodies: Bodies, body: int) -> list[int]:
-    """Moving bodies from the root, which is left out, to one of them."""
-    chain: list[int] = []
-    while body > 0:
-        chain.insert(0, body)
-        body = int(bodies.parent[body])
-    return chain

@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from com_model.dynamics import inverse_dynamics_kernels as dynamics_kernels
+from com_model.compiled import compiled
 from com_model.dynamics.inverse_dynamics_kernels import (
     ACCELERATION,
     CARRIED,
@@ -37,7 +37,6 @@ from com_model.dynamics.inverse_dynamics_kernels import (
     add_cross,
     newton_euler,
 )
-from com_model.sesc.kernels import keep
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -763,7 +762,7 @@ def _hold_unexcited(
         held[c] |= excitation[0, c] < level * excitation[1, c]
 
 
-@keep(uses=(dynamics_kernels.__file__,))
+@compiled()
 def step(
     time: float,
     inputs: Array,

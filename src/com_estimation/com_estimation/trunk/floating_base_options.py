@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_estimation.trunk import floating_base_kernels as kernels
+from com_model.dynamics import GRAVITY
 
 Array = NDArray[np.float64]
 
-GRAVITY = 9.81  # m/s^2
 SWING_FORCE, STAND_FORCE = 0.03, 0.1  # of the weight: less swings, more stands
 SWING_TIME, STAND_TIME = 0.04, 0.08  # s, for which it must
 SLOW = 0.02  # rad/s, below which Coulomb friction counts as a share of itself

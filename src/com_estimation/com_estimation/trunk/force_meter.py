@@ -17,12 +17,12 @@ from com_estimation.trunk.interface import Sample
 from com_estimation.trunk.motion import MotionFilter
 from com_estimation.trunk.reaction_source import ReactionSource
 from com_model import RobotConfig, RobotModel
+from com_model.dynamics import GRAVITY
 from com_model.legs import Leg
 
 Flags = NDArray[np.bool_]
 
 BANDWIDTH = 250.0  # rad/s, of the filter that all signals go through
-GRAVITY = 9.81  # m/s^2
 SLACK = 1e-4  # s that a sample may be early and still count as due
 
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from com_estimation.trunk.problems import Problem, Severity
 from com_estimation.trunk.repeats import Repeats
+from com_model.dynamics import GRAVITY
 
 Array = NDArray[np.float64]
 
-GRAVITY = 9.81  # m/s^2
 STUCK_TIME = 0.1  # s of the same reading
 PATIENCE = 0.005  # s of silence that nothing is said about
 AVERAGE = 1.0  # s, memory of the accelerometer's mean

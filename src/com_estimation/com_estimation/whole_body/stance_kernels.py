@@ -1,7 +1,7 @@
 """Compiled kernels of com_estimation.whole_body.stance: contacts, ground, support margin.
 
-All of it stands in one file because numba's cache watches the file of a kernel only; it works on
-single numbers and writes into arrays that it is given, which compiles in a fraction of the time.
+It works on single numbers and writes into arrays that it is given, which compiles in a fraction of
+the time.
 
 The feet are P points: corners of flat soles, or centres of the balls of point feet; `owner` (P,)
 gives the foot of each (ascending), `radius` (P,) m the ball's radius, `is_sole` (f,) which feet
@@ -14,18 +14,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from com_model.sesc.kernels import keep
+from com_model.compiled import compiled
+from com_model.geometry.hull_kernels import set_hull, signed_distance
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 FLATTEST = 1e-9  # m^2, twice the area below which three points make no plane
-STRAIGHT = 1e-12  # of the squared extent: a corner of the hull that turns by less is none
 
 
 # --- which feet stand, on what ----------------------------------------------------------------
-@keep()
+@compiled()
 def stand(
     R: Array,
     p: Array,
@@ -269,7 +269,7 @@ def find_normal(
 
 
 # --- where the centre of mass falls --------------------------------------------------------------
-@keep()
+@compiled()
 def fall(touch: Array, normal: Array, gravity: Array, com: Array, projection: Array) -> float:
     """Where a point falls onto the ground, and how far inside the support polygon that is.
 
@@ -324,75 +324,3 @@ def set_axes(normal: Array, x: Array, y: Array) -> None:
     b = normal[0] * normal[1] * a
     x[0], x[1], x[2] = 1.0 + sign * normal[0] * normal[0] * a, sign * b, -sign * normal[0]
     y[0], y[1], y[2] = b, sign + normal[1] * normal[1] * a, -normal[1]
-
-
-@njit
-def set_order(points: Array, order: Indices) -> None:
-    """Sets order (m,) to that of points (m, 2) by x, then y (insertion sort)."""
-    for i in range(points.shape[0]):
-        j = i - 1
-        while j >= 0 and (
-            points[order[j], 0] > points[i, 0]
-            or (points[order[j], 0] == points[i, 0] and points[order[j], 1] > points[i, 1])
-        ):
-            order[j + 1] = order[j]
-            j -= 1
-        order[j + 1] = i
-
-
-@njit
-def set_hull(points: Array, corners: Array) -> int:
-    """Finds the convex hull, counter-clockwise, by monotone chains ([Andrew 1979]).
-
-    Args:
-        points: (m, 2), at least one.
-        corners: (2 m + 1, 2), the first rows are set.
-
-    Returns:
-        The number of corners: 1 or 2 where all points are one or in line.
-    """
-    m = points.shape[0]
-    order = np.empty(m, np.int64)
-    set_order(points, order)
-    extent = 0.0
-    for n in range(m):
-        for i in range(2):
-            extent = max(extent, abs(points[n, i] - points[0, i]))
-    tolerance = STRAIGHT * extent * extent
-    count = 0
-    for way in range(2):  # along the lower side, and back along the upper one
-        start = count
-        for n in range(m):
-            i = order[n] if way == 0 else order[m - 1 - n]
-            cx, cy = points[i, 0], points[i, 1]
-            if count > start and corners[count - 1, 0] == cx and corners[count - 1, 1] == cy:
-                continue
-            while count > start + 1:
-                ax, ay = corners[count - 2, 0], corners[count - 2, 1]
-                bx, by = corners[count - 1, 0], corners[count - 1, 1]
-                if (bx - ax) * (cy - ay) - (by - ay) * (cx - ax) > tolerance:
-                    break
-                count -= 1
-            corners[count, 0], corners[count, 1] = cx, cy
-            count += 1
-        count -= 1  # the last point of one side is the first of the other
-    return max(count, 1)
-
-
-@njit
-def signed_distance(corners: Array, k: int, px: float, py: float) -> float:
-    """Distance of a point to the outline of k counter-clockwise corners, positive inside, m."""
-    if np.isnan(px) or np.isnan(py):
-        return np.nan
-    nearest = np.inf
-    inside = k > 2
-    for i in range(k):
-        j = i + 1 if i + 1 < k else 0
-        ex, ey = corners[j, 0] - corners[i, 0], corners[j, 1] - corners[i, 1]
-        ox, oy = px - corners[i, 0], py - corners[i, 1]
-        length2 = ex * ex + ey * ey
-        along = 0.0 if length2 == 0.0 else min(max((ox * ex + oy * ey) / length2, 0.0), 1.0)
-        dx, dy = ox - along * ex, oy - along * ey
-        nearest = min(nearest, np.sqrt(dx * dx + dy * dy))
-        inside = inside and ex * oy - ey * ox >= 0.0
-    return nearest if inside else -nearest

@@ -103,7 +103,7 @@ class CaptureStatus(IntEnum):
     """It is stationary, but not for long enough."""
     REFUSED = 4
     """It is stationary, but a sensor is saturated or frozen, or feet have no contact."""
-    GATHERING = 5
+    COLLECTING = 5
     """Readings count, but there are too few so far."""
     READY = 6
     """A posture can be captured."""

@@ -24,6 +24,7 @@ from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture, SensorNoise
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
+from com_model.dynamics import GRAVITY
 
 _UNIT = 0.01  # how far the length of a direction may be off
 
@@ -64,7 +65,7 @@ class PostureRecorder:
         use_effort: bool = True,
         use_up: bool = False,
         marks: Sequence[Mark] = (),
-        gravity: float = 9.81,
+        gravity: float = GRAVITY,
     ) -> None:
         self.model, self.feet = model, tuple(feet)
         self.options = options = options or CaptureOptions()
@@ -264,7 +265,7 @@ class PostureRecorder:
         after_ns = run.captured_ns if after_ns is None else after_ns
         count = run.samples(after_ns)
         if count < max(1, needed):
-            return CaptureStatus.GATHERING, (
+            return CaptureStatus.COLLECTING, (
                 f"{count} of {needed} readings: keep the robot stationary.",
             )
         issues = self._builder.issues(run.means(after_ns), contact)

@@ -38,7 +38,7 @@ from com_identification.exceptions import (
     RankError,
     StoreError,
 )
-from com_identification.feet.wrench_check import WrenchFault, WrenchFinding, diagnose
+from com_identification.feet.wrench_check import WrenchFault, WrenchIssue, diagnose
 from com_identification.job import TotalCom, identify_links, identify_total
 from com_identification.planning.planner import PosturePlanner
 from com_identification.regression.identify import Identification
@@ -226,7 +226,7 @@ def _check_wrenches(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCh
 
 
 def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
-    found: dict[tuple[WrenchFault, tuple[str, ...]], list[WrenchFinding]] = {}
+    found: dict[tuple[WrenchFault, tuple[str, ...]], list[WrenchIssue]] = {}
     inconsistent: dict[int, str] = {}
     for index, posture in enumerate(postures):
         for finding in _findings(robot, posture):
@@ -281,7 +281,7 @@ def _helpful_postures(robot: RobotInputs, postures: Sequence[Posture]) -> list[s
     return lines
 
 
-def _findings(robot: RobotInputs, posture: Posture) -> tuple[WrenchFinding, ...]:
+def _findings(robot: RobotInputs, posture: Posture) -> tuple[WrenchIssue, ...]:
     if not len(posture.wrenches) or not np.isfinite(posture.wrenches).any():
         return ()
     settings = robot.settings

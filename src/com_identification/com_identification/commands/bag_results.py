@@ -13,7 +13,7 @@ from com_identification.commands.bag_inputs import Recording, RobotInputs
 from com_identification.job import TotalCom
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
-from com_identification.report.contents import Contents, TopicLine, fits_of, misfits
+from com_identification.report.contents import Contents, TopicLine, compare_postures, residual_rows
 from com_identification.report.report import report_page
 from com_identification.store.document import to_document, write_yaml
 from com_identification.store.export import Export, export_urdf
@@ -98,13 +98,13 @@ def _contents(outcome: Outcome, export: Export) -> Contents:
         dropped=recorder.dropped,
         tally=recorder.seconds,
         intervals=recording.intervals,
-        findings=outcome.issues,
+        issues=outcome.issues,
         model=model,
         feet=feet,
         found=found,
         prior_std=settings.priors(model).com_std,
         total=outcome.total,
-        fits=fits_of(model, feet, outcome.postures, found, settings.fit.gravity),
+        fits=compare_postures(model, feet, outcome.postures, found, settings.fit.gravity),
         changed=export.changed,
         kept=export.kept,
     )
@@ -130,7 +130,7 @@ def _extra(contents: Contents) -> dict[str, Any]:
             "notes": list(contents.notes),
             "seconds_by_cause": dict(contents.tally),
         },
-        "wrench_check": list(contents.findings),
+        "wrench_check": list(contents.issues),
         "stationary_intervals": [
             {
                 "start": contents.since_start(interval.t0_ns),
@@ -186,10 +186,10 @@ def result_text(contents: Contents) -> str:
         f"{len(contents.fits)} postures of {len(contents.intervals)} stationary "
         f"intervals ({refused} refused) in {contents.seconds:.1f} s"
     ]
-    lines += [f"note: {_plain(note)}" for note in (*contents.notes, *contents.findings)]
+    lines += [f"note: {_plain(note)}" for note in (*contents.notes, *contents.issues)]
     rows = [
         (name, *(_number(_MM * v, 2) for v in (m.mean, m.rms, m.maximum)), str(m.count))
-        for name, m in misfits(found)
+        for name, m in residual_rows(found)
     ]
     head = ("CoM against the feet (mm)", "mean", "rms", "largest", "postures")
     lines += ["", columns(head, rows), "", _links_text(contents), ""]

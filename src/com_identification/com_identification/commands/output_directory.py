@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 
 from com_identification.exceptions import OutputError
+from com_model.files import sync
 from com_model.text import listing, quote
 
 _STAGING = ".identify_bag."
@@ -71,11 +72,11 @@ class OutputDirectory:
         places = []
         try:
             for name in self._names:
-                _sync(self.staging / name)
+                sync(self.staging / name)
             for name in self._names:
                 os.replace(self.staging / name, self._path / name)
                 places.append(self._path / name)
-            _sync(self._path)
+            sync(self._path)
         except OSError as error:
             raise OutputError(
                 f"the results cannot be put into {self._path}: {_words(error)}. {_MEND}"
@@ -118,15 +119,6 @@ class OutputDirectory:
         for folder in reversed(self._made):
             with suppress(OSError):
                 folder.rmdir()
-
-
-def _sync(path: Path) -> None:
-    """Brings a file or directory to the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _words(error: OSError) -> str:

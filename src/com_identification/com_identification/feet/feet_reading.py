@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_identification.exceptions import CaptureRefused
-from com_identification.regression.observations import Prediction, RowBuilder
+from com_identification.regression.observations import ObservationModel, SensorPrediction
 from com_identification.regression.postures import Posture
 from com_identification.regression.priors import BodyPriors
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
+from com_model.dynamics import GRAVITY
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class FeetReading:
         return np.asarray(gap - (gap @ self.up) * self.up)
 
 
-def read_feet(builder: RowBuilder, posture: Posture, theta: Array) -> FeetReading | None:
+def read_feet(builder: ObservationModel, posture: Posture, theta: Array) -> FeetReading | None:
     """Reads a posture; None where a foot's wrench is not known, or nothing carries the robot.
 
     Args:
@@ -70,7 +71,7 @@ def read_feet(builder: RowBuilder, posture: Posture, theta: Array) -> FeetReadin
         return None
     builder.check(posture)
     measured = builder.measured_com(posture)
-    if measured is None or not builder.loaded(posture).any():
+    if measured is None or not builder.loaded_feet(posture).any():
         return None
     mass, point, up = measured
     if not abs(mass) > 1e-9:
@@ -78,7 +79,7 @@ def read_feet(builder: RowBuilder, posture: Posture, theta: Array) -> FeetReadin
     statics, model = builder.statics, builder.model
     poses = statics.poses(posture.q[None])
     R, p = statics.link_frames(poses, [model.link_index(foot.frame) for foot in builder.feet])
-    loaded = builder.loaded(posture)
+    loaded = builder.loaded_feet(posture)
     center = p[0][loaded].mean(axis=0)
     flat = loaded & np.array([len(foot.corners) > 0 for foot in builder.feet])
     normal = np.full(3, np.nan)
@@ -88,7 +89,7 @@ def read_feet(builder: RowBuilder, posture: Posture, theta: Array) -> FeetReadin
     wrench = _total(builder, posture)
     moment = wrench[3:] - np.cross(center, wrench[:3])
     push = float(wrench[:3] @ normal)
-    noise = builder.rows(posture, theta, np.zeros(builder.errors.count)).covariance[:6, :6]
+    noise = builder.linearize(posture, theta, np.zeros(builder.errors.count)).covariance[:6, :6]
     weight = mass * builder.gravity
     # point = center + up x moment / (up . force), by the force and the moment about the root
     by_force = -_cross(up) @ _cross(center) - np.outer(point - center, up)
@@ -107,7 +108,7 @@ def read_feet(builder: RowBuilder, posture: Posture, theta: Array) -> FeetReadin
     )
 
 
-def _total(builder: RowBuilder, posture: Posture) -> Array:
+def _total(builder: ObservationModel, posture: Posture) -> Array:
     """The feet's wrench on the robot about the root's origin, (6,)."""
     links = [builder.model.link_index(foot.wrench_frame) for foot in builder.feet]
     signs = np.array([float(foot.wrench_sign) for foot in builder.feet])[:, None]
@@ -120,13 +121,13 @@ def _cross(v: Array) -> Array:
     return np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
 
 
-def loaded_offset(
+def estimate_wrench_bias(
     model: RobotModel,
     feet: Sequence[Foot],
     posture: Posture,
     foot: int,
     priors: BodyPriors,
-    gravity: float = 9.81,
+    gravity: float = GRAVITY,
 ) -> Array:
     """What a sensor reads too much, if the model is right.
 
@@ -144,8 +145,8 @@ def loaded_offset(
     Raises:
         CaptureRefused: Another foot carries too, or nothing is known of gravity.
     """
-    builder = RowBuilder(model, feet, gravity=gravity)
-    loaded = builder.loaded(posture)
+    builder = ObservationModel(model, feet, gravity=gravity)
+    loaded = builder.loaded_feet(posture)
     others = [other.frame for i, other in enumerate(feet) if loaded[i] and i != foot]
     if others:
         raise CaptureRefused(
@@ -154,11 +155,11 @@ def loaded_offset(
                 f"lift it, so that {feet[foot].frame} carries all",
             )
         )
-    up = builder.up_of(posture)
+    up = builder.up_direction(posture)
     if not np.isfinite(up).all():
         raise CaptureRefused(
             ("which way gravity points is not known: use an IMU, or a foot with a flat sole",)
         )
-    prediction = Prediction(builder.statics, feet, priors.parameters, gravity)
+    prediction = SensorPrediction(builder.statics, feet, priors.parameters, gravity)
     expected = prediction.posture(posture.q, up, (foot,), efforts=False, samples=1)
     return np.asarray(posture.wrenches[foot] - expected.wrenches[foot])

@@ -11,7 +11,7 @@ import numpy as np
 from com_identification.exceptions import PostureError
 from com_identification.feet.feet_reading import FeetReading, read_feet
 from com_identification.feet.wrench_check import WrenchFault, diagnose
-from com_identification.regression.observations import RowBuilder
+from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
@@ -25,15 +25,15 @@ class Verdict(IntEnum):
 
     UNKNOWN = 0
     """Nothing can be said; the reason tells why."""
-    AGREES = 1
+    CONSISTENT = 1
     """Mass and CoM of the model are what the feet say, within tolerance and deviation."""
-    COM_OFF = 2
+    WRONG_COM = 2
     """The model's CoM is off."""
-    MASS_OFF = 3
+    WRONG_MASS = 3
     """The model's mass is off."""
-    TILT = 4
+    WRONG_TILT = 4
     """The CoM agrees but for an IMU that disagrees with soles and forces."""
-    WRENCH = 5
+    WRONG_WRENCH = 5
     """The feet's readings cannot be true; see diagnose()."""
 
 
@@ -110,7 +110,7 @@ class ModelCheck:
         tilt_tolerance: float = 0.01,
     ) -> None:
         self._settings = settings or IdentificationSettings()
-        self._builder = RowBuilder(model, feet, self._settings.noise, self._settings.gravity)
+        self._builder = ObservationModel(model, feet, self._settings.noise, self._settings.gravity)
         self._com, self._mass = com_tolerance, mass_tolerance
         self._tilt = tilt_tolerance
 
@@ -164,33 +164,33 @@ class ModelCheck:
 
     def _judge(self, found: ModelCheckResult, faults: str) -> ModelCheckResult:
         if faults:
-            return _with(found, Verdict.WRENCH, faults)
+            return _with(found, Verdict.WRONG_WRENCH, faults)
         off, allowed = found.mass - found.model_mass, self._mass * found.model_mass
         if abs(off) > allowed + _SURE * found.mass_std:
             return _with(
                 found,
-                Verdict.MASS_OFF,
+                Verdict.WRONG_MASS,
                 f"The feet carry {found.mass:.4g} kg, the model has {found.model_mass:.4g} kg: "
                 "weigh the robot, tare the sensors, and look for loads that the URDF has not.",
             )
         if found.com_error > self._com + _SURE * found.model_std:
             return _with(
                 found,
-                Verdict.COM_OFF,
+                Verdict.WRONG_COM,
                 f"The model's CoM is {1e3 * found.com_error:.1f} mm off: identify the links' "
                 "centres of mass.",
             )
         if found.tilt > self._tilt and not found.sloped:
             return _with(
                 found,
-                Verdict.TILT,
+                Verdict.WRONG_TILT,
                 f"The IMU leans {np.degrees(found.tilt):.1f} deg against soles and forces, which "
                 f"moves the projection by {1e3 * np.linalg.norm(found.tilt_part):.1f} mm: level "
                 "the IMU, or correct its frame in the URDF.",
             )
         return _with(
             found,
-            Verdict.AGREES,
+            Verdict.CONSISTENT,
             f"The model's CoM is within {1e3 * self._com:.1f} mm of what the feet say.",
         )
 

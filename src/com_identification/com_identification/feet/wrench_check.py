@@ -10,10 +10,11 @@ from itertools import permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
-from com_identification.regression.observations import RowBuilder
+from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorNoise
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
 
 
 class WrenchFault(IntEnum):
@@ -183,19 +184,19 @@ class WrenchRules:
     Args:
         builder: Of the robot, with the sensors' noise.
         posture: Its readings.
-        mass_share: How far the URDF's mass may be off, a share of it.
+        mass_tolerance: How far the URDF's mass may be off, a fraction of it.
         com_std: m, how far its CoM may be off across gravity.
     """
 
     def __init__(
-        self, builder: RowBuilder, posture: Posture, mass_share: float, com_std: float
+        self, builder: ObservationModel, posture: Posture, mass_tolerance: float, com_std: float
     ) -> None:
-        self._mass_share, self._com_std = mass_share, com_std
+        self._mass_share, self._com_std = mass_tolerance, com_std
         model, statics = builder.model, builder.statics
         self.feet: tuple[Foot, ...] = builder.feet
         self.weight = model.mass * builder.gravity
         self.read = posture.wrenches
-        share = _SURE * builder.noise.share(posture.samples)
+        share = _SURE * builder.noise.std_ratio(posture.samples)
         self._force, self._moment = share * builder.noise.force, share * builder.noise.moment
         poses = statics.poses(posture.q[None])
         links = [model.link_index(foot.wrench_frame) for foot in builder.feet]
@@ -243,7 +244,7 @@ class WrenchRules:
         return np.asarray(up / np.linalg.norm(up))
 
     def _loaded(self, wrenches: Array) -> Flags:
-        """Which feet stand: as RowBuilder.loaded()."""
+        """Which feet stand: as ObservationModel.loaded_feet()."""
         force = np.linalg.norm(np.nan_to_num(wrenches[:, :3]), axis=1)
         return np.asarray(force > 0.1 * max(float(force.sum()), 1e-9))
 
@@ -312,7 +313,7 @@ def _angle(a: Array, b: Array) -> float:
     return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
 
 
-__all__ = ["WrenchFault", "WrenchFinding", "diagnose"]
+__all__ = ["WrenchFault", "WrenchIssue", "diagnose"]
 
 _AS_GOOD = 0.3  # a simpler fault is preferred where its misfit is larger by no more
 _PLAIN = ("weight", "lean", "push")  # rules that need the mass and gravity only
@@ -320,7 +321,7 @@ _SHOWN = 3  # violations in a text
 
 
 @dataclass(frozen=True)
-class WrenchFinding:
+class WrenchIssue:
     """One thing that is wrong.
 
     Attributes:
@@ -346,10 +347,10 @@ def diagnose(
     posture: Posture,
     noise: SensorNoise | None = None,
     *,
-    mass_share: float = 0.1,
+    mass_tolerance: float = 0.1,
     com_std: float = 0.02,
-    gravity: float = 9.81,
-) -> tuple[WrenchFinding, ...]:
+    gravity: float = GRAVITY,
+) -> tuple[WrenchIssue, ...]:
     """Compares a posture's wrenches with what the URDF lets expect.
 
     True readings sum up to the weight, along gravity; each foot pushes, within friction and from
@@ -362,7 +363,7 @@ def diagnose(
         feet: Its feet, with the signs and frames that are in doubt.
         posture: Means of readings at rest.
         noise: Of one reading.
-        mass_share: How far the URDF's mass may be off, a share of it.
+        mass_tolerance: How far the URDF's mass may be off, a fraction of it.
         com_std: m, how far its CoM may be off across gravity.
         gravity: m/s^2.
 
@@ -371,7 +372,9 @@ def diagnose(
     """
     if not feet or len(posture.wrenches) != len(feet):
         return ()
-    rules = WrenchRules(RowBuilder(model, feet, noise, gravity), posture, mass_share, com_std)
+    rules = WrenchRules(
+        ObservationModel(model, feet, noise, gravity), posture, mass_tolerance, com_std
+    )
     read = rules.violations(posture.wrenches)
     if not read:
         return _in_air(rules, posture.wrenches)
@@ -394,7 +397,7 @@ def _worst(violations: Sequence[Violation]) -> float:
     return max((each.share for each in violations), default=0.0)
 
 
-def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchFinding, ...]:
+def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchIssue, ...]:
     """Feet that do not stand."""
     found = []
     for i in rules.unloaded(wrenches):
@@ -403,11 +406,11 @@ def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchFinding, ...]:
             f"{name} does not stand: it carries {load:.3g} N of the robot's {rules.weight:.4g} N. "
             "If it should, put it on the ground."
         )
-        found.append(WrenchFinding(WrenchFault.IN_AIR, (name,), text))
+        found.append(WrenchIssue(WrenchFault.IN_AIR, (name,), text))
     return tuple(found)
 
 
-def _offsets(rules: WrenchRules, read: Sequence[Violation]) -> tuple[WrenchFinding, ...]:
+def _offsets(rules: WrenchRules, read: Sequence[Violation]) -> tuple[WrenchIssue, ...]:
     """Feet with little load that read what no ground can give, where that is all that is wrong."""
     feet = {each.foot for each in read}
     found = []
@@ -419,7 +422,7 @@ def _offsets(rules: WrenchRules, read: Sequence[Violation]) -> tuple[WrenchFindi
             f"{name} reads {_vector(rules.read[i])} N and N m, which no ground can give to a foot "
             "with so little load: lift it into the air and tare its sensor."
         )
-        found.append(WrenchFinding(WrenchFault.OFFSET, (name,), text))
+        found.append(WrenchIssue(WrenchFault.OFFSET, (name,), text))
     return tuple(found)
 
 
@@ -435,35 +438,35 @@ def _likely(good: Sequence[tuple[float, Hypothesis]]) -> list[Hypothesis]:
 
 
 def _simplest(pair: tuple[float, Hypothesis]) -> tuple[float, int]:
-    """Misfit, as far as it tells, then the number of feet."""
+    """Residual, as far as it tells, then the number of feet."""
     return round(pair[0], 1), len(pair[1].feet)
 
 
 def _explained(
     rules: WrenchRules, read: Sequence[Violation], likely: Sequence[Hypothesis]
-) -> WrenchFinding:
+) -> WrenchIssue:
     texts = []
     for each in likely:
         which = " and ".join(rules.feet[i].frame for i in each.feet)
         texts.append(f"{which}: {each.text.format(feet=which)}.")
     names = tuple(rules.feet[i].frame for i in likely[0].feet)
-    return WrenchFinding(likely[0].fault, names, f"{_said(read)}. {' Or '.join(texts)}")
+    return WrenchIssue(likely[0].fault, names, f"{_said(read)}. {' Or '.join(texts)}")
 
 
-def _unexplained(rules: WrenchRules, read: Sequence[Violation]) -> WrenchFinding:
+def _unexplained(rules: WrenchRules, read: Sequence[Violation]) -> WrenchIssue:
     names = tuple(foot.frame for foot in rules.feet)
     if [each.rule for each in read] == ["weight"]:
         text = (
             f"{_said(read)}: tare the sensors with the feet in the air, see that nothing else "
             "carries the robot, and weigh it."
         )
-        return WrenchFinding(WrenchFault.WEIGHT, names, text, other_force=True)
+        return WrenchIssue(WrenchFault.WEIGHT, names, text, other_force=True)
     text = (
         f"{_said(read)}. No wrong sign, axes, unit or exchange of feet alone explains that: tare "
         "the sensors, then check wrench.frame and wrench.sign of each foot."
     )
     other = any(each.rule in ("weight", "lean") for each in read)
-    return WrenchFinding(WrenchFault.UNKNOWN, names, text, other)
+    return WrenchIssue(WrenchFault.UNKNOWN, names, text, other)
 
 
 def _said(read: Sequence[Violation]) -> str:

@@ -222,7 +222,7 @@ def _fill_state(msg: IdentificationState, robot: Robot) -> None:
     msg.header.frame_id = robot.frame
     msg.state = int(state.status)
     msg.reasons = list(dict.fromkeys((*msg.reasons, *state.reasons)))
-    msg.samples, msg.samples_wanted = int(state.samples), int(state.needed)
+    msg.samples, msg.samples_required = int(state.samples), int(state.needed)
     if robot.opened is not None:
         postures = robot.opened.postures
         msg.storage, msg.postures = str(robot.opened.path), len(postures)
@@ -239,7 +239,7 @@ def _health(robot: Robot, check: ModelCheckResult) -> tuple[bytes, str]:
         return diagnostics.WARN, " ".join(state.reasons)
     if check.verdict is Verdict.UNKNOWN:
         return diagnostics.OK, check.reason or "the robot moves"
-    if check.verdict is Verdict.AGREES:
+    if check.verdict is Verdict.CONSISTENT:
         return diagnostics.OK, "the model agrees with the feet"
     return diagnostics.WARN, check.reason
 

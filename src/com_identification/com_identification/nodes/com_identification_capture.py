@@ -14,13 +14,13 @@ import numpy as np
 from rclpy.node import Node
 
 from com_identification.exceptions import CaptureRefused, IdentificationError, StoreError
-from com_identification.feet.feet_reading import loaded_offset
+from com_identification.feet.feet_reading import estimate_wrench_bias
 from com_identification.nodes.com_identification_parameters import Parameters
 from com_identification.nodes.com_identification_robot import Robot
+from com_identification.nodes.identification_conversions import numpy_to_captured_posture
 from com_model.arrays import Array
 from com_msgs.srv import CapturePosture, TareWrench
 from com_ros.conversions import ns_to_stamp, numpy_to_wrench
-from com_ros.identification_conversions import numpy_to_captured_posture
 from com_ros.jobs import DeferredService, Reply
 
 
@@ -132,7 +132,7 @@ class CaptureDesk:
             success=True,
             message=f"{done} {', '.join(names)}; postures captured before stay as they are",
             feet=names,
-            zeros=[numpy_to_wrench(zero) for zero in zeros],
+            biases=[numpy_to_wrench(zero) for zero in zeros],
         )
 
     def _wish(
@@ -160,15 +160,15 @@ def _zero(robot: Robot, foot: int, request: TareWrench.Request) -> Array:
     samples, now_ns = request.samples or None, robot.readings.now_ns
     if request.clear:
         return np.zeros(6)
-    if not request.carries_all:
+    if not request.single_support:
         return robot.recorder.measure_bias(foot, samples, now_ns)
     if not request.foot:
-        raise IdentificationError("carries_all: name the foot that carries all")
+        raise IdentificationError("single_support: name the foot that carries all")
     posture = robot.recorder.latest(samples, now_ns)
     if posture is None:
         raise CaptureRefused(robot.recorder.state(now_ns).reasons)
     model, settings = robot.model, robot.settings
-    excess = loaded_offset(
+    excess = estimate_wrench_bias(
         model, robot.config.feet, posture, foot, settings.priors(model), settings.fit.gravity
     )
     return np.asarray(robot.store.tare[foot] + excess)

@@ -17,11 +17,11 @@ from com_identification.background import BackgroundJob, Outcome, Task
 from com_identification.exceptions import IdentificationError
 from com_identification.nodes.com_identification_robot import Found, Robot
 from com_identification.nodes.com_identification_values import result_values, summary
+from com_identification.nodes.identification_conversions import numpy_to_proposed_posture
+from com_identification.nodes.identification_result import numpy_to_identification_result
 from com_identification.tasks import IdentifyTask, LinksAnswer, ProposeTask
 from com_msgs import action, srv
 from com_ros.conversions import ns_to_stamp
-from com_ros.identification_conversions import numpy_to_proposed_posture
-from com_ros.identification_result import numpy_to_identification_result
 from com_ros.jobs import DeferredService
 
 Fill = Callable[[Robot, Any, Any], None]
@@ -159,7 +159,9 @@ class JobDesk:
 
     def _propose(self, request: Any, client: _Client) -> None:
         robot = self._need_robot()
-        taken = () if request.afresh or robot.opened is None else robot.opened.postures.values()
+        taken = (
+            () if request.ignore_stored or robot.opened is None else robot.opened.postures.values()
+        )
         task = ProposeTask(**_job(robot, tuple(taken)), count=max(1, request.count))
         self._start(robot, (), task, client, _fill_proposed)
 

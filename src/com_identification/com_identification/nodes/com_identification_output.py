@@ -16,11 +16,11 @@ from visualization_msgs.msg import Marker, MarkerArray
 from com_identification.feet.model_check import ModelCheckResult
 from com_identification.nodes.com_identification_jobs import result_message
 from com_identification.nodes.com_identification_robot import Robot
+from com_identification.nodes.identification_conversions import numpy_to_model_check
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros.conversions import NS_PER_S
-from com_ros.identification_conversions import numpy_to_model_check
 from com_ros.markers import MarkerMaker
 from com_ros.qos import LATCHED, RESULT
 

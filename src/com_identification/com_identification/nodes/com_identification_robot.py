@@ -13,8 +13,9 @@ from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.feet.model_check import ModelCheck, Verdict
 from com_identification.nodes.com_identification_input import Readings
 from com_identification.nodes.com_identification_parameters import Parameters
+from com_identification.nodes.identification_conversions import CapturedValues
 from com_identification.regression.identify import Identification
-from com_identification.regression.observations import RowBuilder
+from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
@@ -22,7 +23,6 @@ from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_ros.exceptions import ParameterError
-from com_ros.identification_conversions import CapturedValues
 from com_ros.joint_input import JointInput
 
 
@@ -65,7 +65,7 @@ class Robot:
     _described: dict[int, CapturedValues] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._builder = RowBuilder(
+        self._builder = ObservationModel(
             self.model, self.config.feet, self.settings.noise, self.settings.fit.gravity
         )
         self._sesc = Sesc(self.model)
@@ -175,12 +175,12 @@ class Robot:
             effort=posture.effort,
             up=posture.up,
             feet=tuple(foot.frame for foot in self.config.feet),
-            stands=self._builder.loaded(posture),
+            in_contact=self._builder.loaded_feet(posture),
             wrenches=posture.wrenches,
             mass=result.mass,
             com_line=line,
             model_offset=com - line,
-            problems=(result.reason,) if result.verdict is Verdict.WRENCH else (),
+            problems=(result.reason,) if result.verdict is Verdict.WRONG_WRENCH else (),
         )
 
     def model_com(self, q: Array) -> Array:

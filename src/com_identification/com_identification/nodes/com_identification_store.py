@@ -16,6 +16,7 @@ from std_srvs.srv import Trigger
 from com_identification.exceptions import IdentificationError, OutputError, StoreError
 from com_identification.nodes.com_identification_parameters import Parameters
 from com_identification.nodes.com_identification_robot import Found, Robot
+from com_identification.nodes.identification_conversions import numpy_to_captured_posture
 from com_identification.store.document import to_document, write_yaml
 from com_identification.store.export import export_urdf
 from com_identification.store.files import path_inside
@@ -28,7 +29,6 @@ from com_msgs.srv import (
     SavePostures,
 )
 from com_ros.conversions import ns_to_stamp
-from com_ros.identification_conversions import numpy_to_captured_posture
 
 Handler = Callable[[Robot, Any, Any], None]
 """Fills a response; an IdentificationError becomes a refusal."""
@@ -169,6 +169,6 @@ class StoreServices:
             request.all_links,
         )
         response.path = str(export.path)
-        response.changed, response.kept = list(export.changed), list(export.kept)
+        response.changed, response.unchanged = list(export.changed), list(export.kept)
         response.message = f"{len(export.changed)} links corrected in {export.path}"
         self._logger.info(response.message)

@@ -6,13 +6,13 @@ import numpy as np
 
 from com_identification.job import TotalCom
 from com_identification.nodes.com_identification_robot import Robot
-from com_identification.regression.identify import Identification, Misfit
+from com_identification.nodes.identification_result import BodyValues, Distances, ResultValues
+from com_identification.regression.identify import Identification, Residual
 from com_identification.store.export import trusted_bodies
 from com_model.arrays import Array
 from com_msgs.msg import IdentificationResult
 from com_msgs.srv import IdentifyTotalCom
 from com_ros.conversions import numpy_to_vector3
-from com_ros.identification_result import BodyValues, Distances, ResultValues
 
 NOISY = 4.0  # variance factor: the noise is twice as large as was said
 
@@ -37,12 +37,12 @@ def result_values(robot: Robot) -> ResultValues:
         total_mass=found.total_mass,
         total_mass_std=found.total_mass_std,
         model_mass=robot.model.mass,
-        unknowns=told.unknowns,
+        n_parameters=told.unknowns,
         rank=told.rank,
-        informed=told.informed,
+        n_improved=told.informed,
         condition=told.condition,
-        lost=told.lost,
-        weak=told.weak,
+        unidentifiable=told.lost,
+        weakly_identifiable=told.weak,
         residual=_distances(good.residual),
         prior_residual=_distances(good.prior_residual),
         held_out=_distances(good.held_out),
@@ -104,7 +104,7 @@ def fill_total(total: TotalCom, response: IdentifyTotalCom.Response) -> None:
     response.distance_mean, response.distance_max = _mean_max(total.residual_before)
     response.shifted_mean, response.shifted_max = _mean_max(total.residual_after)
     response.used = int(total.postures)
-    response.doubts = list(total.reasons)
+    response.issues = list(total.reasons)
 
 
 def _mean_max(distances: Array) -> tuple[float, float]:
@@ -113,7 +113,7 @@ def _mean_max(distances: Array) -> tuple[float, float]:
     return float(np.mean(distances)), float(np.max(distances))
 
 
-def _distances(misfit: Misfit) -> Distances:
+def _distances(misfit: Residual) -> Distances:
     return misfit.mean, misfit.rms, misfit.maximum
 
 

@@ -19,8 +19,9 @@ Services (std_srvs/Trigger): ~/next goes on, unless `automatic`; ~/stop stops th
 tour.
 
 The feet stay where they are: com_identification must run with plan.keep_feet, or there must be a
-hoist. The robot must stand in its nominal posture at the start. The tour stops, and says why, when
-joint_states fall silent, a joint misses its target, or too many postures in a row fail.
+hoist. At the start it waits until all that it needs is there and the robot stands in its nominal
+posture. The tour stops, and says why, when joint_states fall silent, a joint misses its target, or
+too many postures in a row fail.
 
 Parameters: see posture_tour_parameters.Parameters.
 """
@@ -42,7 +43,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from com_identification.exceptions import IdentificationError
 from com_identification.nodes.posture_tour_calls import Calls, TourError
 from com_identification.nodes.posture_tour_parameters import Parameters
-from com_identification.planning.planner import TourWays
+from com_identification.planning.planner import TourPaths
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.timed_way import TimedWay
@@ -69,7 +70,7 @@ Script = Generator[None, None, None]
 class _Robot:
     model: RobotModel
     joints: JointInput
-    ways: TourWays
+    ways: TourPaths
     nominal: Array
     target: Array
 
@@ -113,7 +114,7 @@ class PostureTour(Node):
         self._config.check(model)
         nominal = self._config.nominal_posture(model)
         try:
-            ways = TourWays(model, self._config.feet, nominal, p.margin, p.speed, p.velocity_share)
+            ways = TourPaths(model, self._config.feet, nominal, p.margin, p.speed, p.velocity_share)
         except IdentificationError as error:
             raise ComRosError(str(error)) from error
         joints = JointInput(model.joint_names, p.joint_timeout)
@@ -182,24 +183,36 @@ class PostureTour(Node):
         self._say(f"{taken} postures captured; {found.message}; {written.message}")
 
     def _begin(self) -> Generator[None, None, _Robot]:
-        """Wait for all that is needed; the robot must stand as it is expected to."""
-        while self._robot is None or self._q is None or not self._calls.ready:
-            self._log.warn("waiting", f"waits for {self._lacking()}")
+        """Wait for all that is needed, and until the robot stands as it is expected to."""
+        while lacking := self._lacking():
+            kind, text = lacking
+            if self._log.warn(kind, f"waits for {text}"):
+                self._status.publish(String(data=f"waits for {text}"))
             yield
-        robot, q = self._robot, self._q
-        off = np.abs(q - robot.nominal)
-        worst = int(np.argmax(off))
-        if off[worst] > self._p.start_tolerance:
-            raise TourError(
-                f"joint {robot.model.joint_names[worst]!r} is {off[worst]:.2f} off the nominal "
-                "posture: bring the robot there first, standing on its feet"
-            )
-        return robot
+        return self._need()
 
-    def _lacking(self) -> str:
-        if self._robot is None:
-            return self._description.waiting or "robot_description"
-        return "joint_states" if self._q is None else f"the services of {self._p.identification}"
+    def _lacking(self) -> tuple[str, str] | None:
+        """What the tour cannot begin without: its kind and how to provide it; None: nothing."""
+        robot = self._robot
+        if robot is None:
+            return "robot", self._description.waiting or "robot_description"
+        if self._q is None or self._watch.stale:
+            return "joint_states", "joint_states: start the robot's driver"
+        if not self._calls.ready:
+            return "services", f"the services of {self._p.identification}: start it"
+        if self._hoist is not None and not self._hoist.service_is_ready():
+            return "hoist", f"the service {self._hoist.srv_name}: start the hoist"
+        if not self._trajectory.get_subscription_count():
+            topic = self._trajectory.topic_name
+            return "listener", f"a listener to {topic}: start the robot's drivers"
+        off = np.abs(self._q - robot.nominal)
+        worst = int(np.argmax(off))
+        if off[worst] <= self._p.start_tolerance:
+            return None
+        return "posture", (
+            f"the nominal posture: joint {robot.model.joint_names[worst]!r} is {off[worst]:.2f} "
+            "off; bring the robot there, standing on its feet"
+        )
 
     def _visit(self, posture: ProposedPosture, number: int) -> Generator[None, None, str]:
         """Go to a posture and have it captured; return what went wrong."""

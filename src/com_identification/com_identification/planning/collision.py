@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from com_identification.regression.statics import Statics
 from com_model import RobotModel
 from com_model.arrays import Array, as_array
+from com_model.geometry.rotations import rotation_from_rpy
 from com_model.geometry.shapes import SCHEMA_WITH_SHAPES
-from com_model.urdf.parsing import rotation_of_rpy
 from com_model.urdf.xml_reader import Node, read_xml
 
 _BATCH = 64  # postures at once
@@ -194,7 +194,7 @@ def _boxes(link: Node) -> list[tuple[Array, Array, Array, float]]:
             xyz = np.array([float(word) for word in place.get("xyz", "0 0 0").split()])
             rpy = [float(word) for word in place.get("rpy", "0 0 0").split()]
             radius = float(half[0]) if primitives[0].tag == "sphere" else np.nan
-            found.append((xyz, rotation_of_rpy(rpy), half, radius))
+            found.append((xyz, rotation_from_rpy(rpy), half, radius))
     return found
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.collision import SelfCollision
 from com_identification.planning.stances import Flags, FlatStance
-from com_identification.regression.observations import Prediction
+from com_identification.regression.observations import SensorPrediction
 from com_identification.regression.statics import Statics
 from com_model import Foot
 from com_model.arrays import Array
@@ -27,14 +27,14 @@ class PlanOptions:
         candidates: How many postures to choose from.
         refinements: How many changes of each chosen posture are tried.
         margin: m, of the URDF's CoM inside the support polygon; more than the URDF may be off by.
-        limit_share: Share of each joint's range, about its middle, that is used.
+        limit_fraction: Share of each joint's range, about its middle, that is used.
         clearance: m, between the boxes of links that are no neighbours.
         stands: Which feet stand, as indices, in turn; all feet by default.
         efforts: Whether joint efforts are read too.
         seed: Of the random postures.
         keep_feet: Whether feet that stand keep the places to each other that they have in the
             posture of rest, so that the robot comes from one posture to the next without a step.
-        effort_share: Share of the URDF's effort limits that the joints may need to hold the
+        effort_fraction: Share of the URDF's effort limits that the joints may need to hold the
             posture; 0: not looked at. Limits of 0 count as not known.
         most_tilt: rad, by which the root may lean more than in the posture of rest; robots that
             bow deeply tell much, but hardly anybody wants to see theirs do so.
@@ -45,13 +45,13 @@ class PlanOptions:
     candidates: int = 200
     refinements: int = 30
     margin: float = 0.015
-    limit_share: float = 0.95
+    limit_fraction: float = 0.95
     clearance: float = 0.005
     stands: tuple[tuple[int, ...], ...] = ()
     efforts: bool = False
     seed: int = 0
     keep_feet: bool = False
-    effort_share: float = 0.9
+    effort_fraction: float = 0.9
     most_tilt: float = pi
     criterion: str = "parameters"
 
@@ -60,9 +60,10 @@ class PlanOptions:
             raise IdentificationError(
                 f"criterion: expected one of {', '.join(CRITERIA)}, got {self.criterion!r}"
             )
-        if not self.effort_share >= 0.0:
+        if not self.effort_fraction >= 0.0:
+            got = self.effort_fraction
             raise IdentificationError(
-                f"effort_share: expected a share of the limits, 0 or more, got {self.effort_share}"
+                f"effort_fraction: expected a fraction of the limits, 0 or more, got {got}"
             )
         if not self.most_tilt > 0.0:
             raise IdentificationError(
@@ -106,13 +107,13 @@ class FeasiblePostures:
         statics: Statics,
         feet: Sequence[Foot],
         rest: Array,
-        prediction: Prediction,
+        prediction: SensorPrediction,
         plan: PlanOptions,
     ) -> None:
         model = statics.model
         self.statics, self.plan, self._rest = statics, plan, rest
         low, high = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
-        middle, half = (low + high) / 2.0, plan.limit_share * (high - low) / 2.0
+        middle, half = (low + high) / 2.0, plan.limit_fraction * (high - low) / 2.0
         self.low, self.high = middle - half, middle + half
         kept = rest if plan.keep_feet else None
         stands = plan.stands or (tuple(range(len(feet))),)
@@ -125,7 +126,7 @@ class FeasiblePostures:
         self._feet = tuple(feet)
         self._aloft: dict[tuple[int, ...], Flags] = {}
         self._prediction = prediction
-        most = model.effort_limits * plan.effort_share
+        most = model.effort_limits * plan.effort_fraction
         self._efforts = np.where(most > 0.0, most, np.inf)
 
     def draw(self, count: int, anywhere: bool = False) -> list[Entry]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from com_identification.planning.feasible import Entry, FeasiblePostures, PlanOptions, kept_path
 from com_identification.regression.identify import Options
-from com_identification.regression.observations import Prediction, RowBuilder
+from com_identification.regression.observations import ObservationModel, SensorPrediction
 from com_identification.regression.postures import Posture
 from com_identification.regression.priors import BodyPriors, Unknowns, urdf_priors
 from com_identification.regression.solve import whiten
@@ -29,7 +29,7 @@ Score = Callable[[Array, Array], Array]
 """Takes P (U, U) and the rows of m postures (m, R, U); returns what each is worth, (m,)."""
 
 
-def nats(scatter: Array, rows: Array) -> Array:
+def information_gain(scatter: Array, rows: Array) -> Array:
     """Computes half of log det(1 + A P A^T), (m,)."""
     inner = np.eye(rows.shape[1]) + (rows @ scatter) @ rows.transpose(0, 2, 1)
     return np.asarray(np.linalg.slogdet(inner)[1] / 2.0)
@@ -66,7 +66,7 @@ def prediction_rows(statics: Statics, poses: Poses, up: Array, parameters: Array
     return np.asarray(slopes - up[..., None] * (up[:, None] @ slopes))
 
 
-def learn(scatter: Array, rows: Array) -> Array:
+def update_covariance(scatter: Array, rows: Array) -> Array:
     """Computes the covariance after rows (R, U) of unit noise, (P^-1 + A^T A)^-1."""
     cross = scatter @ rows.T
     inner = np.eye(len(rows)) + rows @ cross
@@ -74,7 +74,7 @@ def learn(scatter: Array, rows: Array) -> Array:
     return np.asarray((scatter + scatter.T) / 2.0)
 
 
-def choose(rows: Array, count: int, scatter: Array, score: Score) -> list[int]:
+def choose_greedily(rows: Array, count: int, scatter: Array, score: Score) -> list[int]:
     """Chooses postures one after the other, each the most telling after those before it.
 
     Args:
@@ -88,11 +88,11 @@ def choose(rows: Array, count: int, scatter: Array, score: Score) -> list[int]:
         values = score(scatter, rows)
         values[chosen] = -np.inf
         chosen.append(int(np.argmax(values)))
-        scatter = learn(scatter, rows[chosen[-1]])
+        scatter = update_covariance(scatter, rows[chosen[-1]])
     return chosen
 
 
-def without(scatter: Array, rows: Array, place: int) -> Array:
+def covariance_without(scatter: Array, rows: Array, place: int) -> Array:
     """Computes the covariance after all postures but one.
 
     Args:
@@ -159,11 +159,11 @@ class PosturePlanner:
         options, self.plan = options or Options(), plan or PlanOptions()
         self.model, self.feet = model, tuple(feet)
         self._rest = as_array("rest", rest, (model.n_joints,))
-        self._builder = RowBuilder(model, feet, options.noise, options.gravity)
+        self._builder = ObservationModel(model, feet, options.noise, options.gravity)
         statics = self._builder.statics
         priors = urdf_priors(model) if priors is None else priors
-        self._unknowns = Unknowns(priors, self._builder.errors.deviations(options.sensors))
-        self._prediction = Prediction(statics, feet, priors.parameters, options.gravity)
+        self._unknowns = Unknowns(priors, self._builder.errors.prior_stds(options.sensors))
+        self._prediction = SensorPrediction(statics, feet, priors.parameters, options.gravity)
         self._feasible = FeasiblePostures(
             statics, self.feet, self._rest, self._prediction, self.plan
         )
@@ -186,14 +186,14 @@ class PosturePlanner:
         score = self._score(pool)
         scatter = np.eye(self._unknowns.count)
         for posture in taken:
-            scatter = learn(scatter, self._rows(posture))
-        chosen = choose(rows, count, scatter, score)
+            scatter = update_covariance(scatter, self._rows(posture))
+        chosen = choose_greedily(rows, count, scatter, score)
         picked, rows = self._exchange(pool, rows, chosen, scatter, score, samples)
         planned: list[PlannedPosture] = []
-        for i in choose(rows, count, scatter, score):
+        for i in choose_greedily(rows, count, scatter, score):
             q, stand, margin = picked[i]
-            gain = float(nats(scatter, rows[i : i + 1])[0])
-            scatter = learn(scatter, rows[i])
+            gain = float(information_gain(scatter, rows[i : i + 1])[0])
+            scatter = update_covariance(scatter, rows[i])
             names = tuple(self.feet[foot].frame for foot in stand)
             planned.append(PlannedPosture(q, names, margin, gain))
         return tuple(planned)
@@ -251,7 +251,7 @@ class PosturePlanner:
         picked, kept = [pool[i] for i in chosen], rows[list(chosen)]
         for _ in range(_ROUNDS):
             for place in range(len(picked)):
-                beside = without(scatter, kept, place)
+                beside = covariance_without(scatter, kept, place)
                 best = int(np.argmax(score(beside, rows)))
                 changed = self._changes(rng, picked[place])
                 offers = [picked[place], pool[best], *changed]
@@ -274,7 +274,7 @@ class PosturePlanner:
     def _score(self, pool: Sequence[Entry]) -> Score:
         """The criterion; the CoM is to be predicted in postures like those of the pool."""
         if self.plan.criterion == "parameters":
-            return nats
+            return information_gain
         Q, statics = np.array([entry[0] for entry in pool]), self._builder.statics
         up = np.array([self._up(entry) for entry in pool])
         parameters = self._unknowns.priors.parameters
@@ -295,12 +295,12 @@ class PosturePlanner:
 
     def _rows(self, posture: Posture) -> Array:
         zero = np.zeros(self._builder.errors.count)
-        rows = self._builder.rows(posture, self._unknowns.priors.parameters, zero)
+        rows = self._builder.linearize(posture, self._unknowns.priors.parameters, zero)
         matrix = self._unknowns.columns(rows.bodies, rows.errors)
         return whiten(matrix, rows.residual, rows.covariance).matrix
 
 
-class TourWays:
+class TourPaths:
     """Finds ways from posture to posture.
 
     Args:
@@ -325,7 +325,7 @@ class TourWays:
         velocity_share: float,
     ) -> None:
         # Whether a posture at either end may be taken, its planner has judged.
-        plan = PlanOptions(keep_feet=True, margin=margin, effort_share=0.0)
+        plan = PlanOptions(keep_feet=True, margin=margin, effort_fraction=0.0)
         self._planner = PosturePlanner(model, feet, nominal, plan=plan)
         self._nominal = nominal
         limits = np.where(model.velocity_limits > 0.0, model.velocity_limits, np.inf)

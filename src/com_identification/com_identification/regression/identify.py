@@ -20,16 +20,17 @@ from com_identification.regression.identifiability import (
     examine,
     stack_root,
 )
-from com_identification.regression.observations import RowBuilder
+from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorNoise, SensorPriors
 from com_identification.regression.priors import BodyPriors, Unknowns, urdf_priors
-from com_identification.regression.solve import Block, Solution, solve, whiten, with_noise
+from com_identification.regression.solve import Block, Solution, scale_noise, solve, whiten
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
+from com_model.dynamics import GRAVITY
 
 
 @dataclass(frozen=True)
-class Misfit:
+class Residual:
     """How well the model meets measurements of the CoM's horizontal position by the feet.
 
     Attributes:
@@ -45,7 +46,7 @@ class Misfit:
     count: int
 
     @classmethod
-    def of(cls, distances: Array) -> Misfit:
+    def from_distances(cls, distances: Array) -> Residual:
         """Summarises distances (P,) in m; those that are NaN are left out."""
         distances = distances[np.isfinite(distances)]
         if not len(distances):
@@ -55,7 +56,7 @@ class Misfit:
 
 
 @dataclass(frozen=True)
-class Misfits:
+class Residuals:
     """The misfits of one set of postures; see Identification.
 
     Attributes:
@@ -64,9 +65,9 @@ class Misfits:
         held_out: Of postures that were left out of the fit.
     """
 
-    prior_residual: Misfit
-    residual: Misfit
-    held_out: Misfit
+    prior_residual: Residual
+    residual: Residual
+    held_out: Residual
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +121,10 @@ class Identification:
     sensor_errors: Mapping[str, Mapping[str, float]]
     sensor_stds: Mapping[str, Mapping[str, float]]
     identifiability: Identifiability
-    residual: Misfit
-    prior_residual: Misfit
-    held_out: Misfit
-    without_outliers: Misfits
+    residual: Residual
+    prior_residual: Residual
+    held_out: Residual
+    without_outliers: Residuals
     variance_factor: float
     weights: Array
     outliers: tuple[int, ...]
@@ -152,16 +153,16 @@ class Options:
         folds: Number of parts of the postures that are left out in turn for the held-out error; 0
             for none.
         rounds: How often at most the equations are linearised.
-        refuse_alike: Whether postures that are too alike are an error.
+        refuse_redundant: Whether postures that are too alike are an error.
     """
 
     noise: SensorNoise = field(default_factory=SensorNoise)
     sensors: SensorPriors = field(default_factory=SensorPriors)
-    gravity: float = 9.81
+    gravity: float = GRAVITY
     loss: str = "tukey"
     folds: int = 5
     rounds: int = 6
-    refuse_alike: bool = True
+    refuse_redundant: bool = True
 
 
 def identify(
@@ -191,8 +192,8 @@ def identify(
     """
     options = options or Options()
     priors = urdf_priors(model) if priors is None else priors
-    builder = RowBuilder(model, feet, options.noise, options.gravity)
-    unknowns = Unknowns(priors, builder.errors.deviations(options.sensors))
+    builder = ObservationModel(model, feet, options.noise, options.gravity)
+    unknowns = Unknowns(priors, builder.errors.prior_stds(options.sensors))
     if not postures:
         raise IdentificationError("no postures: capture some first")
     if unknowns.bodies == 0:
@@ -204,17 +205,17 @@ def identify(
     covariance = solution.covariance[: unknowns.bodies, : unknowns.bodies]
     informed = int(np.sum(np.linalg.eigvalsh(covariance) < 0.5))
     Q = np.array([posture.q for posture in postures])
-    up = np.array([builder.up_of(posture) for posture in postures])
+    up = np.array([builder.up_direction(posture) for posture in postures])
     root = stack_root(body_rows, unknowns.bodies)
     found = examine(builder.statics, root, unknowns.factor, informed, Q, up)
-    if options.refuse_alike:
+    if options.refuse_redundant:
         check_spread(builder.statics, root, unknowns.factor, Q)
     held_out = _held_out(builder, unknowns, postures, blocks, options, observe)
     return _result(builder, unknowns, postures, solution, found, held_out)
 
 
 def _fit(
-    builder: RowBuilder,
+    builder: ObservationModel,
     unknowns: Unknowns,
     postures: Sequence[Posture],
     options: Options,
@@ -234,10 +235,10 @@ def _fit(
 
 
 def _block(
-    builder: RowBuilder, unknowns: Unknowns, index: int, posture: Posture, x: Array
+    builder: ObservationModel, unknowns: Unknowns, index: int, posture: Posture, x: Array
 ) -> Block:
     try:
-        rows = builder.rows(posture, *unknowns.values(x))
+        rows = builder.linearize(posture, *unknowns.values(x))
     except PostureError as error:
         raise PostureError(error.problem, index) from error
     matrix = unknowns.columns(rows.bodies, rows.errors)
@@ -245,7 +246,7 @@ def _block(
 
 
 def _held_out(
-    builder: RowBuilder,
+    builder: ObservationModel,
     unknowns: Unknowns,
     postures: Sequence[Posture],
     blocks: Sequence[Block],
@@ -262,7 +263,7 @@ def _held_out(
         observe(0.6 + 0.4 * fold / folds, f"held-out error, part {fold + 1} of {folds}")
         kept = [block for i, block in enumerate(blocks) if i % folds != fold]
         values = unknowns.values(solve(kept, *bounds, loss=options.loss).x)
-        gaps[fold::folds] = [builder.gap(posture, *values) for posture in postures[fold::folds]]
+        gaps[fold::folds] = _gaps(builder, postures[fold::folds], values)
     return gaps
 
 
@@ -271,7 +272,7 @@ def _unobserved(share: float, what: str) -> None:
 
 
 def _result(
-    builder: RowBuilder,
+    builder: ObservationModel,
     unknowns: Unknowns,
     postures: Sequence[Posture],
     solution: Solution,
@@ -280,7 +281,7 @@ def _result(
 ) -> Identification:
     factor, errors = unknowns.factor, builder.errors
     values = unknowns.values(solution.x)
-    scatter = with_noise(solution.covariance, float(np.nanmax([1.0, solution.variance_factor])))
+    scatter = scale_noise(solution.covariance, float(np.nanmax([1.0, solution.variance_factor])))
     covariance = factor @ scatter[: unknowns.bodies, : unknowns.bodies] @ factor.T
     mass, com, mass_std, com_std = _by_body(values[0], covariance)
     total = builder.statics.mass()
@@ -309,13 +310,13 @@ def _result(
         sensor_errors=errors.by_name(values[1], unknowns.sensed),
         sensor_stds=errors.by_name(sensed, unknowns.sensed),
         identifiability=identifiability,
-        residual=Misfit.of(after),
-        prior_residual=Misfit.of(before),
-        held_out=Misfit.of(held_out),
-        without_outliers=Misfits(
-            prior_residual=Misfit.of(before[fits]),
-            residual=Misfit.of(after[fits]),
-            held_out=Misfit.of(held_out[fits]),
+        residual=Residual.from_distances(after),
+        prior_residual=Residual.from_distances(before),
+        held_out=Residual.from_distances(held_out),
+        without_outliers=Residuals(
+            prior_residual=Residual.from_distances(before[fits]),
+            residual=Residual.from_distances(after[fits]),
+            held_out=Residual.from_distances(held_out[fits]),
         ),
         variance_factor=solution.variance_factor,
         weights=solution.weights,
@@ -337,6 +338,8 @@ def _by_body(theta: Array, covariance: Array) -> tuple[Array, Array, Array, Arra
     return mass, com, np.sqrt(np.diag(covariance)[::4]), com_std
 
 
-def _gaps(builder: RowBuilder, postures: Sequence[Posture], values: tuple[Array, Array]) -> Array:
+def _gaps(
+    builder: ObservationModel, postures: Sequence[Posture], values: tuple[Array, Array]
+) -> Array:
     """Distances (P,) m of model and feet; NaN where the feet do not tell."""
-    return np.array([builder.gap(posture, *values) for posture in postures])
+    return np.array([builder.com_error(posture, *values) for posture in postures])

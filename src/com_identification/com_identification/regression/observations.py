@@ -1,7 +1,12 @@
-"""What the sensors of a standing robot would read, before anybody measures.
+"""The equations of one posture, linear in masses, first moments and the sensors' errors.
 
-Where several feet stand, statics alone do not say how they share the weight: the wrenches are taken
-that are smallest, moments over a lever counted like forces.
+At rest, about the root's origin and for each joint that has an effort (statics.py),
+
+  sum_i G_i w_i = Y_w theta,    tau + sum_i C_i w_i = Y_tau theta,    0 = Y_c theta
+
+with the feet's wrenches w_i and one last row for each constraint. All six rows of the root are
+kept: the horizontal forces say nothing of theta, but their noise is that of the moments, times the
+root's height, and the joint covariance takes it out.
 """
 
 from __future__ import annotations
@@ -17,15 +22,17 @@ from com_identification.regression.postures import Posture, SensorErrors, Sensor
 from com_identification.regression.statics import Poses, Statics
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
 
 Flags = NDArray[np.bool_]
 
 _STEP = 1e-6  # rad or m, of central differences
 _LOADED = 0.1  # of the forces' sum: a foot with more stands
+_LEVER = 0.05  # m, about half a sole
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Observation:
     """r = A_theta dtheta + A_e de + noise, linearised about theta and the errors e.
 
     Attributes:
@@ -53,7 +60,7 @@ class _Reading:
     effort: Array  # (n,)
 
 
-class RowBuilder:
+class ObservationModel:
     """Writes the equations of postures.
 
     Args:
@@ -71,7 +78,7 @@ class RowBuilder:
         model: RobotModel,
         feet: Sequence[Foot],
         noise: SensorNoise | None = None,
-        gravity: float = 9.81,
+        gravity: float = GRAVITY,
     ) -> None:
         self.model, self.feet = model, tuple(feet)
         self.noise = noise or SensorNoise()
@@ -83,7 +90,7 @@ class RowBuilder:
         self._signs = np.array([float(foot.wrench_sign) for foot in feet])[:, None]
         self._carried = self.statics.carried_feet(self._sensors)
 
-    def rows(self, posture: Posture, theta: Array, errors: Array) -> Rows:
+    def linearize(self, posture: Posture, theta: Array, errors: Array) -> Observation:
         """Linearises a posture's equations.
 
         Args:
@@ -109,7 +116,7 @@ class RowBuilder:
         maps = self._wrench_maps(posture, here.poses)[keep]
         bodies = self._columns(posture, here, theta)[keep]
         torque = self._torque_rows(posture)[keep]
-        return Rows(
+        return Observation(
             residual=values[0],
             bodies=bodies,
             errors=-self._error_slopes(posture, maps, torque, slope, expected),
@@ -135,21 +142,21 @@ class RowBuilder:
                 "learn from it"
             )
 
-    def up_of(self, posture: Posture) -> Array:
+    def up_direction(self, posture: Posture) -> Array:
         """The direction against gravity (3,), root axes; NaN where not known."""
         if not np.isfinite(posture.up).all() and not self._flat(posture).any():
             return np.full(3, np.nan)
         poses = self.statics.poses(posture.q[None])
         return np.asarray(self._up(posture, poses)[0])
 
-    def loaded(self, posture: Posture) -> Flags:
+    def loaded_feet(self, posture: Posture) -> Flags:
         """Tells which feet stand: those with more than a tenth of all force, (f,)."""
         if not len(posture.wrenches):
             return np.zeros(len(self.feet), dtype=np.bool_)
         force = np.linalg.norm(np.nan_to_num(posture.wrenches[:, :3]), axis=1)
         return np.asarray(force > _LOADED * max(float(force.sum()), 1e-9))
 
-    def gap(self, posture: Posture, theta: Array, errors: Array) -> float:
+    def com_error(self, posture: Posture, theta: Array, errors: Array) -> float:
         """Measures how far the CoM of a model is from where a posture's readings say, in m.
 
         The distance across gravity from the feet's reading; without one, the constraint that is
@@ -187,7 +194,7 @@ class RowBuilder:
         )
         up = here.up[0]
         _, soles = self.statics.link_frames(here.poses, self._soles)
-        center = soles[0][self.loaded(posture)].mean(axis=0)
+        center = soles[0][self.loaded_feet(posture)].mean(axis=0)
         weight = float(wrench[:3] @ up)
         moment = wrench[3:] - np.cross(center, wrench[:3])
         return weight / self.gravity, center + np.cross(up, moment) / weight, up
@@ -231,7 +238,7 @@ class RowBuilder:
 
     def _flat(self, posture: Posture) -> Flags:
         """Which feet stand with a flat sole, (f,)."""
-        return self.loaded(posture) & np.array([len(foot.corners) > 0 for foot in self.feet])
+        return self.loaded_feet(posture) & np.array([len(foot.corners) > 0 for foot in self.feet])
 
     def _usable(self, posture: Posture) -> tuple[Flags, tuple[str, ...]]:
         """Which of all rows have what they need: a mask, and the kinds of those."""
@@ -324,12 +331,12 @@ class RowBuilder:
                 np.full(n, noise.effort),
                 np.full(n, noise.position),
             )
-        ) * noise.share(posture.samples)
+        ) * noise.std_ratio(posture.samples)
         spread = np.hstack((maps.reshape(len(slope), -1), torque, slope[:, :n])) * deviations
         tilted = slope[:, n:] * noise.tilt
         covariance = spread @ spread.T + tilted @ tilted.T
         for i, limit in enumerate(posture.constraints, start=len(slope) - len(posture.constraints)):
-            covariance[i, i] += limit.deviation**2
+            covariance[i, i] += limit.std**2
         return np.asarray(covariance)
 
 
@@ -337,10 +344,7 @@ def _first(poses: Poses) -> Poses:
     return Poses(poses.R[:1], poses.p[:1], poses.z[:1])
 
 
-_LEVER = 0.05  # m, about half a sole
-
-
-class Prediction:
+class SensorPrediction:
     """Wrenches and joint efforts of postures at rest.
 
     Args:

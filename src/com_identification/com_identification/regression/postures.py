@@ -25,20 +25,20 @@ class ComConstraint:
         link: Name of the link, often a sole frame.
         normal: (3,) unit vector.
         offset: m.
-        deviation: m, standard deviation of the offset.
+        std: m, standard deviation of the offset.
     """
 
     link: str
     normal: Array
     offset: float
-    deviation: float
+    std: float
 
     def __post_init__(self) -> None:
         normal = as_array("normal", self.normal, (3,))
         if not abs(float(normal @ normal) - 1.0) < 1e-6:
             raise PostureError(f"the normal {normal} of a constraint is not a unit vector")
-        if not (np.isfinite(self.offset) and self.deviation > 0.0):
-            got = f"{self.offset} m, {self.deviation} m"
+        if not (np.isfinite(self.offset) and self.std > 0.0):
+            got = f"{self.offset} m, {self.std} m"
             raise PostureError(f"a constraint's offset is finite, its deviation above 0; got {got}")
         object.__setattr__(self, "normal", normal)
         freeze(self)
@@ -124,7 +124,7 @@ class SensorNoise:
         position: rad or m, each joint.
         tilt: rad, of the direction against gravity about each axis; also of ground that is taken
             for level. Not averaged: what the ground or a filter is off by stays for a posture.
-        least_share: What of a deviation stays however many readings are averaged.
+        least_fraction: What of a deviation stays however many readings are averaged.
     """
 
     force: float = 0.5
@@ -132,11 +132,11 @@ class SensorNoise:
     effort: float = 0.1
     position: float = float(np.radians(0.05))
     tilt: float = 0.0
-    least_share: float = 0.0
+    least_fraction: float = 0.0
 
-    def share(self, samples: int) -> float:
+    def std_ratio(self, samples: int) -> float:
         """Deviation of a mean over the deviation of one reading."""
-        return float(np.hypot(1.0 / np.sqrt(samples), self.least_share))
+        return float(np.hypot(1.0 / np.sqrt(samples), self.least_fraction))
 
 
 Flags = NDArray[np.bool_]
@@ -220,7 +220,7 @@ class SensorErrors:
         """Where the errors of one kind are."""
         return self._slices[kind]
 
-    def deviations(self, priors: SensorPriors) -> Array:
+    def prior_stds(self, priors: SensorPriors) -> Array:
         """Gives each error its prior standard deviation, (S,)."""
         return np.concatenate(
             [np.full(s.stop - s.start, getattr(priors, kind)) for kind, s in self._slices.items()]

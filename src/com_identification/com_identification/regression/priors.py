@@ -90,7 +90,7 @@ class BodyPriors:
 def urdf_priors(
     model: RobotModel,
     com_std: ArrayLike = 0.02,
-    mass_share: ArrayLike = 0.0,
+    mass_std_fraction: ArrayLike = 0.0,
     shape_margin: float | None = 0.02,
 ) -> BodyPriors:
     """Takes the URDF for the mean.
@@ -98,7 +98,8 @@ def urdf_priors(
     Args:
         model: The robot.
         com_std: m, a number or (B,) or (B, 3), standard deviation of the centres of mass.
-        mass_share: A number or (B,), standard deviation of a mass over the mass; 0: masses known.
+        mass_std_fraction: A number or (B,), standard deviation of a mass over the mass; 0: masses
+            are known.
         shape_margin: m, how far outside the box around its primitive shapes a body's centre of
             mass may be; bodies with meshes or without shapes have no bounds. None: no bounds.
     """
@@ -113,10 +114,11 @@ def urdf_priors(
     if shape_margin is not None:
         low, high = _boxes(model)
         low, high = np.minimum(low - shape_margin, com), np.maximum(high + shape_margin, com)
+    fraction = np.broadcast_to(mass_std_fraction, mass.shape)
     return BodyPriors(
         mass=mass,
         com=com,
-        mass_std=mass * as_array("mass_share", np.broadcast_to(mass_share, mass.shape), (None,)),
+        mass_std=mass * as_array("mass_std_fraction", fraction, (None,)),
         com_std=np.broadcast_to(deviation, com.shape),
         com_low=low,
         com_high=high,
@@ -167,7 +169,7 @@ class Unknowns:
         return self.priors.parameters + self.factor @ x[: self.bodies], errors
 
     def columns(self, bodies: Array, errors: Array) -> Array:
-        """Rows by x, of rows by theta and errors."""
+        """Observation by x, of rows by theta and errors."""
         return np.hstack((bodies @ self.factor, errors[:, self.sensed] * self.spread))
 
     def bounds(self, x: Array) -> tuple[Array, Array]:

@@ -112,7 +112,7 @@ def solve(
     return _solution(blocks, weights, x, low, high)
 
 
-def with_noise(covariance: Array, factor: float) -> Array:
+def scale_noise(covariance: Array, factor: float) -> Array:
     """The covariance (U, U) of x, had the noise's variance been larger by a factor.
 
     (C^-1 - 1) is what the data tell and 1 what the prior tells: with C = V diag(c) V^T,

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Bodies
-from com_model.dynamics.kinematics import rotations_about
+from com_model.geometry.rotations import rotations_about
 
 
 @dataclass(frozen=True, eq=False)

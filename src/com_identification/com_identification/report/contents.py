@@ -9,8 +9,8 @@ import numpy as np
 
 from com_identification.capture.options import DroppedReadings, StationaryInterval
 from com_identification.job import TotalCom
-from com_identification.regression.identify import Identification, Misfit, Misfits
-from com_identification.regression.observations import RowBuilder
+from com_identification.regression.identify import Identification, Residual, Residuals
+from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
@@ -49,7 +49,7 @@ class Contents:
         dropped: Readings that were left out.
         tally: Seconds that the robot was still, and seconds lost by cause.
         intervals: Still intervals, in order.
-        findings: What the check of the wrenches found, sentences.
+        issues: What the check of the wrenches found, sentences.
         model: The robot as its URDF has it.
         feet: Its feet.
         found: The result.
@@ -69,7 +69,7 @@ class Contents:
     dropped: DroppedReadings
     tally: Mapping[str, float]
     intervals: Sequence[StationaryInterval]
-    findings: Sequence[str]
+    issues: Sequence[str]
     model: RobotModel
     feet: Sequence[Foot]
     found: Identification
@@ -89,9 +89,9 @@ class Contents:
         return body_labels(self.model, self.found.bodies)
 
 
-def misfits(found: Identification) -> list[tuple[str, Misfit]]:
+def residual_rows(found: Identification) -> list[tuple[str, Residual]]:
     """The misfits to show, with their names; without the outliers too where there are any."""
-    groups: list[tuple[str, Identification | Misfits]] = [("", found)]
+    groups: list[tuple[str, Identification | Residuals]] = [("", found)]
     if found.outliers:
         groups.append((", without outliers", found.without_outliers))
     return [
@@ -147,7 +147,7 @@ class PostureFit:
     weight: float
 
 
-def fits_of(
+def compare_postures(
     model: RobotModel,
     feet: Sequence[Foot],
     postures: Sequence[Posture],
@@ -163,7 +163,7 @@ def fits_of(
         found: The result.
         gravity: m/s^2.
     """
-    builder = RowBuilder(model, feet, gravity=gravity)
+    builder = ObservationModel(model, feet, gravity=gravity)
     errors = _errors(builder, found)
     prior = np.column_stack(
         (found.prior_mass, found.prior_mass[:, None] * np.nan_to_num(found.prior_com))
@@ -174,21 +174,21 @@ def fits_of(
     ]
 
 
-def _errors(builder: RowBuilder, found: Identification) -> Array:
+def _errors(builder: ObservationModel, found: Identification) -> Array:
     """The sensors' errors that were found, (S,)."""
     names = builder.errors.names
     return np.array([found.sensor_errors.get(kind, {}).get(name, 0.0) for kind, name in names])
 
 
 def _fit(
-    builder: RowBuilder,
+    builder: ObservationModel,
     posture: Posture,
     thetas: tuple[Array, Array],
     errors: Array,
     weight: float,
 ) -> PostureFit:
     none = np.zeros_like(errors)
-    loaded = np.flatnonzero(builder.loaded(posture))
+    loaded = np.flatnonzero(builder.loaded_feet(posture))
     places = _places(builder, posture, thetas, errors)
     return PostureFit(
         label=posture.label,
@@ -199,23 +199,23 @@ def _fit(
         measured=places[0],
         before=places[1],
         after=places[2],
-        gap_before=builder.gap(posture, thetas[0], none),
-        gap_after=builder.gap(posture, thetas[1], errors),
+        gap_before=builder.com_error(posture, thetas[0], none),
+        gap_after=builder.com_error(posture, thetas[1], errors),
         weight=weight,
     )
 
 
-def _mass(builder: RowBuilder, posture: Posture, errors: Array) -> float:
+def _mass(builder: ObservationModel, posture: Posture, errors: Array) -> float:
     measured = builder.measured_com(posture, errors)
     return float("nan") if measured is None else measured[0]
 
 
 def _places(
-    builder: RowBuilder, posture: Posture, thetas: tuple[Array, Array], errors: Array
+    builder: ObservationModel, posture: Posture, thetas: tuple[Array, Array], errors: Array
 ) -> tuple[Array, Array, Array]:
     """Where the CoM is along gravity on the first sole that stands: by the feet, before, after."""
     measured = builder.measured_com(posture, errors)
-    loaded = np.flatnonzero(builder.loaded(posture))
+    loaded = np.flatnonzero(builder.loaded_feet(posture))
     if measured is None or not len(loaded):
         return np.full(2, np.nan), np.full(2, np.nan), np.full(2, np.nan)
     _, point, up = measured

@@ -14,7 +14,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from com_identification.report.contents import Contents, PostureFit, misfits
+from com_identification.report.contents import Contents, PostureFit, residual_rows
 from com_identification.report.html import UNKNOWN, Raw, bar, bullets, element, number, page, table
 from com_model import Foot
 
@@ -181,7 +181,7 @@ def _fit(contents: Contents) -> Raw:
     found = contents.found
     rows = [
         (name, number(m.mean, 2, _MM), number(m.rms, 2, _MM), number(m.maximum, 2, _MM), m.count)
-        for name, m in misfits(found)
+        for name, m in residual_rows(found)
     ]
     head = (
         "CoM of the robot against what the feet say",
@@ -235,7 +235,7 @@ def _parameters(contents: Contents) -> Raw:
         "long as its box says that the recording tells nothing of this number."
     )
     if not found.prior_mass_std.any():
-        words += " Masses are taken as known (settings: prior.mass_share)."
+        words += " Masses are taken as known (settings: prior.mass_std_fraction)."
     bounds = [f"{name}: held by the bounds of its shapes" for name in found.at_bound]
     links = ", ".join(contents.changed) or "none"
     return Raw(
@@ -353,7 +353,7 @@ def _long_table(head: Sequence[object], rows: Sequence[Sequence[object]], words:
 
 def _wrenches(contents: Contents) -> Raw:
     words = "Nothing is wrong with sign, axes, units and weight."
-    found = bullets(contents.findings, "warning") or element("p", words)
+    found = bullets(contents.issues, "warning") or element("p", words)
     return Raw(element("h2", "Check of the feet's sensors") + found)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 from pathlib import Path
 
 from com_identification.exceptions import OutputError
+from com_model.files import write_file
 from com_model.text import quote
 
 _LONGEST = 200  # bytes of a name
@@ -52,46 +51,13 @@ def write_whole(path: Path, data: bytes, overwrite: bool = False) -> Path:
     """
     if not overwrite and path.exists():
         raise OutputError(f"{path} exists already: give another name, or allow to overwrite it")
-    temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(handle)
-        _place(temporary, path, overwrite)
-        sync_directory(path.parent)
+        return write_file(path, data, overwrite)
     except OSError as error:
         raise OutputError(
             f"{path} cannot be written: {error.strerror}. Free space on the disk, or give a "
             "directory that can be written to"
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-    return path
-
-
-def sync_directory(directory: Path) -> None:
-    """Brings the names in a directory to the disk."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _place(temporary: Path, path: Path, overwrite: bool) -> None:
-    """Gives a finished file its name; without overwrite, only a name that is still free."""
-    if overwrite:
-        os.replace(temporary, path)
-        return
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        os.rename(temporary, path)
 
 
 def _problem(name: str, suffix: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from com_identification.exceptions import OutputError, StoreError
 from com_identification.regression.postures import Posture
 from com_identification.store.append_file import AppendFile, FileLock
-from com_identification.store.files import sync_directory, write_whole
+from com_identification.store.files import write_whole
 from com_identification.store.store_read import Contents, read_contents
 from com_identification.store.store_records import (
     decode,
@@ -25,6 +25,7 @@ from com_identification.store.store_records import (
 )
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
+from com_model.files import sync
 from com_model.text import listing
 
 
@@ -217,7 +218,7 @@ class PostureStore:
             self._file.cut(self._contents.size)
         if self._contents.size == 0:
             self._file.append(encode(self._robot))
-            sync_directory(self.path.parent)
+            sync(self.path.parent)
 
     def _append(self, record: Mapping[str, Any]) -> None:
         try:
@@ -247,7 +248,7 @@ class PostureStore:
         backup = self._free_name()
         try:
             os.link(self.path, backup)
-            sync_directory(self.path.parent)
+            sync(self.path.parent)
             write_whole(self.path, self._lines(fresh), overwrite=True)
             file = AppendFile(self.path)
         except (OSError, OutputError) as error:

@@ -55,7 +55,7 @@ def posture_record(identity: int, posture: Posture, stamp_ns: int = 0) -> dict[s
         "up": _plain(posture.up),
         "wrenches": [_plain(row) for row in posture.wrenches],
         "constraints": [
-            [limit.link, _plain(limit.normal), limit.offset, limit.deviation]
+            [limit.link, _plain(limit.normal), limit.offset, limit.std]
             for limit in posture.constraints
         ],
     }

@@ -95,10 +95,10 @@ def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candida
         UnknownNameError: A joint or link is not the model's.
         ProtocolError: The trunk has no shapes, so that its shell is not known.
     """
-    unknowns = protocol.unknowns
-    offsets = zero_offsets(model, list(unknowns.zero_offsets.values()))
-    soft = compliance(model, unknowns.compliant)
-    play = backlash(model, unknowns.compliant)
+    parameters = protocol.parameters
+    offsets = zero_offsets(model, list(parameters.zero_offsets.values()))
+    soft = compliance(model, parameters.compliant)
+    play = backlash(model, parameters.compliant)
     candidates = {
         "specification": nothing(model),
         "compliance": soft,
@@ -108,8 +108,8 @@ def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candida
         "offsets + compliance": offsets + soft,
         "offsets + compliance + links": offsets + soft + link_shifts(model),
     }
-    if unknowns.trunk is not None:
-        trunk = torso_shift(model, unknowns.trunk)
+    if parameters.trunk is not None:
+        trunk = torso_shift(model, parameters.trunk)
         candidates |= {"trunk": trunk, "trunk + compliance": trunk + soft}
     return candidates
 

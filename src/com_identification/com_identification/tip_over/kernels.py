@@ -1,21 +1,21 @@
 """What numba compiles: a standing robot that sags in its joints, and where it tips over.
 
-All in one file, because numba's cache watches the kernel's own file (com_model.sesc.kernels).
 Arrays of bodies are those of com_model.bodies; lengths in m, angles in rad, forces in N.
 """
 
 from __future__ import annotations
 
 from collections import namedtuple
-from math import cos, sin, tanh
+from math import tanh
 
 import numpy as np
 
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC
-from com_model.sesc.kernels import keep
+from com_model.compiled import compiled
+from com_model.dynamics import GRAVITY
+from com_model.geometry.vector_kernels import set_product, set_rotation
 
-GRAVITY = 9.80665  # m/s^2
 SLIDES = PRISMATIC
 SMALLEST_LOAD = 0.1  # N m, above which a joint lies on one side of its backlash
 
@@ -40,44 +40,27 @@ Joints = namedtuple("Joints", "offset compliance backlash")
 """(n,) each: rad zero offset, rad/(N m) compliance, rad width of the backlash."""
 
 
-@keep()
-def _turn(axis: Array, angle: float, R: Array) -> None:
-    c, s = cos(angle), sin(angle)
-    v = 1.0 - c
-    x, y, z = axis[0], axis[1], axis[2]
-    R[0, 0], R[0, 1], R[0, 2] = c + v * x * x, v * x * y - s * z, v * x * z + s * y
-    R[1, 0], R[1, 1], R[1, 2] = v * x * y + s * z, c + v * y * y, v * y * z - s * x
-    R[2, 0], R[2, 1], R[2, 2] = v * x * z - s * y, v * y * z + s * x, c + v * z * z
-
-
-@keep()
-def _product(A: Array, B: Array, C: Array) -> None:
-    for i in range(3):
-        for j in range(3):
-            C[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j]
-
-
-@keep()
+@compiled()
 def _dot(R: Array, i: int, v: Array) -> float:
     """Row i of R times v."""
     return float(R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2])
 
 
-@keep()
+@compiled()
 def _place(q: Array, tree: Tree, moment: Array, R: Array, p: Array, c: Array) -> None:
     """Poses R (B, 3, 3), p (B, 3) of the bodies, and first moments of their subtrees c (B, 3)."""
     count = len(tree.mass)
     turn, rest = np.empty((3, 3)), np.empty((3, 3))
-    _turn(tree.axis[0], 0.0, R[0])
+    set_rotation(tree.axis[0], 0.0, R[0])
     for i in range(3):
         p[0, i] = 0.0
     for b in range(1, count):
         up = tree.parent[b]
         s = q[tree.q_index[b]] * tree.multiplier[b] + tree.offset[b]
         travel = s if tree.joint_type[b] == SLIDES else 0.0
-        _turn(tree.axis[b], s - travel, turn)
-        _product(R[up], tree.R[b], rest)
-        _product(rest, turn, R[b])
+        set_rotation(tree.axis[b], s - travel, turn)
+        set_product(R[up], tree.R[b], rest)
+        set_product(rest, turn, R[b])
         for i in range(3):
             p[b, i] = p[up, i] + _dot(R[up], i, tree.d[b]) + travel * _dot(rest, i, tree.axis[b])
     for b in range(count):
@@ -88,7 +71,7 @@ def _place(q: Array, tree: Tree, moment: Array, R: Array, p: Array, c: Array) ->
             c[tree.parent[b], i] += c[b, i]
 
 
-@keep()
+@compiled()
 def stand(
     q: Array, tree: Tree, moment: Array, soles: Soles, share: Array, com: Array, load: Array
 ) -> None:
@@ -117,7 +100,7 @@ def stand(
         load[j] = 0.0
     for f in range(len(share)):
         sole = soles.body[f]
-        _product(R[sole], soles.R[f], Rs)
+        set_product(R[sole], soles.R[f], Rs)
         for j in range(3):
             over[j] = 0.0
             for i in range(3):
@@ -130,7 +113,7 @@ def stand(
             load[tree.q_index[b]] += share[f] * GRAVITY * gain * tree.multiplier[b]
 
 
-@keep()
+@compiled()
 def _gain(
     b: int, sole: int, tree: Tree, R: Array, p: Array, c: Array, Rs: Array, lever: Array
 ) -> float:
@@ -151,7 +134,7 @@ def _gain(
     return float(-gain if carries else gain)
 
 
-@keep()
+@compiled()
 def sag(
     told: Array,
     tree: Tree,
@@ -198,7 +181,7 @@ def sag(
     return change < 1e-5
 
 
-@keep()
+@compiled()
 def inside(com: Array, edges: Array) -> float:
     """Computes the distance to the nearest of some edges, m: positive inside, (E, 3) edges."""
     least = np.inf
@@ -207,7 +190,7 @@ def inside(com: Array, edges: Array) -> float:
     return least
 
 
-@keep()
+@compiled()
 def tip(
     start: Array,
     rate: Array,
@@ -254,7 +237,7 @@ def tip(
     return np.nan
 
 
-@keep()
+@compiled()
 def margins(
     angles: Array,
     start: Array,

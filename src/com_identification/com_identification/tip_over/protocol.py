@@ -9,7 +9,7 @@ with the arms forward and lowered: sixteen tests. Another robot has its own prot
   moves:
     leg3 Back: {family: leg3, joints: [...], turn: 1, falls: back, feet: [l_sole, r_sole]}
     # where left and right axes are mirrored, `opposite: [...]` names joints that turn by -angle
-  unknowns:                          # what a fit may find
+  parameters:                        # what a fit may find
     zero_offsets: {hip pitch: [...]} # joints of one offset
     compliant: [...]                 # joints that give way, all alike
     trunk: BODY1                     # the link whose CoM may be shifted
@@ -88,7 +88,7 @@ class TipTest:
 
 
 @dataclass(frozen=True)
-class Unknowns:
+class FitParameters:
     """What a fit to the tip angles of a robot may find.
 
     Attributes:
@@ -109,12 +109,12 @@ class Protocol:
     Attributes:
         robot: Name of the robot.
         tests: In the order of the file: the postures of the first move, of the second, ...
-        unknowns: What a fit may find.
+        parameters: What a fit may find.
     """
 
     robot: str
     tests: tuple[TipTest, ...]
-    unknowns: Unknowns
+    parameters: FitParameters
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Protocol:
@@ -135,11 +135,11 @@ class Protocol:
             for move in moves.entries()
             for name, start in (starts or {"": MappingProxyType({})}).items()
         )
-        unknowns = _unknowns(top.section("unknowns"))
+        parameters = _parameters(top.section("parameters"))
         top.finish()
         if not tests:
             raise ProtocolError(f"{path}: there are no moves, so there is nothing to test")
-        return cls(robot, tests, unknowns)
+        return cls(robot, tests, parameters)
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -163,11 +163,11 @@ class Protocol:
                     "to be within their limits"
                 )
             soles(test, config.feet)
-        joints = self.unknowns.compliant + sum(self.unknowns.zero_offsets.values(), ())
+        joints = self.parameters.compliant + sum(self.parameters.zero_offsets.values(), ())
         for joint in joints:
             model.joint_index(joint)
-        if self.unknowns.trunk is not None:
-            model.link_index(self.unknowns.trunk)
+        if self.parameters.trunk is not None:
+            model.link_index(self.parameters.trunk)
 
 
 def soles(test: TipTest, feet: tuple[Foot, ...]) -> list[Foot]:
@@ -190,9 +190,9 @@ def _posture(section: Section) -> Mapping[str, float]:
     return MappingProxyType({joint: section.number(joint, 0.0) for joint in section.entries()})
 
 
-def _unknowns(section: Section) -> Unknowns:
+def _parameters(section: Section) -> FitParameters:
     offsets = section.section("zero_offsets")
-    found = Unknowns(
+    found = FitParameters(
         MappingProxyType({name: offsets.names(name) for name in offsets.entries()}),
         section.names("compliant"),
         section.text("trunk", None),

@@ -23,7 +23,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from com_model.bodies import PRISMATIC
-from com_model.sesc.kernels import keep
+from com_model.compiled import compiled
 
 Array = NDArray[np.float64]
 
@@ -149,7 +149,7 @@ def _loads(robot: Array, b: int, bodies: Array) -> None:
     add_cross(w, slip, 1.0, force)
 
 
-@keep()
+@compiled()
 def newton_euler(
     robot: Array,
     q: Array,
@@ -203,7 +203,7 @@ def newton_euler(
         tau[int(robot[b, DRIVER])] += robot[b, MULTIPLIER] * work
 
 
-@keep(nogil=True)
+@compiled(nogil=True)
 def root_wrenches(
     robot: Array,
     q: Array,

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.bodies import PRISMATIC, Bodies
+from com_model.geometry.rotations import rotations_about
 from com_model.model import RobotModel
 
 
@@ -123,20 +124,3 @@ def body_poses(
         R[b] = R[parent] @ turn[b]
         p[b] = p[parent] + R[parent] @ shift[b]
     return R, p
-
-
-def rotations_about(axes: Array, angles: Array) -> Array:
-    """Computes rotations about unit axes, Rot(a, s) = 1 + sin s [a]x + (1 - cos s) [a]x^2.
-
-    Args:
-        axes: (B, 3) unit vectors; a zero one gives the identity.
-        angles: (B,) rad.
-
-    Returns:
-        (B, 3, 3) rotations (Rodrigues' formula).
-    """
-    x, y, z = axes.T
-    zero = np.zeros_like(x)
-    cross = np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]).transpose(2, 0, 1)
-    sine, versine = np.sin(angles), 2.0 * np.sin(angles / 2.0) ** 2
-    return np.eye(3) + sine[:, None, None] * cross + versine[:, None, None] * (cross @ cross)

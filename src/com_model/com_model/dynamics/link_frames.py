@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from com_model import RobotModel
 from com_model.bodies import PRISMATIC
-from com_model.sesc.kernels import keep
+from com_model.compiled import compiled
+from com_model.geometry.vector_kernels import set_point, set_product, set_rotation
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -39,7 +39,8 @@ class LinkFrames:
         self._body = bodies.body_of_link[index]
         self._R_link = np.ascontiguousarray(bodies.R_body_link[index])
         self._p_link = np.ascontiguousarray(bodies.p_body_link[index])
-        self._path = _ancestors(bodies.parent, self._body)
+        above = {body for own in self._body for body in bodies.path_to(own)}
+        self._path = np.array(sorted(above), dtype=np.int64)
         self._slides = bodies.joint_type == PRISMATIC
         self._R = np.tile(np.eye(3), (bodies.count, 1, 1))  # work space, its first row stays
         self._p = np.zeros((bodies.count, 3))
@@ -74,44 +75,7 @@ class LinkFrames:
         return R, p
 
 
-def _ancestors(parent: Indices, bodies: Indices) -> Indices:
-    """Indices of the bodies and all their ancestors but the root, ascending."""
-    found: set[int] = set()
-    for start in bodies.tolist():
-        body = start
-        while body > 0:
-            found.add(body)
-            body = int(parent[body])
-    return np.array(sorted(found), dtype=np.int64)
-
-
-@njit
-def _multiply(A: Array, B: Array, out: Array) -> None:
-    """Sets out (3, 3) to A B."""
-    for i in range(3):
-        for j in range(3):
-            out[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j]
-
-
-@njit
-def _move(R: Array, p: Array, v: Array, out: Array) -> None:
-    """Sets out (3,) to p + R v."""
-    for i in range(3):
-        out[i] = p[i] + R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2]
-
-
-@njit
-def _turn(axis: Array, angle: float, out: Array) -> None:
-    """Sets out (3, 3) to Rot(a, s) = 1 + sin s [a]x + (1 - cos s) [a]x^2 (Rodrigues)."""
-    sine, versine = np.sin(angle), 1.0 - np.cos(angle)
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        out[i, i] = 1.0 - versine * (axis[j] * axis[j] + axis[k] * axis[k])
-        out[i, j] = versine * axis[i] * axis[j] - sine * axis[k]
-        out[j, i] = versine * axis[i] * axis[j] + sine * axis[k]
-
-
-@keep()
+@compiled()
 def _poses(
     q: Array,
     path: Indices,
@@ -139,14 +103,14 @@ def _poses(
     turn, aligned, way = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
     for b in path:
         s = multiplier[b] * q[q_index[b]] + offset[b]
-        _turn(axis[b], 0.0 if slides[b] else s, turn)
-        _multiply(R[parent[b]], R_0[b], aligned)
-        _multiply(aligned, turn, R[b])
-        _move(R[parent[b]], p[parent[b]], d[b], p[b])
+        set_rotation(axis[b], 0.0 if slides[b] else s, turn)
+        set_product(R[parent[b]], R_0[b], aligned)
+        set_product(aligned, turn, R[b])
+        set_point(R[parent[b]], p[parent[b]], d[b], p[b])
         if slides[b]:
             for i in range(3):
                 way[i] = s * axis[b, i]
-            _move(aligned, p[b], way, p[b])
+            set_point(aligned, p[b], way, p[b])
     for n in range(body.size):
-        _multiply(R[body[n]], R_link[n], R_out[n])
-        _move(R[body[n]], p[body[n]], p_link[n], p_out[n])
+        set_product(R[body[n]], R_link[n], R_out[n])
+        set_point(R[body[n]], p[body[n]], p_link[n], p_out[n])

@@ -1,4 +1,4 @@
-"""Convex hulls in the plane, and how far inside them points are."""
+"""Convex hulls in the plane and in space, and how far inside plane ones points are."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from math import hypot
 
 import numpy as np
+from scipy.spatial import ConvexHull, QhullError
 
 from com_model.arrays import Array
+from com_model.exceptions import GeometryError
 
 Point = tuple[float, float]
 _SLIVER = 1e-10  # of the extent: corners that stand out by less are none
@@ -78,3 +80,15 @@ def signed_distance(corners: Array, points: Array) -> Array:
     turns = edges[:, 0] * offsets[:, :, 1] - edges[:, 1] * offsets[:, :, 0]
     inside = (turns >= 0.0).all(axis=1) & (len(corners) > 2)
     return np.where(inside, distance, 0.0 - distance)
+
+
+def solid_hull(points: Array) -> ConvexHull:
+    """Finds the convex hull of points (N, 3) in space, as scipy's ConvexHull.
+
+    Raises:
+        GeometryError: The points fill no volume, or are not finite.
+    """
+    try:
+        return ConvexHull(points)
+    except (QhullError, ValueError) as error:
+        raise GeometryError(f"{len(points)} points do not fill a volume") from error

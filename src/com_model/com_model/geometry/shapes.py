@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from com_model.arrays import Array
+from com_model.geometry.rotations import rotation_from_rpy
 from com_model.urdf.cleaning import SCHEMA
-from com_model.urdf.parsing import rotation_of_rpy
 from com_model.urdf.xml_reader import Node, Schema
 
 _SHAPE: Schema = {"origin": {}, "geometry": {"box": {}, "cylinder": {}, "sphere": {}}}
@@ -49,7 +49,7 @@ def _bounds(shape: Node) -> tuple[Array, Array] | None:
         rpy = np.zeros(3) if origin is None else _numbers(origin, "rpy", "0 0 0", 3)
     except (ValueError, IndexError):
         return None
-    reach = np.abs(rotation_of_rpy(rpy.tolist())) @ half
+    reach = np.abs(rotation_from_rpy(rpy.tolist())) @ half
     return center - reach, center + reach
 
 

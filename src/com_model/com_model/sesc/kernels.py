@@ -1,8 +1,5 @@
 """What numba compiles: the centre of mass and its Jacobian, for one configuration or for many.
 
-All of it stands in one file because numba's cache watches nothing but the file of the kernel that
-it keeps: had a kernel's helpers or constants a file of their own, an edit there would be missed.
-
 The robot comes as the array that com_model.sesc.packing makes: a row a quantity, a column a body,
 in the order of com_model.bodies. Joints turn about, or slide along, the z axes of aligned frames.
 With C the constant rotation from a body's to its parent's axes, Z the joint's turn about z, t its
@@ -20,13 +17,11 @@ are not checked here.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from com_model.compiled import compiled
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -69,42 +64,6 @@ SIN_1, SIN_2, SIN_3 = -0.16666666666666666, 0.008333333333330938, -0.00019841269
 SIN_4, SIN_5, SIN_6 = 2.755731609375319e-06, -2.505112999912784e-08, 1.5917995630635248e-10
 COS_1, COS_2, COS_3 = 0.041666666666666664, -0.001388888888888739, 2.480158729875508e-05
 COS_4, COS_5, COS_6 = -2.7557317266186513e-07, 2.0876145106497293e-09, -1.1382548343152154e-11
-
-
-def keep(
-    nogil: bool = False, uses: tuple[str, ...] = ()
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Compiles a function, to be kept on disk if there is any place for it that can be written.
-
-    Args:
-        nogil: Let go of the interpreter's lock meanwhile.
-        uses: Files (``__file__``) of other modules whose kernels it calls. What is kept on disk
-            counts as stale when one of them changes; numba alone watches the function's own file.
-    """
-
-    def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-        try:
-            kernel: Any = njit(cache=True, nogil=nogil)(function)
-        except RuntimeError:
-            return njit(nogil=nogil)(function)
-        if uses and not _watch(kernel, uses):
-            return njit(nogil=nogil)(function)
-        return kernel
-
-    return compiled
-
-
-def _watch(kernel: Any, files: tuple[str, ...]) -> bool:
-    """Adds files to those whose change makes a kernel's cache stale; tells whether that worked."""
-    index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-    if not hasattr(kernel, "py_func"):
-        return True  # NUMBA_DISABLE_JIT
-    if index is None or not hasattr(index, "_source_stamp"):
-        return False  # another numba: rather compile each time than run old code
-    stats = [os.stat(file) for file in files]
-    stamps = [(stat.st_mtime, stat.st_size) for stat in stats]
-    index._source_stamp = (index._source_stamp, *stamps)
-    return True
 
 
 @njit
@@ -316,7 +275,7 @@ def find_jacobian(q: Array, robot: Array, com: Array, jacobian: Array) -> None:
         jacobian[2, 3], jacobian[2, 4] = y, -x
 
 
-@keep()
+@compiled()
 def com_of_one(q: Array, robot: Array, com: Array) -> None:
     """Computes the centre of mass in the root's frame.
 
@@ -329,7 +288,7 @@ def com_of_one(q: Array, robot: Array, com: Array) -> None:
     find_com(q, robot, com)
 
 
-@keep()
+@compiled()
 def com_and_jacobian_of_one(q: Array, robot: Array, com: Array, jacobian: Array) -> None:
     """Computes the centre of mass and its Jacobian in the root's frame.
 
@@ -344,7 +303,7 @@ def com_and_jacobian_of_one(q: Array, robot: Array, com: Array, jacobian: Array)
     find_jacobian(q, robot, com, jacobian)
 
 
-@keep()
+@compiled()
 def com_of_placed(q: Array, robot: Array, R: Array, p: Array, com: Array) -> bool:
     """Computes the centre of mass in the world: com_of_one with the root at R (3, 3), p (3,) m.
 
@@ -356,7 +315,7 @@ def com_of_placed(q: Array, robot: Array, R: Array, p: Array, com: Array) -> boo
     return fine
 
 
-@keep()
+@compiled()
 def com_and_jacobian_of_placed(
     q: Array, robot: Array, R: Array, p: Array, com: Array, jacobian: Array
 ) -> bool:
@@ -565,7 +524,7 @@ def store_jacobian(robot: Array, owners: Indices, lanes: Array, jacobian: Array)
                 jacobian[b, i, j] = lanes[owners[j], BLOCK * i + b]
 
 
-@keep(nogil=True)
+@compiled(nogil=True)
 def com_of_many(Q: Array, robot: Array, R: Array, p: Array, com: Array) -> bool:
     """Computes the centres of mass of N configurations.
 
@@ -590,7 +549,7 @@ def com_of_many(Q: Array, robot: Array, R: Array, p: Array, com: Array) -> bool:
     return fine
 
 
-@keep(nogil=True)
+@compiled(nogil=True)
 def com_and_jacobian_of_many(
     Q: Array, robot: Array, R: Array, p: Array, com: Array, jacobian: Array
 ) -> bool:

@@ -14,10 +14,10 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.transform import Rotation
 from urdf_parser_py import urdf as urdf_parser
 
 from com_model.exceptions import UrdfError
+from com_model.geometry.rotations import rotation_from_rpy
 from com_model.text import quote
 from com_model.urdf.cleaning import SCHEMA, clean
 from com_model.urdf.xml_reader import Node, read_xml
@@ -134,15 +134,12 @@ def urdf_of(node: Node, text: str) -> Urdf:
     return Urdf(robot.name, links, joints, text, node)
 
 
-def rotation_of_rpy(rpy: Sequence[float]) -> Array:
-    """Turns URDF's roll, pitch, yaw into a rotation, R = R_z(yaw) R_y(pitch) R_x(roll)."""
-    return Rotation.from_euler("xyz", rpy).as_matrix()
-
-
 def _pose(origin: Any) -> tuple[Array, Array]:
     if origin is None:
         return np.eye(3), np.zeros(3)
-    return rotation_of_rpy(origin.rpy or (0, 0, 0)), np.array(origin.xyz or (0, 0, 0), dtype=float)
+    return rotation_from_rpy(origin.rpy or (0, 0, 0)), np.array(
+        origin.xyz or (0, 0, 0), dtype=float
+    )
 
 
 def _link(parsed: Any, node: Node) -> Link:

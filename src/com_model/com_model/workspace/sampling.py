@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial import ConvexHull, QhullError
 
 from com_model.arrays import Array, as_array, freeze
 from com_model.exceptions import ComModelError, GeometryError
-from com_model.geometry.hull import convex_hull
+from com_model.geometry.hull import convex_hull, solid_hull
 from com_model.model import RobotModel
 from com_model.sesc.sesc import Sesc
 
@@ -58,11 +57,9 @@ class Workspace:
         if not np.isfinite(points).all():
             raise GeometryError("points are not finite: leave those out")
         try:
-            hull = ConvexHull(points)
-        except (QhullError, ValueError) as error:
-            raise GeometryError(
-                f"{len(points)} points do not fill a volume: let more joints vary"
-            ) from error
+            hull = solid_hull(points)
+        except GeometryError as error:
+            raise GeometryError(f"{error}: let more joints vary") from error
         return cls(points, points[hull.vertices], hull.equations, float(hull.volume))
 
     def margin(self, targets: ArrayLike) -> Array:

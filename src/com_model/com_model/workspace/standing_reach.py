@@ -141,12 +141,10 @@ def reach_on_feet(
 
 def joints_off_the_feet(model: RobotModel, feet: Sequence[Foot]) -> list[str]:
     """Lists the joints that move none of the feet in the root link's frame."""
-    bodies, moving = model.bodies, set()
+    bodies, moving = model.bodies, set[int]()
     for foot in feet:
-        body = int(bodies.body_of_link[model.link_index(foot.frame)])
-        while body > 0:
-            moving.add(int(bodies.q_index[body]))
-            body = int(bodies.parent[body])
+        path = bodies.path_to(bodies.body_of_link[model.link_index(foot.frame)])
+        moving.update(bodies.q_index[path].tolist())
     return [name for i, name in enumerate(model.joint_names) if i not in moving]
 
 

@@ -22,9 +22,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from com_model import RobotConfig, RobotModel
 from com_model.exceptions import ComModelError, ConfigError
+from com_model.files import write_file
 from com_model.posture_file import read_postures
 from com_simulation.exceptions import ComSimulationError
-from com_simulation.files import new_folder, save_text
+from com_simulation.files import new_folder
 from com_simulation.physics.bag_writer import STORAGES, BagWriter
 from com_simulation.physics.noise import PRESETS
 from com_simulation.physics.robots import find_robot
@@ -150,9 +151,9 @@ def record(options: argparse.Namespace, console: Console) -> Recording:
         folder.mkdir()
         with BagWriter(folder / "bag", world, noise, START_NS, options.storage) as bag:
             seconds = _write_all(visits, bag, len(postures), console)
-        save_text(believed.xml, folder / "robot.urdf")
-        save_text(true.xml, folder / "truth.urdf")
-        save_text(marks_text(visits.visits), folder / "marks.csv")
+        write_file(folder / "robot.urdf", believed.xml)
+        write_file(folder / "truth.urdf", true.xml)
+        write_file(folder / "marks.csv", marks_text(visits.visits))
     return Recording(tuple(visits.visits), visits.transfer, seconds, bag.messages)
 
 

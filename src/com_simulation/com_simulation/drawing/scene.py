@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from com_model.dynamics.kinematics import link_pose, link_poses
+from com_model.geometry.rotations import minimal_rotation
 from com_model.geometry.support import SupportPolygon, sole_points
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
-from com_simulation.drawing.primitives import rod_triangles
-from com_simulation.drawing.shapes import RobotShape
+from com_simulation.drawing.shapes import RobotShape, rod_triangles
 
 _ROD_COLOR = (0.55, 0.58, 0.62)
 
@@ -112,11 +111,7 @@ def upright(gravity: np.ndarray) -> np.ndarray:
     if not np.isfinite(length) or length == 0:
         return np.eye(3)
     up = -np.asarray(gravity, dtype=float) / length
-    axis, cosine = np.cross(up, [0, 0, 1]), up[2]
-    sine = np.linalg.norm(axis)
-    if sine < 1e-12:
-        return np.diag([1.0, np.sign(cosine), np.sign(cosine)])
-    return Rotation.from_rotvec(axis / sine * np.arctan2(sine, cosine)).as_matrix()
+    return minimal_rotation(up, np.array([0.0, 0.0, 1.0]))
 
 
 def build_scene(

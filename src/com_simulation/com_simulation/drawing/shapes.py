@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import math
-import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+from numpy.typing import NDArray
 
-from com_simulation.drawing.primitives import box_triangles, cylinder_triangles, sphere_triangles
-from com_simulation.exceptions import MeshError
-from com_simulation.physics.meshes import Mesh, load_mesh
-from com_simulation.physics.resources import resolve_uri
+from com_model.model import RobotModel
+from com_simulation.physics.urdf_shapes import (
+    BOX,
+    MESH,
+    SPHERE,
+    Color,
+    ShapeReader,
+    UrdfShape,
+    fit_up_axis,
+)
+
+Array = NDArray[np.float64]
+Problems = dict[str, str]  # shape: why it was left out
 
 MAX_TOTAL_TRIANGLES = 3_000_000
-PLAIN_COLOR = (0.80, 0.81, 0.83)
+_SIDES = 96  # of a circle
 
 
 @dataclass(frozen=True)
-class Piece:
+class LinkTriangles:
     """One shape of one link.
 
     Attributes:
@@ -31,8 +38,8 @@ class Piece:
     """
 
     link: str
-    triangles: np.ndarray
-    color: tuple[float, float, float]
+    triangles: Array
+    color: Color
 
 
 @dataclass(frozen=True)
@@ -45,189 +52,122 @@ class RobotShape:
         note: one line on what was left out, empty when nothing was.
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[LinkTriangles, ...]
     bare_links: tuple[str, ...]
     note: str
 
 
-def robot_shape(xml: str, urdf_path: str | Path | None) -> RobotShape:
-    """Read the shapes of a URDF that :class:`com_model.RobotModel` has accepted.
+def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
+    """Read the shapes of a robot's URDF.
 
     Each link is drawn by its visuals. A link with a visual that cannot be read is drawn by its
     collision shapes instead, and when those cannot be read either (or the whole robot has no
     shape) it is listed in ``bare_links``.
-
-    Robots are made for viewers that turn COLLADA meshes whose y axis points upwards, or for viewers
-    that do not. Of the two readings that one counts whose shapes lie nearer to the centres of mass
-    of their links.
     """
-    root = ET.fromstring(xml)  # noqa: S314  its entities were refused by RobotModel
-    reader = _ShapeReader(root, urdf_path)
-    shape = _read(root, reader)
-    if any(mesh.y_up for mesh in reader.meshes.values()):
-        turning = _ShapeReader(root, urdf_path, reader.meshes, turn_y_up=True)
-        shape = min(shape, _read(root, turning), key=lambda s: _distance_to_coms(s, root))
-    return shape
-
-
-def _read(root: ET.Element, reader: _ShapeReader) -> RobotShape:
-    pieces: list[Piece] = []
+    reader = ShapeReader(model.xml, urdf_path)
+    problems: Problems = {}
+    shapes: list[UrdfShape] = []
     bare: list[str] = []
     replaced: list[str] = []
-    for link in root.findall("link"):
-        name = link.get("name", "")
-        visual = reader.pieces(link, "visual")
+
+    def read(link: str, tag: str) -> list[UrdfShape] | None:
+        found, failed = reader.read(link, tag)
+        for name, reason in failed:
+            problems.setdefault(name, reason)
+        return None if failed else found
+
+    for link in reader.links:
+        visual = read(link, "visual")
         if visual is None:
-            collision = reader.pieces(link, "collision") or ()
-            (replaced if collision else bare).append(name)
-            visual = collision
-        pieces.extend(visual)
-    if not pieces and not bare:
-        pieces = [
-            p for link in root.findall("link") for p in reader.pieces(link, "collision") or ()
-        ]
-    if not pieces:
-        bare = [link.get("name", "") for link in root.findall("link")]
-    return RobotShape(tuple(pieces), tuple(bare), _note(reader.problems, replaced, bare))
+            visual = read(link, "collision") or []
+            (replaced if visual else bare).append(link)
+        shapes += visual
+    if not shapes and not bare:
+        shapes = [shape for link in reader.links for shape in read(link, "collision") or ()]
+    if not shapes:
+        bare = list(reader.links)
+    pieces, too_large = _pieces(fit_up_axis(shapes, model), problems)
+    bare += [link for link in too_large if link not in bare]
+    return RobotShape(pieces, tuple(bare), _note(problems, replaced, bare))
 
 
-class _ShapeReader:
-    """Reads the shapes of links, each mesh file once."""
-
-    def __init__(
-        self,
-        root: ET.Element,
-        urdf_path: str | Path | None,
-        meshes: dict[Path, Mesh] | None = None,
-        turn_y_up: bool = False,
-    ) -> None:
-        self.urdf_path = urdf_path
-        self.meshes = {} if meshes is None else meshes
-        self.turn_y_up = turn_y_up
-        self.colors = dict(_named_colors(root.findall("material")))
-        self.colors |= dict(_named_colors(root.iterfind("link/visual/material")))
-        self.problems: dict[str, str] = {}  # shape: why it was left out
-        self.triangles_left = MAX_TOTAL_TRIANGLES
-
-    def pieces(self, link: ET.Element, kind: str) -> tuple[Piece, ...] | None:
-        """Return a link's "visual" or "collision" shapes; None if one cannot be read."""
-        pieces = []
-        for element in link.findall(kind):
-            try:
-                R, p = _pose(element.find("origin"))
-                color = self.color(element.find("material"))
-                triangles = self.triangles(element) @ R.T + p
-            except (MeshError, ValueError) as error:
-                self.problems.setdefault(_what(element), str(error))
-                return None
-            pieces.append(Piece(link.get("name", ""), triangles, color))
-        return tuple(pieces)
-
-    def triangles(self, element: ET.Element) -> np.ndarray:
-        """Return the triangles of a <visual> or <collision>, before its origin."""
-        geometry = element.find("geometry")
-        shape = None if geometry is None else next(iter(geometry), None)
-        if shape is None:
-            raise ValueError("no geometry")
-        if shape.tag == "mesh":
-            triangles = self.mesh(shape.get("filename", "")) * _vector(shape, "scale", "1 1 1")
-        elif shape.tag in _PRIMITIVES:
-            triangles = _PRIMITIVES[shape.tag](shape)
-        else:
-            raise ValueError(f"unknown geometry '{shape.tag}'")
-        if len(triangles) > self.triangles_left:
-            raise ValueError(f"more than {MAX_TOTAL_TRIANGLES} triangles in all")
-        self.triangles_left -= len(triangles)
-        return triangles
-
-    def mesh(self, uri: str) -> np.ndarray:
-        path = resolve_uri(uri, self.urdf_path)
-        if path is None:
-            raise ValueError("no such file in the robot's package")
-        if path not in self.meshes:
-            self.meshes[path] = load_mesh(path)
-        triangles, y_up = self.meshes[path]
-        if y_up and self.turn_y_up:
-            return np.stack([triangles[..., 0], -triangles[..., 2], triangles[..., 1]], axis=-1)
-        return triangles
-
-    def color(self, material: ET.Element | None) -> tuple[float, float, float]:
-        if material is None:
-            return PLAIN_COLOR
-        own = dict(_named_colors([material]))
-        return (own or self.colors).get(material.get("name", ""), PLAIN_COLOR)
-
-
-_PRIMITIVES: dict[str, Callable[[ET.Element], np.ndarray]] = {
-    "box": lambda e: box_triangles(_vector(e, "size")),
-    "cylinder": lambda e: cylinder_triangles(_number(e, "radius"), _number(e, "length")),
-    "capsule": lambda e: cylinder_triangles(_number(e, "radius"), _number(e, "length")),
-    "sphere": lambda e: sphere_triangles(_number(e, "radius")),
-}
-
-
-def _vector(element: ET.Element, attribute: str, default: str = "") -> np.ndarray:
-    values = np.array(element.get(attribute, default).split(), dtype=float)
-    if values.shape != (3,) or not np.isfinite(values).all():
-        raise ValueError(f"{attribute} needs three numbers, got '{element.get(attribute)}'")
-    return values
-
-
-def _number(element: ET.Element, attribute: str) -> float:
-    value = float(element.get(attribute, ""))
-    if not math.isfinite(value):
-        raise ValueError(f"{attribute} is not finite")
-    return value
-
-
-def _pose(origin: ET.Element | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return (R (3, 3), p (3,)) of an <origin>: rpy about fixed x, y, z axes."""
-    if origin is None:
-        return np.eye(3), np.zeros(3)
-    rpy = _vector(origin, "rpy", "0 0 0")
-    return Rotation.from_euler("xyz", rpy).as_matrix(), _vector(origin, "xyz", "0 0 0")
-
-
-def _distance_to_coms(shape: RobotShape, root: ET.Element) -> float:
-    """Return the mean distance between the middle of a piece and the CoM of its link, m."""
-    coms = {}
-    for link in root.findall("link"):
-        origin = link.find("inertial/origin")
-        if origin is not None:
-            coms[link.get("name", "")] = _vector(origin, "xyz", "0 0 0")
-    distances = [
-        np.linalg.norm(piece.triangles.reshape(-1, 3).mean(axis=0) - coms[piece.link])
-        for piece in shape.pieces
-        if piece.link in coms
-    ]
-    return float(np.mean(distances)) if distances else 0.0
-
-
-def _named_colors(
-    materials: Iterable[ET.Element],
-) -> Iterable[tuple[str, tuple[float, float, float]]]:
-    for material in materials:
-        color = material.find("color")
-        words = "" if color is None else color.get("rgba", "")
-        try:
-            red, green, blue, _ = np.clip(np.array(words.split(), dtype=float), 0, 1).tolist()
-        except ValueError:  # no colour, or not four numbers: as if there were none
+def _pieces(
+    shapes: Iterable[UrdfShape], problems: Problems
+) -> tuple[tuple[LinkTriangles, ...], list[str]]:
+    """Cut shapes into triangles until there are too many; return the links that are left out."""
+    pieces: list[LinkTriangles] = []
+    left_out: list[str] = []
+    left = MAX_TOTAL_TRIANGLES
+    for shape in shapes:
+        triangles = shape_triangles(shape)
+        if len(triangles) > left:
+            problems.setdefault(shape.name, f"more than {MAX_TOTAL_TRIANGLES} triangles in all")
+            left_out.append(shape.link)
             continue
-        yield material.get("name", ""), (red, green, blue)
+        left -= len(triangles)
+        pieces.append(LinkTriangles(shape.link, triangles @ shape.R.T + shape.p, shape.color))
+    return tuple(pieces), left_out
 
 
-def _what(element: ET.Element) -> str:
-    """Name a shape in a message: its mesh file, or its kind."""
-    mesh = element.find("geometry/mesh")
-    return element.tag if mesh is None else Path(mesh.get("filename", "")).name
+def shape_triangles(shape: UrdfShape) -> Array:
+    """Return the triangles (m, 3, 3) of a shape, in its own frame, m; a capsule's ends are flat."""
+    if shape.kind == MESH:
+        return shape.triangles
+    if shape.kind == BOX:
+        return box_triangles(2.0 * np.array(shape.size))
+    if shape.kind == SPHERE:
+        return sphere_triangles(shape.size[0])
+    return cylinder_triangles(shape.size[0], 2.0 * shape.size[1])
 
 
-def _note(problems: dict[str, str], replaced: list[str], bare: list[str]) -> str:
-    """Say in one line what is not drawn as the URDF has it, and why."""
+def box_triangles(size: Array) -> Array:
+    """Return the 12 triangles of a box around the origin; size (3,) is its full extent."""
+    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size / 2
+    quads = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+    return corners[[[q[0], q[i], q[i + 1]] for q in quads for i in (1, 2)]]
+
+
+def cylinder_triangles(radius: float, length: float) -> Array:
+    """Return the triangles of a cylinder around z, centred at the origin."""
+    return _revolve([0, radius, radius, 0], np.array([-1, -1, 1, 1]) * length / 2)
+
+
+def sphere_triangles(radius: float) -> Array:
+    """Return the triangles of a sphere around the origin."""
+    latitude = np.linspace(-np.pi / 2, np.pi / 2, _SIDES // 2 + 1)
+    return _revolve(radius * np.cos(latitude), radius * np.sin(latitude))
+
+
+def rod_triangles(start: Array, end: Array, radius: float) -> Array:
+    """Return the triangles of a cylinder from start (3,) to end (3,); none if they coincide."""
+    axis = end - start
+    length = float(np.linalg.norm(axis))
+    if length == 0:
+        return np.empty((0, 3, 3))
+    z = axis / length
+    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
+    x /= np.linalg.norm(x)
+    R = np.column_stack([x, np.cross(z, x), z])
+    return cylinder_triangles(radius, length) @ R.T + (start + end) / 2
+
+
+def _revolve(radii: Sequence[float] | Array, heights: Array) -> Array:
+    """Return the triangles of a profile (radius, height) revolved about z."""
+    angle = np.linspace(0, 2 * np.pi, _SIDES + 1)
+    r, z = np.asarray(radii)[:, None], np.asarray(heights)[:, None] + 0 * angle
+    grid = np.stack([r * np.cos(angle), r * np.sin(angle), z], axis=-1)
+    a, b, c, d = grid[:-1, :-1], grid[:-1, 1:], grid[1:, 1:], grid[1:, :-1]
+    triangles = np.concatenate([np.stack([a, b, c], axis=2), np.stack([a, c, d], axis=2)])
+    triangles = triangles.reshape(-1, 3, 3)
+    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
+    return triangles[np.any(normals != 0, axis=1)]  # without the empty ones at the poles
+
+
+def _note(problems: Problems, replaced: list[str], bare: list[str]) -> str:
+    """Return one line on what is not drawn as the URDF has it, and why."""
     if not problems:
         return "the URDF has no shapes: lines between joints are drawn" if bare else ""
     what, why = next(iter(problems.items()))
-    why = why.removeprefix(f"{what}: ")
     more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
     instead = [f"{len(replaced)} links by collision shapes"] if replaced else []
     instead += [f"{len(bare)} links by lines between joints"] if bare else []

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation, Slerp
 
+from com_model.geometry.rotations import minimal_rotation
 from com_simulation.physics.placement import (
     hanging_height,
     standing_height,
     support_normal,
-    turn_onto,
 )
 from com_simulation.physics.spec import HOIST, quaternion_wxyz
 from com_simulation.physics.world import World
@@ -61,7 +61,7 @@ class Hoist:
         self.lifted = False
         world, scratch = self._world, mujoco.MjData(self._world.mj)
         q = data.qpos[world.joint_qpos]
-        R = turn_onto(support_normal(world.robot, world.feet, q), world.normal)
+        R = minimal_rotation(support_normal(world.robot, world.feet, q), world.normal)
         scratch.qpos[:] = data.qpos
         scratch.qpos[3:7] = quaternion_wxyz(R)
         mujoco.mj_kinematics(world.mj, scratch)

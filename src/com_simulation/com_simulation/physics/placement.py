@@ -46,18 +46,6 @@ def support_normal(robot: RobotModel, feet: Sequence[Foot], q: Array) -> Array:
         return _UP
 
 
-def turn_onto(direction: Array, target: Array) -> Array:
-    """The smallest rotation (3, 3) that turns a unit vector onto another one.
-
-    R = 1 + [v]x + [v]x^2 / (1 + c),  v = direction x target, c = direction . target
-    """
-    v, c = np.cross(direction, target), float(direction @ target)
-    if c < -1.0 + 1e-9:
-        return np.diag([1.0, -1.0, -1.0])  # upside down: half a turn about x
-    cross = np.array([[0.0, -v[2], v[1]], [v[2], 0.0, -v[0]], [-v[1], v[0], 0.0]])
-    return np.eye(3) + cross + cross @ cross / (1.0 + c)
-
-
 def lowest_height(mj: mujoco.MjModel, data: mujoco.MjData, normal: Array, geom: int) -> float:
     """Height (m) of the lowest point of a shape along a unit normal (3,), from the world's origin.
 

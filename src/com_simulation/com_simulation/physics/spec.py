@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from com_model import RobotModel
 from com_model.bodies import PRISMATIC
+from com_model.dynamics import GRAVITY
 from com_simulation.physics.collision import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shape
 from com_simulation.physics.inertia import BodyInertias
 from com_simulation.physics.servo import Servos
 
 Array = NDArray[np.float64]
 
-GRAVITY = 9.81  # m/s^2
 FRICTION = (1.0, 0.005, 0.0001)  # sliding; torsional and rolling in m
 CONTACT_STIFFNESS = (0.01, 1.0)  # MuJoCo's solref: time constant (s), damping ratio
 CONTACT_HARDNESS = (0.95, 0.99, 0.001, 0.5, 2.0)  # its solimp

@@ -46,7 +46,9 @@ class Stance:
         self.contacts = np.concatenate([sole_points(R, p, foot.corners) for R, p, foot in poses])
         to_body, at = robot.bodies.R_body_link[self._links], robot.bodies.p_body_link[self._links]
         self._offset = at + np.einsum("fij,fj->fi", to_body, centers)
-        self._paths = [self._path(int(robot.bodies.body_of_link[i])) for i in self._links]
+        self._paths = [
+            self.robot.bodies.path_to(int(robot.bodies.body_of_link[i])) for i in self._links
+        ]
         joints = {int(robot.bodies.q_index[b]) for path in self._paths for b in path}
         self.joints = np.array(sorted(joints), dtype=np.int64)
         reach = LIMIT_MARGIN * np.nan_to_num(robot.upper - robot.lower, posinf=0.0)
@@ -114,11 +116,3 @@ class Stance:
                 errors.append(Rotation.from_matrix(self._R[i] @ R_foot.T).as_rotvec())
                 rows.append(angular)
         return np.concatenate(errors), np.concatenate(rows)[:, self.joints]
-
-    def _path(self, body: int) -> list[int]:
-        """The moving bodies from the root (without it) to a body."""
-        path = []
-        while body > 0:
-            path.append(body)
-            body = int(self.robot.bodies.parent[body])
-        return path

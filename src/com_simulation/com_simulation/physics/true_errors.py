@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from com_model import RobotModel
+from com_model.files import write_file
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.exceptions import WorldError
-from com_simulation.files import save_text
 
 LEAST_MASS_SHARE = 0.1  # of the URDF's mass, that a link keeps
 DIGITS = 7  # of m and kg behind the point, so that the file stays easy to read
@@ -106,4 +106,5 @@ def true_robot(
 
 def write_urdf(robot: RobotModel, path: str | os.PathLike[str]) -> None:
     """Writes a robot's URDF, whole or not at all."""
-    save_text(robot.xml, Path(path))
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, robot.xml)

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model import RobotModel
+from com_model.dynamics import GRAVITY
 from com_model.timed_way import timed_way
 from com_simulation.exceptions import ComSimulationError, SwayError
 from com_simulation.physics.commands import Trajectory
 from com_simulation.physics.planted import PlantedFeet
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.spec import GRAVITY
 
 Array = NDArray[np.float64]
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from com_model import Foot, RobotConfig, RobotModel
+from com_model.geometry.rotations import minimal_rotation
 from com_model.text import listing
 from com_simulation.exceptions import WorldError
 from com_simulation.physics.collision import read_collision
@@ -28,7 +29,6 @@ from com_simulation.physics.placement import (
     hanging_height,
     standing_height,
     support_normal,
-    turn_onto,
 )
 from com_simulation.physics.servo import Servos, configured_servos, default_servos, joint_loads
 from com_simulation.physics.spec import (
@@ -180,8 +180,7 @@ class _Builder:
         )
 
     def _add_shapes(self, urdf_path: str | os.PathLike[str] | None) -> None:
-        coms = dict(zip(self.robot.link_names, self.robot.link_coms, strict=True))
-        collision = read_collision(self.robot.xml, urdf_path, coms)
+        collision = read_collision(self.robot, urdf_path)
         # Links above the root (a dropped world link) are no part of the robot.
         links = set(self.robot.link_names)
         shapes = [shape for shape in collision.shapes if shape.link in links]
@@ -202,7 +201,7 @@ class _Builder:
     def _place(self) -> tuple[mujoco.MjModel, mujoco.MjData]:
         """Moves the root to its place; returns the model and its data in the nominal posture."""
         mj = self._compile()
-        R = self.R_world_ground @ turn_onto(
+        R = self.R_world_ground @ minimal_rotation(
             support_normal(self.robot, self.feet, self.posture), np.array([0.0, 0.0, 1.0])
         )
         root = self.spec.body("body0")
@@ -274,10 +273,8 @@ class _Builder:
         share = np.zeros(self.robot.n_joints)
         bodies = self.robot.bodies
         for foot in self.feet if self.floating else ():
-            body = bodies.body_of_link[self.robot.link_index(foot.frame)]
-            while body > 0:
-                share[bodies.q_index[body]] = 1.0 / len(self.feet)
-                body = bodies.parent[body]
+            path = bodies.path_to(bodies.body_of_link[self.robot.link_index(foot.frame)])
+            share[bodies.q_index[path]] = 1.0 / len(self.feet)
         return share
 
     def _note_names(self, what: str, names: tuple[str, ...]) -> None:

@@ -80,7 +80,7 @@ def test_it_leads_plays_and_holds_the_last_row(bench, swing, layout):
     way = robot.player.play(robot.time, robot.measured)
     np.testing.assert_allclose(way.positions[0], robot.q)
     robot.run(4.0)
-    assert order(robot.states) == [State.LEADING, State.PLAYING, State.FINISHED]
+    assert order(robot.states) == [State.APPROACHING, State.PLAYING, State.FINISHED]
     np.testing.assert_allclose(robot.q, swing.positions[-1], atol=1e-12)
     assert (robot.player.row, robot.player.rows) == (500, 500)
     assert robot.targets[-1] is None
@@ -128,7 +128,7 @@ def test_a_pause_that_is_taken_back_at_once(bench):
     robot.player.pause()
     robot.run(0.1)
     robot.player.resume()
-    assert robot.run(0.1) is State.LEADING
+    assert robot.run(0.1) is State.APPROACHING
     robot.player.pause()
     robot.run(1.0)
     assert robot.player.state is State.PAUSED

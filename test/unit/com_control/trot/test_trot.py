@@ -211,7 +211,7 @@ def test_session_leads_trots_and_stops_on_all_feet():
     first = session.step(0.0, start)
     np.testing.assert_allclose(first.position, start)
     states = [session.step(t, start).state for t in np.arange(0.01, 1.0, 0.01)]
-    assert states[0] is State.LEADING
+    assert states[0] is State.APPROACHING
     assert states[-1] is State.TROTTING
     session.stop("enough")
     for t in np.arange(1.0, 2.0, 0.01):

@@ -84,7 +84,7 @@ def bench(parts):
 def test_it_leads_walks_and_stands_and_walks_again(bench):
     assert bench.session.refusal() == "no joint_states yet"
     bench.start()
-    assert bench.session.state is State.LEADING
+    assert bench.session.state is State.APPROACHING
     assert "under way" in bench.session.refusal()
     bench.until(State.WALKING)
     middle = bench.session.instant()

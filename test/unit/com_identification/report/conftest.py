@@ -43,6 +43,6 @@ def found(scene, postures):
 
 @pytest.fixture(scope="session")
 def fits(scene, postures, found):
-    from com_identification.report.contents import fits_of
+    from com_identification.report.contents import compare_postures
 
-    return fits_of(scene.model, scene.feet, postures, found, 9.81)
+    return compare_postures(scene.model, scene.feet, postures, found, 9.81)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from com_identification.report.contents import fits_of
+from com_identification.report.contents import compare_postures
 from com_model import RobotModel, Sesc
 from com_model.dynamics.link_frames import LinkFrames
 
@@ -40,6 +40,6 @@ def test_without_wrenches_there_is_no_place(scene, postures, found):
     R, _ = LinkFrames(scene.model, ["l_sole"]).poses(postures[0].q)
     unread = replace(postures[0], wrenches=np.full((2, 6), np.nan), up=R[0][:, 2])
     blind = [unread, *postures[1:]]
-    fit = fits_of(scene.model, scene.feet, blind, found, 9.81)[0]
+    fit = compare_postures(scene.model, scene.feet, blind, found, 9.81)[0]
     assert fit.sole == -1
     assert np.isnan([fit.mass, *fit.measured, *fit.before, *fit.after]).all()

@@ -34,7 +34,7 @@ def contents(scene, postures, found, fits):
         dropped=DroppedReadings(1, 2, 3, 4),
         tally={EVIL: 1.0, "at rest": 30.0},
         intervals=intervals,
-        findings=[EVIL],
+        issues=[EVIL],
         model=scene.model,
         feet=scene.feet,
         found=replace(found, sensor_errors={EVIL: {EVIL: 1.0}}, sensor_stds={EVIL: {EVIL: 1.0}}),

@@ -9,6 +9,7 @@ from com_identification.tip_over import kernels
 from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import JointErrors, QuasiStatic
 from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon, link_pose
+from com_model.dynamics import GRAVITY
 
 SAGITTAL = slice(0, 12)
 TRUNK_MASS, TRUNK_X = 2.37622, -0.0634  # kg, m
@@ -59,7 +60,7 @@ def test_loads_are_the_slopes_of_the_potential_energy(lab, model):
         case = lab.cases[test]
         angle = rng.uniform(-0.2, 0.2)
         rigid = lab.stand(test, angle, JointErrors.none(model))
-        weight = model.mass * 9.80665
+        weight = model.mass * GRAVITY
 
         def energy(q, case=case, weight=weight):
             heights = [com_in_sole(model, q, frame)[2] for frame in case.test.feet]
@@ -80,7 +81,7 @@ def test_loads_are_the_slopes_of_the_potential_energy(lab, model):
 def test_pitch_torques_of_a_pair_are_those_of_pinocchio(lab, model):
     """Both legs alike: gravity's torque in one ankle is half of what the whole robot needs."""
     standing = lab.stand(8, -0.1, JointErrors.none(model))  # leg5 Front
-    whole = model.mass * 9.80665 * standing.com[0]
+    whole = model.mass * GRAVITY * standing.com[0]
     robot = pinocchio.buildModelFromXML(model.xml)
     data = robot.createData()
     assert robot.nq == model.n_joints
@@ -92,8 +93,8 @@ def test_pitch_torques_of_a_pair_are_those_of_pinocchio(lab, model):
     sole = data.oMf[robot.getFrameId("l_sole")]
     ankle = data.oMi[robot.getJointId("LLEG_JOINT5")]
     arm = sole.actInv(ankle.translation)[0]
-    expected = (whole - model.mass * 9.80665 * arm) / 2
-    foot = 0.136753 * 9.80665 * 0.01  # the feet's own weight is not carried by the ankles
+    expected = (whole - model.mass * GRAVITY * arm) / 2
+    foot = 0.136753 * GRAVITY * 0.01  # the feet's own weight is not carried by the ankles
     np.testing.assert_allclose(np.abs(standing.load[ankles]), expected, atol=foot)
 
 
@@ -216,7 +217,7 @@ def test_a_zero_offset_shifts_the_angle(rod):
 
 def test_a_soft_ankle_tips_earlier(rod):
     """At the edge the load is m g 0.1 m, so the encoder says so much less."""
-    c, g = 0.02, 2 * 9.80665
+    c, g = 0.02, 2 * GRAVITY
     expected = [np.arcsin(0.2) - c * g * 0.1, -np.arcsin(0.1) + c * g * 0.05]
     np.testing.assert_allclose(rod.tip_angles(errors(compliance=c)), expected, atol=1e-7)
 

@@ -1,17 +1,15 @@
-"""The suite's own messages <-> numpy; see com_ros.conversions for the rules.
+"""The messages of sesc_publisher <-> numpy; see com_ros.conversions for the rules.
 
 Vectors are in the frame of the message's header, SI units; what is not known is NaN.
 """
-# ruff: noqa: D102  (the attributes of ComLike are described in ComValues)
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import ArrayLike
 
+from com_estimation.whole_body.com_state import ComState, Ground, Status
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import (
     Array,
@@ -28,70 +26,16 @@ from com_ros.conversions import (
 from com_ros.exceptions import ConversionError
 
 
-class ComLike(Protocol):
-    """What a CenterOfMass message says, as arrays; the attributes are those of ComValues."""
-
-    @property
-    def status(self) -> int: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def mass(self) -> float: ...
-    @property
-    def position(self) -> Array: ...
-    @property
-    def velocity(self) -> Array: ...
-    @property
-    def gravity(self) -> Array: ...
-    @property
-    def ground(self) -> int: ...
-    @property
-    def projection(self) -> Array: ...
-    @property
-    def margin(self) -> float: ...
-    @property
-    def contacts(self) -> Sequence[str]: ...
-
-
-@dataclass(frozen=True)
-class ComValues:
-    """A CenterOfMass message as arrays.
-
-    Attributes:
-        status: CenterOfMass.STATUS_*.
-        reason: why the status is not OK.
-        mass: kg.
-        position: (3,) m.
-        velocity: (3,) m/s.
-        gravity: (3,) unit vector, downwards.
-        ground: CenterOfMass.GROUND_*.
-        projection: (3,) m.
-        margin: m, positive inside the support polygon.
-        contacts: sole frames in contact.
-    """
-
-    status: int
-    reason: str
-    mass: float
-    position: Array
-    velocity: Array
-    gravity: Array
-    ground: int
-    projection: Array
-    margin: float
-    contacts: tuple[str, ...]
-
-
-def center_of_mass_to_numpy(msg: CenterOfMass) -> ComValues:
-    """Values of a CenterOfMass message."""
-    return ComValues(
-        status=msg.status,
+def center_of_mass_to_numpy(msg: CenterOfMass) -> ComState:
+    """State of a CenterOfMass message."""
+    return ComState(
+        status=Status(msg.status),
         reason=msg.reason,
         mass=msg.mass,
         position=point_to_numpy(msg.position),
         velocity=vector3_to_numpy(msg.velocity),
         gravity=vector3_to_numpy(msg.gravity),
-        ground=msg.ground,
+        ground=Ground(msg.ground),
         projection=point_to_numpy(msg.projection),
         margin=msg.support_margin,
         contacts=tuple(msg.contacts),
@@ -99,22 +43,22 @@ def center_of_mass_to_numpy(msg: CenterOfMass) -> ComValues:
 
 
 def numpy_to_center_of_mass(
-    values: ComLike, stamp: Time, frame: str, out: CenterOfMass | None = None
+    state: ComState, stamp: Time, frame: str, out: CenterOfMass | None = None
 ) -> CenterOfMass:
-    """CenterOfMass message of values; `out` is filled in place if given."""
+    """CenterOfMass message of a state; `out` is filled in place if given."""
     msg = CenterOfMass() if out is None else out
     msg.header.stamp = stamp
     msg.header.frame_id = frame
-    msg.status = int(values.status)
-    msg.reason = values.reason
-    msg.mass = float(values.mass)
-    numpy_to_point(values.position, msg.position)
-    numpy_to_vector3(values.velocity, msg.velocity)
-    numpy_to_vector3(values.gravity, msg.gravity)
-    msg.ground = int(values.ground)
-    numpy_to_point(values.projection, msg.projection)
-    msg.support_margin = float(values.margin)
-    msg.contacts = list(values.contacts)
+    msg.status = int(state.status)
+    msg.reason = state.reason
+    msg.mass = float(state.mass)
+    numpy_to_point(state.position, msg.position)
+    numpy_to_vector3(state.velocity, msg.velocity)
+    numpy_to_vector3(state.gravity, msg.gravity)
+    msg.ground = int(state.ground)
+    numpy_to_point(state.projection, msg.projection)
+    msg.support_margin = float(state.margin)
+    msg.contacts = list(state.contacts)
     return msg
 
 

@@ -5,20 +5,14 @@ What a goal does not say is None here and an empty list in the message.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-from builtin_interfaces.msg import Duration, Time
-from numpy.typing import ArrayLike, NDArray
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from builtin_interfaces.msg import Time
 
 from com_msgs.msg import Footstep, WalkGoal, WalkState
 from com_ros.conversions import (
-    NS_PER_S,
     Array,
-    numpy_to_doubles,
     numpy_to_point,
     point_to_numpy,
 )
@@ -203,52 +197,3 @@ def walk_state_to_values(msg: WalkState) -> StateValues:
         zmp=point_to_numpy(msg.zmp),
         last_walk=msg.last_walk,
     )
-
-
-# --- trajectories ------------------------------------------------------------------------------
-def numpy_to_joint_trajectory(
-    names: Sequence[str], times: ArrayLike, q: ArrayLike, qd: ArrayLike, stamp: Time
-) -> JointTrajectory:
-    """JointTrajectory with velocities.
-
-    Args:
-        names: n joints.
-        times: (N,) s after the stamp.
-        q: (N, n) rad or m.
-        qd: (N, n) rad/s or m/s.
-        stamp: when it begins.
-
-    Raises:
-        ConversionError: when a number is not finite: such a thing is not sent to drives.
-    """
-    after, positions, velocities = (np.asarray(a, dtype=np.float64) for a in (times, q, qd))
-    if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
-        raise ConversionError("a joint trajectory has targets that are not finite numbers")
-    msg = JointTrajectory(joint_names=list(names))
-    msg.header.stamp = stamp
-    msg.points = [
-        JointTrajectoryPoint(
-            positions=numpy_to_doubles(row),
-            velocities=numpy_to_doubles(speed),
-            time_from_start=_duration(time),
-        )
-        for time, row, speed in zip(after.tolist(), positions, velocities, strict=True)
-    ]
-    return msg
-
-
-def joint_trajectory_to_numpy(
-    msg: JointTrajectory,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Times (N,) s after the stamp, positions (N, n), velocities (N, n), NaN where not given."""
-    n = len(msg.joint_names)
-    times = [p.time_from_start.sec + p.time_from_start.nanosec / NS_PER_S for p in msg.points]
-    q = np.array([p.positions for p in msg.points], dtype=np.float64).reshape(-1, n)
-    unknown = [math.nan] * n
-    qd = np.array([p.velocities or unknown for p in msg.points], dtype=np.float64)
-    return np.array(times, dtype=np.float64), q, qd.reshape(-1, n)
-
-
-def _duration(seconds: float) -> Duration:
-    sec, nanosec = divmod(round(seconds * NS_PER_S), NS_PER_S)
-    return Duration(sec=sec, nanosec=nanosec)

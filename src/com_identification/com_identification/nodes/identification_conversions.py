@@ -2,18 +2,18 @@
 
 Vectors are in the frame of the message's header, SI units; what is not known is NaN.
 """
-# ruff: noqa: D102  (the attributes of the protocols are described in the values)
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 
+from com_identification.feet.model_check import ModelCheckResult, Verdict
+from com_identification.planning.planner import PlannedPosture
 from com_msgs.msg import CapturedPosture, ModelCheck, ProposedPosture
 from com_ros.conversions import (
     Array,
@@ -44,7 +44,7 @@ class CapturedValues:
         effort: (n,) N m or N.
         up: (3,) unit vector against gravity.
         feet: f sole frames.
-        stands: (f,) which feet carry.
+        in_contact: (f,) which feet carry load.
         wrenches: (f, 6) N and N m, as read.
         mass: kg that the feet carry.
         com_line: (3,) m, a point of the line of gravity through the CoM, by the feet.
@@ -60,7 +60,7 @@ class CapturedValues:
     effort: Array
     up: Array
     feet: tuple[str, ...]
-    stands: Flags
+    in_contact: Flags
     wrenches: Array
     mass: float
     com_line: Array
@@ -80,10 +80,10 @@ def captured_posture_to_numpy(msg: CapturedPosture) -> CapturedValues:
             f"captured posture: {len(msg.joint_positions)} positions and {len(msg.joint_efforts)} "
             f"efforts for {n} joints; expected as many of each"
         )
-    if not len(msg.stands) == len(msg.wrenches) == f:
+    if not len(msg.in_contact) == len(msg.wrenches) == f:
         raise ConversionError(
-            f"captured posture: {len(msg.stands)} stands and {len(msg.wrenches)} wrenches for "
-            f"{f} feet; expected as many of each"
+            f"captured posture: {len(msg.in_contact)} contacts and {len(msg.wrenches)} "
+            f"wrenches for {f} feet; expected as many of each"
         )
     return CapturedValues(
         id=msg.id,
@@ -94,7 +94,7 @@ def captured_posture_to_numpy(msg: CapturedPosture) -> CapturedValues:
         effort=doubles_to_numpy(msg.joint_efforts),
         up=vector3_to_numpy(msg.up),
         feet=tuple(msg.feet),
-        stands=np.array(msg.stands, dtype=np.bool_),
+        in_contact=np.array(msg.in_contact, dtype=np.bool_),
         wrenches=np.array([wrench_to_numpy(w) for w in msg.wrenches]).reshape(-1, 6),
         mass=msg.mass,
         com_line=point_to_numpy(msg.com_line),
@@ -113,7 +113,7 @@ def numpy_to_captured_posture(values: CapturedValues, stamp: Time, frame: str) -
     msg.joint_efforts = numpy_to_doubles(values.effort)
     numpy_to_vector3(values.up, msg.up)
     msg.feet = list(values.feet)
-    msg.stands = values.stands.tolist()
+    msg.in_contact = values.in_contact.tolist()
     msg.wrenches = [numpy_to_wrench(wrench) for wrench in values.wrenches]
     msg.mass = float(values.mass)
     numpy_to_point(values.com_line, msg.com_line)
@@ -121,19 +121,6 @@ def numpy_to_captured_posture(values: CapturedValues, stamp: Time, frame: str) -
     msg.model_distance = float(np.linalg.norm(values.model_offset))
     msg.problems = list(values.problems)
     return msg
-
-
-class PlannedLike(Protocol):
-    """What a ProposedPosture message says besides the joints' names."""
-
-    @property
-    def q(self) -> Array: ...
-    @property
-    def feet(self) -> tuple[str, ...]: ...
-    @property
-    def margin(self) -> float: ...
-    @property
-    def gain(self) -> float: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,106 +154,34 @@ def proposed_posture_to_numpy(msg: ProposedPosture) -> PlannedValues:
             "joints; expected as many of each"
         )
     names, q = tuple(msg.joint_names), doubles_to_numpy(msg.joint_positions)
-    return PlannedValues(names, q, tuple(msg.feet), msg.margin, msg.gain)
+    return PlannedValues(names, q, tuple(msg.feet), msg.margin, msg.information_gain)
 
 
-def numpy_to_proposed_posture(values: PlannedLike, joint_names: Sequence[str]) -> ProposedPosture:
+def numpy_to_proposed_posture(
+    values: PlannedPosture, joint_names: Sequence[str]
+) -> ProposedPosture:
     """ProposedPosture message of values."""
     return ProposedPosture(
         joint_names=list(joint_names),
         joint_positions=numpy_to_doubles(values.q),
         feet=list(values.feet),
         margin=float(values.margin),
-        gain=float(values.gain),
+        information_gain=float(values.gain),
     )
 
 
-class ModelCheckLike(Protocol):
-    """What a ModelCheck message says; the attributes are those of ModelCheckValues."""
-
-    @property
-    def verdict(self) -> int: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def up(self) -> Array: ...
-    @property
-    def projection(self) -> Array: ...
-    @property
-    def measured(self) -> Array: ...
-    @property
-    def difference(self) -> Array: ...
-    @property
-    def tilt_part(self) -> Array: ...
-    @property
-    def model_part(self) -> Array: ...
-    @property
-    def model_std(self) -> float: ...
-    @property
-    def tilt(self) -> float: ...
-    @property
-    def force_tilt(self) -> float: ...
-    @property
-    def sloped(self) -> bool: ...
-    @property
-    def mass(self) -> float: ...
-    @property
-    def mass_std(self) -> float: ...
-    @property
-    def model_mass(self) -> float: ...
-
-
-@dataclass(frozen=True, eq=False)
-class ModelCheckValues:
-    """A ModelCheck message as arrays.
-
-    Attributes:
-        verdict: a constant of ModelCheck.
-        reason: in words.
-        up: (3,) against gravity.
-        projection: (3,) m, of the model's CoM.
-        measured: (3,) m, by the feet.
-        difference: (3,) m, projection less measured.
-        tilt_part: (3,) m, what the IMU's tilt explains.
-        model_part: (3,) m, the rest.
-        model_std: m.
-        tilt: rad.
-        force_tilt: rad.
-        sloped: the ground is not level.
-        mass: kg that the feet carry.
-        mass_std: kg.
-        model_mass: kg.
-    """
-
-    verdict: int
-    reason: str
-    up: Array
-    projection: Array
-    measured: Array
-    difference: Array
-    tilt_part: Array
-    model_part: Array
-    model_std: float
-    tilt: float
-    force_tilt: float
-    sloped: bool
-    mass: float
-    mass_std: float
-    model_mass: float
-
-
-def model_check_to_numpy(msg: ModelCheck) -> ModelCheckValues:
+def model_check_to_numpy(msg: ModelCheck) -> ModelCheckResult:
     """Values of a ModelCheck message."""
-    return ModelCheckValues(
-        verdict=msg.verdict,
+    return ModelCheckResult(
+        verdict=Verdict(msg.verdict),
         reason=msg.reason,
         up=vector3_to_numpy(msg.up),
         projection=point_to_numpy(msg.model_projection),
         measured=point_to_numpy(msg.measured_projection),
         difference=vector3_to_numpy(msg.difference),
-        tilt_part=vector3_to_numpy(msg.by_tilt),
-        model_part=vector3_to_numpy(msg.remaining),
-        model_std=msg.remaining_std,
+        tilt_part=vector3_to_numpy(msg.tilt_part),
+        model_part=vector3_to_numpy(msg.model_part),
+        model_std=msg.model_part_std,
         tilt=msg.tilt,
         force_tilt=msg.force_tilt,
         sloped=msg.sloped,
@@ -276,7 +191,7 @@ def model_check_to_numpy(msg: ModelCheck) -> ModelCheckValues:
     )
 
 
-def numpy_to_model_check(values: ModelCheckLike, stamp: Time, frame: str) -> ModelCheck:
+def numpy_to_model_check(values: ModelCheckResult, stamp: Time, frame: str) -> ModelCheck:
     """ModelCheck message of values."""
     msg = ModelCheck(verdict=int(values.verdict), reason=values.reason)
     msg.header.stamp = stamp
@@ -285,9 +200,9 @@ def numpy_to_model_check(values: ModelCheckLike, stamp: Time, frame: str) -> Mod
     numpy_to_point(values.projection, msg.model_projection)
     numpy_to_point(values.measured, msg.measured_projection)
     numpy_to_vector3(values.difference, msg.difference)
-    numpy_to_vector3(values.tilt_part, msg.by_tilt)
-    numpy_to_vector3(values.model_part, msg.remaining)
-    msg.remaining_std = float(values.model_std)
+    numpy_to_vector3(values.tilt_part, msg.tilt_part)
+    numpy_to_vector3(values.model_part, msg.model_part)
+    msg.model_part_std = float(values.model_std)
     msg.tilt = float(values.tilt)
     msg.force_tilt = float(values.force_tilt)
     msg.sloped = bool(values.sloped)

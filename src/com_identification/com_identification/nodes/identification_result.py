@@ -43,7 +43,7 @@ class BodyValues:
         prior_mass_std: (B,) kg.
         prior_com: (B, 3) m.
         prior_com_std: (B, 3) m.
-        trusted: (B,) the data tell more than the prior.
+        trusted: (B,) the data determine it better than the prior.
         at_bound: (B,) the CoM is held at a bound.
     """
 
@@ -78,18 +78,18 @@ class ResultValues:
         total_mass: kg.
         total_mass_std: kg.
         model_mass: kg.
-        unknowns: number of parameters.
+        n_parameters: to be identified.
         rank: of the data.
-        informed: combinations that the data tell better than the prior.
+        n_improved: combinations that the data determine better than the prior.
         condition: number.
-        lost: in words.
-        weak: in words.
+        unidentifiable: combinations of parameters, in words.
+        weakly_identifiable: likewise.
         residual: after the fit.
         prior_residual: of the prior.
         held_out: of postures that were left out.
         variance_factor: 1 where the noise was as said.
         outliers: ids.
-        sensor_errors: value and deviation by kind and name.
+        sensor_errors: value and standard deviation by kind and name.
     """
 
     status: int = IdentificationResult.STATUS_UNKNOWN
@@ -100,12 +100,12 @@ class ResultValues:
     total_mass: float = math.nan
     total_mass_std: float = math.nan
     model_mass: float = math.nan
-    unknowns: int = 0
+    n_parameters: int = 0
     rank: int = 0
-    informed: int = 0
+    n_improved: int = 0
     condition: float = math.nan
-    lost: tuple[str, ...] = ()
-    weak: tuple[str, ...] = ()
+    unidentifiable: tuple[str, ...] = ()
+    weakly_identifiable: tuple[str, ...] = ()
     residual: Distances = NO_DISTANCES
     prior_residual: Distances = NO_DISTANCES
     held_out: Distances = NO_DISTANCES
@@ -114,9 +114,9 @@ class ResultValues:
     sensor_errors: Mapping[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
 
 
-_SAME = ("status", "reason", "robot", "unknowns", "rank", "informed")
+_SAME = ("status", "reason", "robot", "n_parameters", "rank", "n_improved")
 _FLOATS = ("total_mass", "total_mass_std", "model_mass", "condition", "variance_factor")
-_LISTS = ("postures", "lost", "weak", "outliers")
+_LISTS = ("postures", "unidentifiable", "weakly_identifiable", "outliers")
 _DISTANCES = ("residual", "prior_residual", "held_out")
 
 
@@ -126,7 +126,7 @@ def identification_result_to_numpy(msg: IdentificationResult) -> ResultValues:
     values |= {name: tuple(getattr(msg, name)) for name in _LISTS}
     for name in _DISTANCES:
         values[name] = tuple(getattr(msg, f"{name}_{part}") for part in ("mean", "rms", "max"))
-    errors = {(e.kind, e.name): (e.value, e.deviation) for e in msg.sensor_errors}
+    errors = {(e.kind, e.name): (e.value, e.std) for e in msg.sensor_errors}
     return ResultValues(**values, bodies=_bodies_to_numpy(msg.bodies), sensor_errors=errors)
 
 
@@ -150,8 +150,8 @@ def numpy_to_identification_result(
     msg.bodies = [_body(bodies, i) for i in range(len(bodies.names))]
     msg.at_bound = [name for name, held in zip(bodies.names, bodies.at_bound, strict=True) if held]
     msg.sensor_errors = [
-        SensorError(kind=kind, name=name, value=float(value), deviation=float(deviation))
-        for (kind, name), (value, deviation) in values.sensor_errors.items()
+        SensorError(kind=kind, name=name, value=float(value), std=float(std))
+        for (kind, name), (value, std) in values.sensor_errors.items()
     ]
     return msg
 

@@ -1,0 +1,94 @@
+"""How this suite compiles: `@compiled()` is numba's njit with a cache on disk that can be trusted.
+
+numba's own cache watches nothing but the file of the cached function: an edit in a file from which
+it takes helpers or constants would go unnoticed, and old code would run. A function decorated here
+counts as stale as well when one of the files changes that its module imports from this suite, or
+that those import where they are compiled themselves. Helpers that only kernels call take a plain
+`@njit`: they are compiled into their callers.
+
+Call a kernel with arguments of the same types each time: a second set of types compiles again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+
+_IMPORT = re.compile(
+    r"^(?:from (com_[\w.]+) import (?:\(([^)]*)\)|(.*))|import (com_[\w.]+))", re.MULTILINE
+)
+
+
+def compiled(nogil: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compiles a function; cached on disk where there is a place that can be written.
+
+    Args:
+        nogil: Release the interpreter's lock meanwhile.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        try:
+            kernel: Any = njit(cache=True, nogil=nogil)(function)
+        except RuntimeError:
+            return njit(nogil=nogil)(function)
+        files = imported_files(function.__code__.co_filename)
+        if files and not _watch(kernel, files):
+            return njit(nogil=nogil)(function)
+        return kernel
+
+    return decorate
+
+
+@cache
+def imported_files(file: str) -> tuple[str, ...]:
+    """Lists the suite's files that the code of a module with kernels depends on, sorted.
+
+    Args:
+        file: Of the module; what it imports must have been imported.
+    """
+    found: set[str] = set()
+    waiting = [file]
+    while waiting:
+        for imported, has_kernels in _imports(waiting.pop()):
+            if imported not in found and imported != file:
+                found.add(imported)
+                waiting += [imported] * has_kernels
+    return tuple(sorted(found))
+
+
+def _imports(file: str) -> Iterator[tuple[str, bool]]:
+    """The suite's files that a file imports, and whether those hold kernels."""
+    for package, several, single, plain in _IMPORT.findall(_text(file)):
+        names = [name.split()[0] for name in (several or single).split(",") if name.strip()]
+        for name in (plain or package, *(f"{package}.{name}" for name in names)):
+            path = getattr(sys.modules.get(name), "__file__", None)
+            if path is not None:
+                yield path, "njit" in (text := _text(path)) or "@compiled" in text
+
+
+@cache
+def _text(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def _watch(kernel: Any, files: tuple[str, ...]) -> bool:
+    """Adds files to those whose change makes a kernel's cache stale; whether that worked."""
+    index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if not hasattr(kernel, "py_func"):
+        return True  # NUMBA_DISABLE_JIT
+    if index is None or not hasattr(index, "_source_stamp"):
+        return False  # another numba: rather compile each time than run old code
+    stats = [os.stat(file) for file in files]
+    stamps = [(stat.st_mtime, stat.st_size) for stat in stats]
+    index._source_stamp = (index._source_stamp, *stamps)
+    return True

@@ -1,0 +1,84 @@
+"""Files and folders that appear whole or not at all: written beside their place, then renamed.
+
+What is there before stays until the rename. Errors of the system come through as OSError.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str], overwrite: bool = True) -> Iterator[Path]:
+    """Yields a path to write to; at the end brings it to the disk and gives it its name.
+
+    Args:
+        path: Of the file, in a folder that exists.
+        overwrite: Whether a file of that name may be replaced.
+
+    Raises:
+        FileExistsError: The name is taken, also by somebody else meanwhile.
+        OSError: It cannot be written; nothing is left behind.
+    """
+    target = Path(path)
+    part = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}.part")
+    try:
+        yield part
+        sync(part)
+        _rename(part, target, overwrite)
+        sync(target.parent)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def write_file(path: str | os.PathLike[str], content: str | bytes, overwrite: bool = True) -> Path:
+    """Writes a file whole or not at all; see whole_file. Text becomes UTF-8, its line ends kept."""
+    with whole_file(path, overwrite) as part:
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
+    return Path(path)
+
+
+@contextmanager
+def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yields the path of a folder to make and fill, in a hidden one; moves it to its place.
+
+    Raises:
+        FileExistsError: It is there already.
+        OSError: It cannot be written; nothing is left behind.
+    """
+    target = Path(path)
+    if target.exists():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as hidden:
+        part = Path(hidden) / target.name
+        yield part
+        part.rename(target)
+
+
+def sync(path: Path) -> None:
+    """Brings a file, or the names in a folder, to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _rename(part: Path, target: Path, overwrite: bool) -> None:
+    if overwrite:
+        part.replace(target)
+        return
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        part.rename(target)

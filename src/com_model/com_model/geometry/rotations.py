@@ -1,0 +1,96 @@
+"""Rotations of arrays: skew matrices, rotation vectors, axis and angle, roll pitch yaw.
+
+Quaternions and whole series of rotations: scipy.spatial.transform. Compiled twins for kernels:
+com_model.geometry.vector_kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import atan2, sqrt
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from com_model.arrays import Array
+
+_SMALL = 1e-9  # sine of an angle that equals its angle
+_PARALLEL = 1e-14  # sine of the angle between two directions that are one
+_NEARLY_HALF_TURN = -0.9  # cosine below which the axis is not taken from the sines
+
+
+def skew(v: Array) -> Array:
+    """[v]x (3, 3), so that [v]x w = v x w."""
+    x, y, z = v.tolist()
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def rotation_from_rpy(rpy: Sequence[float]) -> Array:
+    """R (3, 3) of URDF's roll, pitch, yaw, R = R_z(yaw) R_y(pitch) R_x(roll)."""
+    return np.asarray(Rotation.from_euler("xyz", rpy).as_matrix())
+
+
+def rotations_about(axes: Array, angles: Array) -> Array:
+    """Rotations about unit axes, Rot(a, s) = 1 + sin s [a]x + (1 - cos s) [a]x^2 (Rodrigues).
+
+    Args:
+        axes: (B, 3) unit vectors; a zero one gives the identity.
+        angles: (B,) rad.
+
+    Returns:
+        (B, 3, 3).
+    """
+    x, y, z = axes.T
+    zero = np.zeros_like(x)
+    cross = np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]).transpose(2, 0, 1)
+    sine, versine = np.sin(angles), 2.0 * np.sin(angles / 2.0) ** 2
+    return np.eye(3) + sine[:, None, None] * cross + versine[:, None, None] * (cross @ cross)
+
+
+def rotation_about(axis: Array, angle: float) -> Array:
+    """Rotation (3, 3) about one unit axis (3,) by an angle, rad; see rotations_about."""
+    return np.asarray(rotations_about(np.asarray(axis, dtype=float)[None], np.array([angle]))[0])
+
+
+def rotation_from_vector(v: Array) -> Array:
+    """Rotation (3, 3) about the direction of v (3,) by its length, rad: exp [v]x."""
+    angle = float(np.linalg.norm(v))
+    return rotation_about(v / angle, angle) if angle > 0.0 else np.eye(3)
+
+
+def rotation_vector(R: Array) -> Array:
+    """Axis times angle (3,) rad of a rotation (3, 3), the inverse of rotation_from_vector.
+
+    Up to half a turn, where the sign of the axis is free. NaN gives NaN.
+    """
+    x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
+    cosine = 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1.0)
+    if cosine < _NEARLY_HALF_TURN:
+        return np.asarray(Rotation.from_matrix(R).as_rotvec())
+    sine = 0.5 * sqrt(x * x + y * y + z * z)
+    scale = 0.5 * (atan2(sine, cosine) / sine if sine > _SMALL else 1.0)
+    return scale * np.array([x, y, z])
+
+
+def minimal_rotation(start: Array, end: Array) -> Array:
+    """The smallest rotation (3, 3) that takes one unit vector to another: R start = end.
+
+      R = 1 + (c - 1) (a a^T + u u^T) + s (u a^T - a u^T),  end = c a + s u,  a = start
+
+    Opposite vectors take half a turn about an axis across start.
+
+    Args:
+        start: (3,) unit vector.
+        end: (3,) unit vector.
+    """
+    cosine = float(start @ end)
+    across = end - cosine * start
+    sine = float(np.linalg.norm(across))
+    if sine < _PARALLEL:
+        across = np.cross(np.eye(3)[int(np.argmin(np.abs(start)))], start)
+    across = across / np.linalg.norm(across)
+    across -= (across @ start) * start  # what rounding left, where the sine is small
+    across /= np.linalg.norm(across)
+    planes = np.outer(start, start) + np.outer(across, across)
+    turn = np.outer(across, start)
+    return np.asarray(np.eye(3) + (cosine - 1.0) * planes + sine * (turn - turn.T))

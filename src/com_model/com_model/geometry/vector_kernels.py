@@ -1,0 +1,67 @@
+"""Compiled small algebra that kernels share: vectors as tuples, rotations and products as arrays.
+
+Functions that set an array write into their last argument, which must not be one of the others.
+"""
+
+from __future__ import annotations
+
+from math import cos, sin
+
+from numba import njit
+
+from com_model.arrays import Array
+from com_model.geometry import vectors
+
+dot = njit(vectors.dot)
+cross = njit(vectors.cross)
+add = njit(vectors.add)
+sub = njit(vectors.sub)
+rotate = njit(vectors.rotate)
+
+
+@njit
+def set_cross(a: Array, b: Array, out: Array) -> None:
+    """Sets out (3,) to a x b."""
+    out[0] = a[1] * b[2] - a[2] * b[1]
+    out[1] = a[2] * b[0] - a[0] * b[2]
+    out[2] = a[0] * b[1] - a[1] * b[0]
+
+
+@njit
+def add_cross(a: Array, b: Array, scale: float, out: Array) -> None:
+    """Adds scale a x b to out (3,)."""
+    out[0] += scale * (a[1] * b[2] - a[2] * b[1])
+    out[1] += scale * (a[2] * b[0] - a[0] * b[2])
+    out[2] += scale * (a[0] * b[1] - a[1] * b[0])
+
+
+@njit
+def set_rotation(axis: Array, angle: float, out: Array) -> None:
+    """Sets out (3, 3) to Rot(a, s) = 1 + sin s [a]x + (1 - cos s) [a]x^2 (Rodrigues).
+
+    Args:
+        axis: (3,) unit axis a; a zero one gives the identity.
+        angle: s, rad.
+        out: Result.
+    """
+    sine, versine = sin(angle), 1.0 - cos(angle)
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        out[i, i] = 1.0 - versine * (axis[j] * axis[j] + axis[k] * axis[k])
+        out[i, j] = versine * axis[i] * axis[j] - sine * axis[k]
+        out[j, i] = versine * axis[i] * axis[j] + sine * axis[k]
+
+
+@njit
+def set_product(A: Array, B: Array, out: Array) -> None:
+    """Sets out (3, 3) to A B."""
+    for i in range(3):
+        for j in range(3):
+            out[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j] + A[i, 2] * B[2, j]
+
+
+@njit
+def set_point(R: Array, p: Array, v: Array, out: Array) -> None:
+    """Sets out (3,) to p + R v; out may be p."""
+    for i in range(3):
+        out[i] = p[i] + R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2]

@@ -1,0 +1,222 @@
+"""Visual and collision shapes of a URDF: primitives and meshes, where they stand and their colour.
+
+A URDF comes from anywhere: a shape that cannot be read is a problem with a reason, never an error
+that stops the reading of the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model import RobotModel
+from com_model.geometry.rotations import rotation_from_rpy
+from com_model.urdf.xml_reader import Node, Schema, read_xml
+from com_simulation.exceptions import MeshError
+from com_simulation.physics.meshes import Mesh, load_mesh
+from com_simulation.physics.resources import resolve_uri
+
+Array = NDArray[np.float64]
+Color = tuple[float, float, float]  # red, green, blue, 0 to 1
+
+BOX, SPHERE, CYLINDER, CAPSULE, MESH = "box", "sphere", "cylinder", "capsule", "mesh"
+LARGEST = 1e4  # m; larger things are mistakes
+NO_GEOMETRY = "no geometry"
+PLAIN_COLOR = (0.80, 0.81, 0.83)
+
+_SHAPE: Schema = {
+    "origin": {},
+    "geometry": {kind: {} for kind in (BOX, SPHERE, CYLINDER, CAPSULE, MESH)},
+    "material": {"color": {}},
+}
+_SCHEMA: Schema = {
+    "robot": {"material": {"color": {}}, "link": {"visual": _SHAPE, "collision": _SHAPE}}
+}
+
+
+@dataclass(frozen=True, eq=False)
+class UrdfShape:
+    """One <visual> or <collision>.
+
+    Attributes:
+        link: Name of the link that carries it.
+        kind: BOX, SPHERE, CYLINDER, CAPSULE or MESH.
+        size: MuJoCo's: half extents (3,) of a box; radius, half length of a cylinder or capsule;
+            radius of a sphere; scale (3,) of a mesh. m.
+        R: (3, 3) rotation from the shape's to the link's axes.
+        p: (3,) m, origin of the shape in the link's frame.
+        name: Its mesh file, or its kind and link; for messages.
+        color: Of a visual.
+        mesh: Of a mesh, before its scale.
+    """
+
+    link: str
+    kind: str
+    size: tuple[float, ...]
+    R: Array
+    p: Array
+    name: str
+    color: Color
+    mesh: Mesh
+
+    @property
+    def triangles(self) -> Array:
+        """Corners (m, 3, 3) m of a mesh, scaled, in the shape's frame."""
+        return self.mesh.triangles * self.size
+
+    def turned(self) -> UrdfShape:
+        """The shape with the y axis of its mesh file turned to z."""
+        triangles = self.mesh.triangles[..., [0, 2, 1]] * [1.0, -1.0, 1.0]
+        return replace(self, mesh=self.mesh._replace(triangles=triangles))
+
+
+class ShapeReader:
+    """Reads shapes of links, each mesh file once.
+
+    Args:
+        xml: A URDF that com_model has accepted.
+        urdf_path: Where it stands, if it is a file: mesh names may be relative to it.
+
+    Attributes:
+        links: Names of the links.
+    """
+
+    def __init__(self, xml: str, urdf_path: str | os.PathLike[str] | None) -> None:
+        robot, _ = read_xml(xml, _SCHEMA)
+        self._urdf_path = None if urdf_path is None else Path(urdf_path)
+        self._meshes: dict[Path, Mesh | MeshError] = {}
+        self._links = {link.attributes.get("name", ""): link for link in robot.all("link")}
+        visuals = [visual for link in self._links.values() for visual in link.all("visual")]
+        named = [m for holder in (robot, *visuals) for m in holder.all("material")]
+        self._colors = dict(_named_colors(named))
+        self.links = tuple(self._links)
+
+    def read(self, link: str, tag: str) -> tuple[list[UrdfShape], list[tuple[str, str]]]:
+        """Reads the shapes of a link.
+
+        Args:
+            link: Its name.
+            tag: "visual" or "collision".
+
+        Returns:
+            The shapes, and what could not be read: (name of the shape, reason).
+        """
+        shapes, problems = [], []
+        for element in self._links[link].all(tag):
+            geometry = next((g for g in element.all("geometry") if g.children or g.others), None)
+            shape = geometry.children[0] if geometry and geometry.children else None
+            try:
+                if geometry is None:
+                    raise ValueError(NO_GEOMETRY)
+                if shape is None:
+                    raise ValueError(f"unknown geometry {next(iter(geometry.others))!r}")
+                shapes.append(self._shape(link, element, shape))
+            except (MeshError, ValueError) as error:
+                reason = error.reason if isinstance(error, MeshError) else str(error)
+                problems.append((_name(link, shape), reason))
+        return shapes, problems
+
+    def _shape(self, link: str, element: Node, shape: Node) -> UrdfShape:
+        R, p = _pose(element)
+        mesh = Mesh(np.empty((0, 3, 3)))
+        if shape.tag == MESH:
+            size = _numbers(shape, "scale", 3) if "scale" in shape.attributes else np.ones(3)
+            mesh = self._mesh(shape.attributes.get("filename", ""))
+        elif shape.tag == BOX:
+            size = _numbers(shape, "size", 3) / 2.0
+        else:
+            size = _numbers(shape, "radius", 1)
+            if shape.tag != SPHERE:
+                size = np.append(size, _numbers(shape, "length", 1) / 2.0)
+        name, color = _name(link, shape), self._color(element)
+        return UrdfShape(link, shape.tag, tuple(size.tolist()), R, p, name, color, mesh)
+
+    def _mesh(self, uri: str) -> Mesh:
+        path = resolve_uri(uri, self._urdf_path)
+        if path is None:
+            raise ValueError("file not found in the robot's package")
+        if path not in self._meshes:
+            try:
+                self._meshes[path] = load_mesh(path)
+            except MeshError as error:
+                self._meshes[path] = error
+        mesh = self._meshes[path]
+        if isinstance(mesh, MeshError):
+            raise mesh
+        return mesh
+
+    def _color(self, element: Node) -> Color:
+        material = next(iter(element.all("material")), None)
+        if material is None:
+            return PLAIN_COLOR
+        own = dict(_named_colors([material]))
+        return (own or self._colors).get(material.attributes.get("name", ""), PLAIN_COLOR)
+
+
+def fit_up_axis(shapes: Sequence[UrdfShape], robot: RobotModel) -> list[UrdfShape]:
+    """Turns COLLADA meshes whose y axis points up, where robot viewers would.
+
+    Some robots are made for viewers that turn such meshes, some for viewers that do not: the
+    reading is chosen whose meshes are nearer to the centres of mass of their links.
+    """
+    if not any(shape.mesh.y_up for shape in shapes):
+        return list(shapes)
+    links = zip(robot.link_names, robot.link_coms, robot.link_masses, strict=True)
+    coms = {name: com for name, com, mass in links if mass > 0.0}
+    turned = [shape.turned() if shape.mesh.y_up else shape for shape in shapes]
+
+    def distance(candidates: Iterable[UrdfShape]) -> float:
+        middles = [
+            s.p + s.R @ s.triangles.reshape(-1, 3).mean(axis=0) - coms[s.link]
+            for s in candidates
+            if s.mesh.y_up and s.link in coms
+        ]
+        return float(np.linalg.norm(middles, axis=1).sum()) if middles else 0.0
+
+    return turned if distance(turned) < distance(shapes) - 1e-9 else list(shapes)
+
+
+def _named_colors(materials: Iterable[Node]) -> Iterable[tuple[str, Color]]:
+    for material in materials:
+        color = next(iter(material.all("color")), None)
+        words = "" if color is None else color.attributes.get("rgba", "")
+        try:
+            red, green, blue, _ = np.clip(np.array(words.split(), dtype=float), 0, 1).tolist()
+        except ValueError:  # no colour, or not four numbers: as if there were none
+            continue
+        yield material.attributes.get("name", ""), (red, green, blue)
+
+
+def _name(link: str, shape: Node | None) -> str:
+    """Name of a shape in a message: its mesh file, or its kind."""
+    if shape is not None and shape.tag == MESH:
+        return shape.attributes.get("filename", "").rsplit("/", 1)[-1][:80] or "mesh without a name"
+    return f"{'shape' if shape is None else shape.tag} of {link[:80]}"
+
+
+def _pose(element: Node) -> tuple[Array, Array]:
+    origin = next(iter(element.all("origin")), None)
+    if origin is None:
+        return np.eye(3), np.zeros(3)
+    zero = np.zeros(3)
+    rpy = _numbers(origin, "rpy", 3) if "rpy" in origin.attributes else zero
+    xyz = _numbers(origin, "xyz", 3) if "xyz" in origin.attributes else zero
+    return rotation_from_rpy(rpy.tolist()), xyz
+
+
+def _numbers(node: Node, key: str, size: int) -> Array:
+    text = node.attributes.get(key, "")
+    try:
+        values = np.array([float(word) for word in text.split()])
+    except ValueError:
+        values = np.empty(0)
+    if values.shape != (size,) or not np.isfinite(values).all():
+        raise ValueError(f"{key} is {text[:40]!r}, not {size} finite numbers")
+    if np.abs(values).max() > LARGEST:
+        raise ValueError(f"{key} is {text[:40]!r}, more than {LARGEST:g} m")
+    return values

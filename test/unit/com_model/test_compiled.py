@@ -1,0 +1,57 @@
+import importlib
+import os
+import sys
+
+import pytest
+
+from com_model import compiled as module
+from com_model.compiled import compiled, imported_files
+from com_model.sesc import kernels
+
+
+@pytest.fixture
+def three_files(tmp_path, monkeypatch):
+    """com_k1 has a kernel that calls one of com_k2, which takes a constant from com_k3."""
+    (tmp_path / "com_k3.py").write_text("A = 1.0\n")
+    (tmp_path / "com_k2.py").write_text(
+        "from numba import njit\nfrom com_k3 import A\n\n@njit\ndef f(x):\n    return x + A\n"
+    )
+    (tmp_path / "com_k1.py").write_text(
+        "from com_model.compiled import compiled\nfrom com_k2 import (\n    f,\n)\n\n"
+        "@compiled()\ndef g(x):\n    return f(x)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in ("com_k1", "com_k2", "com_k3"):
+        sys.modules.pop(name, None)
+
+
+def test_finds_the_files_that_a_kernel_depends_on(three_files):
+    assert importlib.import_module("com_k1").g(1.0) == 2.0
+    found = [os.path.basename(file) for file in imported_files(str(three_files / "com_k1.py"))]
+    assert found == ["com_k2.py", "com_k3.py", "compiled.py"]
+
+
+@pytest.mark.skipif(not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled")
+def test_the_cache_is_stale_when_an_imported_file_changes(three_files):
+    g = importlib.import_module("com_k1").g
+
+    def stamp():
+        return compiled()(g.py_func)._cache._cache_file._source_stamp
+
+    before = stamp()
+    assert stamp() == before
+    os.utime(three_files / "com_k3.py", (1.0, 1.0))
+    assert stamp() != before
+
+
+def test_works_where_nothing_can_be_cached(monkeypatch):
+    compiler = module.njit
+
+    def njit(*arguments, cache=False, **options):
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return compiler(*arguments, **options)
+
+    monkeypatch.setattr(module, "njit", njit)
+    assert compiled()(lambda x: x + 1.0)(1.0) == 2.0
