@@ -15,6 +15,7 @@ from com_estimation.trunk.interface import Sample
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_pose_batch
 from com_model.legs import Leg, quadruped_legs
+from com_model.wrenches import ground_wrenches
 from com_simulation.physics.noise import TROT_NOISE, NoiseLevels
 from com_simulation.physics.sensors import Reading
 
@@ -132,7 +133,6 @@ class Recorder:
         self.count = round(run.seconds / period)
         self._legs = quadruped_legs(model, config)
         self._feet = [leg.foot_index for leg in self._legs]
-        self._signs = np.array([leg.foot.wrench_sign for leg in self._legs])[:, None]
         self._rows: list[tuple[Reading, Array, Flags, Array]] = []
 
     def record(self, k: int, reading: Reading, stance: Flags, offset: Array | None) -> Sample:
@@ -155,7 +155,9 @@ class Recorder:
         """Returns all of it as arrays."""
         readings = [row[0] for row in self._rows]
         position = _stacked(readings, "position")
-        wrenches = _stacked(readings, "wrenches")[:, self._feet, :3] * self._signs
+        wrenches = ground_wrenches(
+            _stacked(readings, "wrenches")[:, self._feet, :3], [leg.foot for leg in self._legs]
+        )
         R_root_foot = foot_rotations(self.model, self._legs, position)
         R_world_root = Rotation.from_quat(_stacked(readings, "root_orientation")).as_matrix()
         return TrotLog(

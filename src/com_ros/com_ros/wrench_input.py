@@ -1,52 +1,74 @@
-"""Forces of several feet's sensors, only while all of them are current."""
+"""Wrenches of the ground on the feet, only while all sensors are current.
+
+Here the convention of a sensor (the configuration's wrench sign) is undone, for all nodes: what
+comes out is force and torque of the ground on the foot, in the axes and about the origin of the
+sensor's frame; see com_model.wrenches.
+"""
 
 from collections.abc import Sequence
-from math import isfinite, nan
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from numpy.typing import NDArray
 
+from com_model import Foot
+from com_ros.conversions import Array, wrench_to_numpy
 from com_ros.input_watch import Latest
 
-Force = tuple[float, float, float]
 
-BROKEN: Force = (nan, nan, nan)
+def ground_wrench(msg: WrenchStamped, foot: Foot) -> Array:
+    """Wrench (6,) of the ground on a foot from a message of its sensor, N and N m."""
+    return foot.wrench_sign * wrench_to_numpy(msg.wrench)
 
 
 class WrenchInputs:
-    """Keeps the latest forces of each sensor.
+    """Stores the latest wrenches of each foot.
 
     Args:
-        topics: f topics, for messages to people.
+        feet: f feet with force sensors.
         timeout_s: largest time between a wrench and the data that it is used with, s.
     """
 
-    def __init__(self, topics: Sequence[str], timeout_s: float) -> None:
-        self._topics = tuple(topics)
-        self._latest: list[Latest[Force]] = [Latest(timeout_s) for _ in topics]
-        self._heard = False
+    def __init__(self, feet: Sequence[Foot], timeout_s: float) -> None:
+        self._feet = tuple(feet)
+        self._latest: list[Latest[Array]] = [Latest(timeout_s) for _ in feet]
+        self.ever_received = False
+
+    @property
+    def timeout_s(self) -> float:
+        """Largest time between a wrench and the data that it is used with, s."""
+        return self._latest[0].timeout_s if self._latest else 0.0
+
+    @timeout_s.setter
+    def timeout_s(self, value: float) -> None:
+        for latest in self._latest:
+            latest.timeout_s = value
 
     def update(self, index: int, msg: WrenchStamped, time_ns: int) -> None:
-        """Take in a message, sampled at a time, of the sensor with this index."""
-        force = msg.wrench.force
-        x, y, z = force.x, force.y, force.z
-        self._latest[index].set((x, y, z) if isfinite(x + y + z) else BROKEN, time_ns)
-        self._heard = True
+        """Take in a message, sampled at a time, of the foot with this index."""
+        self._latest[index].set(ground_wrench(msg, self._feet[index]), time_ns)
+        self.ever_received = True
 
-    def forces(self, at_ns: int) -> tuple[NDArray[np.float64] | None, str]:
-        """The forces at a time.
+    def wrenches(self, at_ns: int) -> tuple[Array | None, str]:
+        """The wrenches at a time.
 
         Returns:
-            (f, 3) N, each in its sensor's frame as it came, or None when one is not known; and why
-            it is not, empty as long as no sensor was ever heard (a robot without them).
+            (f, 6) N and N m of the ground on the feet, or None when one is not known; and why it is
+            not known and how to fix it.
         """
-        if not self._heard:
+        found = []
+        for foot, latest in zip(self._feet, self._latest, strict=True):
+            wrench = latest.current(at_ns)
+            if wrench is None:
+                why = latest.describe(foot.wrench_topic, at_ns)
+                return None, f"{why}: check the force sensor's driver"
+            if not np.isfinite(wrench).all():
+                return None, f"{foot.wrench_topic} is not finite: check its driver"
+            found.append(wrench)
+        return np.array(found).reshape(-1, 6), ""
+
+    def forces(self, at_ns: int) -> tuple[Array | None, str]:
+        """The forces (f, 3) N of `wrenches`; no problem as long as no sensor was ever received."""
+        if not self.ever_received:
             return None, ""
-        forces = [latest.current(at_ns) for latest in self._latest]
-        for topic, latest, force in zip(self._topics, self._latest, forces, strict=True):
-            if force is None:
-                return None, f"{latest.describe(topic, at_ns)}: check the force sensor's driver"
-            if force is BROKEN:
-                return None, f"{topic} carries a force that is not finite: check its driver"
-        return np.array(forces), ""
+        wrenches, problem = self.wrenches(at_ns)
+        return (None if wrenches is None else wrenches[:, :3]), problem

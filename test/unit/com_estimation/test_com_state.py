@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 from com_estimation.whole_body.com_state import Attitude, ComObserver, Ground, Status, unknown_state
 from com_estimation.whole_body.stance import point_foot
 from com_model import ShapeError, UnknownNameError
+from com_model.wrenches import ground_wrenches
 
 SQUARE = np.array([[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05], [-0.1, 0.05]])
 STILL = np.zeros(6)
@@ -74,7 +75,8 @@ def test_one_foot_raised(standing):
 def test_forces_choose_the_feet_with_frame_and_sign(walker):
     feet = (sole("l_sole", wrench_sign=-1), sole("r_sole", wrench_frame="imu_link"))
     observer = ComObserver(walker, feet, contact_force=5.0)
-    forces = np.array([[0, 0, -20.0], [0, 0, -20.0]])  # on the ground; in a frame upside down
+    readings = np.array([[0, 0, -20.0], [0, 0, -20.0]])  # on the ground; in a frame upside down
+    forces = ground_wrenches(readings, feet)
     assert observer.update(STILL, STILL, forces=forces).contacts == ("l_sole", "r_sole")
     assert observer.update(STILL, STILL, forces=-forces).status is Status.DEGRADED
     forces[1] = 0.0

@@ -1,6 +1,7 @@
 """Inputs that grow old: age, timeouts, IMU, wrenches, throttled warnings."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from rclpy.clock import ROSClock
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu
 
+from com_estimation.whole_body.stance import point_foot
 from com_ros.conversions import rotation_to_quaternion
 from com_ros.imu_input import ImuInput
 from com_ros.input_watch import InputWatch, Latest, sample_time_ns
@@ -180,6 +182,10 @@ def test_imu_that_says_it_has_no_orientation():
 
 
 # --- wrenches ------------------------------------------------------------------------------------
+def foot(name, sign=1):
+    return replace(point_foot(name), wrench_sign=sign)
+
+
 def wrench_message(fz):
     msg = WrenchStamped()
     msg.wrench.force.z = fz
@@ -187,13 +193,13 @@ def wrench_message(fz):
 
 
 def test_wrenches():
-    inputs = WrenchInputs(["l/wrench", "r/wrench"], 0.1)
+    inputs = WrenchInputs([foot("l"), foot("r", -1)], 0.1)
     assert inputs.forces(1000 * MS) == (None, "")  # a robot without force sensors
     inputs.update(0, wrench_message(30.0), 1000 * MS)
     forces, problem = inputs.forces(1000 * MS)
     assert forces is None
     assert problem == "r/wrench has not been received: check the force sensor's driver"
-    inputs.update(1, wrench_message(40.0), 1000 * MS)
+    inputs.update(1, wrench_message(-40.0), 1000 * MS)  # the force of the robot on the ground
     forces, problem = inputs.forces(1000 * MS)
     np.testing.assert_array_equal(forces, [[0, 0, 30], [0, 0, 40]])
     assert problem == ""
@@ -201,8 +207,8 @@ def test_wrenches():
 
 
 def test_a_wrench_that_is_not_finite():
-    inputs = WrenchInputs(["l/wrench"], 0.1)
+    inputs = WrenchInputs([foot("l")], 0.1)
     inputs.update(0, wrench_message(math.nan), 1000 * MS)
     forces, problem = inputs.forces(1000 * MS)
     assert forces is None
-    assert problem == "l/wrench carries a force that is not finite: check its driver"
+    assert problem == "l/wrench is not finite: check its driver"

@@ -11,10 +11,11 @@ from com_control.balance.session import BalanceReading
 from com_control.nodes.balancer_parameters import Parameters
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_poses
-from com_ros.conversions import NS_PER_S, Array, vector3_to_numpy
+from com_ros.conversions import NS_PER_S, Array
 from com_ros.imu_input import imu_to_values
 from com_ros.input_watch import Latest, sample_time_ns
 from com_ros.joint_input import JointInput, JointSample
+from com_ros.wrench_input import ground_wrench
 
 MOST_SAG = 0.02  # rad or m; a drive that seems to give more has other gains than we know
 
@@ -37,6 +38,7 @@ class RobotInput:
         self._settings, self._clock = settings, clock
         self._R_imu_root = model.bodies.R_body_link[model.link_index(link)].T
         self._attitude: Latest[Array] = Latest(settings.imu_timeout)
+        self._feet = config.feet
         self._topics = [foot.wrench_topic for foot in config.feet]
         self._forces: list[Latest[Array]] = [Latest(settings.wrench_timeout) for _ in config.feet]
         self._upwards = _sole_normals(model, config)
@@ -53,7 +55,7 @@ class RobotInput:
     def take_wrench(self, foot: int, msg: WrenchStamped) -> None:
         """Take in a foot's wrench."""
         time_ns = sample_time_ns(msg.header.stamp, self._clock)
-        self._forces[foot].set(vector3_to_numpy(msg.wrench.force), time_ns)
+        self._forces[foot].set(ground_wrench(msg, self._feet[foot])[:3], time_ns)
 
     def reading(self, time_ns: int, sample: JointSample) -> BalanceReading:
         """What is known at the time of a sample of the joints."""
@@ -93,12 +95,10 @@ class RobotInput:
 
 
 def _sole_normals(model: RobotModel, config: RobotConfig) -> Array:
-    """Normals (f, 3) of the soles in the frames of their sensors, with the sensors' signs."""
+    """Normals (f, 3) of the soles in the frames of their sensors."""
     R, _ = link_poses(model, model.neutral)
     rows = [
-        foot.wrench_sign
-        * R[model.link_index(foot.wrench_frame)].T
-        @ R[model.link_index(foot.frame)][:, 2]
+        R[model.link_index(foot.wrench_frame)].T @ R[model.link_index(foot.frame)][:, 2]
         for foot in config.feet
     ]
     return np.array(rows, dtype=float).reshape(-1, 3)

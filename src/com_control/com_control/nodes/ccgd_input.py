@@ -11,10 +11,11 @@ from com_control.nodes.ccgd_parameters import Parameters
 from com_control.walking.biped import Biped
 from com_control.walking.standing import stance_of
 from com_control.walking.walk_checks import Reading
-from com_ros.conversions import NS_PER_S, Array, wrench_to_numpy
+from com_ros.conversions import NS_PER_S, Array
 from com_ros.imu_input import imu_to_values
 from com_ros.input_watch import Latest, sample_time_ns
 from com_ros.joint_input import JointInput, JointSample
+from com_ros.wrench_input import ground_wrench
 
 
 class RobotInput:
@@ -33,6 +34,7 @@ class RobotInput:
         model = biped.model
         link = imu_link or model.root_link
         self.joints = JointInput(model.joint_names, settings.joint_timeout)
+        self._feet = [leg.foot for leg in biped.legs]
         self.topics = [leg.foot.wrench_topic for leg in biped.legs]
         self._clock, self._use_wrench = clock, settings.use_wrench
         self._wrenches: list[Latest[Array]] = [Latest(settings.wrench_timeout) for _ in range(2)]
@@ -43,7 +45,7 @@ class RobotInput:
     def take_wrench(self, side: int, msg: WrenchStamped) -> None:
         """Take in a foot's wrench."""
         time_ns = sample_time_ns(msg.header.stamp, self._clock)
-        self._wrenches[side].set(wrench_to_numpy(msg.wrench), time_ns)
+        self._wrenches[side].set(ground_wrench(msg, self._feet[side]), time_ns)
 
     def take_imu(self, msg: Imu) -> None:
         """Take in a message of the IMU."""

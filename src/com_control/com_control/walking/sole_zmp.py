@@ -36,18 +36,18 @@ class SoleZmp:
 
     def __init__(self, biped: Biped) -> None:
         self._least = LEAST_FORCE * biped.model.mass * GRAVITY
-        self._signs = np.array([float(leg.foot.wrench_sign) for leg in biped.legs])
         self._mounts = [_mount(biped, leg.foot.frame, leg.foot.wrench_frame) for leg in biped.legs]
 
     def at_soles(self, wrenches: ArrayLike) -> Array:
         """Wrenches (2, 6) of the ground on the feet about the soles' origins, in the soles' axes.
 
         Args:
-            wrenches: (2, 6) force (N) and torque (N m) as read, left and right.
+            wrenches: (2, 6) force (N) and torque (N m) of the ground on the left and right foot, in
+                the axes and about the origins of their sensors.
         """
-        read = as_array("wrenches", wrenches, (2, 6)) * self._signs[:, None]
+        measured = as_array("wrenches", wrenches, (2, 6))
         result = np.empty((2, 6))
-        for row, wrench, (R, p) in zip(result, read, self._mounts, strict=True):
+        for row, wrench, (R, p) in zip(result, measured, self._mounts, strict=True):
             row[:3] = R @ wrench[:3]
             row[3:] = R @ wrench[3:] + np.cross(p, row[:3])
         return result
@@ -65,7 +65,7 @@ class SoleZmp:
         On the plane through the middle of the soles' origins, weighted by what each carries.
 
         Args:
-            wrenches: (2, 6) as read.
+            wrenches: (2, 6) as for at_soles.
             soles: (2, 3, 4) poses [R p] of the soles in that frame.
         """
         poses = as_array("soles", soles, (2, 3, 4))

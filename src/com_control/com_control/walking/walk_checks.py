@@ -19,7 +19,8 @@ class Reading:
     Attributes:
         time: s.
         position: (n,) rad or m.
-        wrenches: (2, 6) of the feet's sensors as read, left and right; None: not known.
+        wrenches: (2, 6) of the ground on the left and right foot, in the axes and about the origins
+            of their sensors; None: not known.
         tilt: rad, of the root link; NaN: not known.
         missing: What is not heard and how to fix it; "" when all is.
     """

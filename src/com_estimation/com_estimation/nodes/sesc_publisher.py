@@ -84,7 +84,7 @@ class SescPublisher(Node):
 
         self._robot: _Robot | None = None
         self._imu = ImuInput(p.imu_timeout, self.resolve_topic_name("imu"))
-        self._wrenches = WrenchInputs([foot.wrench_topic for foot in self._feet], p.joint_timeout)
+        self._wrenches = WrenchInputs(self._feet, p.joint_timeout)
         self._watch = InputWatch(p.joint_timeout)
         self._rate = diagnostics.RateMeter()
         self._state, self._stamp = unknown_state(""), Time()

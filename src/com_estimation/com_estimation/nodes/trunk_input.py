@@ -70,12 +70,11 @@ class TrotInput:
         self._p = p
         self._feet = feet
         self.pairing: ImuPairing[StampedJoints] = ImuPairing(p.imu_timeout, p.imu_wait)
-        self.wrenches = WrenchInputs([foot.wrench_topic for foot in feet], p.joint_timeout)
+        self.wrenches = WrenchInputs(feet, p.joint_timeout)
         self._stance: Latest[Flags] = Latest(p.joint_timeout)
         self.uses_wrenches = p.ground_reaction == SENSOR
         self.imu_age_s = float("nan")
         self._sensors: LinkFrames | None = None
-        self._signs = np.array([float(foot.wrench_sign) for foot in feet])[:, None]
 
     def use(self, robot: TrotRobot) -> None:
         """Take a new model."""
@@ -123,7 +122,7 @@ class TrotInput:
             topics = ", ".join(foot.wrench_topic for foot in self._feet)
             return None, problem or f"no force sensor of the feet is heard on {topics}"
         R = self._sensors.poses(q)[0]
-        return self._signs * np.einsum("kij,kj->ki", R, measured), ""
+        return np.einsum("kij,kj->ki", R, measured), ""
 
 
 def _late(age_s: float) -> Problem:

@@ -183,8 +183,8 @@ class ComObserver:
             q: (n,) joint positions, rad or m.
             qd: (n,) joint velocities, rad/s or m/s; NaN where not known.
             attitude: what is known of gravity.
-            forces: (f, 3) N, of the feet's sensors, each in its wrench frame and with its sign;
-                None when they are not known: the feet's poses then say which feet stand.
+            forces: (f, 3) N, of the ground on the feet, each in its wrench frame; None when they
+                are not known: the feet's poses then say which feet stand.
             warnings: what the caller knows to be wrong; they degrade the state.
 
         Returns:

@@ -70,7 +70,6 @@ class Feet:
         self.links = tuple(dict.fromkeys([*self.names, *(foot.wrench_frame for foot in feet)]))
         self._sole = np.array([self.links.index(name) for name in self.names], dtype=np.int64)
         self._sensor = np.array([self.links.index(f.wrench_frame) for f in feet], dtype=np.int64)
-        self._signs = np.array([float(foot.wrench_sign) for foot in feet])[:, None]
         self._offset = np.concatenate([np.zeros((0, 3)), *offsets])
         self._owner = np.repeat(np.arange(len(feet)), [len(points) for points in offsets]).astype(
             np.int64
@@ -96,8 +95,8 @@ class Feet:
             R: (k, 3, 3) orientations of `links`, in any one frame.
             p: (k, 3) m, their origins.
             up: (3,) unit vector, roughly out of the ground, in the frame of the poses.
-            forces: (f, 3) N, as the feet's sensors give them, each in its own frame and with its
-                own sign; None if not known.
+            forces: (f, 3) N, of the ground on the feet, each in its sensor's frame; None if not
+                known.
 
         Returns:
             The stance, or None when no foot is in contact.
@@ -107,7 +106,7 @@ class Feet:
         count = kernels.stand(
             R, p, self._sole, self._sensor,
             self._offset, self._owner, self._radius, self._is_sole, up,
-            UNKNOWN_FORCES if forces is None else self._signs * forces,
+            UNKNOWN_FORCES if forces is None else forces,
             self._threshold, self._tolerance, contact, normal, touch,
         )  # fmt: skip
         return Stance(contact, touch[:count], normal) if count else None

@@ -14,6 +14,7 @@ from com_identification.regression.priors import BodyPriors
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
 from com_model.dynamics import GRAVITY
+from com_model.wrenches import ground_wrenches
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +112,10 @@ def read_feet(builder: ObservationModel, posture: Posture, theta: Array) -> Feet
 def _total(builder: ObservationModel, posture: Posture) -> Array:
     """The feet's wrench on the robot about the root's origin, (6,)."""
     links = [builder.model.link_index(foot.wrench_frame) for foot in builder.feet]
-    signs = np.array([float(foot.wrench_sign) for foot in builder.feet])[:, None]
     poses = builder.statics.poses(posture.q[None])
     maps = builder.statics.contact_maps(poses, links)[0][0]
-    return np.asarray(np.einsum("fij,fj->i", maps, signs * posture.wrenches))
+    wrenches = ground_wrenches(posture.wrenches, builder.feet)
+    return np.asarray(np.einsum("fij,fj->i", maps, wrenches))
 
 
 def _cross(v: Array) -> Array:

@@ -15,6 +15,7 @@ from com_identification.regression.postures import Posture, SensorNoise
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
+from com_model.wrenches import wrench_signs
 
 
 class WrenchFault(IntEnum):
@@ -207,7 +208,7 @@ class WrenchRules:
         self._R_sole, self._p_sole = R[0], p[0]
         self._has_sole = np.array([len(foot.corners) > 0 for foot in builder.feet])
         self._given_up = posture.up
-        self._signs = np.array([float(foot.wrench_sign) for foot in builder.feet])[:, None]
+        self._signs = wrench_signs(builder.feet)
         self._com = statics.first_moment(poses)[0] @ statics.parameters / model.mass
 
     def violations(self, wrenches: Array) -> list[Violation]:

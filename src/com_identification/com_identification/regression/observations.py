@@ -23,6 +23,7 @@ from com_identification.regression.statics import Poses, Statics
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
+from com_model.wrenches import wrench_signs
 
 Flags = NDArray[np.bool_]
 
@@ -87,7 +88,7 @@ class ObservationModel:
         self.errors = SensorErrors(tuple(foot.frame for foot in feet), model.joint_names)
         self._sensors = [model.link_index(foot.wrench_frame) for foot in feet]
         self._soles = [model.link_index(foot.frame) for foot in feet]
-        self._signs = np.array([float(foot.wrench_sign) for foot in feet])[:, None]
+        self._signs = wrench_signs(feet)
         self._carried = self.statics.carried_feet(self._sensors)
 
     def linearize(self, posture: Posture, theta: Array, errors: Array) -> Observation:
@@ -360,7 +361,7 @@ class SensorPrediction:
         self.statics, self.feet = statics, tuple(feet)
         self._parameters, self._gravity = parameters, gravity
         self._links = [statics.model.link_index(foot.wrench_frame) for foot in feet]
-        self._signs = np.array([float(foot.wrench_sign) for foot in feet])[:, None]
+        self._signs = wrench_signs(feet)
 
     def wrenches_and_efforts(
         self, poses: Poses, up: Array, stand: tuple[int, ...]

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from com_model.wrenches import wrench_signs
 from com_simulation.physics.contacts import body_of_foot
 from com_simulation.physics.trunk import ROOT, Trunk, read_trunk
 from com_simulation.physics.world import World
@@ -75,10 +76,11 @@ class Sensors:
         self._world, self._data = world, data
         self._imu = world.mj.site("imu").id
         self._feet = [
-            (body_of_foot(world.robot, foot), world.mj.site(f"wrench{i}").id, foot.wrench_sign)
+            (body_of_foot(world.robot, foot), world.mj.site(f"wrench{i}").id)
             for i, foot in enumerate(world.feet)
         ]
-        self._foot_bodies = [body for body, _, _ in self._feet]
+        self._signs = wrench_signs(world.feet)
+        self._foot_bodies = [body for body, _ in self._feet]
         self.weigh(mj)
 
     def weigh(self, mj: mujoco.MjModel) -> None:
@@ -129,13 +131,11 @@ class Sensors:
         center = data.subtree_com[ROOT]
         result = np.empty((len(self._feet), 6))
         moved = np.empty(6)
-        for row, (body, site, sign) in zip(result, self._feet, strict=True):
+        for row, (body, site) in zip(result, self._feet, strict=True):
             origin, R = data.site_xpos[site], data.site_xmat[site]
             mujoco.mju_transformSpatial(moved, data.cfrc_ext[body], 1, origin, center, R)
             row[:3], row[3:] = moved[3:], moved[:3]
-            if sign < 0:
-                row *= -1.0
-        return result
+        return self._signs * result
 
 
 def _cross(a: Array, b: Array) -> Array:

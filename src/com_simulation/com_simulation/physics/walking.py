@@ -16,6 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from com_model import RobotConfig, RobotModel, link_pose
 from com_model.arrays import as_array, freeze
+from com_model.wrenches import ground_wrenches
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.physics.commands import Trajectory
 from com_simulation.physics.sensors import Reading
@@ -143,11 +144,12 @@ def measured_zmp(world: World, record: WalkRecord) -> Array:
     axes with z upwards. NaN while the feet carry next to nothing.
     """
     total = np.zeros((len(record.time), 2, 3))
+    wrenches = ground_wrenches(record.wrenches, world.feet)
     for i, foot in enumerate(world.feet):
         for k, q in enumerate(record.position):
             R_root, p_root = record.R_root[k], record.root[k]
             R, p = link_pose(world.robot, q, foot.wrench_frame, R_root, p_root)
-            force, moment = record.wrenches[k, i].reshape(2, 3) * foot.wrench_sign @ R.T
+            force, moment = wrenches[k, i].reshape(2, 3) @ R.T
             total[k, 0] += force
             total[k, 1] += moment + np.cross(p, force)
     force, moment = total[:, 0], total[:, 1]

@@ -18,7 +18,7 @@ def read(model, foot, q, points, forces):
     R, p = link_pose(model, q, foot.wrench_frame)
     force = forces.sum(axis=0)
     torque = np.cross(points - p, forces).sum(axis=0)
-    return foot.wrench_sign * np.concatenate((R.T @ force, R.T @ torque))
+    return np.concatenate((R.T @ force, R.T @ torque))
 
 
 SENSOR = """<link name="{0}_sensor"/><joint name="{0}_mount" type="fixed"><parent link="{0}_foot"/>
@@ -34,8 +34,7 @@ def robot(request, robots):
     sensors = SENSOR.format("l") + SENSOR.format("r")
     model = RobotModel.from_urdf(biped.model.xml.replace("</robot>", f"{sensors}</robot>"))
     feet = tuple(
-        replace(foot, wrench_sign=-1, wrench_frame=f"{foot.side[0]}_sensor")
-        for foot in oracle.config.feet
+        replace(foot, wrench_frame=f"{foot.side[0]}_sensor") for foot in oracle.config.feet
     )
     return Biped.of(model, replace(oracle.config, feet=feet))
 
