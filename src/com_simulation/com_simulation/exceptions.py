@@ -21,6 +21,16 @@ class MeshError(ComSimulationError):
         super().__init__(f"{self.path.name}: {reason}")
 
 
+class RenderError(ComSimulationError):
+    """Nothing can be drawn off screen on this machine."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(
+            f"no off-screen rendering by EGL ({' '.join(str(reason).split())[:200]}): install "
+            "libegl1 and libgl1-mesa-dri, or a driver of the graphics card"
+        )
+
+
 class WorldError(ComSimulationError):
     """A robot that MuJoCo cannot simulate; the message says why and what to change."""
 

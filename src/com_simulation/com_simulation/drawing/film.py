@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from com_model import RobotModel
 from com_simulation.drawing.marks import FAINT, INK, RULE, com_symbol, pixel_axes, plain
-from com_simulation.drawing.render import Camera, render
-from com_simulation.drawing.scene import body_triangles
+from com_simulation.drawing.pictures import draw_body
+from com_simulation.drawing.render import Camera
+from com_simulation.drawing.scene import body_parts
 from com_simulation.drawing.shapes import RobotShape
 from com_simulation.files import save_figure
 from com_simulation.physics.walking import WalkRecord
@@ -82,10 +83,8 @@ def _panel(axes: Axes, model: RobotModel, shape: RobotShape, strip: Strip, time:
     camera = _camera(record, k, width, height)
     flat = camera.project(strip.footprints)[..., :2]
     axes.add_collection(PolyCollection(list(flat), facecolor="#e9ecef", edgecolor=RULE, zorder=1))
-    body = body_triangles(model, shape, record.position[k], record.R_root[k], record.root[k])
-    image = render(camera, *body, width, height)
-    image[..., 3] *= 0.85
-    axes.imshow(image, extent=(0, width, height, 0), interpolation="none", zorder=3, aspect="auto")
+    parts = body_parts(model, shape, record.position[k], record.R_root[k], record.root[k])
+    draw_body(axes, parts, camera, opacity=0.85)
     x, y, _ = camera.project(record.com[k]).tolist()
     com_symbol(axes, (x, y), radius=5.0)
     at = f"{record.time[k]:.1f} s"

@@ -5,12 +5,15 @@ The body is painted pale and the chain over it, so that what is inside can be se
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
@@ -35,8 +38,9 @@ from com_simulation.drawing.marks import (
     round_length,
     scale_bar,
 )
-from com_simulation.drawing.render import Camera, render
+from com_simulation.drawing.render import Camera, Part, render
 from com_simulation.drawing.scene import Scene
+from com_simulation.exceptions import RenderError
 from com_simulation.files import save_figure
 
 DPI = 100
@@ -71,7 +75,7 @@ def body_panel(axes: Axes, scene: Scene) -> None:
     if scene.has_ground:
         _ground(axes, scene, camera)
     _polygons(axes, scene, camera)
-    _body(axes, scene, camera, opacity=0.72)
+    draw_body(axes, scene.parts, camera, opacity=0.72)
     _gravity_line(axes, scene, camera)
     _chain(axes, scene, camera, width=2.0)
     com_symbol(axes, _pixel(camera, scene.com), radius=8.5)
@@ -84,7 +88,7 @@ def chain_panel(axes: Axes, scene: Scene) -> None:
     middle, least = scene.chain.mean(axis=0), 0.02 * scene.size * np.array([[0, 0, -1], [0, 0, 1]])
     points = np.concatenate([scene.chain, middle + least])
     camera = _camera(scene, points, width, height, border=0.17)
-    _body(axes, scene, camera, opacity=0.25)
+    draw_body(axes, scene.parts, camera, opacity=0.25)
     _chain(axes, scene, camera, width=2.6)
     com_symbol(axes, _pixel(camera, scene.com), radius=9.5)
     (x, y), (_, next_y) = _pixel(camera, scene.chain[0]), _pixel(camera, scene.chain[1])
@@ -145,8 +149,10 @@ def nearest_edge_point(polygon: np.ndarray, point: np.ndarray) -> np.ndarray:
     """Return the point (3,) on the outline of a polygon (k, 3) that is nearest to a point (3,)."""
     ends = np.roll(polygon, -1, axis=0)
     along = ends - polygon
-    share = np.sum((point - polygon) * along, axis=1) / np.maximum(np.sum(along**2, axis=1), 1e-300)
-    candidates = polygon + np.clip(share, 0, 1)[:, None] * along
+    fraction = np.sum((point - polygon) * along, axis=1) / np.maximum(
+        np.sum(along**2, axis=1), 1e-300
+    )
+    candidates = polygon + np.clip(fraction, 0, 1)[:, None] * along
     return candidates[np.argmin(np.linalg.norm(candidates - point, axis=1))]
 
 
@@ -198,20 +204,31 @@ def _pixel(camera: Camera, point: np.ndarray) -> tuple[float, float]:
     return x, y
 
 
-def _body(axes: Axes, scene: Scene, camera: Camera, opacity: float) -> None:
+def draw_body(
+    axes: Axes, parts: Sequence[Part], camera: Camera, opacity: float, zorder: float = 3
+) -> None:
+    """Paint a robot onto pixel axes; plain outlines of its shapes where nothing can be rendered."""
     width, height = round(axes.get_xlim()[1]), round(axes.get_ylim()[0])
-    image = render(camera, scene.triangles, scene.colors, scene.owners, width, height)
+    try:
+        image = render(camera, parts, width, height)
+    except RenderError as error:
+        logging.getLogger(__name__).warning("%s", error)
+        for triangles, color in parts:
+            flat = list(camera.project(triangles)[..., :2])
+            axes.add_collection(PolyCollection(flat, facecolor=color, alpha=opacity, zorder=zorder))
+        return
     image[..., 3] *= opacity
-    axes.imshow(image, extent=(0, width, height, 0), interpolation="none", zorder=3, aspect="auto")
+    extent = (0, width, height, 0)
+    axes.imshow(image, extent=extent, interpolation="none", zorder=zorder, aspect="auto")
 
 
 def _ground(axes: Axes, scene: Scene, camera: Camera) -> None:
     """Draw a grid on the ground and the robot's soft shadow from straight above."""
     width, height = round(axes.get_xlim()[1]), round(axes.get_ylim()[0])
-    flat, dark = _flattened(scene), np.zeros_like(scene.colors)
-    shadow = render(camera, flat, dark, np.zeros(len(flat), dtype=int), width, height)
-    shadow[..., 3] = 0.20 * gaussian_filter(shadow[..., 3], 5)
-    axes.imshow(shadow, extent=(0, width, height, 0), zorder=1, aspect="auto")
+    with suppress(RenderError):
+        shadow = render(camera, [(_flattened(scene), (0.0, 0.0, 0.0))], width, height)
+        shadow[..., :3], shadow[..., 3] = 0.0, 0.20 * gaussian_filter(shadow[..., 3], 5)
+        axes.imshow(shadow, extent=(0, width, height, 0), zorder=1, aspect="auto")
     lines = camera.project(_grid(scene))[..., :2]
     axes.add_collection(LineCollection(list(lines), colors=GRID, linewidths=0.8, zorder=0))
 

@@ -1,16 +1,26 @@
-"""Shaded images of triangles: a camera, a depth buffer, light and outlines."""
+"""Shaded images of triangles: MuJoCo draws them off screen, by EGL, without a display."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 
+import mujoco
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter, minimum_filter
 
-_SUPERSAMPLE = 3
-_KEY_LIGHT = np.array([-0.45, -0.55, -0.70])  # where to look for the lights, in camera axes
-_FILL_LIGHT = np.array([0.70, -0.10, -0.55])
-_OUTLINE_TONE = 0.55
+from com_simulation.exceptions import RenderError
+
+Part = tuple[NDArray[np.float64], tuple[float, float, float]]
+"""Corners (m, 3, 3) of triangles, world frame, m, and their red, green, blue, 0 to 1."""
+
+_SUPERSAMPLE = 2
+_AMBIENT, _DIFFUSE = 0.45, 0.55
+_LIGHT = np.array([0.45, 0.55, 0.70])  # where it shines to, in camera axes
+_OUTLINE_TONE, _OUTLINE_JUMP = 0.55, 0.02  # a jump is relative to the distance
 
 
 @dataclass(frozen=True)
@@ -33,7 +43,7 @@ class Camera:
     def looking_at(
         cls, target: np.ndarray, azimuth_deg: float, elevation_deg: float, distance: float
     ) -> Camera:
-        """Place a camera around a target (3,), level with the horizon.
+        """Place a camera around a target (3,), its horizon horizontal.
 
         Args:
             target: the point in the middle of the view, m.
@@ -61,7 +71,7 @@ class Camera:
             points: what must be seen.
             width: of the picture, pixels.
             height: of the picture, pixels.
-            border: to leave free on each side, as a share of the picture's size.
+            border: to leave free on each side, as a fraction of the picture's size.
         """
         pixels = replace(self, scale=1.0, center=(0.0, 0.0)).project(points)[:, :2]
         low, high = pixels.min(axis=0), pixels.max(axis=0)
@@ -72,126 +82,122 @@ class Camera:
         return replace(self, scale=scale, center=(float(center[0]), float(center[1])))
 
 
-def render(
-    camera: Camera,
-    triangles: np.ndarray,
-    colors: np.ndarray,
-    owners: np.ndarray,
-    width: int,
-    height: int,
-) -> np.ndarray:
-    """Draw opaque triangles, each seen from both sides, with a thin outline around each owner.
+def render(camera: Camera, parts: Sequence[Part], width: int, height: int) -> NDArray[np.float32]:
+    """Draw opaque triangles, each seen from both sides, with an outline where the distance jumps.
 
     Args:
         camera: with scale and center for this width and height.
-        triangles: corners (m, 3, 3), world frame, m.
-        colors: (m, 3) red, green, blue, 0 to 1.
-        owners: (m,) int, number of the part that a triangle belongs to.
+        parts: what is to be seen; what is behind the camera is not.
         width: pixels.
         height: pixels.
 
     Returns:
         (height, width, 4) red, green, blue, coverage, 0 to 1; colour is not premultiplied.
+
+    Raises:
+        RenderError: EGL is not to be had on this machine; the message says how to fix it.
     """
     n = _SUPERSAMPLE
-    fine = replace(
-        camera, scale=n * camera.scale, center=(n * camera.center[0], n * camera.center[1])
-    )
-    corners = fine.project(triangles)
-    visible = np.flatnonzero((corners[..., 2] > 0).all(axis=1))
-    depth = np.zeros((n * height, n * width), dtype=np.float32)
-    nearest = np.full(depth.shape, -1, dtype=np.int64)
-    fill_depth(np.ascontiguousarray(corners[visible]), visible, depth, nearest)
-
-    covered = nearest >= 0
-    # Black parts a little lighter, else their shape could not be seen.
-    shaded = (0.2 + 0.8 * colors) * _brightness(camera, triangles)[:, None]
-    image = np.zeros((*depth.shape, 4), dtype=np.float32)
-    image[covered, :3] = np.clip(shaded, 0, 1)[nearest[covered]]
-    image[covered, 3] = 1
-    seen = np.full(depth.shape, -1)
-    seen[covered] = owners[nearest[covered]]
-    image[_outline(seen, depth) & covered, :3] *= _OUTLINE_TONE
+    corners = [camera.project(triangles) for triangles, _ in parts]
+    visible = [(c[..., 2] > 0).all(axis=1) for c in corners]
+    depths = [c[v][..., 2] for c, v in zip(corners, visible, strict=True)]
+    seen = [
+        (_facing(camera, triangles[v]), color)
+        for (triangles, color), v in zip(parts, visible, strict=True)
+        if v.any()
+    ]
+    if not seen:
+        return np.zeros((height, width, 4), dtype=np.float32)
+    near = 0.9 * min(float(d.min()) for d in depths if d.size)
+    far = 1.1 * max(float(d.max()) for d in depths if d.size)
+    with _drawing(seen, n * width, n * height) as (scene, context):
+        _aim(scene, camera, near, far, width, height)
+        color = np.empty((n * height, n * width, 3), dtype=np.uint8)
+        depth = np.empty((n * height, n * width), dtype=np.float32)
+        window = mujoco.MjrRect(0, 0, n * width, n * height)
+        mujoco.mjr_render(window, scene, context)
+        mujoco.mjr_readPixels(color, depth, window, context)
+    covered = depth[::-1] < 1.0
+    distance = np.float32(near * far) / (np.float32(far) - depth[::-1] * np.float32(far - near))
+    jump = maximum_filter(distance, 3) - minimum_filter(distance, 3)
+    outline = covered & (jump > _OUTLINE_JUMP * distance)
+    image = np.empty((*depth.shape, 4), dtype=np.float32)
+    tone = np.where(outline, np.float32(_OUTLINE_TONE / 255.0), np.float32(1.0 / 255.0))
+    image[..., :3] = color[::-1] * tone[..., None]
+    image[..., 3] = covered
     return _shrink(image, n)
 
 
-@njit(cache=True)
-def fill_depth(
-    corners: np.ndarray, numbers: np.ndarray, depth: np.ndarray, nearest: np.ndarray
-) -> None:
-    """Write into each pixel the number of the nearest triangle that covers its middle.
-
-    Args:
-        corners: (m, 3, 3) pixel x, pixel y, distance > 0.
-        numbers: (m,) what to write for each triangle.
-        depth: (height, width) in and out: 1 / distance, which is linear in the picture; 0 is far.
-        nearest: (height, width) in and out.
-    """
-    height, width = depth.shape
-    for k in range(corners.shape[0]):
-        x0, y0, x1, y1 = corners[k, 0, 0], corners[k, 0, 1], corners[k, 1, 0], corners[k, 1, 1]
-        x2, y2 = corners[k, 2, 0], corners[k, 2, 1]
-        area = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
-        if area == 0.0:
-            continue
-        w0, w1, w2 = 1 / corners[k, 0, 2], 1 / corners[k, 1, 2], 1 / corners[k, 2, 2]
-        left = max(0, int(np.floor(min(x0, x1, x2))))
-        right = min(width, int(np.ceil(max(x0, x1, x2))) + 1)
-        top = max(0, int(np.floor(min(y0, y1, y2))))
-        bottom = min(height, int(np.ceil(max(y0, y1, y2))) + 1)
-        # Along a row, the weights of corners 1, 2 and 0 grow by:
-        g1, g2 = (y2 - y0) / area, (y0 - y1) / area
-        for i in range(top, bottom):
-            y = i + 0.5
-            start1 = (-x0 * (y2 - y0) - (x2 - x0) * (y - y0)) / area
-            start2 = ((x1 - x0) * (y - y0) + x0 * (y1 - y0)) / area
-            first, end = float(left), float(right)
-            for start, growth in ((start1, g1), (start2, g2), (1 - start1 - start2, -g1 - g2)):
-                if growth > 0:  # from the pixel on where the weight is positive, less one
-                    first = min(max(first, np.floor(-start / growth) - 1), right)
-                elif growth < 0:
-                    end = max(min(end, np.ceil(-start / growth) + 1), left)
-            for j in range(int(first), int(end)):
-                x = j + 0.5
-                b1 = ((x - x0) * (y2 - y0) - (x2 - x0) * (y - y0)) / area
-                b2 = ((x1 - x0) * (y - y0) - (x - x0) * (y1 - y0)) / area
-                if b1 < 0 or b2 < 0 or b1 + b2 > 1:
-                    continue
-                w = w0 + b1 * (w1 - w0) + b2 * (w2 - w0)
-                if w > depth[i, j]:
-                    depth[i, j] = w
-                    nearest[i, j] = numbers[k]
-
-
-def _brightness(camera: Camera, triangles: np.ndarray) -> np.ndarray:
-    """Return (m,) how bright triangles are: both sides alike, as meshes' windings vary."""
-    edges = (triangles[:, 1:] - triangles[:, :1]) @ camera.R_camera_world.T
+def _facing(camera: Camera, triangles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Turn all triangles' windings to the camera, for those of mesh files vary."""
+    edges = triangles[:, 1:] - triangles[:, :1]
     normals = np.cross(edges[:, 0], edges[:, 1])
-    normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-    middle = triangles.mean(axis=1) - camera.position
-    facing = np.sum(normals * (middle @ camera.R_camera_world.T), axis=1)
-    normals[facing > 0] *= -1
-    key = np.clip(normals @ _KEY_LIGHT / np.linalg.norm(_KEY_LIGHT), 0, None)
-    fill = np.clip(normals @ _FILL_LIGHT / np.linalg.norm(_FILL_LIGHT), 0, None)
-    return 0.42 + 0.52 * key + 0.14 * fill
+    away = np.sum(normals * (triangles[:, 0] - camera.position), axis=1) > 0
+    return np.where(away[:, None, None], triangles[:, ::-1], triangles)
 
 
-def _outline(owners: np.ndarray, depth: np.ndarray) -> np.ndarray:
-    """Return (h, w) where a part or a fold ends: the owner changes or the distance jumps."""
-    edge = np.zeros(owners.shape, dtype=bool)
-    for axis in (0, 1):
-        here = [slice(None), slice(None)]
-        there = [slice(None), slice(None)]
-        here[axis], there[axis] = slice(None, -1), slice(1, None)
-        a, b = tuple(here), tuple(there)
-        jump = np.abs(depth[a] - depth[b]) > 0.01 * np.maximum(depth[a], depth[b])
-        change = (owners[a] != owners[b]) | jump
-        edge[a] |= change
-        edge[b] |= change
-    return edge
+@contextmanager
+def _drawing(
+    parts: Sequence[Part], width: int, height: int
+) -> Iterator[tuple[mujoco.MjvScene, mujoco.MjrContext]]:
+    """Make a MuJoCo scene of a skin for each part, which takes any triangles, and draw it here."""
+    _gl_context().make_current()
+    spec = mujoco.MjSpec()
+    spec.visual.quality.offsamples = 0
+    spec.visual.global_.offwidth, spec.visual.global_.offheight = width, height
+    light = spec.visual.headlight
+    light.ambient, light.diffuse, light.specular = [_AMBIENT] * 3, [_DIFFUSE] * 3, [0.0] * 3
+    spec.worldbody.add_body(name="body")
+    for triangles, color in parts:
+        count = 3 * len(triangles)
+        # Black parts a little lighter, else their shape could not be seen.
+        rgba = [*(0.2 + 0.8 * np.array(color)), 1.0]
+        skin = spec.add_skin(vert=triangles.ravel(), face=np.arange(count), rgba=rgba)
+        skin.bodyname, skin.bindpos, skin.bindquat = ["body"], [0, 0, 0], [1, 0, 0, 0]
+        skin.vertid, skin.vertweight = [list(range(count))], [[1.0] * count]
+    mj = spec.compile()
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    scene = mujoco.MjvScene(mj, maxgeom=len(parts) + 10)
+    everything = mujoco.mjtCatBit.mjCAT_ALL
+    camera = mujoco.MjvCamera()
+    mujoco.mjv_updateScene(mj, data, mujoco.MjvOption(), None, camera, everything, scene)
+    context = mujoco.MjrContext(mj, mujoco.mjtFontScale.mjFONTSCALE_100)
+    try:
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, context)
+        yield scene, context
+    finally:
+        context.free()
 
 
-def _shrink(image: np.ndarray, n: int) -> np.ndarray:
+@cache
+def _gl_context() -> mujoco.gl_context.GLContext:
+    """Return a context of OpenGL that needs no display; one for the life of the process."""
+    try:
+        from mujoco.egl import GLContext  # looks for the library
+
+        return GLContext(1, 1)
+    except Exception as error:  # PyOpenGL raises many kinds
+        raise RenderError(error) from error
+
+
+def _aim(
+    scene: mujoco.MjvScene, camera: Camera, near: float, far: float, width: int, height: int
+) -> None:
+    """Give MuJoCo the camera: its pose, and the edges of the picture at the nearest distance."""
+    _, down, forward = camera.R_camera_world
+    scene.lights[0].dir = _LIGHT / np.linalg.norm(_LIGHT) @ camera.R_camera_world
+    per_pixel = near / camera.scale
+    x, y = camera.center
+    for eye in scene.camera:  # left and right are the same
+        eye.pos, eye.forward, eye.up = camera.position, forward, -down
+        eye.frustum_near, eye.frustum_far = near, far
+        eye.frustum_center = (0.5 * width - x) * per_pixel
+        eye.frustum_width = 0.5 * width * per_pixel
+        eye.frustum_top, eye.frustum_bottom = y * per_pixel, (y - height) * per_pixel
+
+
+def _shrink(image: NDArray[np.float32], n: int) -> NDArray[np.float32]:
     """Average (n h, n w, 4) over n x n pixels, colours weighted by coverage."""
     height, width = image.shape[0] // n, image.shape[1] // n
     color = image[..., :3] * image[..., 3:]

@@ -12,6 +12,7 @@ from com_model.geometry.rotations import minimal_rotation
 from com_model.geometry.support import SupportPolygon, sole_points
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
+from com_simulation.drawing.render import Part
 from com_simulation.drawing.shapes import RobotShape, rod_triangles
 
 _ROD_COLOR = (0.55, 0.58, 0.62)
@@ -54,9 +55,7 @@ class Scene:
         R_world_root: (3, 3).
         p_world_root: (3,).
         heading: rad, direction that the robot faces, from x towards y.
-        triangles: (m, 3, 3) of the robot's shape.
-        colors: (m, 3).
-        owners: (m,) number of the part that a triangle belongs to.
+        parts: triangles and colours of the robot's shape.
         chain: (K + 1, 3) points of the SESC from the root link to the CoM.
         projection: (3,) of the CoM along gravity, on the ground or root plane; None if unknown.
         polygon: (k, 3) support polygon, k = 0 without feet.
@@ -74,9 +73,7 @@ class Scene:
     R_world_root: np.ndarray
     p_world_root: np.ndarray
     heading: float
-    triangles: np.ndarray
-    colors: np.ndarray
-    owners: np.ndarray
+    parts: tuple[Part, ...]
     chain: np.ndarray
     projection: np.ndarray | None
     polygon: np.ndarray
@@ -85,6 +82,11 @@ class Scene:
     trace: np.ndarray
     has_ground: bool
     note: str
+
+    @property
+    def triangles(self) -> np.ndarray:
+        """Return the triangles (m, 3, 3) of all parts, world frame."""
+        return np.concatenate([np.empty((0, 3, 3)), *(triangles for triangles, _ in self.parts)])
 
     @property
     def com(self) -> np.ndarray:
@@ -127,13 +129,13 @@ def build_scene(
     known = bool(np.isfinite(last.projection).all())
     # The plane of the projection is z = 0.
     p = np.array([0.0, 0.0, -(R @ last.projection)[2] if known else 0.0])
-    triangles, colors, owners = body_triangles(model, shape, last.q, R, p)
+    parts = body_parts(model, shape, last.q, R, p)
     soles = _soles(model, [foot for foot in feet if foot.frame in last.contacts], last, R, p)
     polygon = np.empty((0, 3))
     if soles and known:
         polygon = SupportPolygon.from_points(np.concatenate(soles)).vertices
-    reach = np.ptp(triangles[..., 2]) if triangles.size else 0.0
-    above = bool(triangles.size) and triangles[..., 2].min() > -0.02 * reach
+    heights = np.concatenate([np.empty(0), *(part[..., 2].ravel() for part, _ in parts)])
+    above = bool(heights.size) and heights.min() > -0.02 * np.ptp(heights)
     return Scene(
         name=name or model.name,
         mass=model.mass,
@@ -142,9 +144,7 @@ def build_scene(
         R_world_root=R,
         p_world_root=p,
         heading=_heading(model, feet, last, R),
-        triangles=triangles,
-        colors=colors,
-        owners=owners,
+        parts=parts,
         chain=last.chain @ R.T + p,
         projection=R @ last.projection + p if known else None,
         polygon=polygon,
@@ -198,20 +198,20 @@ def _trace(model: RobotModel, snapshots: Sequence[Snapshot]) -> np.ndarray:
     return np.array(points)
 
 
-def body_triangles(
+def body_parts(
     model: RobotModel,
     shape: RobotShape,
     q: np.ndarray,
     R_world_root: np.ndarray,
     p_world_root: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Place a robot's shapes: triangles (m, 3, 3), colors (m, 3), owners (m,).
+) -> tuple[Part, ...]:
+    """Place a robot's shapes in the world.
 
     Rods from joint to joint stand for links whose shapes cannot be drawn.
     """
     R, p = link_poses(model, q, R_world_root, p_world_root)
     index = {name: k for k, name in enumerate(model.link_names)}
-    parts: list[tuple[np.ndarray, tuple[float, float, float]]] = []
+    parts: list[Part] = []
     for piece in shape.pieces:
         if piece.link in index:
             k = index[piece.link]
@@ -220,9 +220,4 @@ def body_triangles(
     for k, parent in enumerate(model.link_parents):
         if parent >= 0 and model.link_names[parent] in shape.bare_links:
             parts.append((rod_triangles(p[parent], p[k], radius), _ROD_COLOR))
-    counts = [len(triangles) for triangles, _ in parts]
-    return (
-        np.concatenate([triangles for triangles, _ in parts] or [np.empty((0, 3, 3))]),
-        np.repeat(np.array([color for _, color in parts]).reshape(-1, 3), counts, axis=0),
-        np.repeat(np.arange(len(parts)), counts),
-    )
+    return tuple(parts)
