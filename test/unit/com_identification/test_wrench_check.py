@@ -65,7 +65,7 @@ def faults(hoap2, posture, **keys):
 def test_true_readings_of_wrong_urdfs_are_not_accused(hoap2, perturbed, stances):
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        robot, _, _ = perturbed(rng, 0.01, mass_tolerance=0.05)
+        robot, _, _ = perturbed(rng, 0.01, mass_std_fraction=0.05)
         for q in stances:
             posture = robot.posture(q, shares(robot, q), NOISE, rng, 100)
             assert [str(f) for f in diagnose(*hoap2, posture, NOISE)] == []

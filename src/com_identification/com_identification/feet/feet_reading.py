@@ -1,4 +1,4 @@
-"""What the feet alone say of mass and CoM in one posture, with its covariance."""
+"""Mass and CoM by the feet alone in one posture, with covariance; biases of the feet's sensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from com_identification.regression.priors import BodyPriors
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
 from com_model.dynamics import GRAVITY
-from com_model.wrenches import ground_wrenches
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,49 +54,47 @@ class FeetReading:
         return np.asarray(gap - (gap @ self.up) * self.up)
 
 
-def read_feet(builder: ObservationModel, posture: Posture, theta: Array) -> FeetReading | None:
+def read_feet(observations: ObservationModel, posture: Posture, theta: Array) -> FeetReading | None:
     """Reads a posture; None where a foot's wrench is not known, or nothing carries the robot.
 
     Args:
-        builder: Of the robot, with the sensors' noise.
+        observations: Of the robot, with the sensors' noise.
         posture: The readings.
         theta: (4 B,) masses and first moments of the model.
 
     Raises:
         PostureError: The readings do not fit the robot, or gravity's direction is not known.
     """
-    if not len(posture.wrenches):
+    if not len(posture.wrenches) or not np.isfinite(posture.wrenches).all():
         return None
-    if not np.isfinite(posture.wrenches).all():
+    observations.check(posture)
+    measured, loaded = (
+        observations.measured_com(posture),
+        observations.loaded_feet(posture.wrenches),
+    )
+    if measured is None or not loaded.any() or not abs(measured.mass) > 1e-9:
         return None
-    builder.check(posture)
-    measured = builder.measured_com(posture)
-    if measured is None or not builder.loaded_feet(posture).any():
-        return None
-    mass, point, up = measured
-    if not abs(mass) > 1e-9:
-        return None
-    statics, model = builder.statics, builder.model
+    mass, point, up, wrench = measured
+    statics, model = observations.statics, observations.model
     poses = statics.poses(posture.q[None])
-    R, p = statics.link_frames(poses, [model.link_index(foot.frame) for foot in builder.feet])
-    loaded = builder.loaded_feet(posture)
+    R, p = statics.link_frames(poses, [model.link_index(foot.frame) for foot in observations.feet])
     center = p[0][loaded].mean(axis=0)
-    flat = loaded & np.array([len(foot.corners) > 0 for foot in builder.feet])
+    flat = loaded & np.array([len(foot.corners) > 0 for foot in observations.feet])
     normal = np.full(3, np.nan)
     if flat.any():
         normal = R[0][flat][:, :, 2].sum(axis=0)
         normal /= np.linalg.norm(normal)
-    wrench = _total(builder, posture)
     moment = wrench[3:] - np.cross(center, wrench[:3])
     push = float(wrench[:3] @ normal)
-    noise = builder.linearize(posture, theta, np.zeros(builder.errors.count)).covariance[:6, :6]
-    weight = mass * builder.gravity
+    none = np.zeros(observations.errors.count)
+    noise = observations.linearize(posture, theta, none).covariance[:6, :6]
+    weight = mass * observations.gravity
     # point = center + up x moment / (up . force), by the force and the moment about the root
     by_force = -_cross(up) @ _cross(center) - np.outer(point - center, up)
     to_point = np.hstack((by_force, _cross(up))) / weight
     return FeetReading(
         mass=mass,
-        mass_std=float(np.sqrt(up @ noise[:3, :3] @ up)) / builder.gravity,
+        mass_std=float(np.sqrt(up @ noise[:3, :3] @ up)) / observations.gravity,
         force=wrench[:3],
         up=up,
         point=point,
@@ -107,15 +104,6 @@ def read_feet(builder: ObservationModel, posture: Posture, theta: Array) -> Feet
         com=statics.first_moment(poses)[0] @ theta / (statics.mass() @ theta),
         covariance=to_point @ noise @ to_point.T,
     )
-
-
-def _total(builder: ObservationModel, posture: Posture) -> Array:
-    """The feet's wrench on the robot about the root's origin, (6,)."""
-    links = [builder.model.link_index(foot.wrench_frame) for foot in builder.feet]
-    poses = builder.statics.poses(posture.q[None])
-    maps = builder.statics.contact_maps(poses, links)[0][0]
-    wrenches = ground_wrenches(posture.wrenches, builder.feet)
-    return np.asarray(np.einsum("fij,fj->i", maps, wrenches))
 
 
 def _cross(v: Array) -> Array:
@@ -130,24 +118,24 @@ def estimate_wrench_bias(
     priors: BodyPriors,
     gravity: float = GRAVITY,
 ) -> Array:
-    """What a sensor reads too much, if the model is right.
+    """Estimates the bias of a foot's sensor, if the model is right.
 
     Args:
         model: The robot.
         feet: Its feet.
-        posture: At rest on this foot alone.
+        posture: Stationary on this foot alone.
         foot: Index of the foot.
-        priors: Masses and centres of mass to believe in.
+        priors: Masses and centres of mass of the model.
         gravity: m/s^2.
 
     Returns:
-        (6,) N and N m in the sensor's frame, as read: what was read less what should be.
+        (6,) N and N m in the sensor's frame, as read: measured less expected.
 
     Raises:
-        CaptureRefused: Another foot carries too, or nothing is known of gravity.
+        CaptureRefused: Another foot carries load, too, or the direction of gravity is not known.
     """
-    builder = ObservationModel(model, feet, gravity=gravity)
-    loaded = builder.loaded_feet(posture)
+    observations = ObservationModel(model, feet, gravity=gravity)
+    loaded = observations.loaded_feet(posture.wrenches)
     others = [other.frame for i, other in enumerate(feet) if loaded[i] and i != foot]
     if others:
         raise CaptureRefused(
@@ -156,11 +144,11 @@ def estimate_wrench_bias(
                 f"lift it, so that {feet[foot].frame} carries all",
             )
         )
-    up = builder.up_direction(posture)
+    up = observations.up_direction(posture)
     if not np.isfinite(up).all():
         raise CaptureRefused(
-            ("which way gravity points is not known: use an IMU, or a foot with a flat sole",)
+            ("the direction of gravity is not known: use an IMU, or a foot with a flat sole",)
         )
-    prediction = SensorPrediction(builder.statics, feet, priors.parameters, gravity)
+    prediction = SensorPrediction(observations.statics, feet, priors.parameters, gravity)
     expected = prediction.posture(posture.q, up, (foot,), efforts=False, samples=1)
     return np.asarray(posture.wrenches[foot] - expected.wrenches[foot])

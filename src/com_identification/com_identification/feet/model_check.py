@@ -1,4 +1,4 @@
-"""Compares the model's CoM with the feet's readings while the robot stands still."""
+"""Compares the model's CoM with the feet's readings while the robot is stationary."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
 
-_SURE = 3.0  # deviations
+_SURE = 3.0  # standard deviations
+_VECTORS = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
+_NUMBERS = ("model_std", "tilt", "force_tilt", "mass", "mass_std")
 
 
 class Verdict(IntEnum):
-    """What the comparison says."""
+    """Result of the comparison."""
 
     UNKNOWN = 0
-    """Nothing can be said; the reason tells why."""
+    """No comparison is possible; see the reason."""
     CONSISTENT = 1
-    """Mass and CoM of the model are what the feet say, within tolerance and deviation."""
+    """Mass and CoM of the model agree with the feet, within tolerance and standard deviation."""
     WRONG_COM = 2
-    """The model's CoM is off."""
+    """The model's CoM is wrong."""
     WRONG_MASS = 3
-    """The model's mass is off."""
+    """The model's mass is wrong."""
     WRONG_TILT = 4
-    """The CoM agrees but for an IMU that disagrees with soles and forces."""
+    """The CoM agrees, but the IMU disagrees with soles and forces."""
     WRONG_WRENCH = 5
     """The feet's readings cannot be true; see diagnose()."""
 
@@ -46,17 +48,17 @@ class ModelCheckResult:
 
     Attributes:
         verdict: See Verdict.
-        reason: In words and how to fix it.
+        reason: Why, and how to fix it.
         up: (3,) the direction against gravity that was used: the IMU's, or the soles'.
         projection: (3,) m, of the model's CoM along gravity.
-        measured: (3,) m, the centre of pressure, above which the CoM is at rest.
+        measured: (3,) m, the centre of pressure, above which the CoM is in equilibrium.
         difference: (3,) m, projection less measured.
-        tilt_part: (3,) m of it that would not be there if the soles stood on level ground.
+        tilt_part: (3,) m of it that vanishes if the soles are on horizontal ground.
         model_part: (3,) m, what is left: the model's error and the force sensors'.
         model_std: m, standard deviation of a component of model_part by the noise.
         tilt: rad, between the IMU's direction and the soles'; NaN without IMU or flat soles.
         force_tilt: rad, between the direction that was used and that of the feet's force.
-        sloped: Whether the force sides with the IMU: the ground is no level one, and all of the
+        sloped: Whether the force agrees with the IMU: the ground is not horizontal, and all of the
             difference is the model's.
         mass: kg, that the feet carry.
         mass_std: kg.
@@ -84,20 +86,20 @@ class ModelCheckResult:
 
     @property
     def com_error(self) -> float:
-        """m, how far the model's CoM is off across gravity."""
+        """m, horizontal error of the model's CoM."""
         return float(np.linalg.norm(self.difference if self.sloped else self.model_part))
 
 
 class ModelCheck:
-    """Compares at rest; see ModelCheckResult.
+    """Compares model and feet in stationary postures; see ModelCheckResult.
 
     Args:
         model: The robot.
         feet: Its feet.
         settings: Noise and gravity.
-        com_tolerance: m, beyond which the CoM is called off.
-        mass_tolerance: Share of the model's mass beyond which the mass is called off.
-        tilt_tolerance: rad, between IMU and soles, beyond which one of them is called off.
+        com_tolerance: m, error of the CoM that is allowed.
+        mass_tolerance: Error of the mass that is allowed, a fraction of the model's mass.
+        tilt_tolerance: rad, between IMU and soles, that is allowed.
     """
 
     def __init__(
@@ -110,20 +112,22 @@ class ModelCheck:
         tilt_tolerance: float = 0.01,
     ) -> None:
         self._settings = settings or IdentificationSettings()
-        self._builder = ObservationModel(model, feet, self._settings.noise, self._settings.gravity)
+        self._observations = ObservationModel(
+            model, feet, self._settings.noise, self._settings.gravity
+        )
         self._com, self._mass = com_tolerance, mass_tolerance
         self._tilt = tilt_tolerance
 
     def update(self, posture: Posture | None) -> ModelCheckResult:
-        """Compares a posture at rest, for instance PostureRecorder.latest().
+        """Compares a stationary posture, for instance PostureRecorder.latest().
 
         Args:
-            posture: Means of readings; None: the robot is not at rest, and nothing is said.
+            posture: Means of readings; None: the robot is moving, the verdict is UNKNOWN.
         """
         if posture is None:
             return self._unknown("The robot is not at rest: hold it still.")
         try:
-            reading = read_feet(self._builder, posture, self._builder.statics.parameters)
+            reading = read_feet(self._observations, posture, self._observations.statics.parameters)
         except PostureError as error:
             return self._unknown(f"The readings cannot be used: {error.problem}.")
         if reading is None:
@@ -159,70 +163,59 @@ class ModelCheck:
             sloped=sloped,
             mass=reading.mass,
             mass_std=reading.mass_std,
-            model_mass=self._builder.model.mass,
+            model_mass=self._observations.model.mass,
         )
 
     def _judge(self, found: ModelCheckResult, faults: str) -> ModelCheckResult:
         if faults:
-            return _with(found, Verdict.WRONG_WRENCH, faults)
+            return _verdict(found, Verdict.WRONG_WRENCH, faults)
         off, allowed = found.mass - found.model_mass, self._mass * found.model_mass
         if abs(off) > allowed + _SURE * found.mass_std:
-            return _with(
+            return _verdict(
                 found,
                 Verdict.WRONG_MASS,
                 f"The feet carry {found.mass:.4g} kg, the model has {found.model_mass:.4g} kg: "
                 "weigh the robot, tare the sensors, and look for loads that the URDF has not.",
             )
         if found.com_error > self._com + _SURE * found.model_std:
-            return _with(
+            return _verdict(
                 found,
                 Verdict.WRONG_COM,
                 f"The model's CoM is {1e3 * found.com_error:.1f} mm off: identify the links' "
                 "centres of mass.",
             )
         if found.tilt > self._tilt and not found.sloped:
-            return _with(
+            return _verdict(
                 found,
                 Verdict.WRONG_TILT,
                 f"The IMU leans {np.degrees(found.tilt):.1f} deg against soles and forces, which "
                 f"moves the projection by {1e3 * np.linalg.norm(found.tilt_part):.1f} mm: level "
                 "the IMU, or correct its frame in the URDF.",
             )
-        return _with(
+        return _verdict(
             found,
             Verdict.CONSISTENT,
             f"The model's CoM is within {1e3 * self._com:.1f} mm of what the feet say.",
         )
 
     def _faults(self, posture: Posture) -> str:
-        """What the readings cannot be true for, a foot in the air apart."""
+        """Why the readings cannot be true, other than by a foot in the air or the weight."""
         noise, gravity = self._settings.noise, self._settings.gravity
-        found = diagnose(self._builder.model, self._builder.feet, posture, noise, gravity=gravity)
+        model, feet = self._observations.model, self._observations.feet
+        issues = diagnose(model, feet, posture, noise, gravity=gravity)
         harmless = (WrenchFault.IN_AIR, WrenchFault.WEIGHT)
-        return " ".join(each.text for each in found if each.fault not in harmless)
+        return " ".join(each.text for each in issues if each.fault not in harmless)
 
     def _unknown(self, reason: str) -> ModelCheckResult:
-        none = np.full(3, np.nan)
+        vectors = dict.fromkeys(_VECTORS, np.full(3, np.nan))
+        numbers = dict.fromkeys(_NUMBERS, np.nan)
+        mass = self._observations.model.mass
         return ModelCheckResult(
-            verdict=Verdict.UNKNOWN,
-            reason=reason,
-            up=none,
-            projection=none,
-            measured=none,
-            difference=none,
-            tilt_part=none,
-            model_part=none,
-            model_std=np.nan,
-            tilt=np.nan,
-            force_tilt=np.nan,
-            sloped=False,
-            mass=np.nan,
-            mass_std=np.nan,
-            model_mass=self._builder.model.mass,
+            Verdict.UNKNOWN, reason, sloped=False, model_mass=mass, **vectors, **numbers
         )
 
 
-def _with(found: ModelCheckResult, verdict: Verdict, reason: str) -> ModelCheckResult:
+def _verdict(found: ModelCheckResult, verdict: Verdict, reason: str) -> ModelCheckResult:
     return replace(found, verdict=verdict, reason=reason)
 
 

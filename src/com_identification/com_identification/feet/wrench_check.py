@@ -1,15 +1,18 @@
-"""Tells what is wrong with foot wrenches that cannot be the robot's: sign, axes, unit, feet."""
+"""Finds what is wrong with foot wrenches that cannot be the robot's: sign, axes, unit, feet.
+
+Readings that break a rule (the feet carry the weight, along gravity, within friction and from
+within the soles; the CoM that they give is near the URDF's) are corrected by each common fault in
+turn; the simplest fault whose correction obeys all rules is reported.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from itertools import permutations, product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from com_identification.feet.wrench_faults import Hypothesis, WrenchFault, hypotheses
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorNoise
 from com_model import Foot, RobotModel
@@ -17,164 +20,30 @@ from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.wrenches import wrench_signs
 
-
-class WrenchFault(IntEnum):
-    """Kinds of faults."""
-
-    UNKNOWN = 0
-    """The readings cannot be true, and no simple fault explains them."""
-    SIGN = 1
-    """The force of the robot on the ground instead of the reverse."""
-    AXES = 2
-    """The sensor is mounted turned against its frame."""
-    SWAPPED = 3
-    """Two feet have each other's readings."""
-    UNIT = 4
-    """Not in N and N m."""
-    OFFSET = 5
-    """A reading without load is not zero: it was not tared."""
-    IN_AIR = 6
-    """A foot does not stand: no fault of the sensor, but to be known."""
-    WEIGHT = 7
-    """The feet together do not carry the robot's weight."""
-
-
-@dataclass(frozen=True, eq=False)
-class Hypothesis:
-    """One way to be wrong.
-
-    Attributes:
-        fault: Its kind.
-        feet: Indices of the feet concerned.
-        fix: Makes right wrenches (f, 6) of those read.
-        text: What is wrong and what to do, of "{feet}".
-    """
-
-    fault: WrenchFault
-    feet: tuple[int, ...]
-    fix: Callable[[Array], Array]
-    text: str
-
-
-_UNITS = (
-    ("kilogram-force or decanewton", 9.80665, 9.80665),
-    ("gram-force", 9.80665e-3, 9.80665e-3),
-    ("millinewton", 1e-3, 1e-3),
-    ("kilonewton", 1e3, 1e3),
-    ("pound-force", 4.4482216, 4.4482216),
-    ("newton, but newton millimetre", 1.0, 1e-3),
-    ("newton, but newton centimetre", 1.0, 1e-2),
-    ("kilogram-force and kilogram-force centimetre", 9.80665, 9.80665e-2),
-)
-
-
-def hypotheses(every: Sequence[int]) -> Iterator[Hypothesis]:
-    """All ways, the simplest first.
-
-    Args:
-        every: Indices of the feet whose wrenches are known.
-    """
-    every = tuple(every)
-    groups = [every, *((i,) for i in every if len(every) > 1)]
-    for group in groups:
-        text = (
-            "it is the force of the robot on the ground: change the sign of {feet} "
-            "(wrench.sign in the robot's configuration)"
-        )
-        yield Hypothesis(WrenchFault.SIGN, group, _scaled(group, -1.0, -1.0), text)
-    for i in every:
-        for j in every[i + 1 :]:
-            text = "{feet} have each other's readings: exchange their wrench.topic or their cables"
-            yield Hypothesis(WrenchFault.SWAPPED, (i, j), _swapped(i, j), text)
-    for name, force, moment in _UNITS:
-        for sign in (1.0, -1.0):
-            yield _unit(every, name, force, moment, sign)
-    for group in groups:
-        for turn in _turns():
-            yield _turned(group, turn)
-
-
-def _unit(
-    group: tuple[int, ...], name: str, force: float, moment: float, sign: float
-) -> Hypothesis:
-    also = " and change wrench.sign" if sign < 0.0 else ""
-    text = f"its unit is {name}: convert {{feet}} to N and N m{also}"
-    fix = _scaled(group, sign * force, sign * moment)
-    return Hypothesis(WrenchFault.UNIT, group, fix, text)
-
-
-def _turned(group: tuple[int, ...], turn: Array) -> Hypothesis:
-    names = [
-        ("-" if turn[:, k].min() < 0.0 else "") + "xyz"[int(np.argmax(np.abs(turn[:, k])))]
-        for k in range(3)
-    ]
-    text = (
-        f"the x, y and z of its sensor are along {', '.join(names)} of the frame: give {{feet}} a "
-        "wrench.frame that is turned so"
-    )
-
-    def fix(wrenches: Array) -> Array:
-        corrected = wrenches.copy()
-        for i in group:
-            corrected[i] = np.concatenate((turn @ wrenches[i, :3], turn @ wrenches[i, 3:]))
-        return corrected
-
-    return Hypothesis(WrenchFault.AXES, group, fix, text)
-
-
-def _turns() -> list[Array]:
-    """The 23 rotations that take axes to axes, other than none; turns about z first."""
-    found = []
-    for order in permutations(range(3)):
-        for signs in product((1.0, -1.0), repeat=3):
-            turn = np.zeros((3, 3))
-            turn[order, range(3)] = signs
-            if np.linalg.det(turn) > 0.0 and not np.array_equal(turn, np.eye(3)):
-                found.append(turn)
-    return sorted(found, key=lambda turn: (-turn[2, 2], -float(np.trace(turn))))
-
-
-def _scaled(group: tuple[int, ...], force: float, moment: float) -> Callable[[Array], Array]:
-    def fix(wrenches: Array) -> Array:
-        corrected = wrenches.copy()
-        corrected[list(group)] *= np.repeat([force, moment], 3)
-        return corrected
-
-    return fix
-
-
-def _swapped(i: int, j: int) -> Callable[[Array], Array]:
-    def fix(wrenches: Array) -> Array:
-        corrected = wrenches.copy()
-        corrected[[i, j]] = wrenches[[j, i]]
-        return corrected
-
-    return fix
-
-
-Flags = NDArray[np.bool_]
-
-_SURE = 6.0  # deviations
-_IN_AIR = 0.02  # share of the weight
-_LIGHT = 0.15  # share of the weight up to which an offset may be what is read
+_SURE = 6.0  # standard deviations
+_IN_AIR = 0.02  # of the weight
+_LIGHT = 0.15  # of the weight, up to which an offset may be what is read
 _LEAN = 0.1  # rad, of all force against gravity
 _SLIDE = 0.6  # rad, of one foot's force against gravity: friction 0.7
 _EDGE = 0.01  # m, of the centre of pressure beyond a sole
+_AS_GOOD = 0.3  # a simpler fault is preferred where its excess is larger by no more
+_PLAIN = ("weight", "lean", "push")  # rules that need the mass and gravity only
+_SHOWN = 3  # violations in a text
 
 
 @dataclass(frozen=True)
 class Violation:
-    """A rule that wrenches break.
+    """A rule that wrenches violate.
 
     Attributes:
         rule: weight, lean, push, edge or com.
-        share: How far they are off over what may be; above 1.
+        excess: Error over what is allowed; above 1.
         text: What was read and what was expected.
         foot: Index of the foot; None for all together.
     """
 
     rule: str
-    share: float
+    excess: float
     text: str
     foot: int | None = None
 
@@ -183,36 +52,41 @@ class WrenchRules:
     """The rules for one posture.
 
     Args:
-        builder: Of the robot, with the sensors' noise.
+        observations: Of the robot, with the sensors' noise.
         posture: Its readings.
         mass_tolerance: How far the URDF's mass may be off, a fraction of it.
         com_std: m, how far its CoM may be off across gravity.
     """
 
     def __init__(
-        self, builder: ObservationModel, posture: Posture, mass_tolerance: float, com_std: float
+        self,
+        observations: ObservationModel,
+        posture: Posture,
+        mass_tolerance: float,
+        com_std: float,
     ) -> None:
-        self._mass_share, self._com_std = mass_tolerance, com_std
-        model, statics = builder.model, builder.statics
-        self.feet: tuple[Foot, ...] = builder.feet
-        self.weight = model.mass * builder.gravity
+        self._observations = observations
+        self._mass_tolerance, self._com_std = mass_tolerance, com_std
+        model, statics = observations.model, observations.statics
+        self.feet: tuple[Foot, ...] = observations.feet
+        self.weight = model.mass * observations.gravity
         self.read = posture.wrenches
-        share = _SURE * builder.noise.std_ratio(posture.samples)
-        self._force, self._moment = share * builder.noise.force, share * builder.noise.moment
+        noise, factor = observations.noise, _SURE * observations.noise.std_ratio(posture.samples)
+        self._force, self._moment = factor * noise.force, factor * noise.moment
         poses = statics.poses(posture.q[None])
-        links = [model.link_index(foot.wrench_frame) for foot in builder.feet]
-        soles = [model.link_index(foot.frame) for foot in builder.feet]
+        links = [model.link_index(foot.wrench_frame) for foot in observations.feet]
+        soles = [model.link_index(foot.frame) for foot in observations.feet]
         R, p = statics.link_frames(poses, links)
         self._R, self._p = R[0], p[0]
         R, p = statics.link_frames(poses, soles)
         self._R_sole, self._p_sole = R[0], p[0]
-        self._has_sole = np.array([len(foot.corners) > 0 for foot in builder.feet])
+        self._has_sole = np.array([len(foot.corners) > 0 for foot in observations.feet])
         self._given_up = posture.up
-        self._signs = wrench_signs(builder.feet)
+        self._signs = wrench_signs(observations.feet)
         self._com = statics.first_moment(poses)[0] @ statics.parameters / model.mass
 
     def violations(self, wrenches: Array) -> list[Violation]:
-        """The rules that wrenches (f, 6), as read, break."""
+        """Returns the rules that wrenches (f, 6), as read, violate."""
         up = self._up(wrenches)
         forces = np.einsum("fij,fj->fi", self._R, (self._signs * wrenches)[:, :3])
         known = np.isfinite(wrenches).all(axis=1)
@@ -222,15 +96,15 @@ class WrenchRules:
         for i in np.flatnonzero(known):
             if np.linalg.norm(forces[i]) > _IN_AIR * self.weight + self._force:
                 found += self._foot(int(i), forces[i], wrenches[i], up)
-        return [each for each in found if each.share > 1.0]
+        return [each for each in found if each.excess > 1.0]
 
     def unloaded(self, wrenches: Array) -> list[int]:
-        """Feet that read next to nothing while others stand."""
+        """Returns the feet that read next to nothing while others stand."""
         loads = np.linalg.norm(wrenches[:, :3], axis=1)
         light = loads < _IN_AIR * self.weight + self._force
         return [] if light.all() else [int(i) for i in np.flatnonzero(light)]
 
-    def light(self, foot: int) -> bool:
+    def lightly_loaded(self, foot: int) -> bool:
         """Whether a foot reads so little that an offset may be all of it."""
         return bool(np.linalg.norm(self.read[foot, :3]) < _LIGHT * self.weight)
 
@@ -238,21 +112,16 @@ class WrenchRules:
         """Against gravity (3,): by the IMU or the loaded flat soles; NaN where not known."""
         if np.isfinite(self._given_up).all():
             return self._given_up
-        flat = self._loaded(wrenches) & self._has_sole
+        flat = self._observations.loaded_feet(wrenches) & self._has_sole
         if not flat.any():
             return np.full(3, np.nan)
         up = self._R_sole[flat][:, :, 2].sum(axis=0)
         return np.asarray(up / np.linalg.norm(up))
 
-    def _loaded(self, wrenches: Array) -> Flags:
-        """Which feet stand: as ObservationModel.loaded_feet()."""
-        force = np.linalg.norm(np.nan_to_num(wrenches[:, :3]), axis=1)
-        return np.asarray(force > 0.1 * max(float(force.sum()), 1e-9))
-
     def _totals(self, wrenches: Array, forces: Array, up: Array) -> list[Violation]:
         force = forces.sum(axis=0)
         size = float(np.linalg.norm(force))
-        off = abs(size - self.weight) / (self._mass_share * self.weight + 2.0 * self._force)
+        off = abs(size - self.weight) / (self._mass_tolerance * self.weight + 2.0 * self._force)
         text = (
             f"the feet carry {size:.4g} N together, the robot weighs {self.weight:.4g} N by its "
             "URDF"
@@ -272,7 +141,7 @@ class WrenchRules:
     def _gap(self, wrenches: Array, forces: Array, up: Array) -> Array:
         """From the URDF's CoM to the vertical by the feet (3,) m, across gravity."""
         moments = np.einsum("fij,fj->fi", self._R, (self._signs * wrenches)[:, 3:])
-        center = self._p_sole[self._loaded(wrenches)].mean(axis=0)
+        center = self._p_sole[self._observations.loaded_feet(wrenches)].mean(axis=0)
         moment = (moments + np.cross(self._p - center, forces)).sum(axis=0)
         push = float(forces.sum(axis=0) @ up)
         if not abs(push) > 1e-9 * self.weight:
@@ -289,8 +158,8 @@ class WrenchRules:
                 f"{name} reads {size:.3g} N at {np.degrees(angle):.0f} deg against gravity, less "
                 f"than {np.degrees(_SLIDE):.0f} deg was expected"
             )
-            share = angle / (_SLIDE + 2.0 * self._force / size)
-            found.append(Violation("push", share, text, i))
+            excess = angle / (_SLIDE + 2.0 * self._force / size)
+            found.append(Violation("push", excess, text, i))
         if len(self.feet[i].corners):
             found += self._edge(i, force, wrench)
         return found
@@ -314,16 +183,9 @@ def _angle(a: Array, b: Array) -> float:
     return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
 
 
-__all__ = ["WrenchFault", "WrenchIssue", "diagnose"]
-
-_AS_GOOD = 0.3  # a simpler fault is preferred where its misfit is larger by no more
-_PLAIN = ("weight", "lean", "push")  # rules that need the mass and gravity only
-_SHOWN = 3  # violations in a text
-
-
 @dataclass(frozen=True)
 class WrenchIssue:
-    """One thing that is wrong.
+    """One problem of the wrenches.
 
     Attributes:
         fault: Its kind.
@@ -354,14 +216,12 @@ def diagnose(
 ) -> tuple[WrenchIssue, ...]:
     """Compares a posture's wrenches with what the URDF lets expect.
 
-    True readings sum up to the weight, along gravity; each foot pushes, within friction and from
-    within its sole; the CoM that they give is near the URDF's. Where one of these fails, common
-    faults are tried, and the simplest that explains all is told. What a posture does not show (two
-    feet that are loaded alike may be exchanged) is not found: check more than one.
+    See the module. What a posture does not show (feet with equal load may be exchanged) is not
+    found: check more than one.
 
     Args:
         model: The robot.
-        feet: Its feet, with the signs and frames that are in doubt.
+        feet: Its feet, with the signs and frames to check.
         posture: Means of readings at rest.
         noise: Of one reading.
         mass_tolerance: How far the URDF's mass may be off, a fraction of it.
@@ -369,7 +229,7 @@ def diagnose(
         gravity: m/s^2.
 
     Returns:
-        What is wrong; empty where the readings may be true. A foot in the air is told too.
+        The issues; empty where the readings may be true. A foot in the air is one, too.
     """
     if not feet or len(posture.wrenches) != len(feet):
         return ()
@@ -387,15 +247,15 @@ def diagnose(
         plain = (each for left, each in tried if not any(v.rule in _PLAIN for v in left))
         good = [(1.0, each) for each in plain][:1]
     if good:
-        likely = _likely(good)
+        likely = _likely_faults(good)
         corrected = likely[0].fix(posture.wrenches)
         return (_explained(rules, read, likely), *_in_air(rules, corrected))
-    found = _offsets(rules, read) or (_unexplained(rules, read),)
-    return (*found, *_in_air(rules, posture.wrenches))
+    issues = _offsets(rules, read) or (_unexplained(rules, read),)
+    return (*issues, *_in_air(rules, posture.wrenches))
 
 
 def _worst(violations: Sequence[Violation]) -> float:
-    return max((each.share for each in violations), default=0.0)
+    return max((each.excess for each in violations), default=0.0)
 
 
 def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchIssue, ...]:
@@ -416,7 +276,7 @@ def _offsets(rules: WrenchRules, read: Sequence[Violation]) -> tuple[WrenchIssue
     feet = {each.foot for each in read}
     found = []
     for i in feet:
-        if i is None or not rules.light(i):
+        if i is None or not rules.lightly_loaded(i):
             return ()
         name = rules.feet[i].frame
         text = (
@@ -427,7 +287,7 @@ def _offsets(rules: WrenchRules, read: Sequence[Violation]) -> tuple[WrenchIssue
     return tuple(found)
 
 
-def _likely(good: Sequence[tuple[float, Hypothesis]]) -> list[Hypothesis]:
+def _likely_faults(good: Sequence[tuple[float, Hypothesis]]) -> list[Hypothesis]:
     """The simplest fault that explains all, then another one that explains it as well."""
     least = min(score for score, _ in good)
     near = [(score, each) for score, each in good if score <= least + _AS_GOOD]
@@ -439,7 +299,7 @@ def _likely(good: Sequence[tuple[float, Hypothesis]]) -> list[Hypothesis]:
 
 
 def _simplest(pair: tuple[float, Hypothesis]) -> tuple[float, int]:
-    """Residual, as far as it tells, then the number of feet."""
+    """Excess, as far as it distinguishes, then the number of feet."""
     return round(pair[0], 1), len(pair[1].feet)
 
 
@@ -451,26 +311,26 @@ def _explained(
         which = " and ".join(rules.feet[i].frame for i in each.feet)
         texts.append(f"{which}: {each.text.format(feet=which)}.")
     names = tuple(rules.feet[i].frame for i in likely[0].feet)
-    return WrenchIssue(likely[0].fault, names, f"{_said(read)}. {' Or '.join(texts)}")
+    return WrenchIssue(likely[0].fault, names, f"{_sentence(read)}. {' Or '.join(texts)}")
 
 
 def _unexplained(rules: WrenchRules, read: Sequence[Violation]) -> WrenchIssue:
     names = tuple(foot.frame for foot in rules.feet)
     if [each.rule for each in read] == ["weight"]:
         text = (
-            f"{_said(read)}: tare the sensors with the feet in the air, see that nothing else "
+            f"{_sentence(read)}: tare the sensors with the feet in the air, see that nothing else "
             "carries the robot, and weigh it."
         )
         return WrenchIssue(WrenchFault.WEIGHT, names, text, other_force=True)
     text = (
-        f"{_said(read)}. No wrong sign, axes, unit or exchange of feet alone explains that: tare "
-        "the sensors, then check wrench.frame and wrench.sign of each foot."
+        f"{_sentence(read)}. No wrong sign, axes, unit or exchange of feet alone explains that: "
+        "tare the sensors, then check wrench.frame and wrench.sign of each foot."
     )
     other = any(each.rule in ("weight", "lean") for each in read)
     return WrenchIssue(WrenchFault.UNKNOWN, names, text, other)
 
 
-def _said(read: Sequence[Violation]) -> str:
+def _sentence(read: Sequence[Violation]) -> str:
     texts = [each.text for each in read[:_SHOWN]]
     return "; ".join([texts[0][0].upper() + texts[0][1:], *texts[1:]])
 

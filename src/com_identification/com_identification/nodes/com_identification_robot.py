@@ -175,7 +175,7 @@ class Robot:
             effort=posture.effort,
             up=posture.up,
             feet=tuple(foot.frame for foot in self.config.feet),
-            in_contact=self._builder.loaded_feet(posture),
+            in_contact=self._builder.loaded_feet(posture.wrenches),
             wrenches=posture.wrenches,
             mass=result.mass,
             com_line=line,

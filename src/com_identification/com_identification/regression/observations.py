@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,22 @@ class _Reading:
     up: Array  # (N, 3)
     wrenches: Array  # (f, 6) of the ground on the robot, sensor axes
     effort: Array  # (n,)
+
+
+class MeasuredCom(NamedTuple):
+    """What the feet alone measure, in root axes.
+
+    Attributes:
+        mass: kg.
+        point: (3,) m, on the vertical through the CoM.
+        up: (3,) unit vector against gravity.
+        wrench: (6,) N and N m of the ground on the robot, about the root's origin.
+    """
+
+    mass: float
+    point: Array
+    up: Array
+    wrench: Array
 
 
 class ObservationModel:
@@ -150,11 +167,11 @@ class ObservationModel:
         poses = self.statics.poses(posture.q[None])
         return np.asarray(self._up(posture, poses)[0])
 
-    def loaded_feet(self, posture: Posture) -> Flags:
-        """Tells which feet stand: those with more than a tenth of all force, (f,)."""
-        if not len(posture.wrenches):
+    def loaded_feet(self, wrenches: Array) -> Flags:
+        """Which feet stand: those with more than a tenth of all force of wrenches (f, 6), (f,)."""
+        if not len(wrenches):
             return np.zeros(len(self.feet), dtype=np.bool_)
-        force = np.linalg.norm(np.nan_to_num(posture.wrenches[:, :3]), axis=1)
+        force = np.linalg.norm(np.nan_to_num(wrenches[:, :3]), axis=1)
         return np.asarray(force > _LOADED * max(float(force.sum()), 1e-9))
 
     def com_error(self, posture: Posture, theta: Array, errors: Array) -> float:
@@ -169,22 +186,16 @@ class ObservationModel:
         if measured is None:
             columns = self._constraint_columns(posture, reading.poses, theta)[0]
             return float(np.abs(columns @ theta).max(initial=np.nan if not len(columns) else 0.0))
-        _, point, up = measured
+        _, point, up, _ = measured
         com = self.statics.first_moment(reading.poses)[0] @ theta / (self.statics.mass() @ theta)
         across = com - point
         return float(np.linalg.norm(across - (across @ up) * up))
 
-    def measured_com(
-        self, posture: Posture, errors: Array | None = None
-    ) -> tuple[float, Array, Array] | None:
-        """Finds what the feet alone say of the robot's mass and of where its CoM is.
+    def measured_com(self, posture: Posture, errors: Array | None = None) -> MeasuredCom | None:
+        """Computes the robot's mass and the line of its CoM from the feet alone.
 
         Moments are taken about the middle of the loaded feet, so that noise of the horizontal
-        forces has no long lever.
-
-        Returns:
-            Mass kg, a point (3,) m on the vertical through the CoM and the direction against
-            gravity (3,), in root axes; None where a foot's wrench is not known.
+        forces has no long lever. None where a foot's wrench is not known.
         """
         if not len(posture.wrenches) or not np.isfinite(posture.wrenches).all():
             return None
@@ -195,10 +206,11 @@ class ObservationModel:
         )
         up = here.up[0]
         _, soles = self.statics.link_frames(here.poses, self._soles)
-        center = soles[0][self.loaded_feet(posture)].mean(axis=0)
+        center = soles[0][self.loaded_feet(posture.wrenches)].mean(axis=0)
         weight = float(wrench[:3] @ up)
         moment = wrench[3:] - np.cross(center, wrench[:3])
-        return weight / self.gravity, center + np.cross(up, moment) / weight, up
+        point = center + np.cross(up, moment) / weight
+        return MeasuredCom(weight / self.gravity, point, up, wrench)
 
     def _read(self, posture: Posture, errors: Array, dq: Array, tilt: Array) -> _Reading:
         part = self.errors.part
@@ -239,7 +251,9 @@ class ObservationModel:
 
     def _flat(self, posture: Posture) -> Flags:
         """Which feet stand with a flat sole, (f,)."""
-        return self.loaded_feet(posture) & np.array([len(foot.corners) > 0 for foot in self.feet])
+        return self.loaded_feet(posture.wrenches) & np.array(
+            [len(foot.corners) > 0 for foot in self.feet]
+        )
 
     def _usable(self, posture: Posture) -> tuple[Flags, tuple[str, ...]]:
         """Which of all rows have what they need: a mask, and the kinds of those."""

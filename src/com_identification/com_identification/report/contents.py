@@ -188,7 +188,7 @@ def _fit(
     weight: float,
 ) -> PostureFit:
     none = np.zeros_like(errors)
-    loaded = np.flatnonzero(builder.loaded_feet(posture))
+    loaded = np.flatnonzero(builder.loaded_feet(posture.wrenches))
     places = _places(builder, posture, thetas, errors)
     return PostureFit(
         label=posture.label,
@@ -215,10 +215,10 @@ def _places(
 ) -> tuple[Array, Array, Array]:
     """Where the CoM is along gravity on the first sole that stands: by the feet, before, after."""
     measured = builder.measured_com(posture, errors)
-    loaded = np.flatnonzero(builder.loaded_feet(posture))
+    loaded = np.flatnonzero(builder.loaded_feet(posture.wrenches))
     if measured is None or not len(loaded):
         return np.full(2, np.nan), np.full(2, np.nan), np.full(2, np.nan)
-    _, point, up = measured
+    _, point, up, _ = measured
     statics = builder.statics
     poses = statics.poses(posture.q[None])
     sole = statics.model.link_index(builder.feet[loaded[0]].frame)
