@@ -38,30 +38,30 @@ SLOW = "links"  # candidates with so many unknowns that two tests are not left o
 Scores = tuple[Array, Array, Array]  # degrees, with one test, two tests, a family left out
 
 
-def worlds(lab: QuasiStatic, table: TipTable) -> dict[str, float]:
+def worlds(simulation: QuasiStatic, table: TipTable) -> dict[str, float]:
     """Compares our angles with the thesis' simulation, mean of the sagittal tests, degrees."""
-    sagittal = [i for i, test in enumerate(lab.tests) if test.falls in SAGITTAL]
+    sagittal = [i for i, test in enumerate(simulation.tests) if test.falls in SAGITTAL]
     result = {}
     for world, x in WORLDS.items():
-        moment = np.array(lab.model.bodies.first_moment)
+        moment = np.array(simulation.model.bodies.first_moment)
         moment[0, 0] += TRUNK_MASS * (x - TRUNK_X)
-        error = np.abs(lab.tip_angles(moment=moment) - table.angles(world))[sagittal]
+        error = np.abs(simulation.tip_angles(moment=moment) - table.angles(world))[sagittal]
         result[world] = float(np.degrees(error.mean()))
     return result
 
 
-def ramps(lab: QuasiStatic, config: RobotConfig, quick: bool) -> float:
+def ramps(simulation: QuasiStatic, config: RobotConfig, quick: bool) -> float:
     """Ramps the sagittal tests in MuJoCo; mean difference to our angles, degrees.
 
     Rolling both ankles stands the robot on two edges at once, so those four are left out, and so
     are tests that do not tip before the limit of the joint.
     """
-    angles, errors = lab.tip_angles(), []
-    for case, angle in zip(lab.cases, angles, strict=True):
+    angles, errors = simulation.tip_angles(), []
+    for case, angle in zip(simulation.cases, angles, strict=True):
         test, limit = case.test, case.limits[case.test.turn > 0]
         if test.falls not in SAGITTAL or abs(angle - limit) < 1e-6:
             continue
-        world = stiff_world(lab.model, config, test.start)
+        world = stiff_world(simulation.model, config, test.start)
         begin = float(angle) - test.turn * np.radians(5.0)
         end = float(angle) + test.turn * np.radians(5.0)
         turn = Turn(test.joints, test.feet, test.opposite)
@@ -75,27 +75,27 @@ def ramps(lab: QuasiStatic, config: RobotConfig, quick: bool) -> float:
     return float(np.abs(errors).mean())
 
 
-def validate(lab: QuasiStatic, found: Fit, quick: bool) -> Scores:
+def validate(simulation: QuasiStatic, found: Fit, quick: bool) -> Scores:
     """Leaves out one test, two tests, one family; degrees, errors of each group."""
-    pairs = leave_out(len(lab.tests), 2)
+    pairs = leave_out(len(simulation.tests), 2)
     return (
-        cross_validate(lab, found, leave_out(len(lab.tests), 1)),
-        cross_validate(lab, found, pairs[::10] if quick else pairs),
-        cross_validate(lab, found, list(families(lab).values())),
+        cross_validate(simulation, found, leave_out(len(simulation.tests), 1)),
+        cross_validate(simulation, found, pairs[::10] if quick else pairs),
+        cross_validate(simulation, found, list(families(simulation).values())),
     )
 
 
-def lean(lab: QuasiStatic, found: Fit) -> list[float]:
+def lean(simulation: QuasiStatic, found: Fit) -> list[float]:
     """Predicts how far the standing robot leans forward at ankle and hip, degrees."""
-    moment = found.candidate.moments(lab.model, found.x)
-    joints = lab.stand(0, 0.0, found.candidate.errors(found.x), moment).joints
+    moment = found.candidate.moments(simulation.model, found.x)
+    joints = simulation.find_equilibrium(0, 0.0, found.candidate.errors(found.x), moment).q
     names = ("LLEG_JOINT5", "LLEG_JOINT3")
-    return [round(float(-np.degrees(joints[lab.model.joint_index(n)])), 2) for n in names]
+    return [round(float(-np.degrees(joints[simulation.model.joint_index(n)])), 2) for n in names]
 
 
-def show_pseudo_inverse(lab: QuasiStatic, real: Array) -> None:
+def show_pseudo_inverse(simulation: QuasiStatic, real: Array) -> None:
     """Prints what eq. 15 gives, and why it is refused."""
-    raw = pseudo_inverse(lab, real)
+    raw = pseudo_inverse(simulation, real)
     print(f"[Cotton] eq. 15: {raw.error_deg:.2f} deg on its own data, and")
     try:
         raw.check()
@@ -103,15 +103,17 @@ def show_pseudo_inverse(lab: QuasiStatic, real: Array) -> None:
         print("   ", refusal)
 
 
-def compare(lab: QuasiStatic, protocol: Protocol, real: Array, quick: bool) -> tuple[Fit, Scores]:
+def compare(
+    simulation: QuasiStatic, protocol: Protocol, real: Array, quick: bool
+) -> tuple[Fit, Scores]:
     """Fits and validates the candidates, a line each; gives the adopted one."""
     print(f"{'candidate':32}  all   one out   two out   family out")
     results = {}
-    for name, candidate in known_candidates(lab.model, protocol).items():
+    for name, candidate in known_candidates(simulation.model, protocol).items():
         if quick and name != ADOPTED:
             continue
-        found = fit(lab, real, candidate)
-        scores = validate(lab, found, quick or SLOW in name or name != ADOPTED)
+        found = fit(simulation, real, candidate)
+        scores = validate(simulation, found, quick or SLOW in name or name != ADOPTED)
         means = "   ".join(f"{group.mean():6.2f}" for group in scores[:2])
         each = " ".join(f"{value:5.2f}" for value in scores[2])
         print(f"{name:32} {found.mean_error_deg:5.2f}  {means}    {each}", flush=True)
@@ -119,15 +121,15 @@ def compare(lab: QuasiStatic, protocol: Protocol, real: Array, quick: bool) -> t
     return results[ADOPTED]
 
 
-def figures_of(lab: QuasiStatic, found: Fit, scores: Scores) -> dict[str, object]:
+def figures_of(simulation: QuasiStatic, found: Fit, scores: Scores) -> dict[str, object]:
     """Gives the figures of a fit for the last line."""
-    by_family = zip(families(lab), scores[2].tolist(), strict=True)
+    by_family = zip(families(simulation), scores[2].tolist(), strict=True)
     return {
         "real_mae_deg": round(found.mean_error_deg, 3),
         "loo_deg": round(float(scores[0].mean()), 3),
         "l2o_deg": round(float(scores[1].mean()), 3),
         "family_out_deg": {name: round(value, 3) for name, value in by_family},
-        "lean_deg": lean(lab, found),
+        "lean_deg": lean(simulation, found),
     }
 
 
@@ -145,19 +147,19 @@ def main() -> None:
     config = RobotConfig.from_file(DESCRIPTIONS / "config/hoap2.yaml")
     assert config.urdf is not None
     protocol = Protocol.from_file(DESCRIPTIONS / "config/posture_protocol/hoap2.yaml")
-    lab = QuasiStatic.of(RobotModel.from_file(config.urdf), config, protocol)
+    simulation = QuasiStatic.from_protocol(RobotModel.from_file(config.urdf), config, protocol)
     table = TipTable.from_file(DESCRIPTIONS / "data/hoap2_posture_protocol.csv", protocol)
-    real, simulated = table.angles("real"), worlds(lab, table)
-    found, scores = compare(lab, protocol, real, quick)
-    show_pseudo_inverse(lab, real)
-    ramp_error = ramps(lab, config, quick)
+    real, simulated = table.angles("real"), worlds(simulation, table)
+    found, scores = compare(simulation, protocol, real, quick)
+    show_pseudo_inverse(simulation, real)
+    ramp_error = ramps(simulation, config, quick)
     for label, value in zip(found.candidate.labels, found.x, strict=True):
         print(f"{label}: {np.degrees(value):.2f} deg")
     summary = {
         "table7_deg": table7(table, real),
         "world3_sagittal_mean_deg": round(simulated["world3"], 3),
         "world5_sagittal_mean_deg": round(simulated["world5"], 3),
-        **figures_of(lab, found, scores),
+        **figures_of(simulation, found, scores),
         "ramp_vs_static_deg": round(ramp_error, 3),
     }
     print(json.dumps(summary))

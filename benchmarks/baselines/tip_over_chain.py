@@ -208,22 +208,22 @@ class PseudoInverse:
             raise RefusedFitError(tuple(reasons))
 
 
-def pseudo_inverse(lab: QuasiStatic, angles: ArrayLike) -> PseudoInverse:
+def pseudo_inverse(simulation: QuasiStatic, angles: ArrayLike) -> PseudoInverse:
     """Fits a chain to the tip angles of a protocol by eq. 15, the URDF's geometry alone.
 
     Args:
-        lab: The tests and the robot.
+        simulation: The tests and the robot.
         angles: (T,) rad.
 
     Raises:
         ShapeError: angles has the wrong length.
     """
-    angles = as_array("angles", angles, (len(lab.tests),), "One angle for each test")
-    Q = np.array([c.start + a * c.rate for c, a in zip(lab.cases, angles, strict=True)])
-    limits = [_edge(case.test.feet[0], case.stance.edges) for case in lab.cases]
-    chain = fit_chain(*chain_rows(lab.model, Q, limits))
-    moment, shift, body = _moments(lab.model, chain.parameters)
-    error = np.degrees(np.abs(lab.tip_angles_near(angles, moment=moment) - angles))
+    angles = as_array("angles", angles, (len(simulation.tests),), "One angle for each test")
+    Q = np.array([c.start + a * c.rate for c, a in zip(simulation.cases, angles, strict=True)])
+    limits = [_edge(case.test.feet[0], case.soles.edges) for case in simulation.cases]
+    chain = fit_chain(*chain_rows(simulation.model, Q, limits))
+    moment, shift, body = _moments(simulation.model, chain.parameters)
+    error = np.degrees(np.abs(simulation.tip_angles_near(angles, moment=moment) - angles))
     return PseudoInverse(chain, float(np.nanmean(error)), shift, body)
 
 

@@ -51,15 +51,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = _parser().parse_args(argv)
     try:
-        lab = _lab(arguments.robot, arguments.protocol, arguments.urdf)
+        simulation = _lab(arguments.robot, arguments.protocol, arguments.urdf)
         if arguments.angles is None:
-            told = _told(lab, arguments.joint_errors)
-            _print_angles(lab, _angles(told))
+            told = _told(simulation, arguments.joint_errors)
+            _print_angles(simulation, _angles(told))
             _print_notes(_standing(told))
             return 0
         protocol = Protocol.from_file(arguments.protocol)
         table = TipTable.from_file(arguments.angles, protocol)
-        _compare(lab, protocol, table, arguments)
+        _compare(simulation, protocol, table, arguments)
     except (ComModelError, ProtocolError, IdentificationError) as error:
         print(f"posture_protocol: {error}", file=sys.stderr)
         return 2
@@ -94,14 +94,18 @@ def _lab(robot: str, protocol: str, urdf: str | None) -> QuasiStatic:
     path = urdf or config.urdf
     if path is None:
         raise ConfigError("names no URDF: give --urdf", robot, "urdf")
-    return QuasiStatic.of(RobotModel.from_file(path), config, Protocol.from_file(protocol))
+    return QuasiStatic.from_protocol(
+        RobotModel.from_file(path), config, Protocol.from_file(protocol)
+    )
 
 
-def _told(lab: QuasiStatic, joint_errors: str | None) -> dict[str, tuple[TipAngle, ...]]:
+def _told(simulation: QuasiStatic, joint_errors: str | None) -> dict[str, tuple[TipAngle, ...]]:
     """Tip angles of the URDF, and with errors of the joints from a file."""
-    told = {"URDF": lab.tips()}
+    told = {"URDF": simulation.find_tips()}
     if joint_errors is not None:
-        told["joint errors"] = lab.tips(read_joint_errors(joint_errors, lab.model))
+        told["joint errors"] = simulation.find_tips(
+            read_joint_errors(joint_errors, simulation.model)
+        )
     return told
 
 
@@ -110,37 +114,37 @@ def _angles(told: dict[str, tuple[TipAngle, ...]]) -> dict[str, Array]:
 
 
 def _compare(
-    lab: QuasiStatic, protocol: Protocol, table: TipTable, arguments: argparse.Namespace
+    simulation: QuasiStatic, protocol: Protocol, table: TipTable, arguments: argparse.Namespace
 ) -> None:
-    candidates = known_candidates(lab.model, protocol)
+    candidates = known_candidates(simulation.model, protocol)
     if arguments.explain not in candidates:
         valid = ", ".join(candidates)
         raise ProtocolError(f"--explain: no {arguments.explain!r}; valid: {valid}")
     if arguments.out is not None:  # before the work, so that a wrong folder is told at once
-        path_inside(arguments.out, _file(lab, ""))
+        path_inside(arguments.out, _file(simulation, ""))
     measured = table.angles(arguments.measured)
     used = np.flatnonzero(np.isfinite(measured))
     if not len(used):
         raise ProtocolError(f"{arguments.angles}: column {arguments.measured!r} has no angles")
-    found = fit(lab, measured, candidates[arguments.explain], used)
-    told = _told(lab, arguments.joint_errors)
+    found = fit(simulation, measured, candidates[arguments.explain], used)
+    told = _told(simulation, arguments.joint_errors)
     comparison = Comparison(
-        robot=lab.model.name,
-        tests=tuple(test.name for test in lab.tests),
+        robot=simulation.model.name,
+        tests=tuple(test.name for test in simulation.tests),
         others={name: table.angles(name) for name in table.columns if name != arguments.measured},
         ours=_angles(told) | {arguments.explain: found.predicted},
         notes=_standing(told),
         found=found,
-        left_out=errors_left_out(lab, found),
+        left_out=errors_left_out(simulation, found),
     )
-    _print(lab, comparison, arguments.measured)
+    _print(simulation, comparison, arguments.measured)
     if arguments.out is not None:
-        _write(lab, comparison, arguments.out, arguments.overwrite)
+        _write(simulation, comparison, arguments.out, arguments.overwrite)
 
 
-def _print(lab: QuasiStatic, comparison: Comparison, measured: str) -> None:
+def _print(simulation: QuasiStatic, comparison: Comparison, measured: str) -> None:
     found = comparison.found
-    _print_angles(lab, {measured: found.measured, **comparison.ours})
+    _print_angles(simulation, {measured: found.measured, **comparison.ours})
     _print_notes(comparison.notes)
     for name, mean in comparison.mean_errors().items():
         print(f"mean error of {name}: {mean:.2f} deg")
@@ -150,10 +154,10 @@ def _print(lab: QuasiStatic, comparison: Comparison, measured: str) -> None:
         print(f"{name} left out: {mean:.2f} deg")
 
 
-def _print_angles(lab: QuasiStatic, columns: dict[str, Array]) -> None:
-    width = max(len(test.name) for test in lab.tests)
+def _print_angles(simulation: QuasiStatic, columns: dict[str, Array]) -> None:
+    width = max(len(test.name) for test in simulation.tests)
     print(" " * width, *(f"{name[:12]:>12}" for name in columns), "  (deg)")
-    for i, test in enumerate(lab.tests):
+    for i, test in enumerate(simulation.tests):
         cells = (f"{np.degrees(angles[i]):12.2f}" for angles in columns.values())
         print(f"{test.name:{width}}", *cells)
 
@@ -173,21 +177,21 @@ def _standing(told: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:
     )
 
 
-def _write(lab: QuasiStatic, comparison: Comparison, folder: str, overwrite: bool) -> None:
+def _write(simulation: QuasiStatic, comparison: Comparison, folder: str, overwrite: bool) -> None:
     picture = angles_png(
         comparison.tests, comparison.found.measured, comparison.others, comparison.ours
     )
     files = {".png": picture, ".html": report_page(comparison).encode()}
     paths = [
-        write_whole(path_inside(folder, _file(lab, suffix)), content, overwrite)
+        write_whole(path_inside(folder, _file(simulation, suffix)), content, overwrite)
         for suffix, content in files.items()
     ]
-    for path in (*paths, *write_correction(folder, lab.model, comparison.found, overwrite)):
+    for path in (*paths, *write_correction(folder, simulation.model, comparison.found, overwrite)):
         print(f"wrote {path}")
 
 
-def _file(lab: QuasiStatic, suffix: str) -> str:
-    return f"{lab.model.name}_tip_angles{suffix}"
+def _file(simulation: QuasiStatic, suffix: str) -> str:
+    return f"{simulation.model.name}_tip_angles{suffix}"
 
 
 if __name__ == "__main__":

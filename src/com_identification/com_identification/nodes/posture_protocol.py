@@ -82,11 +82,13 @@ class PostureProtocol(Node):
         """Computes all angles, which takes milliseconds, so that no request has to wait."""
         self._config.check(model)
         try:
-            lab = QuasiStatic.of(model, self._config, self._protocol)
-            rigid = _answers(lab.tips())
+            simulation = QuasiStatic.from_protocol(model, self._config, self._protocol)
+            rigid = _answers(simulation.find_tips())
             erring = rigid
             if self._p.joint_errors:
-                erring = _answers(lab.tips(read_joint_errors(self._p.joint_errors, model)))
+                erring = _answers(
+                    simulation.find_tips(read_joint_errors(self._p.joint_errors, model))
+                )
         except ProtocolError as error:
             raise ComRosError(str(error)) from error
         self._rigid, self._erring = rigid, erring

@@ -61,7 +61,7 @@ class Fit:
 
 
 def fit(
-    lab: QuasiStatic,
+    simulation: QuasiStatic,
     measured: ArrayLike,
     candidate: Candidate,
     only: Sequence[int] | Indices | None = None,
@@ -76,7 +76,7 @@ def fit(
     is e^2 near 0 and 2 |e| far off: single angles may be wrong.
 
     Args:
-        lab: The tests and the robot.
+        simulation: The tests and the robot.
         measured: (T,) rad, of all tests.
         candidate: What may explain them.
         only: Numbers of the tests to use; all by default.
@@ -87,26 +87,26 @@ def fit(
         ProtocolError: Angles are missing or not finite.
         ShapeError: measured has the wrong length.
     """
-    measured = as_array("measured", measured, (len(lab.tests),), "One angle for each test")
+    measured = as_array("measured", measured, (len(simulation.tests),), "One angle for each test")
     numbers = range(len(measured)) if only is None else only
     used = np.asarray(numbers, dtype=np.int64)
     if not np.isfinite(measured[used]).all():
-        missing = ", ".join(lab.tests[i].name for i in used if not np.isfinite(measured[i]))
+        missing = ", ".join(simulation.tests[i].name for i in used if not np.isfinite(measured[i]))
         raise ProtocolError(f"angles that are not numbers: {missing}. Leave those tests out")
     x = np.array(candidate.start if start is None else start)
     if candidate.count and len(used):
-        x = _search(_Problem(lab, measured, candidate, used, noise), x)
-    return Fit(candidate, x, predict(lab, candidate, x, measured), measured, used)
+        x = _search(_Problem(simulation, measured, candidate, used, noise), x)
+    return Fit(candidate, x, predict(simulation, candidate, x, measured), measured, used)
 
 
-def predict(lab: QuasiStatic, candidate: Candidate, x: Array, guess: Array) -> Array:
+def predict(simulation: QuasiStatic, candidate: Candidate, x: Array, guess: Array) -> Array:
     """Computes the tip angles of all tests, rad, looking near a guess (T,)."""
-    moment = candidate.moments(lab.model, x)
-    return lab.tip_angles_near(np.nan_to_num(guess), candidate.errors(x), moment)
+    moment = candidate.moments(simulation.model, x)
+    return simulation.tip_angles_near(np.nan_to_num(guess), candidate.errors(x), moment)
 
 
 def cross_validate(
-    lab: QuasiStatic,
+    simulation: QuasiStatic,
     full: Fit,
     groups: Sequence[Sequence[int]],
     noise: float = NOISE,
@@ -114,7 +114,7 @@ def cross_validate(
     """Leaves each group of tests out in turn, fits the others, and predicts the group.
 
     Args:
-        lab: The tests and the robot.
+        simulation: The tests and the robot.
         full: The fit to all tests, where the searches start.
         groups: Numbers of the tests of each group.
         noise: rad.
@@ -125,7 +125,7 @@ def cross_validate(
     result = []
     for group in groups:
         rest = np.setdiff1d(full.used, group)
-        left = fit(lab, full.measured, full.candidate, rest, full.x, noise)
+        left = fit(simulation, full.measured, full.candidate, rest, full.x, noise)
         result.append(np.abs(left.errors_deg[list(group)]).mean())
     return np.array(result)
 
@@ -135,26 +135,28 @@ def leave_out(count: int, size: int) -> list[tuple[int, ...]]:
     return list(combinations(range(count), size))
 
 
-def families(lab: QuasiStatic) -> dict[str, list[int]]:
+def families(simulation: QuasiStatic) -> dict[str, list[int]]:
     """Lists the tests of each family by its name."""
     result: dict[str, list[int]] = {}
-    for i, test in enumerate(lab.tests):
+    for i, test in enumerate(simulation.tests):
         result.setdefault(test.family, []).append(i)
     return result
 
 
 @dataclass(frozen=True)
 class _Problem:
-    lab: QuasiStatic
+    simulation: QuasiStatic
     measured: Array
     candidate: Candidate
     used: Indices
     noise: float
 
     def angles(self, x: Array) -> Array:
-        moment = self.candidate.moments(self.lab.model, x)
+        moment = self.candidate.moments(self.simulation.model, x)
         near = self.measured[self.used]
-        angles = self.lab.tip_angles_near(near, self.candidate.errors(x), moment, list(self.used))
+        angles = self.simulation.tip_angles_near(
+            near, self.candidate.errors(x), moment, list(self.used)
+        )
         return np.where(np.isnan(angles), near + _FAR, angles)
 
     def slopes(self, x: Array, angles: Array) -> Array:
@@ -170,13 +172,13 @@ class _Problem:
             return np.nan_to_num(-np.column_stack(columns) / turn[:, None], posinf=0.0, neginf=0.0)
 
     def _margins(self, x: Array, angles: Array) -> Array:
-        errors, moment = self.candidate.errors(x), self.candidate.moments(self.lab.model, x)
+        errors, moment = self.candidate.errors(x), self.candidate.moments(self.simulation.model, x)
         pairs = zip(self.used.tolist(), angles.tolist(), strict=True)
         return np.array([self._margin(i, angle, errors, moment) for i, angle in pairs])
 
     def _margin(self, test: int, angle: float, errors: JointErrors, moment: Array) -> float:
         try:
-            return self.lab.stand(test, angle, errors, moment).margin
+            return self.simulation.find_equilibrium(test, angle, errors, moment).margin
         except ProtocolError:  # it sinks down: no slope
             return float("nan")
 

@@ -1,53 +1,121 @@
-"""What numba compiles: a standing robot that sags in its joints, and where it tips over.
+"""Compiled kernels: a standing robot whose joints yield, and the angle at which it tips over.
 
 Arrays of bodies are those of com_model.bodies; lengths in m, angles in rad, forces in N.
 """
 
 from __future__ import annotations
 
-from collections import namedtuple
 from math import tanh
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from com_model.arrays import Array
-from com_model.bodies import PRISMATIC
+from com_model.bodies import PRISMATIC, Indices
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
 from com_model.geometry.vector_kernels import set_product, set_rotation
 
-SLIDES = PRISMATIC
-SMALLEST_LOAD = 0.1  # N m, above which a joint lies on one side of its backlash
+SMALLEST_LOAD = 0.1  # N m, above which a joint is at one end of its backlash
 
-_SAG_TOLERANCE, _SAG_STEPS = 1e-10, 80  # rad
+_SETTLE_TOLERANCE, _SETTLE_STEPS = 1e-10, 80  # rad
 _TIP_TOLERANCE, _TIP_STEPS = 1e-9, 60  # rad
 _LONGEST_STEP = 0.2  # rad
 _FIRST_STEP = 1e-3  # rad
 
-Tree = namedtuple(
-    "Tree",
-    "parent joint_type q_index multiplier offset R d axis mass subtree_mass subtree_end",
-)
-"""Arrays of com_model.bodies.Bodies by the same names."""
 
-Soles = namedtuple("Soles", "body R p R_ground p_ground")
-"""F soles: body index (F,), pose in the body (F, 3, 3), (F, 3), pose on the ground likewise."""
+class Tree(NamedTuple):
+    """Arrays of com_model.bodies.Bodies by the same names."""
 
-Stance = namedtuple("Stance", "share edges")
-"""share (F,) of the weight on each sole; edges (E, 3): n_x, n_y, offset, inside n.x < offset."""
+    parent: Indices
+    joint_type: Indices
+    q_index: Indices
+    multiplier: Array
+    offset: Array
+    R: Array
+    d: Array
+    axis: Array
+    mass: Array
+    subtree_mass: Array
+    subtree_end: Indices
 
-Joints = namedtuple("Joints", "offset compliance backlash")
-"""(n,) each: rad zero offset, rad/(N m) compliance, rad width of the backlash."""
+
+class Soles(NamedTuple):
+    """F soles flat on the ground.
+
+    Attributes:
+        body: (F,) index of the body.
+        R: (F, 3, 3) orientation in the body.
+        p: (F, 3) m, origin in the body.
+        R_ground: (F, 3, 3) orientation on the ground.
+        p_ground: (F, 3) m, origin on the ground.
+        load_fraction: (F,) of the weight on each sole; sums to 1.
+        edges: (E, 3) n_x, n_y, offset of the edges that the robot may fall over, m on the ground;
+            inside n . x < offset.
+    """
+
+    body: Indices
+    R: Array
+    p: Array
+    R_ground: Array
+    p_ground: Array
+    load_fraction: Array
+    edges: Array
 
 
-@compiled()
+class Joints(NamedTuple):
+    """Errors of n joints.
+
+    Attributes:
+        offset: (n,) rad, zero offset.
+        compliance: (n,) rad/(N m).
+        backlash: (n,) rad, whole width.
+    """
+
+    offset: Array
+    compliance: Array
+    backlash: Array
+
+
+class Robot(NamedTuple):
+    """A robot on its soles.
+
+    Attributes:
+        tree: Its bodies.
+        moment: (B, 3) kg m, first moments of the bodies in their frames.
+        soles: The soles.
+        joints: Errors of its joints.
+    """
+
+    tree: Tree
+    moment: Array
+    soles: Soles
+    joints: Joints
+
+
+class State(NamedTuple):
+    """Where a robot is; the kernels set it.
+
+    Attributes:
+        q: (n,) rad or m, actual joint positions.
+        com: (3,) m, CoM in the ground's frame.
+        load: (n,) N m or N, dV/dq: what gravity does in each joint, with the other sign.
+    """
+
+    q: Array
+    com: Array
+    load: Array
+
+
+@njit
 def _dot(R: Array, i: int, v: Array) -> float:
     """Row i of R times v."""
     return float(R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2])
 
 
-@compiled()
-def _place(q: Array, tree: Tree, moment: Array, R: Array, p: Array, c: Array) -> None:
+@njit
+def _forward_kinematics(q: Array, tree: Tree, moment: Array, R: Array, p: Array, c: Array) -> None:
     """Poses R (B, 3, 3), p (B, 3) of the bodies, and first moments of their subtrees c (B, 3)."""
     count = len(tree.mass)
     turn, rest = np.empty((3, 3)), np.empty((3, 3))
@@ -57,7 +125,7 @@ def _place(q: Array, tree: Tree, moment: Array, R: Array, p: Array, c: Array) ->
     for b in range(1, count):
         up = tree.parent[b]
         s = q[tree.q_index[b]] * tree.multiplier[b] + tree.offset[b]
-        travel = s if tree.joint_type[b] == SLIDES else 0.0
+        travel = s if tree.joint_type[b] == PRISMATIC else 0.0
         set_rotation(tree.axis[b], s - travel, turn)
         set_product(R[up], tree.R[b], rest)
         set_product(rest, turn, R[b])
@@ -71,35 +139,26 @@ def _place(q: Array, tree: Tree, moment: Array, R: Array, p: Array, c: Array) ->
             c[tree.parent[b], i] += c[b, i]
 
 
-@compiled()
-def stand(
-    q: Array, tree: Tree, moment: Array, soles: Soles, share: Array, com: Array, load: Array
-) -> None:
-    """Computes the CoM over the ground and what gravity would gain in each joint.
+@njit
+def _compute_loads(robot: Robot, state: State) -> None:
+    """Computes the CoM over the ground and the loads of the joints at state.q.
 
     With sole f flat on the ground and carrying everything, V_f = M g z_f . (CoM - p_f) is the
-    potential energy; the load of joint j is dV/dq_j with V = sum of share_f V_f. Where two legs
-    stand alike, each joint of a pair so carries its half.
-
-    Args:
-        q: (n,) where the joints are.
-        tree: The robot.
-        moment: (B, 3) kg m, first moments of the bodies in their frames.
-        soles: The soles.
-        share: (F,) of the weight on each sole; sums to 1.
-        com: (3,) m, set to the CoM in the ground's frame.
-        load: (n,) N m or N, set to dV/dq.
+    potential energy; the load of joint j is dV/dq_j with V = sum of load_fraction_f V_f. In a
+    symmetric double stance each joint of a pair so carries its half.
     """
+    tree, moment, soles, _ = robot
+    q, com, load = state
     count = len(tree.mass)
     R, p, c = np.empty((count, 3, 3)), np.empty((count, 3)), np.empty((count, 3))
-    _place(q, tree, moment, R, p, c)
+    _forward_kinematics(q, tree, moment, R, p, c)
     Rs, over, lever = np.empty((3, 3)), np.empty(3), np.empty(3)
     for i in range(3):
         com[i] = 0.0
     for j in range(len(load)):
         load[j] = 0.0
-    for f in range(len(share)):
-        sole = soles.body[f]
+    for f in range(len(soles.body)):
+        sole, fraction = soles.body[f], soles.load_fraction[f]
         set_product(R[sole], soles.R[f], Rs)
         for j in range(3):
             over[j] = 0.0
@@ -107,13 +166,13 @@ def stand(
                 place = p[sole, i] + _dot(R[sole], i, soles.p[f])
                 over[j] += Rs[i, j] * (c[0, i] / tree.subtree_mass[0] - place)
         for i in range(3):
-            com[i] += share[f] * (soles.p_ground[f, i] + _dot(soles.R_ground[f], i, over))
+            com[i] += fraction * (soles.p_ground[f, i] + _dot(soles.R_ground[f], i, over))
         for b in range(1, count):
             gain = _gain(b, sole, tree, R[b], p[b], c, Rs, lever)
-            load[tree.q_index[b]] += share[f] * GRAVITY * gain * tree.multiplier[b]
+            load[tree.q_index[b]] += fraction * GRAVITY * gain * tree.multiplier[b]
 
 
-@compiled()
+@njit
 def _gain(
     b: int, sole: int, tree: Tree, R: Array, p: Array, c: Array, Rs: Array, lever: Array
 ) -> float:
@@ -129,60 +188,44 @@ def _gain(
     x, y, z = _dot(R, 0, tree.axis[b]), _dot(R, 1, tree.axis[b]), _dot(R, 2, tree.axis[b])
     u, v, w = lever[0] - mass * p[0], lever[1] - mass * p[1], lever[2] - mass * p[2]
     gain = Rs[0, 2] * (y * w - z * v) + Rs[1, 2] * (z * u - x * w) + Rs[2, 2] * (x * v - y * u)
-    if tree.joint_type[b] == SLIDES:
+    if tree.joint_type[b] == PRISMATIC:
         gain = mass * (x * Rs[0, 2] + y * Rs[1, 2] + z * Rs[2, 2])
     return float(-gain if carries else gain)
 
 
 @compiled()
-def sag(
-    told: Array,
-    tree: Tree,
-    moment: Array,
-    soles: Soles,
-    share: Array,
-    joints: Joints,
-    q: Array,
-    com: Array,
-    load: Array,
-) -> bool:
-    """Finds where joints end that give way: q = told + offset - C load - backlash / 2 side.
+def settle(encoders: Array, robot: Robot, state: State) -> bool:
+    """Finds the equilibrium of joints that yield: q = encoders + offset - C load - b/2 side.
 
-    The side of the backlash is tanh(load / 0.1 N m), so that it changes smoothly.
+    The side of the backlash b is tanh(load / 0.1 N m), so that it changes smoothly.
 
     Args:
-        told: (n,) what the encoders say.
-        tree: The robot.
-        moment: (B, 3) kg m.
-        soles: The soles.
-        share: (F,).
-        joints: What the joints do.
-        q: (n,) a guess; set to where the joints are.
-        com: (3,) m, set to the CoM in the ground's frame.
-        load: (n,) N m, set to the loads.
+        encoders: (n,) joint positions by the encoders.
+        robot: The robot.
+        state: q is a guess; set to the equilibrium.
 
     Returns:
-        Whether it came to rest; a compliance that gives way for ever does not.
+        Whether it converged; joints that are too soft have no equilibrium.
     """
-    n = len(told)
-    for _ in range(_SAG_STEPS):
-        stand(q, tree, moment, soles, share, com, load)
+    joints, q, load = robot.joints, state.q, state.load
+    for _ in range(_SETTLE_STEPS):
+        _compute_loads(robot, state)
         change = 0.0
-        for j in range(n):
+        for j in range(len(q)):
             side = tanh(load[j] / SMALLEST_LOAD)
-            new = told[j] + joints.offset[j] - joints.compliance[j] * load[j]
+            new = encoders[j] + joints.offset[j] - joints.compliance[j] * load[j]
             new -= 0.5 * joints.backlash[j] * side
             change = max(change, abs(new - q[j]))
             q[j] = new
         if not change < 1e3:
             return False
-        if change < _SAG_TOLERANCE:
+        if change < _SETTLE_TOLERANCE:
             return True
     return change < 1e-5
 
 
 @compiled()
-def inside(com: Array, edges: Array) -> float:
+def edge_distance(com: Array, edges: Array) -> float:
     """Computes the distance to the nearest of some edges, m: positive inside, (E, 3) edges."""
     least = np.inf
     for e in range(len(edges)):
@@ -191,37 +234,25 @@ def inside(com: Array, edges: Array) -> float:
 
 
 @compiled()
-def tip(
-    start: Array,
-    rate: Array,
-    guess: float,
-    tree: Tree,
-    moment: Array,
-    soles: Soles,
-    stance: Stance,
-    joints: Joints,
-) -> float:
-    """Finds the angle s at which the CoM of told = start + s rate is over an edge (secants).
+def find_tip_angle(start: Array, rate: Array, guess: float, robot: Robot) -> float:
+    """Finds the angle s at which the CoM is over an edge, encoders = start + s rate (secants).
 
     Returns:
         rad; NaN where there is none near the guess.
     """
-    com, load, told, q = (
-        np.empty(3),
-        np.empty(len(start)),
-        np.empty(len(start)),
-        np.empty(len(start)),
-    )
+    n, joints, edges = len(start), robot.joints, robot.soles.edges
+    state, encoders = State(np.empty(n), np.empty(3), np.empty(n)), np.empty(n)
+    q = state.q
     s, before, f_before = guess, guess - _FIRST_STEP, np.nan
-    for j in range(len(start)):
+    for j in range(n):
         q[j] = start[j] + guess * rate[j] + joints.offset[j]
     for _ in range(_TIP_STEPS):
-        for j in range(len(start)):
-            told[j] = start[j] + s * rate[j]
+        for j in range(n):
+            encoders[j] = start[j] + s * rate[j]
             q[j] += (s - before) * rate[j]
-        if not sag(told, tree, moment, soles, stance.share, joints, q, com, load):
+        if not settle(encoders, robot, state):
             return np.nan
-        f = inside(com, stance.edges)
+        f = edge_distance(state.com, edges)
         if f == 0.0:
             return s
         step = _FIRST_STEP
@@ -238,23 +269,14 @@ def tip(
 
 
 @compiled()
-def margins(
-    angles: Array,
-    start: Array,
-    rate: Array,
-    tree: Tree,
-    moment: Array,
-    soles: Soles,
-    stance: Stance,
-    joints: Joints,
-) -> Array:
-    """Computes the distances to the edges at angles (N,), m; NaN where the robot sinks down."""
-    com, load, result = np.empty(3), np.empty(len(start)), np.full(len(angles), np.nan)
-    q = start + joints.offset
+def compute_margins(angles: Array, start: Array, rate: Array, robot: Robot) -> Array:
+    """Computes the distances to the edges at angles (N,), m; NaN where it has no equilibrium."""
+    n, offset, result = len(start), robot.joints.offset, np.full(len(angles), np.nan)
+    state = State(start + offset, np.empty(3), np.empty(n))
     for i in range(len(angles)):
-        told = start + angles[i] * rate
-        if sag(told, tree, moment, soles, stance.share, joints, q, com, load):
-            result[i] = inside(com, stance.edges)
+        encoders = start + angles[i] * rate
+        if settle(encoders, robot, state):
+            result[i] = edge_distance(state.com, robot.soles.edges)
         else:
-            q[:] = told + joints.offset
+            state.q[:] = encoders + offset
     return result

@@ -1,9 +1,9 @@
-"""Tip angles of a robot that moves so slowly that it is always at rest.
+"""Tip angles of a robot that moves quasi-statically.
 
 It tips where the ground projection of its CoM leaves the support polygon, soles flat on the ground
-([Cominoli] section 8, [Cotton] IV.A). Joints may be off by a zero offset, give way under their
-load, and lie on one side of their backlash; so the joint is not where its encoder says, and the
-angle that is written down is the encoder's.
+([Cominoli] section 8, [Cotton] IV.A). Joints may have a zero offset, yield under their
+load, and be at one end of their backlash: the actual joint angle differs from the encoder's, and
+tip angles are the encoder's.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _KEYS = {
 
 @dataclass(frozen=True, eq=False)
 class JointErrors:
-    """What joints do that a rigid model does not know of.
+    """Errors of joints that a rigid model neglects.
 
     Attributes:
-        offset: (n,) rad, where a joint is when its encoder says 0.
-        compliance: (n,) rad/(N m), how far it gives way.
-        backlash: (n,) rad, its play, all of it.
+        offset: (n,) rad, position of a joint where its encoder reads 0.
+        compliance: (n,) rad/(N m).
+        backlash: (n,) rad, whole width.
     """
 
     offset: Array
@@ -53,7 +53,7 @@ class JointErrors:
 
     @classmethod
     def none(cls, model: RobotModel) -> JointErrors:
-        """Rigid joints that are where their encoders say."""
+        """Returns rigid joints with exact encoders."""
         return cls(*np.zeros((3, model.n_joints)))
 
 
@@ -89,8 +89,8 @@ def read_joint_errors(path: str | os.PathLike[str], model: RobotModel) -> JointE
     robot = top.text("robot", None)
     if robot != model.name:
         raise ProtocolError(
-            f"{path} holds errors of the joints of {robot!r}, the robot is {model.name!r}: "
-            "give its own"
+            f"{path} has joint errors of robot {robot!r}, but the robot is {model.name!r}: "
+            "give the file of this robot"
         )
     top.number("mean_error_deg", 0.0, least=0.0)
     errors = JointErrors(*(_column(top.section(key), model) for key in _KEYS))
@@ -118,8 +118,7 @@ class Case:
         start: (n,) rad, where it starts.
         rate: (n,) 1 for the joints that turn, -1 for those opposite.
         limits: rad, least and largest angle that these reach.
-        soles: The soles that stand.
-        stance: The shares of the weight, and the edges on the side of the fall.
+        soles: The soles that stand, with the edges on the side of the fall.
     """
 
     test: TipTest
@@ -127,7 +126,6 @@ class Case:
     rate: Array
     limits: tuple[float, float]
     soles: kernels.Soles
-    stance: kernels.Stance
 
 
 def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
@@ -148,7 +146,7 @@ def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
             "start posture: fix the posture, or let one foot stand"
         )
     links = [model.link_index(foot.frame) for foot in standing]
-    bodies, share = model.bodies, np.full(len(links), 1.0 / len(links))
+    bodies = model.bodies
     return Case(
         test,
         q,
@@ -160,8 +158,9 @@ def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
             np.array(bodies.p_body_link[links]),
             R,
             p,
+            np.full(len(links), 1.0 / len(links)),
+            _edges(R, p, standing, test),
         ),
-        kernels.Stance(share, _edges(R, p, standing, test)),
     )
 
 
@@ -180,19 +179,19 @@ _SCAN = 64  # angles at which to look before searching
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
-    """The robot at rest.
+class Equilibrium:
+    """The robot in static equilibrium.
 
     Attributes:
         com: (3,) m, on the ground: x, y, z of the frame of the first foot.
-        margin: m to the nearest edge of the side that it is to fall to.
-        joints: (n,) rad, where they are.
-        load: (n,) N m, dV/dq: what turns them the other way.
+        margin: m to the nearest edge on the side of the fall.
+        q: (n,) rad, actual joint positions.
+        load: (n,) N m, dV/dq of the potential energy V.
     """
 
     com: Array
     margin: float
-    joints: Array
+    q: Array
     load: Array
 
     def __post_init__(self) -> None:
@@ -205,8 +204,8 @@ class TipAngle:
 
     Attributes:
         test: Its name.
-        angle: rad, by the encoders of the joints; NaN where the robot does not stand at the start,
-            or sinks down before it tips.
+        angle: rad, by the encoders of the joints; NaN where the robot is not balanced at the start,
+            or its joints yield without equilibrium before it tips.
         falls: False where the joints reach their limit, `angle`, without a fall.
     """
 
@@ -230,7 +229,9 @@ class QuasiStatic:
     tree: kernels.Tree = field(repr=False)
 
     @classmethod
-    def of(cls, model: RobotModel, config: RobotConfig, protocol: Protocol) -> QuasiStatic:
+    def from_protocol(
+        cls, model: RobotModel, config: RobotConfig, protocol: Protocol
+    ) -> QuasiStatic:
         """Prepares a protocol.
 
         Raises:
@@ -247,10 +248,10 @@ class QuasiStatic:
         """The tests."""
         return tuple(case.test for case in self.cases)
 
-    def stand(
+    def find_equilibrium(
         self, test: int, angle: float, errors: JointErrors, moment: ArrayLike | None = None
-    ) -> Standing:
-        """Lets the robot stand in a test.
+    ) -> Equilibrium:
+        """Computes where the robot is in equilibrium in a test.
 
         Args:
             test: Its number.
@@ -259,18 +260,17 @@ class QuasiStatic:
             moment: (B, 3) kg m, first moments of the bodies; those of the URDF by default.
 
         Raises:
-            ProtocolError: It does not come to rest: the joints are too soft.
+            ProtocolError: There is no equilibrium: the joints are too soft.
         """
-        case = self.cases[test]
-        told = case.start + angle * case.rate
-        q, com, load = told + errors.offset, np.empty(3), np.empty(self.model.n_joints)
-        share, moment = case.stance.share, self._moment(moment)
-        soft = self._joints(errors)
-        if not kernels.sag(told, self.tree, moment, case.soles, share, soft, q, com, load):
+        case, n = self.cases[test], self.model.n_joints
+        encoders = case.start + angle * case.rate
+        state = kernels.State(encoders + errors.offset, np.empty(3), np.empty(n))
+        if not kernels.settle(encoders, self._robot(case, errors, moment), state):
             raise ProtocolError(f"{case.test.name}: the robot sinks down: its joints are too soft")
-        return Standing(com, float(kernels.inside(com, case.stance.edges)), q, load)
+        margin = float(kernels.edge_distance(state.com, case.soles.edges))
+        return Equilibrium(state.com, margin, state.q, state.load)
 
-    def tips(
+    def find_tips(
         self, errors: JointErrors | None = None, moment: ArrayLike | None = None
     ) -> tuple[TipAngle, ...]:
         """Turns the joints of each test from the start to the first fall, or to their limit.
@@ -279,14 +279,15 @@ class QuasiStatic:
             errors: Of the joints; none by default.
             moment: (B, 3) kg m, first moments of the bodies; those of the URDF by default.
         """
-        soft, moment = self._joints(errors), self._moment(moment)
-        return tuple(self._first_fall(case, moment, soft) for case in self.cases)
+        return tuple(
+            self._first_fall(case, self._robot(case, errors, moment)) for case in self.cases
+        )
 
     def tip_angles(
         self, errors: JointErrors | None = None, moment: ArrayLike | None = None
     ) -> Array:
-        """Gives the angles (T,) of `tips`, rad."""
-        return np.array([tip.angle for tip in self.tips(errors, moment)])
+        """Returns the angles (T,) of find_tips(), rad."""
+        return np.array([tip.angle for tip in self.find_tips(errors, moment)])
 
     def tip_angles_near(
         self,
@@ -306,34 +307,33 @@ class QuasiStatic:
         Returns:
             (T,) rad; NaN where there is none.
         """
-        soft, moment = self._joints(errors), self._moment(moment)
         cases = self.cases if only is None else [self.cases[i] for i in only]
         near = np.asarray(guess, dtype=float)
-        return np.array([self._tip(c, g, moment, soft) for c, g in zip(cases, near, strict=True)])
+        pairs = zip(cases, near.tolist(), strict=True)
+        return np.array([_tip_angle(c, g, self._robot(c, errors, moment)) for c, g in pairs])
 
-    def _tip(self, case: Case, guess: float, moment: Array, soft: kernels.Joints) -> float:
-        arguments = (self.tree, moment, case.soles, case.stance, soft)
-        return float(kernels.tip(case.start, case.rate, guess, *arguments))
-
-    def _first_fall(self, case: Case, moment: Array, soft: kernels.Joints) -> TipAngle:
-        """Looks for the first change of sign from 0 on, then searches near it."""
+    def _first_fall(self, case: Case, robot: kernels.Robot) -> TipAngle:
+        """Finds the first change of sign from 0 on, then searches near it."""
         name, limit = case.test.name, case.limits[case.test.turn > 0]
         angles = np.linspace(0.0, limit, _SCAN)
-        margins = kernels.margins(
-            angles, case.start, case.rate, self.tree, moment, case.soles, case.stance, soft
-        )
+        margins = kernels.compute_margins(angles, case.start, case.rate, robot)
         out = np.flatnonzero(~(margins > 0.0))
         if not len(out):
             return TipAngle(name, limit, False)
         if out[0] == 0:
             return TipAngle(name, float("nan"), True)
-        return TipAngle(name, self._tip(case, float(angles[out[0] - 1]), moment, soft), True)
+        return TipAngle(name, _tip_angle(case, float(angles[out[0] - 1]), robot), True)
 
-    def _joints(self, errors: JointErrors | None) -> kernels.Joints:
-        errors = errors or JointErrors.none(self.model)
-        return kernels.Joints(errors.offset, errors.compliance, errors.backlash)
-
-    def _moment(self, moment: ArrayLike | None) -> Array:
+    def _robot(
+        self, case: Case, errors: JointErrors | None, moment: ArrayLike | None
+    ) -> kernels.Robot:
         if moment is None:
-            return np.array(self.model.bodies.first_moment)
-        return np.array(as_array("moment", moment, (self.model.bodies.count, 3)))
+            moment = self.model.bodies.first_moment
+        moment = np.array(as_array("moment", moment, (self.model.bodies.count, 3)))
+        errors = errors or JointErrors.none(self.model)
+        joints = kernels.Joints(errors.offset, errors.compliance, errors.backlash)
+        return kernels.Robot(self.tree, moment, case.soles, joints)
+
+
+def _tip_angle(case: Case, guess: float, robot: kernels.Robot) -> float:
+    return float(kernels.find_tip_angle(case.start, case.rate, guess, robot))

@@ -255,14 +255,14 @@ class Comparison:
         }
 
 
-def errors_left_out(lab: QuasiStatic, found: Fit) -> dict[str, float]:
+def errors_left_out(simulation: QuasiStatic, found: Fit) -> dict[str, float]:
     """Leaves out each test, then each family; mean absolute errors of their predictions, deg."""
     used = set(found.used.tolist())
-    ones = [group for group in leave_out(len(lab.tests), 1) if group[0] in used]
-    result = {"one test": float(cross_validate(lab, found, ones).mean())}
-    for name, group in families(lab).items():
+    ones = [group for group in leave_out(len(simulation.tests), 1) if group[0] in used]
+    result = {"one test": float(cross_validate(simulation, found, ones).mean())}
+    for name, group in families(simulation).items():
         if there := [i for i in group if i in used]:
-            result[name] = float(cross_validate(lab, found, [there])[0])
+            result[name] = float(cross_validate(simulation, found, [there])[0])
     return result
 
 

@@ -28,8 +28,8 @@ def protocol():
 
 
 @pytest.fixture(scope="session")
-def lab(model, hoap2_config, protocol):
-    return QuasiStatic.of(model, hoap2_config, protocol)
+def simulation(model, hoap2_config, protocol):
+    return QuasiStatic.from_protocol(model, hoap2_config, protocol)
 
 
 @pytest.fixture(scope="session")

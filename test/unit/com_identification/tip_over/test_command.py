@@ -61,7 +61,7 @@ def test_errors_of_joints_from_a_file(run, tmp_path):
     path.write_text("robot: nao\n")
     code, output = run("--joint-errors", path)
     assert code == 2
-    assert "the robot is 'hoap2': give its own" in output.err
+    assert "the robot is 'hoap2': give the file of this robot" in output.err
 
 
 def test_tests_that_were_not_measured_are_left_out(run, angles, tmp_path):

@@ -41,8 +41,8 @@ def real(table):
 
 
 @pytest.fixture(scope="module")
-def adopted(lab, real, candidates):
-    return fit(lab, real, candidates[ADOPTED])
+def adopted(simulation, real, candidates):
+    return fit(simulation, real, candidates[ADOPTED])
 
 
 def test_the_real_robot_is_explained_by_offsets_and_compliance(adopted, model):
@@ -52,57 +52,57 @@ def test_the_real_robot_is_explained_by_offsets_and_compliance(adopted, model):
     np.testing.assert_array_equal(adopted.candidate.com_shifts(model, adopted.x), 0.0)
 
 
-def test_the_specification_does_not_explain_it(lab, real, candidates):
-    assert fit(lab, real, candidates["specification"]).mean_error_deg > 8.0
-    assert fit(lab, real, candidates["trunk"]).mean_error_deg > 7.0
+def test_the_specification_does_not_explain_it(simulation, real, candidates):
+    assert fit(simulation, real, candidates["specification"]).mean_error_deg > 8.0
+    assert fit(simulation, real, candidates["trunk"]).mean_error_deg > 7.0
 
 
-def test_it_predicts_tests_that_it_has_not_seen(lab, adopted):
-    one = cross_validate(lab, adopted, leave_out(16, 1))
+def test_it_predicts_tests_that_it_has_not_seen(simulation, adopted):
+    one = cross_validate(simulation, adopted, leave_out(16, 1))
     assert one.mean() < 0.66
-    two = cross_validate(lab, adopted, leave_out(16, 2)[::15])
+    two = cross_validate(simulation, adopted, leave_out(16, 2)[::15])
     assert two.mean() < 0.9
-    left = cross_validate(lab, adopted, list(families(lab).values()))
-    assert dict(zip(families(lab), left < 1.2, strict=True)) == dict.fromkeys(
+    left = cross_validate(simulation, adopted, list(families(simulation).values()))
+    assert dict(zip(families(simulation), left < 1.2, strict=True)) == dict.fromkeys(
         ("leg3", "body", "leg5", "leg4", "leg6"), True
     )
 
 
-def test_it_predicts_the_lean_of_the_standing_robot(lab, adopted, model):
+def test_it_predicts_the_lean_of_the_standing_robot(simulation, adopted, model):
     """[Cominoli] 3.9.2 measured 2 deg at ankles and hips, forward; no fit saw that."""
-    standing = lab.stand(0, 0.0, adopted.candidate.errors(adopted.x))
+    standing = simulation.find_equilibrium(0, 0.0, adopted.candidate.errors(adopted.x))
     for joint in ("LLEG_JOINT5", "LLEG_JOINT3"):
-        lean = -np.degrees(standing.joints[model.joint_index(joint)])
+        lean = -np.degrees(standing.q[model.joint_index(joint)])
         assert lean == pytest.approx(2.0, abs=0.5)
 
 
-def test_a_known_robot_comes_back(lab, model, candidates):
+def test_a_known_robot_comes_back(simulation, model, candidates):
     truth = np.radians([-1.0, 0.7, 0.4, 1.1])
-    measured = predict(lab, candidates[ADOPTED], truth, np.array(lab.tip_angles()))
-    found = fit(lab, measured, candidates[ADOPTED], noise=1e-5)
+    measured = predict(simulation, candidates[ADOPTED], truth, np.array(simulation.tip_angles()))
+    found = fit(simulation, measured, candidates[ADOPTED], noise=1e-5)
     np.testing.assert_allclose(found.x, truth, atol=1e-5)
 
 
-def test_a_shifted_trunk_comes_back(lab, model):
+def test_a_shifted_trunk_comes_back(simulation, model):
     candidate = torso_shift(model, "BODY1") + compliance(model, ["LLEG_JOINT5", "RLEG_JOINT5"])
     truth = np.array([0.004, 0.01])
-    measured = predict(lab, candidate, truth, lab.tip_angles())
-    found = fit(lab, measured, candidate)
+    measured = predict(simulation, candidate, truth, simulation.tip_angles())
+    found = fit(simulation, measured, candidate)
     np.testing.assert_allclose(found.x, truth, atol=1e-5)
     np.testing.assert_allclose(candidate.com_shifts(model, truth)[0, 0], 0.004 * 2.37622 / 2.37622)
 
 
-def test_one_wrong_angle_moves_the_fit_little(lab, real, adopted):
+def test_one_wrong_angle_moves_the_fit_little(simulation, real, adopted):
     wrong = np.array(real)
     wrong[8] += np.radians(10.0)
-    found = fit(lab, wrong, adopted.candidate)
+    found = fit(simulation, wrong, adopted.candidate)
     assert abs(np.degrees(found.x[1] - adopted.x[1])) < 1.0
     assert found.errors_deg[8] < -8.0
 
 
-def test_slopes_against_finite_differences(lab, real, candidates, adopted):
+def test_slopes_against_finite_differences(simulation, real, candidates, adopted):
     candidate = candidates[ADOPTED]
-    problem = _Problem(lab, real, candidate, np.arange(16), 1.0)
+    problem = _Problem(simulation, real, candidate, np.arange(16), 1.0)
     x = np.array(adopted.x)
     slopes = problem.slopes(x, problem.angles(x))
     step = 1e-5
@@ -119,9 +119,9 @@ def test_link_shifts_stay_within_shell_and_limit(model):
     assert (candidate.low <= 0).all()
 
 
-def test_the_pseudo_inverse_overfits_and_is_refused(lab, real):
+def test_the_pseudo_inverse_overfits_and_is_refused(simulation, real):
     """[Cotton] eq. 15: perfect on its own data, with centres of mass that no robot has."""
-    raw = pseudo_inverse(lab, real)
+    raw = pseudo_inverse(simulation, real)
     assert raw.error_deg < 0.1
     assert raw.com_shift > 0.5
     with pytest.raises(RefusedFitError, match="16 postures tell 14 combinations of 78") as refusal:
@@ -129,9 +129,9 @@ def test_the_pseudo_inverse_overfits_and_is_refused(lab, real):
     assert len(refusal.value.reasons) == 2
 
 
-def test_the_correction_is_written_and_read_back(lab, real, model, adopted, tmp_path):
+def test_the_correction_is_written_and_read_back(simulation, real, model, adopted, tmp_path):
     candidate = adopted.candidate + torso_shift(model, "BODY1", deviation=0.001)
-    found = fit(lab, real, candidate)
+    found = fit(simulation, real, candidate)
     urdf, errors = write_correction(tmp_path, model, found)
     written = RobotModel.from_file(urdf)
     np.testing.assert_allclose(
@@ -150,20 +150,20 @@ def test_without_shifts_the_urdf_stays_byte_for_byte(model, adopted):
     assert corrected_urdf(model, adopted) == model.xml
 
 
-def test_coms_that_are_moved_far_are_refused(lab, real, model):
-    far = fit(lab, real, torso_shift(model, "BODY1") + compliance(model, ["LLEG_JOINT5"]))
+def test_coms_that_are_moved_far_are_refused(simulation, real, model):
+    far = fit(simulation, real, torso_shift(model, "BODY1") + compliance(model, ["LLEG_JOINT5"]))
     assert np.abs(far.candidate.com_shifts(model, far.x)).max() > 0.005
     with pytest.raises(RefusedFitError, match="CoMs moved by more than 5 mm: base_link"):
         corrected_urdf(model, far)
 
 
-def test_missing_angles_are_named_and_can_be_left_out(lab, real, candidates):
+def test_missing_angles_are_named_and_can_be_left_out(simulation, real, candidates):
     holes = np.array(real)
     holes[[2, 7]] = np.nan
     with pytest.raises(ProtocolError, match="leg3 Front, arms_forward, leg5 Back, arms_lowered"):
-        fit(lab, holes, candidates[ADOPTED])
+        fit(simulation, holes, candidates[ADOPTED])
     rest = np.flatnonzero(np.isfinite(holes))
-    found = fit(lab, holes, candidates[ADOPTED], rest)
+    found = fit(simulation, holes, candidates[ADOPTED], rest)
     assert np.abs(found.errors_deg[rest]).mean() < 0.5
 
 

@@ -35,8 +35,8 @@ def test_joints_that_are_not_named_have_none(model, tmp_path):
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ("robot: nao\n", ProtocolError, "joints of 'nao', the robot is 'hoap2': give its own"),
-        ("backlash_rad: {}\n", ProtocolError, "joints of None, the robot is 'hoap2'"),
+        ("robot: nao\n", ProtocolError, "robot 'nao', but the robot is 'hoap2': give the file"),
+        ("backlash_rad: {}\n", ProtocolError, "robot None, but the robot is 'hoap2'"),
         ("robot: hoap2\nplay: {}\n", ConfigError, "unknown key 'play'"),
         ("robot: hoap2\nbacklash_rad: {TAIL: 0.1}\n", UnknownNameError, "no joint 'TAIL'"),
         (

@@ -18,23 +18,27 @@ def talos():
     files = find_robot("talos")
     protocol = Protocol.from_file(DESCRIPTIONS / "config/posture_protocol/talos.yaml")
     config = RobotConfig.from_file(files.config)
-    return files.urdf, config, QuasiStatic.of(RobotModel.from_file(files.urdf), config, protocol)
+    return (
+        files.urdf,
+        config,
+        QuasiStatic.from_protocol(RobotModel.from_file(files.urdf), config, protocol),
+    )
 
 
 def test_talos_tips_where_its_com_is_over_an_edge(talos):
-    urdf, config, lab = talos
+    urdf, config, simulation = talos
     free = pinocchio.JointModelFreeFlyer()  # a fixed base would leave out the root's mass
     model = pinocchio.buildModelFromUrdf(str(urdf), free)
     data = model.createData()
     corners = {foot.frame: foot.corners for foot in config.feet}
     column = {"front": (0, 1), "back": (0, -1), "left": (1, 1), "right": (1, -1)}
     falls = 0
-    for case, tip in zip(lab.cases, lab.tips(), strict=True):
+    for case, tip in zip(simulation.cases, simulation.find_tips(), strict=True):
         if not tip.falls:
             continue
         q = pinocchio.neutral(model)
         angles = case.start + tip.angle * case.rate
-        for name, angle in zip(lab.model.joint_names, angles, strict=True):
+        for name, angle in zip(simulation.model.joint_names, angles, strict=True):
             if model.existJointName(name):
                 q[model.joints[model.getJointId(name)].idx_q] = angle
         pinocchio.framesForwardKinematics(model, data, q)
@@ -48,7 +52,7 @@ def test_talos_tips_where_its_com_is_over_an_edge(talos):
 
 
 def test_both_sides_of_talos_tip_alike(talos):
-    tips = {tip.test: tip.angle for tip in talos[2].tips()}
+    tips = {tip.test: tip.angle for tip in talos[2].find_tips()}
     for arms in ("arms_down", "forearms_forward"):
         assert tips[f"roll Left, {arms}"] == pytest.approx(-tips[f"roll Right, {arms}"], abs=0.005)
         assert tips[f"ankle Back, {arms}"] > 0.0 > tips[f"ankle Front, {arms}"]

@@ -22,23 +22,23 @@ def moved_trunk(model, x):
 
 
 @pytest.mark.parametrize(("world", "trunk_x"), [("world3", -0.0973), ("world5", -0.0634)])
-def test_the_worlds_of_the_thesis(lab, model, table, trunk_x, world):
+def test_the_worlds_of_the_thesis(simulation, model, table, trunk_x, world):
     """Twelve sagittal tests; its worlds' "exact" trunk is 34 mm too far back."""
-    found = lab.tip_angles(moment=moved_trunk(model, trunk_x))
+    found = simulation.tip_angles(moment=moved_trunk(model, trunk_x))
     error = np.degrees(np.abs(found - table.angles(world)))[SAGITTAL]
     assert error.mean() < 0.05
     assert error.max() < 0.15
 
 
-def test_the_specification_tips_at_the_limit_of_the_joint(lab, model):
-    found = lab.tip_angles(moment=moved_trunk(model, -0.0973))
+def test_the_specification_tips_at_the_limit_of_the_joint(simulation, model):
+    found = simulation.tip_angles(moment=moved_trunk(model, -0.0973))
     assert found[5] == model.upper[model.joint_index("BODY_JOINT1")]
 
 
-def test_the_com_is_over_the_edge_where_it_tips(lab, model, hoap2_config):
+def test_the_com_is_over_the_edge_where_it_tips(simulation, model, hoap2_config):
     """The same with SupportPolygon and Sesc in the root's frame."""
     sesc, feet = Sesc(model), {foot.frame: foot for foot in hoap2_config.feet}
-    for case, angle in zip(lab.cases, lab.tip_angles(), strict=True):
+    for case, angle in zip(simulation.cases, simulation.tip_angles(), strict=True):
         if angle in case.limits:
             continue
         q = case.start + angle * case.rate
@@ -54,12 +54,12 @@ def com_in_sole(model, q, frame):
     return R.T @ (Sesc(model).com(q) - p)
 
 
-def test_loads_are_the_slopes_of_the_potential_energy(lab, model):
+def test_loads_are_the_slopes_of_the_potential_energy(simulation, model):
     rng = np.random.default_rng(3)
     for test in (0, 5, 12, 15):
-        case = lab.cases[test]
+        case = simulation.cases[test]
         angle = rng.uniform(-0.2, 0.2)
-        rigid = lab.stand(test, angle, JointErrors.none(model))
+        rigid = simulation.find_equilibrium(test, angle, JointErrors.none(model))
         weight = model.mass * GRAVITY
 
         def energy(q, case=case, weight=weight):
@@ -78,16 +78,16 @@ def test_loads_are_the_slopes_of_the_potential_energy(lab, model):
         )  # left and right differ a little
 
 
-def test_pitch_torques_of_a_pair_are_those_of_pinocchio(lab, model):
+def test_pitch_torques_of_a_pair_are_those_of_pinocchio(simulation, model):
     """Both legs alike: gravity's torque in one ankle is half of what the whole robot needs."""
-    standing = lab.stand(8, -0.1, JointErrors.none(model))  # leg5 Front
+    standing = simulation.find_equilibrium(8, -0.1, JointErrors.none(model))  # leg5 Front
     whole = model.mass * GRAVITY * standing.com[0]
     robot = pinocchio.buildModelFromXML(model.xml)
     data = robot.createData()
     assert robot.nq == model.n_joints
     ankles = [model.joint_index(f"{side}LEG_JOINT5") for side in "LR"]
     q = np.zeros(robot.nq)
-    for name, value in zip(model.joint_names, standing.joints, strict=True):
+    for name, value in zip(model.joint_names, standing.q, strict=True):
         q[robot.joints[robot.getJointId(name)].idx_q] = value
     pinocchio.framesForwardKinematics(robot, data, q)
     sole = data.oMf[robot.getFrameId("l_sole")]
@@ -98,26 +98,27 @@ def test_pitch_torques_of_a_pair_are_those_of_pinocchio(lab, model):
     np.testing.assert_allclose(np.abs(standing.load[ankles]), expected, atol=foot)
 
 
-def test_compiled_kernels_do_what_they_say(lab, model):
+def test_compiled_kernels_do_what_they_say(simulation, model):
     """Against the same code run by Python; compliance and backlash at work."""
     rng = np.random.default_rng(5)
-    case, moment = lab.cases[2], np.array(model.bodies.first_moment)
+    case, moment = simulation.cases[2], np.array(model.bodies.first_moment)
     n = model.n_joints
     joints = kernels.Joints(rng.normal(0, 0.02, n), np.full(n, 0.01), np.full(n, 0.005))
-    told = case.start - 0.3 * case.rate
+    robot = kernels.Robot(simulation.tree, moment, case.soles, joints)
+    encoders = case.start - 0.3 * case.rate
     results = []
-    for sag in (kernels.sag, getattr(kernels.sag, "py_func", kernels.sag)):
-        q, com, load = told + joints.offset, np.empty(3), np.empty(n)
-        share = case.stance.share
-        assert sag(told, lab.tree, moment, case.soles, share, joints, q, com, load)
-        results.append(np.concatenate((q, com, load)))
+    for settle in (kernels.settle, getattr(kernels.settle, "py_func", kernels.settle)):
+        state = kernels.State(encoders + joints.offset, np.empty(3), np.empty(n))
+        assert settle(encoders, robot, state)
+        results.append(np.concatenate(state))
     np.testing.assert_allclose(*results, atol=1e-10)
-    tip = getattr(kernels.tip, "py_func", kernels.tip)
-    arguments = (case.start, case.rate, -0.4, lab.tree, moment, case.soles, case.stance, joints)
-    assert tip(*arguments) == pytest.approx(kernels.tip(*arguments), abs=1e-8)
-    margins = getattr(kernels.margins, "py_func", kernels.margins)
-    arguments = (np.linspace(-0.4, 0.1, 4), *arguments[:2], *arguments[3:])
-    np.testing.assert_allclose(margins(*arguments), kernels.margins(*arguments), atol=1e-10)
+    for name, arguments, tolerance in (
+        ("find_tip_angle", (case.start, case.rate, -0.4, robot), 1e-8),
+        ("compute_margins", (np.linspace(-0.4, 0.1, 4), case.start, case.rate, robot), 1e-10),
+    ):
+        kernel = getattr(kernels, name)
+        python = getattr(kernel, "py_func", kernel)
+        np.testing.assert_allclose(python(*arguments), kernel(*arguments), atol=tolerance, rtol=0)
 
 
 ROD = """<robot name="rod"><link name="sole"/>
@@ -140,14 +141,14 @@ def rod(tmp_path):
     path.write_text(ROD_PROTOCOL)
     model = RobotModel.from_urdf(ROD)
     config = RobotConfig.from_dict({"name": "rod", "feet": ROD_FEET})
-    return QuasiStatic.of(model, config, Protocol.from_file(path))
+    return QuasiStatic.from_protocol(model, config, Protocol.from_file(path))
 
 
 def of_rod(rod, tmp_path, protocol, urdf=ROD):
     path = tmp_path / "changed.yaml"
     path.write_text(protocol)
     config = RobotConfig.from_dict({"name": "rod", "feet": ROD_FEET})
-    return QuasiStatic.of(RobotModel.from_urdf(urdf), config, Protocol.from_file(path))
+    return QuasiStatic.from_protocol(RobotModel.from_urdf(urdf), config, Protocol.from_file(path))
 
 
 def errors(offset=0.0, compliance=0.0, backlash=0.0):
@@ -171,15 +172,15 @@ def test_joints_with_mirrored_axes_turn_the_other_way(rod, tmp_path):
 
 def test_angles_and_limits_count_from_the_start(rod, tmp_path):
     started = "postures: {bent: {ankle: -0.05}}\n" + ROD_PROTOCOL
-    lab = of_rod(rod, tmp_path, started)
-    np.testing.assert_allclose(lab.cases[0].limits, (-0.95, 1.05), atol=1e-12)
+    simulation = of_rod(rod, tmp_path, started)
+    np.testing.assert_allclose(simulation.cases[0].limits, (-0.95, 1.05), atol=1e-12)
     expected = np.array([np.arcsin(0.2), -np.arcsin(0.1)]) + 0.05
-    np.testing.assert_allclose(lab.tip_angles(), expected, atol=1e-8)
+    np.testing.assert_allclose(simulation.tip_angles(), expected, atol=1e-8)
 
 
 def test_it_says_whether_the_limit_comes_before_the_fall(rod, tmp_path):
     stiff = of_rod(rod, tmp_path, ROD_PROTOCOL, ROD.replace('upper="1"', 'upper="0.15"'))
-    front, back = stiff.tips()
+    front, back = stiff.find_tips()
     assert (front.test, front.angle, front.falls) == ("Front", 0.15, False)
     assert back.angle == pytest.approx(-np.arcsin(0.1), abs=1e-8)
     assert back.falls
@@ -190,8 +191,8 @@ def test_a_joint_whose_range_begins_at_the_start(rod, tmp_path):
     knee = ROD.replace('lower="-1" upper="1"', 'lower="0" upper="1"')
     near = ROD_PROTOCOL.replace("{joints: [ankle], turn: -1", "{joints: [ankle], turn: 1")
     shifted = 'xyz="0.0995 0 0.5"'
-    lab = of_rod(rod, tmp_path, near, knee.replace('xyz="0 0 0.5"', shifted))
-    front, back = lab.tips()
+    simulation = of_rod(rod, tmp_path, near, knee.replace('xyz="0 0 0.5"', shifted))
+    front, back = simulation.find_tips()
     assert front.falls
     assert 0.0 < front.angle < 0.0015
     assert not back.falls
@@ -206,7 +207,7 @@ def test_joints_without_limits_turn_half_round(rod, tmp_path):
 
 
 def test_a_robot_that_is_down_already_has_no_angle(rod):
-    front, _ = rod.tips(moment=np.array([[0.0, 0, 0], [0.3, 0, 1.0]]))
+    front, _ = rod.find_tips(moment=np.array([[0.0, 0, 0], [0.3, 0, 1.0]]))
     assert np.isnan(front.angle)
 
 
@@ -263,7 +264,7 @@ def test_protocols_that_cannot_be_right_are_refused(rod, tmp_path, change, messa
     path.write_text(ROD_PROTOCOL.replace(*change, 1))
     config = RobotConfig.from_dict({"name": "rod", "feet": ROD_FEET})
     with pytest.raises(Exception, match=message):
-        QuasiStatic.of(rod.model, config, Protocol.from_file(path))
+        QuasiStatic.from_protocol(rod.model, config, Protocol.from_file(path))
 
 
 def test_soles_that_do_not_lie_on_one_ground(model, hoap2_config, tmp_path):
@@ -273,4 +274,4 @@ def test_soles_that_do_not_lie_on_one_ground(model, hoap2_config, tmp_path):
         "moves: {a: {joints: [BODY_JOINT1], falls: front, feet: [l_sole, r_sole]}}"
     )
     with pytest.raises(ProtocolError, match="soles of l_sole, r_sole do not lie on one ground"):
-        QuasiStatic.of(model, hoap2_config, Protocol.from_file(path))
+        QuasiStatic.from_protocol(model, hoap2_config, Protocol.from_file(path))
