@@ -72,7 +72,7 @@ def test_loads_are_the_slopes_of_the_potential_energy(simulation, model):
             for e in np.eye(model.n_joints)
         ]
         np.testing.assert_allclose(rigid.load, slopes, atol=2e-6)
-        np.testing.assert_allclose(rigid.joints, q, atol=1e-15)
+        np.testing.assert_allclose(rigid.q, q, atol=1e-15)
         np.testing.assert_allclose(
             rigid.com, com_in_sole(model, q, case.test.feet[0]), atol=1e-3
         )  # left and right differ a little
@@ -230,11 +230,11 @@ def test_backlash_lies_on_the_side_of_the_load(rod):
 
 def test_joints_that_cannot_carry_the_robot(rod):
     """Gravity turns the rod by up to m g l = 9.8 N m a radian; a softer ankle lets it fall over."""
-    assert rod.stand(0, 0.0, errors(offset=0.01, compliance=0.2)).margin < -0.1
+    assert rod.find_equilibrium(0, 0.0, errors(offset=0.01, compliance=0.2)).margin < -0.1
     soft = errors(offset=0.01, compliance=2.0)
     assert np.isnan(rod.tip_angles_near([0.0, 0.0], soft)).all()
     with pytest.raises(ProtocolError, match="Front: the robot sinks down: its joints are too soft"):
-        rod.stand(0, 0.1, soft)
+        rod.find_equilibrium(0, 0.1, soft)
 
 
 def test_negative_compliance_is_refused():
