@@ -51,7 +51,11 @@ class Bench:
         self.states = world.collect(MotionState, "motion/state", 2000)
         self.ways = world.collect(JointTrajectory, "joint_trajectory", 2000)
         self.trace, self.q, self.follows = [], np.zeros(len(LAYOUT.joints)), True
-        defaults = {"motion_directory": str(folder), "joint_timeout": 30.0, "lead_share": 0.2}
+        defaults = {
+            "motion_directory": str(folder),
+            "joint_timeout": 30.0,
+            "approach_fraction": 0.2,
+        }
         self.node = world.start(MotionPlayerNode, **FILES, **(defaults | parameters))
 
     @property
@@ -195,7 +199,7 @@ def test_silence_stops_it(bench):
     ways = len(robot.ways)
     robot.sample()
     assert robot.last.state == MotionState.READY
-    assert "joint_states silent for" in robot.last.reason
+    assert "joint_states stale for" in robot.last.reason
     assert len(robot.ways) == ways
     assert robot.call("play").success
     robot.run(MotionState.FINISHED)
@@ -256,7 +260,7 @@ def test_it_waits_to_play_by_itself_until_the_joints_are_known(bench):
     assert robot.last.state == MotionState.UNKNOWN
     assert "joint_states" in robot.last.reason
     robot.sample()
-    assert robot.last.state == MotionState.LEADING
+    assert robot.last.state == MotionState.APPROACHING
 
 
 def test_a_node_without_a_layout_says_what_to_give(world):

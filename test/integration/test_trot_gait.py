@@ -202,7 +202,7 @@ def test_it_waits_for_a_good_attitude_before_the_first_step(bench, before, reaso
 
 def test_joints_that_fall_silent_before_the_first_step_are_waited_for(bench):
     robot = bench(joint_timeout=0.3, lead_time=0.2)
-    assert robot.sample().state == GaitPhase.LEADING
+    assert robot.sample().state == GaitPhase.APPROACHING
     robot.world.spin_until(
         lambda: robot.last.reason.startswith("waits: joint_states silent"), "it is said"
     )

@@ -21,20 +21,21 @@ from com_model.arrays import Array
 SHARE = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
 FILE = SHARE / "motions" / "hoap2_squat_and_wave.csv"
 PERIOD = 0.01  # s, of a row
-SQUAT, HIP_SHARE = 0.5, 0.55  # rad, of the knees; share of the hips in bringing the trunk upright
+SQUAT = 0.5  # rad, of the knees
+HIP_FRACTION = 0.55  # by which the hips, not the ankles, bring the trunk upright
 LIFT, SWING = 1.2, 0.6  # rad, of the shoulder to the side and of the elbow
 
 
 def bump(time: np.ndarray, start: float, length: float) -> np.ndarray:
     """Goes from 0 to 1 and back within a time, at rest at both ends."""
-    share = np.clip((time - start) / length, 0.0, 1.0)
-    return 0.5 * (1.0 - np.cos(2.0 * np.pi * share))
+    fraction = np.clip((time - start) / length, 0.0, 1.0)
+    return 0.5 * (1.0 - np.cos(2.0 * np.pi * fraction))
 
 
 def step(time: np.ndarray, start: float, length: float) -> np.ndarray:
     """Goes from 0 to 1 within a time, at rest at both ends."""
-    share = np.clip((time - start) / length, 0.0, 1.0)
-    return share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
+    fraction = np.clip((time - start) / length, 0.0, 1.0)
+    return fraction**3 * (10.0 - 15.0 * fraction + 6.0 * fraction**2)
 
 
 def squat_and_wave(layout: MotionLayout, config: RobotConfig, model: RobotModel) -> Motion:
@@ -48,9 +49,9 @@ def squat_and_wave(layout: MotionLayout, config: RobotConfig, model: RobotModel)
 
     squat = SQUAT * (bump(time, 0.2, 2.0) + bump(time, 2.4, 2.0))
     for side in "LR":
-        add(f"{side}LEG_JOINT3", -HIP_SHARE * squat)
+        add(f"{side}LEG_JOINT3", -HIP_FRACTION * squat)
         add(f"{side}LEG_JOINT4", squat)
-        add(f"{side}LEG_JOINT5", -(1.0 - HIP_SHARE) * squat)
+        add(f"{side}LEG_JOINT5", -(1.0 - HIP_FRACTION) * squat)
     add("RARM_JOINT2", -LIFT * (step(time, 4.6, 1.0) - step(time, 7.8, 1.0)))
     waves = sum((bump(time, 5.7 + 0.7 * k, 0.7) for k in range(3)), np.zeros_like(time))
     add("RARM_JOINT4", -SWING * waves)

@@ -19,14 +19,15 @@ from rosbags.typesys import Stores, get_typestore
 from com_control.motion.csv_file import BLOCK, Rows
 from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
-from com_control.motion.resample import Sample, resampled
-from com_control.motion.samples import (
+from com_control.motion.resampling import (
     Messages,
     Point,
+    Sample,
     State,
     Trajectory,
-    of_states,
-    of_trajectories,
+    resampled,
+    samples_of_states,
+    samples_of_trajectories,
 )
 from com_model.arrays import Array
 from com_model.files import whole_folder
@@ -87,9 +88,9 @@ class BagMotion:
             )
             try:
                 if used[0].msgtype == STATE:
-                    yield from of_states(map(_state, messages), self.messages)
+                    yield from samples_of_states(map(_state, messages), self.messages)
                 else:
-                    yield from of_trajectories(map(_trajectory, messages), self.messages)
+                    yield from samples_of_trajectories(map(_trajectory, messages), self.messages)
             except MotionError:
                 raise
             except Exception as error:  # rosbags lets through what the bytes make of its readers

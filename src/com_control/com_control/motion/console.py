@@ -11,11 +11,66 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_control.motion.console_help import HELP, TOPICS
 from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
 from com_model.arrays import Array, freeze
 from com_model.text import closest, quote
+
+HELP = """\
+Move joints smoothly by hand. A joint is its name or its number in the list.
+
+  show [JOINT ...]             where the joints are, and their ranges
+  set JOINT NUMBER [UNIT] ...  go there; "set" may be left out:  4 0.3
+  by JOINT NUMBER [UNIT] ...   go on by so much:                 by 4 -5deg
+  reset JOINT ... | all        back to zero (or the nearest position that is allowed)
+  stop                         come to rest now
+  speed [PERCENT]              of what the joints can, 1 to 100
+  unit [rad|deg|pulse]         of numbers without one
+  save FILE                    write the posture as a motion file (csv)
+  help [COMMAND]               more on a command
+  quit                         end; the robot stays where it is
+
+Several joints of one line begin and arrive together:  set LLEG_JOINT4 30deg RLEG_JOINT4 30deg
+"""
+
+TOPICS = {
+    "show": """\
+show [JOINT ...]
+  Number, name, position in rad, deg and pulses, range. Pulses are there where the robot's
+  configuration has the counts of its encoders.""",
+    "set": """\
+set JOINT NUMBER [UNIT] [JOINT NUMBER [UNIT] ...]
+  Go smoothly to positions: rad, deg, or pulse with the robot's own signs (m for joints that move
+  along a line). A position beyond a joint's range is refused, and then nothing moves at all.
+    set BODY_JOINT1 0.2
+    set 22 20deg 12 20 deg
+    LLEG_JOINT4 -6270 pulse""",
+    "by": """\
+by JOINT NUMBER [UNIT] ...
+  As set, but counted from where the joints are.""",
+    "reset": """\
+reset JOINT ... | reset all
+  Back to zero; a joint whose range has no zero goes to the end that is nearest.
+  All joints at once can make a robot fall: hang it up, or reset few at a time.""",
+    "stop": """\
+stop
+  Comes to rest smoothly within half a second, wherever the joints are then. So does quit, Ctrl-C,
+  a joint that does not follow, and joint_states that fall silent.""",
+    "speed": """\
+speed [PERCENT]
+  Fraction of the velocity and acceleration limits that moves use; 10 at the start.""",
+    "unit": """\
+unit [rad|deg|pulse]
+  Of numbers without one; rad at the start.""",
+    "save": """\
+save FILE
+  Writes where the joints are as a motion file of one row; motion_player goes to it as to any
+  other. Asks before it overwrites: the next line is the answer, yes or no.""",
+    "quit": """\
+quit
+  Ends; so do exit, Ctrl-D and the end of a script.""",
+}
+
 
 UNITS = {"rad": "rad", "deg": "deg", "pulse": "pulse", "pulses": "pulse", "m": "m"}
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([a-z]*)")
@@ -24,7 +79,7 @@ _LONGEST = 4000  # characters of a line
 
 
 @dataclass(frozen=True)
-class Say:
+class Reply:
     """Text for the user; refused: the command could not be done."""
 
     text: str
@@ -37,11 +92,11 @@ class Move:
 
     Attributes:
         targets: The same.
-        share: Of the limits of velocity and acceleration.
+        fraction: Of the limits of velocity and acceleration.
     """
 
     targets: Array
-    share: float
+    fraction: float
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -64,7 +119,7 @@ class Quit:
     """End."""
 
 
-Effect = Say | Move | Save | Stop | Quit
+Effect = Reply | Move | Save | Stop | Quit
 
 
 class Console:
@@ -83,7 +138,7 @@ class Console:
         exists: Callable[[Path], bool] = Path.exists,
     ) -> None:
         self._layout, self._straight, self._exists = layout, frozenset(straight), exists
-        self._unit, self._share = "rad", 0.1
+        self._unit, self._fraction = "rad", 0.1
         self._doubtful: Path | None = None
         self._commands: Mapping[str, Callable[[list[str], Array], list[Effect]]] = {
             "show": self._show,
@@ -116,7 +171,7 @@ class Console:
             words = shlex.split(line[:_LONGEST], comments=True)
             return self._run(words, np.asarray(measured, dtype=float)) if words else []
         except (MotionError, ValueError) as error:
-            return [Say(str(error), refused=True)]
+            return [Reply(str(error), refused=True)]
 
     def _run(self, words: list[str], measured: Array) -> list[Effect]:
         name = {"exit": "quit", "where": "show", "?": "help"}.get(words[0].lower(), words[0])
@@ -138,7 +193,7 @@ class Console:
     def _show(self, words: list[str], measured: Array) -> list[Effect]:
         chosen = [self._joint(word) for word in words] or range(len(self._layout.joints))
         head = f"{'':>3} {'joint':<20} {'rad':>9} {'deg':>8} {'pulse':>7}  range (rad)"
-        return [Say("\n".join([head, *(self._row(i, measured[i]) for i in chosen)]))]
+        return [Reply("\n".join([head, *(self._row(i, measured[i]) for i in chosen)]))]
 
     def _row(self, i: int, value: float) -> str:
         layout, name = self._layout, self._layout.joints[i]
@@ -171,7 +226,7 @@ class Console:
         targets = np.full(len(self._layout.joints), np.nan)
         for i, value in wanted.items():
             targets[i] = self._within(i, value)
-        return [Move(targets, self._share)]
+        return [Move(targets, self._fraction)]
 
     def _save(self, words: list[str], measured: Array) -> list[Effect]:
         if len(words) != 1:
@@ -182,14 +237,14 @@ class Console:
         if not self._exists(path):
             return [Save(path)]
         self._doubtful = path
-        return [Say(f"{path} is there already. Overwrite it? yes or no")]
+        return [Reply(f"{path} is there already. Overwrite it? yes or no")]
 
     def _answer(self, line: str) -> list[Effect]:
         path, self._doubtful = self._doubtful, None
         assert path is not None  # noqa: S101 - the caller has looked
         if line.strip().lower() in ("y", "yes"):
             return [Save(path)]
-        return [Say(f"{path} is left as it is", refused=True)]
+        return [Reply(f"{path} is left as it is", refused=True)]
 
     def _speed(self, words: list[str], _: Array) -> list[Effect]:
         if words:
@@ -197,22 +252,22 @@ class Console:
             percent = float(match[1]) if match and not match[2] else np.nan
             if len(words) > 1 or not 1.0 <= percent <= 100.0:
                 raise MotionError(f"speed: give 1 to 100 (percent), got {quote(' '.join(words))}")
-            self._share = percent / 100.0
-        return [Say(f"speed {100.0 * self._share:g} % of what the joints can")]
+            self._fraction = percent / 100.0
+        return [Reply(f"speed {100.0 * self._fraction:g} % of what the joints can")]
 
     def _set_unit(self, words: list[str], _: Array) -> list[Effect]:
         if words:
             if len(words) > 1 or words[0] not in ("rad", "deg", "pulse", "pulses"):
                 raise MotionError(f"unit: give rad, deg or pulse, got {quote(' '.join(words))}")
             self._unit = UNITS[words[0]]
-        return [Say(f"numbers without a unit are in {self._unit}")]
+        return [Reply(f"numbers without a unit are in {self._unit}")]
 
     def _help(self, words: list[str], _: Array) -> list[Effect]:
         if not words:
-            return [Say(HELP)]
+            return [Reply(HELP)]
         if words[0].lower() not in TOPICS:
             raise MotionError(f"no help on {quote(words[0])}; there is on {', '.join(TOPICS)}")
-        return [Say(TOPICS[words[0].lower()])]
+        return [Reply(TOPICS[words[0].lower()])]
 
     # --- words ---------------------------------------------------------------------------------
     def _pairs(self, words: list[str], command: str) -> dict[int, float]:
@@ -260,7 +315,7 @@ class Console:
             return number
         unit = UNITS[unit] if unit else self._unit
         if unit == "m":
-            raise MotionError(f"{name} turns: give rad, deg or pulse, not m")
+            raise MotionError(f"{name} rotates: give rad, deg or pulse, not m")
         if unit == "pulse":
             if not np.isfinite(counts):
                 raise MotionError(f"the pulses of {name} are not known: give rad or deg")

@@ -81,7 +81,7 @@ class MotionLayout:
         )
 
 
-def layout_of(
+def default_layout(
     model: RobotModel, config: RobotConfig | None = None, speed: float = 1.0
 ) -> MotionLayout:
     """Gives a layout of all joints whose range is known: a period and radians, in their order.

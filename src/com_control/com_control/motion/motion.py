@@ -71,7 +71,7 @@ class Motion:
 
 
 def approach(
-    layout: MotionLayout, start: ArrayLike, end: ArrayLike, period: float, share: float = 0.5
+    layout: MotionLayout, start: ArrayLike, end: ArrayLike, period: float, fraction: float = 0.5
 ) -> Motion:
     """Moves all joints smoothly from where they stand to where a motion begins.
 
@@ -84,13 +84,13 @@ def approach(
         start: (k,) rad, where the joints are.
         end: (k,) rad; NaN for joints that stay.
         period: s between the rows.
-        share: Of the limits of velocity and acceleration that it uses.
+        fraction: Of the limits of velocity and acceleration that it uses.
 
     Returns:
         From start to end, both included; one row where they are the same.
 
     Raises:
-        MotionError: start is not finite, or period or share is not positive.
+        MotionError: start is not finite, or period or fraction is not positive.
         ShapeError: An array has the wrong shape.
     """
     count = len(layout.joints)
@@ -98,12 +98,12 @@ def approach(
     if not np.isfinite(start).all():
         unknown = [n for n, x in zip(layout.joints, start, strict=True) if not np.isfinite(x)]
         raise MotionError(f"where the robot stands is not known: {', '.join(unknown)}")
-    if not (period > 0.0 and share > 0.0):
-        raise MotionError(f"period and share must be positive, got {period:g} and {share:g}")
+    if not (period > 0.0 and fraction > 0.0):
+        raise MotionError(f"period and fraction must be positive, got {period:g} and {fraction:g}")
     way = np.where(np.isnan(end), 0.0, end - start)
     shortest = np.maximum(
-        _PEAK_SPEED * np.abs(way) / (share * layout.velocity),
-        np.sqrt(_PEAK_ACCELERATION * np.abs(way) / (share * layout.acceleration)),
+        _PEAK_SPEED * np.abs(way) / (fraction * layout.velocity),
+        np.sqrt(_PEAK_ACCELERATION * np.abs(way) / (fraction * layout.acceleration)),
     )
     rows = int(np.ceil(shortest.max(initial=0.0) / period))
     s = np.arange(rows + 1) / max(rows, 1)

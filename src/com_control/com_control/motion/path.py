@@ -13,6 +13,8 @@ so that positions and speeds are mixtures of those of the rows, and acceleration
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from com_control.motion.exceptions import MotionError
@@ -89,3 +91,98 @@ class RowPath:
         if k < 0 or k >= len(x) - 1:
             return np.asarray(0.0 * x[0])
         return np.asarray((x[k + 1] - x[k]) / self._step(k))
+
+
+class PlayedPath:
+    """Two curves, one after the other; both begin and end at rest.
+
+    Args:
+        lead: From where the robot stands to the first row.
+        file: The motion.
+
+    Attributes:
+        approach_length: s at full pace, of the first.
+        length: s at full pace, of both.
+    """
+
+    def __init__(self, lead: RowPath, file: RowPath) -> None:
+        self._lead, self._file = lead, file
+        self.approach_length = lead.end - lead.start
+        self.length = self.approach_length + file.end - file.start
+
+    def at(self, place: float, rate: float) -> tuple[Array, Array]:
+        """Positions and velocities (k,) at a place (s from its start), passed at a rate."""
+        beyond = place - self.approach_length
+        if beyond < 0.0:
+            position, velocity = self._lead.at(self._lead.start + place)
+        else:
+            position, velocity = self._file.at(self._file.start + beyond)
+        return position, velocity * rate
+
+    def file_time(self, place: float) -> float | None:
+        """Time of the motion at a place, s; None before it."""
+        beyond = place - self.approach_length
+        return None if beyond < 0.0 else self._file.start + beyond
+
+
+class PathTiming:
+    """Place on a path as a function of time.
+
+    The rate r = ds/dt goes from one value to another within a span T of time as
+    r(u) = r0 + (r1 - r0) (3 u^2 - 2 u^3), u = (t - t0) / T, so that its own rate is at most
+    1.5 |r1 - r0| / T. Velocities along the path are r q'(s), accelerations r^2 q''(s) + r' q'(s).
+
+    Args:
+        time: s, when it stands at place 0.
+        span: T, s, of a change from rest to full pace.
+    """
+
+    def __init__(self, time: float, span: float) -> None:
+        self._span = span
+        self._t0, self._s0 = time, 0.0
+        self._from = self._to = 0.0
+
+    @property
+    def goal(self) -> float:
+        """The rate that it goes to."""
+        return self._to
+
+    @property
+    def settled(self) -> float:
+        """When it has reached its rate, s."""
+        return self._t0 + self._length
+
+    def copy(self) -> PathTiming:
+        """The same, to be changed by itself."""
+        return copy(self)
+
+    def change(self, time: float, rate: float) -> None:
+        """Goes smoothly to a rate from a time on, s; what was to come then is dropped."""
+        place, now = self.place(time), self.rate(time)
+        self._t0, self._s0, self._from, self._to = time, place, now, rate
+
+    def rate(self, time: float) -> float:
+        """Rate at a time."""
+        u = self._fraction(time)
+        return self._from + (self._to - self._from) * u * u * (3.0 - 2.0 * u)
+
+    def place(self, time: float) -> float:
+        """Place at a time, s of the path."""
+        u = self._fraction(time)
+        ramp = self._from * u + (self._to - self._from) * u**3 * (1.0 - u / 2.0)
+        beyond = max(time - self._t0 - self._length, 0.0)
+        return self._s0 + self._length * ramp + self._to * beyond
+
+    def steady(self, time: float) -> bool:
+        """Whether it has reached its rate."""
+        return time >= self._t0 + self._length
+
+    @property
+    def _length(self) -> float:
+        """Of the change under way, s."""
+        return self._span * abs(self._to - self._from)
+
+    def _fraction(self, time: float) -> float:
+        if self._length <= 0.0:
+            return 1.0
+        return min(max((time - self._t0) / self._length, 0.0), 1.0)

@@ -1,26 +1,130 @@
 """Plays a motion: from where the robot stands to its first row, then its rows; pauses, goes on.
 
 A pure function of the times that it is given. What it wants is always asked for a horizon ahead,
-and with a tail that comes to rest along the path: a robot that hears nothing more stops smoothly,
-and when the next word comes late the path goes on from where the tail has led.
+and with a tail that comes to rest along the path: a robot that receives nothing more stops
+smoothly, and when the next message comes late the path goes on from where the tail has led.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_control.motion.course import Course
 from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
 from com_control.motion.motion import Motion, approach
-from com_control.motion.pace import Pace
-from com_control.motion.path import RowPath
-from com_control.motion.player_state import MOVING, UNDER_WAY, PlayerOptions, State, Targets
-from com_control.motion.tracking import Tracking
-from com_model.arrays import Array, as_array
+from com_control.motion.path import PathTiming, PlayedPath, RowPath
+from com_model.arrays import Array, as_array, freeze
 
-LEAD_PERIOD = 0.01  # s, between the rows of the way to the first row
+
+class State(IntEnum):
+    """What a player does; the numbers are those of com_msgs/MotionState."""
+
+    UNKNOWN = 0
+    EMPTY = 1
+    READY = 2
+    REFUSED = 3
+    APPROACHING = 4
+    PLAYING = 5
+    PAUSING = 6
+    PAUSED = 7
+    STOPPING = 8
+    FINISHED = 9
+
+
+MOVING = (State.APPROACHING, State.PLAYING, State.PAUSING, State.STOPPING)
+UNDER_WAY = (*MOVING, State.PAUSED)
+
+
+@dataclass(frozen=True)
+class PlayerOptions:
+    """How a motion is played.
+
+    Attributes:
+        horizon: s, by which targets are ahead of the time that they are computed at.
+        stop_time: s, from full pace to rest and back.
+        approach_fraction: Of the velocity and acceleration limits, on the way to the first row.
+        following_error: rad or m, of a joint from its target; beyond, the motion stops.
+        timeout: s between two steps; after a longer silence the motion stops.
+    """
+
+    horizon: float = 0.05
+    stop_time: float = 0.5
+    approach_fraction: float = 0.1
+    following_error: float = 0.35
+    timeout: float = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """What the joints are to do next; arrays are read-only.
+
+    Attributes:
+        joints: k names, those that the motion drives.
+        after: (m,) s after the time of the step, rising.
+        positions: (m, k) rad or m.
+        velocities: (m, k) rad/s or m/s; those of the last one are 0.
+    """
+
+    joints: tuple[str, ...]
+    after: Array
+    positions: Array
+    velocities: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+_REMEMBERED = 2000  # targets
+
+
+class Tracking:
+    """Remembers targets until they are due.
+
+    Args:
+        joints: k names.
+
+    Attributes:
+        error: rad or m, of the joint farthest from its target; NaN where not known.
+        joint: Its name, or "".
+    """
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        self._joints = joints
+        self._due_targets: deque[tuple[float, Array]] = deque(maxlen=_REMEMBERED)
+        self.error, self.joint = float("nan"), ""
+
+    def clear(self) -> None:
+        """Forgets all targets."""
+        self._due_targets.clear()
+        self.error, self.joint = float("nan"), ""
+
+    def add_target(self, due: float, target: Array) -> None:
+        """A target (k,) that is due at a time, s; NaN for joints without one."""
+        self._due_targets.append((due, target))
+
+    def measure(self, time: float, measured: Array) -> None:
+        """Where the joints (k,) are at a time, s; targets are on lines in between."""
+        self.error, self.joint = float("nan"), ""
+        while len(self._due_targets) > 1 and self._due_targets[1][0] <= time:
+            self._due_targets.popleft()
+        targets = self._due_targets
+        if not targets or targets[0][0] > time or not np.isfinite(measured).all():
+            return
+        before, after = targets[0], targets[min(1, len(targets) - 1)]
+        fraction = (time - before[0]) / (after[0] - before[0]) if after[0] > before[0] else 0.0
+        error = np.abs(measured - before[1] - fraction * (after[1] - before[1]))
+        if np.isfinite(error).any():
+            farthest = int(np.nanargmax(error))
+            self.error, self.joint = float(error[farthest]), self._joints[farthest]
+
+
+APPROACH_PERIOD = 0.01  # s, between the rows of the way to the first row
 TAIL_POINTS = 8
 NEAR = 0.05  # rad or m; a target that the joints stand so near to is where they are held
 
@@ -44,8 +148,8 @@ class Player:
         self.state, self.reason, self.name = State.EMPTY, "", ""
         self.tracking = Tracking(layout.joints)
         self._file: RowPath | None = None
-        self._course: Course | None = None
-        self._pace: Pace | None = None
+        self._path: PlayedPath | None = None
+        self._timing: PathTiming | None = None
         self._time = self._due = 0.0  # of the last step, and of its first target
         self._held = np.full(len(layout.joints), np.nan)  # where joints were sent last
 
@@ -60,7 +164,7 @@ class Player:
             raise MotionError(f"{self.name} is being played: stop it first")
         if motion.joints != self._layout.joints:
             raise MotionError("the motion's joints are not those of the layout, in its order")
-        self._file, self._pace, self.name = RowPath(motion), None, name
+        self._file, self._timing, self.name = RowPath(motion), None, name
         self.state, self.reason = State.READY, ""
 
     def refuse(self, name: str, reason: str) -> None:
@@ -71,17 +175,17 @@ class Player:
         """
         if self.state in UNDER_WAY:
             raise MotionError(f"{self.name} is being played: stop it first")
-        self._file, self._pace, self.name = None, None, name
+        self._file, self._timing, self.name = None, None, name
         self.state, self.reason = State.REFUSED, reason
 
     # --- what it is told -----------------------------------------------------------------------
-    def play(self, time: float, measured: ArrayLike, share: float | None = None) -> Motion:
+    def play(self, time: float, measured: ArrayLike, fraction: float | None = None) -> Motion:
         """Begins: the next step leads from where the joints are.
 
         Args:
             time: s.
             measured: (k,) rad or m, the layout's joints.
-            share: In the place of the options' lead_share.
+            fraction: In the place of the options' approach_fraction.
 
         Returns:
             The way to the first row.
@@ -96,10 +200,12 @@ class Player:
             raise MotionError("it is being played: stop it first, or resume it when it is paused")
         options, first = self._options, self._file.motion.positions[0]
         start = self._start(as_array("measured", measured, (len(self._layout.joints),)))
-        way = approach(self._layout, start, first, LEAD_PERIOD, share or options.lead_share)
-        self._course = Course(RowPath(way), self._file)
-        self._pace = Pace(time + options.horizon, options.stop_time)
-        self._pace.change(time + options.horizon, 1.0)
+        way = approach(
+            self._layout, start, first, APPROACH_PERIOD, fraction or options.approach_fraction
+        )
+        self._path = PlayedPath(RowPath(way), self._file)
+        self._timing = PathTiming(time + options.horizon, options.stop_time)
+        self._timing.change(time + options.horizon, 1.0)
         self._time, self._due = time, time + options.horizon
         self.tracking.clear()
         self.state, self.reason = State.APPROACHING, ""
@@ -128,15 +234,15 @@ class Player:
         self._settle(self._due)
 
     def stop(self, reason: str) -> None:
-        """Slows down along the motion until it stands; then only play() begins anew."""
+        """Slows down along the motion until it stands; then only play() starts it again."""
         if self.state not in UNDER_WAY or self.state is State.STOPPING:
             return
         self._change(self._due, 0.0)
         self.state, self.reason = State.STOPPING, reason
         self._settle(self._due)
 
-    def lost(self, time: float, reason: str) -> None:
-        """Nothing has been heard up to a time, s: the robot comes to rest on the tail."""
+    def input_lost(self, time: float, reason: str) -> None:
+        """Nothing was received up to a time, s: the robot comes to rest on the tail."""
         self.stop(reason)
         if self.state is State.STOPPING:
             self._settle(time)
@@ -152,7 +258,7 @@ class Player:
         Returns:
             What the joints are to do from now on; None: they stand.
         """
-        if self._pace is None:
+        if self._timing is None:
             return None
         self.tracking.measure(time, as_array("measured", measured, (len(self._layout.joints),)))
         if time < self._time and self.state in UNDER_WAY:
@@ -171,7 +277,7 @@ class Player:
     def _check_gap(self, time: float) -> None:
         gap, most = time - self._time, self._options.following_error
         if gap > self._options.timeout:
-            self.stop(f"joint_states silent for {gap:.2f} s: check its driver")
+            self.stop(f"joint_states stale for {gap:.2f} s: check its driver")
         elif self.tracking.error > most and self.state in (State.APPROACHING, State.PLAYING):
             self.stop(
                 f"{self.tracking.joint} is {self.tracking.error:.2f} rad from its target, "
@@ -179,38 +285,41 @@ class Player:
             )
 
     def _catch_up(self, time: float) -> None:
-        """The drives have followed the tail from when they ran out of news until now."""
-        assert self._pace is not None  # noqa: S101 - the caller has looked
-        rate = self._pace.goal
+        """The drives have followed the tail from when they ran out of commands until now."""
+        assert self._timing is not None  # noqa: S101 - the caller has looked
+        rate = self._timing.goal
         if time > self._due and rate > 0.0:
             self._change(self._due, 0.0)
             self._change(time, rate)
 
     def _rebase(self, time: float) -> None:
-        """The clock has gone back: what was asked for last comes to rest by itself."""
-        assert self._pace is not None  # noqa: S101 - the caller has looked
+        """The clock has gone back: what was asked for last comes to rest."""
+        assert self._timing is not None  # noqa: S101 - the caller has looked
         back = self._time - time
-        self._pace, self._time = None, time
+        self._timing, self._time = None, time
         self.state = State.READY
         self.reason = f"the stamps of joint_states went back by {back:.3g} s: play again"
 
     def _change(self, time: float, rate: float) -> None:
-        assert self._pace is not None  # noqa: S101 - it is under way
-        if self._pace.goal != rate:
-            self._pace.change(time, rate)
+        assert self._timing is not None  # noqa: S101 - it is under way
+        if self._timing.goal != rate:
+            self._timing.change(time, rate)
 
     def _settle(self, due: float) -> None:
         """The state at a time."""
-        assert self._pace is not None and self._course is not None  # noqa: S101, PT018
-        place, at_rest = self._pace.place(due), self._pace.goal == 0.0 and self._pace.steady(due)
-        if place >= self._course.length and self.state is not State.STOPPING:
+        assert self._timing is not None and self._path is not None  # noqa: S101, PT018
+        place, at_rest = (
+            self._timing.place(due),
+            self._timing.goal == 0.0 and self._timing.steady(due),
+        )
+        if place >= self._path.length and self.state is not State.STOPPING:
             self.state = State.FINISHED
         elif self.state is State.STOPPING:
-            self.state = State.READY if at_rest or place >= self._course.length else State.STOPPING
-        elif self._pace.goal == 0.0:
+            self.state = State.READY if at_rest or place >= self._path.length else State.STOPPING
+        elif self._timing.goal == 0.0:
             self.state = State.PAUSED if at_rest else State.PAUSING
         else:
-            self.state = State.APPROACHING if place < self._course.lead_length else State.PLAYING
+            self.state = State.APPROACHING if place < self._path.approach_length else State.PLAYING
 
     # --- where it is ---------------------------------------------------------------------------
     @property
@@ -237,8 +346,8 @@ class Player:
 
     @property
     def rate(self) -> float:
-        """Pace: 1 as in the file, 0 at rest."""
-        return self._pace.rate(self._due) if self._pace and self.state in MOVING else 0.0
+        """PathTiming: 1 as in the file, 0 at rest."""
+        return self._timing.rate(self._due) if self._timing and self.state in MOVING else 0.0
 
     @property
     def driven(self) -> tuple[str, ...]:
@@ -246,9 +355,9 @@ class Player:
         return () if self._file is None else self._file.motion.driven
 
     def _file_time(self) -> float | None:
-        if self._pace is None or self._course is None:
+        if self._timing is None or self._path is None:
             return None
-        return self._course.file_time(self._pace.place(self._due))
+        return self._path.file_time(self._timing.place(self._due))
 
     def _start(self, measured: Array) -> Array:
         """Where each joint is held; where it is, if it is not held near there."""
@@ -257,18 +366,18 @@ class Player:
 
     def _targets(self) -> Targets:
         """The next target, and the tail behind it."""
-        assert self._pace is not None and self._course is not None  # noqa: S101, PT018
+        assert self._timing is not None and self._path is not None  # noqa: S101, PT018
         assert self._file is not None  # noqa: S101
-        due, tail = self._due, self._pace.copy()
+        due, tail = self._due, self._timing.copy()
         if tail.goal > 0.0:
             tail.change(due, 0.0)
         left = max(tail.settled - due, 0.0)
         times = due + np.linspace(0.0, left, TAIL_POINTS + 1 if left > 0.0 else 1)
-        points = [self._course.at(tail.place(t), tail.rate(t)) for t in times.tolist()]
+        points = [self._path.at(tail.place(t), tail.rate(t)) for t in times.tolist()]
         drive = np.isfinite(self._file.motion.positions[0])
         positions = np.array([position for position, _ in points])
         self._held = np.where(drive, positions[-1], self._held)
-        self.tracking.tell(due, np.where(drive, positions[0], np.nan))
+        self.tracking.add_target(due, np.where(drive, positions[0], np.nan))
         return Targets(
             self._file.motion.driven,
             times - self._time,

@@ -24,13 +24,12 @@ import numpy as np
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from com_control.motion.console import Console, Effect, Move, Quit, Save, Say, Stop
+from com_control.motion.console import Console, Effect, Move, Quit, Reply, Save, Stop
+from com_control.motion.csv_file import write_posture
 from com_control.motion.exceptions import MotionError
-from com_control.motion.layout import MotionLayout, layout_of
+from com_control.motion.layout import MotionLayout, default_layout
 from com_control.motion.motion import Motion
-from com_control.motion.player import NEAR
-from com_control.motion.player_state import UNDER_WAY, State
-from com_control.motion.posture import write_posture
+from com_control.motion.player import NEAR, UNDER_WAY, State
 from com_control.nodes.line_reader import LineReader, kept_terminal
 from com_control.nodes.motion_drive import MotionDrive
 from com_control.nodes.motion_parameters import ConsoleParameters
@@ -60,7 +59,7 @@ class Hoap2MovesNode(Node):
         self._settings = p = declare(self, ConsoleParameters)
         config, model = robot_of(p)
         try:
-            self._layout = layout_of(model, config, p.max_speed)
+            self._layout = default_layout(model, config, p.max_speed)
             self._file_layout, self._unit = self._layout, "radians"
             if p.motion_layout:
                 self._file_layout = MotionLayout.from_file(p.motion_layout, config, model)
@@ -135,7 +134,7 @@ class Hoap2MovesNode(Node):
 
     # --- effects -------------------------------------------------------------------------------
     def _do(self, effect: Effect) -> None:
-        if isinstance(effect, Say):
+        if isinstance(effect, Reply):
             self._say(effect.text, effect.refused)
         elif isinstance(effect, Quit):
             self._end()
@@ -192,7 +191,7 @@ class Hoap2MovesNode(Node):
         self._waiting, self._target = None, move.targets
         joints = self._layout.joints
         self._drive.player.load("move", Motion(joints, np.zeros(1), move.targets[None]))
-        way = self._drive.play(move.share)
+        way = self._drive.play(move.fraction)
         self._say(f"moves for {way.times[-1] + self._settings.stop_time:.1f} s")
         self._deadline += float(way.times[-1])
 

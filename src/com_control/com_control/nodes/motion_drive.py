@@ -11,8 +11,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from com_control.motion.layout import MotionLayout
 from com_control.motion.motion import Motion
-from com_control.motion.player import Player
-from com_control.motion.player_state import UNDER_WAY, PlayerOptions, Targets
+from com_control.motion.player import UNDER_WAY, Player, PlayerOptions, Targets
 from com_model.arrays import Array
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory
@@ -83,16 +82,16 @@ class MotionDrive:
         """Whether somebody listens to the commands."""
         return self._publisher.get_subscription_count() > 0
 
-    def play(self, share: float | None = None) -> Motion:
+    def play(self, fraction: float | None = None) -> Motion:
         """Begins to play from where the joints are; as Player.play."""
-        return self.player.play(self._seconds(self.time_ns), self.measured, share)
+        return self.player.play(self._seconds(self.time_ns), self.measured, fraction)
 
     def watch(self) -> bool:
         """Looks for silence; call it from a steady timer. True when it has changed the state."""
         if not self._watch.stale or self.player.state not in UNDER_WAY:
             return False
         state = self.player.state
-        self.player.lost(self._seconds(self.time_ns) + self._watch.age_s, self.waiting)
+        self.player.input_lost(self._seconds(self.time_ns) + self._watch.age_s, self.waiting)
         return self.player.state != state
 
     def _on_joint_states(self, msg: JointState) -> None:

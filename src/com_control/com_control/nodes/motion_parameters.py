@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from com_control.motion.csv_file import UNITS
-from com_control.motion.player_state import PlayerOptions
+from com_control.motion.player import PlayerOptions
 from com_ros.parameters import parameter
 
 
@@ -29,10 +29,14 @@ class DriveParameters:
         0.2, "s, silence of joint_states after which the motion stops", (0.001, 60.0)
     )
 
-    def options(self, lead_share: float) -> PlayerOptions:
+    def options(self, approach_fraction: float) -> PlayerOptions:
         """The same for a player."""
         return PlayerOptions(
-            self.horizon, self.stop_time, lead_share, self.following_error, self.joint_timeout
+            self.horizon,
+            self.stop_time,
+            approach_fraction,
+            self.following_error,
+            self.joint_timeout,
         )
 
 
@@ -48,7 +52,7 @@ class PlayerParameters(DriveParameters):
     clamp: bool = parameter(
         False, "clip and slow down what breaks limits; false: refuse it, unless ~/load says so"
     )
-    lead_share: float = parameter(
+    approach_fraction: float = parameter(
         0.1, "of the limits of velocity and acceleration, on the way to the first row", (0.001, 1.0)
     )
     most_rows: int = parameter(1_000_000, "of a motion file", (1, 10_000_000))

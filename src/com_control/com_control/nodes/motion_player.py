@@ -37,8 +37,8 @@ from std_srvs.srv import Trigger
 
 from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
-from com_control.motion.loading import LimitError, LoadedMotion, file_in, load_motion
-from com_control.motion.player_state import UNDER_WAY, State
+from com_control.motion.limits import LimitError, LoadedMotion, find_motion_file, load_motion
+from com_control.motion.player import UNDER_WAY, State
 from com_control.nodes.motion_drive import MotionDrive
 from com_control.nodes.motion_parameters import PlayerParameters
 from com_control.nodes.motion_robot import robot_of
@@ -72,7 +72,7 @@ class MotionPlayerNode(Node):
         self._autoplay = p.play
         self._diagnostics = diagnostics.Diagnostics(self, "motion")
         self._state = self.create_publisher(MotionState, "motion/state", qos.RESULT)
-        drive_options = p.options(p.lead_share)
+        drive_options = p.options(p.approach_fraction)
         self._drive = MotionDrive(
             self, self._layout, drive_options, p.rate_hz, self._on_step, self._log
         )
@@ -129,7 +129,7 @@ class MotionPlayerNode(Node):
         p, self._loading = self._settings, True
 
         def work() -> LoadedMotion:
-            path = file_in(p.motion_directory or ".", name)
+            path = find_motion_file(p.motion_directory or ".", name)
             return load_motion(path, self._layout, p.unit, clamp, p.most_rows)
 
         self._jobs.do(work, lambda result: self._loaded(name, result, reply))

@@ -5,12 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_control.motion.console import Console, Move, Quit, Save, Say, Stop
-from com_control.motion.console_help import HELP, TOPICS
-from com_control.motion.csv_file import read_motion
+from com_control.motion.console import HELP, TOPICS, Console, Move, Quit, Reply, Save, Stop
+from com_control.motion.csv_file import read_motion, write_posture
 from com_control.motion.exceptions import MotionError
-from com_control.motion.layout import MotionLayout, layout_of
-from com_control.motion.posture import write_posture
+from com_control.motion.layout import MotionLayout, default_layout
 from com_model import RobotModel
 
 DATA = Path(__file__).resolve().parents[3] / "data"
@@ -19,7 +17,7 @@ DATA = Path(__file__).resolve().parents[3] / "data"
 @pytest.fixture(scope="module")
 def joints(config):
     """All joints of HOAP-2 that have limits."""
-    return layout_of(RobotModel.from_file(config.urdf), config)
+    return default_layout(RobotModel.from_file(config.urdf), config)
 
 
 @pytest.fixture
@@ -42,7 +40,7 @@ def feed(console, joints):
 def refused(feed):
     def refused(line, *more):
         effect = feed(line, *more)
-        assert isinstance(effect, Say)
+        assert isinstance(effect, Reply)
         assert effect.refused
         return effect.text
 
@@ -75,7 +73,7 @@ def targets(joints, move):
 def test_joints_are_set_in_three_units(feed, joints, line, rad):
     move = feed(line)
     assert targets(joints, move) == {"LLEG_JOINT4": pytest.approx(rad)}
-    assert move.share == 0.1
+    assert move.fraction == 0.1
     assert not move.targets.flags.writeable
 
 
@@ -88,7 +86,7 @@ def test_joints_by_number_and_several_at_once(feed, joints):
 
 
 def test_reset_all_goes_to_zero_or_the_nearest_position(config):
-    arm = layout_of(RobotModel.from_file(config.urdf), config)
+    arm = default_layout(RobotModel.from_file(config.urdf), config)
     console = Console(arm)
     (move,) = console.feed("reset all", np.zeros(len(arm.joints)))
     np.testing.assert_array_equal(move.targets, np.clip(0.0, arm.lower, arm.upper))
@@ -99,7 +97,7 @@ def test_default_unit_and_speed(feed, joints):
     assert feed("unit").text.endswith("deg")
     assert targets(joints, feed("4 3")) == {joints.joints[3]: pytest.approx(np.radians(3))}
     assert feed("speed 50%").text == "speed 50 % of what the joints can"
-    assert feed("BODY_JOINT1 10").share == 0.5
+    assert feed("BODY_JOINT1 10").fraction == 0.5
 
 
 def test_positions_beyond_the_range_are_refused_whole(refused):
@@ -124,7 +122,7 @@ def test_positions_beyond_the_range_are_refused_whole(refused):
         ("set LLEG_JOINT4 1e999", "LLEG_JOINT4: inf rad"),
         ("set LLEG_JOINT4 0.1 LLEG_JOINT4 0.2", "LLEG_JOINT4 is there twice"),
         ("set LLEG_JOINT4 3miles", "unknown unit 'miles': give rad, deg or pulse"),
-        ("set LLEG_JOINT4 0.3m", "LLEG_JOINT4 turns: give rad, deg or pulse, not m"),
+        ("set LLEG_JOINT4 0.3m", "LLEG_JOINT4 rotates: give rad, deg or pulse, not m"),
         ("set HEAD_JOINT1 100 pulse", "the pulses of HEAD_JOINT1 are not known: give rad or deg"),
         ("set", "set: write set JOINT NUMBER [UNIT] ..."),
         ("reset", "reset: name joints, or write reset all"),
@@ -163,8 +161,8 @@ def test_saving_asks_before_it_overwrites(console, feed, joints):
     for answer, effect in [
         ("yes", Save(Path("old.csv"))),
         ("Y", Save(Path("old.csv"))),
-        ("no", Say("old.csv is left as it is", refused=True)),
-        ("set 1 0.1", Say("old.csv is left as it is", refused=True)),
+        ("no", Reply("old.csv is left as it is", refused=True)),
+        ("set 1 0.1", Reply("old.csv is left as it is", refused=True)),
     ]:
         assert feed("save old.csv").text == "old.csv is there already. Overwrite it? yes or no"
         assert console.asking
@@ -189,12 +187,12 @@ def test_nothing_that_is_written_raises(console):
     for _ in range(3000):
         line = "".join(rng.choice(alphabet, rng.integers(1, 40)))
         for effect in console.feed(line, np.zeros(25)):
-            assert isinstance(effect, Say | Move | Save | Stop | Quit)
+            assert isinstance(effect, Reply | Move | Save | Stop | Quit)
 
 
 def test_other_robots_without_counts_and_with_joints_on_rails():
     model = RobotModel.from_file(DATA / "slider.urdf")
-    layout = layout_of(model)
+    layout = default_layout(model)
     straight = [
         n
         for n, kind in zip(model.joint_names, model.joint_types, strict=True)
@@ -235,6 +233,6 @@ def test_robots_without_limits_are_refused(joints):
         lower, upper = np.array([-np.inf]), np.array([np.inf])
 
     with pytest.raises(MotionError, match="wheel has no joint with limits"):
-        layout_of(Wheel())
+        default_layout(Wheel())
     assert isinstance(joints, MotionLayout)
     assert np.isnan(joints.counts_per_rad).sum() == 4

@@ -143,7 +143,7 @@ def test_approaches_from_nowhere_are_refused(layout):
     start[2] = np.nan
     with pytest.raises(MotionError, match="where the robot stands is not known: RLEG_JOINT3"):
         approach(layout, start, np.zeros(len(start)), 0.002)
-    with pytest.raises(MotionError, match="period and share must be positive"):
+    with pytest.raises(MotionError, match="period and fraction must be positive"):
         approach(layout, np.zeros(len(start)), np.zeros(len(start)), 0.0)
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from com_control.motion.csv_file import write_motion
 from com_control.motion.exceptions import MotionError
-from com_control.motion.limits import check_motion
-from com_control.motion.loading import LimitError, file_in, load_motion
+from com_control.motion.limits import LimitError, check_motion, find_motion_file, load_motion
 from com_control.motion.motion import Motion
 
 
@@ -31,7 +30,7 @@ def folder(tmp_path):
     "name", ["bow.csv", "walks/m01.csv", "link.csv", "installed.csv", "walks/../bow.csv"]
 )
 def test_files_of_the_folder(folder, name):
-    assert file_in(folder, name).read_text() == "x"
+    assert find_motion_file(folder, name).read_text() == "x"
 
 
 @pytest.mark.parametrize(
@@ -51,12 +50,12 @@ def test_files_of_the_folder(folder, name):
 )
 def test_other_files_are_refused(folder, name, message):
     with pytest.raises(MotionError, match=message):
-        file_in(folder, name)
+        find_motion_file(folder, name)
 
 
 def test_a_folder_that_is_none(tmp_path):
     with pytest.raises(MotionError, match="is no directory"):
-        file_in(tmp_path / "no", "bow.csv")
+        find_motion_file(tmp_path / "no", "bow.csv")
 
 
 @pytest.fixture

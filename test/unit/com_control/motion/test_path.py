@@ -5,8 +5,7 @@ import pytest
 
 from com_control.motion.exceptions import MotionError
 from com_control.motion.motion import Motion
-from com_control.motion.pace import Pace
-from com_control.motion.path import RowPath
+from com_control.motion.path import PathTiming, RowPath
 
 
 def sampled(path, count=20001):
@@ -57,7 +56,7 @@ def test_one_row_and_none():
 
 
 def test_the_pace_changes_smoothly_and_its_place_is_the_integral():
-    pace = Pace(10.0, 0.5)
+    pace = PathTiming(10.0, 0.5)
     pace.change(10.0, 1.0)
     before = pace.place(10.3), pace.rate(10.3)
     slower = pace.copy()

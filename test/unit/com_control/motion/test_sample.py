@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio
 
-from com_control.motion.loading import load_motion
+from com_control.motion.limits import load_motion
 
 SHARE = Path(__file__).resolve().parents[4] / "src" / "robot_descriptions"
 

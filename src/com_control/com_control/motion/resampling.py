@@ -1,4 +1,4 @@
-"""Messages about joints -> samples of a motion in rising time, by name, with every defect counted.
+"""Positions at any times, from messages, to rows at whole periods; every defect is counted.
 
 A trajectory replaces what earlier ones say from the time of its first point on.
 """
@@ -11,8 +11,62 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_control.motion.resample import Sample
+from com_control.motion.csv_file import BLOCK, Rows
+from com_control.motion.exceptions import MotionError
 from com_model.arrays import Array
+
+LONGEST_GAP = 600.0  # s; beyond, a clock has jumped
+_SAME = 1e-9  # s
+
+Sample = tuple[float, Array]
+"""Time, s, and positions (k,), rad; NaN where not driven."""
+
+
+def resampled(samples: Iterable[Sample], period: float, block: int = BLOCK) -> Iterator[Rows]:
+    """Yields rows a period apart, on straight lines between the samples, block by block.
+
+    The first row is the first sample; the last row is the last sample, up to a period later.
+
+    Args:
+        samples: Rising times.
+        period: s.
+        block: Rows at a time.
+
+    Raises:
+        MotionError: Two samples are further apart than LONGEST_GAP.
+    """
+    first, rows = 1, []
+    for row in _rows(samples, period):
+        rows.append(row)
+        if len(rows) == block:
+            yield Rows(first, np.full(block, period), np.array(rows))
+            first, rows = first + block, []
+    if rows:
+        yield Rows(first, np.full(len(rows), period), np.array(rows))
+
+
+def _rows(samples: Iterable[Sample], period: float) -> Iterator[Array]:
+    before: Sample | None = None
+    start, count = 0.0, 0
+    for time, positions in samples:
+        if before is None:
+            start, count = time, 1
+            yield positions
+        else:
+            gap = time - before[0]
+            if gap > LONGEST_GAP:
+                raise MotionError(
+                    f"nothing for {gap:.6g} s, {before[0]:.6g} s after the start: has a clock "
+                    "jumped? Cut the recording there"
+                )
+            while (due := start + count * period) <= time + _SAME:
+                fraction = min(max((due - before[0]) / gap, 0.0), 1.0)
+                yield before[1] + fraction * (positions - before[1])
+                count += 1
+        before = time, positions
+    if before is not None and start + (count - 1) * period < before[0] - _SAME:
+        yield before[1]
+
 
 NS_PER_S = 1_000_000_000
 Point = tuple[int, ArrayLike]
@@ -85,7 +139,7 @@ class Messages:
         return "late" if self.used and time_ns <= self._last_ns else ""
 
 
-def of_states(states: Iterable[State], messages: Messages) -> Iterator[Sample]:
+def samples_of_states(states: Iterable[State], messages: Messages) -> Iterator[Sample]:
     """Samples of joint states."""
     for state in states:
         sample = messages.take(*state)
@@ -93,7 +147,9 @@ def of_states(states: Iterable[State], messages: Messages) -> Iterator[Sample]:
             yield sample
 
 
-def of_trajectories(trajectories: Iterable[Trajectory], messages: Messages) -> Iterator[Sample]:
+def samples_of_trajectories(
+    trajectories: Iterable[Trajectory], messages: Messages
+) -> Iterator[Sample]:
     """Samples of trajectories; holds no more than the points of one."""
     names: Sequence[str] = ()
     pending: list[tuple[int, ArrayLike]] = []
@@ -101,6 +157,6 @@ def of_trajectories(trajectories: Iterable[Trajectory], messages: Messages) -> I
         if not points:
             continue
         first_ns = start_ns + points[0][0]
-        yield from of_states(((t, names, q) for t, q in pending if t < first_ns), messages)
+        yield from samples_of_states(((t, names, q) for t, q in pending if t < first_ns), messages)
         names, pending = joints, [(start_ns + after, q) for after, q in points]
-    yield from of_states(((t, names, q) for t, q in pending), messages)
+    yield from samples_of_states(((t, names, q) for t, q in pending), messages)
