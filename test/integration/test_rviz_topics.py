@@ -35,8 +35,8 @@ from com_control.walking.walk_request import WalkRequest
 from com_control.walking.walk_view import WalkView
 from com_control.walking.walker import Walker
 from com_estimation.nodes.sesc_publisher import SescPublisher
-from com_estimation.nodes.trunk_display import TrotDisplay
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
+from com_estimation.nodes.trunk_output import TrunkDisplay
 from com_estimation.trunk.interface import Status, TrunkEstimate
 from com_model import RobotConfig, RobotModel
 from com_simulation.nodes.simulator import Simulator
@@ -211,7 +211,7 @@ def _trunk_namespaces(node):
     estimate = TrunkEstimate(
         0.0, Status.CONVERGED, "", 300.0, 1.0, zero, np.eye(3), zero, zero, ones, math.nan
     )
-    display = TrotDisplay(node)
+    display = TrunkDisplay(node)
     return _heard_namespaces("trunk_com/markers", lambda: display.show(estimate, robot, Time()))
 
 

@@ -97,6 +97,15 @@ class ImuInput:
         self._topic = topic
         self._asked_ns: int | None = None
 
+    @property
+    def timeout_s(self) -> float:
+        """Largest time between the IMU's sample and the data that it is used with, s."""
+        return self._latest.timeout_s
+
+    @timeout_s.setter
+    def timeout_s(self, value: float) -> None:
+        self._latest.timeout_s = value
+
     def update(self, msg: Imu, time_ns: int) -> None:
         """Take in a message that was sampled at a time."""
         try:

@@ -1,20 +1,39 @@
-"""The messages that sesc_publisher sends for each sample of the joints.
+"""What sesc_publisher publishes of its states.
 
-Publishes:
+Publishes, for each sample of the joints:
     com (com_msgs/CenterOfMass): always, also when the CoM is not known.
     com/point (geometry_msgs/PointStamped), com/jacobian (com_msgs/ComJacobian): only when it is
         known and someone listens.
+For display, at a rate of its own:
+    com/markers (visualization_msgs/MarkerArray): CoM, projection, SESC, support polygon.
+    sesc (com_msgs/SescChain): the statically equivalent serial chain.
+    /tf (tf2_msgs/TFMessage): frames `com` and `com_projection`, parallel to the root link.
 """
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped
+from numpy.typing import NDArray
 from rclpy.node import Node
+from visualization_msgs.msg import Marker, MarkerArray
 
-from com_estimation.nodes.com_conversions import numpy_to_center_of_mass, numpy_to_com_jacobian
-from com_estimation.whole_body.com_state import ComState
-from com_msgs.msg import CenterOfMass, ComJacobian
-from com_ros.conversions import numpy_to_point
+from com_estimation.nodes.com_conversions import (
+    numpy_to_center_of_mass,
+    numpy_to_com_jacobian,
+    numpy_to_sesc_chain,
+)
+from com_estimation.whole_body.com_state import ComObserver, ComState, Ground, Status
+from com_model import RobotModel
+from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
+from com_ros.conversions import NS_PER_S, numpy_to_point
+from com_ros.markers import MarkerMaker, clear_markers
 from com_ros.qos import RESULT
+from com_ros.tf import FramePublisher
+
+RED = (0.85, 0.1, 0.1, 1.0)
+ORANGE = (1.0, 0.55, 0.0, 0.9)
+BLUE = (0.1, 0.35, 0.85, 1.0)
+GREEN = (0.1, 0.7, 0.25, 1.0)
+LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
 
 
 class ComOutput:
@@ -22,10 +41,12 @@ class ComOutput:
 
     Args:
         node: that publishes.
+        frame_prefix: prefix of every frame name.
         with_jacobian: False for no com/jacobian.
     """
 
-    def __init__(self, node: Node, *, with_jacobian: bool) -> None:
+    def __init__(self, node: Node, frame_prefix: str = "", *, with_jacobian: bool) -> None:
+        self._prefix = frame_prefix
         self._com = node.create_publisher(CenterOfMass, "com", RESULT)
         self._point = node.create_publisher(PointStamped, "com/point", RESULT)
         self._jacobian = (
@@ -33,16 +54,22 @@ class ComOutput:
         )
         self._com_msg, self._point_msg = CenterOfMass(), PointStamped()
         self._jacobian_msg = ComJacobian()
+        self._model: RobotModel | None = None
+        self._frame, self._joint_names = "", list[str]()
 
-    def publish(self, state: ComState, stamp: Time, frame: str, joint_names: list[str]) -> None:
+    def publish(self, state: ComState, stamp: Time, model: RobotModel | None) -> None:
         """Publish a state.
 
         Args:
             state: what is known.
             stamp: of the joint_states message that it belongs to.
-            frame: root link, empty without a model.
-            joint_names: n columns of the Jacobian.
+            model: the robot; None: not known yet.
         """
+        if model is not self._model:
+            self._model = model
+            self._frame = "" if model is None else self._prefix + model.root_link
+            self._joint_names = [] if model is None else list(model.joint_names)
+        frame = self._frame
         com = numpy_to_center_of_mass(state, stamp, frame, self._com_msg)
         self._com.publish(com)
         if state.jacobian is None:
@@ -54,5 +81,80 @@ class ComOutput:
         if self._jacobian is not None and self._jacobian.get_subscription_count():
             matrix, position, out = state.jacobian, state.position, self._jacobian_msg
             self._jacobian.publish(
-                numpy_to_com_jacobian(joint_names, matrix, position, stamp, frame, out)
+                numpy_to_com_jacobian(self._joint_names, matrix, position, stamp, frame, out)
             )
+
+
+class ComDisplay:
+    """Shows states of the CoM.
+
+    Args:
+        node: that publishes.
+        frame_prefix: stands in front of every frame name.
+    """
+
+    def __init__(self, node: Node, frame_prefix: str = "") -> None:
+        self._prefix = frame_prefix
+        self._markers = node.create_publisher(MarkerArray, "com/markers", RESULT)
+        self._sesc = node.create_publisher(SescChain, "sesc", RESULT)
+        self._frames = FramePublisher(node, frame_prefix)
+        self._maker = MarkerMaker(LIFETIME_NS)
+        self._shown = False
+
+    def show(self, state: ComState, observer: ComObserver, stamp: Time) -> None:
+        """Show a state; with the status UNKNOWN what was shown before is removed."""
+        if state.status is Status.UNKNOWN or state.q is None:
+            self.hide()
+            return
+        root = observer.model.root_link
+        projected = state.ground is not Ground.UNKNOWN
+        self._frames.send(
+            stamp,
+            root,
+            [("com", state.position)]
+            + ([("com_projection", state.projection)] if projected else []),
+        )
+        wants_markers = self._markers.get_subscription_count() > 0
+        if not (wants_markers or self._sesc.get_subscription_count() > 0):
+            return
+        points = observer.sesc.chain(state.q)
+        frame = self._prefix + root
+        if wants_markers:
+            self._maker.at(frame, stamp)
+            self._markers.publish(MarkerArray(markers=_markers(self._maker, state, points)))
+            self._shown = True
+        self._sesc.publish(
+            numpy_to_sesc_chain(
+                state.mass,
+                observer.sesc.chain_links,
+                observer.sesc.parameters_at(state.q),
+                points,
+                stamp,
+                frame,
+            )
+        )
+
+    def hide(self) -> None:
+        """Remove what is shown."""
+        if self._shown:
+            self._markers.publish(clear_markers())
+            self._shown = False
+
+
+def _markers(maker: MarkerMaker, state: ComState, chain: NDArray) -> list[Marker]:
+    size = 0.02 * state.mass ** (1.0 / 3.0)  # m: 4 cm for 7 kg, 9 cm for 95 kg
+    markers = [
+        maker.sphere("com", state.position, size, RED),
+        maker.line("sesc", chain, 0.25 * size, BLUE),
+        maker.balls("sesc_joints", chain[:-1], 0.5 * size, BLUE),
+    ]
+    if state.ground is not Ground.UNKNOWN:
+        markers.append(maker.disc("com_projection", state.projection, state.gravity, size, ORANGE))
+        markers.append(
+            maker.line("gravity_line", [state.position, state.projection], 0.1 * size, ORANGE)
+        )
+    polygon = state.support_polygon()
+    if polygon is not None and len(polygon.vertices) > 1:
+        vertices = polygon.vertices
+        markers.append(maker.line("support_polygon", vertices, 0.15 * size, GREEN, closed=True))
+    return markers

@@ -1,13 +1,10 @@
 """Messages of joints, IMU, feet and gait -> samples for the estimators of the trunk."""
 
-from dataclasses import dataclass
-
 import numpy as np
-from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 
 from com_estimation.nodes.trunk_parameters import Parameters
-from com_estimation.nodes.trunk_robot import TrotRobot
+from com_estimation.nodes.trunk_robot import TrunkRobot
 from com_estimation.trunk.ground_reaction import SENSOR
 from com_estimation.trunk.interface import Sample
 from com_estimation.trunk.problems import Problem, Severity
@@ -41,18 +38,10 @@ def feet_of_legs(config: RobotConfig) -> tuple[Foot, ...]:
     return tuple(found[leg] for leg in LEGS)
 
 
-@dataclass(frozen=True, eq=False)
-class StampedJoints:
-    """The joints with the stamp of their message."""
-
-    sample: JointSample
-    stamp: Time
+Pair = Paired[JointSample]
 
 
-Pair = Paired[StampedJoints]
-
-
-class TrotInput:
+class TrunkInput:
     """Puts samples together.
 
     Args:
@@ -69,20 +58,25 @@ class TrotInput:
     def __init__(self, p: Parameters, feet: tuple[Foot, ...]) -> None:
         self._p = p
         self._feet = feet
-        self.pairing: ImuPairing[StampedJoints] = ImuPairing(p.imu_timeout, p.imu_wait)
-        self.wrenches = WrenchInputs(feet, p.joint_timeout)
-        self._stance: Latest[Flags] = Latest(p.joint_timeout)
+        self.pairing: ImuPairing[JointSample] = ImuPairing(p.imu_max_offset, p.imu_wait)
+        self.wrenches = WrenchInputs(feet, p.wrench_timeout)
+        self._stance: Latest[Flags] = Latest(p.stance_timeout)
         self.uses_wrenches = p.ground_reaction == SENSOR
         self.imu_age_s = float("nan")
         self._sensors: LinkFrames | None = None
 
-    def use(self, robot: TrotRobot) -> None:
-        """Take a new model."""
+    def set_parameters(self, p: Parameters) -> None:
+        """Use changed timeouts and tolerances."""
+        self._p = p
+        self.wrenches.timeout_s, self._stance.timeout_s = p.wrench_timeout, p.stance_timeout
+
+    def use_robot(self, robot: TrunkRobot) -> None:
+        """Use a new model."""
         frames = [leg.foot.wrench_frame for leg in robot.legs]
         self._sensors = LinkFrames(robot.model, frames)
 
     def set_gait(self, msg: GaitPhase, time_ns: int) -> None:
-        """Take in which legs should stand; a gait that does not know is not believed."""
+        """Take in which legs should stand; a gait that does not know is ignored."""
         stance = dict(zip(msg.legs, msg.stance, strict=True))
         if msg.state != GaitPhase.UNKNOWN and all(name in stance for name in LEG_NAMES):
             self._stance.set(
@@ -91,7 +85,7 @@ class TrotInput:
 
     def sample(self, pair: Pair) -> tuple[Sample, list[Problem]]:
         """The sample of one instant, and what is wrong with it."""
-        joints, imu = pair.joints.sample, pair.imu
+        joints, imu = pair.joints, pair.imu
         problems = [Problem(Severity.NOTE, text) for text in joints.warnings]
         self.imu_age_s = pair.age_s
         if pair.age_s > self._p.imu_tolerance:
@@ -120,7 +114,7 @@ class TrotInput:
         measured, problem = self.wrenches.forces(time_ns)
         if measured is None or self._sensors is None:
             topics = ", ".join(foot.wrench_topic for foot in self._feet)
-            return None, problem or f"no force sensor of the feet is heard on {topics}"
+            return None, problem or f"no wrench of the feet is received on {topics}"
         R = self._sensors.poses(q)[0]
         return np.einsum("kij,kj->ki", R, measured), ""
 

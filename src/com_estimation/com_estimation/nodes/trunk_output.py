@@ -4,7 +4,10 @@ Publishes:
     trunk_com (com_msgs/TrunkCom): always, also when nothing is known.
     ground_reaction (com_msgs/GroundReaction): when there is a model and someone listens.
     robot_description_corrected (std_msgs/String, latched): with publish_corrected, the URDF with
-        the trunk's mass and CoM as found; when converged, at most once a second.
+        the trunk's mass and CoM as estimated; when converged, at most once a second.
+    trunk_com/markers (visualization_msgs/MarkerArray): at a rate of its own: the CoM, the ellipsoid
+        of three standard deviations, the URDF's CoM, and the ground's forces.
+    /tf (tf2_msgs/TFMessage): frame `trunk_com`, parallel to the root link, likewise.
 """
 
 import math
@@ -13,23 +16,35 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from std_msgs.msg import String
+from visualization_msgs.msg import Marker, MarkerArray
 
 from com_estimation.nodes.trunk_conversions import numpy_to_ground_reaction, numpy_to_trunk_com
 from com_estimation.nodes.trunk_parameters import Parameters
-from com_estimation.nodes.trunk_robot import TrotRobot
+from com_estimation.nodes.trunk_robot import TrunkRobot
 from com_estimation.trunk.interface import Status, TrunkEstimate
 from com_model import RobotModel, UrdfError
+from com_model.dynamics import GRAVITY
 from com_model.urdf.editing import edit_inertials
 from com_model.urdf.root_body import correct_root_body
 from com_msgs.msg import GroundReaction, TrunkCom
+from com_ros.conversions import NS_PER_S
+from com_ros.markers import MarkerMaker, clear_markers
 from com_ros.qos import LATCHED, RESULT
+from com_ros.tf import FramePublisher
 from com_ros.throttle import ThrottledLog
 
+RED = (0.85, 0.1, 0.1, 1.0)
+PALE_RED = (0.85, 0.1, 0.1, 0.25)
+GREY = (0.5, 0.5, 0.5, 1.0)
+GREEN = (0.1, 0.7, 0.25, 1.0)
+LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
+SIGMAS = 3.0
+FULL_ARROW = 0.5  # m, for a force as large as the robot's weight
 CORRECTED_PERIOD = 1.0  # s between two corrected URDFs
 SLACK = 1e-4  # s that a message may be early and still count as due
 
 
-class TrotOutput:
+class TrunkOutput:
     """Publishes estimates, at most at a rate; a change of the status is published at once.
 
     Args:
@@ -39,14 +54,18 @@ class TrotOutput:
 
     def __init__(self, node: Node, p: Parameters) -> None:
         self._method = p.method
-        self._period = 1.0 / p.publish_rate_hz
+        self.set_rate(p.publish_rate_hz)
         self._trunk = node.create_publisher(TrunkCom, "trunk_com", RESULT)
         self._forces = node.create_publisher(GroundReaction, "ground_reaction", RESULT)
         self._trunk_msg, self._forces_msg = TrunkCom(), GroundReaction()
         self._due = -math.inf  # s, when the next one is
         self._status: Status | None = None
 
-    def publish(self, estimate: TrunkEstimate, robot: TrotRobot | None, stamp: Time) -> bool:
+    def set_rate(self, rate_hz: float) -> None:
+        """Change publish_rate_hz."""
+        self._period = 1.0 / rate_hz
+
+    def publish(self, estimate: TrunkEstimate, robot: TrunkRobot | None, stamp: Time) -> bool:
         """Publish an estimate if it is due; True when it was."""
         due = self._is_due(estimate.time)
         if not due and estimate.status is self._status:
@@ -68,7 +87,7 @@ class TrotOutput:
         self._due = max(following, time) if steady else time + self._period
         return True
 
-    def _publish_forces(self, robot: TrotRobot, stamp: Time) -> None:
+    def _publish_forces(self, robot: TrunkRobot, stamp: Time) -> None:
         legs = [leg.name for leg in robot.legs]
         feet = [leg.foot.frame for leg in robot.legs]
         self._forces.publish(
@@ -79,7 +98,7 @@ class TrotOutput:
 
 
 class CorrectedDescription:
-    """Publishes the URDF with the trunk's mass and CoM as found.
+    """Publishes the URDF with the trunk's mass and CoM as estimated.
 
     Args:
         node: that publishes.
@@ -89,17 +108,21 @@ class CorrectedDescription:
 
     def __init__(self, node: Node, p: Parameters, log: ThrottledLog) -> None:
         self._publisher = node.create_publisher(String, "robot_description_corrected", LATCHED)
-        self._change, self._mass_change = p.corrected_change, p.corrected_mass_change
         self._log = log
-        self.forget()
+        self.set_thresholds(p.corrected_change, p.corrected_mass_change)
+        self.reset()
 
-    def forget(self) -> None:
-        """Take the next estimate as a change; for a new model."""
+    def set_thresholds(self, com: float, mass: float) -> None:
+        """Change corrected_change (m) and corrected_mass_change."""
+        self._change, self._mass_change = com, mass
+
+    def reset(self) -> None:
+        """Publish the next converged estimate in any case; for a new model."""
         self._time, self._mass, self._com = -math.inf, math.nan, np.full(3, np.nan)
 
     def update(self, estimate: TrunkEstimate, model: RobotModel) -> None:
         """Publish when an estimate has converged and is another than the one before."""
-        if estimate.status is not Status.CONVERGED or not self._is_news(estimate):
+        if estimate.status is not Status.CONVERGED or not self._has_changed(estimate):
             return
         self._time, self._mass, self._com = estimate.time, estimate.mass, estimate.com
         try:
@@ -108,7 +131,7 @@ class CorrectedDescription:
         except UrdfError as error:
             self._log.warn("corrected", f"no robot_description_corrected: {error}")
 
-    def _is_news(self, estimate: TrunkEstimate) -> bool:
+    def _has_changed(self, estimate: TrunkEstimate) -> bool:
         if 0.0 <= estimate.time - self._time < CORRECTED_PERIOD:
             return False
         if not (math.isfinite(estimate.mass) and np.isfinite(estimate.com).all()):
@@ -116,3 +139,58 @@ class CorrectedDescription:
         moved = float(np.abs(estimate.com - self._com).max())
         gained = abs(estimate.mass - self._mass) / estimate.mass
         return not (moved <= self._change and gained <= self._mass_change)  # True for NaN, too
+
+
+class TrunkDisplay:
+    """Shows estimates.
+
+    Args:
+        node: that publishes.
+        frame_prefix: stands in front of every frame name.
+    """
+
+    def __init__(self, node: Node, frame_prefix: str = "") -> None:
+        self._markers = node.create_publisher(MarkerArray, "trunk_com/markers", RESULT)
+        self._frames = FramePublisher(node, frame_prefix)
+        self._maker = MarkerMaker(LIFETIME_NS)
+        self._shown = False
+
+    def show(self, estimate: TrunkEstimate, robot: TrunkRobot, stamp: Time) -> None:
+        """Show an estimate; what is not known is not shown."""
+        known = estimate.status is not Status.UNKNOWN and bool(np.isfinite(estimate.com).all())
+        if known:
+            self._frames.send(stamp, robot.model.root_link, [("trunk_com", estimate.com)])
+        if not self._markers.get_subscription_count():
+            return
+        if self._shown and not known:
+            self._markers.publish(clear_markers())
+        self._shown = known
+        self._maker.at(robot.frame, stamp)
+        markers = self._trunk(estimate, robot) if known else []
+        self._markers.publish(MarkerArray(markers=markers + self._forces(robot)))
+
+    def _trunk(self, estimate: TrunkEstimate, robot: TrunkRobot) -> list[Marker]:
+        size = _size(robot)
+        com, maker = estimate.com, self._maker
+        markers = [
+            maker.sphere("trunk_com", com, size, RED),
+            maker.sphere("urdf_com", com - estimate.offset_from_urdf, size, GREY),
+        ]
+        if np.isfinite(estimate.covariance).all():
+            cloud = maker.ellipsoid("uncertainty", com, estimate.covariance, SIGMAS, PALE_RED)
+            markers.append(cloud)
+        return markers
+
+    def _forces(self, robot: TrunkRobot) -> list[Marker]:
+        meter, width = robot.pipeline.meter, 0.3 * _size(robot)
+        scale = FULL_ARROW / (robot.model.mass * GRAVITY)
+        rows = zip(robot.legs, meter.points, meter.latest.forces, strict=True)
+        return [
+            self._maker.arrow(f"force_{leg.name}", point, scale * force, width, GREEN)
+            for leg, point, force in rows
+            if np.isfinite(force).all() and np.isfinite(point).all()
+        ]
+
+
+def _size(robot: TrunkRobot) -> float:
+    return 0.02 * float(robot.model.mass) ** (1.0 / 3.0)  # m: 4 cm for 7 kg, 14 cm for 350 kg

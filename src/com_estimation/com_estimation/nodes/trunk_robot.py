@@ -1,11 +1,11 @@
 """What trunk_estimator makes of one model: its legs, its estimator, what watches the input."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from com_estimation.nodes.trunk_parameters import DING, Parameters
-from com_estimation.trunk.ding import DingEstimator, DingOptions
-from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
+from com_estimation.trunk.ding import DingEstimator
+from com_estimation.trunk.floating_base import FloatingBaseEstimator
 from com_estimation.trunk.force_meter import ForceMeter
 from com_estimation.trunk.health import Health
 from com_estimation.trunk.interface import TrunkEstimator
@@ -19,7 +19,7 @@ EstimatorFactory = Callable[[RobotModel, RobotConfig, Parameters], TrunkEstimato
 
 
 @dataclass(frozen=True)
-class TrotRobot:
+class TrunkRobot:
     """What belongs to one model.
 
     Attributes:
@@ -45,16 +45,15 @@ def make_estimator(model: RobotModel, config: RobotConfig, p: Parameters) -> Tru
     """
     try:
         if p.method == DING:
-            options = vars(p.ding) | {"forces": p.ground_reaction}
-            return DingEstimator(model, config, DingOptions(**options))
-        return FloatingBaseEstimator(model, config, FloatingBaseOptions(**vars(p.floating_base)))
+            return DingEstimator(model, config, replace(p.ding, forces=p.ground_reaction))
+        return FloatingBaseEstimator(model, config, p.floating_base)
     except (ValueError, ZeroDivisionError) as error:
         raise ParameterError(p.method, "as given", str(error)) from None
 
 
 def make_robot(
     model: RobotModel, config: RobotConfig, p: Parameters, estimator: EstimatorFactory
-) -> TrotRobot:
+) -> TrunkRobot:
     """Everything for a new model.
 
     Raises:
@@ -66,7 +65,7 @@ def make_robot(
     rate_hz = min(p.publish_rate_hz, 200.0)
     meter = ForceMeter(model, config, legs, p.ground_reaction, rate_hz)
     trunk_mass = float(model.bodies.mass[0])
-    return TrotRobot(
+    return TrunkRobot(
         model=model,
         legs=legs,
         joints=JointInput(model.joint_names, p.joint_timeout, _assumed(model, config, legs, p)),

@@ -21,6 +21,7 @@ from com_estimation.trunk.motion import Motion, MotionFilter
 from com_estimation.trunk.reaction_source import ReactionSource
 from com_model import RobotConfig, RobotModel, quadruped_legs
 from com_model.dynamics import GRAVITY
+from com_model.parameters import parameter
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -36,38 +37,41 @@ class DingOptions:
     """How the estimator works.
 
     Attributes:
-        forces: Where the ground's forces come from: "torque" ([Ding] eq. 21), "inverse_dynamics"
-            or "sensor" ([Ding] eq. 20).
-        window_start: s after the swinging feet have left the ground, from when samples count.
-        window_end: s, until when.
-        first_half_gait_only: Only the first half gait after standing on four feet counts, as in
-            [Ding]; otherwise each has a window and its own average.
         mass: kg, of the trunk; None for the URDF's.
-        steiner_at_com: See ding_solution.solve_offset; [Ding] has False.
-        gravity: m/s^2.
-        bandwidth: rad/s, of the filter that all signals go through.
         noise: Of torques and foot sensors.
-        attitude_std: rad, of the direction of gravity.
         contact: When a foot counts as standing, without stance in the samples.
-        standing_time: s on four feet, after which a half gait is the first.
-        least_load: Share of the weight that the two feet must carry at least.
-        largest_load: Share that they may carry at most.
     """
 
-    forces: str = "torque"
-    window_start: float = 0.015
-    window_end: float = 0.180
-    first_half_gait_only: bool = True
+    forces: str = parameter(
+        "torque",
+        "Where the ground's forces come from: 'torque' ([Ding] eq. 21), "
+        "'inverse_dynamics' or 'sensor' ([Ding] eq. 20)",
+    )
+    window_start: float = parameter(
+        0.015, "s after the swinging feet have left the ground, from when samples count", (0.0, 1e9)
+    )
+    window_end: float = parameter(0.180, "s, until when", (0.0, 1e9))
+    first_half_gait_only: bool = parameter(
+        True,
+        "Only the first half gait after standing on four feet counts, as in [Ding]; "
+        "otherwise each has a window and its own average",
+    )
     mass: float | None = None
-    steiner_at_com: bool = False
-    gravity: float = GRAVITY
-    bandwidth: float = 250.0
+    steiner_at_com: bool = parameter(False, "See ding_solution.solve_offset; [Ding] has False")
+    gravity: float = parameter(GRAVITY, "m/s^2", (0.0, 1e9))
+    bandwidth: float = parameter(
+        250.0, "rad/s, of the filter that all signals go through", (0.0, 1e9)
+    )
     noise: ForceNoise = field(default_factory=ForceNoise)
-    attitude_std: float = 0.0035
+    attitude_std: float = parameter(0.0035, "rad, of the direction of gravity", (0.0, 1e9))
     contact: ContactOptions = field(default_factory=ContactOptions)
-    standing_time: float = 0.2
-    least_load: float = 0.5
-    largest_load: float = 1.5
+    standing_time: float = parameter(
+        0.2, "s on four feet, after which a half gait is the first", (0.0, 1e9)
+    )
+    least_load: float = parameter(
+        0.5, "Share of the weight that the two feet must carry at least", (0.0, 1e9)
+    )
+    largest_load: float = parameter(1.5, "Share that they may carry at most", (0.0, 1e9))
 
 
 class DingEstimator:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from com_estimation.trunk import floating_base_kernels as kernels
 from com_model.dynamics import GRAVITY
+from com_model.parameters import parameter
 
 Array = NDArray[np.float64]
 
@@ -34,58 +35,69 @@ class FloatingBaseOptions:
 
     Masses, lengths and torques are shares of the robot's own, so that the same numbers serve a toy
     of 2 kg and a machine of 300 kg.
-
-    Attributes:
-        bandwidth_hz: of the filter through which all signals go.
-        rate_hz: of the updates, 1/s.
-        torque_noise: of a torque sample, over the torque.
-        torque_floor: of a torque sample besides, over weight times leg length.
-        gyro_noise: of a sample, rad/s.
-        accelerometer_noise: of a sample, m/s^2.
-        model_noise: of the base rows besides, over the weight (and times the leg length).
-        noise_correlation: factor on all these, for what does not average out as white noise does.
-        torque_gain: of each torque's constant gain error.
-        friction: Coulomb friction of each joint, over weight times leg length.
-        leg_mass: of each leg's mass, relative.
-        swing_noise: of the torque that moves a swinging leg, relative.
-        accelerometer_bias: m/s^2; without accelerometer, of the attitude's bias times g.
-        feet_noise: m/s^2, of the acceleration that the feet tell where there is no accelerometer.
-        mass: of the trunk's mass, relative.
-        com: of the trunk's CoM, over the distance of diagonal hips.
-        inertia: of the trunk's inertia, relative.
-        drift: of the CoM's random walk in 1 s, over the distance of diagonal hips.
-        height: of z, over the leg length, however long it learns: the low-passed signals' products
-            are not the low-passed products, and feet give way.
-        converged: deviation of x and y, over that distance, from which on the estimate counts.
-        gate: of the normalised innovation of six rows, above which its noise is taken as larger.
-        change_level: mean of the normalised innovations, 0 and below 1 as a rule, that tells of a
-            change of payload.
-        change_time: s, over which they are averaged.
     """
 
-    bandwidth_hz: float = 25.0
-    rate_hz: float = 200.0
-    torque_noise: float = 0.01
-    torque_floor: float = 2e-4
-    gyro_noise: float = 0.005
-    accelerometer_noise: float = 0.03
-    model_noise: float = 1e-3
-    noise_correlation: float = 1.5
-    torque_gain: float = 0.01
-    friction: float = 5e-4
-    leg_mass: float = 0.03
-    swing_noise: float = 0.05
-    accelerometer_bias: float = 0.02
-    feet_noise: float = 0.1
-    mass: float = 0.2
-    com: float = 0.12
-    inertia: float = 0.3
-    drift: float = 5e-5
-    height: float = 4e-4
-    converged: float = 0.003
-    gate: float = 16.8
-    change_level: float = 1.8
-    change_time: float = 0.1
+    bandwidth_hz: float = parameter(25.0, "of the filter through which all signals go", (0.0, 1e9))
+    rate_hz: float = parameter(200.0, "of the updates, 1/s", (0.0, 1e9))
+    torque_noise: float = parameter(0.01, "of a torque sample, over the torque", (0.0, 1e9))
+    torque_floor: float = parameter(
+        2e-4, "of a torque sample besides, over weight times leg length", (0.0, 1e9)
+    )
+    gyro_noise: float = parameter(0.005, "of a sample, rad/s", (0.0, 1e9))
+    accelerometer_noise: float = parameter(0.03, "of a sample, m/s^2", (0.0, 1e9))
+    model_noise: float = parameter(
+        1e-3, "of the base rows besides, over the weight (and times the leg length)", (0.0, 1e9)
+    )
+    noise_correlation: float = parameter(
+        1.5, "factor on all these, for what does not average out as white noise does", (0.0, 1e9)
+    )
+    torque_gain: float = parameter(0.01, "of each torque's constant gain error", (0.0, 1e9))
+    friction: float = parameter(
+        5e-4, "Coulomb friction of each joint, over weight times leg length", (0.0, 1e9)
+    )
+    leg_mass: float = parameter(0.03, "of each leg's mass, relative", (0.0, 1e9))
+    swing_noise: float = parameter(
+        0.05, "of the torque that moves a swinging leg, relative", (0.0, 1e9)
+    )
+    accelerometer_bias: float = parameter(
+        0.02, "m/s^2; without accelerometer, of the attitude's bias times g", (0.0, 1e9)
+    )
+    feet_noise: float = parameter(
+        0.1,
+        "m/s^2, of the acceleration that the feet tell where there is no accelerometer",
+        (0.0, 1e9),
+    )
+    mass: float = parameter(0.2, "of the trunk's mass, relative", (0.0, 1e9))
+    com: float = parameter(
+        0.12, "of the trunk's CoM, over the distance of diagonal hips", (0.0, 1e9)
+    )
+    inertia: float = parameter(0.3, "of the trunk's inertia, relative", (0.0, 1e9))
+    drift: float = parameter(
+        5e-5, "of the CoM's random walk in 1 s, over the distance of diagonal hips", (0.0, 1e9)
+    )
+    height: float = parameter(
+        4e-4,
+        "of z, over the leg length, however long it learns: the low-passed signals' "
+        "products are not the low-passed products, and feet give way",
+        (0.0, 1e9),
+    )
+    converged: float = parameter(
+        0.003,
+        "deviation of x and y, over that distance, from which on the estimate counts",
+        (0.0, 1e9),
+    )
+    gate: float = parameter(
+        16.8,
+        "of the normalised innovation of six rows, above which its noise is taken as larger",
+        (0.0, 1e9),
+    )
+    change_level: float = parameter(
+        1.8,
+        "mean of the normalised innovations, 0 and below 1 as a rule, that tells of a "
+        "change of payload",
+        (0.0, 1e9),
+    )
+    change_time: float = parameter(0.1, "s, over which they are averaged", (0.0, 1e9))
 
     def __post_init__(self) -> None:
         for field in fields(self):

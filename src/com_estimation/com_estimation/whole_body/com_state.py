@@ -161,6 +161,10 @@ class ComObserver:
         self._imu_frame = LinkFrames(model, [model.root_link])
         self._compile()
 
+    def set_contact_thresholds(self, tolerance: float, force: float) -> None:
+        """Change contact_tolerance (m) and contact_force (N)."""
+        self._feet.tolerance, self._feet.threshold = tolerance, force
+
     def _compile(self) -> None:
         """Compile, or load from the cache, what else would be compiled at the first sample."""
         still = np.zeros(self.model.n_joints)

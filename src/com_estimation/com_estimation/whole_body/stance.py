@@ -76,8 +76,8 @@ class Feet:
         )
         self._radius = np.array([foot.radius for foot in feet], dtype=np.float64)[self._owner]
         self._is_sole = np.array([len(foot.corners) > 0 for foot in feet], dtype=np.bool_)
-        self._tolerance = float(tolerance)
-        self._threshold = float(threshold)
+        self.tolerance = float(tolerance)
+        self.threshold = float(threshold)
 
     def stand(self, R: Array, p: Array, up: Array, forces: Array | None = None) -> Stance | None:
         """How the robot stands.
@@ -107,7 +107,7 @@ class Feet:
             R, p, self._sole, self._sensor,
             self._offset, self._owner, self._radius, self._is_sole, up,
             UNKNOWN_FORCES if forces is None else forces,
-            self._threshold, self._tolerance, contact, normal, touch,
+            self.threshold, self.tolerance, contact, normal, touch,
         )  # fmt: skip
         return Stance(contact, touch[:count], normal) if count else None
 

@@ -1,0 +1,182 @@
+"""RobotNode: what every node of the suite gets from its base."""
+
+from dataclasses import dataclass
+
+import pytest
+import rclpy
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
+from com_ros.exceptions import ComRosError, ParameterError
+from com_ros.joint_input import JointInput
+from com_ros.parameters import JointTimeout, RobotParameters, parameter
+from com_ros.robot_node import RateLimit, RobotNode, require_config
+
+MS = 1_000_000
+URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="lift" type="continuous"><parent link="base"/><child link="tip"/></joint></robot>"""
+
+
+@dataclass(frozen=True)
+class Parameters(RobotParameters, JointTimeout):
+    gain: float = parameter(2.0, "1/s", (0.0, 10.0), live=True)
+    feet: tuple[str, ...] = parameter((), "structural")
+
+
+class ArmNode(RobotNode[Parameters]):
+    def __init__(self, with_problems=False, rate_hz=float("inf"), **options):
+        super().__init__("arm", Parameters, **options)
+        self.samples, self.timeouts, self.imus = [], [], []
+        self.follow_robot_description()
+        self.follow_joint_states(self.samples.append, rate_hz=rate_hz, with_problems=with_problems)
+        self.subscribe(Imu, "imu", lambda msg, time_ns: self.imus.append(time_ns))
+        self.serve_trigger("~/start", self.start)
+
+    def use_model(self, model):
+        self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
+
+    def on_joints_timeout(self, reason):
+        self.timeouts.append(reason)
+
+    def apply_parameters(self, new):
+        if new.gain == 7.0:
+            raise ComRosError("7 is one too many")
+
+    def start(self):
+        if not self.samples:
+            raise ComRosError("no joint_states yet")
+        return "started"
+
+
+@pytest.fixture
+def make_arm(ros_context):
+    nodes = []
+
+    def make(overrides=None, **options):
+        values = {"robot_description": URDF} | (overrides or {})
+        given = [rclpy.Parameter(name, value=value) for name, value in values.items()]
+        nodes.append(ArmNode(context=ros_context, parameter_overrides=given, **options))
+        return nodes[-1]
+
+    yield make
+    for node in nodes:
+        node.destroy_node()
+
+
+def joints(t_ms, position=0.5, name="lift"):
+    return numpy_to_joint_state([name], [position], stamp=ns_to_stamp(10**12 + t_ms * MS))
+
+
+def receive(node, msg):
+    node._guarded(node._on_joint_states)(msg)
+
+
+def test_samples_carry_time_and_stamp(make_arm):
+    node, msg = make_arm(), joints(3)
+    receive(node, msg)
+    (sample,) = node.samples
+    assert (sample.position, sample.time_ns) == ([0.5], 10**12 + 3 * MS)
+    assert sample.stamp == msg.header.stamp
+
+
+def test_what_is_wrong_with_joint_states_is_only_for_nodes_that_ask_for_it(make_arm):
+    quiet, curious = make_arm(), make_arm(with_problems=True)
+    for node in (quiet, curious):
+        receive(node, joints(0, float("nan")))
+    assert not quiet.samples
+    assert not quiet.joint_watch.ever_received  # broken joint_states time out
+    assert "not finite: lift" in curious.samples[0].error
+
+
+def test_without_a_model_the_problem_is_what_is_waited_for(make_arm):
+    node = make_arm({"robot_description": ""}, with_problems=True)
+    receive(node, joints(0))
+    assert node.samples[0].error.startswith("no robot_description yet")
+    node.description._receive(String(data=URDF))
+    receive(node, joints(1))
+    assert node.samples[1].error == ""
+
+
+def test_samples_that_come_too_often_are_left_out(make_arm):
+    node = make_arm(rate_hz=100.0)
+    for t in range(0, 40, 2):
+        receive(node, joints(t))
+    assert [(s.time_ns // MS) % 1000 for s in node.samples] == [0, 10, 20, 30]
+    node.set_sample_rate(1000.0)
+    receive(node, joints(50))
+    receive(node, joints(51))
+    assert len(node.samples) == 6
+
+
+def test_a_rate_limit_begins_again_with_another_recording():
+    limit = RateLimit(10.0)
+    assert limit.due(10**12)
+    assert not limit.due(10**12 + 50 * MS)
+    assert limit.due(0)
+
+
+def test_a_timeout_is_reported_once(make_arm):
+    node = make_arm({"joint_timeout": 0.001})
+    node._on_watch()
+    assert not node.timeouts  # never received: that is only warned of
+    receive(node, joints(0))
+    while not node.joint_watch.stale:
+        pass
+    node._on_watch()
+    node._on_watch()
+    (reason,) = node.timeouts
+    assert reason.startswith("/joint_states timed out, none for 0.0")
+
+
+def test_live_parameters(make_arm):
+    node = make_arm()
+
+    def change(name, value):
+        (result,) = node.set_parameters([rclpy.Parameter(name, value=value)])
+        return result
+
+    assert change("gain", 5.0).successful
+    assert change("joint_timeout", 0.75).successful
+    assert (node.parameters.gain, node.parameters.joint_timeout) == (5.0, 0.75)
+    assert (node.joint_watch.timeout_s, node.joints.timeout_s) == (0.75, 0.75)
+    assert change("gain", 7.0).reason == "7 is one too many"
+    assert not change("gain", 70.0).successful
+    assert "read-only" in change("feet", ["a"]).reason
+    assert node.parameters.gain == node.get_parameter("gain").value == 5.0
+
+
+def test_no_message_ends_a_node(make_arm, capfd):
+    node = make_arm()
+
+    def fail(msg):
+        raise ZeroDivisionError("a bug")
+
+    callback = node._guarded(fail)
+    callback(JointState())
+    callback(JointState())
+    assert "a JointState was dropped: ZeroDivisionError: a bug" in capfd.readouterr().err
+    receive(node, joints(0))
+    assert node.samples
+
+
+def test_triggers_refuse_with_the_reason(make_arm):
+    node = make_arm({"robot_description": ""})
+    (service,) = [s for s in node.services if s.srv_name.endswith("/start")]
+
+    def call():
+        response = service.callback(Trigger.Request(), Trigger.Response())
+        return response.success, response.message
+
+    assert call()[1].startswith("no robot_description yet")
+    node.description._receive(String(data=URDF))
+    assert call() == (False, "no joint_states yet")
+    receive(node, joints(0))
+    assert call() == (True, "started")
+
+
+def test_a_configuration_that_is_needed():
+    with pytest.raises(ParameterError, match=r"'robot_config' is '': give the path .*, with feet"):
+        require_config("", "feet")
