@@ -13,10 +13,9 @@ import numpy as np
 from balance_lab import SETTLE, Array, Desire, Run, load, run
 
 from com_control.balance.demonstrations import Demonstration, reach, squat, sway
-from com_control.balance.ground import balance_frame
 from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceSession
-from com_control.balance.soles import Soles
+from com_control.balance.soles import Soles, balance_frame
 from com_simulation.physics.noise import PRESETS
 from com_simulation.physics.tilting_floor import Tilt
 

@@ -8,10 +8,9 @@ from enum import IntEnum
 import numpy as np
 
 from com_control.balance.balancer import STILL, Balancer, BalanceStep
-from com_control.balance.exceptions import BalanceError
-from com_control.balance.ground import balance_frame, check_plane
 from com_control.balance.options import BalanceOptions
-from com_control.balance.soles import Soles
+from com_control.balance.soles import Soles, balance_frame, check_plane
+from com_control.exceptions import BalanceError
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.model import RobotModel

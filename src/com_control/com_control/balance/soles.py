@@ -1,4 +1,4 @@
-"""The soles that stand: where they are in the root's frame, and how the joints move them."""
+"""The soles on the ground: poses and Jacobians, the balance frame, the support region."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.balance import kernels
-from com_control.balance.exceptions import BalanceError
-from com_model.arrays import Array
+from com_control.exceptions import BalanceError
+from com_model.arrays import Array, freeze
+from com_model.geometry.hull import convex_hull, signed_distance
+from com_model.geometry.rotations import rotation_vector, skew
 from com_model.geometry.support import sole_points
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
@@ -113,3 +115,168 @@ class Soles:
         squared = (away**2).sum(axis=1) - (away @ up) ** 2
         weights = 1.0 / (squared + _NEAR**2) ** 2
         return np.asarray(weights / weights.sum())
+
+
+def ground_motion(poses: SolePoses, shares: Array, origin: Array) -> tuple[Array, Array]:
+    """Jacobians (3, n) of the ground at a point, the root at rest: its velocity and its turning."""
+    angular = np.einsum("f,fij->ij", shares, poses.jacobian[:, 3:])
+    linear = np.einsum("f,fij->ij", shares, poses.jacobian[:, :3])
+    for share, p, J in zip(shares, poses.p, poses.jacobian, strict=True):
+        linear -= share * skew(origin - p) @ J[3:]
+    return linear, angular
+
+
+def relative_poses(poses: SolePoses) -> Array:
+    """Poses [R p] (f, 3, 4) of soles in the frame of the first one."""
+    R0 = poses.R[0].T
+    return np.concatenate((R0 @ poses.R, ((poses.p - poses.p[0]) @ R0.T)[:, :, None]), axis=2)
+
+
+def way_between(want: Array, now: Array) -> Array:
+    """Way (3,) m and turn (3,) rad from a pose [R p] (3, 4) to another one."""
+    turn = rotation_vector(want[:, :3] @ now[:, :3].T)
+    return np.concatenate((want[:, 3] - now[:, 3], turn))
+
+
+def bounded(vector: Array, most: float) -> Array:
+    """A vector, NaN apart, made as short as `most` where it is longer."""
+    size = float(np.linalg.norm(vector[np.isfinite(vector)]))
+    return vector if size <= most else vector * (most / size)
+
+
+STEEPEST = 1.0  # rad, of a ground that anybody stands on
+FLAT = 0.05  # rad, by which a sole may be off the others
+EVEN = 0.02  # m, likewise
+
+
+@dataclass(frozen=True, eq=False)
+class BalanceFrame:
+    """Where the balance frame is, and what stands in it; arrays are read-only.
+
+    Attributes:
+        R_balance_root: (3, 3) turns root axes into the frame's.
+        origin: (3,) m, its origin in the root link's frame.
+        normal: (3,) of the ground, in the frame's axes.
+        slope: rad, between the normal and the vertical.
+        corners: (k, 2) m, hull of the soles seen along gravity, counter-clockwise.
+    """
+
+    R_balance_root: Array
+    origin: Array
+    normal: Array
+    slope: float
+    corners: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def place(self, point: Array) -> Array:
+        """A point (3,) of the root link's frame in the balance frame, m."""
+        return np.asarray(self.R_balance_root @ (point - self.origin))
+
+    def margin(self, point: Array) -> float:
+        """How far inside the soles a point (3,) of this frame stands, m; negative outside."""
+        return float(signed_distance(self.corners, point[None, :2])[0])
+
+
+def balance_frame(
+    soles: SolePoses, points: Array, up: Array, shares: Array | None = None
+) -> BalanceFrame:
+    """Finds the balance frame.
+
+    Args:
+        soles: That stand.
+        points: (m, 3) m, their corners, in the root link's frame.
+        up: (3,) unit vector against gravity, root axes; e.g. R_world_root[2] of an IMU.
+        shares: (f,) of the soles in telling the ground's normal; equal by default.
+
+    Raises:
+        BalanceError: Gravity does not point into the ground.
+    """
+    normal = soles.R[:, :, 2].sum(axis=0) if shares is None else shares @ soles.R[:, :, 2]
+    normal = normal / np.linalg.norm(normal)
+    cosine = float(normal @ up)
+    if not cosine > np.cos(STEEPEST):
+        angle = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
+        raise BalanceError(
+            f"the soles are tilted by {angle:.0f} deg against gravity, at most "
+            f"{np.degrees(STEEPEST):.0f}: set the robot on its feet, or check imu.link"
+        )
+    forward = soles.R[:, :, 0].sum(axis=0)
+    forward = forward - up * (forward @ up)
+    forward = forward / np.linalg.norm(forward)
+    R = np.array([forward, cross(up, forward), up])
+    origin = soles.p.mean(axis=0)
+    flat = (points - origin) @ R[:2].T
+    slope = float(np.arctan2(np.linalg.norm(cross(normal, up)), cosine))
+    return BalanceFrame(R, origin, R @ normal, slope, convex_hull(flat))
+
+
+def check_plane(soles: SolePoses, names: tuple[str, ...]) -> None:
+    """Checks that soles lie on one plane.
+
+    Raises:
+        BalanceError: One is tilted against the others or stands above them; names it.
+    """
+    normal = soles.R[:, :, 2].sum(axis=0)
+    normal = normal / np.linalg.norm(normal)
+    heights = (soles.p - soles.p.mean(axis=0)) @ normal
+    tilts = np.arccos(np.clip(soles.R[:, :, 2] @ normal, -1.0, 1.0))
+    for name, height, tilt in zip(names, heights.tolist(), tilts.tolist(), strict=True):
+        if abs(height) > EVEN or tilt > FLAT:
+            raise BalanceError(
+                f"the soles are not on one plane: {name} is {1e3 * height:.0f} mm off their middle "
+                f"and tilted by {tilt:.3f} rad; bring all feet flat to the ground"
+            )
+
+
+def cross(a: Array, b: Array) -> Array:
+    """The cross product of two vectors (3,); numpy's takes ten times as long."""
+    a0, a1, a2 = a.tolist()
+    b0, b1, b2 = b.tolist()
+    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
+
+
+_SLACK = 1e-9  # m
+
+
+def hold_inside(corners: Array, point: Array, margin: float) -> tuple[Array, bool]:
+    """Finds the nearest point that is inside a convex polygon by a margin.
+
+    The polygon less the margin is cut out by n_i (x - v_i) >= margin; the nearest point is the
+    point itself, its foot on one of these lines, or a corner where two of them meet.
+
+    Args:
+        corners: (k, 2) m, counter-clockwise.
+        point: (2,) m.
+        margin: m, not negative.
+
+    Returns:
+        The point (2,) m, and whether it is another one than the given one. Where nothing is left
+        of the polygon it is the mean of the corners.
+    """
+    if len(corners) < 3:
+        return corners.mean(axis=0), True
+    edges = np.roll(corners, -1, axis=0) - corners
+    normals = np.column_stack((-edges[:, 1], edges[:, 0]))
+    normals /= np.linalg.norm(edges, axis=1)[:, None]
+    least = (normals * corners).sum(axis=1) + margin
+    away = normals @ point - least
+    if (away >= 0.0).all():
+        return point.copy(), False
+    candidates = np.concatenate((point - away[:, None] * normals, _meetings(normals, least)))
+    fits = (candidates @ normals.T - least >= -_SLACK).all(axis=1)
+    if not fits.any():
+        return corners.mean(axis=0), True
+    inside = candidates[fits]
+    return inside[np.argmin(((inside - point) ** 2).sum(axis=1))].copy(), True
+
+
+def _meetings(normals: Array, least: Array) -> Array:
+    """Points (m, 2) in which two of the lines n x = c meet, those that follow one another."""
+    after, c = np.roll(normals, -1, axis=0), np.roll(least, -1)
+    turn = normals[:, 0] * after[:, 1] - normals[:, 1] * after[:, 0]
+    turn = np.where(np.abs(turn) > _SLACK, turn, np.nan)
+    x = (least * after[:, 1] - c * normals[:, 1]) / turn
+    y = (normals[:, 0] * c - after[:, 0] * least) / turn
+    return np.column_stack((x, y))

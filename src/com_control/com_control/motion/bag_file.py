@@ -16,8 +16,8 @@ from rosbags.interfaces import Connection
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from com_control.exceptions import MotionError
 from com_control.motion.csv_file import BLOCK, Rows
-from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
 from com_control.motion.resampling import (
     Messages,

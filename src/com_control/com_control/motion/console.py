@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_control.motion.exceptions import MotionError
+from com_control.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
 from com_model.arrays import Array, freeze
 from com_model.text import closest, quote

@@ -18,7 +18,7 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_control.motion.exceptions import MotionError
+from com_control.exceptions import MotionError
 from com_control.motion.layout import MODE, PERIOD, MotionLayout
 from com_control.motion.motion import Motion
 from com_model.arrays import Array, as_array, freeze

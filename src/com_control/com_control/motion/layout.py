@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_control.motion.exceptions import MotionError
+from com_control.exceptions import MotionError
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array, freeze
 from com_model.bodies import Indices

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from com_control.exceptions import MotionError
 from com_control.motion.csv_file import Rows, read_rows
-from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
 from com_control.motion.motion import Motion, clamped
 from com_model.arrays import Array

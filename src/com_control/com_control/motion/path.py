@@ -17,7 +17,7 @@ from copy import copy
 
 import numpy as np
 
-from com_control.motion.exceptions import MotionError
+from com_control.exceptions import MotionError
 from com_control.motion.motion import Motion
 from com_model.arrays import Array
 

@@ -15,7 +15,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_control.motion.exceptions import MotionError
+from com_control.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
 from com_control.motion.motion import Motion, approach
 from com_control.motion.path import PathTiming, PlayedPath, RowPath

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from com_control.exceptions import MotionError
 from com_control.motion.csv_file import BLOCK, Rows
-from com_control.motion.exceptions import MotionError
 from com_model.arrays import Array
 
 LONGEST_GAP = 600.0  # s; beyond, a clock has jumped

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from com_control.balance.demonstrations import DEMONSTRATIONS
 from com_control.balance.options import BalanceOptions
-from com_control.balance.player import DEMONSTRATIONS
 from com_control.balance.session import StandingLimits
 from com_ros.parameters import parameter
 

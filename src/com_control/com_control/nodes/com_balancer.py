@@ -42,7 +42,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
 from com_control.balance.balancer import BalanceStep
-from com_control.balance.player import DemonstrationPlayer
+from com_control.balance.demonstrations import DemonstrationPlayer
 from com_control.balance.session import BalanceReading, BalanceSession, State
 from com_control.exceptions import ComControlError
 from com_control.nodes.balancer_input import RobotInput

@@ -24,9 +24,9 @@ import numpy as np
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from com_control.exceptions import MotionError
 from com_control.motion.console import Console, Effect, Move, Quit, Reply, Save, Stop
 from com_control.motion.csv_file import write_posture
-from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MotionLayout, default_layout
 from com_control.motion.motion import Motion
 from com_control.motion.player import NEAR, UNDER_WAY, State

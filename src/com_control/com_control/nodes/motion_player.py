@@ -35,7 +35,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-from com_control.motion.exceptions import MotionError
+from com_control.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
 from com_control.motion.limits import LimitError, LoadedMotion, find_motion_file, load_motion
 from com_control.motion.player import UNDER_WAY, State

@@ -8,9 +8,9 @@ from scipy.spatial.transform import Rotation
 
 from com_control.balance.balancer import Balancer
 from com_control.balance.demonstrations import reach, squat, sway
-from com_control.balance.exceptions import BalanceError
 from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceReading, BalanceSession, StandingLimits, State
+from com_control.exceptions import BalanceError
 from com_model import Sesc, link_pose
 
 DT = 0.005

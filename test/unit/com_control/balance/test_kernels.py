@@ -6,8 +6,8 @@ from scipy.optimize import lsq_linear
 from scipy.spatial.transform import Rotation
 
 from com_control.balance import kernels
-from com_control.balance.exceptions import BalanceError
 from com_control.balance.soles import Soles
+from com_control.exceptions import BalanceError
 from com_model import link_pose
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from com_control.balance.balancer import Balancer
-from com_control.balance.player import DEMONSTRATIONS, NONE, DemonstrationPlayer
+from com_control.balance.demonstrations import DEMONSTRATIONS, NONE, DemonstrationPlayer
 from com_model import link_pose
 
 

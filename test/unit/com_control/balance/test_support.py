@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from com_control.balance.balancer import LEAD, ComReference
 from com_control.balance.options import BalanceOptions
-from com_control.balance.reference import LEAD, ComReference
-from com_control.balance.support import hold_inside
+from com_control.balance.soles import hold_inside
 from com_model.geometry.hull import convex_hull, signed_distance
 
 SQUARE = np.array([[0.0, 0.0], [0.1, 0.0], [0.1, 0.1], [0.0, 0.1]])

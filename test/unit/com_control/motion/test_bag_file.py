@@ -6,9 +6,9 @@ from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from com_control.commands.convert_motion import main
+from com_control.exceptions import MotionError
 from com_control.motion.bag_file import STATE, TRAJECTORY, BagMotion, write_bag
 from com_control.motion.csv_file import Rows, read_motion, write_motion
-from com_control.motion.exceptions import MotionError
 from com_control.motion.motion import Motion
 from com_control.motion.resampling import resampled
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from com_control.exceptions import MotionError
 from com_control.motion.console import HELP, TOPICS, Console, Move, Quit, Reply, Save, Stop
 from com_control.motion.csv_file import read_motion, write_posture
-from com_control.motion.exceptions import MotionError
 from com_control.motion.layout import MotionLayout, default_layout
 from com_model import RobotModel
 

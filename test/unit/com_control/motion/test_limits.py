@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from com_control.commands.check_motion import main
+from com_control.exceptions import MotionError
 from com_control.motion.csv_file import read_rows, write_motion
-from com_control.motion.exceptions import MotionError
 from com_control.motion.limits import check_motion, check_rows
 from com_control.motion.motion import Motion, approach, clamped, joined
 

@@ -5,8 +5,8 @@ import os
 import numpy as np
 import pytest
 
+from com_control.exceptions import MotionError
 from com_control.motion.csv_file import write_motion
-from com_control.motion.exceptions import MotionError
 from com_control.motion.limits import LimitError, check_motion, find_motion_file, load_motion
 from com_control.motion.motion import Motion
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from com_control.motion.exceptions import MotionError
+from com_control.exceptions import MotionError
 from com_control.motion.motion import Motion
 from com_control.motion.path import PathTiming, RowPath
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from baselines.ding_leg import DingLeg
 
-from com_control.trot.ding_leg import DingLeg
 from com_control.trot.leg_kinematics import LegKinematics
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_pose
