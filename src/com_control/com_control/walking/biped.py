@@ -119,23 +119,8 @@ class Biped:
         )
         return cls(model, q, pelvis, (left, right))
 
-    def upper_body(self, q: ArrayLike | None = None) -> tuple[float, Array]:
-        """Mass (kg) and first moment (3,) (kg m) of all but the legs, about the pelvis' origin.
-
-        Args:
-            q: (n,) rad or m, of which the legs' joints do not matter; default: the posture.
-        """
-        bodies = self.model.bodies
-        q = self.posture if q is None else self.model.check_q(q)
-        R, p = _in_pelvis(bodies, q, self.pelvis)
-        mass, moment = _lumps(bodies, R, p)
-        own = np.ones(bodies.count, dtype=bool)
-        for leg in self.legs:
-            own[leg.bodies[0] : bodies.subtree_end[leg.bodies[0]]] = False
-        return float(mass[own].sum()), moment[own].sum(axis=0)
-
     def root_in_pelvis(self, q: ArrayLike | None = None) -> tuple[Array, Array]:
-        """Pose of the root link in the pelvis' frame, (3, 3) and (3,) m; q as in upper_body."""
+        """Pose of the root link in the pelvis' frame, (3, 3) and (3,) m; q (n,) rad or m."""
         q = self.posture if q is None else self.model.check_q(q)
         R, p = _in_pelvis(self.model.bodies, q, self.pelvis)
         return R[0], p[0]

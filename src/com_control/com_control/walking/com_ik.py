@@ -8,7 +8,6 @@ angles follow at the end. That is why it is fast: general solvers iterate on 6 +
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,10 @@ from scipy.optimize import minimize
 
 from com_control.walking import com_kernels as kernels
 from com_control.walking.biped import Biped
-from com_control.walking.com_geometry import pack
+from com_control.walking.closed_form_legs import pack
+from com_control.walking.com_kernels import ComPath, Points
+from com_control.walking.kernel_basics import ARRAYS, INDICES, entry_point, records
+from com_control.walking.pelvis_map import LIMITED, ROBOT, STRETCHED
 from com_control.walking.upper_body import UpperBody
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.sesc.sesc import Sesc
@@ -27,6 +29,7 @@ TOLERANCE = 1e-9  # m
 KNEE = 3  # its place among the joints of a leg
 _MARGIN = 1e-4  # m and rad, inside limits and reach, of the nearest point
 UPRIGHT = np.eye(3)
+_ROBOTS = records(ROBOT)
 empty = np.empty
 
 
@@ -35,7 +38,7 @@ class ComPoint(NamedTuple):
 
     Attributes:
         values: (16,) q, pelvis and error.
-        outcome: 0: all is well; else bits of com_kernels: STALLED, and for the left leg STRETCHED,
+        outcome: 0: all is well; else bits of pelvis_map: STALLED, and for the left leg STRETCHED,
             LIMITED, for the right one the same times 16.
     """
 
@@ -58,22 +61,6 @@ class ComPoint(NamedTuple):
         return float(self.values[15])
 
 
-class ComPath(NamedTuple):
-    """Joint angles for N points; as in ComPoint.
-
-    Attributes:
-        q: (N, 12) rad.
-        pelvis: (N, 3) m.
-        errors: (N,) m.
-        outcomes: (N,).
-    """
-
-    q: Array
-    pelvis: Array
-    errors: Array
-    outcomes: Any
-
-
 class ComSolution(NamedTuple):
     """Joint angles for a point, with what is said of it.
 
@@ -94,7 +81,7 @@ class ComSolution(NamedTuple):
 
 
 class ComIk:
-    """Solver for a biped whose legs fit the closed form (com_control.walking.com_geometry.fits).
+    """Solver for a biped whose legs fit the closed form (closed_form_legs.fits).
 
     Calls work in memory of their own object: use one object per thread.
 
@@ -112,9 +99,10 @@ class ComIk:
         self._q = biped.posture.copy() if q is None else biped.model.check_q(q).copy()
         self._robot = pack(biped, self._q)
         self._above = UpperBody(biped)
-        self._upper = self._robot[kernels.UPPER : kernels.JOINTS]
+        self._upper_moment = self._robot["upper_moment"][0]
         self._joints = np.concatenate([leg.joints for leg in biped.legs])
-        self._solve = _compiled("solve_one")
+        point = *ARRAYS[1:4], _ROBOTS
+        self._solve = entry_point(kernels.solve_one, *point, types.float64, ARRAYS[1])
         self._offset = self._nominal_offset()
         self._cold = True
 
@@ -122,7 +110,7 @@ class ComIk:
         """Moves the joints that are not of the legs to where q (n,), rad or m, has them."""
         checked = type(q) is np.ndarray and q.shape == self._q.shape
         self._q[:] = q if checked else self.biped.model.check_q(q)
-        self._above.pack(self._q, self._upper)
+        self._above.update_moment(self._q, self._upper_moment)
 
     def restart(self, pelvis: ArrayLike | None = None) -> None:
         """Forgets the last point.
@@ -131,10 +119,10 @@ class ComIk:
             pelvis: (3,) m, where the next search starts; default: where the CoM would be right in
                 the nominal posture.
         """
-        self._robot[kernels.STATE] = 0.0
+        self._robot["known"] = self._robot["solved"] = 0
         self._cold = pelvis is None
         if pelvis is not None:
-            self._robot[kernels.PELVIS] = as_array("pelvis", pelvis, (3,))
+            self._start = as_array("pelvis", pelvis, (3,))
 
     def step(
         self, com: Array, feet: Array, R_pelvis: Array = UPRIGHT, tolerance: float = TOLERANCE
@@ -148,7 +136,7 @@ class ComIk:
             tolerance: m, distance of the CoM to its target that is good enough.
         """
         if self._cold:
-            self._robot[kernels.PELVIS] = com - R_pelvis @ self._offset
+            self._start = com - R_pelvis @ self._offset
             self._cold = False
         values = empty(16)
         outcome = self._solve(com, R_pelvis, feet, self._robot, tolerance, values)
@@ -197,9 +185,10 @@ class ComIk:
         """
         targets, poses, R, result = self._batch(com, feet, R_pelvis)
         if len(targets):
-            self._robot[kernels.PELVIS] = targets[0] - R[0] @ self._offset
-            arguments = (targets, R, poses, self._robot, tolerance, *result)
-            _compiled("solve_path")(*arguments)
+            self._start = targets[0] - R[0] @ self._offset
+            _compiled_for_many(kernels.solve_path)(
+                Points(targets, R, poses), self._robot, tolerance, result
+            )
         self.restart()
         return result
 
@@ -228,7 +217,9 @@ class ComIk:
             result.pelvis[:] = targets - R @ self._offset
         else:
             result.pelvis[:] = as_array("starts", starts, targets.shape)
-        _compiled("solve_each")(targets, R, poses, self._robot, tolerance, *result)
+        _compiled_for_many(kernels.solve_each)(
+            Points(targets, R, poses), self._robot, tolerance, result
+        )
         return result
 
     def full(self, legs: ArrayLike) -> Array:
@@ -244,8 +235,17 @@ class ComIk:
 
     def _at(self, pelvis: Array, feet: Array, R: Array) -> tuple[Array, Array, int]:
         com, q = np.empty(3), np.empty(12)
-        outcome = _compiled("pose_at")(pelvis, R, feet, self._robot, com, q)
-        return com, q, outcome
+        solve = entry_point(kernels.solve_pelvis, *ARRAYS[1:4], _ROBOTS, ARRAYS[1], ARRAYS[1])
+        return com, q, solve(pelvis, R, feet, self._robot, com, q)
+
+    @property
+    def _start(self) -> Array:
+        """Where the next search starts: the pelvis' position (3,) m."""
+        return self._robot["pelvis"][0, 0]
+
+    @_start.setter
+    def _start(self, pelvis: Array) -> None:
+        self._robot["pelvis"][0, 0] = pelvis
 
     def _nominal_offset(self) -> Array:
         """From the pelvis to the CoM in the biped's posture, in the pelvis' axes, m."""
@@ -256,7 +256,7 @@ class ComIk:
 
     def _nearest(self, target: Array, feet: Array, R: Array, start: Array) -> Array:
         """The nearest CoM to the target that reach and limits allow; NaN where none is found."""
-        _, low, high, _ = self._robot[kernels.JOINTS : kernels.PELVIS].reshape(4, 12)
+        low, high = self._robot["lower"][0], self._robot["upper"][0]
         others = np.arange(12) % 6 != KNEE
         low_at, high_at = others & np.isfinite(low), others & np.isfinite(high)
 
@@ -298,25 +298,23 @@ class ComIk:
     def _middle(self, feet: Array, R: Array) -> Array:
         """A place of the pelvis over the middle of the ankles, with the legs well bent."""
         places = []
-        for leg, foot in zip(self._legs(), feet, strict=True):
-            ankle = foot[:, :3] @ leg[kernels.ANKLE] + foot[:, 3]
-            up = np.array([0.0, 0.0, 0.85 * leg[kernels.LENGTHS, :2].sum()])
-            places.append(ankle + up - R @ leg[kernels.HIP])
+        for leg, foot in zip(self._robot["legs"][0], feet, strict=True):
+            ankle = foot[:, :3] @ leg["ankle"] + foot[:, 3]
+            up = np.array([0.0, 0.0, 0.85 * (leg["l1"] + leg["l2"])])
+            places.append(ankle + up - R @ leg["hip"])
         return np.mean(places, axis=0)
-
-    def _legs(self) -> Array:
-        return self._robot[: kernels.UPPER].reshape(2, kernels.ROWS, 3)
 
     def _reach_margins(self, pelvis: Array, feet: Array, R: Array) -> Array:
         """By how much the hips are inside of what the knees' limits allow, (4,) m."""
-        joints = self._robot[kernels.JOINTS : kernels.PELVIS].reshape(4, 2, 6)[..., KNEE]
         margins = []
-        for leg, foot, knee in zip(self._legs(), feet, joints.T, strict=True):
-            ankle = foot[:, :3] @ leg[kernels.ANKLE] + foot[:, 3]
-            distance = float(np.linalg.norm(pelvis + R @ leg[kernels.HIP] - ankle))
-            l1, l2 = leg[kernels.LENGTHS, :2]
-            side = leg[kernels.SIGNS, 1] * leg[kernels.TURNS, 0]
-            bends = np.clip(np.sort(side * (knee[1:3] + knee[0])), 0.0, np.pi)
+        knees = self._robot[0][["zero", "lower", "upper"]]
+        for i, foot in enumerate(feet):
+            leg, (zero, low, high) = self._robot["legs"][0, i], (k[6 * i + KNEE] for k in knees)
+            ankle = foot[:, :3] @ leg["ankle"] + foot[:, 3]
+            distance = float(np.linalg.norm(pelvis + R @ leg["hip"] - ankle))
+            l1, l2 = leg["l1"], leg["l2"]
+            side = leg["sign_beta"] * leg["direction_4"]
+            bends = np.clip(np.sort(side * (np.array([low, high]) + zero)), 0.0, np.pi)
             most, least = np.sqrt(l1 * l1 + l2 * l2 + 2.0 * l1 * l2 * np.cos(bends))
             margins += [most - distance, distance - least]
         return np.array(margins)
@@ -325,9 +323,9 @@ class ComIk:
         problems = []
         for i, leg in enumerate(self.biped.legs):
             bits = point.outcome >> (4 * i)
-            if bits & kernels.STRETCHED:
+            if bits & STRETCHED:
                 problems.append(f"the {leg.side} leg is too short")
-            elif bits & kernels.LIMITED:
+            elif bits & LIMITED:
                 angles = point.q[6 * i : 6 * i + 6]
                 worst = int(np.argmax(np.maximum(leg.lower - angles, angles - leg.upper)))
                 problems.append(
@@ -377,20 +375,8 @@ def nearest_words(nearest: Array, target: Array) -> str:
     return f"the nearest CoM that can be reached is {away:.3g} mm from the target"
 
 
-@cache
-def _compiled(name: str) -> Any:
-    """Compiles a kernel for contiguous arrays, or loads it from numba's cache.
-
-    What comes back does not look at its arguments' types: they must be contiguous float64.
-    """
-    vector, matrix, cube = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
-    poses, whole, number = types.float64[:, :, :, ::1], types.int64[::1], types.float64
-    many = (matrix, cube, poses, matrix, number, matrix, matrix, vector, whole)
-    arguments = {
-        "solve_one": (vector, matrix, cube, matrix, number, vector),
-        "solve_path": many,
-        "solve_each": many,
-        "pose_at": (vector, matrix, cube, matrix, vector, vector),
-    }
-    kernel: Any = getattr(kernels, name)
-    return kernel.compile(arguments[name]) if hasattr(kernel, "compile") else kernel
+def _compiled_for_many(kernel: Any) -> Any:
+    """Entry point of a kernel for many points."""
+    points = types.NamedTuple(ARRAYS[2:5], Points)
+    result = types.NamedTuple([ARRAYS[2], ARRAYS[2], ARRAYS[1], INDICES], ComPath)
+    return entry_point(kernel, points, _ROBOTS, types.float64, result)

@@ -15,13 +15,13 @@ from numpy.typing import ArrayLike
 
 from com_control.walking import leg_kernels as kernels
 from com_control.walking.biped import BipedLeg
+from com_control.walking.leg_kernels import LIMIT_TOLERANCE
 from com_model.arrays import Array, as_array, as_rotation, freeze
 
 _MEET = 1e-9  # m, distance of axes that count as meeting
 _NEARLY = 0.02  # m, distance of axes that meet well enough for a first guess
 _LEAST_ANGLE = 1e-3  # sine of the angle between axes that can be solved for
 _SOLVED = 1e-9  # m and rad, error that counts as reached
-_LIMIT = 1e-9  # rad, over a limit that is still within
 _TRIES = 12  # starts of the numerical solution
 _STEPS = 60
 
@@ -54,7 +54,7 @@ class LegIk:
 
     Attributes:
         closed: Solved in closed form; else by Newton steps.
-        packed: (kernels.LEG_ROWS, 3), what the kernels read.
+        packed: (1,) of leg_kernels.LEG, what the kernels read.
     """
 
     def __init__(self, leg: BipedLeg) -> None:
@@ -71,13 +71,10 @@ class LegIk:
         gap = max(hip_gap, ankle_gap)
         self.closed = square and gap < _MEET
         self._guess = square and gap < _NEARLY
-        self.packed = np.empty((kernels.LEG_ROWS, 3))
-        self.packed[kernels.AXES : kernels.POINTS] = leg.axes
-        self.packed[kernels.POINTS : kernels.R_SOLE] = leg.points
-        self.packed[kernels.R_SOLE : kernels.P_SOLE] = leg.R_sole
-        self.packed[kernels.P_SOLE] = leg.p_sole
-        self.packed[kernels.HIP], self.packed[kernels.ANKLE] = hip, ankle
-        self.packed[kernels.LIMITS :] = np.concatenate((leg.lower, leg.upper)).reshape(4, 3)
+        self.packed = np.zeros(1, kernels.LEG)
+        for name in ("axes", "points", "R_sole", "p_sole", "lower", "upper"):
+            self.packed[name] = getattr(leg, name)
+        self.packed["hip"], self.packed["ankle"] = hip, ankle
         b, c = hip - leg.points[3], leg.points[3] - ankle
         along = float(leg.axes[3] @ (b + c))
         lengths = [float(np.linalg.norm(np.cross(leg.axes[3], v))) for v in (b, c)]
@@ -130,13 +127,13 @@ class LegIk:
         return LegPose(q, True, not problem, problem)
 
     def limit_problem(self, q: ArrayLike) -> str:
-        """Says which joint is out of its limits; "" when none is."""
+        """Which joint is out of its limits; "" when none is."""
         leg = self.leg
         values = _floats("q", q, (6,))
         for name, value, low, high in zip(
             leg.joint_names, values, leg.lower, leg.upper, strict=True
         ):
-            if not low - _LIMIT <= value <= high + _LIMIT:
+            if not low - LIMIT_TOLERANCE <= value <= high + LIMIT_TOLERANCE:
                 return f"{name} would be at {value:.3f} rad, its limits are {low:.3f} to {high:.3f}"
         return ""
 
@@ -168,14 +165,14 @@ class LegIk:
     def _why(self, outcome: int, R: Array, p: Array) -> str:
         side = self.leg.side
         if outcome == kernels.KNEE:
-            ankle = p + R @ self.leg.R_sole.T @ (self.packed[kernels.ANKLE] - self.leg.p_sole)
-            distance = float(np.linalg.norm(ankle - self.packed[kernels.HIP]))
+            ankle = p + R @ self.leg.R_sole.T @ (self.packed["ankle"][0] - self.leg.p_sole)
+            distance = float(np.linalg.norm(ankle - self.packed["hip"][0]))
             return (
                 f"the {side} ankle would be {distance:.3f} m from its hip, the leg reaches "
                 f"{self.reach[0]:.3f} to {self.reach[1]:.3f} m"
             )
-        joint = "ankle" if outcome == kernels.ANKLE_TURN else "hip"
-        return f"no turn of the {side} {joint} brings the sole into its pose"
+        joint = "ankle" if outcome == kernels.ANKLE else "hip"
+        return f"no rotation of the {side} {joint} brings the sole into its pose"
 
 
 def meeting_point(points: Array, axes: Array) -> tuple[Array, float]:

@@ -7,18 +7,17 @@ Newton's steps on pelvis and legs together. Both meet the soles' poses and the C
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
+from numba import float64
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
 from com_control.walking import leg_kernels
 from com_control.walking import whole_body_kernels as kernels
 from com_control.walking.biped import Biped
-from com_control.walking.com_geometry import fits
+from com_control.walking.closed_form_legs import fits
 from com_control.walking.com_ik import (
     TOLERANCE,
     UPRIGHT,
@@ -28,11 +27,12 @@ from com_control.walking.com_ik import (
     nearest_words,
     with_legs,
 )
+from com_control.walking.kernel_basics import ARRAYS, entry_point, records
 from com_control.walking.leg_ik import LegIk
+from com_control.walking.leg_kernels import LIMIT_TOLERANCE
 from com_control.walking.upper_body import UpperBody
 from com_model.arrays import Array, as_array, as_rotation
 
-_LIMIT = 1e-9  # rad, over a limit that is still within
 _TRIES = 6
 empty = np.empty
 _MEETS = 1e-7  # m and rad, error of the soles at the nearest CoM
@@ -73,17 +73,16 @@ class WholeBodyIk:
         self.biped = biped
         self.closed = fits(biped)
         self._fast = ComIk(biped) if self.closed else None
-        self._legs = np.ascontiguousarray([_pack(leg_ik, biped) for leg_ik in _leg_iks(biped)])
+        self._above = UpperBody(biped)
+        self._robot = self._pack()
         self._joints = np.concatenate([leg.joints for leg in biped.legs])
         self._lower = np.concatenate([leg.lower for leg in biped.legs])
         self._upper = np.concatenate([leg.upper for leg in biped.legs])
-        self._allowed = np.array([self._lower - _LIMIT, self._upper + _LIMIT])
         self._names = [name for leg in biped.legs for name in leg.joint_names]
         self._q = biped.posture.copy()
-        self._above = UpperBody(biped)
-        self._rest = self._above.packed(biped.posture)
-        self._state: Array | None = None
-        self._step = _compiled_step()
+        self._known = False  # the state is that of a point that was solved
+        point = *ARRAYS[1:4], records(kernels.ROBOT)
+        self._step = entry_point(kernels.step_whole, *point, float64, ARRAYS[1])
 
     def set_upper_body(self, q: ArrayLike) -> None:
         """Moves the joints that are not of the legs to where q (n,), rad or m, has them."""
@@ -92,7 +91,7 @@ class WholeBodyIk:
         if self._fast is not None:
             self._fast.set_upper_body(self._q)
         else:
-            self._above.pack(self._q, self._rest)
+            self._above.update_moment(self._q, self._robot["upper_moment"][0])
 
     def step(
         self, com: Array, feet: Array, R_pelvis: Array = UPRIGHT, tolerance: float = TOLERANCE
@@ -100,13 +99,11 @@ class WholeBodyIk:
         """Solves a point next to the last one, without checks of arguments; see ComIk.step."""
         if self._fast is not None:
             return self._fast.step(com, feet, R_pelvis, tolerance)
-        if self._state is None:
-            self._state = np.tile(self._first(feet, R_pelvis), 2)
+        if not self._known:
+            self._robot["state"] = self._first_guess(feet, R_pelvis)
         values = empty(16)
-        robot = self._legs, self._rest, self._allowed
-        outcome = self._step(com, R_pelvis, feet, *robot, tolerance, self._state, values)
-        if outcome:
-            self._state = None
+        outcome = self._step(com, R_pelvis, feet, self._robot, tolerance, values)
+        self._known = not outcome
         return ComPoint(values, outcome)
 
     def solve(
@@ -156,15 +153,26 @@ class WholeBodyIk:
         poses = np.ascontiguousarray(as_array("feet", feet, (count, 2, 3, 4)))
         R = np.ascontiguousarray(as_array("R_pelvis", R_pelvis, (count, 3, 3)))
         values, outcomes = np.empty((count, 16)), np.empty(count, dtype=np.int64)
-        self._state = None
+        self._known = False
         for i in range(count):
             values[i], outcomes[i] = self.step(targets[i], poses[i], R[i], tolerance)
-        self._state = None
+        self._known = False
         return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes)
 
     def full(self, legs: ArrayLike) -> Array:
         """All joints (n,) or (N, n), the others where they are, from the legs' (12,) or (N, 12)."""
         return with_legs(self._q, self._joints, legs)
+
+    def _pack(self) -> Any:
+        """The robot for the kernels, (1,) of kernels.ROBOT."""
+        robot = np.zeros(1, kernels.ROBOT)
+        for i, leg in enumerate(self.biped.legs):
+            packed = robot["legs"][0, i : i + 1]
+            packed[:] = LegIk(leg).packed
+            packed["masses"] = leg.masses / self.biped.model.mass
+            packed["moments"] = leg.moments / self.biped.model.mass
+        self._above.update_moment(self.biped.posture, robot["upper_moment"][0])
+        return robot
 
     def _search(self, target: Array, feet: Array, R: Array, tolerance: float) -> WholeBodySolution:
         """Newton's steps from the last solution, from the nominal posture, and from others."""
@@ -180,10 +188,10 @@ class WholeBodyIk:
             if error <= tolerance:
                 problem = self._limit_problem(q)
                 if not problem:
-                    self._state = np.tile(state, 2)
+                    self._robot["state"], self._known = state, True
                     return self._solution(self.full(q), state[:3], R, "", target.copy())
             best = min(best, error)
-        self._state = None
+        self._known = False
         problem = (
             problem or f"feet and CoM come no nearer than {best:.3g} m to where they are to be"
         )
@@ -193,21 +201,21 @@ class WholeBodyIk:
     def _descend(
         self, target: Array, feet: Array, R: Array, state: Array, tolerance: float
     ) -> float:
-        return float(kernels.solve_whole(target, R, feet, self._legs, self._rest, tolerance, state))
+        return float(kernels.solve_whole(target, R, feet, self._robot, tolerance, state))
 
     def _starts(self, feet: Array, R: Array) -> list[Array]:
         nominal = np.concatenate([leg.nominal for leg in self.biped.legs])
-        first = self._first(feet, R)
+        first = self._first_guess(feet, R)
         pelvis = first[:3]
         rng = np.random.default_rng(0)
         others = []
         for _ in range(_TRIES):
             q = np.clip(nominal + rng.uniform(-0.4, 0.4, 12), self._lower, self._upper)
             others.append(np.concatenate((pelvis + rng.uniform(-0.05, 0.05, 3), q)))
-        last = [] if self._state is None else [self._state[:15].copy()]
+        last = [self._robot["state"][0, 0].copy()] if self._known else []
         return [*last, first, *others]
 
-    def _first(self, feet: Array, R: Array) -> Array:
+    def _first_guess(self, feet: Array, R: Array) -> Array:
         """A first guess (15,): the nominal posture over the feet."""
         nominal = np.concatenate([leg.nominal for leg in self.biped.legs])
         pelvis = feet[:, :, 3].mean(axis=0) - R @ self._soles(nominal)
@@ -218,8 +226,9 @@ class WholeBodyIk:
         places = []
         for i in range(2):
             R, p, lines = np.empty((3, 3)), np.empty(3), np.empty((12, 3))
-            leg = self._legs[i, : leg_kernels.LEG_ROWS]
-            leg_kernels.place_sole(leg, q[6 * i : 6 * i + 6].copy(), R, p, lines)
+            leg_kernels.place_sole(
+                self._robot["legs"][0, i : i + 1], q[6 * i : 6 * i + 6].copy(), R, p, lines
+            )
             places.append(p)
         return np.mean(places, axis=0)
 
@@ -228,7 +237,7 @@ class WholeBodyIk:
 
         def errors(state: Array) -> Array:
             result = np.empty(15)
-            kernels.errors_whole(target, R, feet, self._legs, self._rest, state, result)
+            kernels.find_errors(target, R, feet, self._robot, state, result)
             return result
 
         def cost(state: Array) -> float:
@@ -252,7 +261,7 @@ class WholeBodyIk:
     def _limit_problem(self, q: Array) -> str:
         over = np.maximum(self._lower - q, q - self._upper)
         worst = int(np.argmax(over))
-        if over[worst] <= _LIMIT:
+        if over[worst] <= LIMIT_TOLERANCE:
             return ""
         return (
             f"{self._names[worst]} would be at {q[worst]:.3f} rad, its limits are "
@@ -272,23 +281,3 @@ class WholeBodyIk:
         return WholeBodySolution(
             np.full(n, np.nan), np.full((3, 3), np.nan), np.full(3, np.nan), False, reason, nearest
         )
-
-
-def _leg_iks(biped: Biped) -> list[LegIk]:
-    return [LegIk(leg) for leg in biped.legs]
-
-
-def _pack(ik: LegIk, biped: Biped) -> Array:
-    """A leg for the kernels, (kernels.ROWS, 3)."""
-    leg, mass = ik.leg, biped.model.mass
-    return np.vstack((ik.packed, leg.moments / mass, leg.masses.reshape(2, 3) / mass))
-
-
-@cache
-def _compiled_step() -> Any:
-    """Compiles step_whole for contiguous arrays: it then does not look at its arguments' types."""
-    vector, matrix, cube = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
-    numbers = types.float64, vector, vector
-    kernel: Any = kernels.step_whole
-    arguments = (vector, matrix, cube, cube, matrix, matrix, *numbers)
-    return kernel.compile(arguments) if hasattr(kernel, "compile") else kernel

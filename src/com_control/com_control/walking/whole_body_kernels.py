@@ -1,4 +1,4 @@
-"""What numba compiles for bipeds whose legs have no closed form: Newton's steps on all of it.
+"""What numba compiles for bipeds whose legs have no closed form: Newton's method on all of it.
 
 Unknown are the pelvis' position t and the twelve joints of the legs; given are both soles' poses
 and the CoM: fifteen equations. In the pelvis' axes, with J_i the Jacobian of sole i, K_i that of
@@ -12,94 +12,114 @@ so that two systems of six and one of three are solved, not one of fifteen.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from com_control.walking import leg_kernels
-from com_control.walking.com_kernels import CONVERGED, LIMITED, STALLED
-from com_control.walking.leg_kernels import (
-    fill_jacobian,
-    pose_error,
+from com_control.walking.kernel_basics import (
+    column,
+    multiply,
     row,
-    times,
+    rows,
+    scale,
+    vector,
 )
+from com_control.walking.leg_kernels import (
+    LEG,
+    LIMIT_TOLERANCE,
+    fill_jacobian,
+    pass_joint,
+    pose_error,
+    set_sole,
+)
+from com_control.walking.pelvis_map import CONVERGED, LIMITED, STALLED
 from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import add, cross, dot, sub
+from com_model.geometry.vectors import Vector
 
 Array = NDArray[np.float64]
+Record = Any
+"""An element of an array of ROBOT or LEG."""
 
-# Rows that a leg has after those of leg_kernels.
-MOMENTS = leg_kernels.LEG_ROWS  # six rows: first moments at the zero pose over the robot's mass, m
-SHARES = MOMENTS + 6  # two rows: six masses over the robot's
-ROWS = SHARES + 2
-
+ROBOT = np.dtype(
+    [
+        ("legs", LEG, 2),  # left, right
+        ("upper_moment", "f8", 3),  # of all but the legs in the pelvis' frame, over the mass, m
+        ("state", "f8", (2, 15)),  # position of the pelvis (m) and joints (rad): next, last point
+    ]
+)
 STEPS = 60
 _LONGEST = 0.4  # rad or m, longest step
 _JUMP = 0.05  # rad or m, between two points of a path that is not smooth
 _LEAST = 1e-300  # least pivot, so that a singular leg makes a step that is too long, not NaN
 
 
+class Target(NamedTuple):
+    """CoM (3,) m, orientation of the pelvis (3, 3), poses of the soles (2, 3, 4)."""
+
+    com: Array
+    R_pelvis: Array
+    feet: Array
+
+
+class Linearization(NamedTuple):
+    """Jacobians of the soles (2, 6, 6) and of the CoM (2, 3, 6), and all errors (15,)."""
+
+    J: Array
+    K: Array
+    errors: Array
+
+
 @njit
-def forward_masses(
-    leg: Array, q: Array, R: Array, p: Array, lines: Array, columns: Array
-) -> tuple[float, float, float]:
-    """As leg_kernels.forward; sets columns (3, 6), too, and gives the leg's moment, m.
+def make_linearization() -> Linearization:
+    """Memory for one."""
+    return Linearization(np.empty((2, 6, 6)), np.empty((2, 3, 6)), np.empty(15))
+
+
+@njit
+def find_masses(leg: Record, q: Array, R: Array, p: Array, lines: Array, columns: Array) -> Vector:
+    """As leg_kernels.forward; sets columns (3, 6), too, and returns the leg's moment, m.
 
     columns are the derivatives of the CoM by the joints.
     """
     M, t = np.eye(3), (0.0, 0.0, 0.0)
     for i in range(6):
-        t = leg_kernels.pass_joint(leg, i, q[i], M, t, lines)
-        mass = leg[SHARES + i // 3, i % 3]
-        own = add(times(M, row(leg, MOMENTS + i)), (mass * t[0], mass * t[1], mass * t[2]))
+        t = pass_joint(leg, i, q[i], M, t, lines)
+        own = add(multiply(rows(M), row(leg.moments, i)), scale(leg.masses[i], t))
         columns[0, i], columns[1, i], columns[2, i] = own
-    leg_kernels.set_sole(leg, M, t, R, p)
-    moment, share = (0.0, 0.0, 0.0), 0.0
+    set_sole(leg, M, t, R, p)
+    moment, mass = (0.0, 0.0, 0.0), 0.0
     for i in range(5, -1, -1):  # what joint i carries, from the foot upwards
-        moment = add(moment, (columns[0, i], columns[1, i], columns[2, i]))
-        share += leg[SHARES + i // 3, i % 3]
-        axis, place = row(lines, i), row(lines, 6 + i)
-        arm = (share * place[0], share * place[1], share * place[2])
-        columns[0, i], columns[1, i], columns[2, i] = cross(axis, sub(moment, arm))
+        moment, mass = add(moment, column(columns, i)), mass + leg.masses[i]
+        arm = sub(moment, scale(mass, row(lines, 6 + i)))
+        columns[0, i], columns[1, i], columns[2, i] = cross(row(lines, i), arm)
     return moment
 
 
 @njit
-def evaluate(
-    target: Array,
-    R: Array,
-    feet: Array,
-    legs: Array,
-    upper: Array,
-    t: Array,
-    q: Array,
-    J: Array,
-    K: Array,
-    errors: Array,
-) -> float:
-    """Sets Jacobians J (2, 6, 6), K (2, 3, 6) and errors (15,); gives the size of the errors."""
+def linearize(robot: Record, target: Target, state: Array, out: Linearization) -> float:
+    """Fills `out` for a state (15,); returns the size of the errors."""
     sole_R, sole_p, lines = np.empty((3, 3)), np.empty(3), np.empty((12, 3))
     wanted_R, wanted_p = np.empty((3, 3)), np.empty(3)
-    com = (upper[0, 0], upper[0, 1], upper[0, 2])
+    t, q, errors, R = state[:3], state[3:], out.errors, target.R_pelvis
+    com = vector(robot.upper_moment)
     total = 0.0
     for i in range(2):
-        moment = forward_masses(legs[i], q[6 * i : 6 * i + 6], sole_R, sole_p, lines, K[i])
-        com = add(com, moment)
-        fill_jacobian(lines, sole_p, J[i])
+        own = q[6 * i : 6 * i + 6]
+        com = add(com, find_masses(robot.legs[i], own, sole_R, sole_p, lines, out.K[i]))
+        fill_jacobian(lines, sole_p, out.J[i])
+        foot = target.feet[i]
         for k in range(3):
-            wanted_p[k] = 0.0
-            for j in range(3):
-                wanted_p[k] += R[j, k] * (feet[i, j, 3] - t[j])
-                wanted_R[k, j] = 0.0
-                for m in range(3):
-                    wanted_R[k, j] += R[m, k] * feet[i, m, j]
+            axis = column(R, k)
+            wanted_p[k] = dot(axis, sub(column(foot, 3), vector(t)))
+            for m in range(3):
+                wanted_R[k, m] = dot(axis, column(foot, m))
         size = pose_error(wanted_R, wanted_p, sole_R, sole_p, errors[6 * i : 6 * i + 6])
         total += size * size
     for k in range(3):
-        errors[12 + k] = -com[k]
-        for j in range(3):
-            errors[12 + k] += R[j, k] * (target[j] - t[j])
+        errors[12 + k] = dot(column(R, k), sub(vector(target.com), vector(t))) - com[k]
         total += errors[12 + k] * errors[12 + k]
     return np.sqrt(total)
 
@@ -116,11 +136,11 @@ def solve_damped(J: Array, damping: float, X: Array) -> None:
             for k in range(j):
                 total -= L[i, k] * L[j, k]
             L[i, j] = np.sqrt(max(total, _LEAST)) if i == j else total / L[j, j]
-    for column in range(X.shape[1]):
+    for j in range(X.shape[1]):
         for i in range(6):
             y[i] = 0.0
             for k in range(6):
-                y[i] += J[k, i] * X[k, column]
+                y[i] += J[k, i] * X[k, j]
             for k in range(i):
                 y[i] -= L[i, k] * y[k]
             y[i] /= L[i, i]
@@ -128,22 +148,22 @@ def solve_damped(J: Array, damping: float, X: Array) -> None:
             for k in range(i + 1, 6):
                 y[i] -= L[k, i] * y[k]
             y[i] /= L[i, i]
-            X[i, column] = y[i]
+            X[i, j] = y[i]
 
 
 @njit
 def solve_three(A: Array, c: Array, x: Array) -> None:
     """Sets x (3,) to A^-1 c by cross products; A (3, 3)."""
-    a, b, d = (A[0, 0], A[1, 0], A[2, 0]), (A[0, 1], A[1, 1], A[2, 1]), (A[0, 2], A[1, 2], A[2, 2])
-    v = (c[0], c[1], c[2])
+    a, b, d, v = column(A, 0), column(A, 1), column(A, 2), vector(c)
     bd, da, ab = cross(b, d), cross(d, a), cross(a, b)
     volume = dot(a, bd) or _LEAST
     x[0], x[1], x[2] = dot(v, bd) / volume, dot(v, da) / volume, dot(v, ab) / volume
 
 
 @njit
-def newton(J: Array, K: Array, errors: Array, damping: float, step: Array) -> None:
+def find_step(linear: Linearization, damping: float, step: Array) -> None:
     """Sets step (15,): the pelvis' in its own axes (m), then the joints' (rad)."""
+    J, K, errors = linear
     A, c, X = np.zeros((3, 3)), errors[12:].copy(), np.zeros((2, 6, 4))
     for i in range(2):
         X[i, :, 3] = errors[6 * i : 6 * i + 6]
@@ -166,50 +186,37 @@ def newton(J: Array, K: Array, errors: Array, damping: float, step: Array) -> No
             step[3 + 6 * i + k] = joint
 
 
-@compiled()
-def solve_whole(
-    target: Array,
-    R: Array,
-    feet: Array,
-    legs: Array,
-    upper: Array,
-    tolerance: float,
-    state: Array,
-) -> float:
+@njit
+def find_state(robot: Record, target: Target, tolerance: float, state: Array) -> float:
     """Finds pelvis and legs by damped Newton steps.
 
     Args:
-        target: (3,) m, the CoM in the world.
-        R: (3, 3) orientation of the pelvis.
-        feet: (2, 3, 4) poses of the soles.
-        legs: (2, ROWS, 3).
-        upper: (2, 3) moment (m) of the rest in the pelvis' frame, and its share of the mass.
+        robot: Of ROBOT.
+        target: CoM and feet.
         tolerance: m and rad, size of all errors together.
         state: (15,) first guess of the pelvis' position (m) and the joints (rad); overwritten.
 
     Returns:
         The size of the errors that remain.
     """
-    J, K, errors = np.empty((2, 6, 6)), np.empty((2, 3, 6)), np.empty(15)
-    J2, K2, errors2 = np.empty((2, 6, 6)), np.empty((2, 3, 6)), np.empty(15)
-    step, trial = np.empty(15), np.empty(15)
-    size = evaluate(target, R, feet, legs, upper, state[:3], state[3:], J, K, errors)
+    now, new = make_linearization(), make_linearization()
+    step, trial, R = np.empty(15), np.empty(15), rows(target.R_pelvis)
+    size = linearize(robot, target, state, now)
     damping = 1e-14
     for _ in range(STEPS):
         if not size > tolerance:
             break
-        newton(J, K, errors, damping, step)
+        find_step(now, damping, step)
         longest = np.max(np.abs(step))
         if longest > _LONGEST:
             step *= _LONGEST / longest
-        for k in range(3):
-            trial[k] = state[k] + R[k, 0] * step[0] + R[k, 1] * step[1] + R[k, 2] * step[2]
-        for k in range(3, 15):
+        step[0], step[1], step[2] = multiply(R, vector(step))
+        for k in range(15):
             trial[k] = state[k] + step[k]
-        new = evaluate(target, R, feet, legs, upper, trial[:3], trial[3:], J2, K2, errors2)
-        if new < size:
-            state[:], size = trial, new
-            J[:], K[:], errors[:] = J2, K2, errors2
+        new_size = linearize(robot, target, trial, new)
+        if new_size < size:
+            state[:], size = trial, new_size
+            now, new = new, now
             damping = max(damping * 0.01, 1e-14)
         else:
             damping = max(damping * 100.0, 1e-10)
@@ -218,66 +225,67 @@ def solve_whole(
     return size
 
 
+@compiled()
+def solve_whole(
+    com: Array, R: Array, feet: Array, robots: Array, tolerance: float, state: Array
+) -> float:
+    """As find_state, for robots (1,) of ROBOT."""
+    return find_state(robots[0], Target(com, R, feet), tolerance, state)
+
+
 @njit
-def foresee(state: Array) -> None:
-    """Makes the last point of a state (30,) the one before it, and the next, on a line, the last.
+def predict_state(states: Array) -> None:
+    """Makes the first of states (2, 15) the second, and the next point, on a line, the first.
 
     After a jump the last point is the best guess.
     """
     farthest = 0.0
     for k in range(15):
-        farthest = max(farthest, abs(state[k] - state[15 + k]))
-    share = 1.0 if farthest < _JUMP else 0.0
+        farthest = max(farthest, abs(states[0, k] - states[1, k]))
+    smooth = 1.0 if farthest < _JUMP else 0.0
     for k in range(15):
-        last = state[k]
-        state[k] += share * (last - state[15 + k])
-        state[15 + k] = last
+        last = states[0, k]
+        states[0, k] += smooth * (last - states[1, k])
+        states[1, k] = last
 
 
 @compiled()
 def step_whole(
-    target: Array,
-    R: Array,
-    feet: Array,
-    legs: Array,
-    upper: Array,
-    limits: Array,
-    tolerance: float,
-    state: Array,
-    values: Array,
+    com: Array, R: Array, feet: Array, robots: Array, tolerance: float, values: Array
 ) -> int:
-    """Solves a point next to the last one; the first arguments are those of solve_whole.
+    """Solves a point next to the last one.
 
     Args:
-        target: See solve_whole, as the next four.
-        R: See there.
-        feet: See there.
-        legs: See there.
-        upper: See there.
-        limits: (2, 12) rad, least and greatest angles that still count as within the limits.
-        tolerance: See solve_whole.
-        state: (30,) the last point and the one before it, from which a smooth path is foreseen;
-            overwritten.
+        com: (3,) m, the CoM in the world.
+        R: (3, 3) orientation of the pelvis.
+        feet: (2, 3, 4) poses of the soles.
+        robots: (1,) of ROBOT; a smooth path is predicted from its state, which is overwritten.
+        tolerance: m and rad, size of all errors together.
         values: (16,) q, pelvis and error; result.
 
     Returns:
-        0: all is well; else bits as in com_kernels.
+        0: all is well; else bits as in pelvis_map.
     """
-    foresee(state)
-    error = solve_whole(target, R, feet, legs, upper, tolerance, state[:15])
+    robot = robots[0]
+    predict_state(robot.state)
+    state = robot.state[0]
+    error = find_state(robot, Target(com, R, feet), tolerance, state)
     outcome = CONVERGED if error <= tolerance else STALLED
     for i in range(12):
-        values[i] = state[3 + i]
-        if not limits[0, i] <= state[3 + i] <= limits[1, i]:
+        leg, q = robot.legs[i // 6], state[3 + i]
+        values[i] = q
+        low, high = leg.lower[i % 6] - LIMIT_TOLERANCE, leg.upper[i % 6] + LIMIT_TOLERANCE
+        if not low <= q <= high:
             outcome |= LIMITED << (4 * (i // 6))
     values[12], values[13], values[14], values[15] = state[0], state[1], state[2], error
     return outcome
 
 
 @compiled()
-def errors_whole(
-    target: Array, R: Array, feet: Array, legs: Array, upper: Array, state: Array, errors: Array
+def find_errors(
+    com: Array, R: Array, feet: Array, robots: Array, state: Array, errors: Array
 ) -> None:
     """Sets errors (15,) of a state (15,), in the pelvis' axes: soles' poses, then the CoM."""
-    J, K = np.empty((2, 6, 6)), np.empty((2, 3, 6))
-    evaluate(target, R, feet, legs, upper, state[:3], state[3:], J, K, errors)
+    result = make_linearization()
+    linearize(robots[0], Target(com, R, feet), state, result)
+    errors[:] = result.errors

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_control.walking import whole_body_kernels as kernels
-from com_control.walking.com_kernels import LIMITED, STALLED
+from com_control.walking.pelvis_map import LIMITED, STALLED
 from com_control.walking.whole_body import WholeBodyIk
 from com_model import ComModelError, ShapeError
 
@@ -122,15 +122,14 @@ def test_com_jacobian_is_the_derivative(humanoid):
     ik, rng, h = WholeBodyIk(biped), np.random.default_rng(31), 1e-6
     feet = np.zeros((2, 3, 4))
     feet[:, :, :3] = np.eye(3)
+    target = kernels.Target(np.zeros(3), np.eye(3), feet)
     state = np.concatenate([np.zeros(3), *(leg.nominal for leg in biped.legs)])
     state[3:] += rng.uniform(-0.2, 0.2, 12)
 
     def evaluate(state):
-        J, K, errors = np.empty((2, 6, 6)), np.empty((2, 3, 6)), np.empty(15)
-        kernels.evaluate(
-            np.zeros(3), np.eye(3), feet, ik._legs, ik._rest, state[:3], state[3:], J, K, errors
-        )
-        return K, errors[12:]
+        out = kernels.make_linearization()
+        kernels.linearize(ik._robot[0], target, state, out)
+        return out.K, out.errors[12:]
 
     K, _ = evaluate(state)
     for i in range(12):
@@ -191,12 +190,12 @@ def test_a_step_beyond_the_limits_tells_the_leg(humanoid):
     np.testing.assert_allclose(feet_again, feet, atol=1e-8)
 
 
-def test_a_smooth_path_is_foreseen_and_a_jump_is_not():
+def test_a_smooth_path_is_extrapolated_and_a_jump_is_not():
     last, before = np.full(15, 0.3), np.full(15, 0.28)
-    state = np.concatenate((last, before))
-    kernels.foresee(state)
-    np.testing.assert_allclose(state, np.concatenate((np.full(15, 0.32), last)))
+    states = np.array([last, before])
+    kernels.predict_state(states)
+    np.testing.assert_allclose(states, [np.full(15, 0.32), last])
     before[4] = 0.0
-    state = np.concatenate((last, before))
-    kernels.foresee(state)
-    np.testing.assert_array_equal(state, np.concatenate((last, last)))
+    states = np.array([last, before])
+    kernels.predict_state(states)
+    np.testing.assert_array_equal(states, [last, last])
