@@ -48,7 +48,7 @@ from walk_lab import (
 )
 from walk_plots import draw_walks
 
-from com_control.walking.exceptions import PlanError
+from com_control.exceptions import PlanError
 
 STEP_TIMES = (0.5, 0.7, 0.9, 1.2, 1.6)  # s
 SOLE_LENGTHS = (0.08, 0.10, 0.12)  # m, half

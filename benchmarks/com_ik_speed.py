@@ -44,7 +44,7 @@ from com_control.walking.ccgd import Ccgd
 from com_control.walking.com_ik import ComIk
 from com_control.walking.leg_ik import LegIk
 from com_control.walking.walk_plan import Samples, WalkPlan
-from com_control.walking.whole_body import WholeBodyIk
+from com_control.walking.whole_body_ik import WholeBodyIk
 from com_model import RobotConfig, RobotModel, Sesc
 
 Array = NDArray[np.float64]
@@ -75,7 +75,7 @@ def load(name: str) -> Biped:
     """A robot by the name of its configuration."""
     config = RobotConfig.from_file(CONFIGS / f"{name}.yaml")
     path = config.urdf or example_urdfs()[HUMANOIDS[name]]
-    return Biped.of(RobotModel.from_file(path), config)
+    return Biped.from_config(RobotModel.from_file(path), config)
 
 
 def one_by_one(ik: ComIk, points: list[tuple[Array, Array, Array]]) -> None:
@@ -182,7 +182,7 @@ def main() -> None:
     options = parser.parse_args()
     biped = load("itu_biped")
     ik, printed = ComIk(biped), Ccgd(biped)
-    plan = WalkPlan.of()
+    plan = WalkPlan.from_parameters()
     walk = plan.sample(plan.grid(0.01))
     count = len(walk.time)
     arguments = walk.com, walk.feet, walk.R_pelvis

@@ -34,8 +34,8 @@ from walk_lab import (
     world_for,
 )
 
-from com_control.walking.standing import stance_of
-from com_control.walking.walk_request import WalkRequest, plan_of
+from com_control.walking.biped import find_stance
+from com_control.walking.walker import WalkRequest, make_plan
 
 Array = NDArray[np.float64]
 
@@ -94,7 +94,7 @@ def pinocchio_errors(robot: Robot, walk: Walk) -> tuple[float, float]:
 def try_walk(humanoid: Humanoid) -> dict[str, object]:
     """Plans, checks, refines and simulates."""
     robot = load_robot(humanoid.name, humanoid.urdf)
-    plan = plan_of(humanoid.request, robot.biped, stance_of(robot.biped, robot.biped.posture))
+    plan = make_plan(humanoid.request, robot.biped, find_stance(robot.biped, robot.biped.posture))
     walks = {method: walk_by(method, robot, plan) for method in METHODS}
     errors = np.max([pinocchio_errors(robot, walk) for walk in walks.values()], axis=0)
     result: dict[str, object] = {

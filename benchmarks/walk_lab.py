@@ -20,16 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 from oracles import example_urdfs
 
+from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
 from com_control.walking.ccgd import Ccgd
 from com_control.walking.com_ik import ComIk
-from com_control.walking.exceptions import PlanError
 from com_control.walking.footsteps import WalkParameters
+from com_control.walking.joint_path import WalkJoints, solve_joints
 from com_control.walking.leg_ik import LegIk
-from com_control.walking.lipm import PendulumPath
-from com_control.walking.walk_joints import WalkJoints, joints_of
+from com_control.walking.pendulum import PendulumPath
 from com_control.walking.walk_plan import Samples, Timing, WalkPlan
-from com_control.walking.whole_body import WholeBodyIk
+from com_control.walking.whole_body_ik import WholeBodyIk
 from com_control.walking.zmp_refinement import refine, robot_path
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
@@ -93,7 +93,7 @@ def load_robot(name: str, urdf: str = "") -> Robot:
     config = RobotConfig.from_file(CONFIGS / f"{name}.yaml")
     path = example_urdfs()[urdf] if urdf else Path(str(config.urdf))
     model = RobotModel.from_file(path)
-    return Robot(model, config, Biped.of(model, config), path)
+    return Robot(model, config, Biped.from_config(model, config), path)
 
 
 def itu_biped() -> Robot:
@@ -104,7 +104,9 @@ def itu_biped() -> Robot:
 def paper_plan(step_time: float) -> WalkPlan:
     """The six steps of [CCGD], between two of them both feet down: a third of a step, or 0.2 s."""
     double_support = max(step_time / 3.0, 0.2)
-    return WalkPlan.of(WalkParameters(), Timing(step_time=step_time, double_support=double_support))
+    return WalkPlan.from_parameters(
+        WalkParameters(), Timing(step_time=step_time, double_support=double_support)
+    )
 
 
 def walk_by(method: str, robot: Robot, plan: WalkPlan) -> Walk:
@@ -134,7 +136,7 @@ def _walk(
 
 
 def _exact(robot: Robot, _plan: WalkPlan, samples: Samples) -> WalkJoints:
-    return joints_of(WholeBodyIk(robot.biped), samples)
+    return solve_joints(WholeBodyIk(robot.biped), samples)
 
 
 def _ccgd(robot: Robot, _plan: WalkPlan, samples: Samples) -> WalkJoints:
@@ -151,7 +153,7 @@ def _constant_offset(robot: Robot, _plan: WalkPlan, samples: Samples) -> WalkJoi
 def _pelvis(robot: Robot, plan: WalkPlan, samples: Samples) -> WalkJoints:
     first = ComIk(robot.biped).solve(samples.com[0], samples.feet[0], samples.R_pelvis[0])
     planned, height = plan.pendulum, float(first.pelvis[2])
-    pendulum = PendulumPath.over(planned.times, planned.zmp, sqrt(GRAVITY / height))
+    pendulum = PendulumPath.from_zmp(planned.times, planned.zmp, sqrt(GRAVITY / height))
     xy = pendulum.sample(samples.time)[0]
     return _on_legs(robot, samples, np.column_stack((xy, np.full(len(xy), height))))
 

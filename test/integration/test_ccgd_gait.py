@@ -61,7 +61,7 @@ class Bench:
         self.zmps = world.collect(PointStamped, "zmp", 2000)
         defaults = {
             "joint_timeout": 30.0,
-            "lead_time": 0.3,
+            "approach_time": 0.3,
             "walk__com_height": 0.45,
             "display_rate_hz": 100.0,
         }
@@ -82,9 +82,9 @@ class Bench:
             assert ((q >= MODEL.lower) & (q <= MODEL.upper)).all()
             assert (np.abs(qd) <= MODEL.velocity_limits * 1.000001).all()
             path = JointPath(times + stamp_to_ns(msg.header.stamp) / NS_PER_S, q, qd)
-            before = self.q if self.path is None else self.path.at(float(path.time[0]))[0]
+            before = self.q if self.path is None else self.path.sample(float(path.time[0]))[0]
             assert (np.abs(path.q[0] - before) <= 0.1 * MODEL.velocity_limits).all(), "a jump"
-            self.path = path if self.path is None else self.path.then(path)
+            self.path = path if self.path is None else self.path.followed_by(path)
         self.taken = len(self.ways)
 
     def send(self, topic, msg):
@@ -96,7 +96,7 @@ class Bench:
         self.time_ns += every_ns
         self.take()
         if self.path is not None:
-            self.q = self.path.at(self.time_ns / NS_PER_S)[0]
+            self.q = self.path.sample(self.time_ns / NS_PER_S)[0]
         if self.attitude is not None and "imu" not in self.silent:
             self.send("imu", Imu(orientation=self.attitude))
         for topic in FEET:
@@ -342,7 +342,7 @@ def test_a_stop_that_takes_longer_to_plan_than_it_may_is_given_more_time(bench, 
     robot.until(WalkState.READY)
     handle, _ = robot.walk(steps=[12], step_length=[0.1], step_time=[0.6], method="exact")
     robot.until(WalkState.WALKING)
-    plan, asked = Walker.stopped, []
+    plan, asked = Walker.plan_stop, []
     passed = threading.Event()
 
     def slow(walker, walk, at):
@@ -351,7 +351,7 @@ def test_a_stop_that_takes_longer_to_plan_than_it_may_is_given_more_time(bench, 
         passed.wait(30.0)  # until 0.8 s of the robot have passed
         return plan(walker, walk, at)
 
-    monkeypatch.setattr(Walker, "stopped", slow)
+    monkeypatch.setattr(Walker, "plan_stop", slow)
     handle.cancel_goal_async()
     robot.until(WalkState.STOPPING)
     while len(robot.ways) == 1:

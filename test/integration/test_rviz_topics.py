@@ -31,9 +31,8 @@ from visualization_msgs.msg import MarkerArray
 from com_control.nodes.ccgd_gait import CcgdGaitNode
 from com_control.nodes.trot_gait import TrotGaitNode
 from com_control.walking.biped import Biped
-from com_control.walking.walk_request import WalkRequest
-from com_control.walking.walk_view import WalkView
-from com_control.walking.walker import Walker
+from com_control.walking.walk_monitor import WalkEstimate
+from com_control.walking.walker import Walker, WalkRequest
 from com_estimation.nodes.sesc_publisher import SescPublisher
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
 from com_estimation.nodes.trunk_output import TrunkDisplay
@@ -218,11 +217,11 @@ def _trunk_namespaces(node):
 def _walk_namespaces(node):
     """Namespaces of the markers of a robot at the beginning of its walk."""
     files = find_robot("itu_biped")
-    biped = Biped.of(RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config))
+    biped = Biped.from_config(RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config))
     walk = Walker(biped).plan(WalkRequest(), biped.posture)
     begin = walk.at(0.0)
     session = SimpleNamespace(walk=walk, instant=lambda: begin)
-    view = WalkView(np.eye(3), np.zeros(3), begin.soles, begin.com, begin.zmp)
+    view = WalkEstimate(np.eye(3), np.zeros(3), begin.soles, begin.com, begin.zmp)
     return _heard_namespaces(
         "gait/markers", lambda: node._output.show(biped, session, view, Time())
     )

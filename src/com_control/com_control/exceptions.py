@@ -8,11 +8,11 @@ class ComControlError(Exception):
 
 
 class GaitError(ComControlError):
-    """A gait cannot be made or stepped as asked; the message tells how to fix it."""
+    """A gait cannot be made or stepped as asked; the message says how to fix it."""
 
 
 class BalanceError(ComControlError):
-    """A robot cannot be balanced as asked; the message tells how to fix it."""
+    """A robot cannot be balanced as asked; the message says how to fix it."""
 
 
 class MotionError(ComControlError):
@@ -25,3 +25,19 @@ class MotionError(ComControlError):
     def __init__(self, message: str, row: int = 0) -> None:
         super().__init__(message)
         self.row = row
+
+
+class BipedError(ComControlError):
+    """A robot does not fit what is asked of it; the message says how to fix it."""
+
+
+class PlanError(ComControlError):
+    """A walk cannot be planned as asked; the message says how to fix it.
+
+    Attributes:
+        step: Number of the footstep at fault, the first is 0; None where it is none of them.
+    """
+
+    def __init__(self, message: str, step: int | None = None) -> None:
+        super().__init__(message if step is None else f"footstep {step}: {message}")
+        self.step = step

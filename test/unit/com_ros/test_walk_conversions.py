@@ -18,8 +18,8 @@ from com_control.nodes.walk_conversions import (
     walk_goal_to_values,
     walk_state_to_values,
 )
-from com_control.walking.walk_request import WalkRequest
-from com_control.walking.walk_session import State
+from com_control.walking.session import State
+from com_control.walking.walker import WalkRequest
 from com_msgs.action import Walk
 from com_msgs.msg import Footstep, WalkGoal, WalkState
 from com_ros.conversions import joint_trajectory_to_numpy, numpy_to_joint_trajectory

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from com_control.walking.standing import stance_of
-from com_control.walking.walk_request import WalkRequest, plan_of
+from com_control.walking.biped import find_stance
+from com_control.walking.walker import WalkRequest, make_plan
 from com_model import Sesc, link_pose
 from com_simulation.drawing.film import Strip, draw_film
 from com_simulation.drawing.shapes import robot_shape
@@ -187,8 +187,8 @@ def test_talos_walks(lab):
     """A real humanoid, with the servos of its configuration: feet, arms and all."""
     robot = lab.load_robot("talos", "talos_data/robots/talos_reduced.urdf")
     request = WalkRequest(steps=3, step_length=0.2, step_time=0.8, double_support=0.25)
-    stance = stance_of(robot.biped, robot.biped.posture)
-    walk = lab.walk_by("refined", robot, plan_of(request, robot.biped, stance))
+    stance = find_stance(robot.biped, robot.biped.posture)
+    walk = lab.walk_by("refined", robot, make_plan(request, robot.biped, stance))
     record = lab.simulate(lab.world_for(robot, walk, "stiff", None), walk)
     assert lab.fell_at_step(walk, record) is None
     away = lab.com_error(walk, record)

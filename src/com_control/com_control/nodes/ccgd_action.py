@@ -9,7 +9,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
 from com_control.nodes.ccgd_control import WalkControl
-from com_control.walking.walk_session import Outcome
+from com_control.walking.session import Outcome
 from com_msgs.action import Walk
 from com_msgs.msg import WalkGoal, WalkState
 

@@ -10,9 +10,8 @@ from com_control.nodes.ccgd_output import WalkOutput
 from com_control.nodes.ccgd_parameters import Parameters
 from com_control.nodes.ccgd_robot import Robot
 from com_control.nodes.ccgd_services import raise_bug
-from com_control.walking.walk_request import WalkRequest
-from com_control.walking.walk_session import MOVING, Order, Outcome, State
-from com_control.walking.walker import Walk
+from com_control.walking.session import MOVING, Command, Outcome, State
+from com_control.walking.walker import Walk, WalkRequest
 from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.input_watch import InputWatch
 from com_ros.jobs import BackgroundJobs
@@ -69,10 +68,10 @@ class WalkControl:
         refusal = self.silence or robot.session.refusal()
         if refusal or robot.reading is None:
             return refusal or "no joint_states yet: start the robot's driver"
-        robot.session.expect()
+        robot.session.start_planning()
         self.outcome = None
-        whole = request.over(self._settings.walk.request())
-        posture = robot.session.posture(robot.reading.position)
+        whole = request.with_defaults(self._settings.walk.request())
+        posture = robot.session.commanded_posture(robot.reading.position)
         self._stop_lead = STOP_DELAYS * self._settings.delay
         self._asked = asked = object()
 
@@ -112,7 +111,7 @@ class WalkControl:
     def observe(self, robot: Robot, time_ns: int, sample: JointSample) -> None:
         """Go on, by what is measured."""
         robot.reading = robot.input.reading(time_ns, sample)
-        self._handle(robot, robot.session.observe(robot.reading))
+        self._handle(robot, robot.session.update(robot.reading))
         if self._settings.streamed:
             self._stream(robot, time_ns)
         self._start_by_itself(robot)
@@ -127,7 +126,7 @@ class WalkControl:
         if fell_silent and robot.session.state in MOVING:
             order = robot.session.stop(self.silence, now)
             if order is None and self._settings.streamed:
-                order = robot.session.rest(now)  # until the stop is planned
+                order = robot.session.remaining(now)  # until the stop is planned
             self._handle(robot, order)
         robot.session.advance(now)
         self._settle(robot)
@@ -154,7 +153,7 @@ class WalkControl:
             return
         self._settle(robot)
 
-    def _handle(self, robot: Robot, order: Order | None) -> None:
+    def _handle(self, robot: Robot, order: Command | None) -> None:
         """Send what the session decided, plan the stop that it asks for, tell who waits."""
         streams = self._settings.streamed and robot.session.state in MOVING
         if order is not None and (not streams or self._watch.stale):
@@ -180,7 +179,7 @@ class WalkControl:
                 self._stop_lead = max(2.0 * self._stop_lead, 1.5 * took)
             self._handle(robot, order)
 
-        self._jobs.do(lambda: robot.walker.stopped(walk, at), planned)
+        self._jobs.do(lambda: robot.walker.plan_stop(walk, at), planned)
 
     def _settle(self, robot: Robot) -> None:
         """Hand an outcome on, once."""
@@ -201,7 +200,7 @@ class WalkControl:
         if robot.session.state not in MOVING:
             return
         horizon = self._settings.horizon
-        target = robot.session.target(robot.reading.time + horizon + self._settings.drive_delay)
+        target = robot.session.target_at(robot.reading.time + horizon + self._settings.drive_delay)
         if target is not None:
             self._output.send_point(robot.names, target, horizon, ns_to_stamp(time_ns))
 
@@ -214,7 +213,7 @@ class WalkControl:
             return
         now = robot.reading.time
         self._ready_since = now if self._ready_since is None else self._ready_since
-        if now - self._ready_since >= self._settings.lead_time:
+        if now - self._ready_since >= self._settings.approach_time:
             self._autostart = bool(self.begin(robot, WalkRequest()))
             self._by_itself = self._by_itself if self._autostart else self._asked
 

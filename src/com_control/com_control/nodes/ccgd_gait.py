@@ -55,7 +55,7 @@ from com_control.nodes.ccgd_services import (
     solve_com_ik,
 )
 from com_control.nodes.walk_conversions import NO_STEP, walk_goal_to_values
-from com_control.walking.walk_session import State
+from com_control.walking.session import State
 from com_control.walking.walker import Walk
 from com_model import RobotConfig, RobotModel
 from com_msgs.msg import WalkGoal, WalkState
@@ -171,7 +171,7 @@ class CcgdGaitNode(Node):
     def _publish(self, robot: Robot, time_ns: int) -> None:
         assert robot.reading is not None  # noqa: S101 - it has just been made
         stamp = ns_to_stamp(time_ns)
-        view = robot.viewer.see(robot.reading, robot.session.instant())
+        view = robot.viewer.estimate(robot.reading, robot.session.planned_now())
         self._told = self._output.tell(robot.session, view, stamp)
         period_ns = int(NS_PER_S / self._settings.display_rate_hz)
         if view is not None and abs(time_ns - self._show_ns) >= period_ns:
@@ -212,11 +212,11 @@ class CcgdGaitNode(Node):
         reading, defaults = robot.reading, self._settings.walk.request()
         posture = robot.biped.posture
         if reading is not None:
-            posture = robot.session.posture(reading.position)
+            posture = robot.session.commanded_posture(reading.position)
 
         def plan() -> Walk:
             goal = request_of(walk_goal_to_values(request.goal, self._settings.walk_frame))
-            return robot.walker.plan(goal.over(defaults), posture)
+            return robot.walker.plan(goal.with_defaults(defaults), posture)
 
         self._do(plan, lambda walk: reply(fill_plan(robot, walk, response)))
 

@@ -8,9 +8,8 @@ from rclpy.clock import Clock
 from sensor_msgs.msg import Imu
 
 from com_control.nodes.ccgd_parameters import Parameters
-from com_control.walking.biped import Biped
-from com_control.walking.standing import stance_of
-from com_control.walking.walk_checks import Reading
+from com_control.walking.biped import Biped, find_stance
+from com_control.walking.walk_monitor import Reading
 from com_ros.conversions import NS_PER_S, Array
 from com_ros.imu_input import imu_to_values
 from com_ros.input_watch import Latest, sample_time_ns
@@ -40,7 +39,7 @@ class RobotInput:
         self._wrenches: list[Latest[Array]] = [Latest(settings.wrench_timeout) for _ in range(2)]
         self._attitude: Latest[Array] = Latest(settings.imu_timeout)
         self._R_imu_root = model.bodies.R_body_link[model.link_index(link)].T
-        self._up = stance_of(biped, biped.posture).R_walk_root[2]  # root's axes
+        self._up = find_stance(biped, biped.posture).R_walk_root[2]  # root's axes
 
     def take_wrench(self, side: int, msg: WrenchStamped) -> None:
         """Take in a foot's wrench."""

@@ -16,8 +16,8 @@ from com_control.nodes.walk_conversions import (
 )
 from com_control.walking.biped import Biped
 from com_control.walking.footsteps import Footstep
-from com_control.walking.walk_session import Order, WalkSession
-from com_control.walking.walk_view import WalkView
+from com_control.walking.session import Command, WalkSession
+from com_control.walking.walk_monitor import WalkEstimate
 from com_control.walking.walker import Walk, WalkInstant
 from com_model.arrays import Array
 from com_model.exceptions import GeometryError
@@ -58,7 +58,7 @@ class WalkOutput:
         self._frames = FramePublisher(node, settings.frame_prefix)
         self._maker = MarkerMaker(LIFETIME_NS)
 
-    def send(self, names: tuple[str, ...], order: Order) -> None:
+    def send(self, names: tuple[str, ...], order: Command) -> None:
         """Send a whole path of joint targets."""
         stamp_ns = round(order.start * NS_PER_S)
         path = order.path
@@ -86,9 +86,9 @@ class WalkOutput:
             values_to_walk_state(_values(WalkState.UNKNOWN, reason, None, None, None), stamp, "")
         )
 
-    def tell(self, session: WalkSession, view: WalkView | None, stamp: Time) -> WalkState:
+    def tell(self, session: WalkSession, view: WalkEstimate | None, stamp: Time) -> WalkState:
         """Publish state, references and the measured ZMP of one instant; returns the state."""
-        planned = session.instant()
+        planned = session.planned_now()
         values = _values(session.state, session.reason, planned, view, session)
         msg = values_to_walk_state(values, stamp, self.frame)
         self._state.publish(msg)
@@ -99,7 +99,7 @@ class WalkOutput:
             self._point(self._zmp, view.zmp, stamp)
         return msg
 
-    def show(self, biped: Biped, session: WalkSession, view: WalkView, stamp: Time) -> None:
+    def show(self, biped: Biped, session: WalkSession, view: WalkEstimate, stamp: Time) -> None:
         """Publish the walk's frame and, where somebody looks, markers."""
         R = view.R_walk_root.T
         root = biped.model.root_link
@@ -109,7 +109,7 @@ class WalkOutput:
         self._maker.at(self.frame, stamp)
         markers = [
             self._maker.sphere("com", view.com, 0.05, RED),
-            *self._support(biped, view, session.instant()),
+            *self._support(biped, view, session.planned_now()),
         ]
         if np.isfinite(view.zmp).all():
             markers.append(self._maker.disc("zmp", view.zmp, (0.0, 0.0, 1.0), 0.03, ORANGE))
@@ -131,7 +131,7 @@ class WalkOutput:
                 markers.append(self._maker.segments(name, np.concatenate(ends), 0.004, color))
         return markers
 
-    def _support(self, biped: Biped, view: WalkView, planned: WalkInstant | None) -> list:
+    def _support(self, biped: Biped, view: WalkEstimate, planned: WalkInstant | None) -> list:
         stands = (True, True) if planned is None else planned.stance
         points = [
             pose[:, :2] @ corner + pose[:, 3]
@@ -156,7 +156,7 @@ def _values(
     state: int,
     reason: str,
     planned: WalkInstant | None,
-    view: WalkView | None,
+    view: WalkEstimate | None,
     session: WalkSession | None,
 ) -> StateValues:
     walk = None if session is None else session.walk

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from com_control.walking.walk_checks import Limits
-from com_control.walking.walk_request import METHODS, WalkRequest
+from com_control.walking.walk_monitor import CheckLimits
+from com_control.walking.walker import METHODS, WalkRequest
 from com_ros.parameters import parameter
 
 
@@ -47,7 +47,7 @@ class WalkDefaults:
 class CheckSettings:
     """What must hold for a robot to walk, check.<name>."""
 
-    load_share: float = parameter(
+    load_fraction: float = parameter(
         0.15, "share of the weight, at least, on each foot of a robot that stands", (0.0, 0.5)
     )
     max_tilt: float = parameter(0.2, "rad, of the root of a robot that stands", (0.01, 1.5))
@@ -59,9 +59,9 @@ class CheckSettings:
         0.5, "rad, of a joint from its target in a walk; beyond, the walk stops", (0.001, 10.0)
     )
 
-    def limits(self) -> Limits:
+    def limits(self) -> CheckLimits:
         """The same for the session."""
-        return Limits(**vars(self))
+        return CheckLimits(**vars(self))
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Parameters:
     )
     wrench_timeout: float = parameter(0.2, "s, of the feet's wrenches, likewise", (0.001, 60.0))
     imu_timeout: float = parameter(0.2, "s, of imu, likewise, if it was ever heard", (0.001, 60.0))
-    lead_time: float = parameter(
+    approach_time: float = parameter(
         1.0, "s, at least, of the way to the walk's first posture", (0.05, 60.0)
     )
     delay: float = parameter(

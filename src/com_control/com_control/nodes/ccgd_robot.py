@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from rclpy.clock import Clock
 
-from com_control.exceptions import ComControlError
+from com_control.exceptions import ComControlError, PlanError
 from com_control.nodes.ccgd_input import RobotInput
 from com_control.nodes.ccgd_parameters import Parameters
 from com_control.nodes.walk_conversions import GoalValues
 from com_control.walking.biped import Biped
-from com_control.walking.exceptions import PlanError
 from com_control.walking.footsteps import Footstep
-from com_control.walking.walk_checks import Checks, Reading
-from com_control.walking.walk_request import WalkRequest
-from com_control.walking.walk_session import WalkSession
-from com_control.walking.walk_view import Viewer
-from com_control.walking.walker import Walker
-from com_control.walking.whole_body import WholeBodyIk
+from com_control.walking.session import WalkSession
+from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
+from com_control.walking.walker import Walker, WalkRequest
+from com_control.walking.whole_body_ik import WholeBodyIk
 from com_model import RobotConfig, RobotModel
 from com_ros.exceptions import ComRosError
 
@@ -44,15 +41,15 @@ class Robot:
         self, model: RobotModel, config: RobotConfig, settings: Parameters, clock: Clock
     ) -> None:
         try:
-            self.biped = Biped.of(model, config)
+            self.biped = Biped.from_config(model, config)
             self.walker = Walker(self.biped, settings.point_period)
             self.ik = WholeBodyIk(self.biped)
             self.input = RobotInput(self.biped, config.imu_link, settings, clock)
-            self.viewer = Viewer(self.biped)
-            checks = Checks(self.biped, settings.check.limits(), settings.use_wrench)
+            self.viewer = WalkEstimator(self.biped)
+            checks = WalkChecks(self.biped, settings.check.limits(), settings.use_wrench)
         except ComControlError as error:
             raise ComRosError(f"this robot cannot walk on two legs: {error}") from error
-        self.session = WalkSession(self.biped, checks, settings.lead_time, settings.delay)
+        self.session = WalkSession(self.biped, checks, settings.approach_time, settings.delay)
         self.names = model.joint_names
         self.reading: Reading | None = None
 

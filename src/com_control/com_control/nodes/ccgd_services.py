@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from com_control.exceptions import ComControlError
+from com_control.exceptions import ComControlError, PlanError
 from com_control.nodes.ccgd_robot import Robot
-from com_control.nodes.walk_conversions import (
-    NO_STEP,
-    values_to_footstep,
-)
-from com_control.walking.exceptions import PlanError
+from com_control.nodes.walk_conversions import NO_STEP, values_to_footstep
 from com_control.walking.walker import Walk
-from com_control.walking.whole_body import WholeBodySolution
+from com_control.walking.whole_body_ik import WholeBodySolution
 from com_model.exceptions import ComModelError, UnknownNameError
 from com_model.text import listing
 from com_msgs.srv import PlanWalk, SolveComIk

@@ -1,7 +1,10 @@
-"""A robot on two legs of six joints: pelvis, legs, and what its parts weigh.
+"""A robot on two legs of six joints: pelvis, legs, and the masses of its parts.
 
 All vectors are given in the pelvis' frame with every joint of the legs at 0 ("zero pose"): the
-joints then turn what hangs on them about fixed lines, one after the other, from the foot upwards.
+joints then rotate what hangs on them about fixed lines, one after the other, from the foot upwards.
+
+A walk is planned in a frame on the ground in the middle between the soles, x in the middle of their
+directions, z along the soles' normals.
 """
 
 from __future__ import annotations
@@ -11,13 +14,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_control.walking.exceptions import BipedError
+from com_control.exceptions import BipedError, PlanError
+from com_control.walking.footsteps import Footstep
 from com_model.arrays import Array, freeze
 from com_model.bodies import REVOLUTE, Bodies, Indices
-from com_model.dynamics.kinematics import body_poses
+from com_model.dynamics.kinematics import body_poses, link_pose
 from com_model.exceptions import ConfigError
 from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig
+from com_model.sesc.sesc import Sesc
 from com_model.text import listing
 
 JOINTS = 6
@@ -87,7 +92,9 @@ class Biped:
         freeze(self)
 
     @classmethod
-    def of(cls, model: RobotModel, config: RobotConfig, posture: ArrayLike | None = None) -> Biped:
+    def from_config(
+        cls, model: RobotModel, config: RobotConfig, posture: ArrayLike | None = None
+    ) -> Biped:
         """Finds pelvis and legs.
 
         Args:
@@ -97,7 +104,7 @@ class Biped:
 
         Raises:
             ConfigError: The configuration is of another robot, or a foot is missing or there twice.
-            BipedError: A leg has not six turning joints of its own.
+            BipedError: A leg has not six revolute joints of its own.
             ShapeError: posture has another shape.
         """
         config.check(model)
@@ -134,8 +141,8 @@ def _in_pelvis(bodies: Bodies, q: Array, pelvis: int) -> tuple[Array, Array]:
 
 def _lumps(bodies: Bodies, R: Array, p: Array) -> tuple[Array, Array]:
     """Mass (B,) and first moment (B, 3) of each body."""
-    turned = np.einsum("bij,bj->bi", R, bodies.first_moment)
-    return bodies.mass, turned + bodies.mass[:, None] * p
+    rotated = np.einsum("bij,bj->bi", R, bodies.first_moment)
+    return bodies.mass, rotated + bodies.mass[:, None] * p
 
 
 def _find_foot(config: RobotConfig, side: str) -> int:
@@ -150,12 +157,12 @@ def _find_foot(config: RobotConfig, side: str) -> int:
 def _check_chain(model: RobotModel, foot: Foot, chain: list[int]) -> None:
     bodies = model.bodies
     names = [bodies.joint_names[body] for body in chain]
-    turning = [b for b in chain if bodies.joint_type[b] == REVOLUTE]
+    revolute = [b for b in chain if bodies.joint_type[b] == REVOLUTE]
     own = [name for name in names if name in model.joint_names]
-    if not len(chain) == len(turning) == len(own) == JOINTS:
+    if not len(chain) == len(revolute) == len(own) == JOINTS:
         raise BipedError(
             f"the {foot.side} leg, to {foot.frame!r}, has the joints {listing(names) or 'none'}: "
-            f"a leg must have {JOINTS} joints of its own that all turn and follow no other"
+            f"a leg must have {JOINTS} revolute joints of its own that follow no other"
         )
 
 
@@ -196,3 +203,106 @@ def _leg(
         masses=masses,
         moments=moments,
     )
+
+
+MAX_SOLE_TILT = 0.05
+"""rad, by which a sole may be off the ground's plane."""
+MAX_SOLE_STEP = 0.02
+"""m, by which one sole may be higher than the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stance:
+    """A robot on both feet; arrays are read-only.
+
+    Attributes:
+        feet: Left and right foot in the walk's frame.
+        R_walk_root: (3, 3) orientation of the root link.
+        p_walk_root: (3,) m, its origin.
+        com: (3,) m, the CoM in the walk's frame.
+    """
+
+    feet: tuple[Footstep, Footstep]
+    R_walk_root: Array
+    p_walk_root: Array
+    com: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+def sole_poses(biped: Biped, q: ArrayLike) -> Array:
+    """Poses [R p] of the soles in the root link's frame, left and right, (2, 3, 4)."""
+    poses = [link_pose(biped.model, q, leg.foot.frame) for leg in biped.legs]
+    return np.array([np.column_stack(pose) for pose in poses])
+
+
+def find_stance(biped: Biped, q: ArrayLike) -> Stance:
+    """How a robot stands with joints at q (n,), rad or m.
+
+    Raises:
+        PlanError: Its soles are not on one plane.
+    """
+    poses = sole_poses(biped, q)
+    normal = poses[:, :, 2].sum(axis=0)
+    normal /= np.linalg.norm(normal)
+    _check_plane(poses, normal)
+    forward = poses[:, :, 0].sum(axis=0)
+    forward -= normal * (forward @ normal)
+    forward /= np.linalg.norm(forward)
+    R = np.array([forward, np.cross(normal, forward), normal])  # walk from root
+    middle = poses[:, :, 3].mean(axis=0)
+    feet = [
+        _footstep(leg.side, R, pose, middle) for leg, pose in zip(biped.legs, poses, strict=True)
+    ]
+    com = R @ (Sesc(biped.model).com(q) - middle)
+    return Stance((feet[0], feet[1]), R, -R @ middle, com)
+
+
+def sole_slip(biped: Biped, Q: Array) -> float:
+    """By how much the soles would move to each other along postures (N, n): m, or rad."""
+    relative = [_relative(sole_poses(biped, q)) for q in Q]
+    first = relative[0]
+    moves = [float(np.linalg.norm(pose[:, 3] - first[:, 3])) for pose in relative]
+    turns = [float(np.abs(pose[:, :3] - first[:, :3]).max()) for pose in relative]
+    return max(*moves, *turns)
+
+
+def min_width(biped: Biped) -> float:
+    """Distance of the soles' frames at which the soles touch, feet side by side, m."""
+    left, right = (leg.foot.corners for leg in biped.legs)
+    inner = [-left[:, 1].min() if len(left) else 0.0, right[:, 1].max() if len(right) else 0.0]
+    return max(float(sum(inner)), 0.0)
+
+
+def sole_center(biped: Biped) -> tuple[float, float]:
+    """Middle of the soles in their frames: m forwards, and m inwards to the other foot."""
+    left, right = (leg.foot.corners for leg in biped.legs)
+    if not (len(left) and len(right)):
+        return 0.0, 0.0
+    middles = [0.5 * (c.min(axis=0) + c.max(axis=0)) for c in (left, right)]
+    return float(0.5 * (middles[0][0] + middles[1][0])), float(
+        0.5 * (middles[1][1] - middles[0][1])
+    )
+
+
+def _check_plane(poses: Array, normal: Array) -> None:
+    away = float(normal @ (poses[0, :, 3] - poses[1, :, 3]))
+    tilt = float(np.arccos(np.clip((poses[:, :, 2].T @ np.ones(2) / 2.0) @ normal, -1.0, 1.0)))
+    if abs(away) > MAX_SOLE_STEP or tilt > MAX_SOLE_TILT:
+        raise PlanError(
+            f"the soles are not on one plane: the left one is {1e3 * away:.0f} mm above the right "
+            f"one and they are tilted by {tilt:.3f} rad; bring both feet flat to the ground"
+        )
+
+
+def _relative(poses: Array) -> Array:
+    left, right = poses
+    R = left[:, :3].T
+    return np.column_stack((R @ right[:, :3], R @ (right[:, 3] - left[:, 3])))
+
+
+def _footstep(side: str, R: Array, pose: Array, middle: Array) -> Footstep:
+    x, y, _ = (R @ (pose[:, 3] - middle)).tolist()
+    ahead = R @ pose[:, 0]
+    return Footstep(side, x, y, 0.0, float(np.arctan2(ahead[1], ahead[0])))

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped, BipedLeg
-from com_control.walking.exceptions import BipedError
 from com_control.walking.leg_ik import meeting_point
 from com_control.walking.pelvis_map import ROBOT
 from com_control.walking.upper_body import UpperBody

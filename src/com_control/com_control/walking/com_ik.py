@@ -62,7 +62,7 @@ class ComPoint(NamedTuple):
 
 
 class ComSolution(NamedTuple):
-    """Joint angles for a point, with what is said of it.
+    """Joint angles for a point, with what is known of it.
 
     Attributes:
         q: (n,) rad or m, all joints of the robot; NaN where the CoM is not reached.
@@ -290,9 +290,9 @@ class ComIk:
         if self._at(pelvis, feet, R)[2] == 0:
             return pelvis
         for _ in range(40):
-            share = 0.5 * (inside + outside)
-            fine = self._at(middle + share * (pelvis - middle), feet, R)[2] == 0
-            inside, outside = (share, outside) if fine else (inside, share)
+            fraction = 0.5 * (inside + outside)
+            fine = self._at(middle + fraction * (pelvis - middle), feet, R)[2] == 0
+            inside, outside = (fraction, outside) if fine else (inside, fraction)
         return middle + inside * (pelvis - middle)
 
     def _middle(self, feet: Array, R: Array) -> Array:
@@ -333,18 +333,18 @@ class ComIk:
                     f"{leg.lower[worst]:.3f} to {leg.upper[worst]:.3f}"
                 )
         what = "; ".join(problems) or f"the CoM comes no nearer than {point.error:.3g} m"
-        return f"{what}; {nearest_words(nearest, target)}"
+        return f"{what}; {describe_nearest(nearest, target)}"
 
     def _checked(
         self, point: ArrayLike, feet: ArrayLike, R: ArrayLike | None
     ) -> tuple[Array, Array, Array]:
         target = np.ascontiguousarray(as_array("com", point, (3,)))
         poses = np.ascontiguousarray(as_array("feet", feet, (2, 3, 4)))
-        turned = UPRIGHT if R is None else np.ascontiguousarray(as_rotation("R_pelvis", R))
+        rotation = UPRIGHT if R is None else np.ascontiguousarray(as_rotation("R_pelvis", R))
         for i, leg in enumerate(self.biped.legs):
             if np.isfinite(poses[i]).all():
                 as_rotation(f"feet[{i}] ({leg.side})", poses[i, :, :3])
-        return target, poses, turned
+        return target, poses, rotation
 
     def _batch(
         self, com: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike
@@ -367,7 +367,7 @@ def with_legs(q: Array, joints: Array, legs: ArrayLike) -> Array:
     return whole
 
 
-def nearest_words(nearest: Array, target: Array) -> str:
+def describe_nearest(nearest: Array, target: Array) -> str:
     """How far the nearest CoM (3,) m that can be reached is from the target; NaN: there is none."""
     if not np.isfinite(nearest).all():
         return "no CoM can be reached with these feet"

@@ -8,12 +8,12 @@ from math import cos, inf, isfinite, pi, sin
 
 import numpy as np
 
-from com_control.walking.exceptions import PlanError
+from com_control.exceptions import PlanError
 from com_model.arrays import Array
 
 LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")
-_MOST_STEPS = 10_000
+_MAX_STEPS = 10_000
 _FARTHEST = 1e6  # m and rad
 
 
@@ -76,8 +76,8 @@ class WalkParameters:
     def __post_init__(self) -> None:
         if self.first not in SIDES:
             raise PlanError(f"first is {self.first!r}: give left or right")
-        if not (isinstance(self.steps, int) and 0 <= self.steps <= _MOST_STEPS):
-            raise PlanError(f"steps is {self.steps}: give a whole number from 0 to {_MOST_STEPS}")
+        if not (isinstance(self.steps, int) and 0 <= self.steps <= _MAX_STEPS):
+            raise PlanError(f"steps is {self.steps}: give a whole number from 0 to {_MAX_STEPS}")
         bounds = {
             "step_length": (-inf, inf),
             "side_step": (-inf, inf),
@@ -121,9 +121,9 @@ def plan_footsteps(
         PlanError: start is not a left and a right foot.
     """
     p = parameters
-    left, right = checked_start(standing(p.half_width) if start is None else start)
+    left, right = sort_feet(standing(p.half_width) if start is None else start)
     x, y, z = (0.5 * (left.position + right.position)).tolist()
-    yaw = left.yaw + 0.5 * wrapped(right.yaw - left.yaw)
+    yaw = left.yaw + 0.5 * wrap_angle(right.yaw - left.yaw)
     side = p.first
     steps = []
     for i in range(p.steps):
@@ -135,7 +135,7 @@ def plan_footsteps(
         x += ahead * cos(middle) - aside * sin(middle)
         y += ahead * sin(middle) + aside * cos(middle)
         z += climb
-        yaw = wrapped(yaw + turn)
+        yaw = wrap_angle(yaw + turn)
         sign = 1.0 if side == "left" else -1.0
         steps.append(
             Footstep(
@@ -146,7 +146,7 @@ def plan_footsteps(
     return tuple(steps)
 
 
-def checked_start(start: Sequence[Footstep]) -> tuple[Footstep, Footstep]:
+def sort_feet(start: Sequence[Footstep]) -> tuple[Footstep, Footstep]:
     """Gives the left and the right foot of a pair.
 
     Raises:
@@ -162,27 +162,27 @@ def checked_start(start: Sequence[Footstep]) -> tuple[Footstep, Footstep]:
 def check_footsteps(
     start: Sequence[Footstep],
     steps: Sequence[Footstep],
-    least_width: float,
-    longest: float = inf,
-    highest: float = inf,
-    most_turn: float = pi / 2,
+    min_width: float,
+    max_length: float = inf,
+    max_height: float = inf,
+    max_turn: float = pi / 2,
 ) -> None:
     """Refuses footsteps that a robot cannot make.
 
     Args:
         start: Left and right foot at the beginning.
         steps: The steps.
-        least_width: m, least distance of the left foot to the left of the right one, each seen in
+        min_width: m, smallest distance of the left foot to the left of the right one, each seen in
             the other's direction; below it the feet cross or touch.
-        longest: m, from one foot to the next, seen from above.
-        highest: m, up or down from one foot to the next.
-        most_turn: rad between both feet.
+        max_length: m, from one foot to the next, seen from above.
+        max_height: m, up or down from one foot to the next.
+        max_turn: rad between both feet.
 
     Raises:
         PlanError: With the number of the step at fault.
     """
-    feet = {foot.side: foot for foot in checked_start(start)}
-    _check_pair(feet, None, least_width, most_turn)
+    feet = {foot.side: foot for foot in sort_feet(start)}
+    _check_pair(feet, None, min_width, max_turn)
     previous = ""
     for i, step in enumerate(steps):
         if step.side == previous:
@@ -190,33 +190,35 @@ def check_footsteps(
         other = feet[SIDES[1 - SIDES.index(step.side)]]
         away = step.position - other.position
         distance, height = float(np.hypot(away[0], away[1])), abs(float(away[2]))
-        if distance > longest:
-            raise PlanError(f"is {distance:.3f} m from the other foot, at most {longest:.3f} m", i)
-        if height > highest:
-            raise PlanError(f"is {height:.3f} m up or down, at most {highest:.3f} m", i)
+        if distance > max_length:
+            raise PlanError(
+                f"is {distance:.3f} m from the other foot, at most {max_length:.3f} m", i
+            )
+        if height > max_height:
+            raise PlanError(f"is {height:.3f} m up or down, at most {max_height:.3f} m", i)
         feet[step.side] = step
-        _check_pair(feet, i, least_width, most_turn)
+        _check_pair(feet, i, min_width, max_turn)
         previous = step.side
 
 
 def _check_pair(
-    feet: dict[str, Footstep], step: int | None, least_width: float, most_turn: float
+    feet: dict[str, Footstep], step: int | None, min_width: float, max_turn: float
 ) -> None:
     left, right = feet["left"], feet["right"]
-    turn = abs(wrapped(left.yaw - right.yaw))
-    if turn > most_turn:
-        raise PlanError(f"turns by {turn:.3f} rad to the other foot, at most {most_turn:.3f}", step)
+    turn = abs(wrap_angle(left.yaw - right.yaw))
+    if turn > max_turn:
+        raise PlanError(f"turns by {turn:.3f} rad to the other foot, at most {max_turn:.3f}", step)
     away = left.position - right.position
     for foot in (left, right):
         width = float(-away[0] * np.sin(foot.yaw) + away[1] * np.cos(foot.yaw))
-        if width < least_width:
+        if width < min_width:
             raise PlanError(
                 f"the feet cross or touch: the left foot would be {width:.3f} m to the left of the "
-                f"right one, at least {least_width:.3f} m are needed",
+                f"right one, at least {min_width:.3f} m are needed",
                 step,
             )
 
 
-def wrapped(angle: float) -> float:
+def wrap_angle(angle: float) -> float:
     """An angle brought to -pi .. pi."""
     return angle - 2.0 * pi * round(angle / (2.0 * pi))

@@ -1,8 +1,10 @@
 """Joint targets over time: cubics through points, checked against the limits of the URDF.
 
+Those of a whole walk come from inverse kinematics at each of its samples (solve_joints).
+
 Between two points that are h apart the targets go along the cubic that has the positions and the
-velocities of both, as drivers of joint trajectories do; its velocity is extreme at the points or in
-between, where its acceleration vanishes.
+velocities of both, as controllers of joint trajectories do; its velocity is extreme at the points,
+or in between where its acceleration vanishes.
 """
 
 from __future__ import annotations
@@ -11,14 +13,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_control.walking.exceptions import PlanError
-from com_control.walking.swing import rise
+from com_control.exceptions import PlanError
+from com_control.walking.biped import Biped
+from com_control.walking.com_ik import TOLERANCE, ComIk
+from com_control.walking.leg_ik import LegIk
+from com_control.walking.swing_foot import quintic
+from com_control.walking.walk_plan import Samples
+from com_control.walking.whole_body_ik import WholeBodyIk
 from com_model.arrays import Array, freeze
 from com_model.model import RobotModel
 
-_ROUNDING = 1e-6  # share of a speed limit
-_STILL = 1e-9  # rad or m; a way that is shorter takes no time
-MOST_LEAD = 120.0  # s
+_ROUNDING = 1e-6  # fraction of a speed limit
+_ZERO = 1e-9  # rad or m; a way that is shorter takes no time
+MAX_APPROACH_TIME = 120.0  # s
 _PEAK = 1.875  # of a quintic's speed over its mean speed
 
 
@@ -44,8 +51,8 @@ class JointPath:
         """Time of the last point, s."""
         return float(self.time[-1])
 
-    def at(self, t: float) -> tuple[Array, Array]:
-        """Positions and velocities (n,) at a time; at rest before the path and after it."""
+    def sample(self, t: float) -> tuple[Array, Array]:
+        """Positions and velocities (n,) at a time; stationary before the path and after it."""
         if not self.time[0] < t < self.time[-1]:
             k = 0 if t <= self.time[0] else -1
             return self.q[k].copy(), np.zeros(self.q.shape[1])
@@ -58,13 +65,13 @@ class JointPath:
         return q, v + s * (2.0 * c2 + s * 3.0 * c3) / h
 
     def after(self, t: float) -> JointPath:
-        """The points after a time; at least the last one, at rest at that time if all are over."""
+        """The points after a time; at least the last one, then stationary at that time."""
         if t >= self.time[-1]:
             return JointPath(np.array([t]), self.q[-1:], np.zeros_like(self.q[-1:]))
         ahead = self.time > t
         return JointPath(self.time[ahead], self.q[ahead], self.qd[ahead])
 
-    def then(self, later: JointPath) -> JointPath:
+    def followed_by(self, later: JointPath) -> JointPath:
         """This path up to the first point of another one, and that one."""
         own = self.time < later.time[0] - 1e-9
         return JointPath(
@@ -78,48 +85,53 @@ class JointPath:
         return JointPath(self.time + by, self.q, self.qd)
 
     def halted(self, t: float, span: float, dt: float = 0.01) -> JointPath:
-        """Comes to rest along this path: from a time on its own time runs slower and slower.
+        """Comes to rest along this path: its own time slows down from a time on.
 
         After t it is at t + s - s^2 / (2 span) of its own time, so that neither a position nor a
-        speed is met that it would not have met by itself.
+        speed is met that it would not have met anyway.
         """
         count = max(int(np.ceil(span / dt)), 1)
         s = np.linspace(0.0, span, count + 1)
-        states = [self.at(t + x - 0.5 * x * x / span) for x in s.tolist()]
+        states = [self.sample(t + x - 0.5 * x * x / span) for x in s.tolist()]
         rate = 1.0 - s / span
         q = np.array([state[0] for state in states])
         return JointPath(t + s, q, np.array([state[1] for state in states]) * rate[:, None])
 
 
-def lead(
-    start: Array, goal: Array, model: RobotModel, least: float, share: float, dt: float = 0.01
+def plan_approach(
+    start: Array,
+    goal: Array,
+    model: RobotModel,
+    min_duration: float,
+    speed_fraction: float,
+    dt: float = 0.01,
 ) -> JointPath:
-    """From one posture to another along straight lines, at rest at both ends.
+    """Path from one posture to another along straight lines, stationary at both ends.
 
     Args:
         start: (n,) rad or m.
         goal: (n,) rad or m.
         model: The robot.
-        least: s, duration at least.
-        share: Of each joint's speed limit, at most.
+        min_duration: s.
+        speed_fraction: Of each joint's speed limit, at most.
         dt: s, between points.
 
     Raises:
-        PlanError: A joint on the way may not move, or so slowly that it would take MOST_LEAD.
+        PlanError: A joint on the way may not move, or so slowly that it would take too long.
     """
     way = goal - start
-    limits = np.maximum(share * model.velocity_limits, 1e-9)
-    needed = np.where(np.abs(way) > _STILL, _PEAK * np.abs(way) / limits, 0.0)
+    limits = np.maximum(speed_fraction * model.velocity_limits, 1e-9)
+    needed = np.where(np.abs(way) > _ZERO, _PEAK * np.abs(way) / limits, 0.0)
     j = int(np.argmax(needed))
-    if needed[j] > MOST_LEAD:
+    if needed[j] > MAX_APPROACH_TIME:
         raise PlanError(
             f"the way to the walk's first posture is {abs(way[j]):.3f} rad for "
             f"{model.joint_names[j]}, whose speed limit is {model.velocity_limits[j]:.3g} rad/s: "
             "correct the limit in the URDF, or bring the robot to its nominal posture"
         )
-    span = max(least, float(needed[j]))
+    span = max(min_duration, float(needed[j]))
     s = np.linspace(0.0, 1.0, max(int(np.ceil(span / dt)), 1) + 1)
-    value, slope, _ = rise(s)
+    value, slope, _ = quintic(s)
     return JointPath(s * span, start + np.outer(value, way), np.outer(slope / span, way))
 
 
@@ -137,7 +149,7 @@ def check_path(model: RobotModel, path: JointPath) -> None:
         )
     over = np.maximum(model.lower - path.q, path.q - model.upper)
     i, j = np.unravel_index(int(np.argmax(over)), over.shape)
-    if over[i, j] > _STILL:
+    if over[i, j] > _ZERO:
         raise PlanError(
             f"{model.joint_names[j]} would be at {path.q[i, j]:.3f} rad at {path.time[i]:.3f} s, "
             f"its limits are {model.lower[j]:.3f} to {model.upper[j]:.3f}: make steps shorter or "
@@ -154,7 +166,7 @@ def check_path(model: RobotModel, path: JointPath) -> None:
         )
 
 
-def within(model: RobotModel, path: JointPath) -> JointPath:
+def clip_to_limits(model: RobotModel, path: JointPath) -> JointPath:
     """The path with positions that miss a limit by rounding put onto it."""
     return JointPath(path.time, np.clip(path.q, model.lower, model.upper), path.qd)
 
@@ -171,3 +183,82 @@ def _inner_speeds(path: JointPath) -> Array:
         s = np.clip(np.nan_to_num(-bend / (3.0 * twist)), 0.0, 1.0)
     speeds[:-1] = np.abs(v + s * (2.0 * bend + 3.0 * twist * s))
     return speeds
+
+
+@dataclass(frozen=True, eq=False)
+class WalkJoints:
+    """A walk in joint angles at N times; arrays are read-only.
+
+    Attributes:
+        time: (N,) s.
+        q: (N, n) rad or m, all joints of the robot.
+        qd: (N, n) rad/s or m/s, by differences.
+        pelvis: (N, 3) m, origin of the pelvis' frame in the world.
+        R_pelvis: (N, 3, 3) its orientation.
+        com_errors: (N,) m.
+    """
+
+    time: Array
+    q: Array
+    qd: Array
+    pelvis: Array
+    R_pelvis: Array
+    com_errors: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+def solve_joints(
+    ik: ComIk | WholeBodyIk, samples: Samples, tolerance: float = TOLERANCE
+) -> WalkJoints:
+    """Finds the joint angles of a walk, within the limits of the URDF.
+
+    Args:
+        ik: The robot's solver.
+        samples: The walk at rising times, at least two.
+        tolerance: m, of the CoM.
+
+    Raises:
+        PlanError: A point is out of reach, or beyond the limits of a joint's position or speed; the
+            message names the time and the joint.
+    """
+    R_pelvis = np.ascontiguousarray(samples.R_pelvis @ heading_to_pelvis(ik.biped))
+    path = ik.solve_path(samples.com, samples.feet, R_pelvis, tolerance)
+    bad = np.flatnonzero(path.outcomes)
+    if len(bad):
+        i = int(bad[0])
+        found = ik.solve(samples.com[i], samples.feet[i], R_pelvis[i], tolerance)
+        reason = found.reason or "the solution is not reached from the point before"
+        raise PlanError(
+            f"the walk cannot be walked at {samples.time[i]:.3f} s: {reason}: make the steps "
+            "shorter or lower, or let the CoM be at another height"
+        )
+    _check_speeds(ik, samples.time, path.q)
+    q = ik.full(path.q)
+    qd = np.gradient(q, samples.time, axis=0)
+    return WalkJoints(samples.time, q, qd, path.pelvis, R_pelvis, path.errors)
+
+
+def heading_to_pelvis(biped: Biped) -> Array:
+    """Orientation (3, 3) of the pelvis' frame in one whose x axis points where the soles point.
+
+    Quarter turns about z: the pelvis of some URDFs has its x axis backwards.
+    """
+    soles = [LegIk(leg).pose(leg.nominal)[0][:, 0] for leg in biped.legs]
+    x, y, _ = np.sum(soles, axis=0).tolist()
+    quarters = round(np.arctan2(y, x) / (0.5 * np.pi)) % 4
+    c, s = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarters]
+    return np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
+
+
+def _check_speeds(ik: ComIk | WholeBodyIk, time: Array, legs: Array) -> None:
+    limits = np.concatenate([leg.velocity_limits for leg in ik.biped.legs])
+    speeds = np.abs(np.diff(legs, axis=0)) / np.diff(time)[:, None]
+    i, j = np.unravel_index(int(np.argmax(speeds / limits)), speeds.shape)
+    if speeds[i, j] > limits[j]:
+        name = [name for leg in ik.biped.legs for name in leg.joint_names][j]
+        raise PlanError(
+            f"the walk cannot be walked at {time[i]:.3f} s: {name} would rotate with "
+            f"{speeds[i, j]:.2f} rad/s, its limit is {limits[j]:.2f}: give the steps more time"
+        )

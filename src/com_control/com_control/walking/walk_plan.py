@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from com_control.walking.exceptions import PlanError
+from com_control.exceptions import PlanError
 from com_control.walking.footsteps import (
     SIDES,
     Footstep,
     WalkParameters,
     check_footsteps,
-    checked_start,
     plan_footsteps,
+    sort_feet,
     standing,
-    wrapped,
+    wrap_angle,
 )
-from com_control.walking.lipm import PendulumPath
-from com_control.walking.swing import rise, swing
+from com_control.walking.pendulum import PendulumPath
+from com_control.walking.swing_foot import quintic, swing_path
 from com_model.arrays import Array, as_array
 from com_model.dynamics import GRAVITY
 
@@ -35,10 +35,10 @@ _BOUNDS = {
     "stop_time": (1e-3, 60.0),
     "zmp_x": (-1.0, 1.0),
     "zmp_y": (-1.0, 1.0),
-    "least_width": (0.0, 10.0),
-    "longest": (0.0, inf),
-    "highest": (0.0, inf),
-    "most_turn": (0.0, 1.6),
+    "min_width": (0.0, 10.0),
+    "max_length": (0.0, inf),
+    "max_height": (0.0, inf),
+    "max_turn": (0.0, 1.6),
 }
 
 
@@ -53,12 +53,12 @@ class Timing:
         com_height: m, of the CoM over the feet ([CCGD] z_c).
         start_time: s, of standing before the first double support.
         stop_time: s, of standing after the last one.
-        zmp_x: m, by which the ZMP stands before the middle of the sole, in the foot's axes.
-        zmp_y: m, by which it stands inwards of it, towards the other foot.
-        least_width: m, see check_footsteps.
-        longest: m, likewise.
-        highest: m, likewise.
-        most_turn: rad, likewise.
+        zmp_x: m, by which the ZMP is before the middle of the sole, in the foot's axes.
+        zmp_y: m, by which it is inwards of it, towards the other foot.
+        min_width: m, see check_footsteps.
+        max_length: m, likewise.
+        max_height: m, likewise.
+        max_turn: rad, likewise.
     """
 
     step_time: float = 1.2
@@ -69,10 +69,10 @@ class Timing:
     stop_time: float = 1.5
     zmp_x: float = 0.0
     zmp_y: float = 0.0
-    least_width: float = 0.1
-    longest: float = inf
-    highest: float = inf
-    most_turn: float = 0.8
+    min_width: float = 0.1
+    max_length: float = inf
+    max_height: float = inf
+    max_turn: float = 0.8
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -112,8 +112,8 @@ class Samples:
 class WalkPlan:
     """A walk as a function of time.
 
-    The ZMP rests in the middle between the feet, goes to the standing foot while both are on the
-    ground, rests there while the other swings, and ends in the middle. The CoM follows by the
+    The ZMP stays in the middle between the feet, goes to the standing foot while both are on the
+    ground, stays there while the other swings, and ends in the middle. The CoM follows by the
     pendulum; its height follows the standing feet's along quintics.
 
     Args:
@@ -135,14 +135,14 @@ class WalkPlan:
         self, start: Sequence[Footstep], steps: Sequence[Footstep], timing: Timing | None = None
     ) -> None:
         self.timing = timing = Timing() if timing is None else timing
-        self.start, self.steps = checked_start(start), tuple(steps)
+        self.start, self.steps = sort_feet(start), tuple(steps)
         check_footsteps(
             self.start,
             self.steps,
-            timing.least_width,
-            timing.longest,
-            timing.highest,
-            timing.most_turn,
+            timing.min_width,
+            timing.max_length,
+            timing.max_height,
+            timing.max_turn,
         )
         period = timing.step_time + timing.double_support
         count = len(self.steps)
@@ -155,10 +155,10 @@ class WalkPlan:
         self._heights = corners[:, 2]
         self._yaw_times, self._yaws = self._pelvis_yaws()
         frequency = sqrt(GRAVITY / timing.com_height)
-        self.pendulum = PendulumPath.over(self._corner_times, corners[:, :2], frequency)
+        self.pendulum = PendulumPath.from_zmp(self._corner_times, corners[:, :2], frequency)
 
     @classmethod
-    def of(
+    def from_parameters(
         cls,
         walk: WalkParameters | None = None,
         timing: Timing | None = None,
@@ -205,7 +205,7 @@ class WalkPlan:
         place = [np.append(foot.position, foot.yaw) for foot in self.start]
         for step, lift in zip(self.steps, self.lift_offs, strict=True):
             side = SIDES.index(step.side)
-            yaw = place[side][3] + wrapped(step.yaw - place[side][3])
+            yaw = place[side][3] + wrap_angle(step.yaw - place[side][3])
             goal = np.append(step.position, yaw)
             paths[side].append((float(lift), place[side], goal))
             place[side] = goal
@@ -220,13 +220,13 @@ class WalkPlan:
         for lift, start, end in self._paths[side]:
             after = t >= lift
             span = self.timing.step_time
-            moved = swing(start, end, self.timing.step_height, span, t[after] - lift)
+            moved = swing_path(start, end, self.timing.step_height, span, t[after] - lift)
             place[after], speed[after], acceleration[after] = moved
             stance[after] = t[after] >= lift + span
         return place, speed, acceleration, stance
 
     def _support(self, foot: Footstep) -> Array:
-        """Where the ZMP rests on a foot, (3,) m."""
+        """Where the ZMP stays on a foot, (3,) m."""
         inwards = -self.timing.zmp_y if foot.side == "left" else self.timing.zmp_y
         c, s = np.cos(foot.yaw), np.sin(foot.yaw)
         x, y = self.timing.zmp_x, inwards
@@ -251,30 +251,30 @@ class WalkPlan:
 
     def _ground(self, t: Array) -> tuple[Array, Array, Array]:
         """Height under the CoM, m, with its derivatives: quintics between the ZMP's corners."""
-        return _along(self._corner_times, self._heights, t)
+        return _interpolate(self._corner_times, self._heights, t)
 
     def _pelvis_yaws(self) -> tuple[Array, Array]:
         """Corners of the pelvis' yaw: in the middle between the feet at each touch-down."""
         yaw = {foot.side: foot.yaw for foot in self.start}
-        middle = yaw["left"] + 0.5 * wrapped(yaw["right"] - yaw["left"])
+        middle = yaw["left"] + 0.5 * wrap_angle(yaw["right"] - yaw["left"])
         times, yaws = [0.0], [middle]
         for step, lift, down in zip(self.steps, self.lift_offs, self.touch_downs, strict=True):
             times.append(float(lift))
             yaws.append(middle)
             yaw[step.side] = step.yaw
-            goal = yaw["left"] + 0.5 * wrapped(yaw["right"] - yaw["left"])
-            middle += wrapped(goal - middle)
+            goal = yaw["left"] + 0.5 * wrap_angle(yaw["right"] - yaw["left"])
+            middle += wrap_angle(goal - middle)
             times.append(float(down))
             yaws.append(middle)
         return np.array([*times, self.duration]), np.array([*yaws, middle])
 
     def _pelvis_yaw(self, t: Array) -> Array:
-        return _along(self._yaw_times, self._yaws, t)[0]
+        return _interpolate(self._yaw_times, self._yaws, t)[0]
 
 
-def _along(times: Array, values: Array, t: Array) -> tuple[Array, Array, Array]:
-    """Quintics from corner to corner, at rest at each; values and two derivatives."""
+def _interpolate(times: Array, values: Array, t: Array) -> tuple[Array, Array, Array]:
+    """Quintics from corner to corner, stationary at each; values and two derivatives."""
     k = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
     span, change = (times[k + 1] - times[k]), values[k + 1] - values[k]
-    value, slope, bend = rise((t - times[k]) / span)
+    value, slope, bend = quintic((t - times[k]) / span)
     return values[k] + change * value, change * slope / span, change * bend / span**2

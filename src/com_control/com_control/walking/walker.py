@@ -3,23 +3,119 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from com_control.walking.biped import Biped
+from com_control.exceptions import PlanError
+from com_control.walking.biped import Biped, Stance, find_stance, min_width, sole_center
 from com_control.walking.ccgd import Ccgd
-from com_control.walking.exceptions import PlanError
-from com_control.walking.footsteps import SIDES, Footstep
-from com_control.walking.joint_path import JointPath, check_path, within
-from com_control.walking.standing import stance_of
-from com_control.walking.swing import rise
-from com_control.walking.walk_joints import joints_of
-from com_control.walking.walk_plan import Samples, WalkPlan
-from com_control.walking.walk_request import WalkRequest, plan_of
-from com_control.walking.whole_body import WholeBodyIk
+from com_control.walking.footsteps import SIDES, Footstep, WalkParameters, plan_footsteps
+from com_control.walking.joint_path import JointPath, check_path, clip_to_limits, solve_joints
+from com_control.walking.swing_foot import quintic
+from com_control.walking.walk_plan import Samples, Timing, WalkPlan
+from com_control.walking.whole_body_ik import WholeBodyIk
 from com_control.walking.zmp_refinement import refine
 from com_model.arrays import Array
+
+METHODS = ("exact", "refined", "ccgd")
+"""exact: the CoM follows the pendulum. refined: the ZMP of the whole robot is the planned one.
+ccgd: the paper's algorithm, for robots whose legs are the paper's."""
+HEIGHT_FRACTION = (
+    0.98  # CoM while walking, over its height as the robot stands: knees must not be straight
+)
+STEP_FRACTION = 0.2  # length of a step over the height of the CoM
+MAX_DURATION = 300.0  # s; a longer walk is given in parts
+LIFT_FRACTION = 0.1  # height of a step over that
+
+
+@dataclass(frozen=True)
+class WalkRequest:
+    """A walk that is asked for; None: as the robot stands, or as fits its size.
+
+    Attributes:
+        footsteps: The steps, in the walk's frame (see standing); empty: by the numbers.
+        steps, step_length, side_step, turn, climb, half_width, first: See WalkParameters.
+        step_time, double_support, step_height, com_height: See Timing.
+        method: One of METHODS.
+    """
+
+    footsteps: tuple[Footstep, ...] = ()
+    steps: int | None = None
+    step_length: float | None = None
+    side_step: float | None = None
+    turn: float | None = None
+    climb: float | None = None
+    half_width: float | None = None
+    first: str | None = None
+    step_time: float | None = None
+    double_support: float | None = None
+    step_height: float | None = None
+    com_height: float | None = None
+    method: str | None = None
+
+    def with_defaults(self, defaults: WalkRequest) -> WalkRequest:
+        """This, with what is None taken from another."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "footsteps"}
+        given = {name: value for name, value in own.items() if value is not None}
+        return replace(defaults, footsteps=self.footsteps, **given)
+
+
+def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
+    """Plans what is asked for, from where the robot stands.
+
+    Raises:
+        PlanError: It cannot be walked, by footsteps or times; says which and what to give.
+    """
+    if request.method not in (None, *METHODS):
+        raise PlanError(f"method is {request.method!r}: give one of {', '.join(METHODS)}")
+    timing = _timing(request, biped, stance)
+    steps = request.footsteps or plan_footsteps(_parameters(request, stance, timing), stance.feet)
+    max_steps = int(
+        (MAX_DURATION - timing.start_time - timing.stop_time)
+        // (timing.step_time + timing.double_support)
+    )
+    if len(steps) > max_steps:
+        raise PlanError(
+            f"{len(steps)} steps would take longer than {MAX_DURATION:g} s, which is too long for "
+            f"one plan: give at most {max_steps} at a time"
+        )
+    return WalkPlan(stance.feet, steps, timing)
+
+
+def _timing(request: WalkRequest, biped: Biped, stance: Stance) -> Timing:
+    height = _default(request.com_height, HEIGHT_FRACTION * float(stance.com[2]))
+    zmp_x, zmp_y = sole_center(biped)
+    usual = Timing()
+    return Timing(
+        step_time=_default(request.step_time, usual.step_time),
+        double_support=_default(request.double_support, usual.double_support),
+        step_height=_default(request.step_height, LIFT_FRACTION * height),
+        com_height=height,
+        zmp_x=zmp_x,
+        zmp_y=zmp_y,
+        min_width=min_width(biped),
+    )
+
+
+def _parameters(request: WalkRequest, stance: Stance, timing: Timing) -> WalkParameters:
+    left, right = stance.feet
+    usual = WalkParameters()
+    half = 0.5 * (left.y - right.y)
+    return WalkParameters(
+        steps=usual.steps if request.steps is None else request.steps,
+        step_length=_default(request.step_length, STEP_FRACTION * timing.com_height),
+        side_step=_default(request.side_step, usual.side_step),
+        turn=_default(request.turn, usual.turn),
+        climb=_default(request.climb, usual.climb),
+        half_width=_default(request.half_width, half),
+        first=usual.first if request.first is None else request.first,
+    )
+
+
+def _default(value: float | None, default: float) -> float:
+    return default if value is None else value
+
 
 BLEND = 0.4  # s, from the walk as it was planned to the one that stops
 NEAR = 0.01  # m, of the CoM, and 0.05 m/s: what may be blended
@@ -70,12 +166,12 @@ class Walk:
         """Of the walk, s."""
         return self.plan.duration
 
-    def at(self, t: float) -> WalkInstant:
+    def instant(self, t: float) -> WalkInstant:
         """What is planned for a time, s; the feet at the next point of the path."""
         s = self.samples
         i = min(max(int(np.searchsorted(s.time, t - 1e-9)), 1), len(s.time) - 1)
-        share = min(max((t - s.time[i - 1]) / (s.time[i] - s.time[i - 1]), 0.0), 1.0)
-        com, zmp = (x[i - 1] + share * (x[i] - x[i - 1]) for x in (s.com, s.zmp))
+        progress = min(max((t - s.time[i - 1]) / (s.time[i] - s.time[i - 1]), 0.0), 1.0)
+        com, zmp = (x[i - 1] + progress * (x[i] - x[i - 1]) for x in (s.com, s.zmp))
         swing = "" if s.stance[i].all() else SIDES[int(np.argmin(s.stance[i]))]
         return WalkInstant(com, zmp, s.feet[i], s.stance[i], self.step_at(t), swing)
 
@@ -84,7 +180,7 @@ class Walk:
         left = np.flatnonzero(self.plan.touch_downs > t)
         return int(left[0]) if len(left) else -1
 
-    def made(self, t: float) -> int:
+    def steps_made(self, t: float) -> int:
         """Number of steps that are made."""
         return int((self.plan.touch_downs <= t).sum())
 
@@ -112,7 +208,7 @@ class Walker:
         Raises:
             PlanError: It cannot be walked; says why, and which footstep is at fault.
         """
-        plan = plan_of(request, self.biped, stance_of(self.biped, q))
+        plan = make_plan(request, self.biped, find_stance(self.biped, q))
         return self.solve(plan, request.method or "exact")
 
     def solve(self, plan: WalkPlan, method: str) -> Walk:
@@ -123,15 +219,15 @@ class Walker:
                 in the way; says when, and which.
             BipedError: method is ccgd and the legs are not the paper's.
         """
-        solve = {"exact": self._exact, "refined": self._refined, "ccgd": self._printed}[method]
+        solve = {"exact": self._exact, "refined": self._refined, "ccgd": self._as_printed}[method]
         samples, q, note = solve(plan)
         qd = np.gradient(q, samples.time, axis=0)
         qd[[0, -1]] = 0.0
         path = JointPath(samples.time, q, qd)
         check_path(self.biped.model, path)
-        return Walk(plan, samples, within(self.biped.model, path), method, note)
+        return Walk(plan, samples, clip_to_limits(self.biped.model, path), method, note)
 
-    def stopped(self, walk: Walk, t: float) -> Walk:
+    def plan_stop(self, walk: Walk, t: float) -> Walk:
         """The same walk up to a time, with as few steps after it as a safe stop needs.
 
         The robot ends with both feet down, in the middle between them. Of the plans that end after
@@ -149,7 +245,7 @@ class Walker:
         stands = walk.plan.lift_offs[first] > t + BLEND
         for count in range(first if stands else first + 1, total):
             steps = walk.plan.steps[:count]
-            for ending in (steps, (*steps, *_closing(walk.plan.start, steps))):
+            for ending in (steps, (*steps, *_closing_step(walk.plan.start, steps))):
                 shorter = self._shorter(walk, ending, t) if len(ending) < total else None
                 if shorter is not None:
                     return shorter
@@ -158,26 +254,26 @@ class Walker:
     def _shorter(self, walk: Walk, steps: Sequence[Footstep], t: float) -> Walk | None:
         try:
             plan = WalkPlan(walk.plan.start, steps, walk.plan.timing)
-            if not _near(walk.plan, plan, t):
+            if not _is_near(walk.plan, plan, t):
                 return None
             other = self.solve(plan, walk.method)
-            path = walk.path.then(_blended(walk.path, other.path, t))
+            path = walk.path.followed_by(_blend(walk.path, other.path, t))
             check_path(self.biped.model, path)
         except PlanError:
             return None
-        return replace(other, path=within(self.biped.model, path))
+        return replace(other, path=clip_to_limits(self.biped.model, path))
 
     def _exact(self, plan: WalkPlan) -> tuple[Samples, Array, str]:
         samples = plan.sample(plan.grid(self._dt))
-        return samples, joints_of(self._ik, samples).q, ""
+        return samples, solve_joints(self._ik, samples).q, ""
 
     def _refined(self, plan: WalkPlan) -> tuple[Samples, Array, str]:
         walk = refine(self._ik, plan, self._dt)
         return walk.samples, walk.joints.q, walk.reason
 
-    def _printed(self, plan: WalkPlan) -> tuple[Samples, Array, str]:
+    def _as_printed(self, plan: WalkPlan) -> tuple[Samples, Array, str]:
         samples = plan.sample(plan.grid(self._dt))
-        start = joints_of(self._ik, plan.sample(plan.grid(self._dt)[:2])).pelvis[0]
+        start = solve_joints(self._ik, plan.sample(plan.grid(self._dt)[:2])).pelvis[0]
         found = Ccgd(self.biped).solve_path(samples.com, samples.feet, samples.R_pelvis, start)
         if not found.reached.all():
             late = samples.time[int(np.argmin(found.reached))]
@@ -188,7 +284,7 @@ class Walker:
         return samples, found.q, ""
 
 
-def _closing(start: Sequence[Footstep], steps: Sequence[Footstep]) -> tuple[Footstep, ...]:
+def _closing_step(start: Sequence[Footstep], steps: Sequence[Footstep]) -> tuple[Footstep, ...]:
     """The step that sets the other foot beside the last one, as far away as at the start."""
     if not steps:
         return ()
@@ -201,21 +297,21 @@ def _closing(start: Sequence[Footstep], steps: Sequence[Footstep]) -> tuple[Foot
     return (Footstep(side, float(x), float(y), last.z, last.yaw),)
 
 
-def _near(walk: WalkPlan, other: WalkPlan, t: float) -> bool:
+def _is_near(walk: WalkPlan, other: WalkPlan, t: float) -> bool:
     """Whether the CoM of two plans is nearly the same at a time."""
     (a, b) = (plan.sample([t]) for plan in (walk, other))
     away, faster = a.com[0] - b.com[0], a.com_velocity[0] - b.com_velocity[0]
     return bool(np.linalg.norm(away) < NEAR and np.linalg.norm(faster) < NEAR_SPEED)
 
 
-def _blended(path: JointPath, other: JointPath, t: float) -> JointPath:
+def _blend(path: JointPath, other: JointPath, t: float) -> JointPath:
     """The other path from t on, led to from this one."""
     ahead = other.time > t
     time, q, qd = other.time[ahead], other.q[ahead].copy(), other.qd[ahead].copy()
-    share, slope, _ = rise((time - t) / BLEND)
-    for i in np.flatnonzero(share < 1.0):
-        own, speed = path.at(float(time[i]))
+    progress, slope, _ = quintic((time - t) / BLEND)
+    for i in np.flatnonzero(progress < 1.0):
+        own, speed = path.sample(float(time[i]))
         away = own - q[i]
-        qd[i] += (1.0 - share[i]) * (speed - qd[i]) - slope[i] / BLEND * away
-        q[i] += (1.0 - share[i]) * away
+        qd[i] += (1.0 - progress[i]) * (speed - qd[i]) - slope[i] / BLEND * away
+        q[i] += (1.0 - progress[i]) * away
     return JointPath(time, q, qd)

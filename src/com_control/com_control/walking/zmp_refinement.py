@@ -7,8 +7,8 @@ moves the ZMP by dZMP, centimetres when steps are quick. A shift x of the CoM mo
 
 with k = 1 for a pendulum. The trunk of a robot moves more than its CoM, and higher up: k is about
 1.5, and other forwards than sideways. So each pass solves x - k h x'' = -dZMP, a tridiagonal system
-in the samples, for a CoM that stands still before and after the walk; inverse kinematics and
-inverse dynamics follow; and what the ZMP did tells the next pass k (least squares over the walk).
+in the samples, for a CoM that is stationary before and after the walk; inverse kinematics and
+inverse dynamics follow; and how the ZMP moved gives the next pass k (least squares over the walk).
 With k left at 1 an error of which half stays at each pass would be the price.
 """
 
@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import solve_banded
 
+from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
 from com_control.walking.com_ik import TOLERANCE, ComIk
-from com_control.walking.exceptions import PlanError
-from com_control.walking.multi_body_zmp import RobotPath, differences, multi_body_zmp
-from com_control.walking.walk_joints import WalkJoints, joints_of
+from com_control.walking.joint_path import WalkJoints, solve_joints
 from com_control.walking.walk_plan import Samples, WalkPlan
-from com_control.walking.whole_body import WholeBodyIk
+from com_control.walking.whole_body_ik import WholeBodyIk
+from com_control.walking.zmp import RobotPath, differences, multi_body_zmp
 from com_model.arrays import Array, freeze
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
@@ -151,7 +151,7 @@ class _Solver:
     tolerance: float
 
     def solve(self, samples: Samples) -> _Pass:
-        joints = joints_of(self.ik, samples, self.tolerance)
+        joints = solve_joints(self.ik, samples, self.tolerance)
         path = robot_path(self.ik.biped, joints, self.dt)
         zmp = multi_body_zmp(self.dynamics, path, samples.zmp[:, 2])
         return _Pass(samples, joints, zmp)
@@ -164,7 +164,7 @@ def robot_path(biped: Biped, joints: WalkJoints, dt: float) -> RobotPath:
 
 
 def correction(samples: Samples, away: Array, lever: Array, dt: float) -> Array:
-    """Shift x (N, 2) m of the CoM with x - k h x'' = -away, at rest at both ends.
+    """Shift x (N, 2) m of the CoM with x - k h x'' = -away, stationary at both ends.
 
     Args:
         samples: The walk.

@@ -58,7 +58,7 @@ def load(name):
         except PackageNotFoundError:
             pytest.skip("example-robot-data is not installed")
         path = Path(str(root.locate_file(f"{EXAMPLES}/{URDFS[name]}")))
-    biped = Biped.of(RobotModel.from_file(path), config)
+    biped = Biped.from_config(RobotModel.from_file(path), config)
     return biped, Oracle(biped, config, path)
 
 
@@ -108,7 +108,7 @@ def humanoid(robots, tmp_path_factory):
                 xml = xml[:start] + xml[start:].replace('xyz="0 0 0"', f'xyz="{xyz}"', 1)
         path = tmp_path_factory.mktemp("offset") / "offset.urdf"
         path.write_text(xml)
-        made = Biped.of(RobotModel.from_urdf(xml), oracle.config)
+        made = Biped.from_config(RobotModel.from_urdf(xml), oracle.config)
         return made, type(oracle)(made, oracle.config, path)
 
     return get

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped
-from com_control.walking.exceptions import BipedError
 from com_control.walking.upper_body import UpperBody
 from com_model import ConfigError, RobotConfig, RobotModel, Sesc
 from com_model.dynamics.kinematics import body_poses
@@ -60,7 +60,7 @@ def test_a_quadruped_is_refused(robots):
     with pytest.raises(
         ConfigError, match=r"has side left: a robot on two legs has one foot on each side"
     ):
-        Biped.of(model, config)
+        Biped.from_config(model, config)
 
 
 def test_a_leg_with_a_joint_too_few_is_refused(robots):
@@ -68,8 +68,11 @@ def test_a_leg_with_a_joint_too_few_is_refused(robots):
     xml = biped.model.xml
     start = xml.index('<joint name="l_ankle_roll_joint" type="revolute">')
     fixed = xml[:start] + xml[start:].replace('type="revolute"', 'type="fixed"', 1)
-    with pytest.raises(BipedError, match=r"the left leg, to 'l_sole', has the joints .* 6 joints"):
-        Biped.of(RobotModel.from_urdf(fixed), dataclasses.replace(oracle.config, joint_groups={}))
+    message = r"the left leg, to 'l_sole', has the joints .* 6 revolute joints"
+    with pytest.raises(BipedError, match=message):
+        Biped.from_config(
+            RobotModel.from_urdf(fixed), dataclasses.replace(oracle.config, joint_groups={})
+        )
 
 
 def upper_body(biped, q):

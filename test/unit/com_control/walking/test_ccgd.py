@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_control.walking.ccgd import Ccgd
+from com_control.exceptions import BipedError
+from com_control.walking.ccgd import FOOT, Ccgd, dh_angles, dh_lengths, dh_solve, dh_transform
 from com_control.walking.com_ik import ComIk
-from com_control.walking.dh_leg import FOOT, dh_angles, dh_lengths, dh_solve, dh_transform
-from com_control.walking.exceptions import BipedError
 from com_control.walking.leg_ik import LegIk
 from com_control.walking.walk_plan import WalkPlan
 
@@ -55,7 +54,7 @@ def test_other_legs_are_refused(robots):
 
 @pytest.fixture(scope="module")
 def walk():
-    plan = WalkPlan.of()
+    plan = WalkPlan.from_parameters()
     return plan.sample(plan.grid(0.01))
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from com_control.exceptions import BipedError
 from com_control.walking import kernel_basics, pelvis_map
 from com_control.walking.closed_form_legs import fits
 from com_control.walking.com_ik import ComIk
-from com_control.walking.exceptions import BipedError
 from com_model import ComModelError, ShapeError
 
 ROBOTS = ["itu_biped", "hoap2", "talos", "romeo"]

@@ -25,7 +25,7 @@ def offset(robots):
         for joint, xyz in (("hip_roll", "0.03 0 -0.05"), ("hip_pitch", "0 0.02 0")):
             start = xml.index(f'<joint name="{side}_{joint}_joint"')
             xml = xml[:start] + xml[start:].replace('xyz="0 0 0"', f'xyz="{xyz}"', 1)
-    return Biped.of(RobotModel.from_urdf(xml), oracle.config)
+    return Biped.from_config(RobotModel.from_urdf(xml), oracle.config)
 
 
 @pytest.mark.parametrize("name", ROBOTS)

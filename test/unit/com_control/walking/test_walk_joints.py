@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
+from com_control.exceptions import PlanError
+from com_control.walking.biped import find_stance
 from com_control.walking.com_ik import ComIk
-from com_control.walking.exceptions import PlanError
 from com_control.walking.footsteps import WalkParameters
+from com_control.walking.joint_path import heading_to_pelvis, solve_joints
 from com_control.walking.leg_ik import LegIk
-from com_control.walking.standing import stance_of
-from com_control.walking.walk_joints import R_heading_pelvis, solve_walk
 from com_control.walking.walk_plan import Timing, WalkPlan
-from com_control.walking.walk_request import WalkRequest, plan_of
-from com_control.walking.whole_body import WholeBodyIk
+from com_control.walking.walker import WalkRequest, make_plan
+from com_control.walking.whole_body_ik import WholeBodyIk
 from com_model import Sesc
 
 
 def test_the_walk_of_the_paper(robots):
     biped, oracle = robots("itu_biped")
-    plan = WalkPlan.of()
-    walk = solve_walk(ComIk(biped), plan)
+    plan = WalkPlan.from_parameters()
+    walk = solve_joints(ComIk(biped), plan.sample(plan.grid(0.01)))
     samples = plan.sample(walk.time)
     assert walk.com_errors.max() <= 1e-9
     for i in range(0, len(walk.time), 50):
@@ -39,9 +39,9 @@ def test_humanoids_walk(robots, name, length):
     R, p = biped.root_in_pelvis()
     com = p + R @ Sesc(biped.model).com(biped.posture)
     half, height = 0.5 * (soles[0] - soles[1])[1], 0.98 * (com - soles[0])[2]
-    timing = Timing(com_height=height, step_height=0.1 * height, least_width=half)
-    plan = WalkPlan.of(WalkParameters(step_length=length, half_width=half), timing)
-    walk = solve_walk(ComIk(biped), plan)
+    timing = Timing(com_height=height, step_height=0.1 * height, min_width=half)
+    plan = WalkPlan.from_parameters(WalkParameters(step_length=length, half_width=half), timing)
+    walk = solve_joints(ComIk(biped), plan.sample(plan.grid(0.01)))
     samples = plan.sample(walk.time)
     for i in range(0, len(walk.time), 130):
         feet, com = oracle.place(walk.q[i], walk.R_pelvis[i], walk.pelvis[i])
@@ -50,34 +50,34 @@ def test_humanoids_walk(robots, name, length):
 
 
 def test_steps_that_are_too_long_are_refused(robots):
-    plan = WalkPlan.of(WalkParameters(step_length=0.6))
+    plan = WalkPlan.from_parameters(WalkParameters(step_length=0.6))
     message = r"cannot be walked at \d\.\d+ s: the (left|right) leg is too short.*nearest CoM"
     with pytest.raises(PlanError, match=message):
-        solve_walk(ComIk(robots("itu_biped")[0]), plan)
+        solve_joints(ComIk(robots("itu_biped")[0]), plan.sample(plan.grid(0.01)))
 
 
 def test_steps_that_are_too_quick_are_refused(robots):
     walk = WalkParameters(step_length=0.2)
-    plan = WalkPlan.of(walk, Timing(step_time=0.12, double_support=0.05))
-    message = r"would turn with \d+\.\d+ rad/s, its limit is 12\.00: give the steps more time"
+    plan = WalkPlan.from_parameters(walk, Timing(step_time=0.12, double_support=0.05))
+    message = r"would rotate with \d+\.\d+ rad/s, its limit is 12\.00: give the steps more time"
     with pytest.raises(PlanError, match=message):
-        solve_walk(ComIk(robots("itu_biped")[0]), plan)
+        solve_joints(ComIk(robots("itu_biped")[0]), plan.sample(plan.grid(0.01)))
 
 
 def test_a_com_that_is_too_high_is_refused(robots):
-    plan = WalkPlan.of(timing=Timing(com_height=0.8))
+    plan = WalkPlan.from_parameters(timing=Timing(com_height=0.8))
     with pytest.raises(PlanError, match=r"at 0\.000 s: the left leg is too short"):
-        solve_walk(ComIk(robots("itu_biped")[0]), plan)
+        solve_joints(ComIk(robots("itu_biped")[0]), plan.sample(plan.grid(0.01)))
 
 
 def test_a_pelvis_that_looks_backwards(robots):
     """The x axis of iCub's root link points backwards; it walks forwards all the same."""
     biped, oracle = robots("icub")
-    stance = stance_of(biped, biped.posture)
+    stance = find_stance(biped, biped.posture)
     request = WalkRequest(steps=2, step_length=0.05, com_height=0.95 * stance.com[2])
-    plan = plan_of(request, biped, stance)
-    walk = solve_walk(WholeBodyIk(biped), plan, dt=0.02)
-    np.testing.assert_array_equal(R_heading_pelvis(biped), np.diag([-1.0, -1.0, 1.0]))
+    plan = make_plan(request, biped, stance)
+    walk = solve_joints(WholeBodyIk(biped), plan.sample(plan.grid(0.02)))
+    np.testing.assert_array_equal(heading_to_pelvis(biped), np.diag([-1.0, -1.0, 1.0]))
     samples = plan.sample(walk.time)
     assert samples.com[-1, 0] > samples.com[0, 0]
     for i in range(0, len(walk.time), 40):
@@ -85,4 +85,4 @@ def test_a_pelvis_that_looks_backwards(robots):
         np.testing.assert_allclose(feet, samples.feet[i], atol=1e-8)
         np.testing.assert_allclose(com, samples.com[i], atol=2e-9)
     for name in ("itu_biped", "talos", "hoap2"):
-        np.testing.assert_array_equal(R_heading_pelvis(robots(name)[0]), np.eye(3))
+        np.testing.assert_array_equal(heading_to_pelvis(robots(name)[0]), np.eye(3))

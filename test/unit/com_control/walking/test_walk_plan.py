@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from com_control.exceptions import PlanError
 from com_control.walking.com_ik import ComIk
-from com_control.walking.exceptions import PlanError
 from com_control.walking.footsteps import Footstep, WalkParameters, plan_footsteps, standing
-from com_control.walking.lipm import PendulumPath
-from com_control.walking.swing import bump, rise, swing
+from com_control.walking.pendulum import PendulumPath
+from com_control.walking.swing_foot import hill, quintic, swing_path
 from com_control.walking.walk_plan import Timing, WalkPlan
 
 WALKS = {
@@ -24,7 +24,7 @@ WALKS = {
 }
 
 
-@pytest.mark.parametrize("curve", [rise, bump])
+@pytest.mark.parametrize("curve", [quintic, hill])
 def test_curves_rest_at_both_ends_to_the_second_derivative(curve):
     for derivative in curve([0.0, 1.0])[1:]:
         np.testing.assert_allclose(derivative, 0.0, atol=1e-12)
@@ -35,14 +35,14 @@ def test_curves_rest_at_both_ends_to_the_second_derivative(curve):
 
 
 def test_curves_go_where_they_should():
-    np.testing.assert_allclose(rise([-1.0, 0.0, 0.5, 1.0, 2.0])[0], [0, 0, 0.5, 1, 1])
-    np.testing.assert_allclose(bump([0.0, 0.5, 1.0])[0], [0, 1, 0])
+    np.testing.assert_allclose(quintic([-1.0, 0.0, 0.5, 1.0, 2.0])[0], [0, 0, 0.5, 1, 1])
+    np.testing.assert_allclose(hill([0.0, 0.5, 1.0])[0], [0, 1, 0])
 
 
 def test_a_swing_clears_the_edge_of_a_step():
     t = np.linspace(0.0, 1.0, 101)
     for end in (0.2, -0.2):
-        path, _, _ = swing([0, 0, 0, 0], [0.3, 0, end, 0], 0.05, 1.0, t)
+        path, _, _ = swing_path([0, 0, 0, 0], [0.3, 0, end, 0], 0.05, 1.0, t)
         np.testing.assert_allclose(path[-1], [0.3, 0, end, 0])
         assert path[:, 2].max() > max(0.0, end) + 0.04
 
@@ -50,7 +50,7 @@ def test_a_swing_clears_the_edge_of_a_step():
 def test_the_pendulum_obeys_its_equation():
     times = [0.0, 1.0, 1.3, 2.0, 2.4, 3.5]
     zmp = np.array([[0, 0], [0, 0], [0.1, 0.06], [0.1, 0.06], [0.4, -0.06], [0.4, -0.06]])
-    path = PendulumPath.over(times, zmp, 4.0)
+    path = PendulumPath.from_zmp(times, zmp, 4.0)
     t, h = np.linspace(0.02, 3.48, 173), 1e-4
     com, velocity, acceleration, now = path.sample(t)
     np.testing.assert_allclose(acceleration, 16.0 * (com - now), atol=1e-12)
@@ -64,7 +64,7 @@ def test_the_pendulum_obeys_its_equation():
 def test_the_pendulum_agrees_with_integration():
     times = np.array([0.0, 0.5, 0.8, 1.5, 1.8])
     zmp = np.array([[0.0, 0.0], [0.0, 0.0], [0.1, 0.05], [0.1, 0.05], [0.2, 0.0]])
-    path = PendulumPath.over(times, zmp, 4.67)
+    path = PendulumPath.from_zmp(times, zmp, 4.67)
 
     def rates(t, state):
         p = [np.interp(t, times, zmp[:, i]) for i in range(2)]
@@ -80,7 +80,7 @@ def test_the_pendulum_agrees_with_integration():
 
 
 def test_the_pendulum_starts_at_rest_and_ends_over_its_zmp():
-    path = PendulumPath.over([0, 2, 2.4, 4.4], [[0, 0], [0, 0], [0.1, 0], [0.1, 0]], 4.67)
+    path = PendulumPath.from_zmp([0, 2, 2.4, 4.4], [[0, 0], [0, 0], [0.1, 0], [0.1, 0]], 4.67)
     com, velocity, *_ = path.sample([0.0, 4.4])
     np.testing.assert_allclose(velocity[0], 0.0, atol=1e-15)
     np.testing.assert_allclose(com[0], 0.0, atol=1e-5)
@@ -90,7 +90,7 @@ def test_the_pendulum_starts_at_rest_and_ends_over_its_zmp():
 
 @pytest.mark.parametrize("name", WALKS)
 def test_a_walk_is_smooth_and_its_zmp_is_over_the_feet(name):
-    plan = WalkPlan.of(WALKS[name])
+    plan = WalkPlan.from_parameters(WALKS[name])
     t = plan.grid(0.005)
     s, dt = plan.sample(t), t[1] - t[0]
     np.testing.assert_allclose(s.com[0, :2], 0.0, atol=2e-4)
@@ -125,7 +125,7 @@ def _mean(values):
 @pytest.mark.parametrize("name", WALKS)
 def test_the_robot_can_walk_it(robots, name):
     ik = ComIk(robots("itu_biped")[0])
-    plan = WalkPlan.of(WALKS[name])
+    plan = WalkPlan.from_parameters(WALKS[name])
     s = plan.sample(plan.grid(0.01))
     path = ik.solve_path(s.com, s.feet, s.R_pelvis)
     assert (path.outcomes == 0).all()
@@ -154,7 +154,9 @@ def test_all_walks_end_side_by_side():
 
 
 def test_timing_of_the_steps():
-    plan = WalkPlan.of(WalkParameters(steps=2), Timing(step_time=1.0, double_support=0.5))
+    plan = WalkPlan.from_parameters(
+        WalkParameters(steps=2), Timing(step_time=1.0, double_support=0.5)
+    )
     np.testing.assert_allclose(plan.lift_offs, [2.0, 3.5])
     np.testing.assert_allclose(plan.touch_downs, [3.0, 4.5])
     assert plan.duration == pytest.approx(6.5)
@@ -171,7 +173,7 @@ def test_timing_of_the_steps():
 def test_a_turn_over_half_a_circle_goes_the_short_way():
     steps = (Footstep("right", 0.0, -0.065, yaw=0.3),)
     start = standing(yaw=6.2 - 2 * np.pi)
-    plan = WalkPlan(start, steps, Timing(least_width=0.0))
+    plan = WalkPlan(start, steps, Timing(min_width=0.0))
     yaws = plan.sample(plan.grid(0.01)).R_pelvis
     assert np.arccos(np.clip(yaws[:, 0, 0], -1, 1)).max() < 0.3
 
@@ -222,8 +224,8 @@ def test_bad_walks(arguments, message):
             "footstep 1: the right foot steps twice: the feet take turns",
             1,
         ),
-        ([Footstep("left", 0.9, 0.065)], {"longest": 0.5}, "is 0.909 m from the other foot", 0),
-        ([Footstep("left", 0.2, 0.065, 0.4)], {"highest": 0.2}, "is 0.400 m up or down", 0),
+        ([Footstep("left", 0.9, 0.065)], {"max_length": 0.5}, "is 0.909 m from the other foot", 0),
+        ([Footstep("left", 0.2, 0.065, 0.4)], {"max_height": 0.2}, "is 0.400 m up or down", 0),
         ([Footstep("left", 0.0, 0.1, yaw=1.0)], {}, "turns by 1.000 rad to the other foot", 0),
     ],
 )
@@ -244,11 +246,11 @@ def test_bad_starts():
     with pytest.raises(PlanError, match="y of a footstep is nan: give a finite number"):
         Footstep("left", 0.0, float("nan"))
     with pytest.raises(PlanError, match="dt is 0: give a time above 0 s"):
-        WalkPlan.of().grid(0)
+        WalkPlan.from_parameters().grid(0)
 
 
 def test_corners_that_do_not_rise():
     with pytest.raises(PlanError, match="times of the ZMP's corners must rise"):
-        PendulumPath.over([0.0, 0.0], np.zeros((2, 2)), 4.0)
+        PendulumPath.from_zmp([0.0, 0.0], np.zeros((2, 2)), 4.0)
     with pytest.raises(PlanError, match="not a finite number"):
-        PendulumPath.over([0.0, 1.0], np.full((2, 2), np.nan), 4.0)
+        PendulumPath.from_zmp([0.0, 1.0], np.full((2, 2), np.nan), 4.0)

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import CubicHermiteSpline
 
-from com_control.walking.exceptions import PlanError
+from com_control.exceptions import PlanError
 from com_control.walking.footsteps import Footstep
-from com_control.walking.joint_path import MOST_LEAD, lead
-from com_control.walking.walk_request import METHODS, WalkRequest
-from com_control.walking.walker import Walker
+from com_control.walking.joint_path import MAX_APPROACH_TIME, plan_approach
+from com_control.walking.walker import METHODS, Walker, WalkRequest
 from com_model import RobotModel
 
 FINE = 1e-3  # s
@@ -76,10 +75,10 @@ def test_walks_stops_and_halts_obey_every_limit(walker, request_, shares, halt):
         return
     rough = obeys(model, walk.path)
     for t in (share * walk.duration for share in shares):
-        stopped = walker.stopped(walk, t)
+        stopped = walker.plan_stop(walk, t)
         assert obeys(model, stopped.path) < 3.0 * rough + 0.05, "its velocity does not jump either"
         for time in (0.0, 0.5 * t, t):
-            same = stopped.path.at(time)[0], walk.path.at(time)[0]
+            same = stopped.path.sample(time)[0], walk.path.sample(time)[0]
             np.testing.assert_allclose(*same, atol=1e-3)
     obeys(model, walk.path.halted(halt * walk.duration, 0.3))
 
@@ -111,7 +110,7 @@ def test_a_way_of_a_joint_that_may_not_move(walker):
     assert xml != model.xml
     still = RobotModel.from_urdf(xml)
     goal = np.zeros(model.n_joints)
-    assert lead(goal, goal, still, 1.0, 0.25).end == 1.0, "none moves"
+    assert plan_approach(goal, goal, still, 1.0, 0.25).end == 1.0, "none moves"
     with pytest.raises(PlanError, match="l_knee_joint, whose speed limit is 0 rad/s: correct"):
-        lead(goal, np.where(np.arange(model.n_joints) == 3, 0.1, 0.0), still, 1.0, 0.25)
-    assert MOST_LEAD < 1000.0, "nor are points made for it without end"
+        plan_approach(goal, np.where(np.arange(model.n_joints) == 3, 0.1, 0.0), still, 1.0, 0.25)
+    assert MAX_APPROACH_TIME < 1000.0, "nor are points made for it without end"

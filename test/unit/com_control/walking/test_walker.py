@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from com_control.walking.exceptions import BipedError, PlanError
+from com_control.exceptions import BipedError, PlanError
+from com_control.walking.biped import find_stance, sole_poses, sole_slip
 from com_control.walking.footsteps import Footstep
 from com_control.walking.joint_path import check_path
-from com_control.walking.standing import slip, soles_in_root, stance_of
-from com_control.walking.walk_request import WalkRequest
-from com_control.walking.walker import Walker
+from com_control.walking.walker import Walker, WalkRequest
 
 PAPER = WalkRequest(steps=6, step_length=0.3, step_height=0.075, com_height=0.45)
 
@@ -30,13 +29,13 @@ def com_of(biped, oracle, q, foot, sole):
 def test_the_walk_frame_lies_between_the_soles(robots):
     for name in ("itu_biped", "hoap2", "talos"):
         biped, _ = robots(name)
-        stance = stance_of(biped, biped.posture)
+        stance = find_stance(biped, biped.posture)
         left, right = stance.feet
         assert [left.side, right.side] == ["left", "right"]
         assert left.x == pytest.approx(-right.x)
         assert left.y == pytest.approx(-right.y)
         assert left.y > 0.0
-        soles = soles_in_root(biped, biped.posture)
+        soles = sole_poses(biped, biped.posture)
         middle = stance.R_walk_root @ soles[:, :, 3].mean(axis=0) + stance.p_walk_root
         np.testing.assert_allclose(middle, 0.0, atol=1e-12)
         assert stance.com[2] > 0.0
@@ -48,8 +47,8 @@ def test_soles_that_are_not_level_are_refused(robots):
     q = biped.posture.copy()
     q[biped.legs[0].joints[3]] += 0.3
     with pytest.raises(PlanError, match="the soles are not on one plane: the left one is"):
-        stance_of(biped, q)
-    assert slip(biped, np.array([biped.posture, q])) > 0.05
+        find_stance(biped, q)
+    assert sole_slip(biped, np.array([biped.posture, q])) > 0.05
 
 
 @pytest.mark.parametrize(
@@ -111,7 +110,7 @@ def test_the_algorithm_as_printed_wants_the_papers_legs(robots):
 @pytest.mark.parametrize(("t", "steps"), [(1.0, 0), (2.0, 2), (3.0, 2), (5.0, 4), (9.7, 6)])
 def test_a_stop_makes_few_more_steps_without_a_jump(itu, t, steps):
     biped, oracle, walker, walk = itu
-    stopped = walker.stopped(walk, t)
+    stopped = walker.plan_stop(walk, t)
     assert len(stopped.plan.steps) == steps
     check_path(biped.model, stopped.path)
     before = stopped.path.time <= t
@@ -126,7 +125,7 @@ def test_a_stop_makes_few_more_steps_without_a_jump(itu, t, steps):
 
 def test_a_walk_goes_on_from_where_another_stopped(itu):
     _, _, walker, walk = itu
-    stopped = walker.stopped(walk, 3.0)
+    stopped = walker.plan_stop(walk, 3.0)
     again = walker.plan(PAPER, stopped.path.q[-1])
     np.testing.assert_allclose(again.path.q[0], stopped.path.q[-1], atol=5e-3)
     left, right = again.plan.start
@@ -135,11 +134,11 @@ def test_a_walk_goes_on_from_where_another_stopped(itu):
 
 def test_instants_tell_step_and_swing(itu):
     _, _, _, walk = itu
-    assert (walk.at(0.0).step, walk.at(0.0).swing) == (0, "")
+    assert (walk.instant(0.0).step, walk.instant(0.0).swing) == (0, "")
     middle = 0.5 * (walk.plan.lift_offs[1] + walk.plan.touch_downs[1])
-    assert (walk.at(middle).step, walk.at(middle).swing) == (1, "left")
-    assert walk.made(middle) == 1
-    assert walk.at(walk.duration).step == -1
+    assert (walk.instant(middle).step, walk.instant(middle).swing) == (1, "left")
+    assert walk.steps_made(middle) == 1
+    assert walk.instant(walk.duration).step == -1
 
 
 def test_an_instant_between_two_points_is_that_of_the_plan(itu):
@@ -147,5 +146,5 @@ def test_an_instant_between_two_points_is_that_of_the_plan(itu):
     walk = walker.plan(WalkRequest(steps=2, method="exact"), walker.biped.posture)
     for t in (-1.0, 0.0, 0.0037, 2.3456, 3.1, walk.duration - 1e-4, walk.duration + 1.0):
         meant = walk.plan.sample([t])
-        np.testing.assert_allclose(walk.at(t).com, meant.com[0], atol=5e-5)
-        np.testing.assert_allclose(walk.at(t).zmp, meant.zmp[0], atol=2e-3)  # it has corners
+        np.testing.assert_allclose(walk.instant(t).com, meant.com[0], atol=5e-5)
+        np.testing.assert_allclose(walk.instant(t).zmp, meant.zmp[0], atol=2e-3)  # it has corners

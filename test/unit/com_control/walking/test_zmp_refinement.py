@@ -7,19 +7,19 @@ import pinocchio
 import pytest
 from scipy.spatial.transform import Rotation
 
+from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
 from com_control.walking.com_ik import ComIk
-from com_control.walking.exceptions import PlanError
 from com_control.walking.footsteps import WalkParameters
 from com_control.walking.leg_ik import LegIk
-from com_control.walking.multi_body_zmp import (
+from com_control.walking.walk_plan import Timing, WalkPlan
+from com_control.walking.whole_body_ik import WholeBodyIk
+from com_control.walking.zmp import (
     RobotPath,
     differences,
     ground_wrench,
     multi_body_zmp,
 )
-from com_control.walking.walk_plan import Timing, WalkPlan
-from com_control.walking.whole_body import WholeBodyIk
 from com_control.walking.zmp_refinement import correction, refine, robot_path
 from com_model import RobotModel, Sesc
 from com_model.dynamics.inverse_dynamics import Dynamics
@@ -116,7 +116,7 @@ def test_in_free_fall_there_is_no_zmp(robots):
 
 
 def test_a_correction_moves_the_pendulums_zmp_back():
-    plan = WalkPlan.of(timing=QUICK)
+    plan = WalkPlan.from_parameters(timing=QUICK)
     samples, rng = plan.sample(plan.grid(0.01)), np.random.default_rng(2)
     dt = samples.time[1]
     away = 0.01 * np.cumsum(rng.normal(size=(len(samples.time), 2)), axis=0)
@@ -129,7 +129,7 @@ def test_a_correction_moves_the_pendulums_zmp_back():
 
 def test_a_refined_walk_has_the_planned_zmp_by_pinocchio(robots):
     biped, oracle = robots("itu_biped")
-    plan = WalkPlan.of(timing=QUICK)
+    plan = WalkPlan.from_parameters(timing=QUICK)
     walk = refine(ComIk(biped), plan)
     assert walk.converged
     assert walk.reason == ""
@@ -154,14 +154,18 @@ def test_a_refined_walk_has_the_planned_zmp_by_pinocchio(robots):
 @pytest.mark.parametrize(("length", "climb"), [(0.2, 0.05), (0.25, -0.03)])
 def test_stairs(robots, length, climb):
     walk = WalkParameters(steps=4, step_length=length, climb=climb)
-    found = refine(ComIk(robots("itu_biped")[0]), WalkPlan.of(walk, Timing(step_time=0.8)))
+    found = refine(
+        ComIk(robots("itu_biped")[0]), WalkPlan.from_parameters(walk, Timing(step_time=0.8))
+    )
     assert found.converged, found.reason
     assert found.errors[0] > 0.02
 
 
 def test_turns(robots):
     walk = WalkParameters(steps=8, step_length=0.15, turn=0.3)
-    found = refine(ComIk(robots("itu_biped")[0]), WalkPlan.of(walk, Timing(step_time=0.7)))
+    found = refine(
+        ComIk(robots("itu_biped")[0]), WalkPlan.from_parameters(walk, Timing(step_time=0.7))
+    )
     assert found.converged, found.reason
 
 
@@ -173,9 +177,11 @@ def test_humanoids(humanoid, name, length):
     com = p + R @ Sesc(biped.model).com(biped.posture)
     half, height = 0.5 * (soles[0] - soles[1])[1], 0.97 * (com - soles[0])[2]
     timing = Timing(
-        step_time=0.6, com_height=height, step_height=0.1 * height, least_width=half, start_time=1.0
+        step_time=0.6, com_height=height, step_height=0.1 * height, min_width=half, start_time=1.0
     )
-    plan = WalkPlan.of(WalkParameters(steps=3, step_length=length, half_width=half), timing)
+    plan = WalkPlan.from_parameters(
+        WalkParameters(steps=3, step_length=length, half_width=half), timing
+    )
     ik = WholeBodyIk(biped)
     assert ik.closed == (name != "offset")
     found = refine(ik, plan)
@@ -184,7 +190,7 @@ def test_humanoids(humanoid, name, length):
 
 
 def test_without_passes_it_tells_the_error(robots):
-    plan = WalkPlan.of(timing=QUICK)
+    plan = WalkPlan.from_parameters(timing=QUICK)
     found = refine(ComIk(robots("itu_biped")[0]), plan, passes=0)
     assert not found.converged
     assert len(found.errors) == len(found.mean_errors) == 1
@@ -199,15 +205,17 @@ def test_without_passes_it_tells_the_error(robots):
 
 def test_a_walk_out_of_reach_is_refused(robots):
     with pytest.raises(PlanError, match="leg is too short"):
-        refine(ComIk(robots("itu_biped")[0]), WalkPlan.of(timing=Timing(com_height=0.8)))
+        refine(
+            ComIk(robots("itu_biped")[0]), WalkPlan.from_parameters(timing=Timing(com_height=0.8))
+        )
 
 
 def test_a_correction_beyond_the_limits_ends_the_refinement(robots):
     model, config = robots("itu_biped")[0].model, robots("itu_biped")[1].config
     start = model.xml.index('<joint name="r_knee_joint"')
     narrow = re.sub(r'upper="[^"]*"', 'upper="1.525"', model.xml[start:], count=1)
-    biped = Biped.of(RobotModel.from_urdf(model.xml[:start] + narrow), config)
-    plan = WalkPlan.of(timing=QUICK)
+    biped = Biped.from_config(RobotModel.from_urdf(model.xml[:start] + narrow), config)
+    plan = WalkPlan.from_parameters(timing=QUICK)
     found = refine(ComIk(biped), plan)
     assert not found.converged
     assert len(found.errors) == 1

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_control.walking.biped import Biped
-from com_control.walking.exceptions import BipedError
-from com_control.walking.sole_zmp import SoleZmp
-from com_control.walking.standing import soles_in_root
+from com_control.exceptions import BipedError
+from com_control.walking.biped import Biped, sole_poses
+from com_control.walking.zmp import SoleZmp
 from com_model import RobotModel, link_pose
 
 
@@ -36,13 +35,13 @@ def robot(request, robots):
     feet = tuple(
         replace(foot, wrench_frame=f"{foot.side[0]}_sensor") for foot in oracle.config.feet
     )
-    return Biped.of(model, replace(oracle.config, feet=feet))
+    return Biped.from_config(model, replace(oracle.config, feet=feet))
 
 
 def test_both_feet(robot):
     rng = np.random.default_rng(3)
     q, model = robot.posture, robot.model
-    soles = soles_in_root(robot, q)
+    soles = sole_poses(robot, q)
     weight = 9.81 * model.mass
     wrenches, points, vertical = [], [], []
     for leg, sole in zip(robot.legs, soles, strict=True):
@@ -55,46 +54,48 @@ def test_both_feet(robot):
         vertical.append(forces[:, 2])
     load = np.concatenate(vertical)
     expected = load @ np.concatenate(points) / load.sum()
-    zmp = SoleZmp(robot).of_both(wrenches, soles)
+    zmp = SoleZmp(robot).robot_zmp(wrenches, soles)
     np.testing.assert_allclose(zmp, expected, atol=1e-9)
-    np.testing.assert_allclose(SoleZmp(robot).loads(wrenches), [v.sum() for v in vertical])
+    np.testing.assert_allclose(
+        SoleZmp(robot).vertical_forces(wrenches), [v.sum() for v in vertical]
+    )
 
 
 def test_one_foot_by_the_papers_equations(robots):
     biped, _ = robots("itu_biped")
     model, foot = biped.model, biped.legs[0].foot
     _, p = link_pose(model, biped.posture, foot.wrench_frame)
-    d = p[2] - soles_in_root(biped, biped.posture)[0, 2, 3]  # the sensor's height over the sole
+    d = p[2] - sole_poses(biped, biped.posture)[0, 2, 3]  # the sensor's height over the sole
     force, torque = np.array([12.0, -7.0, 200.0]), np.array([3.0, -5.0, 0.4])
     meter = SoleZmp(biped)
-    own = meter.at_soles([np.concatenate((force, torque)), np.zeros(6)])
+    own = meter.wrenches_at_soles([np.concatenate((force, torque)), np.zeros(6)])
     expected = [(-torque[1] - force[0] * d) / force[2], (torque[0] - force[1] * d) / force[2]]
-    np.testing.assert_allclose(meter.of_foot(own[0]), expected, atol=1e-12)
-    assert np.isnan(meter.of_foot(own[1])).all()
+    np.testing.assert_allclose(meter.foot_zmp(own[0]), expected, atol=1e-12)
+    assert np.isnan(meter.foot_zmp(own[1])).all()
 
 
 def test_no_load_is_no_zmp(robots):
     biped, _ = robots("itu_biped")
-    soles = soles_in_root(biped, biped.posture)
-    assert np.isnan(SoleZmp(biped).of_both(np.zeros((2, 6)), soles)).all()
-    assert np.isnan(SoleZmp(biped).of_both(np.full((2, 6), np.nan), soles)).all()
+    soles = sole_poses(biped, biped.posture)
+    assert np.isnan(SoleZmp(biped).robot_zmp(np.zeros((2, 6)), soles)).all()
+    assert np.isnan(SoleZmp(biped).robot_zmp(np.full((2, 6), np.nan), soles)).all()
 
 
 def test_it_does_not_depend_on_where_the_world_is(robots):
     biped, _ = robots("itu_biped")
     rng = np.random.default_rng(4)
-    soles = soles_in_root(biped, biped.posture)
+    soles = sole_poses(biped, biped.posture)
     wrenches = rng.normal(size=(2, 6))
     wrenches[:, 2] = 150.0
-    first = SoleZmp(biped).of_both(wrenches, soles)
+    first = SoleZmp(biped).robot_zmp(wrenches, soles)
     R, p = Rotation.from_euler("z", 0.7).as_matrix(), np.array([3.0, -2.0, 0.5])
     moved = np.concatenate((R @ soles[:, :, :3], (soles[:, :, 3] @ R.T + p)[:, :, None]), axis=2)
-    np.testing.assert_allclose(SoleZmp(biped).of_both(wrenches, moved), R @ first + p, atol=1e-9)
+    np.testing.assert_allclose(SoleZmp(biped).robot_zmp(wrenches, moved), R @ first + p, atol=1e-9)
 
 
 def test_a_sensor_that_is_not_on_its_foot_is_refused(robots):
     biped, oracle = robots("itu_biped")
     feet = tuple(replace(foot, wrench_frame="l_shank") for foot in oracle.config.feet)
-    other = Biped.of(biped.model, replace(oracle.config, feet=feet))
+    other = Biped.from_config(biped.model, replace(oracle.config, feet=feet))
     with pytest.raises(BipedError, match="the force sensor 'l_shank' is not fixed to the sole 'l_"):
         SoleZmp(other)

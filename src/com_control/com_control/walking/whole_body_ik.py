@@ -1,6 +1,6 @@
 """Inverse kinematics of the centre of mass for any humanoid, with legs of any build.
 
-Arms, waist and head are where they are said to be.
+Arms, waist and head are where set_upper_body puts them.
 Where the legs fit the closed form, com_control.walking.com_ik does the work; others are solved by
 Newton's steps on pelvis and legs together. Both meet the soles' poses and the CoM at once.
 """
@@ -24,7 +24,7 @@ from com_control.walking.com_ik import (
     ComIk,
     ComPath,
     ComPoint,
-    nearest_words,
+    describe_nearest,
     with_legs,
 )
 from com_control.walking.kernel_basics import ARRAYS, entry_point, records
@@ -39,7 +39,7 @@ _MEETS = 1e-7  # m and rad, error of the soles at the nearest CoM
 
 
 class WholeBodySolution(NamedTuple):
-    """Joint angles of a humanoid, with what is said of them.
+    """Joint angles of a humanoid, with what is known of them.
 
     Attributes:
         q: (n,) rad or m, all joints; NaN where feet and CoM are not reached.
@@ -196,7 +196,7 @@ class WholeBodyIk:
             problem or f"feet and CoM come no nearer than {best:.3g} m to where they are to be"
         )
         nearest = self._nearest(target, feet, R, starts[0])
-        return self._failed(f"{problem}; {nearest_words(nearest, target)}", nearest)
+        return self._failed(f"{problem}; {describe_nearest(nearest, target)}", nearest)
 
     def _descend(
         self, target: Array, feet: Array, R: Array, state: Array, tolerance: float

@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from com_control.walking import whole_body_kernels as kernels
 from com_control.walking.pelvis_map import LIMITED, STALLED
-from com_control.walking.whole_body import WholeBodyIk
+from com_control.walking.whole_body_ik import WholeBodyIk
 from com_model import ComModelError, ShapeError
 
 ROBOTS = ["itu_biped", "hoap2", "talos", "romeo", "icub", "offset"]

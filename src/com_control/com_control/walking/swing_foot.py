@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from com_model.arrays import Array
 
 
-def rise(s: ArrayLike) -> tuple[Array, Array, Array]:
+def quintic(s: ArrayLike) -> tuple[Array, Array, Array]:
     """Quintic from 0 to 1, 10 s^3 - 15 s^4 + 6 s^5, at rest at both ends.
 
     Returns:
@@ -19,14 +19,14 @@ def rise(s: ArrayLike) -> tuple[Array, Array, Array]:
     return x**3 * (10.0 + x * (6.0 * x - 15.0)), 30.0 * u**2, 60.0 * u * (1.0 - 2.0 * x)
 
 
-def bump(s: ArrayLike) -> tuple[Array, Array, Array]:
-    """Hill of height 1, 64 s^3 (1 - s)^3, at rest at both ends; as rise."""
+def hill(s: ArrayLike) -> tuple[Array, Array, Array]:
+    """Hill of height 1, 64 s^3 (1 - s)^3, at rest at both ends; as quintic."""
     x = np.clip(np.asarray(s, dtype=float), 0.0, 1.0)
     u, v = x * (1.0 - x), 1.0 - 2.0 * x
     return 64.0 * u**3, 192.0 * u**2 * v, 384.0 * u * (v * v - u)
 
 
-def swing(
+def swing_path(
     start: ArrayLike, end: ArrayLike, height: float, duration: float, t: ArrayLike
 ) -> tuple[Array, Array, Array]:
     """Path of a swing foot: quintics in place and direction, and a hill above them.
@@ -45,11 +45,11 @@ def swing(
     """
     first, last = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     s = np.asarray(t, dtype=float) / duration
-    hill = np.zeros(4)
-    hill[2] = height + 0.5 * abs(last[2] - first[2])
-    along, over = rise(s), bump(s)
+    height_of_hill = np.zeros(4)
+    height_of_hill[2] = height + 0.5 * abs(last[2] - first[2])
+    along, over = quintic(s), hill(s)
     value, speed, acceleration = (
-        np.multiply.outer(a, last - first) + np.multiply.outer(b, hill)
+        np.multiply.outer(a, last - first) + np.multiply.outer(b, height_of_hill)
         for a, b in zip(along, over, strict=True)
     )
     return first + value, speed / duration, acceleration / duration**2

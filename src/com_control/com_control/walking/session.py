@@ -1,8 +1,17 @@
-"""What a walking robot does next: stands, is led to a walk's first posture, walks, stops.
+"""The state machine of a walking robot, and the joint targets that it commands.
 
-A state machine without clocks, threads and messages: times are those of the joints' readings, s.
-What the robot is told are orders: whole paths of joint targets, each of which ends at rest with
-both feet on the ground. So nothing worse than a finished walk happens when nobody tells it more.
+  UNKNOWN, REFUSED, READY   update(): by what is measured (WalkChecks)
+  READY -> PLANNING         start_planning(); then begin() with the plan, or refuse()
+  APPROACHING               to the walk's first posture; then
+  WALKING                   until the walk's end, then READY; stop() leads to
+  STOPPING                  a shorter walk is planned and given to replace()
+  FALLEN                    from any motion, by update(); left when the robot stands again
+
+No clocks, threads and messages: times are those of the joints' readings, s. Each transition that
+changes the joint targets returns a Command: a whole path that ends stationary with both feet on the
+ground. So nothing worse than a finished walk happens when no further command follows. target_at()
+gives the joint targets of any time: what a streamed trajectory point is made of, and the one place
+where feedback on the planned motion would be added.
 """
 
 from __future__ import annotations
@@ -12,16 +21,15 @@ from enum import IntEnum
 
 import numpy as np
 
-from com_control.walking.biped import Biped
-from com_control.walking.exceptions import PlanError
-from com_control.walking.joint_path import JointPath, check_path, lead, within
-from com_control.walking.standing import slip
-from com_control.walking.walk_checks import Checks, Reading
+from com_control.exceptions import PlanError
+from com_control.walking.biped import Biped, sole_slip
+from com_control.walking.joint_path import JointPath, check_path, clip_to_limits, plan_approach
+from com_control.walking.walk_monitor import Reading, WalkChecks
 from com_control.walking.walker import Walk, WalkInstant
 from com_model.arrays import Array
 
-HALT_TIME = 0.3  # s, in which a motion that is broken off comes to rest
-SPEED_SHARE = 0.25  # of the joints' speed limits, on the way to the first posture
+HALT_TIME = 0.3  # s, in which an interrupted motion comes to a stop
+SPEED_FRACTION = 0.25  # of the joints' speed limits, on the way to the first posture
 SLIP = 0.01  # m and rad, by which soles may move to each other on that way
 
 
@@ -43,8 +51,8 @@ RESTING = (State.UNKNOWN, State.READY, State.REFUSED)
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
-    """What the robot is told.
+class Command:
+    """Joint targets for the robot.
 
     Attributes:
         path: Joint targets; its times are those of the joints' readings, s.
@@ -79,7 +87,7 @@ class WalkSession:
     Args:
         biped: The robot.
         checks: What must hold for it to walk.
-        lead_time: s, at least, of the way to a walk's first posture.
+        approach_time: s, at least, for the way to a walk's first posture.
         delay: s, from a decision to the first point that it changes.
 
     Attributes:
@@ -90,10 +98,10 @@ class WalkSession:
     """
 
     def __init__(
-        self, biped: Biped, checks: Checks, lead_time: float = 1.0, delay: float = 0.1
+        self, biped: Biped, checks: WalkChecks, approach_time: float = 1.0, delay: float = 0.1
     ) -> None:
         self._biped, self._checks = biped, checks
-        self._lead_time, self._delay = lead_time, delay
+        self._approach_time, self._delay = approach_time, delay
         self._commanded: JointPath | None = None  # in the time of the joints' readings
         self._begin = 0.0  # when the walk begins, s
         self._last = -np.inf
@@ -103,7 +111,7 @@ class WalkSession:
         self.walk: Walk | None = None
         self.outcome: Outcome | None = None
 
-    # --- what is asked --------------------------------------------------------------------------
+    # --- requests -------------------------------------------------------------------------------
     def refusal(self) -> str:
         """Why no walk may be planned now and how to fix it; "" when one may."""
         if self.state in (State.READY, State.REFUSED, State.UNKNOWN):
@@ -112,13 +120,13 @@ class WalkSession:
             return f"the robot has fallen: {self.reason}"
         return "a walk is under way: wait for its end, or stop it first"
 
-    def posture(self, measured: Array) -> Array:
-        """Where the joints are told to be (n,); before the first order, where they are."""
+    def commanded_posture(self, measured: Array) -> Array:
+        """Joint targets (n,) of now; before the first command, the measured positions."""
         if self._commanded is None:
             return measured
-        return self._commanded.at(self._last)[0]
+        return self._commanded.sample(self._last)[0]
 
-    def expect(self) -> None:
+    def start_planning(self) -> None:
         """A walk is being planned; only after refusal() said nothing."""
         self.state, self.reason, self.outcome = State.PLANNING, "", None
 
@@ -135,7 +143,7 @@ class WalkSession:
         """Why a walk that was expected may not begin now and how to fix it; "" when it may."""
         return self._checks.problem(reading, self._expected(reading.time))
 
-    def begin(self, walk: Walk, reading: Reading) -> Order | None:
+    def begin(self, walk: Walk, reading: Reading) -> Command | None:
         """Begins the walk that was expected; None, with an outcome, when that may not be."""
         problem = self.problem(reading)
         if problem:
@@ -144,17 +152,23 @@ class WalkSession:
         start = reading.time + self._delay
         model, first = self._biped.model, walk.path.q[0]
         try:
-            way = lead(self.posture(reading.position), first, model, self._lead_time, SPEED_SHARE)
-            self._check_lead(way)
+            way = plan_approach(
+                self.commanded_posture(reading.position),
+                first,
+                model,
+                self._approach_time,
+                SPEED_FRACTION,
+            )
+            self._check_approach(way)
         except PlanError as error:
             self.refuse(str(error))
             return None
         self.walk, self._begin = walk, start + way.end
-        path = way.shifted(start).then(walk.path.shifted(self._begin))
+        path = way.shifted(start).followed_by(walk.path.shifted(self._begin))
         self.state, self.reason, self._stop_reason = State.APPROACHING, "", ""
-        return self._tell(path, reading.time)
+        return self._command(path, reading.time)
 
-    def stop(self, reason: str, now: float | None = None) -> Order | None:
+    def stop(self, reason: str, now: float | None = None) -> Command | None:
         """Ends a motion with both feet down; where that needs a plan, stop_due asks for it.
 
         Args:
@@ -170,14 +184,14 @@ class WalkSession:
 
     @property
     def stop_due(self) -> bool:
-        """Whether a stop is to be planned, by Walker.stopped from walk_time on."""
+        """Whether a stop is to be planned, by Walker.plan_stop from walk_time on."""
         return self._awaited and self.state is State.STOPPING
 
-    def replace(self, walk: Walk, changes_at: float, now: float) -> Order | None:
-        """Goes on with a walk that stops; None where it came too late and is to be planned anew.
+    def replace(self, walk: Walk, changes_at: float, now: float) -> Command | None:
+        """Goes on with a walk that stops; None where it came too late and is to be planned again.
 
         Args:
-            walk: From Walker.stopped.
+            walk: From Walker.plan_stop.
             changes_at: s of the walk, up to which it is the present one.
             now: s, of the joints' readings.
         """
@@ -189,56 +203,56 @@ class WalkSession:
         if walk is self.walk:
             return None
         self.walk = walk
-        return self._tell(walk.path.shifted(self._begin), now)
+        return self._command(walk.path.shifted(self._begin), now)
 
-    # --- what happens ---------------------------------------------------------------------------
-    def observe(self, reading: Reading) -> Order | None:
-        """Takes in what is measured."""
+    # --- measurements ---------------------------------------------------------------------------
+    def update(self, reading: Reading) -> Command | None:
+        """Updates the state by what is measured."""
         if reading.time < self._last - 1.0:
-            self._start_over("the clock of joint_states went back")
+            self._reset("the clock of joint_states went back")
         self._last = reading.time
         expected = self._expected(reading.time)
         fallen = self._checks.fallen(reading)
         if fallen and self.state in MOVING:
             return self._halt(fallen, State.FALLEN, reading.time)
         if self.state in MOVING:
-            order = self._watch(reading, expected)
+            order = self._check_motion(reading, expected)
             if order is None:
                 self.advance(reading.time)
             return order
         if self.state is not State.PLANNING:
-            self._stand(self._checks.problem(reading, expected))
+            self._set_standing(self._checks.problem(reading, expected))
         return None
 
-    def _watch(self, reading: Reading, expected: Array | None) -> Order | None:
-        problem = self._checks.missing(reading) or self._checks.astray(reading, expected)
+    def _check_motion(self, reading: Reading, expected: Array | None) -> Command | None:
+        problem = self._checks.missing(reading) or self._checks.tracking_problem(reading, expected)
         if problem and self.state is not State.STOPPING:
             return self.stop(problem)
         return None
 
     def advance(self, now: float) -> None:
-        """Lets time go on, s of the joints' readings; by itself when those are silent."""
+        """Updates the state to a time, s of the joints' readings; also while those are stale."""
         if self.walk is None or self.state not in MOVING:
             return
         if self.state is State.APPROACHING and now >= self._begin:
             self.state = State.WALKING
         if self.state is not State.APPROACHING and now >= self._begin + self.walk.duration:
-            made = self.walk.made(self.walk.duration)
+            made = self.walk.steps_made(self.walk.duration)
             self.outcome = Outcome(not self._stop_reason, self._stop_reason, made)
             self.state, self.reason, self._awaited = State.READY, "", False
 
-    def _stand(self, problem: str) -> None:
+    def _set_standing(self, problem: str) -> None:
         if self.state is State.FALLEN and problem:
             return
         self.state, self.reason = (State.REFUSED if problem else State.READY), problem
 
-    def _start_over(self, reason: str) -> None:
+    def _reset(self, reason: str) -> None:
         if self.state in (*MOVING, State.PLANNING):
             self.outcome = Outcome(False, reason, 0)
         self._commanded, self.walk, self._awaited = None, None, False
         self.state, self.reason = State.UNKNOWN, reason
 
-    # --- what there is --------------------------------------------------------------------------
+    # --- queries --------------------------------------------------------------------------------
     @property
     def walk_time(self) -> float:
         """Time of the walk, s; negative before it begins, NaN when there is none."""
@@ -248,25 +262,25 @@ class WalkSession:
         """Time of the walk at a time of the joints' readings, s; NaN when there is none."""
         return now - self._begin if self.walk is not None else float("nan")
 
-    def rest(self, now: float) -> Order | None:
-        """All that is still to come of what was told; None before the first order."""
-        return None if self._commanded is None else Order(self._commanded.after(now), now)
+    def remaining(self, now: float) -> Command | None:
+        """The targets after a time; None before the first command."""
+        return None if self._commanded is None else Command(self._commanded.after(now), now)
 
-    def instant(self) -> WalkInstant | None:
+    def planned_now(self) -> WalkInstant | None:
         """What is planned for now; None before the first walk."""
         if self.walk is None:
             return None
-        return self.walk.at(min(max(self.walk_time, 0.0), self.walk.duration))
+        return self.walk.instant(min(max(self.walk_time, 0.0), self.walk.duration))
 
-    def target(self, time: float) -> tuple[Array, Array] | None:
-        """What the joints are told for a time, (n,) each; None before the first order."""
-        return None if self._commanded is None else self._commanded.at(time)
+    def target_at(self, time: float) -> tuple[Array, Array] | None:
+        """Joint positions and velocities (n,) for a time; None before the first command."""
+        return None if self._commanded is None else self._commanded.sample(time)
 
     def _expected(self, time: float) -> Array | None:
-        return None if self._commanded is None else self._commanded.at(time)[0]
+        return None if self._commanded is None else self._commanded.sample(time)[0]
 
-    def _check_lead(self, way: JointPath) -> None:
-        moved = slip(self._biped, way.q[:: max(len(way.q) // 10, 1)])
+    def _check_approach(self, way: JointPath) -> None:
+        moved = sole_slip(self._biped, way.q[:: max(len(way.q) // 10, 1)])
         if moved > SLIP:
             raise PlanError(
                 f"on the way to the walk's first posture the soles would slip by {moved:.3f} m or "
@@ -275,26 +289,26 @@ class WalkSession:
             )
         check_path(self._biped.model, way)
 
-    def _halt(self, reason: str, state: State, now: float) -> Order:
+    def _halt(self, reason: str, state: State, now: float) -> Command:
         assert self._commanded is not None  # noqa: S101 - it moves
         assert self.walk is not None  # noqa: S101
         path = self._commanded.halted(now + self._delay, HALT_TIME)
-        order = self._tell(path, now)
-        self.outcome = Outcome(False, reason, self.walk.made(now - self._begin))
+        order = self._command(path, now)
+        self.outcome = Outcome(False, reason, self.walk.steps_made(now - self._begin))
         self.state, self.reason, self._awaited = state, reason, False
         if state is State.FALLEN:
             self._commanded = None  # whoever sets it up again brings it to the nominal posture
         return order
 
-    def _tell(self, path: JointPath, now: float) -> Order:
+    def _command(self, path: JointPath, now: float) -> Command:
         before = self._commanded
-        whole = within(self._biped.model, path)
-        self._commanded = whole if before is None else _joined(before, whole, now)
-        return Order(whole.after(now), now)
+        whole = clip_to_limits(self._biped.model, path)
+        self._commanded = whole if before is None else _join(before, whole, now)
+        return Command(whole.after(now), now)
 
 
-def _joined(before: JointPath, path: JointPath, now: float) -> JointPath:
-    """What is told up to a path and then the path, without what is long over."""
+def _join(before: JointPath, path: JointPath, now: float) -> JointPath:
+    """The targets up to a path and then the path, without those of long ago."""
     if before.time[0] >= path.time[0] or before.end < now:
         return path
     recent = before.time > now - 1.0
@@ -303,4 +317,4 @@ def _joined(before: JointPath, path: JointPath, now: float) -> JointPath:
         if recent.any()
         else path
     )
-    return kept.then(path)
+    return kept.followed_by(path)

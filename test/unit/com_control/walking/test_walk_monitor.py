@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from com_control.walking.walk_checks import Reading
-from com_control.walking.walk_request import WalkRequest
-from com_control.walking.walk_view import Viewer
-from com_control.walking.walker import Walker
+from com_control.walking.walk_monitor import Reading, WalkEstimator
+from com_control.walking.walker import Walker, WalkRequest
 
 
 def wrenches(left, right):
@@ -23,10 +21,10 @@ def walking(robots):
 
 def test_a_robot_that_follows_is_where_the_plan_has_it(walking):
     biped, _, walk = walking
-    viewer = Viewer(biped)
+    viewer = WalkEstimator(biped)
     for i in range(0, len(walk.path.time), 61):
-        planned = walk.at(float(walk.path.time[i]))
-        view = viewer.see(Reading(0.0, walk.path.q[i]), planned)
+        planned = walk.instant(float(walk.path.time[i]))
+        view = viewer.estimate(Reading(0.0, walk.path.q[i]), planned)
         np.testing.assert_allclose(view.com, planned.com, atol=1e-8)
         np.testing.assert_allclose(view.soles, planned.soles, atol=1e-8)
         assert np.isnan(view.zmp).all()
@@ -36,10 +34,10 @@ def test_the_foot_that_carries_more_says_where_the_robot_is(walking):
     biped, oracle, walk = walking
     q = walk.path.q[0].copy()
     q[biped.legs[0].joints[0]] += 0.05  # the left foot is turned against the right one
-    planned = walk.at(0.0)
+    planned = walk.instant(0.0)
     poses, com = oracle.place(q, np.eye(3), np.zeros(3))
     for foot, loads in ((0, (200.0, 100.0)), (1, (100.0, 200.0))):
-        view = Viewer(biped).see(Reading(0.0, q, wrenches(*loads)), planned)
+        view = WalkEstimator(biped).estimate(Reading(0.0, q, wrenches(*loads)), planned)
         np.testing.assert_allclose(view.soles[foot], planned.soles[foot], atol=1e-12)
         R = planned.soles[foot, :, :3] @ poses[foot][:, :3].T
         expected = planned.soles[foot, :, 3] + R @ (com - poses[foot][:, 3])
@@ -49,19 +47,19 @@ def test_the_foot_that_carries_more_says_where_the_robot_is(walking):
 def test_a_foot_in_the_air_says_nothing_however_it_is_loaded(walking):
     biped, _, walk = walking
     middle = 0.5 * float(walk.plan.lift_offs[0] + walk.plan.touch_downs[0])
-    planned = walk.at(middle)
+    planned = walk.instant(middle)
     assert planned.swing == "right"
-    q = walk.path.at(middle)[0]
+    q = walk.path.sample(middle)[0]
     q[biped.legs[1].joints[3]] += 0.2
-    view = Viewer(biped).see(Reading(0.0, q, wrenches(10.0, 500.0)), planned)
+    view = WalkEstimator(biped).estimate(Reading(0.0, q, wrenches(10.0, 500.0)), planned)
     np.testing.assert_allclose(view.soles[0], planned.soles[0], atol=1e-12)
 
 
 def test_before_the_first_walk_the_frame_lies_between_the_soles(walking):
     biped, _, _ = walking
-    view = Viewer(biped).see(Reading(0.0, biped.posture, wrenches(300.0, 100.0)), None)
+    view = WalkEstimator(biped).estimate(Reading(0.0, biped.posture, wrenches(300.0, 100.0)), None)
     np.testing.assert_allclose(view.soles[:, :, 3].mean(axis=0), 0.0, atol=1e-12)
     assert view.zmp[1] == pytest.approx(0.5 * 0.065)
     q = biped.posture.copy()
     q[biped.legs[0].joints[3]] += 0.4
-    assert Viewer(biped).see(Reading(0.0, q), None) is None
+    assert WalkEstimator(biped).estimate(Reading(0.0, q), None) is None

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from com_control.walking.walk_checks import Checks, Limits, Reading
-from com_control.walking.walk_request import WalkRequest
-from com_control.walking.walk_session import State, WalkSession
-from com_control.walking.walker import Walker
+from com_control.walking.session import State, WalkSession
+from com_control.walking.walk_monitor import CheckLimits, Reading, WalkChecks
+from com_control.walking.walker import Walker, WalkRequest
 
 STEP = 0.02  # s, between readings
 WALK = WalkRequest(steps=4, step_length=0.2, com_height=0.45)
@@ -17,7 +16,9 @@ class Bench:
 
     def __init__(self, biped, walker, **limits):
         self.biped, self.walker = biped, walker
-        self.session = WalkSession(biped, Checks(biped, Limits(**limits)), lead_time=0.5)
+        self.session = WalkSession(
+            biped, WalkChecks(biped, CheckLimits(**limits)), approach_time=0.5
+        )
         self.time, self.tilt, self.missing = 100.0, 0.0, ""
         self.q = biped.posture.copy()
         self.wrenches = np.zeros((2, 6))
@@ -34,7 +35,7 @@ class Bench:
             return
         self.orders.append(order)
         assert order.path.time[0] > order.start
-        before = self.q if self.path is None else self.path.at(float(order.path.time[0]))[0]
+        before = self.q if self.path is None else self.path.sample(float(order.path.time[0]))[0]
         limits = self.biped.model.velocity_limits
         jump = np.abs(order.path.q[0] - before)
         assert (jump <= 0.02 * limits).all()
@@ -43,16 +44,16 @@ class Bench:
         assert (order.path.q <= self.biped.model.upper).all()
         assert (np.abs(order.path.qd) <= limits).all()
         np.testing.assert_array_equal(order.path.qd[-1], 0.0)
-        self.path = order.path if self.path is None else self.path.then(order.path)
+        self.path = order.path if self.path is None else self.path.followed_by(order.path)
 
     def tick(self):
         self.time += STEP
         if self.path is not None:
-            self.q = self.path.at(self.time)[0]
-        self.obey(self.session.observe(self.reading()))
+            self.q = self.path.sample(self.time)[0]
+        self.obey(self.session.update(self.reading()))
         if self.session.stop_due:
             at = max(self.session.time_of(self.time), 0.0) + 0.3
-            stopped = self.walker.stopped(self.session.walk, at)
+            stopped = self.walker.plan_stop(self.session.walk, at)
             self.obey(self.session.replace(stopped, at, self.time))
         return self.session.state
 
@@ -65,8 +66,8 @@ class Bench:
     def start(self, request=WALK):
         self.until(State.READY, 1.0)
         assert self.session.refusal() == ""
-        self.session.expect()
-        walk = self.walker.plan(request, self.session.posture(self.q))
+        self.session.start_planning()
+        walk = self.walker.plan(request, self.session.commanded_posture(self.q))
         self.obey(self.session.begin(walk, self.reading()))
 
 
@@ -87,7 +88,7 @@ def test_it_leads_walks_and_stands_and_walks_again(bench):
     assert bench.session.state is State.APPROACHING
     assert "under way" in bench.session.refusal()
     bench.until(State.WALKING)
-    middle = bench.session.instant()
+    middle = bench.session.planned_now()
     assert middle.step == 0
     bench.until(State.READY)
     assert bench.session.outcome.completed
@@ -126,7 +127,7 @@ def test_a_robot_that_does_not_stand_is_refused(bench, change, reason):
 
 def test_what_changes_while_it_is_planned_is_heeded(bench):
     bench.until(State.READY)
-    bench.session.expect()
+    bench.session.start_planning()
     walk = bench.walker.plan(WALK, bench.q)
     bench.wrenches = np.zeros((2, 6))
     assert bench.session.begin(walk, bench.reading()) is None
@@ -135,7 +136,7 @@ def test_what_changes_while_it_is_planned_is_heeded(bench):
 
 def test_a_way_on_which_soles_slip_is_refused(bench):
     bench.until(State.READY)
-    bench.session.expect()
+    bench.session.start_planning()
     walk = bench.walker.plan(WALK, bench.q)
     bench.q = bench.q.copy()
     for leg in bench.biped.legs:
@@ -161,7 +162,7 @@ def test_a_stop_ends_with_both_feet_down(bench, after):
         assert bench.time < ended + 10.0
     assert not bench.session.outcome.completed
     assert bench.session.outcome.steps <= 4
-    assert bench.session.instant().stance.all()
+    assert bench.session.planned_now().stance.all()
     assert bench.tick() is State.REFUSED
     bench.missing = ""
     assert bench.tick() is State.READY
@@ -203,7 +204,7 @@ def test_a_joint_that_does_not_follow_stops_the_walk(parts):
     held = bench.q.copy()
     while bench.session.state is State.WALKING:
         bench.time += STEP
-        bench.session.observe(Reading(bench.time, held, bench.wrenches))
+        bench.session.update(Reading(bench.time, held, bench.wrenches))
     assert bench.session.state is State.STOPPING
     assert "check the drives" in bench.session.reason
 
@@ -213,7 +214,7 @@ def test_time_goes_on_without_readings(bench):
     bench.until(State.WALKING)
     bench.session.stop("joint_states silent")
     at = 0.5
-    stopped = bench.walker.stopped(bench.session.walk, at)
+    stopped = bench.walker.plan_stop(bench.session.walk, at)
     bench.obey(bench.session.replace(stopped, at, bench.time))
     bench.session.advance(bench.time + 60.0)
     assert bench.session.state is State.READY
@@ -224,7 +225,7 @@ def test_a_stop_that_was_planned_too_late_is_planned_anew(bench):
     bench.start()
     bench.until(State.WALKING)
     bench.session.stop("stop")
-    stopped = bench.walker.stopped(bench.session.walk, 0.1)
+    stopped = bench.walker.plan_stop(bench.session.walk, 0.1)
     late = bench.time + 5.0
     assert bench.session.replace(stopped, 0.1, late) is None
     assert bench.session.stop_due
@@ -234,6 +235,6 @@ def test_a_clock_that_goes_back_forgets_the_walk(bench):
     bench.start()
     bench.until(State.WALKING)
     bench.time -= 50.0
-    bench.session.observe(bench.reading())
+    bench.session.update(bench.reading())
     assert bench.session.outcome.reason == "the clock of joint_states went back"
     assert bench.session.walk is None

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_control.walking.exceptions import PlanError
+from com_control.exceptions import PlanError
 from com_model.arrays import Array, as_array, freeze
 
 
@@ -47,7 +47,7 @@ class PendulumPath:
         freeze(self)
 
     @classmethod
-    def over(cls, times: ArrayLike, zmp: ArrayLike, frequency: float) -> PendulumPath:
+    def from_zmp(cls, times: ArrayLike, zmp: ArrayLike, frequency: float) -> PendulumPath:
         """Finds the path that starts at rest and ends over the last ZMP.
 
         When the ZMP rests for T before it first moves, the CoM starts beside it by e^(-w T) of the
