@@ -1,4 +1,4 @@
-"""Settings of an identification, from a YAML file, a mapping or flat parameters."""
+"""Settings of an identification, from a YAML file or a mapping; a node has them as parameters."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from com_identification.regression.postures import SensorNoise, SensorPriors
 from com_identification.regression.priors import BodyPriors, urdf_priors
 from com_model import ConfigError, Foot, RobotModel, UnknownNameError
 from com_model.dynamics import GRAVITY
+from com_model.parameters import parameter
 from com_model.strict_yaml import Section, read_yaml
 
 LOSSES = ("none", "huber", "tukey")
@@ -44,38 +45,35 @@ class LinkPrior:
 
 @dataclass(frozen=True)
 class PriorSettings:
-    """How far the URDF may be off.
+    """How far the URDF may be off."""
 
-    Attributes:
-        com_std: m, standard deviation of each component of a link's centre of mass.
-        mass_std_fraction: Standard deviation of a link's mass over the mass; 0: masses are known.
-        bounded: Whether a centre of mass must stay near its link's primitive shapes.
-        shape_margin: m, how far outside of them it may be.
-    """
-
-    com_std: float = 0.02
-    mass_std_fraction: float = 0.0
-    bounded: bool = True
-    shape_margin: float = 0.02
+    com_std: float = parameter(
+        0.02, "m, standard deviation of each component of a link's centre of mass", (0.0, 1e9)
+    )
+    mass_std_fraction: float = parameter(
+        0.0, "Standard deviation of a link's mass over the mass; 0: masses are known", (0.0, 1e9)
+    )
+    bounded: bool = parameter(
+        True, "Whether a centre of mass must stay near its link's primitive shapes"
+    )
+    shape_margin: float = parameter(0.02, "m, how far outside of them it may be", (0.0, 1e9))
 
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How the regression works.
+    """How the regression works."""
 
-    Attributes:
-        loss: none, huber or tukey: what postures that do not fit count.
-        folds: Parts of the postures that are left out in turn for the held-out error; 0: none.
-        gravity: m/s^2.
-        use_effort: Whether joint efforts are used.
-        use_imu: Whether gravity's direction is read from an IMU; else the ground is level.
-    """
-
-    loss: str = "tukey"
-    folds: int = 5
-    gravity: float = GRAVITY
-    use_effort: bool = False
-    use_imu: bool = False
+    loss: str = parameter("tukey", "weight of postures that do not fit", choices=LOSSES)
+    folds: int = parameter(
+        5,
+        "Parts of the postures that are left out in turn for the held-out error; 0: none",
+        (0, 10**9),
+    )
+    gravity: float = parameter(GRAVITY, "m/s^2", (0.0, 1e9))
+    use_effort: bool = parameter(False, "Whether joint efforts are used")
+    use_imu: bool = parameter(
+        False, "Whether gravity's direction is read from an IMU; else the ground is level"
+    )
 
 
 def read_part(top: Section, name: str, kind: type[T]) -> T:
@@ -175,29 +173,6 @@ class IdentificationSettings:
         """
         return _settings(Section(data, source))
 
-    @classmethod
-    def from_flat(
-        cls, data: Mapping[str, Any], base: IdentificationSettings | None = None
-    ) -> IdentificationSettings:
-        """Reads parameters as of flat(); those that are missing are as in the base.
-
-        Args:
-            data: {"noise.force": 0.5, ...}.
-            base: For instance of a file; by default all is as by default.
-
-        Raises:
-            ConfigError: As from_file.
-        """
-        base = base or cls()
-        nested: dict[str, Any] = {name: {} for name in _PARTS}
-        for key, value in {**base.flat(), **data}.items():
-            part, _, name = key.partition(".")
-            if part not in nested or not name:
-                raise _error(f"unknown parameter; valid: {', '.join(sorted(base.flat()))}", key)
-            nested[part][name] = value
-        found = cls.from_dict(nested)
-        return replace(found, links=base.links, plan=replace(found.plan, stands=base.plan.stands))
-
     @property
     def use_imu(self) -> bool:
         """Whether gravity's direction is read from an IMU."""
@@ -223,15 +198,6 @@ class IdentificationSettings:
             use_effort=self.use_effort if effort is None else effort,
         )
         return replace(self, fit=fit)
-
-    def flat(self) -> dict[str, float | int | str | bool]:
-        """Gives all but links and plan.stands as parameters: {"noise.force": 0.5, ...}, for ROS."""
-        return {
-            f"{part}.{name}": value
-            for part in _PARTS
-            for name, value in asdict(getattr(self, part)).items()
-            if not isinstance(value, tuple)
-        }
 
     def to_dict(self) -> dict[str, Any]:
         """Gives what from_dict reads."""

@@ -6,6 +6,7 @@ import pytest
 from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.parameter import Parameter
 
+from com_identification.settings import IdentificationSettings
 from com_ros.exceptions import ParameterError
 from com_ros.parameters import declare, parameter
 
@@ -138,3 +139,54 @@ def test_a_field_without_ros_type_is_a_bug(make_node):
 
     with pytest.raises(TypeError, match="parameter 'table': no ROS parameter has the type"):
         declare(make_node(), Wrong)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of an estimator that knows nothing of ROS."""
+
+    bandwidth: float = parameter(20.0, "rad/s", (0.0, 1e9))
+    window: tuple = ()  # no parameter
+    noise: Noise = field(default_factory=Noise)
+
+
+def test_options_are_parameters_as_they_are(make_node):
+    node = make_node(bandwidth=5, noise__position=0.5)
+    values = declare(node, Options)
+    assert values == Options(bandwidth=5.0, noise=Noise(0.5))
+    assert not node.has_parameter("window")
+
+
+def test_defaults_of_a_file_are_overridden_by_what_is_given(make_node):
+    base = Options(bandwidth=7.0, window=(1,), noise=Noise(0.25))
+    assert declare(make_node(), Options, defaults=base) == base
+    given = declare(make_node(bandwidth=8.0), Options, defaults=base)
+    assert given == Options(8.0, (1,), Noise(0.25))
+
+
+def test_the_identifications_settings_are_parameters(make_node):
+    base = IdentificationSettings.from_dict(
+        {"noise": {"force": 2.0}, "links": {"a": {"mass": 1.0}}, "plan": {"stands": [[0]]}}
+    )
+    node = make_node(prior__mass_std_fraction=0.1)
+    values = declare(node, IdentificationSettings, defaults=base)
+    assert (values.prior.mass_std_fraction, values.noise.force) == (0.1, 2.0)
+    assert (values.links, values.plan.stands) == (base.links, ((0,),))
+    assert node.get_parameter("fit.loss").value == "tukey"
+    assert node.describe_parameter("noise.force").description == "N, each axis of a foot's sensor"
+    with pytest.raises(ParameterError, match=r"'fit.loss' is 'square': give one of none, huber"):
+        declare(make_node(fit__loss="square"), IdentificationSettings)
+
+
+def test_a_change_may_be_refused_with_a_reason(make_node):
+    def refuse(values):
+        raise ParameterError("rate_hz", values.rate_hz, "give an odd one")
+
+    node = make_node()
+    declare(node, Parameters, refuse)
+    (result,) = node.set_parameters([Parameter("rate_hz", value=50.0)])
+    assert (result.successful, result.reason) == (
+        False,
+        "parameter 'rate_hz' is 50.0: give an odd one",
+    )
+    assert node.get_parameter("rate_hz").value == 30.0

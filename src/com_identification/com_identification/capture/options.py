@@ -10,6 +10,7 @@ import numpy as np
 from com_identification.exceptions import IdentificationError
 from com_identification.regression.postures import Posture
 from com_model.arrays import Array, freeze
+from com_model.parameters import parameter
 
 NS_PER_S = 1_000_000_000
 
@@ -21,59 +22,80 @@ class CaptureOptions:
     Time is cut into slices. Noise of the sensors comes on top of the thresholds: within a slice the
     range of readings may exceed them by 10 standard deviations, between slices that of the means by
     10 standard deviations of a mean.
-
-    Attributes:
-        samples: Readings of each stream that a posture needs at least.
-        max_samples: With so many, a stationary interval is complete; the newest so many count.
-        settle_time: s, how long the robot must be stationary before the first reading counts.
-        slice_time: s; each stream must have at least one reading in each slice.
-        joint_travel: rad or m, of a joint within a slice.
-        joint_drift: rad or m, of a joint's mean over a stationary interval.
-        force_travel: Fraction of the robot's weight, of a force within a slice.
-        force_drift: Fraction of the weight, of a force's mean over a stationary interval.
-        pressure_travel: m, of a moment over the weight within a slice.
-        pressure_drift: m, of a moment's mean over the weight over a stationary interval.
-        tilt_travel: 1, of a component of the direction against gravity within a slice.
-        tilt_drift: 1, of its mean over a stationary interval.
-        timeout: s behind the newest reading of all, after which a stream is timed out.
-        lag: s that a stream may be behind the others; readings that come later are left out.
-        jump_back: s; a stamp that is older than the newest by more restarts the recorder.
-        frozen_time: s, after which a force sensor or an IMU whose readings are identical counts as
-            frozen; 0: never, for simulations without noise.
-        force_limit: N, of each axis, where a sensor saturates; 0: unknown.
-        moment_limit: N m, of each axis; 0: unknown.
-        min_load: Fraction of the weight that the feet must carry together.
-        min_foot_load: Fraction of the weight above which a foot is in contact.
-        all_feet: Whether every foot must be in contact.
-        missing_feet: Whether a posture may be captured without the readings of some feet, which
-            then are NaN.
-        min_change: rad or m, the least change of some joint from the posture before that makes a
-            new posture; 0: each stationary interval is one.
     """
 
-    samples: int = 100
-    max_samples: int = 1000
-    settle_time: float = 0.5
-    slice_time: float = 0.1
-    joint_travel: float = 0.003
-    joint_drift: float = 0.003
-    force_travel: float = 0.05
-    force_drift: float = 0.01
-    pressure_travel: float = 0.01
-    pressure_drift: float = 0.003
-    tilt_travel: float = 0.01
-    tilt_drift: float = 0.003
-    timeout: float = 0.5
-    lag: float = 2.0
-    jump_back: float = 1.0
-    frozen_time: float = 0.5
-    force_limit: float = 0.0
-    moment_limit: float = 0.0
-    min_load: float = 0.05
-    min_foot_load: float = 0.02
-    all_feet: bool = False
-    missing_feet: bool = False
-    min_change: float = 0.01
+    samples: int = parameter(
+        100, "Readings of each stream that a posture needs at least", (0, 10**9)
+    )
+    max_samples: int = parameter(
+        1000,
+        "With so many, a stationary interval is complete; the newest so many count",
+        (0, 10**9),
+    )
+    settle_time: float = parameter(
+        0.5, "s, how long the robot must be stationary before the first reading counts", (0.0, 1e9)
+    )
+    slice_time: float = parameter(
+        0.1, "s; each stream must have at least one reading in each slice", (0.0, 1e9)
+    )
+    joint_travel: float = parameter(0.003, "rad or m, of a joint within a slice", (0.0, 1e9))
+    joint_drift: float = parameter(
+        0.003, "rad or m, of a joint's mean over a stationary interval", (0.0, 1e9)
+    )
+    force_travel: float = parameter(
+        0.05, "Fraction of the robot's weight, of a force within a slice", (0.0, 1e9)
+    )
+    force_drift: float = parameter(
+        0.01, "Fraction of the weight, of a force's mean over a stationary interval", (0.0, 1e9)
+    )
+    pressure_travel: float = parameter(
+        0.01, "m, of a moment over the weight within a slice", (0.0, 1e9)
+    )
+    pressure_drift: float = parameter(
+        0.003, "m, of a moment's mean over the weight over a stationary interval", (0.0, 1e9)
+    )
+    tilt_travel: float = parameter(
+        0.01, "1, of a component of the direction against gravity within a slice", (0.0, 1e9)
+    )
+    tilt_drift: float = parameter(0.003, "1, of its mean over a stationary interval", (0.0, 1e9))
+    timeout: float = parameter(
+        0.5, "s behind the newest reading of all, after which a stream is timed out", (0.0, 1e9)
+    )
+    lag: float = parameter(
+        2.0,
+        "s that a stream may be behind the others; readings that come later are left out",
+        (0.0, 1e9),
+    )
+    jump_back: float = parameter(
+        1.0, "s; a stamp that is older than the newest by more restarts the recorder", (0.0, 1e9)
+    )
+    frozen_time: float = parameter(
+        0.5,
+        "s, after which a force sensor or an IMU whose readings are identical counts as "
+        "frozen; 0: never, for simulations without noise",
+        (0.0, 1e9),
+    )
+    force_limit: float = parameter(
+        0.0, "N, of each axis, where a sensor saturates; 0: unknown", (0.0, 1e9)
+    )
+    moment_limit: float = parameter(0.0, "N m, of each axis; 0: unknown", (0.0, 1e9))
+    min_load: float = parameter(
+        0.05, "Fraction of the weight that the feet must carry together", (0.0, 1e9)
+    )
+    min_foot_load: float = parameter(
+        0.02, "Fraction of the weight above which a foot is in contact", (0.0, 1e9)
+    )
+    all_feet: bool = parameter(False, "Whether every foot must be in contact")
+    missing_feet: bool = parameter(
+        False,
+        "Whether a posture may be captured without the readings of some feet, which then are NaN",
+    )
+    min_change: float = parameter(
+        0.01,
+        "rad or m, the least change of some joint from the posture before that makes a "
+        "new posture; 0: each stationary interval is one",
+        (0.0, 1e9),
+    )
 
     def __post_init__(self) -> None:
         for item in fields(self):

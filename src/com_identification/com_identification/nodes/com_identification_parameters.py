@@ -6,20 +6,23 @@ from dataclasses import dataclass
 
 from rclpy.node import Node
 
+from com_identification.exceptions import IdentificationError
 from com_identification.settings import IdentificationSettings
-from com_ros.exceptions import ParameterError
-from com_ros.flat_parameters import declare_flat, descriptions_of
-from com_ros.parameters import parameter
+from com_ros.exceptions import ComRosError
+from com_ros.parameters import (
+    AssumedJoints,
+    FramePrefix,
+    JointTimeout,
+    RobotParameters,
+    declare,
+    parameter,
+)
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """What the node can be told; with those of IdentificationSettings, see declare_settings."""
+class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
+    """Parameters of the node; those of IdentificationSettings besides, see declare_settings."""
 
-    robot_description: str = parameter("", "the robot's URDF; empty: wait for the topic")
-    robot_config: str = parameter(
-        "", "path of the robot's configuration (YAML), with its feet and their force sensors"
-    )
     settings: str = parameter(
         "", "path of settings (YAML) of the identification; empty: only the parameters count"
     )
@@ -42,11 +45,6 @@ class Parameters:
     capture_timeout: float = parameter(
         30.0, "s of real time to wait for a robot to stand still", (0.1, 3600.0)
     )
-    joint_timeout: float = parameter(
-        0.5, "s, largest time between parts of the joints in joint_states", (0.001, 60.0)
-    )
-    assumed_joints: tuple[str, ...] = parameter((), "joints that joint_states does not carry ...")
-    assumed_positions: tuple[float, ...] = parameter((), "... and their positions, rad or m")
     imu_link: str = parameter(
         "", "link that carries the IMU; empty: robot_config's, else the root link"
     )
@@ -60,25 +58,10 @@ class Parameters:
     mass_tolerance: float = parameter(
         0.02, "share of the model's mass beyond which it is called off", (0.0, 10.0)
     )
-    frame_prefix: str = parameter("", 'stands in front of every frame name, e.g. "robot1/"')
-
-    def assumed(self) -> dict[str, float]:
-        """Assumed positions by joint, rad or m.
-
-        Raises:
-            ParameterError: the two lists differ in length.
-        """
-        if len(self.assumed_joints) != len(self.assumed_positions):
-            raise ParameterError(
-                "assumed_positions",
-                list(self.assumed_positions),
-                f"give {len(self.assumed_joints)}, one for each of assumed_joints",
-            )
-        return dict(zip(self.assumed_joints, self.assumed_positions, strict=True))
 
 
 def declare_settings(node: Node, path: str) -> IdentificationSettings:
-    """Declares all that the identification can be told; what is given wins over the file.
+    """Declares the settings of the identification; a parameter that is given overrides the file.
 
     Args:
         node: that is given parameters noise.force, capture.samples, prior.com_std, ...
@@ -89,9 +72,7 @@ def declare_settings(node: Node, path: str) -> IdentificationSettings:
         ParameterError: a parameter is wrong.
     """
     base = IdentificationSettings.from_file(path) if path else IdentificationSettings()
-    said = {
-        f"{section}.{name}": text
-        for section in ("noise", "sensors", "prior", "fit", "capture", "plan")
-        for name, text in descriptions_of(type(getattr(base, section))).items()
-    }
-    return IdentificationSettings.from_flat(declare_flat(node, base.flat(), said), base)
+    try:
+        return declare(node, IdentificationSettings, defaults=base)
+    except IdentificationError as error:
+        raise ComRosError(f"parameters of the identification: {error}") from error

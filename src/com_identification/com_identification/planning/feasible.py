@@ -15,6 +15,7 @@ from com_identification.regression.observations import SensorPrediction
 from com_identification.regression.statics import Statics
 from com_model import Foot
 from com_model.arrays import Array
+from com_model.parameters import parameter
 
 CRITERIA = ("parameters", "prediction")
 
@@ -24,36 +25,51 @@ class PlanOptions:
     """What postures may be proposed, and which count as telling.
 
     Attributes:
-        candidates: How many postures to choose from.
-        refinements: How many changes of each chosen posture are tried.
-        margin: m, of the URDF's CoM inside the support polygon; more than the URDF may be off by.
-        limit_fraction: Share of each joint's range, about its middle, that is used.
-        clearance: m, between the boxes of links that are no neighbours.
         stands: Which feet stand, as indices, in turn; all feet by default.
-        efforts: Whether joint efforts are read too.
-        seed: Of the random postures.
-        keep_feet: Whether feet that stand keep the places to each other that they have in the
-            posture of rest, so that the robot comes from one posture to the next without a step.
-        effort_fraction: Share of the URDF's effort limits that the joints may need to hold the
-            posture; 0: not looked at. Limits of 0 count as not known.
-        most_tilt: rad, by which the root may lean more than in the posture of rest; robots that
-            bow deeply tell much, but hardly anybody wants to see theirs do so.
-        criterion: "parameters": the volume of the uncertainty of all that is unknown is to be
-            small. "prediction": the mean variance of the CoM in postures like the candidates.
     """
 
-    candidates: int = 200
-    refinements: int = 30
-    margin: float = 0.015
-    limit_fraction: float = 0.95
-    clearance: float = 0.005
+    candidates: int = parameter(200, "How many postures to choose from", (0, 10**9))
+    refinements: int = parameter(
+        30, "How many changes of each chosen posture are tried", (0, 10**9)
+    )
+    margin: float = parameter(
+        0.015,
+        "m, of the URDF's CoM inside the support polygon; more than the URDF may be off by",
+        (0.0, 1e9),
+    )
+    limit_fraction: float = parameter(
+        0.95, "Share of each joint's range, about its middle, that is used", (0.0, 1e9)
+    )
+    clearance: float = parameter(
+        0.005, "m, between the boxes of links that are no neighbours", (0.0, 1e9)
+    )
     stands: tuple[tuple[int, ...], ...] = ()
-    efforts: bool = False
-    seed: int = 0
-    keep_feet: bool = False
-    effort_fraction: float = 0.9
-    most_tilt: float = pi
-    criterion: str = "parameters"
+    efforts: bool = parameter(False, "Whether joint efforts are read too")
+    seed: int = parameter(0, "Of the random postures", (0, 10**9))
+    keep_feet: bool = parameter(
+        False,
+        "Whether feet that stand keep the places to each other that they have in the "
+        "posture of rest, so that the robot comes from one posture to the next without a "
+        "step",
+    )
+    effort_fraction: float = parameter(
+        0.9,
+        "Share of the URDF's effort limits that the joints may need to hold the posture; "
+        "0: not looked at. Limits of 0 count as not known",
+        (0.0, 1e9),
+    )
+    most_tilt: float = parameter(
+        pi,
+        "rad, by which the root may lean more than in the posture of rest; robots that "
+        "bow deeply tell much, but hardly anybody wants to see theirs do so",
+        (0.0, 1e9),
+    )
+    criterion: str = parameter(
+        "parameters",
+        "'parameters': the volume of the uncertainty of all that is unknown is to be "
+        "small. 'prediction': the mean variance of the CoM in postures like the "
+        "candidates",
+    )
 
     def __post_init__(self) -> None:
         if self.criterion not in CRITERIA:

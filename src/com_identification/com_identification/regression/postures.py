@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from com_identification.exceptions import IdentificationError, PostureError
 from com_model import RobotModel
 from com_model.arrays import Array, as_array, freeze
+from com_model.parameters import parameter
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,23 +117,24 @@ class SensorNoise:
     """Standard deviations of one reading; the mean of N readings has 1/sqrt(N) of them.
 
     Constant errors are no noise: they are unknowns of the identification (SensorPriors).
-
-    Attributes:
-        force: N, each axis of a foot's sensor.
-        moment: N m, each axis.
-        effort: N m or N, each joint.
-        position: rad or m, each joint.
-        tilt: rad, of the direction against gravity about each axis; also of ground that is taken
-            for level. Not averaged: what the ground or a filter is off by stays for a posture.
-        least_fraction: What of a deviation stays however many readings are averaged.
     """
 
-    force: float = 0.5
-    moment: float = 0.025
-    effort: float = 0.1
-    position: float = float(np.radians(0.05))
-    tilt: float = 0.0
-    least_fraction: float = 0.0
+    force: float = parameter(0.5, "N, each axis of a foot's sensor", (0.0, 1e9))
+    moment: float = parameter(0.025, "N m, each axis", (0.0, 1e9))
+    effort: float = parameter(0.1, "N m or N, each joint", (0.0, 1e9))
+    position: float = parameter(
+        float(np.radians(0.05)), "rad or m, of each joint's position", (0.0, 1e9)
+    )
+    tilt: float = parameter(
+        0.0,
+        "rad, of the direction against gravity about each axis; also of ground that is "
+        "taken for level. Not averaged: what the ground or a filter is off by stays for a"
+        " posture",
+        (0.0, 1e9),
+    )
+    least_fraction: float = parameter(
+        0.0, "What of a deviation stays however many readings are averaged", (0.0, 1e9)
+    )
 
     def std_ratio(self, samples: int) -> float:
         """Deviation of a mean over the deviation of one reading."""
@@ -152,26 +154,16 @@ class SensorPriors:
       effort   true = (1 + gain) read - offset;  [Muscolo] eq. 4, M = K I: gain is K's error
       joint    true = read + offset - compliance times the effort read
       tilt     the direction against gravity is that read, turned by (x, y, z) rad in root axes
-
-    Attributes:
-        force_bias: N, each axis of each foot's sensor.
-        moment_bias: N m, each axis.
-        wrench_gain: 1, one for each foot's sensor.
-        effort_gain: 1, each joint.
-        effort_offset: N m or N, each joint.
-        joint_offset: rad or m, each joint: the encoder's zero.
-        compliance: rad/(N m) or m/N, each joint.
-        tilt: rad, how the IMU is mounted.
     """
 
-    force_bias: float = 0.0
-    moment_bias: float = 0.0
-    wrench_gain: float = 0.0
-    effort_gain: float = 0.0
-    effort_offset: float = 0.0
-    joint_offset: float = 0.0
-    compliance: float = 0.0
-    tilt: float = 0.0
+    force_bias: float = parameter(0.0, "N, each axis of each foot's sensor", (0.0, 1e9))
+    moment_bias: float = parameter(0.0, "N m, each axis", (0.0, 1e9))
+    wrench_gain: float = parameter(0.0, "1, one for each foot's sensor", (0.0, 1e9))
+    effort_gain: float = parameter(0.0, "1, each joint", (0.0, 1e9))
+    effort_offset: float = parameter(0.0, "N m or N, each joint", (0.0, 1e9))
+    joint_offset: float = parameter(0.0, "rad or m, each joint: the encoder's zero", (0.0, 1e9))
+    compliance: float = parameter(0.0, "rad/(N m) or m/N, each joint", (0.0, 1e9))
+    tilt: float = parameter(0.0, "rad, how the IMU is mounted", (0.0, 1e9))
 
     def __post_init__(self) -> None:
         for item in fields(self):
