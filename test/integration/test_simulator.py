@@ -20,7 +20,7 @@ from std_srvs.srv import SetBool
 from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from com_demos.ros_domain import free_domain_id
+from com_demos.background import free_domain_id
 from com_model import ConfigError, RobotModel, Sesc, UrdfError, link_poses
 from com_msgs.msg import CenterOfMass
 from com_ros import qos

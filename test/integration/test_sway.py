@@ -11,7 +11,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 
-from com_demos.ros_domain import free_domain_id
+from com_demos.background import free_domain_id
 from com_model import RobotConfig, RobotModel
 from com_ros import qos
 from com_ros.exceptions import ComRosError

@@ -23,7 +23,7 @@ def recorded(states, coms, frames, joints):
         values = walk_state_to_values(msg)
         reference = values.com_reference, values.zmp_reference, values.zmp
         stamp_ns = stamp_to_ns(msg.header.stamp)
-        recording.add(WalkSample(stamp_ns, msg.state, msg.time, msg.step, *reference))
+        recording.add(WalkSample(stamp_ns, msg.time, msg.step, *reference))
         if msg.state == WalkState.WALKING:
             recording.duration = msg.duration
     for msg in coms:

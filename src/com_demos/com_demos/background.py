@@ -1,11 +1,13 @@
-"""A program in the background that is gone when we are done with it, whatever happens."""
+"""A program in the background, in a ROS domain of its own, that is gone when we are done."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,6 +19,8 @@ from types import TracebackType
 # a launch program to end its own children the hard way.
 STOPS = ((signal.SIGINT, 14.0), (signal.SIGTERM, 4.0), (signal.SIGKILL, 4.0))
 _PR_SET_PDEATHSIG = 1
+LAST_DOMAIN_ID = 101  # the ports of higher ones are those that Linux gives to any program
+_FIRST_PORT = 7410  # of a domain's first participant, 250 apart (DDS-RTPS 2.3, 9.6.1.1)
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
@@ -36,7 +40,7 @@ class Background:
         self._process: subprocess.Popen | None = None
 
     def __enter__(self) -> Background:
-        # An ignored SIGINT is inherited, a handled one is not: the child must be able to hear it.
+        # An ignored SIGINT is inherited, a handled one is not: the child must be able to get it.
         if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         with self.log.open("wb") as log:
@@ -118,3 +122,15 @@ def _die_with_parent() -> None:
     """Ask the kernel, in the child, to be killed when the thread that made it ends."""
     if _prctl is not None:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def free_domain_id() -> int | None:
+    """Return a random domain whose first port nobody has; None if there is none."""
+    for domain_id in random.sample(range(1, LAST_DOMAIN_ID + 1), LAST_DOMAIN_ID):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(("", _FIRST_PORT + 250 * domain_id))
+            except OSError:
+                continue
+            return domain_id
+    return None

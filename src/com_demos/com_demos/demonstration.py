@@ -1,38 +1,143 @@
-"""What the demo scripts share: the command that starts a launch file, an end that is clean."""
+"""What the demos share: their options, the launch that they listen to, their figures and end."""
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
+import json
 import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import FrameType
+from typing import TypeVar
 
-from com_demos.ros_domain import free_domain_id
-from com_model.exceptions import ComModelError
+from rich.console import Console
+
+from com_demos.background import free_domain_id
+from com_demos.live import LiveView
+from com_demos.nodes.listener import ListeningNode, launched
+from com_demos.session import Times, record
+from com_model.exceptions import ComModelError, ConfigError
 from com_simulation.exceptions import ComSimulationError, RunError
+from com_simulation.physics.robots import RobotFiles, find_robot
+
+Monitor = TypeVar("Monitor", bound=ListeningNode)
 
 
-def launch_words(file: str, arguments: Sequence[str]) -> list[str]:
+class DemoParser(argparse.ArgumentParser):
+    """The options that all demos have: robot, --out, and --speed where it is simulated time.
+
+    Args:
+        name: of the demo.
+        description: what it does; its first paragraph counts.
+        robot: the default.
+        robots: examples of other names.
+        speed: simulated over wall time, by default; None without that option.
+    """
+
+    def __init__(
+        self, name: str, description: str, robot: str, robots: str, speed: float | None
+    ) -> None:
+        super().__init__(prog=name, description=description.partition("\n\n")[0])
+        text = f"a name ({robots}, ...) or the path of a URDF"
+        self.add_argument("robot", nargs="?", default=robot, help=text)
+        text = "folder for what it writes"
+        self.add_argument("--out", type=Path, default=Path("out"), help=text)
+        self._bounds: dict[str, tuple[float, float, str]] = {}
+        if speed is not None:
+            self.add_number("--speed", speed, (0.05, 10), "simulated over wall time")
+
+    def add_number(
+        self, name: str, default: float, bounds: tuple[float, float], text: str, why: str = ""
+    ) -> None:
+        """Add an option that takes a number of the default's type between two bounds."""
+        self.add_argument(name, type=type(default), default=default, help=text)
+        self._bounds[name] = *bounds, why
+
+    def read(self, words: Sequence[str] | None) -> argparse.Namespace:
+        """Read the command line; exit with a message where a number is out of its bounds."""
+        options = self.parse_args(words)
+        for name, (low, high, why) in self._bounds.items():
+            value = getattr(options, name[2:].replace("-", "_"))
+            if not low <= value <= high:
+                self.error(f"{name} {value:g}: give {low:g} to {high:g}{why}")
+        return options
+
+
+def find_configured_robot(name: str, needed: str) -> tuple[RobotFiles, Path]:
+    """Find a robot and its configuration.
+
+    Raises:
+        UnknownRobotError: there is none of that name.
+        ConfigError: it has no configuration; says what of it is needed.
+    """
+    robot = find_robot(name)
+    if robot.config is None:
+        raise ConfigError(f"{robot.name} has none; one is needed, with {needed}")
+    return robot, robot.config
+
+
+def launch_words(file: str, arguments: Mapping[str, object]) -> list[str]:
     """Return the command that starts a launch file: ros2 launch, or run_launch without ROS.
 
     Args:
         file: of com_bringup.
-        arguments: name:=value each.
+        arguments: of the launch file, by name.
     """
     ros = shutil.which("ros2") and importlib.util.find_spec("ros2launch")
     start = ["ros2", "launch"] if ros else ["run_launch"]
-    return [*start, "com_bringup", file, *arguments]
+    return [*start, "com_bringup", file, *(f"{name}:={arguments[name]}" for name in arguments)]
 
 
-def own_domain() -> str:
-    """Return the ROS_DOMAIN_ID of the run: that of the environment, else a free one."""
-    return os.environ.setdefault("ROS_DOMAIN_ID", str(free_domain_id() or 0))
+def listen(
+    command: Sequence[str],
+    make_monitor: Callable[[], Monitor],
+    times: Times,
+    title: str,
+    what: str,
+    out: Path,
+    ended: Callable[[Monitor], bool] = lambda _: False,
+    act: Callable[[Monitor], None] = lambda _: None,
+) -> Monitor:
+    """Start a launch, show and record what arrives, stop it.
+
+    Args:
+        command: starts the launch.
+        make_monitor: makes the node that records; ROS runs then.
+        times: of the run.
+        title: of the table.
+        what: printed first: what runs.
+        out: folder for the log.
+        ended: whether the run is over before its time.
+        act: called again and again while recording.
+
+    Returns:
+        The node, with what it has recorded.
+
+    Raises:
+        RunError: no data came, or it stopped coming.
+    """
+    domain = os.environ.setdefault("ROS_DOMAIN_ID", str(free_domain_id() or 0))
+    log = out / "launch.log"
+    print(f"{what}; ROS_DOMAIN_ID {domain}, log {log}", flush=True)
+    with launched(command, log) as launch:
+        monitor = make_monitor()
+        view = LiveView(title, times.record, Console())
+        record(monitor, launch, times, view, lambda: ended(monitor), lambda: act(monitor))
+        return monitor
 
 
-def outcome(act: Callable[[], None]) -> int:
+def write_figures(figures: Mapping[str, object], path: Path) -> None:
+    """Print the figures of a run as JSON on one line, and write them to a file."""
+    text = json.dumps(figures)
+    path.write_text(text + "\n")
+    print(text)
+
+
+def run_demo(act: Callable[[], None]) -> int:
     """Act; return 0, 1 for a failed run, 2 for a wrong command, 130 for Ctrl-C or SIGTERM."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:

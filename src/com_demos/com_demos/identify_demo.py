@@ -1,36 +1,38 @@
 """Shows the identification: a robot whose URDF is wrong visits postures, and the URDF is corrected.
 
-Starts the launch file that ships, nodes as processes of their own; shows live what happens; ends by
-itself; writes a picture of the errors before and after, and prints the figures of the run as JSON
-on its last line, which goes to a file, too. The sensors err as real ones do.
+Starts the launch file that ships, nodes as processes of their own; shows live what happens; ends
+automatically; writes a picture of the errors before and after, and prints the figures of the run as
+JSON on its last line, which goes to a file, too. The sensors err as real ones do.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 
-from com_demos.demonstration import launch_words, outcome, own_domain
-from com_demos.identification_plots import draw_identification
-from com_demos.live import LiveView
-from com_demos.nodes.listener import launched
-from com_demos.nodes.tour_monitor import TourMonitor, tour_rows
-from com_demos.session import Times, record_until
-from com_model.exceptions import ConfigError
+from com_demos.demonstration import (
+    DemoParser,
+    find_configured_robot,
+    launch_words,
+    listen,
+    run_demo,
+    write_figures,
+)
+from com_demos.identify_plot import draw_identification
+from com_demos.nodes.identify_monitor import IdentifyMonitor
+from com_demos.session import Times
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
 from com_msgs.msg import IdentificationResult
 from com_ros.conversions import vector3_to_numpy
 from com_simulation.commands.compare_urdfs import Comparison, compare
 from com_simulation.exceptions import RunError
-from com_simulation.physics.robots import RobotFiles, find_robot
+from com_simulation.physics.robots import RobotFiles
 
 LONGEST = 900.0  # s
 PRIOR = 0.01  # m; that of the launch file's parameters
@@ -38,35 +40,23 @@ MUST_SHRINK = 0.7  # error after over error before
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code, see outcome()."""
+    """Run the command line; return the exit code, see run_demo()."""
     options = command_line(words)
-    return outcome(lambda: show(options))
+    return run_demo(lambda: show(options))
 
 
 def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="demo_identify", description=__doc__.partition("\n\n")[0])
-    parser.add_argument(
-        "robot", nargs="?", default="hoap2", help="a name (hoap2, biped3, ...) or a URDF's path"
-    )
-    parser.add_argument("--postures", type=int, default=20, help="to visit")
+    parser = DemoParser("demo_identify", str(__doc__), "hoap2", "hoap2, biped3", speed=2.0)
+    parser.add_number("--postures", 20, (1, 500), "to visit")
     parser.add_argument("--error", type=float, default=0.005, help="of the links' CoMs, m")
     parser.add_argument("--seed", type=int, default=0, help="of these errors")
-    parser.add_argument("--speed", type=float, default=2.0, help="simulated over wall time")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for what it writes")
-    options = parser.parse_args(words)
-    if not 1 <= options.postures <= 500:
-        parser.error(f"--postures {options.postures}: give 1 to 500")
-    if not 0.05 <= options.speed <= 10.0:
-        parser.error(f"--speed {options.speed:g}: give 0.05 to 10")
-    return options
+    return parser.read(words)
 
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
-    robot = find_robot(options.robot)
-    if robot.config is None:
-        raise ConfigError(f"{robot.name} has none; one is needed, with the feet and their sensors")
+    robot, _ = find_configured_robot(options.robot, "the feet and their sensors")
     folder = options.out / f"{robot.name}_identification"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -77,13 +67,11 @@ def show(options: argparse.Namespace) -> None:
     plot = options.out / f"{robot.name}_identify.png"
     postures = len(monitor.result.postures)
     title = f"{robot.name}: CoM of every link, {postures} postures, before and after"
-    deviations = body_stds(monitor.result, comparison.bodies)
-    draw_identification(comparison, deviations, PRIOR, title, plot)
+    stds = body_stds(monitor.result, comparison.bodies)
+    draw_identification(comparison, stds, PRIOR, title, plot)
     figures = {"robot": robot.name, "captured": postures, "rank": monitor.result.rank}
     figures |= {**comparison.figures(), "plot": str(plot)}
-    text = json.dumps(figures)
-    (options.out / f"{robot.name}_identify.json").write_text(text + "\n")
-    print(text)
+    write_figures(figures, options.out / f"{robot.name}_identify.json")
     if figures["com_rms_after_mm"] > MUST_SHRINK * figures["com_rms_before_mm"]:
         raise RunError("the CoM is not much better than before: too few postures?")
 
@@ -108,28 +96,24 @@ def launch_command(robot: RobotFiles, folder: Path, options: argparse.Namespace)
         "use_sim_time": "true",
         "real_time_factor": options.speed,
     }
-    words = [f"{name}:={value}" for name, value in arguments.items()]
-    return launch_words("identification.launch.xml", words)
+    return launch_words("identification.launch.xml", arguments)
 
 
-def run(robot: RobotFiles, folder: Path, options: argparse.Namespace) -> TourMonitor:
+def run(robot: RobotFiles, folder: Path, options: argparse.Namespace) -> IdentifyMonitor:
     """Start the launch file, listen to the tour until the URDF is written, stop.
 
     Raises:
         RunError: no data came, or it stopped coming.
     """
-    log = options.out / "launch.log"
-    print(
-        f"{robot.name}: {options.postures} postures at {options.speed:g} times real time; "
-        f"ROS_DOMAIN_ID {own_domain()}, log {log}",
-        flush=True,
+    return listen(
+        launch_command(robot, folder, options),
+        IdentifyMonitor,
+        Times(LONGEST, settle=0.0, silence=60.0),
+        robot.name,
+        f"{robot.name}: {options.postures} postures at {options.speed:g} times real time",
+        options.out,
+        ended=lambda monitor: monitor.done,
     )
-    with launched(launch_command(robot, folder, options), log) as launch:
-        monitor = TourMonitor()
-        view = LiveView(robot.name, LONGEST, Console(), tour_rows)
-        times = Times(LONGEST, settle=0.0, silence=60.0)
-        record_until(monitor, launch, times, view, lambda: monitor.done)
-        return monitor
 
 
 def judge(robot: RobotFiles, folder: Path) -> Comparison:

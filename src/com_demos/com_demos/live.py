@@ -4,46 +4,39 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from types import TracebackType
-from typing import Generic, TypeVar
 
-import numpy as np
 from rich.console import Console
 from rich.live import Live
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from com_demos.recording import Series
-
 LINE_EVERY_S = 2.0
 WAITING = "waiting"  # name of the first row while there is nothing to show
+LONGEST = 60  # letters of a reason
 Rows = list[tuple[str, str]]
-T = TypeVar("T")
+"""Names and values, with their units, of what is shown."""
 
 
-class LiveView(Generic[T]):
+class LiveView:
     """Shows the newest samples of a run; use as a context manager.
 
     Args:
         title: of the table.
         seconds: length of the run.
         console: where to; a table if it is a terminal, else a line every two seconds.
-        rows: names and values, with their units, of what is shown.
     """
 
-    def __init__(
-        self, title: str, seconds: float, console: Console, rows: Callable[[T], Rows]
-    ) -> None:
+    def __init__(self, title: str, seconds: float, console: Console) -> None:
         self.title = title
-        self.rows = rows
         self.seconds = seconds
         self.console = console
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
         self._last_line = -math.inf
 
-    def __enter__(self) -> LiveView[T]:
+    def __enter__(self) -> LiveView:
         if self._live:
             self._live.start()
         return self
@@ -57,37 +50,29 @@ class LiveView(Generic[T]):
         if self._live:
             self._live.stop()
 
-    def show(self, newest: T, done: float | None) -> None:
+    def show(self, rows: Rows, done: float | None) -> None:
         """Show the newest samples.
 
         Args:
-            newest: what is heard; may be nothing yet.
+            rows: of the newest samples; one that is WAITING while there is none.
             done: s of the run so far; None before it begins.
         """
         due = time.monotonic() - self._last_line >= LINE_EVERY_S
         if self._live:
-            shown = table(self.title, self.rows(newest), done, self.seconds)
-            self._live.update(shown, refresh=True)
-        elif due and (values := self.rows(newest))[0][0] != WAITING:
+            self._live.update(table(self.title, rows, done, self.seconds), refresh=True)
+        elif due and rows[0][0] != WAITING:
             self._last_line = time.monotonic()
-            self.console.print(line(values, done), soft_wrap=True, highlight=False)
+            self.console.print(line(rows, done), soft_wrap=True, highlight=False)
 
 
-def com_rows(series: Series) -> Rows:
-    """Return what is shown of the newest samples: names and values with their units."""
-    if not len(series.time):
-        return [(WAITING, "for the first message on com")]
-    x, y, z = 1000 * series.com[-1]
-    p50, p99 = 1000 * np.percentile(series.latency, [50, 99])
-    margin = 1000 * series.margin[-1]
-    errors = series.error[np.isfinite(series.error)]
-    return [
-        ("CoM", f"{x:8.2f} {y:8.2f} {z:8.2f} mm"),
-        ("margin", f"{margin:.2f} mm" if math.isfinite(margin) else "no feet known"),
-        ("rate", f"{series.rate_hz:.0f} Hz"),
-        ("latency", f"{p50:.2f} ms, 99 %: {p99:.2f} ms"),
-        ("error", f"{1000 * errors.max():.1e} mm" if len(errors) else "no truth yet"),
-    ]
+def millimetres(values: Iterable[float]) -> str:
+    """Return a vector in m as text in mm."""
+    return " ".join(f"{1000 * value:8.2f}" for value in values) + " mm"
+
+
+def with_reason(status: str, reason: str) -> str:
+    """Return a status with the reason why it is not better, if there is one."""
+    return status + (f": {reason}"[:LONGEST] if reason else "")
 
 
 def line(rows: Rows, done: float | None) -> str:

@@ -9,44 +9,40 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 from com_demos.background import Background
-from com_demos.live import LiveView
+from com_demos.live import LiveView, Rows
 from com_simulation.exceptions import RunError
 
 POLL_S = 0.01
 REFRESH_S = 0.25
-# What tools/run_launch and ros2 launch say of a node that ended by an error.
+# What tools/run_launch and ros2 launch print of a node that ended by an error.
 DEAD_NODE = re.compile(r"^\[run_launch\] \S+ (died|cannot be started)|: process has died ", re.M)
 
 
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-
-
-class Listener(Protocol[T_co]):
-    """What hears a run; see com_demos.nodes.monitor."""
+class Listener(Protocol):
+    """What receives a run; see com_demos.nodes.listener."""
 
     @property
-    def heard(self) -> int:
-        """Number of messages so far that tell something."""
+    def received(self) -> int:
+        """Number of messages so far that say something."""
 
     @property
     def ready(self) -> bool:
         """Whether what is to be recorded has begun."""
 
     def poll(self) -> None:
-        """Take in what has arrived."""
+        """Process what has arrived."""
 
     def start_over(self) -> None:
         """Forget what need not be recorded."""
 
-    def newest(self) -> T_co:
+    def rows(self) -> Rows:
         """Return what a view shows."""
 
-    def complaint(self, seconds: float) -> str:
-        """Say why nothing came, or was not ready, for a time."""
+    def problem(self, seconds: float) -> str:
+        """Return why nothing came, or was not ready, for a time."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ class Times:
     """How long the parts of a run last, s.
 
     Attributes:
-        record: of data.
+        record: of data, at most.
         settle: from the first message on, not recorded: further programs start meanwhile, and
             take the processors.
         first_message: until then one must have arrived; a first start compiles kernels.
@@ -70,44 +66,21 @@ class Times:
 
 
 def record(
-    listener: Listener[T],
+    listener: Listener,
     launch: Background,
     times: Times,
-    view: LiveView[T],
+    view: LiveView,
+    ended: Callable[[], bool] = lambda: False,
     act: Callable[[], None] = lambda: None,
 ) -> None:
     """Listen to a launch until the data of a run has arrived.
 
     Args:
-        listener: hears the run.
+        listener: receives the run.
         launch: what is listened to.
         times: how long.
-        view: shows what is heard.
-        act: called again and again while recording.
-
-    Raises:
-        RunError: no data came, or it stopped coming, or the launch ended.
-        KeyboardInterrupt: SIGINT or SIGTERM arrived.
-    """
-    record_until(listener, launch, times, view, lambda: False, act)
-
-
-def record_until(
-    listener: Listener[T],
-    launch: Background,
-    times: Times,
-    view: LiveView[T],
-    ended: Callable[[], bool],
-    act: Callable[[], None] = lambda: None,
-) -> None:
-    """As record, for what may end before its time.
-
-    Args:
-        listener: hears the run.
-        launch: what is listened to.
-        times: how long; record is the longest.
-        view: shows what is heard.
-        ended: whether all is over.
+        view: shows what is received.
+        ended: whether all is over before its time.
         act: called again and again while recording.
 
     Raises:
@@ -116,7 +89,7 @@ def record_until(
     """
     with view, deferred_interrupts() as interrupts:
         session = _Session(listener, launch, view, interrupts)
-        session.listen(lambda _: listener.heard > 0, times.first_message)
+        session.listen(lambda _: listener.received > 0, times.first_message)
         session.settle(times)
         listener.start_over()
         session.listen(lambda seconds: ended() or seconds >= times.record, times.silence, act)
@@ -140,31 +113,31 @@ def deferred_interrupts() -> Iterator[list[int]]:
 
 
 @dataclass(frozen=True)
-class _Session(Generic[T]):
-    listener: Listener[T]
+class _Session:
+    listener: Listener
     launch: Background
-    view: LiveView[T]
+    view: LiveView
     interrupts: list[int]
 
     def listen(
         self,
         done: Callable[[float], bool],
-        patience: float,
+        timeout: float,
         act: Callable[[], None] | None = None,
     ) -> None:
-        """Listen until done(seconds), while something arrives within patience (s).
+        """Listen until done(seconds), while something arrives within timeout (s).
 
         With act, which is called again and again, this is what is recorded.
         """
         begin = last = now = time.monotonic()
         while not done(now - begin):
-            count = self.listener.heard
+            count = self.listener.received
             self._poll(REFRESH_S)
             now = time.monotonic()
-            last = now if self.listener.heard > count else last
-            self.view.show(self.listener.newest(), now - begin if act else None)
+            last = now if self.listener.received > count else last
+            self.view.show(self.listener.rows(), now - begin if act else None)
             self._check_launch()
-            if now - last > patience:
+            if now - last > timeout:
                 raise self._silence(now - last)
             if act:
                 act()
@@ -194,5 +167,5 @@ class _Session(Generic[T]):
             time.sleep(POLL_S)
 
     def _silence(self, seconds: float) -> RunError:
-        said = self.listener.complaint(seconds)
-        return RunError(f"{said}; the launch's log ends with:\n{self.launch.tail()}")
+        problem = self.listener.problem(seconds)
+        return RunError(f"{problem}; the launch's log ends with:\n{self.launch.tail()}")

@@ -1,7 +1,8 @@
 """Shows the suite at work: a robot sways in simulation, its CoM and SESC are published.
 
 Starts the launch file that ships, nodes as processes of their own; shows live what arrives; ends
-by itself; writes a picture and a plot, and prints the figures of the run as JSON on its last line.
+automatically; writes a picture and a plot, and prints the figures of the run as JSON on its last
+line.
 """
 
 from __future__ import annotations
@@ -13,15 +14,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
-from com_demos.demonstration import launch_words, outcome, own_domain
-from com_demos.live import LiveView, com_rows
-from com_demos.nodes.listener import launched
-from com_demos.nodes.monitor import Monitor
-from com_demos.plots import draw_plot
-from com_demos.recording import Series
-from com_demos.session import Times, record
+from com_demos.demonstration import DemoParser, launch_words, listen, run_demo
+from com_demos.nodes.sway_monitor import SwayMonitor
+from com_demos.session import Times
+from com_demos.sway_plot import draw_plot
+from com_demos.sway_recording import Series
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
@@ -35,9 +32,9 @@ MAX_ERROR_MM = 1.0
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code, see outcome()."""
+    """Run the command line; return the exit code, see run_demo()."""
     options = command_line(words)
-    return outcome(lambda: show(options))
+    return run_demo(lambda: show(options))
 
 
 def show(options: argparse.Namespace) -> None:
@@ -46,7 +43,8 @@ def show(options: argparse.Namespace) -> None:
     model = RobotModel.from_file(robot.urdf)
     robot, config = with_fitting_config(robot, model)
     options.out.mkdir(parents=True, exist_ok=True)
-    monitor, series = run(robot, model, config, options)
+    monitor = run(robot, model, config, options)
+    series = monitor.recording.series()
     figures = {"robot": robot.name, **series.summary()}
     figures |= write_images(robot, model, config, monitor, series, options.out)
     print(json.dumps(figures))
@@ -55,16 +53,9 @@ def show(options: argparse.Namespace) -> None:
 
 def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="demo", description=__doc__.partition("\n\n")[0])
-    parser.add_argument(
-        "robot", nargs="?", default="hoap2", help="a name (hoap2, talos, ...) or the path of a URDF"
-    )
-    parser.add_argument("--seconds", type=float, default=20.0, help="how long to record")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for what it writes")
-    options = parser.parse_args(words)
-    if not 1.0 <= options.seconds <= 3600.0:
-        parser.error(f"--seconds {options.seconds:g}: give 1 to 3600")
-    return options
+    parser = DemoParser("demo", str(__doc__), "hoap2", "hoap2, talos", speed=None)
+    parser.add_number("--seconds", 20.0, (1, 3600), "how long to record")
+    return parser.read(words)
 
 
 def with_fitting_config(
@@ -85,39 +76,37 @@ def with_fitting_config(
 def launch_command(robot: RobotFiles) -> list[str]:
     """Return the command that starts the launch file."""
     file = "hoap2.launch.xml" if robot.name == "hoap2" and robot.config else "view_robot.launch.xml"
-    arguments = [f"urdf:={robot.urdf}", "simulation:=true", "rviz:=false", "sway:=true"]
+    arguments: dict[str, object] = {
+        "urdf": robot.urdf,
+        "simulation": "true",
+        "rviz": "false",
+        "sway": "true",
+    }
     if robot.config is not None:
-        arguments.append(f"config:={robot.config}")
+        arguments["config"] = robot.config
     return launch_words(file, arguments)
 
 
 def run(
     robot: RobotFiles, model: RobotModel, config: RobotConfig | None, options: argparse.Namespace
-) -> tuple[Monitor, Series]:
+) -> SwayMonitor:
     """Start the launch file, record, stop it.
 
     Raises:
         RunError: no data came, or it stopped coming.
     """
-    domain = own_domain()
     stands = "stands on its feet" if config is not None and config.feet else "hangs from its base"
-    print(
-        f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}; "
-        f"ROS_DOMAIN_ID {domain}, log {options.out / 'launch.log'}",
-        flush=True,
-    )
-    with launched(launch_command(robot), options.out / "launch.log") as launch:
-        monitor = Monitor(model)
-        view = LiveView(robot.name, options.seconds, Console(), com_rows)
-        record(monitor, launch, Times(options.seconds), view)
-        return monitor, monitor.recording.series()
+    what = f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}"
+    times = Times(options.seconds)
+    command = launch_command(robot)
+    return listen(command, lambda: SwayMonitor(model), times, robot.name, what, options.out)
 
 
 def write_images(
     robot: RobotFiles,
     model: RobotModel,
     config: RobotConfig | None,
-    monitor: Monitor,
+    monitor: SwayMonitor,
     series: Series,
     out: Path,
 ) -> dict[str, str | float]:

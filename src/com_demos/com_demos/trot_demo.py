@@ -1,7 +1,7 @@
 """Shows the trot: a quadruped trots in simulation, and a load drops on a corner of its trunk.
 
 Starts the launch file that ships, nodes as processes of their own; shows live what arrives; ends
-by itself; writes a plot of the estimate against the truth, and prints the figures of the run as
+automatically; writes a plot of the estimate against the truth, and prints the figures of the run as
 JSON on its last line, which goes to a file, too. The sensors err as real ones do; the trunk's CoM
 is not where the URDF says.
 """
@@ -9,29 +9,29 @@ is not where the URDF says.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 
-from com_demos.demonstration import launch_words, outcome, own_domain
-from com_demos.live import LiveView
-from com_demos.nodes.listener import launched
+from com_demos.demonstration import (
+    DemoParser,
+    find_configured_robot,
+    launch_words,
+    listen,
+    run_demo,
+    write_figures,
+)
 from com_demos.nodes.trot_monitor import TrotMonitor
-from com_demos.session import Times, record
-from com_demos.trunk_live import trunk_rows
-from com_demos.trunk_plots import draw_trunk_plot
-from com_demos.trunk_recording import TrunkSeries
-from com_model.exceptions import ConfigError
+from com_demos.session import Times
+from com_demos.trot_plot import draw_trunk_plot
+from com_demos.trot_recording import TrunkSeries
 from com_model.legs import quadruped_legs
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
 from com_simulation.exceptions import RunError
-from com_simulation.physics.robots import RobotFiles, find_robot
+from com_simulation.physics.robots import RobotFiles
 
 DROP_AT = 5.0  # s of trotting
 OFFSET = (-0.024, 0.08)  # of the trunk's CoM, over the distances of the hips along x and y
@@ -49,7 +49,7 @@ class Plan:
         load: kg.
         place: (3,) m, of the load in the root link's frame: the left front corner.
         length: m, between the hips along x.
-        feedback: the gait heeds the estimate.
+        feedback: the gait uses the estimate.
         speed: simulated over wall time.
     """
 
@@ -62,36 +62,24 @@ class Plan:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code, see outcome()."""
+    """Run the command line; return the exit code, see run_demo()."""
     options = command_line(words)
-    return outcome(lambda: show(options))
+    return run_demo(lambda: show(options))
 
 
 def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="demo_trot", description=__doc__.partition("\n\n")[0])
-    parser.add_argument(
-        "robot", nargs="?", default="scalf2", help="a name (scalf2, anymal, ...) or a URDF's path"
-    )
-    parser.add_argument("--seconds", type=float, default=15.0, help="of trotting, simulated")
-    parser.add_argument("--speed", type=float, default=0.5, help="simulated over wall time")
-    parser.add_argument("--feedback", action="store_true", help="the gait heeds the estimate")
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for what it writes")
-    options = parser.parse_args(words)
-    if not 6.0 <= options.seconds <= 3600.0:
-        parser.error(f"--seconds {options.seconds:g}: give 6 to 3600, the load drops at 5")
-    if not 0.05 <= options.speed <= 10.0:
-        parser.error(f"--speed {options.speed:g}: give 0.05 to 10")
-    return options
+    parser = DemoParser("demo_trot", str(__doc__), "scalf2", "scalf2, anymal", speed=0.5)
+    why = ", the load drops at 5"
+    parser.add_number("--seconds", 15.0, (6, 3600), "of trotting, simulated", why)
+    parser.add_argument("--feedback", action="store_true", help="the gait uses the estimate")
+    return parser.read(words)
 
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
-    robot = find_robot(options.robot)
-    model = RobotModel.from_file(robot.urdf)
-    if robot.config is None:
-        raise ConfigError(f"{robot.name} has none; one is needed, with side and end of its feet")
-    config = RobotConfig.from_file(robot.config)
+    robot, config_file = find_configured_robot(options.robot, "side and end of its feet")
+    model, config = RobotModel.from_file(robot.urdf), RobotConfig.from_file(config_file)
     plan = plan_of(model, config, options)
     options.out.mkdir(parents=True, exist_ok=True)
     name = f"{robot.name}_trot" + ("_feedback" if options.feedback else "")
@@ -101,9 +89,7 @@ def show(options: argparse.Namespace) -> None:
     draw_trunk_plot(series, title, plot)
     figures = {"robot": robot.name, "feedback": plan.feedback, "payload_kg": round(plan.load, 3)}
     figures |= {**series.summary(), "plot": str(plot)}
-    text = json.dumps(figures)
-    (options.out / f"{name}.json").write_text(text + "\n")
-    print(text)
+    write_figures(figures, options.out / f"{name}.json")
     check(figures, plan)
 
 
@@ -137,8 +123,7 @@ def launch_command(robot: RobotFiles, plan: Plan) -> list[str]:
     }
     arguments |= {f"offset_{axis}": value for axis, value in zip("xy", plan.offset, strict=True)}
     arguments |= {f"payload_{axis}": value for axis, value in zip("xyz", plan.place, strict=True)}
-    words = [f"{name}:={value}" for name, value in arguments.items()]
-    return launch_words("trot.launch.xml", words)
+    return launch_words("trot.launch.xml", arguments)
 
 
 def run(
@@ -153,26 +138,28 @@ def run(
     Raises:
         RunError: no data came, or it stopped coming, or the robot does not trot.
     """
-    print(
-        f"{robot.name}: {model.mass:.2f} kg trot at {plan.speed:g} times real time; "
-        f"ROS_DOMAIN_ID {own_domain()}, log {options.out / 'launch.log'}",
-        flush=True,
-    )
     seconds = options.seconds / plan.speed
     times = Times(seconds, settle=0.0, silence=5.0 / min(plan.speed, 1.0))
     link = config.imu_link or model.root_link
-    with launched(launch_command(robot, plan), options.out / "launch.log") as launch:
-        monitor = TrotMonitor(model.bodies.R_body_link[model.link_index(link)].T)
-        view = LiveView(robot.name, seconds, Console(), trunk_rows)
-        dropped = False
+    R_imu_root = model.bodies.R_body_link[model.link_index(link)].T
+    dropped = False
 
-        def drop() -> None:
-            nonlocal dropped
-            if not dropped and monitor.recording.elapsed() >= DROP_AT:
-                dropped = monitor.drop_payload()
+    def drop(monitor: TrotMonitor) -> None:
+        nonlocal dropped
+        if not dropped and monitor.recording.elapsed() >= DROP_AT:
+            dropped = True
+            monitor.drop_payload()
 
-        record(monitor, launch, times, view, drop)
-        return monitor.recording.series()
+    monitor = listen(
+        launch_command(robot, plan),
+        lambda: TrotMonitor(R_imu_root),
+        times,
+        robot.name,
+        f"{robot.name}: {model.mass:.2f} kg trot at {plan.speed:g} times real time",
+        options.out,
+        act=drop,
+    )
+    return monitor.recording.series()
 
 
 def check(figures: dict, plan: Plan) -> None:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from com_demos.live import WAITING, Rows, millimetres, with_reason
+from com_demos.pairs import NS_PER_S
 from com_simulation.physics.walking import SUNK, TILTED, WalkRecord
 
 Array = NDArray[np.float64]
-NS_PER_S = 1_000_000_000
 Pose = tuple[Array, Array]  # R (3, 3), p (3,) m
 
 
@@ -25,19 +26,42 @@ class WalkSample:
 
     Attributes:
         stamp_ns: of the joints that it was computed from.
-        state: number of com_msgs/WalkState.
         time: s of the walk; negative before it, NaN without one.
         step: that is being made; -1: none.
         com_reference, zmp_reference, zmp: (3,) m, in the walk's frame; NaN where unknown.
     """
 
     stamp_ns: int
-    state: int
     time: float
     step: int
     com_reference: Array
     zmp_reference: Array
     zmp: Array
+
+
+def walk_rows(
+    sample: WalkSample | None, state: str, reason: str, steps: int, com_error: float
+) -> Rows:
+    """Return what a view shows of the newest sample.
+
+    Args:
+        sample: the newest one; None before the first.
+        state: its name.
+        reason: why it does not walk.
+        steps: of the walk.
+        com_error: m, as the gait sees it.
+    """
+    if sample is None:
+        return [(WAITING, "for the first message on gait/state")]
+    zmp = millimetres(sample.zmp) if np.isfinite(sample.zmp).all() else "not known"
+    reference = sample.com_reference
+    return [
+        ("state", with_reason(state, reason)),
+        ("step", f"{sample.step + 1} of {steps}" if sample.step >= 0 else "none"),
+        ("CoM reference", millimetres(reference) if np.isfinite(reference).all() else "not known"),
+        ("CoM error", f"{1000 * com_error:.2f} mm" if math.isfinite(com_error) else "-"),
+        ("ZMP", zmp),
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +73,7 @@ class WalkSeries:
         com_reference, zmp_reference, zmp: (t, 3) m.
         truth: where the simulated robot was: root, joints, CoM; times as above.
         footprints: (k, 4, 3) m, corners of the soles where they are to be set down.
-        duration: s of the walk; NaN when none was heard.
+        duration: s of the walk; NaN without one.
     """
 
     time: Array
@@ -62,11 +86,12 @@ class WalkSeries:
 
     @property
     def error(self) -> Array:
-        """Distance (t,) of the true CoM to the reference, m, at the times of the truth."""
+        """Distances (t,) of the true CoM to the reference, m, at the times of the truth."""
         if not len(self.time):
             return np.full(len(self.truth.time), np.nan)
-        meant = [np.interp(self.truth.time, self.time, self.com_reference[:, k]) for k in range(3)]
-        return np.asarray(np.linalg.norm(self.truth.com - np.transpose(meant), axis=1))
+        at, axes = self.truth.time, self.com_reference.T
+        reference = [np.interp(at, self.time, values) for values in axes]
+        return np.asarray(np.linalg.norm(self.truth.com - np.transpose(reference), axis=1))
 
     def summary(self) -> dict[str, float | bool | None]:
         """The figures of the walk, from its beginning to its end."""
@@ -100,23 +125,23 @@ class WalkRecording:
     _joints: dict[int, Array] = field(default_factory=dict)
 
     def add(self, sample: WalkSample) -> None:
-        """Take what the gait says."""
+        """Add a message of the gait."""
         self.samples.append(sample)
 
     def add_root(self, stamp_ns: int, pose: Pose) -> None:
-        """Take the root link's pose in odom."""
+        """Add the root link's pose in odom."""
         self._roots[stamp_ns] = pose
 
     def add_walk_frame(self, stamp_ns: int, pose: Pose) -> None:
-        """Take the pose of the walk's frame in the root link's."""
+        """Add the pose of the walk's frame in the root link's."""
         self._walks[stamp_ns] = pose
 
     def add_com(self, stamp_ns: int, com: Array) -> None:
-        """Take the true CoM (3,) m, in the root link's frame."""
+        """Add the true CoM (3,) m, in the root link's frame."""
         self._coms[stamp_ns] = com
 
     def add_joints(self, stamp_ns: int, q: Array) -> None:
-        """Take the joints (n,)."""
+        """Add the joints (n,)."""
         self._joints[stamp_ns] = q
 
     def series(self) -> WalkSeries:

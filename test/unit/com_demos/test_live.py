@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from com_demos.live import LiveView, com_rows, line
-from com_demos.recording import Series
+from com_demos.live import LiveView, line
+from com_demos.sway_recording import Series
 
 
 def series(count: int = 101, error: float = 2e-9, margin: float = 0.0416) -> Series:
@@ -22,7 +22,7 @@ def series(count: int = 101, error: float = 2e-9, margin: float = 0.0416) -> Ser
 
 
 def test_values_with_units() -> None:
-    assert {name: " ".join(value.split()) for name, value in com_rows(series())} == {
+    assert {name: " ".join(value.split()) for name, value in series().rows()} == {
         "CoM": "-36.50 0.12 -23.80 mm",
         "margin": "41.60 mm",
         "rate": "500 Hz",
@@ -31,18 +31,18 @@ def test_values_with_units() -> None:
     }
 
 
-def test_unknown_is_said() -> None:
-    values = dict(com_rows(series(error=np.nan, margin=np.nan)))
+def test_unknown_is_shown() -> None:
+    values = dict(series(error=np.nan, margin=np.nan).rows())
     assert values["margin"] == "no feet known"
     assert values["error"] == "no truth yet"
-    assert com_rows(series(count=0)) == [("waiting", "for the first message on com")]
+    assert series(count=0).rows() == [("waiting", "for the first message on com")]
 
 
 def test_line() -> None:
-    assert line(com_rows(series()), 12.34).startswith(
+    assert line(series().rows(), 12.34).startswith(
         "  12.3 s CoM -36.50 0.12 -23.80 mm  margin 41.60 mm"
     )
-    assert line(com_rows(series()), None).startswith("starting CoM")
+    assert line(series().rows(), None).startswith("starting CoM")
 
 
 def test_lines_every_two_seconds_where_there_is_no_terminal(
@@ -51,11 +51,11 @@ def test_lines_every_two_seconds_where_there_is_no_terminal(
     now = [100.0]
     monkeypatch.setattr("com_demos.live.time.monotonic", lambda: now[0])
     out = io.StringIO()
-    with LiveView("box", 20, Console(file=out), com_rows) as view:
-        view.show(series(count=0), None)
+    with LiveView("box", 20, Console(file=out)) as view:
+        view.show(series(count=0).rows(), None)
         for step in range(20):
             now[0] = 100.0 + step / 4
-            view.show(series(), step / 4)
+            view.show(series().rows(), step / 4)
     lines = out.getvalue().splitlines()
     assert [text.split()[0] for text in lines] == ["0.0", "2.0", "4.0"]
 
@@ -63,9 +63,9 @@ def test_lines_every_two_seconds_where_there_is_no_terminal(
 def test_table_on_a_terminal() -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=80)
-    with LiveView("box", 20, console, com_rows) as view:
-        view.show(series(count=0), None)
-        view.show(series(), 5.0)
+    with LiveView("box", 20, console) as view:
+        view.show(series(count=0).rows(), None)
+        view.show(series().rows(), 5.0)
     assert "for the first message on com" in out.getvalue()
     assert "41.60 mm" in out.getvalue()
     assert "5 of 20 s" in out.getvalue()

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_demos.walk_figure import draw_walk_plot
-from com_demos.walk_live import WalkView, walk_rows
-from com_demos.walk_recording import WalkRecording, WalkSample
+from com_demos.walk_plot import draw_walk_plot
+from com_demos.walk_recording import WalkRecording, WalkSample, walk_rows
 
 BEGIN = 5_000_000_000  # ns
 R_ODOM_WALK = Rotation.from_euler("z", 0.8).as_matrix()
@@ -24,10 +23,10 @@ def recorded(off=0.0, tilt_from=math.inf, end=3.0):
     """A walk whose CoM is `off` beside where it is meant to be, its root half a metre above it."""
     recording = WalkRecording(duration=2.5)
     unknown = np.full(3, np.nan)
-    recording.add(WalkSample(1, 1, math.nan, -1, unknown, unknown, unknown))
+    recording.add(WalkSample(1, math.nan, -1, unknown, unknown, unknown))
     for k, t in enumerate(np.arange(-1.0, end, 0.01)):
         stamp = BEGIN + round(1e9 * t)
-        recording.add(WalkSample(stamp, 5, float(t), 0, meant(t), meant(t), unknown))
+        recording.add(WalkSample(stamp, float(t), 0, meant(t), meant(t), unknown))
         com = meant(t) + np.array([0.0, off if t > 0.0 else 0.0, 0.0])
         root = com + np.array([0.0, 0.0, 0.5])
         R = Rotation.from_euler("x", 1.0 if t >= tilt_from else 0.0).as_matrix()
@@ -90,9 +89,9 @@ def test_the_plot(tmp_path):
 
 
 def test_rows_of_the_view():
-    assert walk_rows(WalkView(None, "UNKNOWN", "", 0, math.nan))[0][0] == "waiting"
+    assert walk_rows(None, "UNKNOWN", "", 0, math.nan)[0][0] == "waiting"
     sample = recorded().samples[50]
-    rows = dict(walk_rows(WalkView(sample, "WALKING", "", 6, 0.004)))
+    rows = dict(walk_rows(sample, "WALKING", "", 6, 0.004))
     assert rows["step"] == "1 of 6"
-    assert rows["CoM off"] == "4.00 mm"
+    assert rows["CoM error"] == "4.00 mm"
     assert rows["ZMP"] == "not known"

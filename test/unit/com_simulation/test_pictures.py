@@ -8,8 +8,9 @@ import pytest
 from PIL import Image
 
 from com_model.model import RobotModel
+from com_model.plotting import plain_text
 from com_model.robot_config import Foot
-from com_simulation.drawing.marks import CHAIN, GRAVITY, SUPPORT, plain, round_length
+from com_simulation.drawing.marks import CHAIN, GRAVITY, SUPPORT, round_length
 from com_simulation.drawing.pictures import draw_picture, nearest_edge_point
 from com_simulation.drawing.scene import Snapshot, build_scene, upright
 from com_simulation.drawing.shapes import robot_shape
@@ -203,8 +204,8 @@ def test_picture_of_a_robot_that_is_a_single_point(tmp_path: Path) -> None:
 
 
 def test_names_from_a_urdf_are_plain_text(tmp_path: Path) -> None:
-    assert plain("a\nb$c$") == r"a?b\$c\$"
-    assert plain("x" * 50) == "x" * 39 + "…"
+    assert plain_text("a\nb$c$") == r"a?b\$c\$"
+    assert plain_text("x" * 50) == "x" * 39 + "…"
     wild = replace(scene_of(snapshot()), name="$\\frac{1}$", root_link="$$" + "y" * 500, note="$_$")
     draw_picture(wild, tmp_path / "wild.png")
     assert (tmp_path / "wild.png").is_file()

@@ -1,4 +1,4 @@
-"""Nodes that hear every message of their topics when they are asked to, beside a launch."""
+"""Nodes that receive every message of their topics when they are polled, beside a launch."""
 
 from __future__ import annotations
 
@@ -14,40 +14,71 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 
 from com_demos.background import Background
+from com_demos.live import Rows
 
 QUEUE = QoSProfile(depth=2000)  # reliable: a recording is to miss nothing
 
 
 class ListeningNode(Node):
-    """Takes in messages in poll(), in place of an executor.
+    """Processes messages in poll(), in place of an executor.
 
     That would take several times as much of the processor for messages at such rates. The times of
     receipt are the middleware's, so that it does not matter when poll() is called.
 
     Args:
         name: of the node.
+        topic: that shows whether the run is alive.
+
+    Attributes:
+        ready: Whether what is to be recorded has begun.
     """
 
-    def __init__(self, name: str) -> None:
+    ready = True
+
+    def __init__(self, name: str, topic: str) -> None:
         super().__init__(name, enable_rosout=False, start_parameter_services=False)
+        self._topic = topic
         self._inputs: list[tuple[Subscription, Callable[[Any, dict], None]]] = []
 
+    @property
+    def received(self) -> int:
+        """Number of messages so far that say something."""
+        raise NotImplementedError
+
+    def rows(self) -> Rows:
+        """Return what a view shows."""
+        raise NotImplementedError
+
+    def start_over(self) -> None:
+        """Forget what need not be recorded; here nothing."""
+
+    def waiting_for(self, seconds: float) -> str:
+        """Return what has not begun after a time, and why."""
+        return f"nothing has begun after {seconds:.0f} s"
+
+    def problem(self, seconds: float) -> str:
+        """Return why nothing came, or was not ready, for a time."""
+        if self.received and not self.ready:
+            return self.waiting_for(seconds)
+        further = "further " if self.received else ""
+        return f"no {further}message on {self._topic} for {seconds:.0f} s"
+
     def poll(self) -> None:
-        """Take in whatever has arrived; to be called again and again."""
-        for subscription, take_in in self._inputs:
+        """Process whatever has arrived; to be called again and again."""
+        for subscription, process in self._inputs:
             with subscription.handle:
                 while taken := subscription.handle.take_message(subscription.msg_type, False):
-                    take_in(*taken)
+                    process(*taken)
 
     def _listen(
         self,
         kind: type,
         topic: str,
-        take_in: Callable[[Any, dict], None],
+        process: Callable[[Any, dict], None],
         profile: QoSProfile = QUEUE,
     ) -> None:
         subscription = self.create_subscription(kind, topic, lambda _: None, profile)
-        self._inputs.append((subscription, take_in))
+        self._inputs.append((subscription, process))
 
 
 @contextmanager

@@ -19,13 +19,13 @@ import numpy as np
 from sensor_msgs.msg import Imu
 from std_srvs.srv import SetBool
 
+from com_demos.live import Rows
 from com_demos.nodes.listener import ListeningNode
-from com_demos.trunk_live import TrunkView
-from com_demos.trunk_recording import TrunkRecording, TrunkSample
+from com_demos.trot_recording import TrunkRecording, TrunkSample
 from com_msgs.msg import CenterOfMass, GaitPhase, GroundReaction, TrunkCom
 from com_ros.conversions import imu_to_rotation, point_to_numpy, points_to_numpy, stamp_to_ns
 
-SHOWN = 200  # newest samples that a view tells of
+SHOWN = 200  # newest samples that a view shows figures of
 TILT_PERIOD_NS = 4_000_000  # of recorded attitudes, at least
 
 
@@ -40,7 +40,7 @@ class TrotMonitor(ListeningNode):
     """
 
     def __init__(self, R_imu_root: np.ndarray) -> None:
-        super().__init__("trot_monitor")
+        super().__init__("trot_monitor", "trunk_com")
         self.recording = TrunkRecording()
         self._R_imu_root = R_imu_root
         self._tilt_ns = 0
@@ -54,33 +54,26 @@ class TrotMonitor(ListeningNode):
         self._listen(Imu, "imu", self._on_imu)
 
     @property
-    def heard(self) -> int:
+    def received(self) -> int:
         """Number of estimates, also those that are not known."""
         return len(self.recording.samples)
 
     @property
-    def ready(self) -> bool:
+    def ready(self) -> bool:  # type: ignore[override]
         """Whether the robot trots."""
         return self.recording.began_ns > 0
 
-    def start_over(self) -> None:
-        """Keep what was before the trot: it is shown, too."""
-
-    def newest(self) -> TrunkView:
+    def rows(self) -> Rows:
         """Return what a view shows."""
         samples = self.recording.samples
         status = STATUS[samples[-1].status] if samples else "UNKNOWN"
         reason = samples[-1].reason if samples else ""
-        return TrunkView(self.recording.series(last=SHOWN), status, reason, self._lift)
+        return self.recording.series(last=SHOWN).rows(status, reason, self._lift)
 
-    def complaint(self, seconds: float) -> str:
-        """Say why no estimate came, or no trot began, for a time."""
-        if not self.heard:
-            return f"no message on trunk_com for {seconds:.0f} s"
-        if not self.ready:
-            reason = self._gait.reason or "nothing on gait/stance says why"
-            return f"the robot does not trot after {seconds:.0f} s: {reason}"
-        return f"no further message on trunk_com for {seconds:.0f} s"
+    def waiting_for(self, seconds: float) -> str:
+        """Return why no trot began."""
+        reason = self._gait.reason or "nothing on gait/stance says why"
+        return f"the robot does not trot after {seconds:.0f} s: {reason}"
 
     def drop_payload(self) -> bool:
         """Have the payload put on the trunk; whether there is who does it. Nobody waits for it."""
@@ -96,10 +89,10 @@ class TrotMonitor(ListeningNode):
             status=msg.status,
             reason=msg.reason,
             values=np.append(point_to_numpy(msg.position), msg.mass),
-            deviations=np.append(np.sqrt(variances), msg.mass_std),
+            std=np.append(np.sqrt(variances), msg.mass_std),
             noticed_ns=stamp_to_ns(msg.payload_changed_at),
         )
-        self.recording.add_trunk(sample)
+        self.recording.add(sample)
 
     def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
         values = np.append(point_to_numpy(msg.position), msg.mass)

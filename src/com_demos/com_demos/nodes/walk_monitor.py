@@ -16,9 +16,9 @@ from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
 from com_control.nodes.walk_conversions import walk_state_to_values
+from com_demos.live import Rows
 from com_demos.nodes.listener import ListeningNode
-from com_demos.walk_live import WalkView
-from com_demos.walk_recording import WalkRecording, WalkSample
+from com_demos.walk_recording import WalkRecording, WalkSample, walk_rows
 from com_model.model import RobotModel
 from com_msgs.msg import CenterOfMass, WalkState
 from com_ros.conversions import (
@@ -59,7 +59,7 @@ class WalkMonitor(ListeningNode):
     """
 
     def __init__(self, model: RobotModel) -> None:
-        super().__init__("walk_monitor")
+        super().__init__("walk_monitor", "gait/state")
         self.recording = WalkRecording()
         self.steps = 0
         self._root = model.root_link
@@ -73,12 +73,12 @@ class WalkMonitor(ListeningNode):
         self._listen(TFMessage, "/tf", self._on_frames)
 
     @property
-    def heard(self) -> int:
+    def received(self) -> int:
         """Number of messages of the gait that know the robot."""
         return len(self.recording.samples)
 
     @property
-    def ready(self) -> bool:
+    def ready(self) -> bool:  # type: ignore[override]
         """Whether the robot is led to its first posture, or walks, or was refused a walk."""
         return self._walked or bool(self.refusal)
 
@@ -99,23 +99,16 @@ class WalkMonitor(ListeningNode):
             return max(self._state.step, 0)
         return self.steps if self._state.step < 0 else self._state.step
 
-    def start_over(self) -> None:
-        """Keep what was before the walk: the robot's place is taken from it."""
-
-    def newest(self) -> WalkView:
+    def rows(self) -> Rows:
         """Return what a view shows."""
         samples, msg = self.recording.samples, self._state
         last = samples[-1] if samples else None
-        return WalkView(last, STATES[msg.state], msg.reason, msg.steps, msg.com_error)
+        return walk_rows(last, STATES[msg.state], msg.reason, msg.steps, msg.com_error)
 
-    def complaint(self, seconds: float) -> str:
-        """Say why nothing came, or no walk began, for a time."""
-        if not self.heard:
-            return f"no message on gait/state for {seconds:.0f} s"
-        if not self.ready:
-            reason = self._state.reason or f"it is {STATES[self._state.state]}"
-            return f"the robot does not walk after {seconds:.0f} s: {reason}"
-        return f"no further message on gait/state for {seconds:.0f} s"
+    def waiting_for(self, seconds: float) -> str:
+        """Return why no walk began."""
+        reason = self._state.reason or f"it is {STATES[self._state.state]}"
+        return f"the robot does not walk after {seconds:.0f} s: {reason}"
 
     def _on_state(self, msg: WalkState, _info: dict) -> None:
         if not msg.header.frame_id:
@@ -129,7 +122,6 @@ class WalkMonitor(ListeningNode):
         self.recording.add(
             WalkSample(
                 stamp_ns=stamp_to_ns(msg.header.stamp),
-                state=msg.state,
                 time=msg.time if msg.state in MOVING or self._walked else math.nan,
                 step=msg.step,
                 com_reference=values.com_reference,

@@ -25,8 +25,7 @@ from com_model.exceptions import ComModelError, ConfigError
 from com_model.files import write_file
 from com_model.posture_file import read_postures
 from com_simulation.exceptions import ComSimulationError
-from com_simulation.files import new_folder
-from com_simulation.physics.bag_writer import STORAGES, BagWriter
+from com_simulation.physics.bag_writer import STORAGES, BagWriter, new_folder
 from com_simulation.physics.noise import PRESETS
 from com_simulation.physics.robots import find_robot
 from com_simulation.physics.simulation import Simulation

@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from com_model import RobotModel
-from com_simulation.drawing.marks import FAINT, INK, RULE, com_symbol, pixel_axes, plain
+from com_model.plotting import FAINT, GRID, INK, RULE, plain_text, save_png
+from com_simulation.drawing.marks import com_symbol, pixel_axes
 from com_simulation.drawing.pictures import draw_body
 from com_simulation.drawing.render import Camera
 from com_simulation.drawing.scene import body_parts
 from com_simulation.drawing.shapes import RobotShape
-from com_simulation.files import save_figure
 from com_simulation.physics.walking import WalkRecord
 
 Array = NDArray[np.float64]
@@ -71,9 +71,9 @@ def draw_film(
             axes = figure.add_axes((*corner, 1.0 / len(times), 0.9 / len(strips)))
             _panel(axes, model, shape, strip, time)
         top = 1.0 - (row + 0.02) / len(strips)
-        title = plain(strip.title, 100)
+        title = plain_text(strip.title, 100)
         figure.text(0.006, top, title, fontsize=10, fontweight="bold", color=INK, va="top")
-    save_figure(figure, path)
+    save_png(figure, path)
 
 
 def _panel(axes: Axes, model: RobotModel, shape: RobotShape, strip: Strip, time: float) -> None:
@@ -82,7 +82,7 @@ def _panel(axes: Axes, model: RobotModel, shape: RobotShape, strip: Strip, time:
     k = int(np.argmin(np.abs(record.time - time)))
     camera = _camera(record, k, width, height)
     flat = camera.project(strip.footprints)[..., :2]
-    axes.add_collection(PolyCollection(list(flat), facecolor="#e9ecef", edgecolor=RULE, zorder=1))
+    axes.add_collection(PolyCollection(list(flat), facecolor=GRID, edgecolor=RULE, zorder=1))
     parts = body_parts(model, shape, record.position[k], record.R_root[k], record.root[k])
     draw_body(axes, parts, camera, opacity=0.85)
     x, y, _ = camera.project(record.com[k]).tolist()

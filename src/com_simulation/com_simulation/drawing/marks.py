@@ -1,4 +1,4 @@
-"""Marks and colours that the pictures and plots share."""
+"""Marks and colours of the pictures of robots."""
 
 from __future__ import annotations
 
@@ -7,32 +7,17 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle, Wedge
 from matplotlib.patheffects import Normal, Stroke
 
-INK = "#22262b"
-FAINT = "#8a929c"
-RULE = "#ced4da"
-GRID = "#dfe3e8"
+from com_model.plotting import BLUE, GREEN, INK
+
 CHAIN = "#e8590c"
 COM = "#ffd43b"
-GRAVITY = "#1971c2"
-SUPPORT = "#2f9e44"
-ALARM = "#e03131"
+GRAVITY = BLUE
+SUPPORT = GREEN
 
 
 def halo(width: float) -> list:
     """Return the path effects of a white seam around a line or text."""
     return [Stroke(linewidth=width, foreground="white"), Normal()]
-
-
-def minus(text: str) -> str:
-    """Return text with minus signs in place of hyphens, for numbers."""
-    return text.replace("-", "\N{MINUS SIGN}")
-
-
-def plain(text: str, longest: int = 40) -> str:
-    """Return text from a file fit for a picture: printable, not too long, no formula."""
-    text = "".join(letter if letter.isprintable() else "?" for letter in text)
-    text = text if len(text) <= longest else text[: longest - 1] + "…"
-    return text.replace("$", r"\$")
 
 
 def panel_title(axes: Axes, text: str) -> None:

@@ -19,29 +19,23 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 from scipy.ndimage import gaussian_filter
 
+from com_model.plotting import FAINT, GRID, INK, RULE, minus, plain_text, save_png
 from com_simulation.drawing.marks import (
     CHAIN,
     COM,
-    FAINT,
     GRAVITY,
-    GRID,
-    INK,
-    RULE,
     SUPPORT,
     com_symbol,
     halo,
     label,
-    minus,
     panel_title,
     pixel_axes,
-    plain,
     round_length,
     scale_bar,
 )
 from com_simulation.drawing.render import Camera, Part, render
 from com_simulation.drawing.scene import Scene
 from com_simulation.exceptions import RenderError
-from com_simulation.files import save_figure
 
 DPI = 100
 SIZE = (12.4, 8.0)  # inches
@@ -60,7 +54,7 @@ def draw_picture(scene: Scene, path: str | Path) -> None:
     if with_feet:
         support_panel(figure.add_axes((0.67, 0.085, 0.30, 0.33)), scene)
     _legend(figure, scene)
-    save_figure(figure, path)
+    save_png(figure, path)
 
 
 def body_panel(axes: Axes, scene: Scene) -> None:
@@ -92,7 +86,7 @@ def chain_panel(axes: Axes, scene: Scene) -> None:
     _chain(axes, scene, camera, width=2.6)
     com_symbol(axes, _pixel(camera, scene.com), radius=9.5)
     (x, y), (_, next_y) = _pixel(camera, scene.chain[0]), _pixel(camera, scene.chain[1])
-    label(axes, (x, y - 11 if next_y > y else y + 20), plain(scene.root_link), color=CHAIN)
+    label(axes, (x, y - 11 if next_y > y else y + 20), plain_text(scene.root_link), color=CHAIN)
     depth = camera.project(scene.com)[2]
     scale_bar(axes, camera.scale / depth, width, height)
     for side in axes.spines.values():
@@ -159,15 +153,15 @@ def nearest_edge_point(polygon: np.ndarray, point: np.ndarray) -> np.ndarray:
 def _title(figure: Figure, scene: Scene) -> None:
     x, y, z = np.round(1000 * scene.com_in_root, 1) + 0.0  # no -0.0
     com = minus(f"({x:.1f}, {y:.1f}, {z:.1f})")
-    facts = [f"{scene.mass:.2f} kg", f"CoM {com} mm in {plain(scene.root_link)}"]
+    facts = [f"{scene.mass:.2f} kg", f"CoM {com} mm in {plain_text(scene.root_link)}"]
     if np.isfinite(scene.margin):
         facts.append(minus(f"margin {1000 * scene.margin:.1f} mm"))
-    figure.text(0.025, 0.945, plain(scene.name), fontsize=17, fontweight="bold", color=INK)
+    figure.text(0.025, 0.945, plain_text(scene.name), fontsize=17, fontweight="bold", color=INK)
     figure.text(0.98, 0.945, "   ·   ".join(facts), fontsize=12.5, color=INK, ha="right")
 
 
 def _legend(figure: Figure, scene: Scene) -> None:
-    plane = "ground" if scene.has_ground else f"plane of {plain(scene.root_link)}"
+    plane = "ground" if scene.has_ground else f"plane of {plain_text(scene.root_link)}"
     entries = [
         Line2D([], [], color=CHAIN, lw=2.2, marker="o", ms=4, label="SESC chain"),
         Line2D([], [], ls="", marker="o", ms=9, mfc=COM, mec=INK, label="centre of mass"),
@@ -189,7 +183,7 @@ def _legend(figure: Figure, scene: Scene) -> None:
         handletextpad=0.6,
     )
     if scene.note:
-        figure.text(0.98, 0.022, plain(scene.note, 160), fontsize=7, color=FAINT, ha="right")
+        figure.text(0.98, 0.022, plain_text(scene.note, 160), fontsize=7, color=FAINT, ha="right")
 
 
 def _camera(scene: Scene, points: np.ndarray, width: int, height: int, border: float) -> Camera:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -12,8 +14,8 @@ from numpy.typing import NDArray
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from com_simulation.exceptions import ComSimulationError
-from com_simulation.files import new_folder
+from com_model.files import whole_folder
+from com_simulation.exceptions import ComSimulationError, OutputError
 from com_simulation.physics.noise import NoiseLevels
 from com_simulation.physics.robots import package_shares
 from com_simulation.physics.sensors import Reading
@@ -164,9 +166,23 @@ class BagWriter:
         return self._make("geometry_msgs/msg/Point", *values.tolist())
 
 
-def _covariance(deviation: float, bias: float) -> Array:
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """Give the path of a folder to be made, in a hidden one beside it; move it to its place.
+
+    Raises:
+        OutputError: it is there already.
+    """
+    if path.exists():
+        raise OutputError(path, "exists already: give another path, or remove it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_folder(path) as part:
+        yield part
+
+
+def _covariance(std: float, bias: float) -> Array:
     """Row-major (9,); not 0, which would mean "not known"."""
-    return (max(deviation**2 + bias**2, 1e-12) * np.eye(3)).ravel()
+    return (max(std**2 + bias**2, 1e-12) * np.eye(3)).ravel()
 
 
 def _com_type() -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""The time plot of a run: the CoM against the simulator's truth, the error, the margin.
-
-What other plots share is public.
-"""
+"""The time plot of a run: the CoM against the simulator's truth, the error, the margin."""
 
 from __future__ import annotations
 
@@ -9,39 +6,45 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from com_demos.recording import Series
-from com_simulation.drawing.marks import ALARM, FAINT, INK, RULE, SUPPORT, minus, plain
-from com_simulation.files import save_figure
+from com_demos.sway_recording import Series
+from com_model.plotting import (
+    AXIS_COLORS,
+    GREEN,
+    INK,
+    PURPLE,
+    RED,
+    add_legend,
+    center_text,
+    corner_text,
+    minus,
+    new_figure,
+    save_png,
+    style_axes,
+)
 
-DPI = 110
 SIZE = (9.6, 7.2)  # inches
-AXIS_COLORS = ("#e03131", "#2f9e44", "#1971c2")  # x, y, z as in rviz
 _LEAST_MM = 1e-14  # shown in place of no error at all, which a logarithm does not know
 MAX_POINTS = 4000  # a line of more cannot be told apart from one of as many
 
 
 def draw_plot(series: Series, title: str, path: str | Path) -> None:
     """Draw a run into a PNG file, which appears whole or not at all."""
-    save_figure(plot_figure(series, title), path)
+    save_png(plot_figure(series, title), path)
 
 
 def plot_figure(series: Series, title: str) -> Figure:
     """Return the figure of a run of at least one sample."""
-    figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(SIZE, title)
     shown = series.thinned(MAX_POINTS)
     top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(2.2, 1, 1))
-    heading = {"fontsize": 13, "fontweight": "bold", "color": INK}
-    figure.suptitle(plain(title, 100), x=0.012, ha="left", **heading)
     _com_axes(top, shown)
     _error_axes(middle, shown)
     _margin_axes(bottom, shown)
     for axes in (top, middle, bottom):
-        style(axes)
+        style_axes(axes)
     bottom.set_xlabel("time (s)", color=INK)
     return figure
 
@@ -68,28 +71,21 @@ def _com_axes(axes: Axes, series: Series) -> None:
             label="simulator's truth" if k == 2 else None,
         )
     axes.set_ylabel("CoM − mean (mm)", color=INK)
-    axes.legend(
-        loc="lower right",
-        ncols=4,
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        bbox_to_anchor=(1.005, 0.985),
-    )
+    add_legend(axes, 4, above=True)
 
 
 def _error_axes(axes: Axes, series: Series) -> None:
     """Plot the distance to the truth; logarithmic, for it spans many powers of ten."""
     error = 1000 * series.error
     if not np.isfinite(error).any():
-        say(axes, "no truth arrived")
+        center_text(axes, "no truth arrived")
     else:
-        axes.semilogy(series.time, np.maximum(error, _LEAST_MM), color="#7048e8", lw=1)
+        axes.semilogy(series.time, np.maximum(error, _LEAST_MM), color=PURPLE, lw=1)
         low = 10.0 ** np.floor(np.log10(max(np.nanmin(error), _LEAST_MM)))
         axes.set_ylim(low / 3, max(30 * np.nanmax(error), 10 * low))
         axes.yaxis.set_major_locator(LogLocator(numticks=4))
         axes.minorticks_off()
-        corner(axes, f"largest {np.nanmax(error):.2g} mm")
+        corner_text(axes, f"largest {np.nanmax(error):.2g} mm")
     axes.set_ylabel("error (mm)", color=INK)
 
 
@@ -97,45 +93,14 @@ def _margin_axes(axes: Axes, series: Series) -> None:
     """Plot the signed distance of the projection to the support polygon's edge."""
     margin = 1000 * series.margin
     if not np.isfinite(margin).any():
-        say(axes, "no feet known: no support polygon")
+        center_text(axes, "no feet known: no support polygon")
     else:
-        axes.plot(series.time, margin, color=SUPPORT, lw=1.4)
-        axes.axhspan(min(0.0, 1.1 * np.nanmin(margin)), 0.0, color=ALARM, alpha=0.12, lw=0)
-        axes.axhline(0.0, color=ALARM, lw=1)
+        axes.plot(series.time, margin, color=GREEN, lw=1.4)
+        axes.axhspan(min(0.0, 1.1 * np.nanmin(margin)), 0.0, color=RED, alpha=0.12, lw=0)
+        axes.axhline(0.0, color=RED, lw=1)
         axes.set_ylim(
             min(-0.08 * np.nanmax(margin), 1.1 * np.nanmin(margin)),
             1.3 * max(np.nanmax(margin), 0.1),
         )
-        corner(axes, f"smallest {np.nanmin(margin):.1f} mm")
+        corner_text(axes, f"smallest {np.nanmin(margin):.1f} mm")
     axes.set_ylabel("margin (mm)", color=INK)
-
-
-def style(axes: Axes) -> None:
-    """Give axes the look of all plots."""
-    axes.grid(color="#e9ecef", lw=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(labelsize=9, colors=FAINT, length=2)
-    axes.margins(x=0.01)
-    for name, side in axes.spines.items():
-        side.set(visible=name in ("left", "bottom"), color=RULE)
-
-
-def corner(axes: Axes, text: str) -> None:
-    """Write a figure into the upper right corner."""
-    axes.text(
-        0.995,
-        0.93,
-        text,
-        transform=axes.transAxes,
-        ha="right",
-        va="top",
-        fontsize=9,
-        color=INK,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 2, "alpha": 0.8},
-    )
-
-
-def say(axes: Axes, text: str) -> None:
-    """Say in the middle of empty axes why they are empty."""
-    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=FAINT)
-    axes.set_yticks([])

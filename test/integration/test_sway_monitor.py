@@ -10,8 +10,8 @@ from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from com_demos.nodes.monitor import Monitor
-from com_demos.ros_domain import free_domain_id
+from com_demos.background import free_domain_id
+from com_demos.nodes.sway_monitor import SwayMonitor
 from com_estimation.nodes.com_conversions import (
     numpy_to_center_of_mass,
     numpy_to_sesc_chain,
@@ -40,10 +40,10 @@ class Robot(Node):
 
 
 @pytest.fixture
-def run() -> Iterator[tuple[Robot, Monitor, Callable[[Callable[[], bool]], None]]]:
+def run() -> Iterator[tuple[Robot, SwayMonitor, Callable[[Callable[[], bool]], None]]]:
     """A robot, a monitor that hears it, and a function that waits for a condition."""
     rclpy.init(domain_id=free_domain_id())
-    robot, monitor = Robot(), Monitor(RobotModel.from_urdf(URDF))
+    robot, monitor = Robot(), SwayMonitor(RobotModel.from_urdf(URDF))
 
     def wait(condition: Callable[[], bool]) -> None:
         end = time.monotonic() + 20

@@ -10,7 +10,6 @@ Subscribes:
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from std_msgs.msg import String
 
@@ -19,32 +18,13 @@ from com_demos.nodes.listener import ListeningNode
 from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros import qos
 
-ENDS = "the tour ends"  # begins posture_tour's last word when it fails
+ENDS = "the tour ends"  # begins posture_tour's last status when it fails
 WAITS = "waits for "  # begins what it says before the tour
 LONGEST = 70  # letters
 
 
-@dataclass(frozen=True)
-class TourView:
-    """What a view of an identification shows.
-
-    Attributes:
-        postures: captured so far.
-        status: what is done.
-        job: what is computed, and how far that is.
-        offset: m, of the model's CoM from what the feet say, now; NaN if not known.
-        heard: whether anything was.
-    """
-
-    postures: int
-    status: str
-    job: str
-    offset: float
-    heard: bool
-
-
-class TourMonitor(ListeningNode):
-    """Hears an identification from its start to its result.
+class IdentifyMonitor(ListeningNode):
+    """Follows an identification from its start to its result.
 
     Attributes:
         result: the latest one; None before.
@@ -52,8 +32,8 @@ class TourMonitor(ListeningNode):
     """
 
     def __init__(self) -> None:
-        super().__init__("tour_monitor")
-        self.heard = 0
+        super().__init__("identify_monitor", "identification/state")
+        self._count = 0
         self.result: IdentificationResult | None = None
         self.failure = ""
         self._state = IdentificationState()
@@ -65,7 +45,12 @@ class TourMonitor(ListeningNode):
         self._listen(String, "posture_tour/status", self._on_status, qos.LATCHED)
 
     @property
-    def ready(self) -> bool:
+    def received(self) -> int:
+        """Number of messages on identification/state."""
+        return self._count
+
+    @property
+    def ready(self) -> bool:  # type: ignore[override]
         """Whether the tour has begun."""
         return bool(self._status) and not self._status.startswith(WAITS)
 
@@ -74,23 +59,28 @@ class TourMonitor(ListeningNode):
         """Whether the URDF is written, or never will be."""
         return bool(self.failure) or "postures captured; " in self._status
 
-    def start_over(self) -> None:
-        """Keep everything: the tour is heard from its start."""
-
-    def newest(self) -> TourView:
+    def rows(self) -> Rows:
         """Return what a view shows."""
+        if not self.received:
+            return [(WAITING, "for com_identification")]
         state = self._state
-        job = f"{state.job}: {state.progress:.0%} {state.step}" if state.job else ""
-        return TourView(state.postures, self._status, job, self._offset, self.heard > 0)
+        job = f"{state.job}: {state.progress:.0%} {state.step}" if state.job else "nothing"
+        offset = f"{1000 * self._offset:.2f} mm off the feet's"
+        return [
+            ("postures", str(state.postures)),
+            ("model's CoM", offset if math.isfinite(self._offset) else "moves"),
+            ("computes", job[:LONGEST]),
+            ("tour", self._status[:LONGEST]),
+        ]
 
-    def complaint(self, seconds: float) -> str:
-        """Say why nothing came for a time."""
-        if not self.heard:
-            return f"no message on identification/state for {seconds:.0f} s"
-        return f"nothing new from posture_tour for {seconds:.0f} s; it said: {self._status}"
+    def problem(self, seconds: float) -> str:
+        """Return why nothing came for a time."""
+        if not self.received:
+            return super().problem(seconds)
+        return f"nothing new from posture_tour for {seconds:.0f} s; its status: {self._status}"
 
     def _on_state(self, msg: IdentificationState, _info: dict) -> None:
-        self.heard += 1
+        self._count += 1
         self._state = msg
 
     def _on_check(self, msg: ModelCheck, _info: dict) -> None:
@@ -105,16 +95,3 @@ class TourMonitor(ListeningNode):
         self._status = msg.data
         if msg.data.startswith(ENDS):
             self.failure = msg.data
-
-
-def tour_rows(view: TourView) -> Rows:
-    """Return what is shown: names and values with their units."""
-    if not view.heard:
-        return [(WAITING, "for com_identification")]
-    known = math.isfinite(view.offset)
-    return [
-        ("postures", str(view.postures)),
-        ("model's CoM", f"{1000 * view.offset:.2f} mm off the feet's" if known else "moves"),
-        ("computes", view.job[:LONGEST] or "nothing"),
-        ("tour", view.status[:LONGEST]),
-    ]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from com_demos.identification_plots import draw_identification, identification_figure
+from com_demos.identify_plot import draw_identification, identification_figure
 from com_simulation.commands.compare_urdfs import Comparison
 
 PRIOR = 0.02

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from com_demos.trunk_live import TrunkView, trunk_rows
-from com_demos.trunk_plots import trunk_figure
-from com_demos.trunk_recording import CONVERGED, TrunkRecording, TrunkSample
+from com_demos.trot_plot import trunk_figure
+from com_demos.trot_recording import CONVERGED, TrunkRecording, TrunkSample
 
 START = 1_000_000_000_000
 STEP = 5_000_000  # ns
@@ -23,9 +22,9 @@ def recording(shift=(0.0, 0.0), saturated=False):
         found = LOADED if time >= 5.3 else TRUE
         values = found + np.array([0.001, 0.0, 0.0, 1.0])
         noticed = START + 5_050_000_000 if time >= 5.3 else 0
-        deviations = np.array([0.0005, 0.001, 0.01, 2.0])
+        std = np.array([0.0005, 0.001, 0.01, 2.0])
         result.add_truth(stamp, truth)
-        result.add_trunk(TrunkSample(stamp, CONVERGED, "", values, deviations, noticed))
+        result.add(TrunkSample(stamp, CONVERGED, "", values, std, noticed))
         result.add_tilt(stamp, np.radians(3.0), np.radians(-1.0) * (-1) ** k)
         result.add_gait(stamp, np.array(shift), saturated, k >= 0)
     return result
@@ -68,8 +67,8 @@ def test_elapsed_counts_from_the_first_step():
 
 
 def test_rows():
-    view = TrunkView(recording().series(last=50), "CONVERGED", "", 3060.4)
-    rows = {name: " ".join(value.split()) for name, value in trunk_rows(view)}
+    shown = recording().series(last=50).rows("CONVERGED", "", 3060.4)
+    rows = {name: " ".join(value.split()) for name, value in shown}
     assert rows["trunk CoM"] == "41.00 30.00 0.00 mm"
     assert rows["3 sigma"] == "1.50 3.00 30.00 mm"
     assert rows["error"] == "1.00 0.00 0.00 mm"
@@ -77,8 +76,8 @@ def test_rows():
     assert rows["on the feet"] == "3060 N"
     assert rows["payload"] == "on"
     assert rows["status"] == "CONVERGED"
-    nothing = TrunkView(TrunkRecording().series(), "UNKNOWN", "", np.nan)
-    assert trunk_rows(nothing) == [("waiting", "for the first message on trunk_com")]
+    nothing = TrunkRecording().series().rows("UNKNOWN", "", np.nan)
+    assert nothing == [("waiting", "for the first message on trunk_com")]
 
 
 def test_plot_without_feedback():

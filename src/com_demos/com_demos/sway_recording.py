@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_demos.pairs import Pairs
-
-NS_PER_S = 1_000_000_000
+from com_demos.live import WAITING, Rows, millimetres
+from com_demos.pairs import NS_PER_S, Pairs
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,21 @@ class Series:
         }
         return {name: value if math.isfinite(value) else None for name, value in figures.items()}
 
+    def rows(self) -> Rows:
+        """Return what a view shows of the newest sample."""
+        if not len(self.time):
+            return [(WAITING, "for the first message on com")]
+        p50, p99 = 1000 * np.percentile(self.latency, [50, 99])
+        margin = 1000 * self.margin[-1]
+        errors = self.error[np.isfinite(self.error)]
+        return [
+            ("CoM", millimetres(self.com[-1])),
+            ("margin", f"{margin:.2f} mm" if math.isfinite(margin) else "no feet known"),
+            ("rate", f"{self.rate_hz:.0f} Hz"),
+            ("latency", f"{p50:.2f} ms, 99 %: {p99:.2f} ms"),
+            ("error", f"{1000 * errors.max():.1e} mm" if len(errors) else "no truth yet"),
+        ]
+
     def thinned(self, count: int) -> Series:
         """Return at most about count rows, evenly spread."""
         step = max(1, math.ceil(len(self.time) / count))
@@ -87,31 +101,15 @@ class Series:
         )
 
 
-class Recording:
-    """Collects samples of `com` and of the truth, in any order, and matches them by stamp."""
-
-    def __init__(self) -> None:
-        self._pairs: Pairs[Sample, tuple[float, float, float]] = Pairs()
-
-    @property
-    def samples(self) -> list[Sample]:
-        """Return what arrived on `com`."""
-        return self._pairs.samples
-
-    def add_com(self, sample: Sample) -> None:
-        """Take a sample of `com`."""
-        self._pairs.add(sample.stamp_ns, sample)
-
-    def add_truth(self, stamp_ns: int, com: tuple[float, float, float]) -> None:
-        """Take a sample of the truth."""
-        self._pairs.add_partner(stamp_ns, com)
+class Recording(Pairs[Sample, tuple[float, float, float]]):
+    """Collects samples of `com` and the true CoM of the same stamp."""
 
     def series(self, last: int | None = None) -> Series:
         """Return all samples, or only the last few, as arrays."""
         start = 0 if last is None else max(0, len(self.samples) - last)
         samples = self.samples[start:]
         unknown = (math.nan, math.nan, math.nan)
-        truths = [unknown if truth is None else truth for truth in self._pairs.partners[start:]]
+        truths = [unknown if truth is None else truth for truth in self.truths[start:]]
         stamps = np.array([sample.stamp_ns for sample in samples], dtype=np.int64)
         received = np.array([sample.received_ns for sample in samples], dtype=np.int64)
         first = self.samples[0].stamp_ns if samples else 0
@@ -130,5 +128,5 @@ def _over(function: Callable[[np.ndarray], float], values: np.ndarray) -> float:
     return float(function(finite)) if len(finite) else math.nan
 
 
-def _percentile(values: np.ndarray, share: float) -> float:
-    return _over(lambda finite: float(np.percentile(finite, share)), values)
+def _percentile(values: np.ndarray, percent: float) -> float:
+    return _over(lambda finite: float(np.percentile(finite, percent)), values)

@@ -1,4 +1,4 @@
-"""What arrived about a trotting robot's trunk: estimates matched with the truth, tilt, gait."""
+"""What arrived about the trunk of a trotting robot: estimates and truths, tilt, gait."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from com_demos.pairs import Pairs
-from com_demos.recording import NS_PER_S
+from com_demos.live import WAITING, Rows, millimetres, with_reason
+from com_demos.pairs import NS_PER_S, Pairs
 
 Array = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ class TrunkSample:
         status: TrunkCom.STATUS_*.
         reason: why it is not better.
         values: (4,) CoM x, y, z in the root link's frame, m, and mass, kg.
-        deviations: (4,) their standard deviations.
+        std: (4,) their standard deviations.
         noticed_ns: when a change of the payload was noticed; 0: never.
     """
 
@@ -37,7 +37,7 @@ class TrunkSample:
     status: int
     reason: str
     values: Array
-    deviations: Array
+    std: Array
     noticed_ns: int
 
 
@@ -49,7 +49,7 @@ class TrunkSeries:
         time: (t,) of the estimates.
         status: (t,) TrunkCom.STATUS_*.
         values: (t, 4) CoM x, y, z, m, and mass, kg.
-        deviations: (t, 4) their standard deviations.
+        std: (t, 4) their standard deviations.
         truth: (t, 4) the same, true; NaN where none arrived.
         tilt_time: (k,) of the tilt.
         tilt: (k, 2) roll and pitch, rad.
@@ -63,7 +63,7 @@ class TrunkSeries:
     time: Array
     status: NDArray[np.int64]
     values: Array
-    deviations: Array
+    std: Array
     truth: Array
     tilt_time: Array
     tilt: Array
@@ -103,11 +103,34 @@ class TrunkSeries:
             return np.full(2, np.nan)
         return np.asarray(np.degrees(np.sqrt(np.mean(self.tilt[shown] ** 2, axis=0))))
 
+    def rows(self, status: str, reason: str, lift: float) -> Rows:
+        """Return what a view shows of the newest samples.
+
+        Args:
+            status: name of the last status.
+            reason: why it is not better.
+            lift: N, sum of the vertical forces on the feet, root axes.
+        """
+        if not len(self.time):
+            return [(WAITING, "for the first message on trunk_com")]
+        errors = self.error[np.isfinite(self.distance)]
+        roll, pitch = np.degrees(self.tilt[-1]) if len(self.tilt) else (math.nan, math.nan)
+        return [
+            ("trunk CoM", millimetres(self.values[-1, :3])),
+            ("3 sigma", millimetres(SIGMAS * self.std[-1, :3])),
+            ("error", millimetres(errors[-1, :3]) if len(errors) else "no truth yet"),
+            ("mass", f"{self.values[-1, 3]:.2f} kg, 3 sigma {SIGMAS * self.std[-1, 3]:.2f} kg"),
+            ("on the feet", f"{lift:.0f} N"),
+            ("tilt", f"roll {roll:.2f} pitch {pitch:.2f} degrees"),
+            ("payload", "on" if self.loaded_at > 0.0 else "not yet"),
+            ("status", with_reason(status, reason)),
+        ]
+
     def summary(self) -> dict[str, float | int | None]:
         """Return the figures of the run; None for those that are not known."""
         end = float(self.time[-1]) if len(self.time) else 0.0
         settled = self.time >= end - LAST
-        inside = np.abs(self.error[:, :3]) <= SIGMAS * self.deviations[:, :3]
+        inside = np.abs(self.error[:, :3]) <= SIGMAS * self.std[:, :3]
         known = (self.status == CONVERGED) & np.isfinite(self.error).all(axis=1)
         first = self.time[known][0] if known.any() else NEVER
         error = np.abs(self.error[settled & known])
@@ -133,39 +156,30 @@ class TrunkSeries:
         return {k: round(v, 4) if math.isfinite(v) else None for k, v in figures.items()}
 
 
-class TrunkRecording:
-    """Collects estimates and truths in any order, and matches them by stamp; tilt and gait too."""
+class TrunkRecording(Pairs[TrunkSample, Array]):
+    """Collects estimates, truths (4,) of the same stamp, tilt and gait."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.began_ns = 0  # when the robot began to trot; 0: not yet
-        self._pairs: Pairs[TrunkSample, Array] = Pairs()
         self._tilts: list[tuple[int, float, float]] = []
         self._gaits: list[tuple[int, float, float, bool]] = []
         self._mass = math.nan
         self._loaded_ns = 0
 
-    @property
-    def samples(self) -> list[TrunkSample]:
-        """Return what arrived on `trunk_com`."""
-        return self._pairs.samples
-
-    def add_trunk(self, sample: TrunkSample) -> None:
-        """Take an estimate."""
-        self._pairs.add(sample.stamp_ns, sample)
-
     def add_truth(self, stamp_ns: int, values: Array) -> None:
-        """Take a truth (4,): x, y, z, m, and mass, kg."""
+        """Add a truth (4,): x, y, z, m, and mass, kg."""
         if abs(values[3] - self._mass) > 1e-9:
             self._loaded_ns = stamp_ns
         self._mass = values[3]
-        self._pairs.add_partner(stamp_ns, values)
+        super().add_truth(stamp_ns, values)
 
     def add_tilt(self, stamp_ns: int, roll: float, pitch: float) -> None:
-        """Take the trunk's roll and pitch, rad."""
+        """Add the trunk's roll and pitch, rad."""
         self._tilts.append((stamp_ns, roll, pitch))
 
     def add_gait(self, stamp_ns: int, shift: Array, saturated: bool, trots: bool) -> None:
-        """Take the shift (2,) m of the gait, and whether it trots."""
+        """Add the shift (2,) m of the gait, and whether it trots."""
         if trots and not self.began_ns:
             self.began_ns = stamp_ns
         self._gaits.append((stamp_ns, float(shift[0]), float(shift[1]), saturated))
@@ -182,7 +196,7 @@ class TrunkRecording:
         zero = self.began_ns or (self.samples[0].stamp_ns if self.samples else 0)
         start = 0 if last is None else max(0, len(self.samples) - last)
         samples = self.samples[start:]
-        truths = [np.full(4, np.nan) if t is None else t for t in self._pairs.partners[start:]]
+        truths = [np.full(4, np.nan) if t is None else t for t in self.truths[start:]]
         tilts = np.array(self._tilts if last is None else self._tilts[-last:]).reshape(-1, 3)
         gaits = np.array(self._gaits if last is None else self._gaits[-last:]).reshape(-1, 4)
 
@@ -193,7 +207,7 @@ class TrunkRecording:
             time=since([sample.stamp_ns for sample in samples]),
             status=np.array([sample.status for sample in samples], dtype=np.int64),
             values=np.array([sample.values for sample in samples]).reshape(-1, 4),
-            deviations=np.array([sample.deviations for sample in samples]).reshape(-1, 4),
+            std=np.array([sample.std for sample in samples]).reshape(-1, 4),
             truth=np.array(truths).reshape(-1, 4),
             tilt_time=since(tilts[:, 0]),
             tilt=tilts[:, 1:],

@@ -12,8 +12,9 @@ from typing import TypeVar
 
 from sensor_msgs.msg import JointState
 
+from com_demos.live import Rows
 from com_demos.nodes.listener import ListeningNode
-from com_demos.recording import Recording, Sample, Series
+from com_demos.sway_recording import Recording, Sample
 from com_estimation.nodes.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
 from com_model.model import RobotModel
 from com_msgs.msg import CenterOfMass, SescChain
@@ -21,23 +22,23 @@ from com_ros.conversions import stamp_to_ns
 from com_ros.joint_input import JointInput
 from com_simulation.drawing.scene import Snapshot
 
-SHOWN = 500  # newest samples that a view tells of
-KEPT = 1000  # recent messages that may still be asked for by their stamp
+SHOWN = 500  # newest samples that a view shows figures of
+STORED = 1000  # recent messages that may still be asked for by their stamp
 T = TypeVar("T")
 
 
-class Monitor(ListeningNode):
+class SwayMonitor(ListeningNode):
     """Records a run of one robot.
 
     Attributes:
         recording: every known CoM, with its truth.
         snapshots: the instants for which all of CoM, chain and joint positions arrived.
-        unknown: number of messages that said that the CoM is not known.
+        unknown: number of messages without a known CoM.
         reason: what the last of those gave as the reason.
     """
 
     def __init__(self, model: RobotModel) -> None:
-        super().__init__("com_monitor")
+        super().__init__("sway_monitor", "com")
         self.start_over()
         self._names = model.joint_names
         self._coms: OrderedDict[int, CenterOfMass] = OrderedDict()
@@ -56,24 +57,17 @@ class Monitor(ListeningNode):
         self.reason = ""
 
     @property
-    def heard(self) -> int:
+    def received(self) -> int:
         """Number of CoMs that are known."""
         return len(self.recording.samples)
 
-    @property
-    def ready(self) -> bool:
-        """Whatever the robot does is worth recording."""
-        return True
-
-    def newest(self) -> Series:
+    def rows(self) -> Rows:
         """Return what a view shows."""
-        return self.recording.series(last=SHOWN)
+        return self.recording.series(last=SHOWN).rows()
 
-    def complaint(self, seconds: float) -> str:
-        """Say why no CoM came for a time."""
-        if self.unknown:
-            return f"the CoM is not known: {self.reason}"
-        return f"no message on com for {seconds:.0f} s"
+    def problem(self, seconds: float) -> str:
+        """Return why no CoM came for a time."""
+        return f"the CoM is not known: {self.reason}" if self.unknown else super().problem(seconds)
 
     def _on_com(self, msg: CenterOfMass, info: dict) -> None:
         if msg.status == CenterOfMass.STATUS_UNKNOWN:
@@ -83,21 +77,21 @@ class Monitor(ListeningNode):
         stamp_ns = stamp_to_ns(msg.header.stamp)
         com = (msg.position.x, msg.position.y, msg.position.z)
         received_ns = info["received_timestamp"]
-        self.recording.add_com(Sample(stamp_ns, received_ns, com, msg.support_margin))
-        _keep(self._coms, stamp_ns, msg)
+        self.recording.add(Sample(stamp_ns, received_ns, com, msg.support_margin))
+        _store(self._coms, stamp_ns, msg)
 
     def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
         com = (msg.position.x, msg.position.y, msg.position.z)
         self.recording.add_truth(stamp_to_ns(msg.header.stamp), com)
 
     def _on_joints(self, msg: JointState, _info: dict) -> None:
-        _keep(self._joints, stamp_to_ns(msg.header.stamp), msg)
+        _store(self._joints, stamp_to_ns(msg.header.stamp), msg)
 
     def _on_sesc(self, msg: SescChain, _info: dict) -> None:
-        """Keep the chain; its counterparts have surely arrived when the next one does."""
+        """Store the chain; its counterparts have surely arrived when the next one does."""
         for stamp_ns in list(self._chains):
             self._try_snapshot(stamp_ns, self._chains.pop(stamp_ns))
-        _keep(self._chains, stamp_to_ns(msg.header.stamp), msg)
+        _store(self._chains, stamp_to_ns(msg.header.stamp), msg)
 
     def _try_snapshot(self, stamp_ns: int, chain: SescChain) -> None:
         com, joints = self._coms.get(stamp_ns), self._joints.get(stamp_ns)
@@ -121,7 +115,7 @@ class Monitor(ListeningNode):
         )
 
 
-def _keep(store: OrderedDict[int, T], stamp_ns: int, msg: T) -> None:
+def _store(store: OrderedDict[int, T], stamp_ns: int, msg: T) -> None:
     store[stamp_ns] = msg
-    if len(store) > KEPT:
+    if len(store) > STORED:
         store.popitem(last=False)

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_demos.plots import draw_plot, plot_figure
-from com_demos.recording import Series
+from com_demos.sway_plot import draw_plot, plot_figure
+from com_demos.sway_recording import Series
 
 
 def series(error: float = 1e-6, margin: float = 0.03, count: int = 500) -> Series:

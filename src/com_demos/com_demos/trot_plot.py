@@ -6,54 +6,54 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from com_demos.plots import AXIS_COLORS, DPI, corner, say, style
-from com_demos.trunk_recording import CONVERGED, SIGMAS, TrunkSeries
-from com_simulation.drawing.marks import ALARM, FAINT, INK, minus, plain
-from com_simulation.files import save_figure
+from com_demos.trot_recording import CONVERGED, SIGMAS, TrunkSeries
+from com_model.plotting import (
+    AXIS_COLORS,
+    FAINT,
+    INK,
+    PURPLE,
+    RED,
+    add_legend,
+    center_text,
+    corner_text,
+    minus,
+    new_figure,
+    save_png,
+    style_axes,
+)
 
 Array = NDArray[np.float64]
 
 SIZE = (9.6, 10.2)  # inches
 NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")
-COLORS = (*AXIS_COLORS, "#7048e8")
+COLORS = (*AXIS_COLORS, PURPLE)
 SCALES = (1000.0, 1000.0, 1000.0, 1.0)
 LEAST = (4.0, 4.0, 4.0, 2.0)  # half heights of the axes around the truth, mm and kg
 
 
 def draw_trunk_plot(series: TrunkSeries, title: str, path: str | Path) -> None:
     """Draw a trot into a PNG file, which appears whole or not at all."""
-    save_figure(trunk_figure(series, title), path)
+    save_png(trunk_figure(series, title), path)
 
 
 def trunk_figure(series: TrunkSeries, title: str) -> Figure:
     """Return the figure of a trot of at least one estimate; the feet's shift, if there is one."""
-    figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(SIZE, title)
     ratios = (1.2, 1.2, 1, 1, 1, 0.8) if np.any(series.shift) else (1.2, 1.2, 1, 1, 1)
     panels = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
-    heading = {"fontsize": 13, "fontweight": "bold", "color": INK}
-    figure.suptitle(plain(title, 100), x=0.012, ha="left", **heading)
     for k, axes in enumerate(panels[:4]):
         _estimate_axes(axes, series, k)
     _tilt_axes(panels[4], series)
     if len(panels) > 5:
         _shift_axes(panels[5], series)
     for axes in panels:
-        style(axes)
+        style_axes(axes)
         _events(axes, series)
     _name_events(panels[0], series)
-    panels[0].legend(
-        loc="lower right",
-        ncols=3,
-        frameon=False,
-        fontsize=9,
-        labelcolor=INK,
-        bbox_to_anchor=(1.005, 0.985),
-    )
+    add_legend(panels[0], 3, above=True)
     begin = min(-0.5, float(series.time[series.status == CONVERGED].min(initial=0.0)))
     panels[-1].set_xlim(max(begin, -2.0), float(series.time[-1]))
     panels[-1].set_xlabel("time since the first step (s)", color=INK)
@@ -63,7 +63,7 @@ def trunk_figure(series: TrunkSeries, title: str) -> Figure:
 def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
     """Plot one of x, y, z and mass, its band and its truth."""
     value, truth = SCALES[k] * series.values[:, k], SCALES[k] * series.truth[:, k]
-    band = SIGMAS * SCALES[k] * series.deviations[:, k]
+    band = SIGMAS * SCALES[k] * series.std[:, k]
     axes.fill_between(
         series.time, value - band, value + band, color=COLORS[k], alpha=0.22, lw=0, label="3 σ"
     )
@@ -79,7 +79,7 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
     )
     axes.set_ylabel(NAMES[k], color=INK)
     if not matched.any():
-        say(axes, "no truth arrived")
+        center_text(axes, "no truth arrived")
         return
     settled = (series.status == CONVERGED) & (series.time > 0.0)
     usual = np.nanpercentile(value[settled], (1, 99)) if settled.any() else np.empty(0)
@@ -87,14 +87,14 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
     low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
     room = max(LEAST[k], 0.15 * (high - low))
     axes.set_ylim(low - room, high + room)
-    corner(axes, minus(f"error at the end {value[-1] - truth[matched][-1]:+.2g}"))
+    corner_text(axes, minus(f"error at the end {value[-1] - truth[matched][-1]:+.2g}"))
 
 
 def _tilt_axes(axes: Axes, series: TrunkSeries) -> None:
     for k, name in enumerate(("roll", "pitch")):
         tilt = np.degrees(series.tilt[:, k])
         axes.plot(series.tilt_time, tilt, color=AXIS_COLORS[k], lw=1.1, label=name)
-    axes.legend(loc="upper left", ncols=2, frameon=False, fontsize=9, labelcolor=INK)
+    add_legend(axes, 2)
     axes.set_ylabel("tilt (°)", color=INK)
 
 
@@ -108,12 +108,12 @@ def _shift_axes(axes: Axes, series: TrunkSeries) -> None:
             series.gait_time,
             *axes.get_ylim(),
             where=series.saturated.tolist(),
-            color=ALARM,
+            color=RED,
             alpha=0.12,
             lw=0,
             label="at its bound",
         )
-    axes.legend(loc="upper left", ncols=3, frameon=False, fontsize=9, labelcolor=INK)
+    add_legend(axes, 3)
 
 
 def _events(axes: Axes, series: TrunkSeries) -> None:

@@ -6,40 +6,47 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from com_demos.plots import DPI, corner, say, style
 from com_demos.walk_recording import WalkSeries
-from com_simulation.drawing.marks import ALARM, FAINT, INK, RULE, plain
-from com_simulation.files import save_figure
+from com_model.plotting import (
+    BLUE,
+    FAINT,
+    GREEN,
+    INK,
+    RED,
+    RULE,
+    add_legend,
+    center_text,
+    corner_text,
+    new_figure,
+    save_png,
+    style_axes,
+)
 
 Array = NDArray[np.float64]
 
 SIZE = (9.6, 9.2)  # inches
-MEANT, TRUE, ZMP = "#2f9e44", "#e03131", "#1971c2"
+MEANT, TRUE, ZMP = GREEN, RED, BLUE
 
 
 def draw_walk_plot(series: WalkSeries, title: str, path: str | Path) -> None:
     """Draw a walk into a PNG file, which appears whole or not at all."""
-    save_figure(walk_figure(series, title), path)
+    save_png(walk_figure(series, title), path)
 
 
 def walk_figure(series: WalkSeries, title: str) -> Figure:
     """Return the figure of a walk."""
-    figure = Figure(figsize=SIZE, dpi=DPI, facecolor="white", layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(SIZE, title)
     ground, *over_time = figure.subplots(4, 1, height_ratios=(1.5, 1.0, 1.0, 0.8))
-    heading = {"fontsize": 13, "fontweight": "bold", "color": INK}
-    figure.suptitle(plain(title, 100), x=0.012, ha="left", **heading)
     _ground_axes(ground, series)
     for k, name in enumerate(("x (m)", "y (m)")):
         _along_axes(over_time[k], series, k, name)
     _error_axes(over_time[2], series)
     for axes in (ground, *over_time):
-        style(axes)
+        style_axes(axes)
     for axes in over_time:
         axes.sharex(over_time[0])
         axes.axvline(0.0, color=FAINT, lw=1.0, ls=":")
@@ -60,7 +67,7 @@ def _ground_axes(axes: Axes, series: WalkSeries) -> None:
     axes.set_aspect("equal", adjustable="datalim")
     axes.set_xlabel("x (m)", color=INK)
     axes.set_ylabel("y (m)", color=INK)
-    axes.legend(loc="upper left", ncols=4, frameon=False, fontsize=9, labelcolor=INK)
+    add_legend(axes, 4)
 
 
 def _along_axes(axes: Axes, series: WalkSeries, k: int, name: str) -> None:
@@ -76,11 +83,11 @@ def _error_axes(axes: Axes, series: WalkSeries) -> None:
     figures = series.summary()
     mean, most = figures["com_error_mean_m"], figures["com_error_max_m"]
     if mean is None or most is None:
-        say(axes, "no truth arrived")
+        center_text(axes, "no truth arrived")
         return
-    axes.plot(series.truth.time, 1000 * series.error, color=ALARM, lw=1.1)
+    axes.plot(series.truth.time, 1000 * series.error, color=RED, lw=1.1)
     axes.set_ylim(0.0, None)
-    corner(axes, f"mean {1000 * mean:.1f} mm, largest {1000 * most:.1f} mm")
+    corner_text(axes, f"mean {1000 * mean:.1f} mm, largest {1000 * most:.1f} mm")
 
 
 def _finite(values: Array) -> Array:
