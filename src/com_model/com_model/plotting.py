@@ -1,4 +1,4 @@
-"""The look of all plots: colours, axes, labels. Needs matplotlib: imported only by those who draw."""
+"""The look of all plots: colours, axes, labels. It needs matplotlib; import it only to draw."""
 
 from __future__ import annotations
 
