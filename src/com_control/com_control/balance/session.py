@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -128,6 +129,7 @@ class BalanceSession:
         self._velocity = STILL
         self.state, self.reason = State.UNKNOWN, "no readings yet"
         self.desired: Array | None = None
+        self._rehearse(config.nominal_posture(model))
 
     @property
     def feet(self) -> tuple[str, ...]:
@@ -260,6 +262,13 @@ class BalanceSession:
         soles = self._all if self._balancer is None else self._balancer.soles
         normal = soles.at(reading.position).R[:, :, 2].sum(axis=0)
         return np.asarray(normal / np.linalg.norm(normal))
+
+    def _rehearse(self, posture: Array) -> None:
+        """A step that nobody sees: kernels that are compiled later would hold up a robot."""
+        balancer = Balancer(self.model, self._all.feet, self._upright, self.options)
+        with suppress(BalanceError):
+            balancer.start(posture, self._upright)
+            balancer.step(0.01, posture, self._upright, balancer.reference.position)
 
     # --- what is done --------------------------------------------------------------------------
     def _begin(self, reading: BalanceReading) -> BalanceCommand | None:
