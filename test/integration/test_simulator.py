@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, String
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -436,6 +436,56 @@ def test_a_floor_that_tilts_and_goes_back(bench):
     bench.wait_for("imu", 10)
     bench.until(lambda: leaning() > 2.8, "the floor tilts")
     bench.until(lambda: leaning() < 0.2, "the floor goes back")
+
+
+@pytest.mark.parametrize("angle", [3.0, 0.0])
+def test_a_floor_that_tilts_on_demand(bench, angle):
+    tilt = {"tilt.angle_deg": angle, "tilt.start": 1e6, "tilt.hold": 1e6}
+    bench = bench(**HOAP2, **tilt, publish_rate_hz=100.0, real_time_factor=2.0)
+
+    def pitch():
+        """Of the trunk, deg."""
+        return np.degrees(imu_to_rotation(bench.heard["imu"][-1])[2, 0])
+
+    bench.wait_for("imu", 50)
+    before = pitch()
+    bench.wait_for("imu", 100)
+    assert abs(pitch() - before) < 0.1
+    client = bench.node.create_client(Trigger, "/simulator/tilt")
+    bench.until(client.service_is_ready, "the service")
+    answer = client.call_async(Trigger.Request())
+    bench.until(answer.done, "answer")
+    assert answer.result().success == bool(angle)
+    if not angle:
+        assert answer.result().message == "the floor does not tilt: give tilt.angle_deg"
+        return
+    bench.until(lambda: abs(pitch() - before) > 2.8, "it tilts")
+
+
+def test_it_waits_for_a_controller_that_answers(bench):
+    bench = bench(
+        **HOAP2, command_wait=20.0, publish_clock=True, publish_rate_hz=100.0, real_time_factor=0.0
+    )
+    joints = bench.heard["joint_states"]
+
+    def answer(k):
+        """Command the posture, late, in answer to the k-th joint_states."""
+        msg = JointTrajectory(joint_names=joints[k].name)
+        msg.header.stamp = joints[k].header.stamp
+        msg.points.append(JointTrajectoryPoint(positions=joints[k].position))
+        bench.trajectory.publish(msg)
+
+    bench.wait_for("joint_states", 20)
+    for _ in range(20):
+        count = len(joints)
+        answer(-1)
+        bench.until(lambda count=count: len(joints) > count, "the next sample")
+    for _ in range(20):
+        count = len(joints)
+        time.sleep(0.05)
+        answer(-1)
+        bench.until(lambda count=count: len(joints) > count, "the next sample")
+        assert len(joints) == count + 1
 
 
 def test_a_fixed_robot_has_no_hoist(bench):

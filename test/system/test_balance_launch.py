@@ -1,20 +1,24 @@
 """balance.launch.xml over DDS: a simulated robot keeps its CoM on a floor that tilts."""
 
 import numpy as np
+from std_srvs.srv import Trigger
 
 from com_control.nodes.balance_conversions import balance_state_to_values
 from com_msgs.msg import BalanceState
 from com_ros.conversions import stamp_to_ns
 
 SLOW = ["use_sim_time:=true", "real_time_factor:=0.5", "sesc:=false", "rviz:=false"]
-RATE = "publish_rate_hz:=250.0"
-TILT = ["tilt_angle_deg:=10.0", "tilt_start:=2.0", "tilt_hold:=1000.0"]
+RATE = ["publish_rate_hz:=250.0", "command_wait:=2.0"]
+TILT = ["tilt_angle_deg:=10.0", "tilt_start:=1e6", "tilt_hold:=1000.0"]
 
 
 def test_hoap2_balances_on_a_floor_that_tilts(launch, ear):
     states = ear.listen(BalanceState, "balance/state")
-    launch("com_bringup", "balance.launch.xml", *SLOW, RATE, *TILT)
+    launch("com_bringup", "balance.launch.xml", *SLOW, *RATE, *TILT)
     ear.until(lambda: states and states[-1].state == BalanceState.BALANCING, "balancing")
+    tilt = ear.node.create_client(Trigger, "simulator/tilt")
+    ear.until(tilt.service_is_ready, "simulator/tilt")
+    tilt.call_async(Trigger.Request())
     ear.until(lambda: np.degrees(states[-1].slope) > 9.9, "the floor has tilted")
     tilted = stamp_to_ns(states[-1].header.stamp)
     ear.until(lambda: stamp_to_ns(states[-1].header.stamp) > tilted + 2 * 10**9, "it comes to rest")

@@ -1,8 +1,11 @@
 """The pace of a simulation against a clock that the test turns."""
 
+import threading
+import time
+
 import pytest
 
-from com_simulation.physics.pacing import MAX_BACKLOG, Pacer
+from com_simulation.physics.pacing import MAX_BACKLOG, CommandWait, Pacer
 
 
 class Clock:
@@ -73,3 +76,59 @@ def test_as_fast_as_possible_never_waits(clock):
     pacer.wait(1000.0)
     assert not clock.slept
     assert pacer.report(1000.0).drift == 0.0
+
+
+def test_a_sample_waits_for_its_command_once_there_are_some():
+    wait = CommandWait(20.0)
+    assert wait.wait(10)  # nobody answers yet
+    wait.answered(10)
+    assert wait.wait(20)  # one may be all that is to come
+    wait.answered(20)
+    begin = time.monotonic()
+    late = threading.Timer(0.2, wait.answered, [30])
+    late.start()
+    assert wait.wait(30)
+    assert 0.1 < time.monotonic() - begin < 10.0
+    late.join()
+
+
+def test_samples_that_are_not_answered_each_do_not_wait():
+    wait = CommandWait(20.0)
+    wait.answered(10)
+    wait.answered(15)
+    begin = time.monotonic()
+    assert all(wait.wait(stamp) for stamp in range(10, 20))
+    assert time.monotonic() - begin < 10.0
+    late = threading.Timer(0.2, wait.answered, [20])
+    late.start()
+    assert wait.wait(20)
+    assert time.monotonic() - begin > 0.1
+    late.join()
+
+
+def test_commands_that_stay_away_hold_up_one_sample_only():
+    wait = CommandWait(0.1)
+    wait.answered(10)
+    wait.answered(20)
+    assert not wait.wait(30)
+    begin = time.monotonic()
+    assert all(wait.wait(stamp) for stamp in range(40, 140))
+    wait.answered(140)
+    assert wait.wait(150)
+    assert time.monotonic() - begin < 1.0
+    wait.answered(150)
+    assert not wait.wait(160)
+
+
+def test_a_clock_of_commands_that_goes_back_starts_over():
+    wait = CommandWait(0.1)
+    for stamp in (100, 110, 5):
+        wait.answered(stamp)
+    assert wait.wait(200)
+
+
+def test_without_a_longest_time_nothing_waits():
+    wait = CommandWait(0.0)
+    wait.answered(10)
+    wait.answered(20)
+    assert wait.wait(30)

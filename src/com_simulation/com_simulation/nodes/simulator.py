@@ -17,6 +17,7 @@ Subscribes
 Services
     ~/hoist (std_srvs/SetBool): lift the robot off the ground by its root, or put it on its soles
     ~/payload (std_srvs/SetBool): put the payload on the trunk, or take it off
+    ~/tilt (std_srvs/Trigger): let the floor tilt now, not at tilt.start
 Parameters: see simulator_parameters.Parameters.
 """
 
@@ -29,7 +30,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray, String
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from com_model import RobotConfig, RobotModel
@@ -45,7 +46,7 @@ from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, Time
 from com_simulation.nodes.simulator_parameters import Parameters
 from com_simulation.physics.commands import read_targets, read_trajectory
 from com_simulation.physics.hoist import LIFT_TIME
-from com_simulation.physics.pacing import Pacer
+from com_simulation.physics.pacing import CommandWait, Pacer
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.true_errors import true_robot, write_urdf
 from com_simulation.physics.world import World
@@ -122,8 +123,10 @@ class Simulator(Node):
         self.create_subscription(Float64MultiArray, "joint_commands", self._on_targets, qos.RESULT)
         self.create_service(SetBool, "~/payload", self._on_payload)
         self.create_service(SetBool, "~/hoist", self._on_hoist)
+        self.create_service(Trigger, "~/tilt", self._on_tilt)
         self._start_ns = 0 if options.publish_clock else self.get_clock().now().nanoseconds
         self._pacer = Pacer(options.real_time_factor)
+        self._command_wait = CommandWait(options.command_wait)
         self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
         self._thread.start()
 
@@ -190,6 +193,8 @@ class Simulator(Node):
         self._sensors.publish(reading, stamp)
         if self._pose is not None:
             self._pose.publish(reading, stamp)
+        if not self._command_wait.wait(stamp_to_ns(stamp)):
+            self._log.warn("command_wait", "no joint_trajectory answers the samples any more")
 
     # --- the executor's thread -----------------------------------------------------------------
     def _on_trajectory(self, msg: JointTrajectory) -> None:
@@ -206,6 +211,8 @@ class Simulator(Node):
             self._log.warn("joint_trajectory", f"joint_trajectory refused: {error}")
             return
         self._commands.append(lambda: self._simulation.follow(trajectory, start))
+        if start is not None:
+            self._command_wait.answered(stamp_to_ns(msg.header.stamp))
 
     def _on_targets(self, msg: Float64MultiArray) -> None:
         try:
@@ -223,6 +230,15 @@ class Simulator(Node):
         self._commands.append(lambda: self._simulation.set_payload(request.data))
         response.success = True
         response.message = f"{payload.mass:g} kg {'on' if request.data else 'off'} the trunk"
+        return response
+
+    def _on_tilt(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        angle = self._options.tilt.angle_deg
+        if not angle:
+            response.message = "the floor does not tilt: give tilt.angle_deg"
+            return response
+        self._commands.append(self._simulation.tilt)
+        response.success, response.message = True, f"tilts to {angle:g} deg"
         return response
 
     def _on_hoist(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:

@@ -96,7 +96,9 @@ class TiltParameters:
     direction_deg: float = parameter(
         0.0, "of the side that rises: 0 forwards, 90 to the left", (-360.0, 360.0)
     )
-    start: float = parameter(5.0, "s of simulated time at which it begins", (0.0, 1e6))
+    start: float = parameter(
+        5.0, "s of simulated time at which it begins; 1e6: with the service ~/tilt", (0.0, 1e6)
+    )
     hold: float = parameter(5.0, "s at the angle before it goes back; 1e6: it stays", (0.0, 1e6))
 
     def tilt(self) -> Tilt | None:
@@ -123,6 +125,12 @@ class Parameters:
     )
     real_time_factor: float = parameter(
         1.0, "simulated over wall time; 0: as fast as the machine can", (0.0, 1000.0)
+    )
+    command_wait: float = parameter(
+        0.0,
+        "s of real time, at most, that a sample waits for a joint_trajectory with its stamp, where "
+        "a controller answers each sample, or each n-th; 0: never",
+        (0.0, 60.0),
     )
     publish_rate_hz: float = parameter(
         500.0, "of joint_states, imu, wrenches and truth, in simulated time, 1/s", (0.1, 10000.0)

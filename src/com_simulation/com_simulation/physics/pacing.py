@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,3 +73,46 @@ class Pacer:
         )
         self._report_wall, self._report_sim, self._slept = now, sim_time, 0.0
         return report
+
+
+class CommandWait:
+    """Lets a simulation wait for a controller in another process.
+
+    That answers the later the busier the machine is, and a robot that it balances falls then. A
+    simulation that waits lags behind instead.
+
+    Args:
+        longest: s of real time that one sample waits at most; 0: none waits.
+    """
+
+    def __init__(self, longest: float) -> None:
+        self._longest = longest
+        self._answered_ns = self._every_ns = (
+            0  # the newest answer, and its time from the one before
+        )
+        self._changed = threading.Condition()
+
+    def answered(self, stamp_ns: int) -> None:
+        """A command came that was computed from the sample of a stamp."""
+        with self._changed:
+            known = 0 < self._answered_ns < stamp_ns
+            self._every_ns = stamp_ns - self._answered_ns if known else 0
+            self._answered_ns = stamp_ns
+            self._changed.notify_all()
+
+    def wait(self, stamp_ns: int) -> bool:
+        """Waits until the sample of a stamp is answered, or is not to be, by the time of answers.
+
+        Returns:
+            False when no answer came; then nothing waits until there are two again.
+        """
+        with self._changed:
+            if self._longest <= 0.0 or not self._every_ns:
+                return True
+            if self._changed.wait_for(lambda: self._is_answered(stamp_ns), self._longest):
+                return True
+            self._answered_ns = self._every_ns = 0
+            return False
+
+    def _is_answered(self, stamp_ns: int) -> bool:
+        return not self._every_ns or stamp_ns - self._answered_ns < self._every_ns

@@ -55,7 +55,7 @@ class Simulation:
         self._data = mujoco.MjData(self._mj)
         self._sensors = Sensors(world, self._mj, self._data)
         self._hoist = Hoist(world) if world.floating else None
-        self._floor = None if tilt is None else TiltingFloor(tilt, world.mj)
+        self._tilt = tilt
         self._seed = seed
         # Otherwise MuJoCo writes a log into the working folder; warnings are counted in its data.
         mujoco.set_mju_user_warning(_ignore)
@@ -76,6 +76,7 @@ class Simulation:
         robot, data = self.world.robot, self._data
         if self._hoist is not None:
             self._hoist.reset()
+        self._floor = None if self._tilt is None else TiltingFloor(self._tilt, self.world.mj)
         self._awaited = self.payload  # until it is on the trunk
         if self.payload is not None:
             self._unload()
@@ -136,6 +137,16 @@ class Simulation:
             self._awaited = replace(self.payload, time=NEVER)
         elif self._awaited is not None:
             self._awaited = replace(self.payload, time=0.0)
+
+    def tilt(self) -> None:
+        """Lets the floor tilt from now on, whatever its time.
+
+        Raises:
+            CommandError: It is not to tilt at all.
+        """
+        if self._floor is None:
+            raise CommandError("the floor does not tilt: give tilt.angle_deg")
+        self._floor.begin(self._data.time)
 
     def set_lifted(self, on: bool) -> None:
         """Lifts the robot off the ground as a crane does, or puts it down on its soles.

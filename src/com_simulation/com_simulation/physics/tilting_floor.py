@@ -8,7 +8,7 @@ for HOAP-2; heavy robots with long soles and stiff drives (Talos) hop on such a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -94,6 +94,11 @@ class TiltingFloor:
         self._start = Rotation.from_quat([x, y, z, w])
         # rises to where the direction points: turns about the line to the right of it
         self._axis = np.array([np.sin(tilt.direction), -np.cos(tilt.direction), 0.0])
+
+    def begin(self, time: float) -> None:
+        """Tilts from a time (s) on, if it has not begun before."""
+        if time < self._tilt.start:
+            self._tilt = replace(self._tilt, start=time)
 
     def act(self, mj: mujoco.MjModel, time: float) -> None:
         """Turns the ground to where it is at a time (s)."""
