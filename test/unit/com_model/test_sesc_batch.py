@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_model import ComModelError, Sesc, ShapeError
-from com_model.sesc.kernels import BLOCK
+from com_model.sesc.batch_kernels import BLOCK
 
 ROBOTS = [
     "talos_data/robots/talos_full_v2.urdf",

@@ -16,14 +16,13 @@ origin minus gravity, and H, M the first moment and mass of what a joint carries
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from com_model.bodies import PRISMATIC
 from com_model.compiled import compiled
+from com_model.geometry.vector_kernels import add_cross, set_cross, set_rotation
 
 Array = NDArray[np.float64]
 
@@ -51,14 +50,6 @@ PASS_COLUMNS = 34
 
 
 @njit
-def add_cross(a: Array, b: Array, scale: float, out: Array) -> None:
-    """Adds scale a x b to out (3,)."""
-    out[0] += scale * (a[1] * b[2] - a[2] * b[1])
-    out[1] += scale * (a[2] * b[0] - a[0] * b[2])
-    out[2] += scale * (a[0] * b[1] - a[1] * b[0])
-
-
-@njit
 def _rotate(R: Array, v: Array, out: Array) -> None:
     """R v, R (9,) by rows; out must not be v."""
     for i in range(3):
@@ -66,16 +57,12 @@ def _rotate(R: Array, v: Array, out: Array) -> None:
 
 
 @njit
-def _turned_about(R: Array, axis: Array, angle: float, out: Array) -> None:
-    """R Rot(axis, angle), all (9,) by rows (Rodrigues' formula)."""
-    s, c = math.sin(angle), math.cos(angle)
-    v = 1.0 - c
-    x, y, z = axis[0], axis[1], axis[2]
+def _turned(R: Array, turn: Array, out: Array) -> None:
+    """R turn, R and out (9,) by rows, turn (3, 3)."""
     for i in range(3):
-        r0, r1, r2 = R[3 * i], R[3 * i + 1], R[3 * i + 2]
-        out[3 * i] = r0 * (c + x * x * v) + r1 * (x * y * v + z * s) + r2 * (x * z * v - y * s)
-        out[3 * i + 1] = r0 * (x * y * v - z * s) + r1 * (c + y * y * v) + r2 * (y * z * v + x * s)
-        out[3 * i + 2] = r0 * (x * z * v + y * s) + r1 * (y * z * v - x * s) + r2 * (c + z * z * v)
+        for j in range(3):
+            k = 3 * i
+            out[k + j] = R[k] * turn[0, j] + R[k + 1] * turn[1, j] + R[k + 2] * turn[2, j]
 
 
 @njit
@@ -88,26 +75,34 @@ def _times(A: Array, B: Array, out: Array) -> None:
 
 @njit
 def _outwards(
-    robot: Array, b: int, position: float, rate: float, rise: float, bodies: Array
+    robot: Array,
+    b: int,
+    s: float,
+    rate: float,
+    rise: float,
+    bodies: Array,
+    turn: Array,
+    scratch: Array,
 ) -> None:
-    """Pose and motion of body b from its parent's; its joint at `position`, `rate`, `rise`."""
+    """Pose and motion of body b from its parent's; its joint at s, moving by `rate` and `rise`."""
     parent, own = bodies[int(robot[b, PARENT])], bodies[b]
     R_parent, z = parent[ROTATION : ROTATION + 9], own[JOINT_AXIS : JOINT_AXIS + 3]
-    turn, r, slip = np.empty(9), np.empty(3), np.zeros(3)
+    r, slip, aligned = scratch[0], scratch[1], scratch[2]
     slides = robot[b, TYPE] == PRISMATIC
-    _times(R_parent, robot[b, TURN : TURN + 9], turn)
     axis = robot[b, AXIS : AXIS + 3]
-    _turned_about(turn, axis, 0.0 if slides else position, own[ROTATION : ROTATION + 9])
-    _rotate(turn, axis, z)
+    set_rotation(axis, 0.0 if slides else s, turn)
+    _times(R_parent, robot[b, TURN : TURN + 9], aligned)
+    _rotate(aligned, axis, z)
+    _turned(aligned, turn, own[ROTATION : ROTATION + 9])
     _rotate(R_parent, robot[b, SHIFT : SHIFT + 3], r)
     w, dw = parent[OMEGA : OMEGA + 3], parent[OMEGA_DOT : OMEGA_DOT + 3]
     a = own[ACCELERATION : ACCELERATION + 3]
     w_b, dw_b = own[OMEGA : OMEGA + 3], own[OMEGA_DOT : OMEGA_DOT + 3]
     for i in range(3):
-        r[i] += z[i] * position if slides else 0.0
+        r[i] += z[i] * s if slides else 0.0
         own[ORIGIN + i] = parent[ORIGIN + i] + r[i]
         w_b[i], dw_b[i], a[i] = w[i], dw[i], parent[ACCELERATION + i]
-    add_cross(w, r, 1.0, slip)
+    set_cross(w, r, slip)
     add_cross(dw, r, 1.0, a)
     add_cross(w, slip, 1.0, a)
     if slides:
@@ -122,7 +117,7 @@ def _outwards(
 
 
 @njit
-def _loads(robot: Array, b: int, bodies: Array) -> None:
+def _loads(robot: Array, b: int, bodies: Array, scratch: Array) -> None:
     """Force and torque that body b's own motion takes, and its first moment."""
     own = bodies[b]
     R, m = own[ROTATION : ROTATION + 9], robot[b, MASS]
@@ -131,7 +126,7 @@ def _loads(robot: Array, b: int, bodies: Array) -> None:
     force, torque = own[FORCE : FORCE + 3], own[TORQUE : TORQUE + 3]
     _rotate(R, robot[b, MOMENT : MOMENT + 3], h)
     own[CARRIED_MASS] = m
-    body_w, body_dw, spin, rest = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    body_w, body_dw, spin, rest, slip = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
     for i in range(3):  # into the body's axes, where the inertia is constant
         body_w[i] = R[i] * w[0] + R[3 + i] * w[1] + R[6 + i] * w[2]
         body_dw[i] = R[i] * dw[0] + R[3 + i] * dw[1] + R[6 + i] * dw[2]
@@ -141,8 +136,7 @@ def _loads(robot: Array, b: int, bodies: Array) -> None:
     add_cross(body_w, spin, 1.0, rest)
     _rotate(R, rest, torque)
     add_cross(h, a, 1.0, torque)
-    slip = np.zeros(3)
-    add_cross(w, h, 1.0, slip)
+    set_cross(w, h, slip)
     for i in range(3):
         force[i] = m * a[i]
     add_cross(dw, h, 1.0, force)
@@ -174,20 +168,23 @@ def newton_euler(
         bodies: (B, PASS_COLUMNS), result: row 0 has in FORCE, TORQUE the wrench on the root.
         tau: (n,) result, N m or N.
     """
-    count = len(robot)
+    count, turn = len(robot), np.empty((3, 3))
     bodies[0] = 0.0
     tau[:] = 0.0
     for i in range(3):
         bodies[0, ROTATION + 4 * i] = 1.0
         bodies[0, OMEGA + i], bodies[0, OMEGA_DOT + i] = omega[i], omega_dot[i]
         bodies[0, ACCELERATION + i] = acceleration[i]
-    _loads(robot, 0, bodies)
+    scratch = np.empty((5, 9))
+    _loads(robot, 0, bodies, scratch)
     for b in range(1, count):
         driver, ratio = int(robot[b, DRIVER]), robot[b, MULTIPLIER]
         position = ratio * q[driver] + robot[b, OFFSET]
-        _outwards(robot, b, position, ratio * qd[driver], ratio * qdd[driver], bodies)
-        _loads(robot, b, bodies)
-    r = np.empty(3)
+        _outwards(
+            robot, b, position, ratio * qd[driver], ratio * qdd[driver], bodies, turn, scratch
+        )
+        _loads(robot, b, bodies, scratch)
+    r = scratch[0]
     for b in range(count - 1, 0, -1):
         own, parent = bodies[b], bodies[int(robot[b, PARENT])]
         at = FORCE if robot[b, TYPE] == PRISMATIC else TORQUE

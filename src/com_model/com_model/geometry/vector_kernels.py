@@ -44,12 +44,13 @@ def set_rotation(axis: Array, angle: float, out: Array) -> None:
         angle: s, rad.
         out: Result.
     """
-    sine, versine = sin(angle), 1.0 - cos(angle)
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        out[i, i] = 1.0 - versine * (axis[j] * axis[j] + axis[k] * axis[k])
-        out[i, j] = versine * axis[i] * axis[j] - sine * axis[k]
-        out[j, i] = versine * axis[i] * axis[j] + sine * axis[k]
+    s, v = sin(angle), 1.0 - cos(angle)
+    x, y, z = axis[0], axis[1], axis[2]
+    out[0, 0], out[1, 1] = 1.0 - v * (y * y + z * z), 1.0 - v * (z * z + x * x)
+    out[2, 2] = 1.0 - v * (x * x + y * y)
+    out[0, 1], out[1, 0] = v * x * y - s * z, v * x * y + s * z
+    out[1, 2], out[2, 1] = v * y * z - s * x, v * y * z + s * x
+    out[2, 0], out[0, 2] = v * x * z - s * y, v * x * z + s * y
 
 
 @njit

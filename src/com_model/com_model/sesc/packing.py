@@ -52,7 +52,6 @@ def pack(bodies: Bodies) -> Array:
     """
     count = bodies.count
     robot = np.zeros((ROWS, -(-count // 8) * 8))
-    whole = robot.view(np.uint64)
     A = _aligned_frames(bodies)
     C = np.einsum("kji,kjl,klm->kim", A[bodies.parent], bodies.R, A)
     slides = bodies.joint_type == PRISMATIC
@@ -70,10 +69,10 @@ def pack(bodies: Bodies) -> Array:
     robot[COS_TILT, :count], robot[SIN_TILT, :count] = C[:, 2, 2], -C[:, 1, 2]
     robot[REST : REST + 3, :count] = rest.T
     robot[ALIGN : ALIGN + 9, :count] = C.reshape(count, 9).T
-    whole[PARENT, 1:count], whole[PARENT, 0] = bodies.parent[1:], count
-    whole[DRIVER, 1:count] = bodies.q_index[1:]
-    whole[CHAINED, :count] = chained
-    whole[FORKS, bodies.parent[1:][~chained[1:]]] = 1
+    robot[PARENT, 1:count], robot[PARENT, 0] = bodies.parent[1:], count
+    robot[DRIVER, 1:count] = bodies.q_index[1:]
+    robot[CHAINED, :count] = chained
+    robot[FORKS, bodies.parent[1:][~chained[1:]]] = 1
     return robot
 
 

@@ -26,7 +26,7 @@ from com_model.bodies import PRISMATIC
 from com_model.dynamics.kinematics import body_poses
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
-from com_model.sesc import kernels
+from com_model.sesc import batch_kernels, kernels
 from com_model.sesc.packing import pack, sesc_vectors
 
 FLOAT64 = np.dtype(np.float64)
@@ -354,7 +354,7 @@ def _compiled(name: str) -> Callable[..., Any]:
         "com_of_many": (*many, matrix),
         "com_and_jacobian_of_many": (*many, matrix, cube),
     }
-    kernel: Any = getattr(kernels, name)
+    kernel: Any = getattr(batch_kernels if name.endswith("many") else kernels, name)
     return kernel.compile(arguments[name]) if hasattr(kernel, "compile") else kernel
 
 
@@ -362,9 +362,9 @@ def _share(threads: int, count: int, work: Callable[[slice], None]) -> None:
     """Lets threads do the work, each on one slice of range(count)."""
     if not isinstance(threads, int | np.integer) or threads < 1:
         raise ComModelError(f"threads: expected a whole number from 1 up, got {threads!r}")
-    blocks = -(-count // kernels.BLOCK)
+    blocks = -(-count // batch_kernels.BLOCK)
     parts = max(1, min(int(threads), blocks))
-    ends = [kernels.BLOCK * (blocks * i // parts) for i in range(parts + 1)]
+    ends = [batch_kernels.BLOCK * (blocks * i // parts) for i in range(parts + 1)]
     slices = [slice(start, end) for start, end in pairwise(ends)]
     if parts == 1:
         work(slices[0])
