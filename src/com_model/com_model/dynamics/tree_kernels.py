@@ -1,0 +1,63 @@
+"""Compiled forward kinematics over a tree of bodies: the pose of a body from its parent's."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from com_model.arrays import Array
+from com_model.bodies import PRISMATIC, Bodies, Indices
+from com_model.geometry.vector_kernels import set_point, set_product, set_rotation
+
+
+class Tree(NamedTuple):
+    """Arrays of com_model.bodies.Bodies by the same names."""
+
+    parent: Indices
+    joint_type: Indices
+    q_index: Indices
+    multiplier: Array
+    offset: Array
+    R: Array
+    d: Array
+    axis: Array
+
+
+def tree_of(bodies: Bodies) -> Tree:
+    """Makes the tree of a robot's bodies, of arrays that can be written to, as kernels take them.
+
+    Numba makes a difference between arrays that are read-only and those that are not.
+    """
+    return Tree(*(np.array(getattr(bodies, name)) for name in Tree._fields))
+
+
+@njit
+def set_poses(q: Array, tree: Tree, path: Indices, R: Array, p: Array) -> None:
+    """Sets the poses of bodies whose parents' are set or come earlier.
+
+    Over a joint with position s, axis a and constant pose (R_0, d) in the parent:
+      R_b = R_parent R_0 Rot(a, s),  p_b = p_parent + R_parent d      (revolute)
+      R_b = R_parent R_0,            p_b = p_parent + R_parent d + R_b a s   (prismatic)
+
+    Args:
+        q: (n,) joint positions, rad or m.
+        tree: The robot, or any NamedTuple with these fields.
+        path: Bodies, ascending, without the root.
+        R: (B, 3, 3) orientations; the root's is set.
+        p: (B, 3) m, origins; likewise.
+    """
+    turn, aligned, travel = np.empty((3, 3)), np.empty((3, 3)), np.empty(3)
+    for b in path:
+        up = tree.parent[b]
+        s = tree.multiplier[b] * q[tree.q_index[b]] + tree.offset[b]
+        slides = tree.joint_type[b] == PRISMATIC
+        set_rotation(tree.axis[b], 0.0 if slides else s, turn)
+        set_product(R[up], tree.R[b], aligned)
+        set_product(aligned, turn, R[b])
+        set_point(R[up], p[up], tree.d[b], p[b])
+        if slides:
+            for i in range(3):
+                travel[i] = s * tree.axis[b, i]
+            set_point(aligned, p[b], travel, p[b])
