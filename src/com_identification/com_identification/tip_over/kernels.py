@@ -15,7 +15,8 @@ from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Indices
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
-from com_model.geometry.vector_kernels import set_product, set_rotation
+from com_model.dynamics.tree_kernels import set_poses
+from com_model.geometry.vector_kernels import set_product
 
 SMALLEST_LOAD = 0.1  # N m, above which a joint is at one end of its backlash
 
@@ -118,19 +119,8 @@ def _dot(R: Array, i: int, v: Array) -> float:
 def _forward_kinematics(q: Array, tree: Tree, moment: Array, R: Array, p: Array, c: Array) -> None:
     """Poses R (B, 3, 3), p (B, 3) of the bodies, and first moments of their subtrees c (B, 3)."""
     count = len(tree.mass)
-    turn, rest = np.empty((3, 3)), np.empty((3, 3))
-    set_rotation(tree.axis[0], 0.0, R[0])
-    for i in range(3):
-        p[0, i] = 0.0
-    for b in range(1, count):
-        up = tree.parent[b]
-        s = q[tree.q_index[b]] * tree.multiplier[b] + tree.offset[b]
-        travel = s if tree.joint_type[b] == PRISMATIC else 0.0
-        set_rotation(tree.axis[b], s - travel, turn)
-        set_product(R[up], tree.R[b], rest)
-        set_product(rest, turn, R[b])
-        for i in range(3):
-            p[b, i] = p[up, i] + _dot(R[up], i, tree.d[b]) + travel * _dot(rest, i, tree.axis[b])
+    R[0], p[0] = np.eye(3), 0.0
+    set_poses(q, tree, range(1, count), R, p)
     for b in range(count):
         for i in range(3):
             c[b, i] = _dot(R[b], i, moment[b]) + tree.mass[b] * p[b, i]
