@@ -30,6 +30,7 @@ class RobotDescription:
         on_model: called with each new model; may refuse it with a ComModelError or ComRosError.
         xml: the parameter's text, empty to wait for the topic.
         log: where to say that the description has not come yet.
+        guard: wraps the callback of the topic, as RobotNode does.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class RobotDescription:
         on_model: Callable[[RobotModel], None],
         xml: str = "",
         log: ThrottledLog | None = None,
+        guard: Callable[[Callable[[String], None]], Callable[[String], None]] = lambda f: f,
     ) -> None:
         self._on_model = on_model
         self._logger = node.get_logger()
@@ -48,7 +50,7 @@ class RobotDescription:
         self.topic = node.resolve_topic_name(TOPIC)
         if xml:
             self._from_parameter = self._load(xml, "parameter robot_description")
-        self._subscription = node.create_subscription(String, TOPIC, self._receive, LATCHED)
+        self._subscription = node.create_subscription(String, TOPIC, guard(self._receive), LATCHED)
 
     @property
     def waiting(self) -> str:

@@ -166,7 +166,7 @@ class RobotNode(Node, Generic[P]):
     def follow_robot_description(self) -> None:
         """Load the parameter robot_description, and follow the topic of that name."""
         xml = self.parameters.robot_description
-        self._description = RobotDescription(self, self.use_model, xml, self.log)
+        self._description = RobotDescription(self, self.use_model, xml, self.log, self._guarded)
 
     # --- inputs --------------------------------------------------------------------------------
     def time_ns(self, stamp: Time) -> int:
