@@ -219,7 +219,7 @@ def _walk_namespaces(node):
     files = find_robot("itu_biped")
     biped = Biped.from_config(RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config))
     walk = Walker(biped).plan(WalkRequest(), biped.posture)
-    begin = walk.at(0.0)
+    begin = walk.instant(0.0)
     session = SimpleNamespace(walk=walk, instant=lambda: begin)
     view = WalkEstimate(np.eye(3), np.zeros(3), begin.soles, begin.com, begin.zmp)
     return _heard_namespaces(
