@@ -163,6 +163,12 @@ class RobotNode(Node, Generic[P]):
         """What is missing for a model, and how to fix it; empty when there is one."""
         return "" if self._description is None else self._description.waiting
 
+    @property
+    def robot_name(self) -> str:
+        """Name of the robot on /diagnostics; empty without a model."""
+        model = None if self._description is None else self._description.model
+        return "" if model is None else model.name
+
     def follow_robot_description(self) -> None:
         """Load the parameter robot_description, and follow the topic of that name."""
         xml = self.parameters.robot_description
@@ -315,9 +321,7 @@ class RobotNode(Node, Generic[P]):
             )
 
     def _on_diagnostics(self) -> None:
-        found = self.diagnose()
-        model = None if self._description is None else self._description.model
-        name = "" if model is None else model.name
+        found, name = self.diagnose(), self.robot_name
         values = {**self.meter.take(time.monotonic_ns()), **found.values}
         if name:
             values["model"] = name

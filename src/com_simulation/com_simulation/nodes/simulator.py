@@ -28,19 +28,16 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from rclpy.node import Node
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from com_model import RobotConfig, RobotModel
+from com_model import RobotModel
 from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
 from com_ros.exceptions import ComRosError
 from com_ros.main import run
-from com_ros.parameters import declare
-from com_ros.robot_description import RobotDescription
-from com_ros.throttle import ThrottledLog
+from com_ros.robot_node import Diagnosis, RobotNode
 from com_simulation.exceptions import CommandError, ComSimulationError
 from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, TimeOutput
 from com_simulation.nodes.simulator_parameters import Parameters
@@ -58,27 +55,23 @@ LATE = 0.1  # s behind the wall clock from which on the machine counts as too sl
 LATE_REPORTS = 3  # one a second; fewer in a row are a hiccup that is caught up, and not logged
 
 
-class Simulator(Node):
-    """Simulates a robot in a thread of its own; the executor's thread takes the commands."""
+class Simulator(RobotNode[Parameters]):
+    """Simulates a robot in a thread of its own; the executor's thread handles the commands."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__("simulator", **kwargs)
-        self._options = declare(self, Parameters)
-        self._options.check()
-        self._log = ThrottledLog(self.get_logger())
-        self._diagnostics = diagnostics.Diagnostics(self, "simulation")
+    def __init__(self, **options: Any) -> None:
+        super().__init__("simulator", Parameters, subject="simulation", **options)
+        self.parameters.check()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
+        self._error_published = False
         self._late_reports = 0
         self._commands: deque[Callable[[], None]] = deque()
-        self._description: RobotDescription | None = None
-        robot = self._given_robot()
+        robot = self.parameters.model()
         if robot is not None:
-            self._start(robot)
+            self.use_model(robot)
         else:
-            self._description = RobotDescription(self, self._start, log=self._log)
-        self.create_timer(1.0, self._look_after)
+            self.follow_robot_description()
 
     def destroy_node(self) -> None:
         """Stop the simulation first."""
@@ -87,18 +80,18 @@ class Simulator(Node):
             self._thread.join()
         super().destroy_node()
 
-    # --- start ---------------------------------------------------------------------------------
-    def _given_robot(self) -> RobotModel | None:
-        options = self._options
-        if options.robot_description:
-            return RobotModel.from_urdf(options.robot_description)
-        return RobotModel.from_file(options.urdf_file) if options.urdf_file else None
+    @property
+    def robot_name(self) -> str:
+        """Name of the simulated robot; empty before the start."""
+        return "" if self._thread is None else self._simulation.world.robot.name
 
-    def _start(self, robot: RobotModel) -> None:
+    # --- start ---------------------------------------------------------------------------------
+    def use_model(self, model: RobotModel) -> None:
+        """Build the world of the first robot, and start."""
         if self._thread is not None:
             raise ComRosError("a robot is being simulated: start another simulator for this one")
-        options = self._options
-        world = self._build(self._true(robot))
+        options = self.parameters
+        world = self._build(self._true(model))
         noise = options.noise.levels()
         self._simulation = Simulation(
             world,
@@ -108,15 +101,15 @@ class Simulator(Node):
             options.payload.payload(),
             options.tilt.tilt(),
         )
-        self._say_what_starts(world)
+        self._log_start(world)
         self._sensors = SensorOutput(self, world, noise)
         self._clock_output = TimeOutput(self) if options.publish_clock else None
         self._pose: PoseOutput | None = None
         if options.publish_odom_tf:
-            self._pose = PoseOutput(self, robot.root_link, POSE_RATE_HZ, options.frame_prefix)
+            self._pose = PoseOutput(self, model.root_link, POSE_RATE_HZ, options.frame_prefix)
         if options.publish_robot_description:
             latched = self.create_publisher(String, "robot_description", qos.LATCHED)
-            latched.publish(String(data=robot.xml))
+            latched.publish(String(data=model.xml))
         self.create_subscription(
             JointTrajectory, "joint_trajectory", self._on_trajectory, qos.RESULT
         )
@@ -132,9 +125,9 @@ class Simulator(Node):
 
     def _true(self, believed: RobotModel) -> RobotModel:
         """The robot to simulate; the one that is published is the one that is believed."""
-        options = self._options
+        options = self.parameters
         try:
-            robot = true_robot(believed, options.true_errors.errors(), options.true_urdf_file)
+            robot = true_robot(believed, options.true_errors, options.true_urdf_file)
             if options.true_urdf_output:
                 write_urdf(robot, options.true_urdf_output)
         except (ComSimulationError, OSError) as error:
@@ -142,12 +135,11 @@ class Simulator(Node):
         return robot
 
     def _build(self, robot: RobotModel) -> World:
-        options = self._options
-        config = RobotConfig.from_file(options.robot_config) if options.robot_config else None
+        options = self.parameters
         try:
             return build_world(
                 robot,
-                config,
+                options.config(),
                 base=options.base,
                 ground_slope=float(np.deg2rad(options.ground_slope_deg)),
                 step=options.physics_step,
@@ -160,7 +152,7 @@ class Simulator(Node):
         except ComSimulationError as error:
             raise ComRosError(str(error)) from error
 
-    def _say_what_starts(self, world: World) -> None:
+    def _log_start(self, world: World) -> None:
         base = "standing" if world.floating else "with a fixed base"
         self.get_logger().info(
             f"simulating '{world.robot.name}' {base}: {world.robot.n_joints} joints, "
@@ -184,7 +176,7 @@ class Simulator(Node):
             try:
                 self._commands.popleft()()
             except CommandError as error:
-                self._log.warn("joint_trajectory", f"joint_trajectory refused: {error}")
+                self.log.warn("joint_trajectory", f"joint_trajectory refused: {error}")
         reading = self._simulation.advance()
         self._pacer.wait(reading.time)
         stamp = ns_to_stamp(self._start_ns + round(reading.time * NS_PER_S))
@@ -208,7 +200,7 @@ class Simulator(Node):
             )
             start = self._time_of(msg.header.stamp)
         except CommandError as error:
-            self._log.warn("joint_trajectory", f"joint_trajectory refused: {error}")
+            self.log.warn("joint_trajectory", f"joint_trajectory refused: {error}")
             return
         self._commands.append(lambda: self._simulation.follow(trajectory, start))
         if start is not None:
@@ -218,7 +210,7 @@ class Simulator(Node):
         try:
             targets = read_targets(self._simulation.world.robot.joint_names, msg.data)
         except CommandError as error:
-            self._log.warn("joint_commands", f"joint_commands refused: {error}")
+            self.log.warn("joint_commands", f"joint_commands refused: {error}")
             return
         self._commands.append(lambda: self._simulation.command(targets))
 
@@ -264,19 +256,21 @@ class Simulator(Node):
             )
         return time
 
-    def _look_after(self) -> None:
-        if self._error is not None:
-            self._diagnostics.publish(diagnostics.ERROR, str(self._error), {})
+    def watch(self) -> None:
+        """End the node when the simulation has failed, and /diagnostics shows why."""
+        if self._error is not None and self._error_published:
             if isinstance(self._error, ComSimulationError):
                 raise ComRosError(str(self._error)) from self._error
             raise self._error
-        if self._thread is not None:
-            self._report()
-        elif self._description is not None:
-            self._description.warn_while_waiting()
-            self._diagnostics.publish(diagnostics.WARN, self._description.waiting, {})
 
-    def _report(self) -> None:
+    def diagnose(self) -> Diagnosis:
+        """How the simulation keeps up with the wall clock."""
+        if self._error is not None:
+            self._error_published = True
+            return Diagnosis(diagnostics.ERROR, str(self._error))
+        return Diagnosis(diagnostics.WARN, self.waiting) if self._thread is None else self._report()
+
+    def _report(self) -> Diagnosis:
         time = self._simulation.time
         pace = self._pacer.report(time)
         level, message = diagnostics.OK, "simulating"
@@ -289,7 +283,7 @@ class Simulator(Node):
                 "physics_step, or set publish_clock here and use_sim_time in the other nodes"
             )
             if self._late_reports >= LATE_REPORTS:
-                self._log.warn("drift", message)
+                self.log.warn("drift", message)
         values = {
             "simulated_time_s": time,
             "real_time_factor": pace.real_time_factor,
@@ -297,8 +291,7 @@ class Simulator(Node):
             "load": pace.load,
             "rate_hz": 1.0 / self._simulation.sample_period,
         }
-        name = self._simulation.world.robot.name
-        self._diagnostics.publish(level, message, values, hardware_id=name)
+        return Diagnosis(level, message, values)
 
 
 def main() -> int:

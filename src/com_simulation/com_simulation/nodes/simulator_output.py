@@ -28,7 +28,7 @@ from com_simulation.physics.sensors import Reading
 from com_simulation.physics.world import World
 
 ODOM = "odom"
-SMALLEST_DEVIATION = 1e-6  # covariances of 0 mean "not known" in an Imu message
+SMALLEST_STD = 1e-6  # covariances of 0 mean "not known" in an Imu message
 
 
 class SensorOutput:
@@ -145,12 +145,12 @@ class PoseOutput:
 def _imu_message(link: str, noise: NoiseLevels) -> Imu:
     msg = Imu()
     msg.header.frame_id = link
-    for name, deviation, bias in (
+    for name, std, bias in (
         ("orientation_covariance", noise.orientation, noise.orientation_bias),
         ("angular_velocity_covariance", noise.gyro, noise.gyro_bias),
         ("linear_acceleration_covariance", noise.accelerometer, noise.accelerometer_bias),
     ):
-        variance = max(deviation**2 + bias**2, SMALLEST_DEVIATION**2)
+        variance = max(std**2 + bias**2, SMALLEST_STD**2)
         setattr(msg, name, (variance * np.eye(3)).ravel())
     return msg
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from com_model import RobotConfig, RobotModel
 from com_ros.exceptions import ParameterError
-from com_ros.parameters import parameter
+from com_ros.parameters import FramePrefix, RobotParameters, parameter
 from com_simulation.physics.contacts import CONTACTS
 from com_simulation.physics.noise import PRESETS, NoiseLevels
 from com_simulation.physics.tilting_floor import Tilt
@@ -15,8 +16,30 @@ from com_simulation.physics.world import BASES, DEFAULT_STEP, INTEGRATORS
 
 
 @dataclass(frozen=True)
-class NoiseParameters:
-    """Errors of the sensors, noise.<name>: see com_simulation.physics.noise.NoiseLevels."""
+class SimulatedRobot(RobotParameters):
+    """Which robot, and whether it stands."""
+
+    urdf_file: str = parameter(
+        "", "path of the URDF; with robot_description given: where to look for its meshes"
+    )
+    base: str = parameter(
+        "auto", "root link free or fixed; auto: free if robot_config names feet", choices=BASES
+    )
+
+    def model(self) -> RobotModel | None:
+        """The robot that the parameters give; None to wait for the topic robot_description."""
+        if self.robot_description:
+            return RobotModel.from_urdf(self.robot_description)
+        return RobotModel.from_file(self.urdf_file) if self.urdf_file else None
+
+    def config(self) -> RobotConfig | None:
+        """The robot's configuration; None without one."""
+        return RobotConfig.from_file(self.robot_config) if self.robot_config else None
+
+
+@dataclass(frozen=True)
+class NoiseParameters(NoiseLevels):
+    """Errors of the sensors, noise.<name>."""
 
     preset: str = parameter(
         "none",
@@ -25,51 +48,11 @@ class NoiseParameters:
         "in their place",
         choices=tuple(PRESETS),
     )
-    position: float = parameter(0.0, "of joint positions, rad or m", (0.0, 10.0))
-    velocity: float = parameter(0.0, "of joint velocities, rad/s or m/s", (0.0, 100.0))
-    effort: float = parameter(0.0, "of joint efforts, N m or N", (0.0, 1e4))
-    force: float = parameter(0.0, "of foot forces, N", (0.0, 1e4))
-    torque: float = parameter(0.0, "of foot torques, N m", (0.0, 1e4))
-    gyro: float = parameter(0.0, "of angular velocities, rad/s", (0.0, 100.0))
-    accelerometer: float = parameter(0.0, "of the specific force, m/s^2", (0.0, 1e3))
-    orientation: float = parameter(0.0, "of the IMU's orientation, rad", (0.0, 3.0))
-    position_step: float = parameter(
-        0.0, "of encoders: positions are multiples of it, rad or m", (0.0, 10.0)
-    )
-    effort_relative: float = parameter(0.0, "of joint efforts, over the effort", (0.0, 1.0))
-    effort_gain_error: float = parameter(
-        0.0, "relative error of each joint's efforts, drawn once", (0.0, 1.0)
-    )
-    force_relative: float = parameter(
-        0.0, "of foot forces and torques, over their size", (0.0, 1.0)
-    )
-    gyro_bias: float = parameter(0.0, "drawn once, of angular velocities, rad/s", (0.0, 100.0))
-    accelerometer_bias: float = parameter(0.0, "drawn once, m/s^2", (0.0, 1e3))
-    orientation_bias: float = parameter(
-        0.0, "drawn once, of the IMU's orientation, rad", (0.0, 3.0)
-    )
 
     def levels(self) -> NoiseLevels:
         """The same for the simulation."""
         given = {name: value for name, value in vars(self).items() if name != "preset" and value}
         return replace(PRESETS[self.preset], **given)
-
-
-@dataclass(frozen=True)
-class TrueErrorParameters:
-    """How far the simulated robot is off its URDF, true_errors.<name>."""
-
-    com: float = parameter(
-        0.0, "standard deviation of each link's CoM from the URDF's, along each axis, m", (0.0, 1.0)
-    )
-    mass: float = parameter(
-        0.0, "standard deviation of each link's mass, over that mass", (0.0, 0.5)
-    )
-    seed: int = parameter(0, "of these errors; the same seed gives the same robot", (0, 2**31 - 1))
-
-    def errors(self) -> TrueErrors:
-        """The same for the simulation."""
-        return TrueErrors(self.com, self.mass, self.seed)
 
 
 @dataclass(frozen=True)
@@ -110,19 +93,9 @@ class TiltParameters:
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Parameters(SimulatedRobot, FramePrefix):
     """Parameters of the simulator."""
 
-    robot_description: str = parameter(
-        "", "URDF as text; empty: urdf_file, or wait for the topic robot_description"
-    )
-    urdf_file: str = parameter(
-        "", "path of the URDF; with robot_description given: where to look for its meshes"
-    )
-    robot_config: str = parameter("", "path of the robot's configuration, YAML; empty: none")
-    base: str = parameter(
-        "auto", "root link free or fixed; auto: free if robot_config names feet", choices=BASES
-    )
     real_time_factor: float = parameter(
         1.0, "simulated over wall time; 0: as fast as the machine can", (0.0, 1000.0)
     )
@@ -156,12 +129,11 @@ class Parameters:
     publish_clock: bool = parameter(False, "publish /clock and stamp with simulated time")
     publish_odom_tf: bool = parameter(True, "publish odom -> root link on /tf")
     publish_robot_description: bool = parameter(False, "publish the URDF on robot_description")
-    frame_prefix: str = parameter("", "stands in front of the names of the frames on /tf")
     ground_slope_deg: float = parameter(0.0, "rise of the ground forwards, degrees", (-60.0, 60.0))
     noise: NoiseParameters = field(default_factory=NoiseParameters)
     payload: PayloadParameters = field(default_factory=PayloadParameters)
     tilt: TiltParameters = field(default_factory=TiltParameters)
-    true_errors: TrueErrorParameters = field(default_factory=TrueErrorParameters)
+    true_errors: TrueErrors = field(default_factory=TrueErrors)
     true_urdf_file: str = parameter(
         "", "path of the URDF that is simulated in place of the one that is believed; empty: none"
     )

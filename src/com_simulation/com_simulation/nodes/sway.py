@@ -2,7 +2,7 @@
 
 Publishes
     joint_trajectory (trajectory_msgs/JointTrajectory): the next second of the motion, twice a
-        second, from the moment on that somebody listens; it starts from where the robot is
+        second, as soon as there is a subscriber; it starts from where the robot is
 Subscribes
     robot_description (std_msgs/String): when neither of the parameters gives the robot
 Parameters: see Parameters.
@@ -14,20 +14,18 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration
-from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from com_model import RobotConfig, RobotModel
+from com_model import RobotModel
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, numpy_to_doubles
 from com_ros.exceptions import ComRosError
 from com_ros.main import run
-from com_ros.parameters import declare, parameter
-from com_ros.robot_description import RobotDescription
-from com_ros.throttle import ThrottledLog
+from com_ros.parameters import parameter
+from com_ros.robot_node import RobotNode
 from com_simulation.exceptions import SwayError
+from com_simulation.nodes.simulator_parameters import SimulatedRobot
 from com_simulation.physics.sway import Sway, plan_sway
-from com_simulation.physics.world import BASES
 
 SEND_PERIOD = 0.5  # s
 HORIZON = 1.2  # s; longer than the period, so that a late message does not stop the robot
@@ -37,55 +35,54 @@ LEAD_IN = 2.0  # s, from wherever the robot is to the nominal posture
 
 
 @dataclass(frozen=True)
-class Parameters:
+class Parameters(SimulatedRobot):
     """Parameters of the node."""
 
-    robot_description: str = parameter(
-        "", "URDF as text; empty: urdf_file, or wait for the topic robot_description"
-    )
-    urdf_file: str = parameter("", "path of the URDF")
-    robot_config: str = parameter("", "path of the robot's configuration, YAML; empty: none")
-    base: str = parameter(
-        "auto", "root link free or fixed; auto: free if robot_config names feet", choices=BASES
-    )
     amplitude: float = parameter(
-        0.1, "of the joints, rad, and of the lean sideways; shrinks until it is safe", (0.0, 1.0)
+        0.1,
+        "of the joints, rad, and of the lean sideways; shrinks until it is safe",
+        (0.0, 1.0),
+        live=True,
     )
-    period: float = parameter(8.0, "of the motion, s", (1.0, 600.0))
+    period: float = parameter(8.0, "of the motion, s", (1.0, 600.0), live=True)
 
 
-class SwayNode(Node):
+class SwayNode(RobotNode[Parameters]):
     """Sends a motion piece by piece."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__("sway", **kwargs)
-        self._options = declare(self, Parameters)
-        self._log = ThrottledLog(self.get_logger())
+    def __init__(self, **options: Any) -> None:
+        super().__init__("sway", Parameters, **options)
         self._sway: Sway | None = None
         self._start_ns: int | None = None
-        self._unheard = 0
-        self._description: RobotDescription | None = None
-        options = self._options
-        if options.robot_description:
-            self._plan(RobotModel.from_urdf(options.robot_description))
-        elif options.urdf_file:
-            self._plan(RobotModel.from_file(options.urdf_file))
-        else:
-            self._description = RobotDescription(self, self._plan, log=self._log)
+        self._attempts = 0
         self._publisher = self.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
+        model = self.parameters.model()
+        if model is not None:
+            self.use_model(model)
+        else:
+            self.follow_robot_description()
         self.create_timer(SEND_PERIOD, self._send)
 
-    def _plan(self, robot: RobotModel) -> None:
-        options = self._options
-        config = RobotConfig.from_file(options.robot_config) if options.robot_config else None
+    def use_model(self, model: RobotModel) -> None:
+        """Plan the motion."""
+        self._plan(model, self.parameters)
+
+    def apply_parameters(self, new: Parameters) -> None:
+        """Plan it again; it begins from where the robot is."""
+        if self._sway is not None:
+            self._plan(self._robot, new)
+
+    def _plan(self, robot: RobotModel, parameters: Parameters) -> None:
+        config = parameters.config()
         if config is not None:
             config.check(robot)
-        standing = options.base != "fixed"
+        standing = parameters.base != "fixed"
         try:
-            sway = plan_sway(robot, config, standing, options.amplitude, options.period)
+            sway = plan_sway(robot, config, standing, parameters.amplitude, parameters.period)
         except SwayError as error:
             raise ComRosError(f"robot '{robot.name}': {error}") from error
-        self._sway, self._names, self._start_ns = sway, list(robot.joint_names), None
+        self._robot, self._sway, self._start_ns = robot, sway, None
+        self._names = list(robot.joint_names)
         margin = "" if np.isnan(sway.margin) else f", support margin {1000 * sway.margin:.0f} mm"
         self.get_logger().info(
             f"swaying '{robot.name}' by {sway.amplitude:.3g} rad in {sway.period:g} s{margin}"
@@ -93,18 +90,16 @@ class SwayNode(Node):
 
     def _send(self) -> None:
         if self._sway is None:
-            if self._description is not None:
-                self._description.warn_while_waiting()
             return
         if self._publisher.get_subscription_count() == 0:
             self._start_ns = None  # who comes next is led in from where it is
-            self._unheard += 1
-            if self._unheard >= PATIENCE:
+            self._attempts += 1
+            if self._attempts >= PATIENCE:
                 topic = self._publisher.topic_name
                 what = f"nobody listens to {topic}: start the robot or simulator"
-                self._log.warn("listener", what)
+                self.log.warn("listener", what)
             return
-        self._unheard = 0
+        self._attempts = 0
         now_ns = self.get_clock().now().nanoseconds
         if self._start_ns is None or now_ns < self._start_ns:  # a simulated clock may start anew
             self._start_ns = now_ns

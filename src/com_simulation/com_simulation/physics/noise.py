@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from com_model.parameters import parameter
 from com_simulation.physics.sensors import Reading
 
 Array = NDArray[np.float64]
@@ -19,45 +20,37 @@ _CONSTANT = 1  # second word of the seed of the errors that stay the same
 
 @dataclass(frozen=True)
 class NoiseLevels:
-    """How far off the sensors are.
+    """Errors of the sensors.
 
     Standard deviations per component; those of noise are drawn for each sample, those of biases and
     gain errors once in a run. Noise comes before rounding, gain before noise.
-
-    Attributes:
-        position: rad or m, noise of joint positions.
-        velocity: rad/s or m/s, noise of joint velocities.
-        effort: N m or N, noise of joint efforts.
-        force: N, noise of foot forces.
-        torque: N m, noise of foot torques.
-        gyro: rad/s, noise.
-        accelerometer: m/s^2, noise.
-        orientation: rad, noise about each axis of the IMU.
-        position_step: rad or m, to whole multiples of which joint positions are rounded; 0: none.
-        effort_relative: noise of a joint effort over that effort.
-        effort_gain_error: relative error of each joint's effort, the same for the whole run.
-        force_relative: noise of a foot's force components over the size of the force; of its torque
-            components over the size of the torque.
-        gyro_bias: rad/s, constant error about each axis.
-        accelerometer_bias: m/s^2, constant error along each axis.
-        orientation_bias: rad, constant turn about each axis of the IMU.
     """
 
-    position: float = 0.0
-    velocity: float = 0.0
-    effort: float = 0.0
-    force: float = 0.0
-    torque: float = 0.0
-    gyro: float = 0.0
-    accelerometer: float = 0.0
-    orientation: float = 0.0
-    position_step: float = 0.0
-    effort_relative: float = 0.0
-    effort_gain_error: float = 0.0
-    force_relative: float = 0.0
-    gyro_bias: float = 0.0
-    accelerometer_bias: float = 0.0
-    orientation_bias: float = 0.0
+    position: float = parameter(0.0, "of joint positions, rad or m", (0.0, 10.0))
+    velocity: float = parameter(0.0, "of joint velocities, rad/s or m/s", (0.0, 100.0))
+    effort: float = parameter(0.0, "of joint efforts, N m or N", (0.0, 1e4))
+    force: float = parameter(0.0, "of foot forces, N", (0.0, 1e4))
+    torque: float = parameter(0.0, "of foot torques, N m", (0.0, 1e4))
+    gyro: float = parameter(0.0, "of angular velocities, rad/s", (0.0, 100.0))
+    accelerometer: float = parameter(0.0, "of the specific force, m/s^2", (0.0, 1e3))
+    orientation: float = parameter(
+        0.0, "of the IMU's orientation about each of its axes, rad", (0.0, 3.0)
+    )
+    position_step: float = parameter(
+        0.0, "of encoders: positions are rounded to multiples of it, rad or m; 0: none", (0.0, 10.0)
+    )
+    effort_relative: float = parameter(0.0, "of joint efforts, over the effort", (0.0, 1.0))
+    effort_gain_error: float = parameter(
+        0.0, "relative error of each joint's efforts, drawn once", (0.0, 1.0)
+    )
+    force_relative: float = parameter(
+        0.0, "of the components of foot forces and torques, over the size of either", (0.0, 1.0)
+    )
+    gyro_bias: float = parameter(0.0, "drawn once, of angular velocities, rad/s", (0.0, 100.0))
+    accelerometer_bias: float = parameter(0.0, "drawn once, along each axis, m/s^2", (0.0, 1e3))
+    orientation_bias: float = parameter(
+        0.0, "drawn once, of the IMU's orientation about each of its axes, rad", (0.0, 3.0)
+    )
 
 
 ENCODER_STEP = 2.0 * np.pi / 65536  # rad, of 16 bits
@@ -98,7 +91,7 @@ class Noise:
         self.seed = seed
         self.levels = levels
         self._generator = np.random.default_rng(seed)
-        self._silent = levels == NoiseLevels()
+        self._noiseless = levels == NoiseLevels()
         blocks = (n_joints, n_joints, n_joints, 6 * n_feet, 3, 3, 3)
         self._count = sum(blocks)
         self._ends = np.cumsum(blocks)[:-1]
@@ -110,7 +103,7 @@ class Noise:
 
     def add(self, reading: Reading) -> Reading:
         """Returns the reading with errors of its sensors; the truth in it stays as it is."""
-        if self._silent:
+        if self._noiseless:
             return reading
         levels = self.levels
         position, velocity, effort, wrenches, gyro, accelerometer, turn = np.split(
@@ -136,8 +129,8 @@ class Noise:
         """Wrenches (f, 6) with noise."""
         levels = self.levels
         sizes = np.sqrt((true.reshape(-1, 2, 3) ** 2).sum(axis=2))
-        deviations = np.hypot([levels.force, levels.torque], levels.force_relative * sizes)
-        return np.asarray(true + np.repeat(deviations, 3, axis=1) * drawn)
+        stds = np.hypot([levels.force, levels.torque], levels.force_relative * sizes)
+        return np.asarray(true + np.repeat(stds, 3, axis=1) * drawn)
 
 
 def _rounded(values: Array, step: float) -> Array:

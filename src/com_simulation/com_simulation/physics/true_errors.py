@@ -14,6 +14,7 @@ import numpy as np
 
 from com_model import RobotModel
 from com_model.files import write_file
+from com_model.parameters import parameter
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.exceptions import WorldError
 
@@ -25,18 +26,17 @@ DIGITS = 7  # of m and kg behind the point, so that the file stays easy to read
 class TrueErrors:
     """How far the simulated robot is off its URDF.
 
-    Attributes:
-        com: m, standard deviation of each link's centre of mass along each of its axes.
-        mass: Standard deviation of each link's mass, over that mass.
-        seed: Of the errors; the same seed gives the same robot.
-
     Raises:
-        WorldError: A negative or infinite deviation.
+        WorldError: A negative or infinite standard deviation.
     """
 
-    com: float = 0.0
-    mass: float = 0.0
-    seed: int = 0
+    com: float = parameter(
+        0.0, "standard deviation of each link's CoM from the URDF's, along each axis, m", (0.0, 1.0)
+    )
+    mass: float = parameter(
+        0.0, "standard deviation of each link's mass, over that mass", (0.0, 0.5)
+    )
+    seed: int = parameter(0, "of these errors; the same seed gives the same robot", (0, 2**31 - 1))
 
     def __post_init__(self) -> None:
         for name in ("com", "mass"):
