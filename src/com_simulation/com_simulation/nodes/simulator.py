@@ -186,7 +186,7 @@ class Simulator(RobotNode[Parameters]):
         if self._pose is not None:
             self._pose.publish(reading, stamp)
         if not self._command_wait.wait(stamp_to_ns(stamp)):
-            self._log.warn("command_wait", "no joint_trajectory answers the samples any more")
+            self.log.warn("command_wait", "no joint_trajectory answers the samples any more")
 
     # --- the executor's thread -----------------------------------------------------------------
     def _on_trajectory(self, msg: JointTrajectory) -> None:
@@ -225,7 +225,7 @@ class Simulator(RobotNode[Parameters]):
         return response
 
     def _on_tilt(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        angle = self._options.tilt.angle_deg
+        angle = self.parameters.tilt.angle_deg
         if not angle:
             response.message = "the floor does not tilt: give tilt.angle_deg"
             return response
