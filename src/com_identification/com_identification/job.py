@@ -76,13 +76,13 @@ def identify_links(
         settings: See IdentificationSettings.
         progress: Told how far it is.
         cancelled: Asked now and then whether to stop.
-        refuse_redundant: Whether postures that are too alike are an error.
+        refuse_redundant: Whether redundant postures are an error.
 
     Raises:
         Cancelled: It was asked to stop.
-        RankError: The postures are too alike; names joints to move.
+        RankError: The postures are redundant; names joints to move.
         PostureError: Readings that cannot be used; names the posture.
-        IdentificationError: There are no postures, or nothing is unknown.
+        IdentificationError: There are no postures, or all parameters are known.
         ConfigError: The settings name a link that the model has not.
     """
     settings = settings or IdentificationSettings()

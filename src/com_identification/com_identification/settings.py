@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-from com_identification.capture.options import CaptureOptions, Mark
-from com_identification.capture.recorder import PostureRecorder
+from com_identification.capture.options import CaptureOptions
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.feasible import PlanOptions
 from com_identification.regression.identify import Options
 from com_identification.regression.postures import SensorNoise, SensorPriors
 from com_identification.regression.priors import BodyPriors, urdf_priors
-from com_model import ConfigError, Foot, RobotModel, UnknownNameError
+from com_model import ConfigError, RobotModel, UnknownNameError
 from com_model.dynamics import GRAVITY
 from com_model.parameters import parameter
 from com_model.strict_yaml import Section, read_yaml
@@ -253,21 +252,6 @@ class IdentificationSettings:
             loss=self.fit.loss,
             folds=self.fit.folds,
             refuse_redundant=refuse_redundant,
-        )
-
-    def recorder(
-        self, model: RobotModel, feet: Sequence[Foot], marks: Sequence[Mark] = ()
-    ) -> PostureRecorder:
-        """A recorder of postures with these settings."""
-        return PostureRecorder(
-            model,
-            feet,
-            self.capture,
-            noise=self.noise,
-            use_effort=self.fit.use_effort,
-            use_up=self.fit.use_imu,
-            marks=marks,
-            gravity=self.fit.gravity,
         )
 
 

@@ -53,7 +53,7 @@ class LinksAnswer:
     Attributes:
         found: The result; None where there is none.
         problem: Why not and how to fix it.
-        helpful: Postures that would help, where they are too alike.
+        helpful: Postures that would help, where they are redundant.
     """
 
     found: Identification | None
@@ -66,7 +66,7 @@ class IdentifyTask(Job):
     """Identifies all links."""
 
     def __call__(self, progress: Progress) -> LinksAnswer:
-        """Computes; postures that are too alike are answered with one that would help."""
+        """Computes; redundant postures are answered with one that would help."""
         model = RobotModel.from_urdf(self.xml)
         try:
             found = identify_links(model, self.feet, self.postures, self.settings, progress)

@@ -94,7 +94,7 @@ def test_words_are_true(statics, factor, free, hoap2):
 
 
 def test_efforts_tell_what_parallel_feet_hide(statics, factor, hoap2):
-    """Of bodies that never turn against each other feet tell the sum, and the joints between more.
+    """Bodies that never rotate relative to each other: feet determine the sum, efforts more.
 
     The legs bend in vertical planes with level soles: feet and pelvis keep their orientation.
     """
@@ -109,7 +109,7 @@ def test_efforts_tell_what_parallel_feet_hide(statics, factor, hoap2):
         Q.append(q)
     feet_only = report(statics, factor, np.array(Q), feet)
     with_efforts = report(statics, factor, np.array(Q), feet, efforts=True)
-    together = "BODY2 and LLEG5: only together along x (they do not turn against each other)"
+    together = "BODY2 and LLEG5: only together along x (they do not rotate relative to each other)"
     assert together in feet_only.lost
     assert together not in with_efforts.lost
     assert (feet_only.rank, with_efforts.rank) == (36, 42)
@@ -117,7 +117,7 @@ def test_efforts_tell_what_parallel_feet_hide(statics, factor, hoap2):
 
 
 def test_efforts_tell_what_soles_that_stay_hide(statics, factor, hoap2):
-    """Soles that never step never turn against each other: left and right shin and foot mix."""
+    """Soles that never step keep their orientation: left and right shin and foot mix."""
     model, feet = hoap2
     stance, rng = FlatStance(statics, feet, model.neutral), np.random.default_rng(4)
     Q, found = stance.solve_all(0.6 * rng.uniform(model.lower, model.upper, (300, model.n_joints)))
@@ -126,7 +126,7 @@ def test_efforts_tell_what_soles_that_stay_hide(statics, factor, hoap2):
     feet_only = report(statics, factor, Q, feet)
     with_efforts = report(statics, factor, Q, feet, efforts=True)
     assert (feet_only.rank, with_efforts.rank) == (48, 51)
-    together = "RLEG6 and LLEG6: only together along y (they do not turn against each other)"
+    together = "RLEG6 and LLEG6: only together along y (they do not rotate relative to each other)"
     assert together in feet_only.lost
     assert together not in with_efforts.lost
 

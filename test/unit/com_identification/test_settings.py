@@ -126,7 +126,7 @@ def test_links_must_be_the_models(hoap2):
 
 def test_a_recorder_has_the_settings(hoap2):
     settings = IdentificationSettings.from_dict({"capture": {"samples": 7}})
-    recorder = settings.recorder(*hoap2)
+    recorder = PostureRecorder.from_settings(settings, *hoap2)
     assert isinstance(recorder, PostureRecorder)
     assert recorder.options is settings.capture
 

@@ -22,6 +22,7 @@ from com_identification.capture.slices import Timeline
 from com_identification.capture.streams import SensorStreams, usable_numbers
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture, SensorNoise
+from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
 from com_model.dynamics import GRAVITY
@@ -84,6 +85,26 @@ class PostureRecorder:
             names, channels, needed, len(self.feet), timeline, self._detector, options
         )
         self._use_up = use_up
+
+    @classmethod
+    def from_settings(
+        cls,
+        settings: IdentificationSettings,
+        model: RobotModel,
+        feet: Sequence[Foot],
+        marks: Sequence[Mark] = (),
+    ) -> PostureRecorder:
+        """Makes a recorder with the settings of an identification."""
+        return cls(
+            model,
+            feet,
+            settings.capture,
+            noise=settings.noise,
+            use_effort=settings.fit.use_effort,
+            use_up=settings.fit.use_imu,
+            marks=marks,
+            gravity=settings.fit.gravity,
+        )
 
     @property
     def dropped(self) -> DroppedReadings:

@@ -142,7 +142,7 @@ def read_bag(bag: Bag, robot: RobotInputs, topics: SensorTopics, options: ReadOp
         BagError: The topics cannot be used, or the marks cannot be read.
     """
     marks = _read_marks(bag, topics, options)
-    recorder = robot.settings.recorder(robot.model, robot.feet, marks)
+    recorder = PostureRecorder.from_settings(robot.settings, robot.model, robot.feet, marks)
     reader = SensorReader(bag, robot.model, robot.feet, topics, robot.imu_link, options.received)
     total = sum(topic.count for topic in bag.topics() if topic.name in topics.names)
     span = round(min(1.0, robot.settings.capture.lag / 2.0) * NS_PER_S)

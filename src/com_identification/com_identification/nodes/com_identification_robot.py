@@ -200,7 +200,7 @@ def make_robot(
     config.check(model)
     settings.check(model)
     feet = config.feet
-    recorder = settings.recorder(model, feet)
+    recorder = PostureRecorder.from_settings(settings, model, feet)
     joints = JointInput(model.joint_names, p.joint_timeout, p.assumed())
     imu = _imu_frame(model, config, p) if settings.fit.use_imu else None
     path = Path(p.storage_directory) / f"{p.storage_name}.jsonl" if p.storage_directory else None

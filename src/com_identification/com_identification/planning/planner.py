@@ -18,7 +18,7 @@ from com_identification.planning.feasible import Entry, FeasiblePostures, PlanOp
 from com_identification.regression.identify import Options
 from com_identification.regression.observations import ObservationModel, SensorPrediction
 from com_identification.regression.postures import Posture
-from com_identification.regression.priors import BodyPriors, Unknowns, urdf_priors
+from com_identification.regression.priors import BodyPriors, WhitenedParameters, urdf_priors
 from com_identification.regression.solve import whiten
 from com_identification.regression.statics import Poses, Statics
 from com_model import Foot, RobotModel
@@ -159,10 +159,12 @@ class PosturePlanner:
         options, self.plan = options or Options(), plan or PlanOptions()
         self.model, self.feet = model, tuple(feet)
         self._rest = as_array("rest", rest, (model.n_joints,))
-        self._builder = ObservationModel(model, feet, options.noise, options.gravity)
-        statics = self._builder.statics
+        self._observations = ObservationModel(model, feet, options.noise, options.gravity)
+        statics = self._observations.statics
         priors = urdf_priors(model) if priors is None else priors
-        self._unknowns = Unknowns(priors, self._builder.errors.prior_stds(options.sensors))
+        self._parameters = WhitenedParameters(
+            priors, self._observations.errors.prior_stds(options.sensors)
+        )
         self._prediction = SensorPrediction(statics, feet, priors.parameters, options.gravity)
         self._feasible = FeasiblePostures(
             statics, self.feet, self._rest, self._prediction, self.plan
@@ -184,7 +186,7 @@ class PosturePlanner:
         """
         pool, rows = self._candidates(max(self.plan.candidates, count), samples)
         score = self._score(pool)
-        scatter = np.eye(self._unknowns.count)
+        scatter = np.eye(self._parameters.count)
         for posture in taken:
             scatter = update_covariance(scatter, self._rows(posture))
         chosen = choose_greedily(rows, count, scatter, score)
@@ -275,13 +277,13 @@ class PosturePlanner:
         """The criterion; the CoM is to be predicted in postures like those of the pool."""
         if self.plan.criterion == "parameters":
             return information_gain
-        Q, statics = np.array([entry[0] for entry in pool]), self._builder.statics
+        Q, statics = np.array([entry[0] for entry in pool]), self._observations.statics
         up = np.array([self._up(entry) for entry in pool])
-        parameters = self._unknowns.priors.parameters
+        parameters = self._parameters.priors.parameters
         slopes = prediction_rows(statics, statics.poses(Q), up, parameters)
-        columns = slopes.reshape(-1, len(parameters)) @ self._unknowns.factor
-        target = np.zeros((self._unknowns.count, self._unknowns.count))
-        bodies = self._unknowns.bodies
+        columns = slopes.reshape(-1, len(parameters)) @ self._parameters.factor
+        target = np.zeros((self._parameters.count, self._parameters.count))
+        bodies = self._parameters.bodies
         target[:bodies, :bodies] = columns.T @ columns / len(pool)
         return prediction_score(target)
 
@@ -294,9 +296,9 @@ class PosturePlanner:
         return self._prediction.posture(q, self._up(entry), stand, self.plan.efforts, samples)
 
     def _rows(self, posture: Posture) -> Array:
-        zero = np.zeros(self._builder.errors.count)
-        rows = self._builder.linearize(posture, self._unknowns.priors.parameters, zero)
-        matrix = self._unknowns.columns(rows.bodies, rows.errors)
+        zero = np.zeros(self._observations.errors.count)
+        rows = self._observations.linearize(posture, self._parameters.priors.parameters, zero)
+        matrix = self._parameters.columns(rows.bodies, rows.errors)
         return whiten(matrix, rows.residual, rows.covariance).matrix
 
 

@@ -1,9 +1,10 @@
-"""What postures can tell of a robot's masses and centres of mass, and what they cannot, in words.
+"""Identifiability of masses and centres of mass: rank, and unobservable combinations in words.
 
-Some combinations no static reading tells, whatever the posture. Along the axis a of a turning
-joint, child and parent keep their place to each other: h_child += a, h_parent -= R a changes no
-first moment. A mass at a joint's origin belongs to either side. A body that is never tilted hides
-the height of its centre of mass; two that never turn against each other tell their sum only.
+Some combinations no static posture makes observable. Along the axis a of a revolute joint, child
+and parent keep their place to each other: h_child += a, h_parent -= R a changes no first moment. A
+mass at a joint's origin belongs to either side. The height of the CoM of a body that is never
+tilted is unobservable, and of two bodies that never rotate relative to each other only the sum is
+observable.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from com_model.arrays import Array
 from com_model.bodies import PRISMATIC
 
 RANK_TOLERANCE = 1e-9  # of the largest singular value
-_NULL = 1e-7  # share of a direction that may be outside of what is not told
-_WEAK = 1.0 / 3.0  # singular value in prior deviations: the data take 5 % off a deviation
-_NEAR = 0.1  # as _NULL, for what is hardly told
+_NULL = 1e-7  # fraction of a direction that may be outside of the null space
+_WEAK = 1.0 / 3.0  # singular value at which the data take 5 % off a standard deviation
+_NEAR = 0.1  # as _NULL, for weakly observable combinations
 _CONSTANT = 1e-6  # change of a direction
 _CLEAR = 1e-3  # of the largest singular value
-_STILL = np.radians(1.0)  # travel of a joint that was not moved, rad
-_SHOWN = 3  # parts of a combination that is told by its parts
+_UNMOVED = np.radians(1.0)  # rad, range of a joint that was not moved
+_SHOWN = 3  # parts of a combination that are listed
 
 Candidate = tuple[str, Array]  # words, (4 B,) direction of the parameters
 
@@ -43,11 +44,11 @@ def stack_root(matrices: Iterable[Array], columns: int) -> Array:
 def examine(
     statics: Statics, root: Array, factor: Array, informed: int, Q: Array, up: Array
 ) -> Identifiability:
-    """Finds rank, condition number and what is lost.
+    """Computes rank, condition number and the unobservable combinations.
 
     Args:
         statics: Of the robot.
-        root: (R, U) whitened rows of all postures, in prior deviations.
+        root: (R, U) whitened rows of all postures.
         factor: (4 B, U) parameters by x.
         informed: See Identifiability.
         Q: (P, n) the postures.
@@ -62,8 +63,8 @@ def examine(
     null = Vt[rank:]
     candidates = list(_candidates(statics, Q, up))
     lost = _words(statics, null, factor, candidates, _NULL)
-    told = int(np.sum(s > _WEAK))
-    weak = _words(statics, Vt[told:], factor, candidates, _NEAR)
+    informative = int(np.sum(s > _WEAK))
+    weak = _words(statics, Vt[informative:], factor, candidates, _NEAR)
     condition = largest / float(s[rank - 1]) if rank else float("nan")
     left = tuple(text for text in weak if text not in lost)
     return Identifiability(count, rank, condition, informed, tuple(lost), left)
@@ -76,19 +77,20 @@ def rank_of(matrix: Array, scale: Array) -> int:
 
 
 def check_spread(statics: Statics, root: Array, factor: Array, Q: Array) -> None:
-    """Refuses postures that are too alike.
+    """Refuses redundant postures.
 
-    Noise of the encoders alone makes postures differ, and the rank large. So combinations count
-    only from a thousandth of the largest singular value.
+    Noise of the encoders alone makes postures differ, and the rank large. So only singular values
+    above a thousandth of the largest count.
 
     Args:
         statics: Of the robot.
-        root: (R, U) whitened rows of all postures, in prior deviations.
+        root: (R, U) whitened rows of all postures.
         factor: (4 B, U) parameters by x.
         Q: (P, n) the postures.
 
     Raises:
-        RankError: They tell less than half of what any postures could tell; names joints to move.
+        RankError: They determine less than half of the combinations that postures can determine;
+            names joints to move.
     """
     possible = best_rank(statics, factor)
     s = np.linalg.svd(root, compute_uv=False)
@@ -96,11 +98,11 @@ def check_spread(statics: Statics, root: Array, factor: Array, Q: Array) -> None
     if 2 * clear >= possible:
         return
     names = statics.model.joint_names
-    still = [names[j] for j in np.flatnonzero(np.ptp(Q, axis=0) < _STILL)]
-    fix = f"move {', '.join(still)}" if still else "bend every joint differently in each"
+    unmoved = [names[j] for j in np.flatnonzero(np.ptp(Q, axis=0) < _UNMOVED)]
+    fix = f"move {', '.join(unmoved)}" if unmoved else "bend every joint differently in each"
     raise RankError(
-        f"{len(Q)} postures tell {clear} of {possible} combinations, which is not enough to "
-        f"identify links: add postures that are less alike, and {fix}",
+        f"{len(Q)} postures determine {clear} of {possible} combinations, which is not enough to "
+        f"identify links: the postures are redundant; add different ones, and {fix}",
         clear,
         possible,
     )
@@ -113,8 +115,8 @@ def com_rank(statics: Statics, Q: Array, link: int, heights: bool, factor: Array
         statics: Of the robot.
         Q: (P, n) postures.
         link: Index of a sole that stands flat in all of them.
-        heights: Whether the height is known too, or the projection only.
-        factor: (4 B, U) parameters by unknowns.
+        heights: Whether the height is known, too, or the projection only.
+        factor: (4 B, U) parameters by x.
     """
     poses = statics.poses(Q)
     R, _ = statics.link_frames(poses, [link])
@@ -189,7 +191,7 @@ def _by_parts(statics: Statics, direction: Array) -> str:
 
 
 def _candidates(statics: Statics, Q: Array, up: Array) -> Iterator[Candidate]:
-    """Combinations that may be lost, the most telling first."""
+    """Generates combinations that may be unobservable, the simplest to explain first."""
     yield from _slides(statics)
     poses = statics.poses(Q)
     yield from _heights(statics, poses.R, up)
@@ -219,7 +221,7 @@ def _slides(statics: Statics) -> Iterator[Candidate]:
                 yield (
                     (
                         f"{pair}: only together along {axis} of {statics.labels[j]} "
-                        f"({bodies.joint_names[j]} does not turn)"
+                        f"({bodies.joint_names[j]} does not rotate)"
                     ),
                     direction,
                 )
@@ -248,7 +250,7 @@ def _together(statics: Statics, R: Array) -> Iterator[Candidate]:
             count = int(still[b].sum())
             if count == 0 or len(R) == 1:
                 continue
-            how = "do not turn against each other" if count == 3 else "keep one direction"
+            how = "do not rotate relative to each other" if count == 3 else "keep one direction"
             for v in np.eye(3) if count == 3 else axes[b].T[still[b]]:
                 text = f"{names[i]} and {names[b]}: only together along {_axis(v)} (they {how})"
                 yield text, _direction(statics, (b, 0.0, v), (i, 0.0, -turned[b, 0] @ v))
@@ -273,17 +275,16 @@ def _exchanges(statics: Statics) -> Iterator[Candidate]:
 
 @dataclass(frozen=True, eq=False)
 class Identifiability:
-    """What the postures can tell, whatever the prior says.
+    """What the postures determine, whatever the prior.
 
     Attributes:
-        unknowns: Number of the bodies' parameters that were asked for, U.
+        unknowns: Number of the bodies' parameters that are estimated, U.
         rank: Combinations of them that the data determine.
-        condition: Largest over smallest singular value of the whitened rows within that rank, in
-            prior deviations.
-        informed: Combinations that the data tell better than the prior.
-        lost: A few words for each combination that no row tells.
-        weak: A few words for each other one of which the data tell next to nothing: its deviation
-            is 95 % of the prior's or more.
+        condition: Largest over smallest singular value of the whitened rows within that rank.
+        informed: Combinations that the data determine better than the prior.
+        lost: A few words for each unobservable combination.
+        weak: A few words for each weakly observable one: its standard deviation is 95 % of the
+            prior's or more.
     """
 
     unknowns: int

@@ -1,9 +1,9 @@
-"""Identifies masses and centres of mass of all bodies from postures at rest: one regression.
+"""Identifies masses and centres of mass of all bodies from static postures: one regression.
 
 Readings of any kind (feet's wrenches, joint efforts, constraints on the CoM) of any number of
 postures are linear in masses and first moments, and nearly so in the sensors' constant errors.
-The most probable values under the prior are found by weighted least squares, linearised anew until
-they stay. docs/derivations.md has the equations.
+The most probable values under the prior are found by weighted least squares, linearised again until
+they converge. docs/derivations.md has the equations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from com_identification.regression.identifiability import (
 )
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorNoise, SensorPriors
-from com_identification.regression.priors import BodyPriors, Unknowns, urdf_priors
+from com_identification.regression.priors import BodyPriors, WhitenedParameters, urdf_priors
 from com_identification.regression.solve import Block, Solution, scale_noise, solve, whiten
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
@@ -31,7 +31,7 @@ from com_model.dynamics import GRAVITY
 
 @dataclass(frozen=True)
 class Residual:
-    """How well the model meets measurements of the CoM's horizontal position by the feet.
+    """Distance between the model's CoM and the feet's measurement of its horizontal position.
 
     Attributes:
         mean: m, of the distances.
@@ -57,7 +57,7 @@ class Residual:
 
 @dataclass(frozen=True)
 class Residuals:
-    """The misfits of one set of postures; see Identification.
+    """The residuals of one set of postures; see Identification.
 
     Attributes:
         prior_residual: With the prior's parameters.
@@ -75,7 +75,7 @@ class Identification:
     """Masses and centres of mass of a robot's bodies; arrays are read-only.
 
     A body is a link with all that fixed joints tie to it; its frame is that link's. Combinations
-    that the data do not tell are where the prior had them, with the prior's deviation.
+    that the data do not determine keep the prior's value and standard deviation.
 
     Attributes:
         bodies: B names, of each body's first link.
@@ -97,12 +97,12 @@ class Identification:
         residual: Of the postures that were used, after the fit.
         prior_residual: The same with the prior's parameters.
         held_out: Of postures that were left out of the fit; NaN if not asked for.
-        without_outliers: The three misfits without the postures that count as outliers.
-        variance_factor: 1 where the noise was as large as was said. Above 1 the deviations are
-            those of a noise that is larger by its root; what the prior alone tells is as it was.
+        without_outliers: The three residuals without the outliers.
+        variance_factor: 1 where the noise is as large as the settings say. Above 1 the standard
+            deviations are those of a noise that is larger by its root; the prior is not scaled.
         weights: (P,) of the postures; below 0.5 one counts as an outlier.
         outliers: Indices of those.
-        at_bound: Names of the bodies whose centre of mass a bound holds.
+        at_bound: Names of the bodies whose centre of mass is at a bound.
     """
 
     bodies: tuple[str, ...]
@@ -134,11 +134,11 @@ class Identification:
         freeze(self)
 
 
-Observer = Callable[[float, str], None]
-"""Told the share that is done, 0 to 1, and what comes next."""
+Progress = Callable[[float, str], None]
+"""Receives the fraction that is done, 0 to 1, and the name of the next step."""
 
 _OUTLIER = 0.5  # weight
-_SETTLED = 1e-3  # prior deviations
+_CONVERGED = 1e-3  # prior standard deviations
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Options:
         folds: Number of parts of the postures that are left out in turn for the held-out error; 0
             for none.
         rounds: How often at most the equations are linearised.
-        refuse_redundant: Whether postures that are too alike are an error.
+        refuse_redundant: Whether postures that are too redundant are an error.
     """
 
     noise: SensorNoise = field(default_factory=SensorNoise)
@@ -171,7 +171,7 @@ def identify(
     postures: Sequence[Posture],
     priors: BodyPriors | None = None,
     options: Options | None = None,
-    observe: Observer | None = None,
+    progress: Progress | None = None,
 ) -> Identification:
     """Identifies a robot's masses and centres of mass.
 
@@ -182,133 +182,137 @@ def identify(
         priors: What is known before; by default masses as in the URDF, centres of mass within
             20 mm of it and inside the links' shapes.
         options: See Options.
-        observe: Called before each part of the work with the share that is done and what comes
-            next; what it raises ends the work.
+        progress: Called before each step; what it raises ends the work.
 
     Raises:
         PostureError: Readings that cannot be used; names the posture.
-        RankError: The postures are too alike.
-        IdentificationError: There are no postures, or nothing is unknown.
+        RankError: The postures are too redundant.
+        IdentificationError: There are no postures, or all parameters are known.
     """
     options = options or Options()
     priors = urdf_priors(model) if priors is None else priors
-    builder = ObservationModel(model, feet, options.noise, options.gravity)
-    unknowns = Unknowns(priors, builder.errors.prior_stds(options.sensors))
+    observations = ObservationModel(model, feet, options.noise, options.gravity)
+    whitened = WhitenedParameters(priors, observations.errors.prior_stds(options.sensors))
     if not postures:
         raise IdentificationError("no postures: capture some first")
-    if unknowns.bodies == 0:
-        raise IdentificationError("nothing is unknown: give a mass or CoM a deviation above 0")
-    observe = observe or _unobserved
-    blocks, solution = _fit(builder, unknowns, postures, options, observe)
-    observe(0.5, "what can be told")
-    body_rows = [block.matrix[:, : unknowns.bodies] for block in blocks]
-    covariance = solution.covariance[: unknowns.bodies, : unknowns.bodies]
+    if whitened.bodies == 0:
+        raise IdentificationError(
+            "all parameters are known: give a mass or CoM a standard deviation above 0"
+        )
+    progress = progress or (lambda fraction, step: None)
+    blocks, solution = _fit(observations, whitened, postures, options, progress)
+    progress(0.5, "identifiability")
+    body_rows = [block.matrix[:, : whitened.bodies] for block in blocks]
+    covariance = solution.covariance[: whitened.bodies, : whitened.bodies]
     informed = int(np.sum(np.linalg.eigvalsh(covariance) < 0.5))
     Q = np.array([posture.q for posture in postures])
-    up = np.array([builder.up_direction(posture) for posture in postures])
-    root = stack_root(body_rows, unknowns.bodies)
-    found = examine(builder.statics, root, unknowns.factor, informed, Q, up)
+    up = np.array([observations.up_direction(posture) for posture in postures])
+    root = stack_root(body_rows, whitened.bodies)
+    found = examine(observations.statics, root, whitened.factor, informed, Q, up)
     if options.refuse_redundant:
-        check_spread(builder.statics, root, unknowns.factor, Q)
-    held_out = _held_out(builder, unknowns, postures, blocks, options, observe)
-    return _result(builder, unknowns, postures, solution, found, held_out)
+        check_spread(observations.statics, root, whitened.factor, Q)
+    held_out = _held_out(observations, whitened, postures, blocks, options, progress)
+    return _result(observations, whitened, postures, solution, found, held_out)
 
 
 def _fit(
-    builder: ObservationModel,
-    unknowns: Unknowns,
+    observations: ObservationModel,
+    whitened: WhitenedParameters,
     postures: Sequence[Posture],
     options: Options,
-    observe: Observer,
+    progress: Progress,
 ) -> tuple[list[Block], Solution]:
-    x = np.zeros(unknowns.count)
+    x = np.zeros(whitened.count)
     rounds = max(1, options.rounds)
     for done in range(rounds):
-        observe(0.5 * done / rounds, f"fit, round {done + 1}")
-        blocks = [_block(builder, unknowns, i, p, x) for i, p in enumerate(postures)]
-        solution = solve(blocks, *unknowns.bounds(x), loss=options.loss)
+        progress(0.5 * done / rounds, f"fit, round {done + 1}")
+        blocks = [_block(observations, whitened, i, p, x) for i, p in enumerate(postures)]
+        solution = solve(blocks, *whitened.bounds(x), loss=options.loss)
         change = float(np.abs(solution.x - x).max())
         x = solution.x
-        if change < _SETTLED:
+        if change < _CONVERGED:
             break
     return blocks, solution
 
 
 def _block(
-    builder: ObservationModel, unknowns: Unknowns, index: int, posture: Posture, x: Array
+    observations: ObservationModel,
+    whitened: WhitenedParameters,
+    index: int,
+    posture: Posture,
+    x: Array,
 ) -> Block:
     try:
-        rows = builder.linearize(posture, *unknowns.values(x))
+        rows = observations.linearize(posture, *whitened.values(x))
     except PostureError as error:
         raise PostureError(error.problem, index) from error
-    matrix = unknowns.columns(rows.bodies, rows.errors)
+    matrix = whitened.columns(rows.bodies, rows.errors)
     return whiten(matrix, rows.residual + matrix @ x, rows.covariance)
 
 
 def _held_out(
-    builder: ObservationModel,
-    unknowns: Unknowns,
+    observations: ObservationModel,
+    whitened: WhitenedParameters,
     postures: Sequence[Posture],
     blocks: Sequence[Block],
     options: Options,
-    observe: Observer,
+    progress: Progress,
 ) -> Array:
-    """Distances (P,) in postures that were left out, each fold in turn; NaN where not known."""
+    """Returns errors (P,) m of postures left out of the fit, fold by fold; NaN where not known."""
     gaps = np.full(len(postures), np.nan)
     folds = min(options.folds, len(postures))
     if folds < 2:
         return gaps
-    bounds = unknowns.bounds(np.zeros(unknowns.count))
+    bounds = whitened.bounds(np.zeros(whitened.count))
     for fold in range(folds):
-        observe(0.6 + 0.4 * fold / folds, f"held-out error, part {fold + 1} of {folds}")
+        progress(0.6 + 0.4 * fold / folds, f"held-out error, part {fold + 1} of {folds}")
         kept = [block for i, block in enumerate(blocks) if i % folds != fold]
-        values = unknowns.values(solve(kept, *bounds, loss=options.loss).x)
-        gaps[fold::folds] = _gaps(builder, postures[fold::folds], values)
+        values = whitened.values(solve(kept, *bounds, loss=options.loss).x)
+        gaps[fold::folds] = _com_errors(observations, postures[fold::folds], values)
     return gaps
 
 
-def _unobserved(share: float, what: str) -> None:
-    """Nobody asked."""
-
-
 def _result(
-    builder: ObservationModel,
-    unknowns: Unknowns,
+    observations: ObservationModel,
+    whitened: WhitenedParameters,
     postures: Sequence[Posture],
     solution: Solution,
     identifiability: Identifiability,
     held_out: Array,
 ) -> Identification:
-    factor, errors = unknowns.factor, builder.errors
-    values = unknowns.values(solution.x)
+    factor, errors = whitened.factor, observations.errors
+    values = whitened.values(solution.x)
     scatter = scale_noise(solution.covariance, float(np.nanmax([1.0, solution.variance_factor])))
-    covariance = factor @ scatter[: unknowns.bodies, : unknowns.bodies] @ factor.T
+    covariance = factor @ scatter[: whitened.bodies, : whitened.bodies] @ factor.T
     mass, com, mass_std, com_std = _by_body(values[0], covariance)
-    total = builder.statics.mass()
+    total = observations.statics.mass()
     sensed = np.zeros(errors.count)
-    sensed[unknowns.sensed] = unknowns.spread * np.sqrt(np.diag(scatter)[unknowns.bodies :])
-    start = unknowns.priors.parameters, np.zeros(errors.count)
-    before, after = _gaps(builder, postures, start), _gaps(builder, postures, values)
+    sensed[whitened.sensed] = whitened.spread * np.sqrt(np.diag(scatter)[whitened.bodies :])
+    start = whitened.priors.parameters, np.zeros(errors.count)
+    before, after = (
+        _com_errors(observations, postures, start),
+        _com_errors(observations, postures, values),
+    )
     fits = solution.weights >= _OUTLIER
-    held = np.flatnonzero(unknowns.used)[solution.at_bound[: unknowns.bodies]] // 4
-    names = builder.statics.bodies.names
-    prior_com = np.where(unknowns.priors.mass[:, None] > 0.0, unknowns.priors.com, np.nan)
+    held = np.flatnonzero(whitened.used)[solution.at_bound[: whitened.bodies]] // 4
+    names = observations.statics.bodies.names
+    prior_com = np.where(whitened.priors.mass[:, None] > 0.0, whitened.priors.com, np.nan)
     return Identification(
         bodies=names,
         mass=mass,
         com=com,
         mass_std=mass_std,
         com_std=com_std,
-        prior_mass=unknowns.priors.mass,
+        prior_mass=whitened.priors.mass,
         prior_com=prior_com,
-        prior_mass_std=unknowns.priors.mass_std,
-        prior_com_std=unknowns.priors.com_std,
+        prior_mass_std=whitened.priors.mass_std,
+        prior_com_std=whitened.priors.com_std,
         parameters=values[0],
         covariance=covariance,
         total_mass=float(total @ values[0]),
         total_mass_std=float(np.sqrt(total @ covariance @ total)),
-        sensor_errors=errors.by_name(values[1], unknowns.sensed),
-        sensor_stds=errors.by_name(sensed, unknowns.sensed),
+        sensor_errors=errors.by_name(values[1], whitened.sensed),
+        sensor_stds=errors.by_name(sensed, whitened.sensed),
         identifiability=identifiability,
         residual=Residual.from_distances(after),
         prior_residual=Residual.from_distances(before),
@@ -326,7 +330,7 @@ def _result(
 
 
 def _by_body(theta: Array, covariance: Array) -> tuple[Array, Array, Array, Array]:
-    """Masses, centres of mass and their deviations; c = h / m, dc = (dh - c dm) / m."""
+    """Returns mass, CoM and their standard deviations; c = h / m, dc = (dh - c dm) / m."""
     mass, moment = theta.reshape(-1, 4)[:, 0], theta.reshape(-1, 4)[:, 1:]
     com = np.full(moment.shape, np.nan)
     com_std = np.full(moment.shape, np.nan)
@@ -338,8 +342,8 @@ def _by_body(theta: Array, covariance: Array) -> tuple[Array, Array, Array, Arra
     return mass, com, np.sqrt(np.diag(covariance)[::4]), com_std
 
 
-def _gaps(
-    builder: ObservationModel, postures: Sequence[Posture], values: tuple[Array, Array]
+def _com_errors(
+    observations: ObservationModel, postures: Sequence[Posture], values: tuple[Array, Array]
 ) -> Array:
-    """Distances (P,) m of model and feet; NaN where the feet do not tell."""
-    return np.array([builder.com_error(posture, *values) for posture in postures])
+    """Returns errors (P,) m of the model's CoM; NaN where the feet do not measure it."""
+    return np.array([observations.com_error(posture, *values) for posture in postures])

@@ -1,4 +1,4 @@
-"""What is known of the bodies before any measurement: the URDF, and how far it may be off."""
+"""Priors of the bodies: the URDF and its standard deviations; parameters whitened by them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from com_model.arrays import Array, as_array, freeze
 from com_model.geometry.shapes import SCHEMA_WITH_SHAPES, bounds_of
 from com_model.urdf.xml_reader import read_xml
 
-_LEAST_MASS_SHARE = 0.05  # of the URDF's: what a body keeps at least
+_LEAST_MASS_SHARE = 0.05  # of the URDF's: the lower bound
 
 
 @dataclass(frozen=True, eq=False)
 class BodyPriors:
-    """Means and standard deviations of masses and centres of mass; a deviation of 0: known.
+    """Means and standard deviations of masses and centres of mass; 0: known.
 
     A body without mass stays without. Prior errors of mass and centre of mass are independent, so
     those of the first moment m c are not: h = m c_0 + m_0 (c - c_0) to first order.
@@ -54,7 +54,7 @@ class BodyPriors:
 
     @property
     def used(self) -> Array:
-        """(4 B,) True where there is something to learn."""
+        """(4 B,) True where a parameter is not known."""
         spread = np.column_stack((self.mass_std, self.mass[:, None] * self.com_std))
         return np.asarray((spread > 0.0).ravel())
 
@@ -93,7 +93,7 @@ def urdf_priors(
     mass_std_fraction: ArrayLike = 0.0,
     shape_margin: float | None = 0.02,
 ) -> BodyPriors:
-    """Takes the URDF for the mean.
+    """Makes priors with the URDF for the mean.
 
     Args:
         model: The robot.
@@ -108,8 +108,8 @@ def urdf_priors(
     com = np.divide(
         bodies.first_moment, mass[:, None], out=np.zeros((bodies.count, 3)), where=mass[:, None] > 0
     )
-    deviation = np.asarray(com_std, dtype=float)
-    deviation = deviation[:, None] if deviation.ndim == 1 else deviation
+    std = np.asarray(com_std, dtype=float)
+    std = std[:, None] if std.ndim == 1 else std
     low, high = np.full((bodies.count, 3), -np.inf), np.full((bodies.count, 3), np.inf)
     if shape_margin is not None:
         low, high = _boxes(model)
@@ -119,7 +119,7 @@ def urdf_priors(
         mass=mass,
         com=com,
         mass_std=mass * as_array("mass_std_fraction", fraction, (None,)),
-        com_std=np.broadcast_to(deviation, com.shape),
+        com_std=np.broadcast_to(std, com.shape),
         com_low=low,
         com_high=high,
     )
@@ -145,35 +145,35 @@ def _boxes(model: RobotModel) -> tuple[Array, Array]:
     return low, high
 
 
-class Unknowns:
-    """The unknowns x, in prior deviations: what of the bodies and sensors there is to learn.
+class WhitenedParameters:
+    """Parameters x of bodies and sensors in prior standard deviations: x has unit covariance.
 
     Args:
         priors: Of the bodies.
-        deviations: (S,) of the sensors' errors; 0: not estimated.
+        sensor_stds: (S,) of the sensors' errors; 0: not estimated.
     """
 
-    def __init__(self, priors: BodyPriors, deviations: Array) -> None:
+    def __init__(self, priors: BodyPriors, sensor_stds: Array) -> None:
         self.priors = priors
         self.used = priors.used
-        self.sensed = deviations > 0.0
+        self.sensed = sensor_stds > 0.0
         self.factor = priors.factor[:, self.used]
-        self.spread = deviations[self.sensed]
+        self.spread = sensor_stds[self.sensed]
         self.bodies = int(self.used.sum())
         self.count = self.bodies + len(self.spread)
 
     def values(self, x: Array) -> tuple[Array, Array]:
-        """Masses and first moments (4 B,) and the sensors' errors (S,) of x."""
+        """Returns masses and first moments (4 B,) and the sensors' errors (S,) of x."""
         errors = np.zeros(len(self.sensed))
         errors[self.sensed] = self.spread * x[self.bodies :]
         return self.priors.parameters + self.factor @ x[: self.bodies], errors
 
     def columns(self, bodies: Array, errors: Array) -> Array:
-        """Observation by x, of rows by theta and errors."""
+        """Converts rows by theta and by errors to rows by x."""
         return np.hstack((bodies @ self.factor, errors[:, self.sensed] * self.spread))
 
     def bounds(self, x: Array) -> tuple[Array, Array]:
-        """Bounds of x, the CoM's taken at the masses of x."""
+        """Returns bounds of x, those of the CoM at the masses of x."""
         masses = self.values(x)[0][::4]
         free = np.full(len(self.spread), np.inf)
         low, high = self.priors.bounds(masses)

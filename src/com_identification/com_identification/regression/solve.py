@@ -1,6 +1,7 @@
-"""Maximum a posteriori by weighted least squares: prior, bounds, postures that do not fit.
+"""Maximum a posteriori by weighted least squares: prior, bounds, outliers.
 
-Unknowns are x = (theta - prior mean) / prior deviation, so that the prior is |x|^2:
+The parameters are whitened, x = (theta - prior mean) / prior standard deviation, so that the prior
+is |x|^2:
 
   minimise  |x|^2 + sum over the postures p of rho(|W_p (r_p - A_p x)|^2),   low <= x <= high
 
@@ -22,10 +23,10 @@ from scipy.stats import chi2
 from com_identification.exceptions import IdentificationError
 from com_model.arrays import Array
 
-_CONFIDENT = 0.99  # share of good postures that count in full
-_NO_NOISE = "the noise of some readings is said to be 0: give every sensor a standard deviation"
+_CONFIDENT = 0.99  # fraction of inliers that have full weight
+_NO_NOISE = "the noise of some readings is 0: give every sensor a standard deviation above 0"
 _ROUNDS = 30  # of reweighting
-_SETTLED = 1e-4  # change of a weight
+_CONVERGED = 1e-4  # change of a weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +42,13 @@ class Solution:
     """Result of solve().
 
     Attributes:
-        x: (U,) in prior deviations from the prior mean.
+        x: (U,) in prior standard deviations from the prior mean.
         covariance: (U, U) of x without regard to the bounds.
         weights: (P,) of the postures, 1 where one fits, 0 where it is left out.
         distances: (P,) square root of each posture's weighted squared residual per row.
         variance_factor: Weighted squared residual over its degrees of freedom: 1 where the noise is
-            as large as was said; NaN without degrees of freedom.
-        at_bound: (U,) True where a bound holds x.
+            as large as specified; NaN without degrees of freedom.
+        at_bound: (U,) True where x is at a bound.
     """
 
     x: Array
@@ -62,7 +63,7 @@ def whiten(matrix: Array, right: Array, covariance: Array) -> Block:
     """Divides rows by the square root of their covariance.
 
     Raises:
-        IdentificationError: The covariance is not positive definite: some noise is said to be 0.
+        IdentificationError: The covariance is not positive definite: some noise is 0.
     """
     scale = np.sqrt(np.diag(covariance))
     if not (scale > 0.0).all():
@@ -88,8 +89,8 @@ def solve(
         blocks: One for each posture.
         low: (U,) bounds; -inf for none.
         high: (U,).
-        loss: "none": all postures count in full. "huber": those that do not fit count less.
-            "tukey": those that do not fit at all count nothing (started from "huber").
+        loss: "none": all postures have full weight. "huber": outliers have less.
+            "tukey": gross outliers have none (started from "huber").
         center: (U,) mean of the prior; 0 by default.
 
     Raises:
@@ -102,20 +103,20 @@ def solve(
     center = np.zeros(len(low)) if center is None else center
     weights = np.ones(len(blocks))
     x = _bounded(blocks, weights, low, high, center)
-    for weigh in stages[loss]:
+    for weight_of in stages[loss]:
         for _ in range(_ROUNDS):
             before = weights
-            weights = weigh(_excess(blocks, x))
+            weights = weight_of(_excess(blocks, x))
             x = _bounded(blocks, weights, low, high, center)
-            if np.abs(weights - before).max(initial=0.0) < _SETTLED:
+            if np.abs(weights - before).max(initial=0.0) < _CONVERGED:
                 break
     return _solution(blocks, weights, x, low, high)
 
 
 def scale_noise(covariance: Array, factor: float) -> Array:
-    """The covariance (U, U) of x, had the noise's variance been larger by a factor.
+    """Returns the covariance (U, U) of x for a noise whose variance is larger by a factor.
 
-    (C^-1 - 1) is what the data tell and 1 what the prior tells: with C = V diag(c) V^T,
+    The information is C^-1 - 1 of the data and 1 of the prior: with C = V diag(c) V^T,
 
       (1 + (C^-1 - 1) / factor)^-1 = V diag(factor c / (1 - c + factor c)) V^T
     """
@@ -124,26 +125,28 @@ def scale_noise(covariance: Array, factor: float) -> Array:
     return np.asarray(vectors * (factor * values / (1.0 - values + factor * values)) @ vectors.T)
 
 
-def _misfit(block: Block, x: Array) -> tuple[float, int]:
+def _squared_residual(block: Block, x: Array) -> tuple[float, int]:
     residual = block.right - block.matrix @ x
     return float(residual @ residual), len(residual)
 
 
 @cache
-def _limit(share: float, rows: int) -> float:
-    """Squared residual that this share of good postures with as many rows stays below."""
-    return float(chi2.ppf(share, rows))
+def _limit(fraction: float, rows: int) -> float:
+    """Squared residual that this fraction of inliers with so many rows stays below."""
+    return float(chi2.ppf(fraction, rows))
 
 
 def _excess(blocks: Sequence[Block], x: Array) -> Array:
-    """Squared residuals over what 99 of 100 good postures stay below, (P,).
+    """Squared residuals over what 99 of 100 inliers stay below, (P,).
 
-    Where the median posture errs by more than the noise that was said, the limit grows with it: a
-    model that fits nowhere is no reason to leave all postures out.
+    Where the median residual is larger than the noise explains, the limit grows with it: a model
+    that fits nowhere is no reason to reject all postures.
     """
-    misfits = [_misfit(block, x) for block in blocks]
-    scale = float(np.median([chi / _limit(0.5, rows) for chi, rows in misfits])) if misfits else 1.0
-    return np.array([chi / _limit(_CONFIDENT, rows) for chi, rows in misfits]) / max(1.0, scale)
+    residuals = [_squared_residual(block, x) for block in blocks]
+    scale = (
+        float(np.median([chi / _limit(0.5, rows) for chi, rows in residuals])) if residuals else 1.0
+    )
+    return np.array([chi / _limit(_CONFIDENT, rows) for chi, rows in residuals]) / max(1.0, scale)
 
 
 def _huber(excess: Array) -> Array:
@@ -181,15 +184,15 @@ def _solution(
 ) -> Solution:
     information, _ = _normal(blocks, weights, len(low))
     covariance = np.linalg.inv(information)
-    misfits = [_misfit(block, x) for block in blocks]
-    squared = sum(w * chi for w, (chi, _) in zip(weights, misfits, strict=True))
-    rows = sum(w * count for w, (_, count) in zip(weights, misfits, strict=True))
+    residuals = [_squared_residual(block, x) for block in blocks]
+    squared = sum(w * chi for w, (chi, _) in zip(weights, residuals, strict=True))
+    rows = sum(w * count for w, (_, count) in zip(weights, residuals, strict=True))
     freedom = rows - (len(low) - float(np.trace(covariance)))
     return Solution(
         x=x,
         covariance=(covariance + covariance.T) / 2.0,
         weights=weights,
-        distances=np.sqrt([chi / count for chi, count in misfits]),
+        distances=np.sqrt([chi / count for chi, count in residuals]),
         variance_factor=squared / freedom if freedom > 0.5 else float("nan"),
         at_bound=(x <= low) | (x >= high),
     )

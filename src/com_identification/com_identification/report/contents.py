@@ -163,65 +163,65 @@ def compare_postures(
         found: The result.
         gravity: m/s^2.
     """
-    builder = ObservationModel(model, feet, gravity=gravity)
-    errors = _errors(builder, found)
+    observations = ObservationModel(model, feet, gravity=gravity)
+    errors = _errors(observations, found)
     prior = np.column_stack(
         (found.prior_mass, found.prior_mass[:, None] * np.nan_to_num(found.prior_com))
     ).ravel()
     return [
-        _fit(builder, posture, (prior, found.parameters), errors, float(weight))
+        _fit(observations, posture, (prior, found.parameters), errors, float(weight))
         for posture, weight in zip(postures, found.weights, strict=True)
     ]
 
 
-def _errors(builder: ObservationModel, found: Identification) -> Array:
+def _errors(observations: ObservationModel, found: Identification) -> Array:
     """The sensors' errors that were found, (S,)."""
-    names = builder.errors.names
+    names = observations.errors.names
     return np.array([found.sensor_errors.get(kind, {}).get(name, 0.0) for kind, name in names])
 
 
 def _fit(
-    builder: ObservationModel,
+    observations: ObservationModel,
     posture: Posture,
     thetas: tuple[Array, Array],
     errors: Array,
     weight: float,
 ) -> PostureFit:
     none = np.zeros_like(errors)
-    loaded = np.flatnonzero(builder.loaded_feet(posture.wrenches))
-    places = _places(builder, posture, thetas, errors)
+    loaded = np.flatnonzero(observations.loaded_feet(posture.wrenches))
+    places = _places(observations, posture, thetas, errors)
     return PostureFit(
         label=posture.label,
         samples=posture.samples,
         sole=int(loaded[0]) if np.isfinite(places[0]).all() else -1,
-        standing=tuple(builder.feet[i].frame for i in loaded),
-        mass=_mass(builder, posture, errors),
+        standing=tuple(observations.feet[i].frame for i in loaded),
+        mass=_mass(observations, posture, errors),
         measured=places[0],
         before=places[1],
         after=places[2],
-        gap_before=builder.com_error(posture, thetas[0], none),
-        gap_after=builder.com_error(posture, thetas[1], errors),
+        gap_before=observations.com_error(posture, thetas[0], none),
+        gap_after=observations.com_error(posture, thetas[1], errors),
         weight=weight,
     )
 
 
-def _mass(builder: ObservationModel, posture: Posture, errors: Array) -> float:
-    measured = builder.measured_com(posture, errors)
+def _mass(observations: ObservationModel, posture: Posture, errors: Array) -> float:
+    measured = observations.measured_com(posture, errors)
     return float("nan") if measured is None else measured[0]
 
 
 def _places(
-    builder: ObservationModel, posture: Posture, thetas: tuple[Array, Array], errors: Array
+    observations: ObservationModel, posture: Posture, thetas: tuple[Array, Array], errors: Array
 ) -> tuple[Array, Array, Array]:
     """Where the CoM is along gravity on the first sole that stands: by the feet, before, after."""
-    measured = builder.measured_com(posture, errors)
-    loaded = np.flatnonzero(builder.loaded_feet(posture.wrenches))
+    measured = observations.measured_com(posture, errors)
+    loaded = np.flatnonzero(observations.loaded_feet(posture.wrenches))
     if measured is None or not len(loaded):
         return np.full(2, np.nan), np.full(2, np.nan), np.full(2, np.nan)
     _, point, up, _ = measured
-    statics = builder.statics
+    statics = observations.statics
     poses = statics.poses(posture.q[None])
-    sole = statics.model.link_index(builder.feet[loaded[0]].frame)
+    sole = statics.model.link_index(observations.feet[loaded[0]].frame)
     R, p = (array[0, 0] for array in statics.link_frames(poses, [sole]))
 
     def on_sole(place: Array) -> Array:

@@ -79,7 +79,7 @@ def test_postures_that_are_all_alike(robot, run, recording, bags, biped, tmp_pat
     refused(
         result,
         1,
-        r"postures tell \d+ of \d+ combinations, which is not enough",
+        r"postures determine \d+ of \d+ combinations, which is not enough",
         r"These postures would help most \(rad or m\):",
         r"1\. on l_sole, r_sole: l_knee -?\d\.\d+",
     )
