@@ -1,1 +1,92 @@
-"""Identification of the centre of mass of every link from a robot's own sensors (no ROS)."""
+"""Identification of the centre of mass of every link from a robot's own sensors (no ROS).
+
+The public names are imported when they are first used: a node sets its threads up before that.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from com_identification.capture.recorder import PostureRecorder
+    from com_identification.exceptions import IdentificationError, PostureError, RankError
+    from com_identification.feet.feet_reading import FeetReading, read_feet
+    from com_identification.feet.model_check import ModelCheck
+    from com_identification.feet.wrench_check import diagnose
+    from com_identification.job import identify_links, identify_total
+    from com_identification.planning.feasible import PlanOptions
+    from com_identification.planning.planner import PosturePlanner
+    from com_identification.regression.identify import Identification, identify
+    from com_identification.regression.observations import ObservationModel
+    from com_identification.regression.postures import (
+        ComConstraint,
+        Posture,
+        SensorNoise,
+        SensorPriors,
+        make_posture,
+    )
+    from com_identification.regression.priors import BodyPriors, urdf_priors
+    from com_identification.settings import IdentificationSettings
+    from com_identification.tip_over.protocol import Protocol
+    from com_identification.tip_over.quasi_static import QuasiStatic
+
+__all__ = [
+    "BodyPriors",
+    "ComConstraint",
+    "FeetReading",
+    "Identification",
+    "IdentificationError",
+    "IdentificationSettings",
+    "ModelCheck",
+    "ObservationModel",
+    "PlanOptions",
+    "Posture",
+    "PostureError",
+    "PosturePlanner",
+    "PostureRecorder",
+    "Protocol",
+    "QuasiStatic",
+    "RankError",
+    "SensorNoise",
+    "SensorPriors",
+    "diagnose",
+    "identify",
+    "identify_links",
+    "identify_total",
+    "make_posture",
+    "read_feet",
+    "urdf_priors",
+]
+
+_MODULES = {
+    "capture.recorder": ("PostureRecorder",),
+    "exceptions": ("IdentificationError", "PostureError", "RankError"),
+    "feet.feet_reading": ("FeetReading", "read_feet"),
+    "feet.model_check": ("ModelCheck",),
+    "feet.wrench_check": ("diagnose",),
+    "job": ("identify_links", "identify_total"),
+    "planning.feasible": ("PlanOptions",),
+    "planning.planner": ("PosturePlanner",),
+    "regression.identify": ("Identification", "identify"),
+    "regression.observations": ("ObservationModel",),
+    "regression.postures": (
+        "ComConstraint",
+        "Posture",
+        "SensorNoise",
+        "SensorPriors",
+        "make_posture",
+    ),
+    "regression.priors": ("BodyPriors", "urdf_priors"),
+    "settings": ("IdentificationSettings",),
+    "tip_over.protocol": ("Protocol",),
+    "tip_over.quasi_static": ("QuasiStatic",),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a public name from its module."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

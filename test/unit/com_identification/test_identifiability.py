@@ -166,7 +166,7 @@ def test_joints_that_were_not_moved_are_named(statics, factor, free, hoap2):
     still[:, neck] = 0.3
     found = report(statics, factor, still, hoap2[1])
     assert any(
-        text.startswith("HEAD1 and HEAD2: only together along") and "do not turn" in text
+        text.startswith("HEAD1 and HEAD2: only together along") and "do not rotate" in text
         for text in found.lost
     )
     assert len(found.lost) == 78 - found.rank

@@ -170,14 +170,14 @@ def test_prediction_as_the_criterion_predicts_better(hoap2, rest):
         builder, zero = ObservationModel(*hoap2, NOISE), np.zeros(2 * 13 + 4 * 25 + 3)
         information = np.eye(78)
         for planned in planner.propose(8):
-            up = FlatStance(statics, hoap2[1]).ups(planned.q[None])[0]
+            up = FlatStance(statics, hoap2[1]).up_directions(planned.q[None])[0]
             prediction = SensorPrediction(statics, hoap2[1], statics.parameters, 9.81)
             posture = prediction.posture(planned.q, up, (0, 1), efforts=False, samples=100)
             rows = builder.linearize(posture, statics.parameters, zero)
             A = whiten(rows.bodies @ factor, rows.residual, rows.covariance).matrix
             information += A.T @ A
         Q = np.array([entry[0] for entry in planner.feasible(60)])
-        up = FlatStance(statics, hoap2[1]).ups(Q)
+        up = FlatStance(statics, hoap2[1]).up_directions(Q)
         C = prediction_rows(statics, statics.poses(Q), up, statics.parameters) @ factor
         scatter = C @ np.linalg.inv(information) @ C.transpose(0, 2, 1)
         variances[criterion] = float(np.trace(scatter, axis1=1, axis2=2).mean())
@@ -302,7 +302,7 @@ def test_boxes_touch_where_they_do(shape, touch_at):
     checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=arms))), np.zeros(2))
     assert checker.touches(np.array([-touch_at + 1e-6, 0.0])) is None
     assert checker.touches(np.array([-touch_at - 1e-6, 0.0])) == ("left_arm", "right_arm")
-    assert checker.blind == ()
+    assert checker.unchecked == ()
 
 
 def test_links_of_meshes_count_as_boxes_of_their_inertia(hoap2, rest):
@@ -315,20 +315,20 @@ def test_links_of_meshes_count_as_boxes_of_their_inertia(hoap2, rest):
         for name, (x, turn) in places.items()
     )
     checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=arms))), np.zeros(2))
-    assert checker.guessed == ("left_arm", "right_arm")
+    assert checker.approximated == ("left_arm", "right_arm")
     assert checker.touches(np.array([-0.75 + 1e-6, 0.0])) is None
     assert checker.touches(np.array([-0.75 - 1e-6, 0.0])) == ("left_arm", "right_arm")
     named = SelfCollision(Statics(hoap2[0]), rest)
-    assert "RLEG1" in named.guessed
-    assert "LLEG4" not in named.guessed
+    assert "RLEG1" in named.approximated
+    assert "LLEG4" not in named.approximated
 
 
 def test_links_without_shape_and_inertia_are_named():
     arms = ARM.format(n="left", x=0.5, turn=0, shape='<mesh filename="arm.stl"/>')
     point = arms.replace('ixx="1" iyy="1" izz="1"', 'ixx="0" iyy="0" izz="0"')
     checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=point))), np.zeros(1))
-    assert checker.blind == ("left_arm",)
-    assert checker.guessed == ()
+    assert checker.unchecked == ("left_arm",)
+    assert checker.approximated == ()
 
 
 def test_the_root_leans_no_further_than_is_allowed(hoap2, rest):
@@ -338,8 +338,8 @@ def test_the_root_leans_no_further_than_is_allowed(hoap2, rest):
         plan = PlanOptions(candidates=16, most_tilt=limit)
         planner = PosturePlanner(model, feet, rest, options=OPTIONS, plan=plan)
         stance = FlatStance(Statics(model), feet)
-        ups = [stance.ups(q[None])[0] for q, _, _ in planner.feasible(16)]
-        return max(np.arccos(np.clip(ups @ stance.ups(rest[None])[0], -1.0, 1.0)))
+        ups = [stance.up_directions(q[None])[0] for q, _, _ in planner.feasible(16)]
+        return max(np.arccos(np.clip(ups @ stance.up_directions(rest[None])[0], -1.0, 1.0)))
 
     assert most(0.3) <= 0.3 + 1e-6
     assert most(np.pi) > 0.4

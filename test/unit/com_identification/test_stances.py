@@ -44,11 +44,11 @@ def test_slopes_are_finite_differences(hoap2, stance, kept):
     if kept:
         stance = FlatStance(Statics(model), hoap2[1], 0.8 * model.neutral - 0.1)
     q, target, step = model.neutral + 0.3, np.array([0.01, 0.02]), 1e-6
-    slope = stance.errors(q[None], target[None])[1][0]
+    slope = stance.residuals(q[None], target[None])[1][0]
     assert len(slope) == (8 if kept else 5)
     for j in range(model.n_joints):
         e = step * np.eye(model.n_joints)[j]
-        there = stance.errors(np.array([q + e, q - e]), np.tile(target, (2, 1)))[0]
+        there = stance.residuals(np.array([q + e, q - e]), np.tile(target, (2, 1)))[0]
         np.testing.assert_allclose(slope[:, j], (there[0] - there[1]) / (2 * step), atol=1e-8)
 
 

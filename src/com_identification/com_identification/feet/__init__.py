@@ -1,1 +1,1 @@
-"""What foot wrenches alone say of mass and centre of mass, and whether they can be true."""
+"""Mass and CoM by the feet alone: reading, check of the wrenches, check of the model."""

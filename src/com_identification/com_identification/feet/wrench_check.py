@@ -214,7 +214,7 @@ def diagnose(
     com_std: float = 0.02,
     gravity: float = GRAVITY,
 ) -> tuple[WrenchIssue, ...]:
-    """Compares a posture's wrenches with what the URDF lets expect.
+    """Compares a posture's wrenches with what the URDF predicts.
 
     See the module. What a posture does not show (feet with equal load may be exchanged) is not
     found: check more than one.

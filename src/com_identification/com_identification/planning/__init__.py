@@ -1,1 +1,1 @@
-"""Which postures to take next."""
+"""Planning of postures: stances, collisions, feasible postures and paths, choice."""

@@ -1,4 +1,4 @@
-"""Whether a robot touches itself or the ground, by boxes in the place of its links."""
+"""Self-collision and ground clearance of a robot, with boxes and balls for its links."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _BATCH = 64  # postures at once
 class SelfCollision:
     """Boxes of the bodies that could touch each other.
 
-    Boxes and balls of a <collision> count as they are, a cylinder as the box around it. Meshes are
-    not looked at: a link that has nothing else counts as the solid box with its mass and inertia,
-    `guessed` names it; `blind` names those of which not even that is known. Pairs that touch in
-    the posture of rest are left out, and those of neighbours, whose shapes overlap on purpose; a
-    guess is too coarse for the neighbour after next in the chain, too.
+    Boxes and balls of a <collision> are exact, a cylinder is replaced by the box around it. Meshes
+    are ignored: a link that has nothing else is approximated by the solid box with its mass and
+    inertia (`approximated`), and not checked without inertia (`unchecked`). Pairs that touch in
+    the rest posture are left out, and adjacent links, whose shapes overlap on purpose; of
+    approximated links also those two joints away.
 
     Args:
         statics: Of the robot.
-        rest: (n,) a posture in which it does not touch itself, rad or m.
+        rest: (n,) a posture without self-collision, rad or m.
         margin: m, distance that boxes keep.
     """
 
@@ -43,7 +43,7 @@ class SelfCollision:
             for box in _boxes(link)
         ]
         guesses = _solid_boxes(model, {box[0] for box in boxes})
-        self.guessed = tuple(model.link_names[box[0]] for box in guesses)
+        self.approximated = tuple(model.link_names[box[0]] for box in guesses)
         boxes += guesses
         self._link = [box[0] for box in boxes]
         self._center = np.array([box[1] for box in boxes]).reshape(-1, 3)
@@ -51,24 +51,24 @@ class SelfCollision:
         self._half = np.array([box[3] for box in boxes]).reshape(-1, 3) + margin / 2.0
         self._radius = np.array([box[4] for box in boxes]) + margin / 2.0  # NaN: no ball
         known = set(self._link)
-        self.blind = tuple(
+        self.unchecked = tuple(
             name
             for i, name in enumerate(model.link_names)
             if model.link_masses[i] > 0.0 and i not in known
         )
-        self._unseen = [model.link_index(name) for name in self.blind]
+        self._without_box = [model.link_index(name) for name in self.unchecked]
         pairs = [pair for pair in combinations(range(len(boxes)), 2) if self._may_touch(*pair)]
         self._pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         rest = as_array("rest", rest, (model.n_joints,))
         self._pairs = self._pairs[~self._overlap(rest[None])[0]]
 
     def _may_touch(self, i: int, j: int) -> bool:
-        """Whether two boxes belong to bodies that are no neighbours in the chain."""
+        """Whether two boxes belong to bodies that are not adjacent in the chain."""
         bodies, links = self.statics.model.bodies, (self._link[i], self._link[j])
-        guess = any(self.statics.model.link_names[link] in self.guessed for link in links)
+        guess = any(self.statics.model.link_names[link] in self.approximated for link in links)
         a, b = (int(bodies.body_of_link[link]) for link in links)
         near = 2 if guess else 1
-        return b not in _upwards(bodies.parent, a, near) and a not in _upwards(
+        return b not in _ancestors(bodies.parent, a, near) and a not in _ancestors(
             bodies.parent, b, near
         )
 
@@ -82,17 +82,17 @@ class SelfCollision:
         return names[self._link[i]], names[self._link[j]]
 
     def touching(self, Q: Array) -> NDArray[np.bool_]:
-        """Tells in which postures (N, n) links touch, (N,)."""
+        """Whether links touch in postures (N, n), (N,)."""
         parts = [self._overlap(Q[i : i + _BATCH]).any(axis=1) for i in range(0, len(Q), _BATCH)]
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
 
     @property
     def bodies(self) -> NDArray[np.int64]:
         """Body of each height that heights() gives, (K,)."""
-        return np.asarray(self.statics.model.bodies.body_of_link[[*self._link, *self._unseen]])
+        return np.asarray(self.statics.model.bodies.body_of_link[[*self._link, *self._without_box]])
 
     def heights(self, Q: Array, ups: Array, levels: Array) -> Array:
-        """Finds how high above the ground everything is.
+        """Computes how high above the ground all links are.
 
         Args:
             Q: (N, n) postures.
@@ -103,7 +103,7 @@ class SelfCollision:
             (N, K) m, of the lowest point of each box with its margin; then of the frames of links
             without a box.
         """
-        R, p = self.statics.link_frames(self.statics.poses(Q), [*self._link, *self._unseen])
+        R, p = self.statics.link_frames(self.statics.poses(Q), [*self._link, *self._without_box])
         count = len(self._link)
         boxes = R[:, :count]
         center = p.copy()
@@ -135,7 +135,9 @@ class SelfCollision:
         which, pair = np.nonzero(near & (ball[i] != ball[j]))
         first = ball[i[pair]]
         k, m = np.where(first, i[pair], j[pair]), np.where(first, j[pair], i[pair])
-        hit[which, pair] = _into(gap[which, pair], turn[which, m], self._half[m]) <= self._radius[k]
+        hit[which, pair] = (
+            _distance_to_box(gap[which, pair], turn[which, m], self._half[m]) <= self._radius[k]
+        )
         return hit
 
 
@@ -149,13 +151,13 @@ def _apart(gap: Array, A: Array, B: Array, a: Array, b: Array) -> NDArray[np.boo
     return np.asarray(apart[..., 0].any(axis=1))
 
 
-def _into(gap: Array, axes: Array, half: Array) -> Array:
+def _distance_to_box(gap: Array, axes: Array, half: Array) -> Array:
     """Distance (K,) of points to boxes that are `gap` (K, 3) apart from their centres, m."""
     outside = np.maximum(np.abs(np.einsum("kji,kj->ki", axes, gap)) - half, 0.0)
     return np.asarray(np.linalg.norm(outside, axis=1))
 
 
-def _upwards(parent: NDArray[np.int64], body: int, steps: int) -> list[int]:
+def _ancestors(parent: NDArray[np.int64], body: int, steps: int) -> list[int]:
     """A body and those that carry it, up to some joints away."""
     chain = [body]
     while len(chain) <= steps and parent[chain[-1]] >= 0:

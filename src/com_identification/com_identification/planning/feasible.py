@@ -1,4 +1,4 @@
-"""Postures in which a robot can stand: flat on its soles, balanced, within limits, not touching."""
+"""Postures and paths in which a robot stands flat, balanced, within limits, without collision."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CRITERIA = ("parameters", "prediction")
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """What postures may be proposed, and which count as telling.
+    """Which postures may be proposed, and how they are scored.
 
     Attributes:
-        stands: Which feet stand, as indices, in turn; all feet by default.
+        stands: Which feet are in contact, as indices, in turn; all feet by default.
     """
 
     candidates: int = parameter(200, "How many postures to choose from", (0, 10**9))
@@ -38,37 +38,35 @@ class PlanOptions:
         (0.0, 1e9),
     )
     limit_fraction: float = parameter(
-        0.95, "Share of each joint's range, about its middle, that is used", (0.0, 1e9)
+        0.95, "Fraction of each joint's range, about its middle, that is used", (0.0, 1e9)
     )
     clearance: float = parameter(
-        0.005, "m, between the boxes of links that are no neighbours", (0.0, 1e9)
+        0.005, "m, between the boxes of links that are not adjacent", (0.0, 1e9)
     )
     stands: tuple[tuple[int, ...], ...] = ()
-    efforts: bool = parameter(False, "Whether joint efforts are read too")
+    efforts: bool = parameter(False, "Whether joint efforts are measured, too")
     seed: int = parameter(0, "Of the random postures", (0, 10**9))
     keep_feet: bool = parameter(
         False,
-        "Whether feet that stand keep the places to each other that they have in the "
-        "posture of rest, so that the robot comes from one posture to the next without a "
-        "step",
+        "Whether feet in contact keep their poses relative to each other of the rest "
+        "posture, so that the robot needs no step between postures",
     )
     effort_fraction: float = parameter(
         0.9,
-        "Share of the URDF's effort limits that the joints may need to hold the posture; "
-        "0: not looked at. Limits of 0 count as not known",
+        "Fraction of the URDF's effort limits that the joints may need to hold the "
+        "posture; 0: not checked. Limits of 0 count as not known",
         (0.0, 1e9),
     )
     most_tilt: float = parameter(
         pi,
-        "rad, by which the root may lean more than in the posture of rest; robots that "
-        "bow deeply tell much, but hardly anybody wants to see theirs do so",
+        "rad, by which the root may tilt against the rest posture; postures in which a "
+        "robot bows deeply are informative, but risky",
         (0.0, 1e9),
     )
     criterion: str = parameter(
         "parameters",
-        "'parameters': the volume of the uncertainty of all that is unknown is to be "
-        "small. 'prediction': the mean variance of the CoM in postures like the "
-        "candidates",
+        "'parameters': minimises the volume of the uncertainty of all parameters. "
+        "'prediction': the mean variance of the CoM in postures like the candidates",
     )
 
     def __post_init__(self) -> None:
@@ -89,7 +87,7 @@ class PlanOptions:
 
 _TRIES = 30  # for each candidate that is wanted
 _BATCH = 256
-_FAR = 0.85  # share of the starts with joints near the ends of their ranges
+_FAR = 0.85  # fraction of the samples with joints near the ends of their ranges
 _ENDS = 0.3  # of a beta distribution: below 1 the ends are likelier than the middle
 _SLACK = 1e-9  # rad and m
 _REASONS = (
@@ -105,12 +103,12 @@ Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, mar
 
 
 class FeasiblePostures:
-    """Brings postures to where the robot can stand in them, many at once.
+    """Finds postures in which the robot can stand, many at once.
 
     Args:
         statics: Of the robot.
         feet: Its feet, with corners.
-        rest: (n,) a posture in which it stands and does not touch itself.
+        rest: (n,) a posture in which it stands without self-collision.
         prediction: For the joints' efforts.
         plan: What is allowed.
 
@@ -140,13 +138,13 @@ class FeasiblePostures:
         }
         self._collision = SelfCollision(statics, rest, plan.clearance)
         self._feet = tuple(feet)
-        self._aloft: dict[tuple[int, ...], Flags] = {}
+        self._clear_links: dict[tuple[int, ...], Flags] = {}
         self._prediction = prediction
         most = model.effort_limits * plan.effort_fraction
         self._efforts = np.where(most > 0.0, most, np.inf)
 
-    def draw(self, count: int, anywhere: bool = False) -> list[Entry]:
-        """Draws postures in which the robot can stand.
+    def sample(self, count: int, anywhere: bool = False) -> list[Entry]:
+        """Samples postures in which the robot can stand.
 
         Args:
             count: How many are wanted.
@@ -155,7 +153,7 @@ class FeasiblePostures:
                 with joints near the ends of their ranges.
 
         Raises:
-            IdentificationError: Hardly any posture is possible; says what stood in the way.
+            IdentificationError: Hardly any posture is possible; lists the reasons.
         """
         rng = np.random.default_rng(self.plan.seed)
         refused = dict.fromkeys(_REASONS, 0)
@@ -180,16 +178,16 @@ class FeasiblePostures:
         return pool[:count]
 
     def _starts(self, rng: np.random.Generator, count: int, anywhere: bool) -> Array:
-        """Joint positions to start from, (N, n)."""
-        shares = rng.random((count, len(self.low)))
+        """Samples joint positions to start from, (N, n)."""
+        fractions = rng.random((count, len(self.low)))
         if anywhere:
-            return np.asarray(self.low + shares * (self.high - self.low))
+            return np.asarray(self.low + fractions * (self.high - self.low))
         far = rng.random(count) < _FAR
         ends = rng.beta(_ENDS, _ENDS, (int(far.sum()), len(self.low)))
-        shares[far] = ends
+        fractions[far] = ends
         spread = rng.uniform(np.where(far, 0.5, 0.2), 1.0)[:, None]
         return np.asarray(
-            self._rest + spread * (self.low + shares * (self.high - self.low) - self._rest)
+            self._rest + spread * (self.low + fractions * (self.high - self.low) - self._rest)
         )
 
     def stand(
@@ -200,7 +198,7 @@ class FeasiblePostures:
         Args:
             rng: For where the CoM is to be.
             starts: (N, n) joint positions.
-            stands: N times the feet that stand.
+            stands: N times the feet in contact.
         """
         results: list[Entry | str] = [_REASONS[0]] * len(starts)
         shift = rng.uniform(-1.0, 1.0, (len(starts), 2))
@@ -208,7 +206,7 @@ class FeasiblePostures:
             mine = np.array([i for i, feet in enumerate(stands) if feet == indices], dtype=int)
             aims = stance.middles(starts[mine]) + shift[mine] * stance.room(self.plan.margin)
             Q, found = stance.solve_all(starts[mine], aims)
-            # The CoM of a planar robot, say, cannot be moved sideways: anywhere will do.
+            # The CoM of a planar robot, for example, cannot move sideways: any target will do.
             Q[~found], found[~found] = stance.solve_all(starts[mine][~found])
             judged = self._judge(Q[found], stance, indices)
             for place, result in zip(mine[found], judged, strict=True):
@@ -216,20 +214,24 @@ class FeasiblePostures:
         return results
 
     def allows(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
-        """Whether postures (N, n) on the ground of a stance may be taken, limits apart, (N,)."""
+        """Whether postures (N, n) of a stance may be proposed, joint limits apart, (N,)."""
         judged = [not isinstance(result, str) for result in self._judge(Q, stance, indices)]
         return np.array(judged, dtype=np.bool_)
 
     def _judge(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> list[Entry | str]:
-        """Whether a robot on flat soles is balanced, strong enough and does not touch itself."""
-        strong = self._holds(Q, stance, indices)
+        """Whether a robot on flat soles is balanced, strong enough and free of collisions."""
+        strong = self._within_effort_limits(Q, stance, indices)
         touching = self._collision.touching(Q)
         above = self._heights(Q, stance) > 0.0
-        aloft: Flags = np.asarray(above[:, self._above_ground(stance, indices)].all(axis=1))
-        rest_up = stance.ups(self._rest[None])[0]
-        leans = stance.ups(Q) @ rest_up < np.cos(min(self.plan.most_tilt, np.pi)) - _SLACK
+        clear_of_ground: Flags = np.asarray(
+            above[:, self._above_ground(stance, indices)].all(axis=1)
+        )
+        rest_up = stance.up_directions(self._rest[None])[0]
+        leans = stance.up_directions(Q) @ rest_up < np.cos(min(self.plan.most_tilt, np.pi)) - _SLACK
         results: list[Entry | str] = []
-        for q, held, touch, clear, lean in zip(Q, strong, touching, aloft, leans, strict=True):
+        for q, held, touch, clear, lean in zip(
+            Q, strong, touching, clear_of_ground, leans, strict=True
+        ):
             margin = stance.margin(q)
             if margin < self.plan.margin - _SLACK:
                 results.append(_REASONS[1])
@@ -244,27 +246,29 @@ class FeasiblePostures:
         return results
 
     def _heights(self, Q: Array, stance: FlatStance) -> Array:
-        """How high everything is above the sole that stands, (N, K) m."""
-        ups = stance.ups(Q)
+        """Returns the heights of all links above the ground of the stance, (N, K) m."""
+        ups = stance.up_directions(Q)
         sole = self.statics.model.link_index(stance.feet[0].frame)
         _, p = self.statics.link_frames(self.statics.poses(Q), [sole])
         return self._collision.heights(Q, ups, np.einsum("nj,nj->n", p[:, 0], ups))
 
     def _above_ground(self, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
-        """What must not touch the ground, (K,): not feet that stand, nor what does so at rest."""
-        if indices not in self._aloft:
+        """Links that must clear the ground, (K,): not feet in contact, nor those low at rest."""
+        if indices not in self._clear_links:
             model, bodies = self.statics.model, self._collision.bodies
             links = [model.link_index(foot.frame) for foot in self._feet]
             own = [int(model.bodies.body_of_link[link]) for link in links]
             standing = np.isin(bodies, [own[i] for i in indices])
             low = self._heights(self._rest[None], stance)[0] <= 0.0
-            self._aloft[indices] = np.asarray(~standing & ~(low & ~np.isin(bodies, own)))
-        return self._aloft[indices]
+            self._clear_links[indices] = np.asarray(~standing & ~(low & ~np.isin(bodies, own)))
+        return self._clear_links[indices]
 
-    def _holds(self, Q: Array, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
+    def _within_effort_limits(
+        self, Q: Array, stance: FlatStance, indices: tuple[int, ...]
+    ) -> Flags:
         """Whether the joints' limits of effort allow postures (N, n), (N,)."""
         poses = self.statics.poses(Q)
-        _, effort = self._prediction.wrenches_and_efforts(poses, stance.ups(Q), indices)
+        _, effort = self._prediction.wrenches_and_efforts(poses, stance.up_directions(Q), indices)
         return np.asarray((np.abs(effort) <= self._efforts).all(axis=1))
 
 
@@ -273,15 +277,15 @@ _SLACK = 1e-9  # rad or m
 _HALVINGS = 6
 
 
-def kept_path(
+def path_with_soles_in_place(
     feasible: FeasiblePostures, feet: Sequence[Foot], start: Array, end: Array, step: float
 ) -> Array | None:
-    """Finds postures between two with all soles where they are.
+    """Finds a path between two postures with all soles in place.
 
-    The straight way in the joints is brought to where the soles have their places and the CoM
+    The straight line in the joints is projected to where the soles are in place and the CoM
     projects on the straight line between its two projections, which stays inside the polygon.
-    Where two such postures are more than a step apart, the way between them is halved. Joints stay
-    within the share of their limits that is used, or where start and end are beyond, within these.
+    Where two such postures are more than a step apart, the line between them is halved. Joints stay
+    within the fraction of their range that is used, or of start and end where these are beyond.
 
     Args:
         feasible: What postures are allowed.
@@ -294,15 +298,15 @@ def kept_path(
         (k, n) from start to end, or None.
     """
     stance = FlatStance(feasible.statics, feet, start)
-    if np.abs(stance.errors(end[None])[0]).max(initial=0.0) > _SAME:
+    if np.abs(stance.residuals(end[None])[0]).max(initial=0.0) > _SAME:
         return None
     low = np.minimum(np.minimum(start, end), feasible.low) - _SLACK
     high = np.maximum(np.maximum(start, end), feasible.high) + _SLACK
     aims = stance.projections(np.array([start, end]))
     count = max(1, int(np.ceil(np.abs(end - start).max() / step)))
-    shares = np.linspace(0.0, 1.0, count + 1)
+    fractions = np.linspace(0.0, 1.0, count + 1)
     for _ in range(_HALVINGS):
-        parts = shares[1:-1, None]
+        parts = fractions[1:-1, None]
         middle, found = stance.solve_all(
             start + parts * (end - start), aims[0] + parts * (aims[1] - aims[0])
         )
@@ -314,5 +318,7 @@ def kept_path(
             within = ((low <= Q) & (high >= Q)).all()
             allowed = feasible.allows(Q, stance, tuple(range(len(feet)))).all()
             return Q if within and allowed else None
-        shares = np.sort(np.concatenate((shares, (shares[:-1] + shares[1:])[wide] / 2.0)))
+        fractions = np.sort(
+            np.concatenate((fractions, (fractions[:-1] + fractions[1:])[wide] / 2.0))
+        )
     return None  # it jumps

@@ -1,10 +1,15 @@
-"""Which postures to take next: those that tell most, and in which the robot can stand.
+"""Plans the postures to take next: the most informative ones in which the robot can stand.
 
-Of many random postures in which the robot stands with a margin, inside its limits, strong enough
-and without touching itself, those are chosen that tell most together. First one after the other;
-then each in turn is exchanged for what tells most beside the others: another candidate, or a change
-of its own. Most candidates have their joints near the ends of their ranges, because links that turn
-far tell most.
+What is known is the covariance P of the whitened parameters; a posture with whitened rows A updates
+it to (P^-1 + A^T A)^-1. Its score is one of
+
+  parameters   1/2 log det(1 + A P A^T), the information gain in nats (D-optimality)
+  prediction   trace((1 + A P A^T)^-1 A P T P A^T): the decrease of the mean variance trace(P T) of
+               the predicted CoM, T the mean of C^T C over postures (I-optimality)
+
+Postures are chosen greedily from many random ones in which the robot stands with a margin, inside
+its limits, strong enough and without collision. Then each in turn is exchanged for the one with the
+best score beside the others: another candidate, or a change of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_identification.planning.feasible import Entry, FeasiblePostures, PlanOptions, kept_path
+from com_identification.planning.feasible import (
+    Entry,
+    FeasiblePostures,
+    PlanOptions,
+    path_with_soles_in_place,
+)
 from com_identification.regression.identify import Options
 from com_identification.regression.observations import ObservationModel, SensorPrediction
 from com_identification.regression.postures import Posture
@@ -26,17 +36,17 @@ from com_model.arrays import Array, as_array, freeze
 from com_model.timed_way import TimedWay, timed_way
 
 Score = Callable[[Array, Array], Array]
-"""Takes P (U, U) and the rows of m postures (m, R, U); returns what each is worth, (m,)."""
+"""Takes P (U, U) and the rows of m postures (m, R, U); returns their scores, (m,)."""
 
 
 def information_gain(scatter: Array, rows: Array) -> Array:
-    """Computes half of log det(1 + A P A^T), (m,)."""
+    """Computes the information gains of m postures in nats, (m,): 1/2 log det(1 + A P A^T)."""
     inner = np.eye(rows.shape[1]) + (rows @ scatter) @ rows.transpose(0, 2, 1)
     return np.asarray(np.linalg.slogdet(inner)[1] / 2.0)
 
 
 def prediction_score(target: Array) -> Score:
-    """Makes the score of the predicted CoM; target is T (U, U)."""
+    """Returns the score "prediction"; target is T (U, U)."""
 
     def score(scatter: Array, rows: Array) -> Array:
         cross = rows @ scatter
@@ -48,7 +58,7 @@ def prediction_score(target: Array) -> Score:
 
 
 def prediction_rows(statics: Statics, poses: Poses, up: Array, parameters: Array) -> Array:
-    """Computes the derivatives of the CoM across gravity, relative to the root, (N, 3, 4 B).
+    """Computes the derivatives of the horizontal CoM relative to the root, (N, 3, 4 B).
 
     With N theta the first moment about the root's origin and M the mass,
     dCoM = (1 - up up^T) (N - CoM 1^T) / M.
@@ -75,7 +85,7 @@ def update_covariance(scatter: Array, rows: Array) -> Array:
 
 
 def choose_greedily(rows: Array, count: int, scatter: Array, score: Score) -> list[int]:
-    """Chooses postures one after the other, each the most telling after those before it.
+    """Chooses postures one after the other, each with the best score after those before it.
 
     Args:
         rows: (m, R, U) whitened rows of the postures.
@@ -107,13 +117,13 @@ def covariance_without(scatter: Array, rows: Array, place: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class PlannedPosture:
-    """A posture to take.
+    """A posture that is proposed.
 
     Attributes:
         q: (n,) rad or m.
         feet: Names of the soles that stand.
         margin: m, of the URDF's CoM inside their polygon.
-        gain: Nats that it takes off the uncertainty, after those before it.
+        gain: Information gain after those before it, nats.
     """
 
     q: Array
@@ -128,7 +138,7 @@ class PlannedPosture:
 __all__ = ["PlanOptions", "PlannedPosture", "PosturePlanner"]
 
 _STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
-_MOVED = (0.1, 0.2, 0.5)  # share of the joints that it moves
+_MOVED = (0.1, 0.2, 0.5)  # fraction of the joints that it moves
 _ROUNDS = 2  # of exchange
 
 
@@ -174,15 +184,15 @@ class PosturePlanner:
     def propose(
         self, count: int, taken: Sequence[Posture] = (), samples: int = 100
     ) -> tuple[PlannedPosture, ...]:
-        """Chooses postures, the most telling first.
+        """Chooses postures, the most informative first.
 
         Args:
             count: How many.
-            taken: Postures that were measured already.
+            taken: Postures that have been captured.
             samples: Readings that will be averaged in each.
 
         Raises:
-            IdentificationError: Hardly any posture is possible; says what stood in the way.
+            IdentificationError: Hardly any posture is possible; lists the reasons.
         """
         pool, rows = self._candidates(max(self.plan.candidates, count), samples)
         score = self._score(pool)
@@ -201,7 +211,7 @@ class PosturePlanner:
         return tuple(planned)
 
     def _candidates(self, count: int, samples: int) -> tuple[list[Entry], Array]:
-        """What to choose from, and its whitened rows (m, R, U); kept for the next time."""
+        """Returns the candidates and their whitened rows (m, R, U); cached."""
         if (count, samples) not in self._drawn:
             pool = self.feasible(count)
             rows = [self._rows(self._predicted(entry, samples)) for entry in pool]
@@ -209,7 +219,7 @@ class PosturePlanner:
         return self._drawn[count, samples]
 
     def feasible(self, count: int, anywhere: bool = False) -> list[Entry]:
-        """Draws postures in which the robot can stand: q, the feet that stand, margin m.
+        """Samples postures in which the robot can stand: q, the feet in contact, margin m.
 
         Args:
             count: How many.
@@ -217,15 +227,15 @@ class PosturePlanner:
                 come to the ground. False: as for planning, from close to rest to the ends.
 
         Raises:
-            IdentificationError: Hardly any posture is possible; says what stood in the way.
+            IdentificationError: Hardly any posture is possible; lists the reasons.
         """
-        return self._feasible.draw(count, anywhere)
+        return self._feasible.sample(count, anywhere)
 
     def path_between(self, start: Array, end: Array, step: float = 0.05) -> Array | None:
         """Finds postures between two, through which the robot moves without lifting a foot.
 
-        All feet keep the places to each other that they have in `start`, and all postures on the
-        way are such as may be proposed. The joints go as straight as that allows.
+        All feet keep their poses relative to each other, and all postures on the path could be
+        proposed. The joints move as straight as that allows.
 
         Args:
             start: (n,) a posture that may be proposed.
@@ -233,11 +243,11 @@ class PosturePlanner:
             step: rad or m, that no joint exceeds from one posture to the next.
 
         Returns:
-            (k, n) from start to end, or None where the straight way is barred. Then go by way of a
-            third posture, that of rest for example.
+            (k, n) from start to end, or None where there is no such path. Then go through a third
+            posture, the rest posture for example.
         """
         start, end = (as_array("posture", q, (self.model.n_joints,)) for q in (start, end))
-        return kept_path(self._feasible, self.feet, start, end, step)
+        return path_with_soles_in_place(self._feasible, self.feet, start, end, step)
 
     def _exchange(
         self,
@@ -248,7 +258,7 @@ class PosturePlanner:
         score: Score,
         samples: int,
     ) -> tuple[list[Entry], Array]:
-        """Exchanges chosen postures, each in turn, for what tells most beside the others."""
+        """Exchanges each chosen posture in turn for the best one beside the others."""
         rng = np.random.default_rng([self.plan.seed, 1])
         picked, kept = [pool[i] for i in chosen], rows[list(chosen)]
         for _ in range(_ROUNDS):
@@ -257,14 +267,14 @@ class PosturePlanner:
                 best = int(np.argmax(score(beside, rows)))
                 changed = self._changes(rng, picked[place])
                 offers = [picked[place], pool[best], *changed]
-                told = [self._rows(self._predicted(change, samples)) for change in changed]
-                matrices = np.array([kept[place], rows[best], *told])
+                alternatives = [self._rows(self._predicted(change, samples)) for change in changed]
+                matrices = np.array([kept[place], rows[best], *alternatives])
                 winner = int(np.argmax(score(beside, matrices)))
                 picked[place], kept[place] = offers[winner], matrices[winner]
         return picked, kept
 
     def _changes(self, rng: np.random.Generator, entry: Entry) -> list[Entry]:
-        """Changes of a posture in which the robot can stand."""
+        """Samples changes of a posture in which the robot can stand."""
         count, n = self.plan.refinements, self.model.n_joints
         low, high = self._feasible.low, self._feasible.high
         size = rng.normal(0.0, rng.choice(_STEPS, (count, 1)), (count, n)) * (high - low) / 2.0
@@ -274,7 +284,7 @@ class PosturePlanner:
         return [change for change in found if not isinstance(change, str)]
 
     def _score(self, pool: Sequence[Entry]) -> Score:
-        """The criterion; the CoM is to be predicted in postures like those of the pool."""
+        """Returns the score; the CoM is predicted in postures like those of the pool."""
         if self.plan.criterion == "parameters":
             return information_gain
         Q, statics = np.array([entry[0] for entry in pool]), self._observations.statics
@@ -288,10 +298,10 @@ class PosturePlanner:
         return prediction_score(target)
 
     def _up(self, entry: Entry) -> Array:
-        return np.asarray(self._feasible.stances[entry[1]].ups(entry[0][None])[0])
+        return np.asarray(self._feasible.stances[entry[1]].up_directions(entry[0][None])[0])
 
     def _predicted(self, entry: Entry, samples: int) -> Posture:
-        """What the sensors would read with the prior's parameters."""
+        """Returns what the sensors would read with the prior's parameters."""
         q, stand, _ = entry
         return self._prediction.posture(q, self._up(entry), stand, self.plan.efforts, samples)
 
@@ -303,15 +313,15 @@ class PosturePlanner:
 
 
 class TourPaths:
-    """Finds ways from posture to posture.
+    """Finds paths from posture to posture for a robot that moves through a plan.
 
     Args:
         model: The robot.
         feet: Its feet, with corners.
-        nominal: (n,) posture in which it stands; feet that stay are where they are in it.
-        margin: m, of the URDF's CoM inside the support polygon on the way.
+        nominal: (n,) posture in which it stands; feet in contact keep its foot poses.
+        margin: m, of the URDF's CoM inside the support polygon on the path.
         speed: rad/s or m/s, of any joint at most.
-        velocity_share: Of the model's velocity limits that is used at most.
+        velocity_fraction: Of the model's velocity limits that is used at most.
 
     Raises:
         IdentificationError: A foot has no corners.
@@ -324,17 +334,17 @@ class TourPaths:
         nominal: Array,
         margin: float,
         speed: float,
-        velocity_share: float,
+        velocity_fraction: float,
     ) -> None:
-        # Whether a posture at either end may be taken, its planner has judged.
+        # The planner of the postures has checked the efforts at either end.
         plan = PlanOptions(keep_feet=True, margin=margin, effort_fraction=0.0)
         self._planner = PosturePlanner(model, feet, nominal, plan=plan)
         self._nominal = nominal
         limits = np.where(model.velocity_limits > 0.0, model.velocity_limits, np.inf)
-        self.speeds = np.minimum(speed, velocity_share * limits)
+        self.speeds = np.minimum(speed, velocity_fraction * limits)
 
     def standing(self, start: Array, end: Array) -> list[TimedWay]:
-        """Ways one after the other that keep the feet in place; none: it cannot get there."""
+        """Returns paths in sequence that keep the feet in place; empty where there is none."""
         direct = self._planner.path_between(start, end)
         if direct is not None:
             return [timed_way(direct, self.speeds)]
@@ -345,6 +355,6 @@ class TourPaths:
         return [timed_way(part, self.speeds) for part in parts if part is not None]
 
     def in_air(self, start: Array, end: Array) -> list[TimedWay]:
-        """Ways of a lifted robot, by the nominal posture: limbs get less into each other's way."""
+        """Returns the paths of a lifted robot, through the nominal posture to avoid collisions."""
         stations = (start, self._nominal), (self._nominal, end)
         return [timed_way(np.array(ends), self.speeds) for ends in stations]

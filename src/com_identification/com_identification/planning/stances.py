@@ -1,4 +1,4 @@
-"""Postures with all soles flat on one level ground and the centre of mass where it is wanted."""
+"""Inverse kinematics: all soles flat on one horizontal ground, the CoM over a target."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ Flags = NDArray[np.bool_]
 
 _ROUNDS = 25
 _CLOSE = 1e-12  # rad and m
-_STUCK = 0.99  # of what must vanish, left after the best step
+_STUCK = 0.99  # of the residual, left after the best step
 _LONGEST = 0.4  # rad or m, of one step of a joint
 _CUTOFF = 1e-10  # of the sum of the squared singular values
 
 
 class FlatStance:
-    """Brings the soles of some feet onto one level ground, the first foot's sole plane.
+    """Brings the soles of some feet onto one ground, the first foot's sole plane.
 
-    Newton's method with the shortest step, on what must vanish: of each other foot the two levels
-    of its z axis and its height, and the place of the CoM's projection where one is asked for.
+    Newton's method with the shortest step. The residuals are, of each other foot, the two tilts of
+    its z axis and its height, and the position of the CoM's projection where a target is given.
 
-    With `kept` the soles keep the place to each other that they have in that posture: of each other
-    foot the turn and the shift from there must vanish, three numbers each.
+    With `kept` the soles keep their poses relative to each other of that posture: the residuals of
+    each other foot are rotation and translation from there, three numbers each.
 
     Args:
         statics: Of the robot; the CoM is the URDF's.
         feet: Those that stand, with corners; the first one is the ground.
-        kept: (n,) posture whose places of the soles to each other are kept; None: any place.
+        kept: (n,) posture whose relative poses of the soles are kept; None: any.
         limits: Lowest and highest q (n,); the model's by default.
 
     Raises:
@@ -66,7 +66,7 @@ class FlatStance:
             self._kept = turn[0], place[0]
 
     def solve(self, q: Array, target: Array | None = None) -> Array | None:
-        """Changes a posture as little as it takes.
+        """Changes a posture as little as necessary.
 
         Args:
             q: (n,) to start from.
@@ -79,7 +79,7 @@ class FlatStance:
         return Q[0] if found[0] else None
 
     def solve_all(self, Q: Array, targets: Array | None = None) -> tuple[Array, Flags]:
-        """Changes N postures as little as it takes, as solve().
+        """Changes N postures as little as necessary, as solve().
 
         Args:
             Q: (N, n) to start from.
@@ -92,10 +92,10 @@ class FlatStance:
         found = np.zeros(len(Q), dtype=np.bool_)
         left = np.arange(len(Q))
         for _ in range(_ROUNDS):
-            value, slope = self.errors(Q[left], None if targets is None else targets[left])
+            value, slope = self.residuals(Q[left], None if targets is None else targets[left])
             done = np.abs(value).max(axis=1, initial=0.0) < _CLOSE
             found[left[done]] = self._upright(Q[left[done]])
-            go = ~done & ~_stuck(value, slope)  # else no joint changes what is left
+            go = ~done & ~_stuck(value, slope)  # else no joint reduces the residual
             left = left[go]
             if not len(left):
                 break
@@ -112,8 +112,8 @@ class FlatStance:
             free = (Q + step > self._low) & (Q + step < self._high)
         return np.clip(Q + step, self._low, self._high)
 
-    def errors(self, Q: Array, targets: Array | None = None) -> tuple[Array, Array]:
-        """Computes what must vanish and its derivatives by the joints.
+    def residuals(self, Q: Array, targets: Array | None = None) -> tuple[Array, Array]:
+        """Computes the residuals and their derivatives by the joints.
 
         In the axes of the first sole, of which v and w are the columns of the Jacobian,
           R_i z: (w_i - w) x R_i z        p_i - p: v_i - v - w x (p_i - p)
@@ -125,7 +125,7 @@ class FlatStance:
 
         Returns:
             (N, e) and (N, e, n), with f feet e = 3 (f - 1), or 6 (f - 1) where they keep their
-            place, and 2 more with a target.
+            poses, and 2 more with a target.
         """
         poses = self.statics.poses(Q)
         R, p = self.statics.link_frames(poses, self._links)
@@ -152,7 +152,7 @@ class FlatStance:
     def _foot(
         self, other: int, turn: Array, place: Array, spin: Array, shift: Array
     ) -> tuple[Array, Array]:
-        """What must vanish of another foot (N, e), and its derivatives (N, n, e)."""
+        """Residuals of another foot (N, e), and their derivatives (N, n, e)."""
         if self._kept is None:
             tilt = np.cross(spin, turn[:, None, :, 2])
             value = np.concatenate((turn[:, :2, 2], place[:, 2:]), axis=1)
@@ -166,13 +166,13 @@ class FlatStance:
         return value, np.concatenate((turned, shift), axis=2)
 
     def _places(self, Q: Array) -> tuple[Array, Array]:
-        """Turns (N, f - 1, 3, 3) and places (N, f - 1, 3) m of the other soles in the first's."""
+        """Poses of the other soles in the first's: (N, f - 1, 3, 3) and (N, f - 1, 3) m."""
         R, p = self.statics.link_frames(self.statics.poses(Q), self._links)
         back = R[:, 0].transpose(0, 2, 1)
         return back[:, None] @ R[:, 1:], (p[:, 1:] - p[:, :1]) @ R[:, 0]
 
     def _upright(self, Q: Array) -> Flags:
-        """Whether no sole is upside down or turned back: what must vanish does so there too."""
+        """Whether no sole is upside down or reversed, where the residuals vanish, too."""
         turn, _ = self._places(Q)
         if self._kept is None:
             return np.asarray((turn[..., 2, 2] > 0.0).all(axis=1))
@@ -192,7 +192,7 @@ class FlatStance:
         com = self.statics.first_moment(poses)[0] @ theta / (self.statics.mass() @ theta)
         return float(self.polygon(q).margin(com))
 
-    def ups(self, Q: Array) -> Array:
+    def up_directions(self, Q: Array) -> Array:
         """The directions against gravity (N, 3), root axes: the first sole's z."""
         R, _ = self.statics.link_frames(self.statics.poses(Q), self._links[:1])
         return np.asarray(R[:, 0, :, 2])

@@ -1,1 +1,1 @@
-"""Masses and centres of mass by linear regression on static postures."""
+"""Regression: observations of static postures, priors, least squares, identifiability."""

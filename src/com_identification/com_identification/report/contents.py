@@ -1,4 +1,4 @@
-"""What a report tells."""
+"""Contents of a report, with the comparison of readings, URDF and result of each posture."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ class TopicLine:
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """All that stands in a report.
+    """All that a report shows.
 
     Attributes:
         robot: Name of the robot.
-        inputs: What was given, by name: bag, URDF, configuration, settings, as the user wrote it.
+        inputs: Paths by name: bag, URDF, configuration, settings, as the user wrote them.
         topics: That were read.
         seconds: Between first and newest joint state.
-        first_ns: Stamp of the first joint state, ns; times are told from it.
-        notes: What is odd about the recording, sentences.
+        first_ns: Stamp of the first joint state, ns; times count from it.
+        notes: Warnings about the recording, sentences.
         dropped: Readings that were left out.
         tally: Seconds that the robot was still, and seconds lost by cause.
         intervals: Still intervals, in order.
-        issues: What the check of the wrenches found, sentences.
+        issues: Issues of the wrenches, sentences.
         model: The robot as its URDF has it.
         feet: Its feet.
         found: The result.
-        prior_std: (B, 3) m, of the centres of mass before the data.
+        prior_std: (B, 3) m, standard deviations of the centres of mass before the data.
         total: By the feet alone, of the postures that fit; None where none has their wrenches.
         fits: Posture by posture.
         changed: Links that have new values in the corrected URDF.
-        kept: Why others have not, sentences.
+        kept: Why others have none, sentences.
     """
 
     robot: str
@@ -85,12 +85,12 @@ class Contents:
 
     @property
     def labels(self) -> list[str]:
-        """What to call the bodies: the links that have their mass."""
+        """Names of the bodies: the links that have their mass."""
         return body_labels(self.model, self.found.bodies)
 
 
 def residual_rows(found: Identification) -> list[tuple[str, Residual]]:
-    """The misfits to show, with their names; without the outliers too where there are any."""
+    """Returns the residuals with their names, also without the outliers where there are any."""
     groups: list[tuple[str, Identification | Residuals]] = [("", found)]
     if found.outliers:
         groups.append((", without outliers", found.without_outliers))
@@ -118,19 +118,19 @@ def body_labels(model: RobotModel, bodies: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class PostureFit:
-    """A posture and the CoM in it, in the x and y of a sole that stands.
+    """A posture and its CoM in the x and y of a sole in contact.
 
     Attributes:
         label: Name of the posture.
         samples: Readings behind its means.
-        sole: Index of the foot whose sole it is; -1 where none stands, then the places are NaN.
-        standing: Names of the feet that stand.
+        sole: Index of the foot whose sole it is; -1 without contact, then the positions are NaN.
+        standing: Names of the feet in contact.
         mass: kg, by the feet.
         measured: (2,) m, by the feet.
         before: (2,) m, by the URDF.
         after: (2,) m, by the result.
-        gap_before: m, from the readings to the URDF's CoM.
-        gap_after: m, to the result's, sensor errors taken off.
+        error_before: m, horizontal error of the URDF's CoM.
+        error_after: m, of the result's CoM, sensor errors removed.
         weight: 0 to 1, of the posture in the fit.
     """
 
@@ -142,8 +142,8 @@ class PostureFit:
     measured: Array
     before: Array
     after: Array
-    gap_before: float
-    gap_after: float
+    error_before: float
+    error_after: float
     weight: float
 
 
@@ -159,7 +159,7 @@ def compare_postures(
     Args:
         model: The robot as its URDF has it.
         feet: Its feet.
-        postures: That the result is of.
+        postures: Those of the result.
         found: The result.
         gravity: m/s^2.
     """
@@ -199,8 +199,8 @@ def _fit(
         measured=places[0],
         before=places[1],
         after=places[2],
-        gap_before=observations.com_error(posture, thetas[0], none),
-        gap_after=observations.com_error(posture, thetas[1], errors),
+        error_before=observations.com_error(posture, thetas[0], none),
+        error_after=observations.com_error(posture, thetas[1], errors),
         weight=weight,
     )
 
@@ -213,7 +213,7 @@ def _mass(observations: ObservationModel, posture: Posture, errors: Array) -> fl
 def _places(
     observations: ObservationModel, posture: Posture, thetas: tuple[Array, Array], errors: Array
 ) -> tuple[Array, Array, Array]:
-    """Where the CoM is along gravity on the first sole that stands: by the feet, before, after."""
+    """Projects the CoM onto the first sole in contact: by the feet, before and after."""
     measured = observations.measured_com(posture, errors)
     loaded = np.flatnonzero(observations.loaded_feet(posture.wrenches))
     if measured is None or not len(loaded):

@@ -54,8 +54,8 @@ def sole_plot(fits: Sequence[PostureFit], feet: Sequence[Foot]) -> str:
             right.plot(*(places - measured).T, ".", color=color, ms=5)
         left.plot(*measured.T, "x", color=INK, ms=4)
         _outline(left, fits, feet)
-        left.set_title("in the sole's frame (cross: by the feet)")
-        right.set_title("off from what the feet say")
+        left.set_title("in the sole's frame (cross: measured by the feet)")
+        right.set_title("error against the feet")
         right.axhline(0.0, color=RULE, lw=0.8, zorder=0)
         right.axvline(0.0, color=RULE, lw=0.8, zorder=0)
         for axes in (left, right):
@@ -73,21 +73,21 @@ def residual_plot(fits: Sequence[PostureFit]) -> str:
         axes = figure.subplots()
         shown = fits[:_MOST_BARS]
         places = 1.0 + np.arange(len(shown))
-        for shift, name, color in ((-0.2, "gap_before", BEFORE), (0.2, "gap_after", AFTER)):
+        for shift, name, color in ((-0.2, "error_before", BEFORE), (0.2, "error_after", AFTER)):
             heights = _MM * np.nan_to_num([getattr(fit, name) for fit in shown])
             axes.bar(places + shift, heights, width=0.4, color=color)
         for place, fit in zip(places, shown, strict=True):
             if fit.weight < 0.5:
                 axes.annotate("outlier", (place, 0.0), rotation=90, fontsize=7, ha="center")
         axes.set_xlabel("posture")
-        axes.set_ylabel("off (mm)")
+        axes.set_ylabel("error (mm)")
         axes.set_xticks(places[:: max(1, len(shown) // 25)])
         _legend(figure)
         return _svg(figure, "residuals")
 
 
 def timeline_plot(spans: Sequence[Span], seconds: float) -> str:
-    """Still intervals of the recording: those that gave a posture, and the others."""
+    """Stationary intervals of the recording: those that gave a posture, and the others."""
     with matplotlib.rc_context(_STYLE):
         shown = spans[:_MOST_SPANS]
         figure = Figure(figsize=(9.2, 1.1), layout="constrained")
@@ -102,7 +102,7 @@ def timeline_plot(spans: Sequence[Span], seconds: float) -> str:
 
 
 def _outline(axes: Axes, fits: Sequence[PostureFit], feet: Sequence[Foot]) -> None:
-    """Draws the soles that the places are in the frames of."""
+    """Draws the outlines of the soles."""
     for i in sorted({fit.sole for fit in fits if fit.sole >= 0}):
         corners = _MM * feet[i].corners
         if len(corners):
@@ -126,9 +126,8 @@ def _svg(figure: Figure, salt: str) -> str:
     return text[text.index("<svg") :]
 
 
-_MM = 1000.0
 _SHOWN = 200  # rows of a table
-_COMBINATIONS = 40  # lines of what is not told
+_COMBINATIONS = 40  # lines of unobservable combinations
 _UNITS = {
     "force_bias": "N",
     "moment_bias": "N m",
@@ -136,8 +135,8 @@ _UNITS = {
     "effort_gain": "1",
     "tilt": "rad",
 }
-_TURNING = {"effort_offset": "N m", "joint_offset": "rad", "compliance": "rad/(N m)"}
-_SLIDING = {"effort_offset": "N", "joint_offset": "m", "compliance": "m/N"}
+_REVOLUTE = {"effort_offset": "N m", "joint_offset": "rad", "compliance": "rad/(N m)"}
+_PRISMATIC = {"effort_offset": "N", "joint_offset": "m", "compliance": "m/N"}
 
 
 def report_page(contents: Contents) -> str:
@@ -163,18 +162,18 @@ def _summary(contents: Contents) -> Raw:
     good = found.without_outliers
     count = len(contents.fits)
     figures = [
-        ("postures that fit", f"{count - len(found.outliers)} of {count}"),
+        ("postures in the fit", f"{count - len(found.outliers)} of {count}"),
         ("RMS, CoM by the URDF against the feet", _mm(good.prior_residual.rms)),
         ("RMS, CoM as identified against the feet", _mm(good.residual.rms)),
-        ("RMS of postures left out of the fit: judge by this", _mm(good.held_out.rms)),
+        ("RMS of postures left out of the fit: the figure of merit", _mm(good.held_out.rms)),
     ]
     if contents.total is not None:
         total = contents.total
         text = f"{number(total.mass, 3)} ± {number(total.mass_std, 3)} kg"
         figures.append((f"mass by the feet; {number(total.model_mass, 3)} kg in the URDF", text))
     cells = [element("div", element("b", value), name) for name, value in figures]
-    doubts = list(contents.total.reasons) if contents.total is not None else []
-    return Raw(element("div", *cells, css="figures") + bullets(doubts, "warning"))
+    issues = list(contents.total.reasons) if contents.total is not None else []
+    return Raw(element("div", *cells, css="figures") + bullets(issues, "warning"))
 
 
 def _fit(contents: Contents) -> Raw:
@@ -184,7 +183,7 @@ def _fit(contents: Contents) -> Raw:
         for name, m in residual_rows(found)
     ]
     head = (
-        "CoM of the robot against what the feet say",
+        "CoM of the robot against the feet's measurement",
         "mean (mm)",
         "RMS (mm)",
         "largest (mm)",
@@ -194,8 +193,8 @@ def _fit(contents: Contents) -> Raw:
     words = f"Counted as outliers: {', '.join(outliers)}." if outliers else "No outliers."
     if np.isfinite(found.variance_factor) and found.variance_factor > 1.0:
         words += (
-            f" Residuals are {number(np.sqrt(found.variance_factor), 2)} times as large as the "
-            "noise of the settings lets expect; deviations are those of a noise so much larger."
+            f" Residuals are {number(np.sqrt(found.variance_factor), 2)} times the "
+            "noise of the settings; standard deviations are those of a noise so much larger."
         )
     return Raw(
         element("h2", "Total CoM before and after")
@@ -228,15 +227,15 @@ def _parameters(contents: Contents) -> Raw:
                     bar(change, deviation, prior),
                 )
             )
-    head = ("link", "mass (kg)", "axis", "URDF (mm)", "identified (mm)", "deviation (mm)", "change")
+    head = ("link", "mass (kg)", "axis", "URDF (mm)", "identified (mm)", "std (mm)", "change")
     words = (
         "Centres of mass in the links' own frames. Bars show the change against the URDF with one "
-        "standard deviation; the grey box is what the URDF may have been off by before. A bar as "
-        "long as its box says that the recording tells nothing of this number."
+        "standard deviation; the grey box is the prior's standard deviation. A bar as long as its "
+        "box means that the recording has no information on this number."
     )
     if not found.prior_mass_std.any():
         words += " Masses are taken as known (settings: prior.mass_std_fraction)."
-    bounds = [f"{name}: held by the bounds of its shapes" for name in found.at_bound]
+    bounds = [f"{name}: at the bounds of its shapes" for name in found.at_bound]
     links = ", ".join(contents.changed) or "none"
     return Raw(
         element("h2", "Centres of mass of the links")
@@ -263,11 +262,11 @@ def _sensor_errors(contents: Contents) -> Raw:
     ]
     if not rows:
         return Raw("")
-    head = ("constant error", "of", "value", "deviation", "unit")
+    head = ("constant error", "of", "value", "std", "unit")
     words = (
-        "What is true, of what is read: wrench (1 − gain) read − bias; effort (1 + gain) read − "
-        "offset; joint read + offset − compliance times effort. A torque constant K of "
-        "M = K I is to be multiplied by 1 + effort_gain."
+        "True values from readings: wrench (1 − gain) reading − bias; effort (1 + gain) reading − "
+        "offset; joint reading + offset − compliance times effort. Multiply a torque constant K of "
+        "M = K I by 1 + effort_gain."
     )
     title = element("h2", "Constant errors of the sensors")
     return Raw(title + element("p", words) + table(head, rows, words=1))
@@ -276,16 +275,16 @@ def _sensor_errors(contents: Contents) -> Raw:
 def _identifiability(contents: Contents) -> Raw:
     what = contents.found.identifiability
     words = (
-        f"Of {what.unknowns} unknowns the postures determine {what.rank} combinations, "
+        f"Of {what.unknowns} parameters the postures determine {what.rank} combinations, "
         f"{what.informed} of them better than the URDF does; condition number "
         f"{what.condition:.3g}. "
-        "Along a combination that is not told the links keep the values of the URDF; moving them "
-        "along it changes nothing that the sensors read in such postures."
+        "Along an unobservable combination links keep the values of the URDF: a change along it "
+        "changes no sensor reading in such postures."
     )
-    parts = [element("h2", "What the recording can tell"), element("p", words)]
+    parts = [element("h2", "Identifiability"), element("p", words)]
     for head, lines in (
-        ("Not told by these postures, and some by no posture at all:", what.lost),
-        ("Hardly told by these postures:", what.weak),
+        ("Unobservable in these postures, some in any posture:", what.lost),
+        ("Weakly observable in these postures:", what.weak),
     ):
         if lines:
             more = len(lines) - _COMBINATIONS
@@ -305,7 +304,7 @@ def _postures(contents: Contents) -> Raw:
             refused.append((times, interval.label, " ".join(interval.reasons)))
             continue
         fit = next(fits)
-        gaps = number(fit.gap_before, 2, _MM), number(fit.gap_after, 2, _MM)
+        gaps = number(fit.error_before, 2, _MM), number(fit.error_after, 2, _MM)
         words = f"{', '.join(fit.standing) or 'no foot'}"
         words += "; outlier" if fit.weight < 0.5 else ""
         row = (len(rows) + 1, times, fit.label, fit.samples, number(fit.mass, 3), *gaps, words)
@@ -320,8 +319,8 @@ def _postures(contents: Contents) -> Raw:
         "label",
         "readings",
         "mass by the feet (kg)",
-        "URDF off (mm)",
-        "identified off (mm)",
+        "error of the URDF (mm)",
+        "error as identified (mm)",
         "on",
     )
     tally = [
@@ -329,10 +328,10 @@ def _postures(contents: Contents) -> Raw:
     ]
     return Raw(
         element("h2", "Postures")
-        + element("p", "Blue: taken as a posture. Grey: at rest, but refused.")
+        + element("p", "Blue: captured as a posture. Grey: stationary, but refused.")
         + timeline_plot(spans, contents.seconds)
         + _long_table(head, rows, 1)
-        + element("p", "Where the time of the recording went:")
+        + element("p", "Time of the recording by cause:")
         + bullets(tally)
         + _refused(refused)
     )
@@ -341,8 +340,8 @@ def _postures(contents: Contents) -> Raw:
 def _refused(rows: Sequence[Sequence[object]]) -> Raw:
     if not rows:
         return Raw("")
-    head = ("time (s)", "label", "why it is no posture")
-    return Raw(element("p", "At rest, but no postures:") + _long_table(head, rows, 2))
+    head = ("time (s)", "label", "why it is not a posture")
+    return Raw(element("p", "Stationary, but not postures:") + _long_table(head, rows, 2))
 
 
 def _long_table(head: Sequence[object], rows: Sequence[Sequence[object]], words: int) -> Raw:
@@ -352,7 +351,7 @@ def _long_table(head: Sequence[object], rows: Sequence[Sequence[object]], words:
 
 
 def _wrenches(contents: Contents) -> Raw:
-    words = "Nothing is wrong with sign, axes, units and weight."
+    words = "Sign, axes, units and weight are plausible."
     found = bullets(contents.issues, "warning") or element("p", words)
     return Raw(element("h2", "Check of the feet's sensors") + found)
 
@@ -363,7 +362,7 @@ def _recording(contents: Contents) -> Raw:
     drop = contents.dropped
     left_out = (
         f"Readings left out: {drop.late} older than the one before, {drop.repeated} repeated, "
-        f"{drop.unusable} not finite or of no use; time jumped back {drop.restarts} times."
+        f"{drop.unusable} not finite or unusable; time jumped back {drop.restarts} times."
     )
     return Raw(
         element("h2", "The recording")
@@ -385,8 +384,8 @@ def _unit(contents: Contents, kind: str, name: str) -> str:
     """The unit of a constant error."""
     if name not in contents.model.joint_names:
         return _UNITS.get(kind, "")
-    sliding = contents.model.joint_types[contents.model.joint_names.index(name)] == "prismatic"
-    return {**_UNITS, **(_SLIDING if sliding else _TURNING)}.get(kind, "")
+    prismatic = contents.model.joint_types[contents.model.joint_names.index(name)] == "prismatic"
+    return {**_UNITS, **(_PRISMATIC if prismatic else _REVOLUTE)}.get(kind, "")
 
 
 def _mm(value: float) -> str:

@@ -1,1 +1,1 @@
-"""Posture protocol: the joint angles at which a standing robot tips over (no ROS)."""
+"""Tip-over tests: joint angles at which a standing robot tips over, and fits to them."""

@@ -1,8 +1,8 @@
-"""What may explain the difference between a model's tip angles and a robot's.
+"""Candidate explanations of the difference between a model's tip angles and a robot's.
 
 Each candidate is linear in its parameters x: zero offsets, compliances, backlashes of joints and
-first moments of bodies are what the model has plus a matrix times x. Candidates add up: the sum of
-two has the parameters of both.
+first moments of bodies are those of the model plus a matrix times x. The sum of two candidates has
+the parameters of both.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from com_identification.tip_over.quasi_static import JointErrors
 from com_model import RobotModel
 from com_model.arrays import Array, freeze
 
-OFFSET_DEVIATION = np.radians(1.5)  # rad: play and jig of a robot like HOAP-2
-COM_LIMIT = 0.005  # m, how far a link's CoM may be from what the report says
+OFFSET_STD = np.radians(1.5)  # rad: play and jig of a robot like HOAP-2
+COM_LIMIT = 0.005  # m, largest plausible error of a link's CoM
 SOFTEST = 0.2  # rad/(N m)
 
 
@@ -32,7 +32,7 @@ class Candidate:
         labels: P names, with unit.
         start: (P,) where a search starts.
         mean: (P,) of the prior.
-        deviation: (P,) of the prior; inf where nothing is known.
+        std: (P,) standard deviations of the prior; inf: no prior.
         low: (P,) bounds.
         high: (P,)
         offset: (n, P) rad per unit of x.
@@ -44,7 +44,7 @@ class Candidate:
     labels: tuple[str, ...]
     start: Array
     mean: Array
-    deviation: Array
+    std: Array
     low: Array
     high: Array
     offset: Array
@@ -56,7 +56,7 @@ class Candidate:
         freeze(self)
 
     def __add__(self, other: Candidate) -> Candidate:
-        """Gives the candidate with the parameters of both."""
+        """Returns the candidate with the parameters of both."""
         arrays = (
             np.concatenate((getattr(self, name), getattr(other, name)), axis=-1)
             for name in list(self.__dataclass_fields__)[1:]
@@ -69,7 +69,7 @@ class Candidate:
         return len(self.labels)
 
     def errors(self, x: Array) -> JointErrors:
-        """Gives the errors of the joints at x (P,)."""
+        """Returns the errors of the joints at x (P,)."""
         return JointErrors(
             self.offset @ x,
             np.maximum(self.compliance @ x, 0.0),
@@ -77,30 +77,30 @@ class Candidate:
         )
 
     def moments(self, model: RobotModel, x: Array) -> Array:
-        """Gives the first moments (B, 3) kg m of the bodies at x (P,)."""
+        """Returns the first moments (B, 3) kg m of the bodies at x (P,)."""
         return np.asarray(model.bodies.first_moment + self.moment @ x)
 
     def com_shifts(self, model: RobotModel, x: Array) -> Array:
-        """Gives how far the CoM of each body (B, 3) m is moved at x (P,)."""
+        """Returns the shift of each body's CoM (B, 3) m at x (P,)."""
         mass = model.bodies.mass[:, None]
         return np.divide(self.moment @ x, mass, out=np.zeros((len(mass), 3)), where=mass > 0.0)
 
 
 def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candidate]:
-    """Makes the candidates that a protocol's unknowns allow, by name.
+    """Makes the candidates that a protocol's parameters allow, by name.
 
     "offsets + compliance" is what HOAP-2's tip angles speak for (docs/hoap2_lab.md).
 
     Raises:
         UnknownNameError: A joint or link is not the model's.
-        ProtocolError: The trunk has no shapes, so that its shell is not known.
+        ProtocolError: The trunk has no shapes, so that its bounds are not known.
     """
     parameters = protocol.parameters
     offsets = zero_offsets(model, list(parameters.zero_offsets.values()))
     soft = compliance(model, parameters.compliant)
     play = backlash(model, parameters.compliant)
     candidates = {
-        "specification": nothing(model),
+        "specification": unchanged(model),
         "compliance": soft,
         "backlash": play,
         "offsets": offsets,
@@ -114,13 +114,13 @@ def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candida
     return candidates
 
 
-def nothing(model: RobotModel) -> Candidate:
+def unchanged(model: RobotModel) -> Candidate:
     """The model as it is: no parameters."""
     return _candidate(model, (), 0.0, np.inf, 0.0, 0.0)
 
 
 def zero_offsets(
-    model: RobotModel, groups: Sequence[Sequence[str]], deviation: float = OFFSET_DEVIATION
+    model: RobotModel, groups: Sequence[Sequence[str]], std: float = OFFSET_STD
 ) -> Candidate:
     """Zero offsets, one a group of joints (a left and a right one), rad.
 
@@ -129,7 +129,7 @@ def zero_offsets(
     """
     labels = tuple(f"offset {', '.join(group)} (rad)" for group in groups)
     offset = _columns(model, groups)
-    return _candidate(model, labels, 0.0, deviation, -0.2, 0.2, offset=offset)
+    return _candidate(model, labels, 0.0, std, -0.2, 0.2, offset=offset)
 
 
 def compliance(model: RobotModel, joints: Sequence[str]) -> Candidate:
@@ -153,14 +153,12 @@ def backlash(model: RobotModel, joints: Sequence[str]) -> Candidate:
     return _candidate(model, ("backlash (rad)",), 0.01, np.inf, 0.0, 0.2, backlash=columns)
 
 
-def torso_shift(
-    model: RobotModel, link: str, axes: str = "x", deviation: float = np.inf
-) -> Candidate:
+def torso_shift(model: RobotModel, link: str, axes: str = "x", std: float = np.inf) -> Candidate:
     """Shifts of one link's CoM within the box around its body's shapes, m.
 
     Raises:
         UnknownNameError: No such link.
-        ProtocolError: The link has no shapes, so that its shell is not known.
+        ProtocolError: The link has no shapes, so that its bounds are not known.
     """
     body = int(model.bodies.body_of_link[model.link_index(link)])
     priors = urdf_priors(model, shape_margin=0.0)
@@ -169,23 +167,23 @@ def torso_shift(
         b[body, index] - priors.com[body, index] for b in (priors.com_low, priors.com_high)
     )
     if not np.isfinite([low, high]).all():
-        raise ProtocolError(f"link {link!r} has no shapes, so its shell is not known: give them")
+        raise ProtocolError(f"link {link!r} has no shapes, so its bounds are not known: give them")
     moment = np.zeros((model.bodies.count, 3, len(index)))
     mass = model.link_masses[model.link_index(link)]
     moment[body, index, range(len(index))] = mass
-    share = mass / model.bodies.mass[body]
+    fraction = mass / model.bodies.mass[body]
     labels = tuple(f"CoM of {link}, {axis} (m)" for axis in axes)
-    return _candidate(model, labels, 0.0, deviation, low / share, high / share, moment=moment)
+    return _candidate(model, labels, 0.0, std, low / fraction, high / fraction, moment=moment)
 
 
 def link_shifts(
-    model: RobotModel, deviation: float = COM_LIMIT / 2, limit: float = COM_LIMIT
+    model: RobotModel, std: float = COM_LIMIT / 2, limit: float = COM_LIMIT
 ) -> Candidate:
     """Shifts of all bodies' CoMs, each within the box around its shapes and a limit, m.
 
     Args:
         model: The robot.
-        deviation: m, of the prior.
+        std: m, of the prior.
         limit: m, the largest shift along an axis; all three axes keep it together by 1/sqrt(3).
     """
     bodies = model.bodies
@@ -201,7 +199,7 @@ def link_shifts(
         f"CoM of {bodies.names[b]}, {'xyz'[a]} (m)" for b, a in zip(body, axis, strict=True)
     )
     slack = 1e-9  # the search wants its start inside
-    return _candidate(model, labels, 0.0, deviation, low - slack, high + slack, moment=moment)
+    return _candidate(model, labels, 0.0, std, low - slack, high + slack, moment=moment)
 
 
 def _columns(model: RobotModel, groups: Sequence[Sequence[str]]) -> Array:
@@ -215,7 +213,7 @@ def _candidate(
     model: RobotModel,
     labels: tuple[str, ...],
     start: float,
-    deviation: float,
+    std: float,
     low: float | Array,
     high: float | Array,
     **changes: Array,
@@ -223,5 +221,5 @@ def _candidate(
     count, n = len(labels), model.n_joints
     empty = {name: np.zeros((n, count)) for name in ("offset", "compliance", "backlash")}
     empty["moment"] = np.zeros((model.bodies.count, 3, count))
-    vector = [np.broadcast_to(v, (count,)) for v in (start, 0.0, deviation, low, high)]
+    vector = [np.broadcast_to(v, (count,)) for v in (start, 0.0, std, low, high)]
     return Candidate(labels, *vector, **(empty | changes))

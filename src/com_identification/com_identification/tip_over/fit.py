@@ -1,4 +1,4 @@
-"""Fits candidates to measured tip angles, and asks angles that a fit has not seen."""
+"""Fits candidates to measured tip angles, cross-validates and writes what was found."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from com_model.urdf.editing import edit_inertials
 
 NOISE = np.radians(0.5)  # rad, of a measured tip angle
 _PROBE = np.radians(0.05)  # rad, for the slope of the margin
-_FAR = np.radians(60.0)  # rad, error of an angle that there is not
+_FAR = np.radians(60.0)  # rad, error where there is no tip angle
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +70,10 @@ def fit(
 ) -> Fit:
     """Finds the parameters of a candidate (maximum a posteriori).
 
-      min over x of  sum of 2 (sqrt(1 + e_i^2) - 1) + sum of ((x_j - mean_j) / deviation_j)^2
+      min over x of  sum of 2 (sqrt(1 + e_i^2) - 1) + sum of ((x_j - mean_j) / std_j)^2
 
     with e_i the error of a tip angle over its noise, within the candidate's bounds. The first term
-    is e^2 near 0 and 2 |e| far off: single angles may be wrong.
+    is e^2 near 0 and 2 |e| far away: robust against single wrong angles.
 
     Args:
         simulation: The tests and the robot.
@@ -111,7 +111,7 @@ def cross_validate(
     groups: Sequence[Sequence[int]],
     noise: float = NOISE,
 ) -> Array:
-    """Leaves each group of tests out in turn, fits the others, and predicts the group.
+    """Leaves each group of tests out in turn, fits the others and predicts the group.
 
     Args:
         simulation: The tests and the robot.
@@ -179,13 +179,13 @@ class _Problem:
     def _margin(self, test: int, angle: float, errors: JointErrors, moment: Array) -> float:
         try:
             return self.simulation.find_equilibrium(test, angle, errors, moment).margin
-        except ProtocolError:  # it sinks down: no slope
+        except ProtocolError:  # no equilibrium: no slope
             return float("nan")
 
 
 def _search(problem: _Problem, x: Array) -> Array:
-    candidate, known = problem.candidate, np.isfinite(problem.candidate.deviation)
-    weights = np.diag(1.0 / candidate.deviation)[known]
+    candidate, known = problem.candidate, np.isfinite(problem.candidate.std)
+    weights = np.diag(1.0 / candidate.std)[known]
     seen: dict[bytes, Array] = {}
 
     def angles(x: Array) -> Array:
@@ -205,7 +205,7 @@ def _search(problem: _Problem, x: Array) -> Array:
         slopes = problem.slopes(x, angles(x)) / problem.noise
         return np.vstack((_robust_slope(errors(x))[:, None] * slopes, weights))
 
-    scale = np.where(known, candidate.deviation, np.maximum(np.abs(candidate.start), 1e-3))
+    scale = np.where(known, candidate.std, np.maximum(np.abs(candidate.start), 1e-3))
     bounds = candidate.low, candidate.high
     found = least_squares(
         residuals, x, jacobian, bounds, x_scale=scale, xtol=1e-7, ftol=1e-7, max_nfev=60

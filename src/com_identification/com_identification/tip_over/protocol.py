@@ -11,7 +11,7 @@ with the arms forward and lowered: sixteen tests. Another robot has its own prot
     # where left and right axes are mirrored, `opposite: [...]` names joints that turn by -angle
   parameters:                        # what a fit may find
     zero_offsets: {hip pitch: [...]} # joints of one offset
-    compliant: [...]                 # joints that give way, all alike
+    compliant: [...]                 # joints with one common compliance
     trunk: BODY1                     # the link whose CoM may be shifted
 """
 
@@ -61,21 +61,21 @@ class TipTest:
     feet: tuple[str, ...]
 
     def start_position(self, model: RobotModel) -> Array:
-        """Gives the joint positions (n,) that it starts from, rad."""
+        """Returns the joint positions (n,) that it starts from, rad."""
         q = np.zeros(model.n_joints)
         for joint, position in self.start.items():
             q[model.joint_index(joint)] = position
         return q
 
     def rate(self, model: RobotModel) -> Array:
-        """Gives (n,) 1 for the joints that turn, -1 for those opposite, 0 for the others."""
+        """Returns (n,) 1 for the joints that turn, -1 for those opposite, 0 for the others."""
         rate = np.zeros(model.n_joints)
         rate[[model.joint_index(joint) for joint in self.joints]] = 1.0
         rate[[model.joint_index(joint) for joint in self.opposite]] = -1.0
         return rate
 
     def limits(self, model: RobotModel) -> tuple[float, float]:
-        """Gives the least and the largest angle that all its joints reach from the start, rad.
+        """Returns the least and the largest angle that all its joints reach from the start, rad.
 
         Half a turn is the most.
         """
@@ -93,7 +93,7 @@ class FitParameters:
 
     Attributes:
         zero_offsets: Joints that share a zero offset, by the offset's name.
-        compliant: Joints that give way under load, all alike.
+        compliant: Joints that yield under load, all with the same compliance.
         trunk: The link whose CoM may be shifted, or None.
     """
 

@@ -66,7 +66,7 @@ class TipTable:
         return cls(names, MappingProxyType(columns))
 
     def angles(self, column: str) -> Array:
-        """Gives a column (T,), rad.
+        """Returns a column (T,), rad.
 
         Raises:
             ProtocolError: There is none of that name; lists those that there are.
@@ -246,7 +246,7 @@ class Comparison:
     left_out: Mapping[str, float]
 
     def mean_errors(self) -> dict[str, float]:
-        """Gives the mean absolute difference of each column to the measured angles, deg."""
+        """Returns the mean absolute difference of each column to the measured angles, deg."""
         used, measured = self.found.used, self.found.measured
         columns = {**self.others, **self.ours}
         return {

@@ -39,7 +39,7 @@ def test_what_it_proposes_stands_with_the_feet_in_place(robot, settings, tmp_pat
     rows = read_postures(out, model)
     assert rows.shape == (3, model.n_joints)
     stance = FlatStance(Statics(model), config.feet, config.nominal_posture(model))
-    assert np.abs(stance.errors(rows)[0]).max() < 1e-5
+    assert np.abs(stance.residuals(rows)[0]).max() < 1e-5
     assert min(stance.margin(q) for q in rows) > 0.0299
     assert "the feet stay where they are" in out.read_text().splitlines()[0]
 

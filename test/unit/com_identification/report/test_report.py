@@ -77,12 +77,12 @@ def test_the_page_is_whole_and_tells_everything(contents):
         "Total CoM before and after",
         "Centres of mass of the links",
         "BODY_JOINT1",
-        "What the recording can tell",
+        "Identifiability",
         "slides along the axis of",
-        "At rest, but no postures:",
+        "Stationary, but not postures:",
         "the foot <b>hung</b>",
         "l_sole, r_sole",
-        "1 older than the one before, 2 repeated, 3 not finite or of no use; time jumped back 4",
+        "1 older than the one before, 2 repeated, 3 not finite or unusable; time jumped back 4",
     ):
         assert words in text, words
     labels = body_labels(contents.model, contents.found.bodies)
@@ -151,7 +151,7 @@ def test_plots_hold_no_date_and_no_version(scene, fits):
 def test_plots_of_nothing_known(scene, fits):
     unknown = np.full(2, np.nan)
     blind = [
-        replace(fit, sole=-1, measured=unknown, before=unknown, after=unknown, gap_before=np.nan)
+        replace(fit, sole=-1, measured=unknown, before=unknown, after=unknown, error_before=np.nan)
         for fit in fits[:3]
     ]
     for plot in (sole_plot(blind, scene.feet), residual_plot(blind), timeline_plot([], 0.0)):

@@ -130,7 +130,7 @@ def test_the_pseudo_inverse_overfits_and_is_refused(simulation, real):
 
 
 def test_the_correction_is_written_and_read_back(simulation, real, model, adopted, tmp_path):
-    candidate = adopted.candidate + torso_shift(model, "BODY1", deviation=0.001)
+    candidate = adopted.candidate + torso_shift(model, "BODY1", std=0.001)
     found = fit(simulation, real, candidate)
     urdf, errors = write_correction(tmp_path, model, found)
     written = RobotModel.from_file(urdf)

@@ -25,7 +25,7 @@ def test_places_on_the_sole(scene, postures, fits):
             fit.before, on_sole(scene, urdf.com(posture.q), posture.q), atol=1e-9
         )
         gap = np.linalg.norm(fit.before - fit.measured)
-        assert abs(fit.gap_before - gap) < 1e-9
+        assert abs(fit.error_before - gap) < 1e-9
         assert np.linalg.norm(fit.after - fit.measured) < 0.2 * gap
         assert abs(fit.mass - scene.model.mass) < 1e-6
 
