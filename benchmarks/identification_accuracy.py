@@ -34,24 +34,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from identification_baselines import (
+from baselines.unweighted_least_squares import (
     POSTURES_PER_LINK,
-    Believed,
+    UrdfRobot,
     least_squares,
     predict,
     virtual_chain,
 )
 from identification_cases import nees_cases
-from identification_lab import (
-    NOISE,
-    Array,
-    Lab,
-    Robot,
-    com_error,
-    hoap2,
-    rms_length,
-    wrong_robot,
-)
 from identification_papers import four_by_four_error, listing_error, planar_error
 from identification_plans import (
     STANCES,
@@ -64,6 +54,16 @@ from identification_plans import (
 )
 from identification_ranks import level_ranks, torque_ranks
 from identification_sagittal import part_rows, sagittal, wrong_leg
+from identification_scenario import (
+    NOISE,
+    Array,
+    PinocchioRobot,
+    Scenario,
+    com_error,
+    hoap2,
+    rms_length,
+    wrong_robot,
+)
 from rich.console import Console
 from rich.table import Table
 
@@ -105,27 +105,29 @@ class Effort:
 QUICK = Effort(1, 1, 2, 120, 4, 64, (30,), (12,), settings=False)
 
 
-def predictions(lab: Lab, truth: Robot, postures: Sequence[Posture], Q: Array) -> dict[str, Array]:
+def predictions(
+    scenario: Scenario, truth: PinocchioRobot, postures: Sequence[Posture], Q: Array
+) -> dict[str, Array]:
     """Errors (N, 2) m of the CoM in postures Q after each method had the same postures."""
-    links = lab.model.bodies.count
-    believed = Believed(Robot(lab.model.xml, lab.model, lab.feet))
+    links = scenario.model.bodies.count
+    urdf = UrdfRobot(PinocchioRobot(scenario.model.xml, scenario.model, scenario.feet))
     plain = [replace(posture, effort=np.full(len(posture.q), np.nan)) for posture in postures]
     results: dict[str, list[Array]] = {}
 
     def ours(name: str, some: Sequence[Posture]) -> None:
-        found = identify(lab.model, lab.feet, some, lab.priors, OPTIONS)
-        robot = Robot(corrected_urdf(lab.model, found), lab.model, lab.feet)
+        found = identify(scenario.model, scenario.feet, some, scenario.priors, OPTIONS)
+        robot = PinocchioRobot(corrected_urdf(scenario.model, found), scenario.model, scenario.feet)
         results[name] = [com_error(truth, q, robot.com(q)) for q in Q]
 
-    results["URDF believed"] = [com_error(truth, q, believed.robot.com(q)) for q in Q]
-    chain, rank = virtual_chain(believed, plain)
+    results["URDF believed"] = [com_error(truth, q, urdf.robot.com(q)) for q in Q]
+    chain, rank = virtual_chain(urdf, plain)
     refused = "" if len(plain) > POSTURES_PER_LINK * links else ", refused by its own rule"
     results[f"virtual chain (rank {rank}{refused})"] = [
-        com_error(truth, q, believed.turns(q) @ chain) for q in Q
+        com_error(truth, q, urdf.turns(q) @ chain) for q in Q
     ]
     for name, torques in (("least squares", False), ("least squares, torques too", True)):
-        moment = least_squares(believed, postures, torques)
-        results[name] = [com_error(truth, q, predict(believed, moment, q)) for q in Q]
+        moment = least_squares(urdf, postures, torques)
+        results[name] = [com_error(truth, q, predict(urdf, moment, q)) for q in Q]
     ours("identification", plain)
     ours("identification, torques too", postures)
     return {name: np.array(errors) for name, errors in results.items()}
@@ -133,21 +135,21 @@ def predictions(lab: Lab, truth: Robot, postures: Sequence[Posture], Q: Array) -
 
 def held_out(console: Console, effort: Effort) -> dict[str, float]:
     """Errors of the predicted CoM from 30 and 60 postures, by method."""
-    lab = hoap2()
-    anywhere = [q for q, _, _ in lab.planner(PlanOptions(seed=5)).feasible(160, anywhere=True)]
+    scenario = hoap2()
+    anywhere = [q for q, _, _ in scenario.planner(PlanOptions(seed=5)).feasible(160, anywhere=True)]
     Q, others = np.array(anywhere[:100]), anywhere[100:]
     table = Table(title=f"predicted CoM in 100 other postures, mm RMS, {effort.robots} robots")
     table.add_column("method")
     columns: dict[str, dict[str, float]] = {}
     for count in (30, 60):
-        planned = [posture.q for posture in lab.planned(effort.plan, count)]
+        planned = [posture.q for posture in scenario.planned(effort.plan, count)]
         for kind, postures in (("planned", planned), ("random", others[:count])):
             errors: dict[str, list[Array]] = {}
             for seed in range(effort.robots):
-                truth, _ = wrong_robot(lab, np.random.default_rng(seed))
+                truth, _ = wrong_robot(scenario, np.random.default_rng(seed))
                 rng = np.random.default_rng([seed, count])
                 readings = [truth.posture(q, rng, effort=True) for q in postures]
-                for name, values in predictions(lab, truth, readings, Q).items():
+                for name, values in predictions(scenario, truth, readings, Q).items():
                     errors.setdefault(name.split(" (rank")[0], []).extend(values)
                     if "(rank" in name and seed == 0:
                         console.print(f"{count} {kind}: {name}")
@@ -164,9 +166,9 @@ def held_out(console: Console, effort: Effort) -> dict[str, float]:
 
 def sagittal_errors(console: Console, effort: Effort) -> dict[str, float]:
     """Errors of trunk, thighs and shanks after 48 planned or random postures."""
-    lab, rows = sagittal(), part_rows()
-    planned = [posture.q for posture in lab.planned(effort.leg_plan, 48)]
-    planner = lab.planner(replace(effort.leg_plan, seed=5))
+    scenario, rows = sagittal(), part_rows()
+    planned = [posture.q for posture in scenario.planned(effort.leg_plan, 48)]
+    planner = scenario.planner(replace(effort.leg_plan, seed=5))
     random = [q for q, _, _ in planner.feasible(48, anywhere=True)]
     table = Table(title=f"sagittal leg, 48 postures, mm RMS (x and z), {effort.legs} robots")
     for heading in ("postures", *rows):
@@ -178,7 +180,7 @@ def sagittal_errors(console: Console, effort: Effort) -> dict[str, float]:
             rng = np.random.default_rng([seed, 48])
             truth, parameters = wrong_leg(rng)
             readings = [truth.posture(q, rng) for q in Q]
-            found = identify(lab.model, lab.feet, readings, lab.priors, OPTIONS)
+            found = identify(scenario.model, scenario.feet, readings, scenario.priors, OPTIONS)
             for part, columns in rows.items():
                 errors[part].append(columns @ (found.parameters - parameters))
         results[kind] = {part: MM * rms_length(values) for part, values in errors.items()}
@@ -192,14 +194,16 @@ def comparisons(effort: Effort) -> list[Comparison]:
     results: list[Comparison] = []
     informer = Informer(sagittal())
     plan = effort.leg_plan
-    pool = informer.lab.planner(replace(plan, seed=7)).feasible(effort.random, anywhere=True)
+    pool = informer.scenario.planner(replace(plan, seed=7)).feasible(effort.random, anywhere=True)
     measure = leg(informer)
     curve = random_curve([informer.information(*entry[:2]) for entry in pool], measure)
     results += compare("sagittal leg", informer, plan, effort.leg_counts, curve, measure)
 
     informer = Informer(hoap2())
     plan = effort.plan
-    pool = informer.lab.planner(replace(plan, seed=7)).feasible(effort.random + 100, anywhere=True)
+    pool = informer.scenario.planner(replace(plan, seed=7)).feasible(
+        effort.random + 100, anywhere=True
+    )
     measure = whole_robot(informer, [entry[:2] for entry in pool[effort.random :]])
     both = random_curve(
         [informer.information(*entry[:2]) for entry in pool[: effort.random]], measure
@@ -211,7 +215,7 @@ def comparisons(effort: Effort) -> list[Comparison]:
     for name, options in settings.items():
         results += compare(name, informer, options, effort.counts, both, measure)
     if effort.settings:  # random postures on one foot too
-        planner = informer.lab.planner(replace(plan, seed=7, stands=STANCES))
+        planner = informer.scenario.planner(replace(plan, seed=7, stands=STANCES))
         pool = planner.feasible(effort.random, anywhere=True)
         curve = random_curve([informer.information(*entry[:2]) for entry in pool], measure)
         results += compare(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from identification_lab import NOISE, Array, Robot, hoap2, wrong_robot
 from identification_plans import Informer
+from identification_scenario import NOISE, Array, PinocchioRobot, hoap2, wrong_robot
 from rich.console import Console
 from rich.table import Table
 
@@ -19,18 +19,18 @@ SENSORS = SensorPriors(force_bias=2.0, moment_bias=0.1, joint_offset=float(np.ra
 SPOILT = 0.05  # share of the postures
 PUSH = 1.0  # N m, what holds or pushes the robot in those
 
-Reader = Callable[[Robot, Array, np.random.Generator], list[Posture]]
+Reader = Callable[[PinocchioRobot, Array, np.random.Generator], list[Posture]]
 
 
-def _feet(robot: Robot, Q: Array, rng: np.random.Generator) -> list[Posture]:
+def _feet(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) -> list[Posture]:
     return [robot.posture(q, rng) for q in Q]
 
 
-def _torques(robot: Robot, Q: Array, rng: np.random.Generator) -> list[Posture]:
+def _torques(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) -> list[Posture]:
     return [robot.posture(q, rng, effort=True) for q in Q]
 
 
-def _sensor_errors(robot: Robot, Q: Array, rng: np.random.Generator) -> list[Posture]:
+def _sensor_errors(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) -> list[Posture]:
     offset = rng.normal(0.0, SENSORS.joint_offset, Q.shape[1])
     spread = np.repeat([SENSORS.force_bias, SENSORS.moment_bias], 3)
     bias = rng.normal(0.0, 1.0, (len(robot.feet), 6)) * spread
@@ -41,7 +41,7 @@ def _sensor_errors(robot: Robot, Q: Array, rng: np.random.Generator) -> list[Pos
     ]
 
 
-def _outliers(robot: Robot, Q: Array, rng: np.random.Generator) -> list[Posture]:
+def _outliers(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) -> list[Posture]:
     postures = _feet(robot, Q, rng)
     for i in rng.permutation(len(Q))[: round(SPOILT * len(Q))]:
         wrenches = postures[i].wrenches.copy()
@@ -61,9 +61,9 @@ CASES: dict[str, tuple[Reader, SensorPriors]] = {
 
 def nees_cases(console: Console, robots: int, plan: PlanOptions) -> dict[str, float]:
     """Mean NEES of what postures on both feet tell, by case."""
-    lab = hoap2()
-    Q = np.array([posture.q for posture in lab.planned(plan, POSTURES)])
-    informer = Informer(lab)
+    scenario = hoap2()
+    Q = np.array([posture.q for posture in scenario.planned(plan, POSTURES)])
+    informer = Informer(scenario)
     _, s, Vt = np.linalg.svd(informer.prediction([(q, (0, 1)) for q in Q]), full_matrices=False)
     told = Vt[s > 1e-9 * s[0]] @ np.linalg.pinv(informer.factor)
     table = Table(title=f"NEES of {len(told)} combinations, {robots} robots, {POSTURES} postures")
@@ -74,9 +74,11 @@ def nees_cases(console: Console, robots: int, plan: PlanOptions) -> dict[str, fl
         values, outliers = [], []
         for seed in range(robots):
             rng = np.random.default_rng([seed, 7])
-            robot, truth = wrong_robot(lab, rng)
+            robot, truth = wrong_robot(scenario, rng)
             options = Options(noise=NOISE, sensors=sensors, folds=0)
-            found = identify(lab.model, lab.feet, read(robot, Q, rng), lab.priors, options)
+            found = identify(
+                scenario.model, scenario.feet, read(robot, Q, rng), scenario.priors, options
+            )
             error = told @ (found.parameters - truth)
             scatter = told @ found.covariance @ told.T
             values.append(float(error @ np.linalg.solve(scatter, error)) / len(told))

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from identification_lab import GRAVITY, NOISE, SAMPLES, Array, Lab
 from identification_sagittal import part_rows
+from identification_scenario import GRAVITY, NOISE, SAMPLES, Array, Scenario
 
 from com_identification.planning.feasible import PlanOptions
 from com_identification.planning.planner import prediction_rows
@@ -56,20 +56,20 @@ class Informer:
     """What postures tell of a robot's bodies.
 
     Args:
-        lab: The robot.
+        scenario: The robot.
     """
 
-    def __init__(self, lab: Lab) -> None:
-        self.lab, self.statics = lab, Statics(lab.model)
-        self.factor = lab.priors.factor[:, lab.priors.used]
-        self._builder = ObservationModel(lab.model, lab.feet, NOISE)
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario, self.statics = scenario, Statics(scenario.model)
+        self.factor = scenario.priors.factor[:, scenario.priors.used]
+        self._builder = ObservationModel(scenario.model, scenario.feet, NOISE)
         self._zero = np.zeros(self._builder.errors.count)
-        parameters = lab.priors.parameters
-        self._prediction = SensorPrediction(self.statics, lab.feet, parameters, GRAVITY)
+        parameters = scenario.priors.parameters
+        self._prediction = SensorPrediction(self.statics, scenario.feet, parameters, GRAVITY)
 
     def up(self, q: Array, stand: Stand) -> Array:
         """Against gravity (3,), root axes."""
-        sole = self.lab.model.link_index(self.lab.feet[stand[0]].frame)
+        sole = self.scenario.model.link_index(self.scenario.feet[stand[0]].frame)
         R, _ = self.statics.link_frames(self.statics.poses(q[None]), [sole])
         return np.asarray(R[0, 0, :, 2])
 
@@ -77,7 +77,7 @@ class Informer:
         """A^T A (U, U) of one posture, in prior deviations."""
         up = self.up(q, stand)
         posture = self._prediction.posture(q, up, stand, efforts=False, samples=SAMPLES)
-        rows = self._builder.linearize(posture, self.lab.priors.parameters, self._zero)
+        rows = self._builder.linearize(posture, self.scenario.priors.parameters, self._zero)
         A = whiten(rows.bodies @ self.factor, rows.residual, rows.covariance).matrix
         return np.asarray(A.T @ A)
 
@@ -85,7 +85,7 @@ class Informer:
         """C (3 N, U) of the predicted CoM across gravity, m."""
         Q = np.array([q for q, _ in postures])
         up = np.array([self.up(q, stand) for q, stand in postures])
-        parameters = self.lab.priors.parameters
+        parameters = self.scenario.priors.parameters
         slopes = prediction_rows(self.statics, self.statics.poses(Q), up, parameters)
         return np.asarray(slopes.reshape(-1, len(parameters)) @ self.factor)
 
@@ -99,7 +99,7 @@ def whole_robot(informer: Informer, held_out: Sequence[tuple[Array, Stand]]) -> 
 
     def errors(scatter: Array) -> Errors:
         combined = told @ scatter @ told.T
-        deviation = informer.lab.priors.com_std.max() * MM
+        deviation = informer.scenario.priors.com_std.max() * MM
         return {
             "predicted CoM": MM * float(np.sqrt(np.trace(scatter @ target))),
             "combinations, RMS": deviation * float(np.sqrt(np.trace(combined) / len(told))),
@@ -152,10 +152,10 @@ def compare(
     measure: Measure,
 ) -> list[Comparison]:
     """Plans postures and finds how many random ones do the same."""
-    feet = [foot.frame for foot in informer.lab.feet]
+    feet = [foot.frame for foot in informer.scenario.feet]
     results = []
     for count in counts:
-        planned = informer.lab.planned(plan, count)
+        planned = informer.scenario.planned(plan, count)
         stands = [tuple(feet.index(name) for name in posture.feet) for posture in planned]
         information = [
             informer.information(posture.q, stand)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from identification_lab import GRAVITY, Array, hoap2
+from identification_scenario import GRAVITY, Array, hoap2
 from rich.console import Console
 
 from com_identification.planning.stances import FlatStance
@@ -26,10 +26,12 @@ def _free() -> Array:
 
 def _double(kept: bool) -> Array:
     """On both soles; kept: with the soles as at rest."""
-    lab, rng = hoap2(), np.random.default_rng(1)
-    stance = FlatStance(Statics(lab.model), lab.feet, lab.rest if kept else None)
-    anywhere = rng.uniform(lab.model.lower, lab.model.upper, (6 * POSTURES, lab.model.n_joints))
-    start = lab.rest if kept else np.zeros_like(lab.rest)
+    scenario, rng = hoap2(), np.random.default_rng(1)
+    stance = FlatStance(Statics(scenario.model), scenario.feet, scenario.rest if kept else None)
+    anywhere = rng.uniform(
+        scenario.model.lower, scenario.model.upper, (6 * POSTURES, scenario.model.n_joints)
+    )
+    start = scenario.rest if kept else np.zeros_like(scenario.rest)
     Q, found = stance.solve_all(start + 0.7 * (anywhere - start))
     return np.asarray(Q[found][:POSTURES])
 
@@ -47,9 +49,9 @@ def _parallel() -> Array:
 
 def level_ranks() -> dict[str, int]:
     """Ranks of the known CoM, projected or with its height, joints free or on both feet."""
-    lab = hoap2()
-    statics, sole = Statics(lab.model), lab.model.link_index(lab.feet[0].frame)
-    factor = lab.priors.factor[:, lab.priors.used]
+    scenario = hoap2()
+    statics, sole = Statics(scenario.model), scenario.model.link_index(scenario.feet[0].frame)
+    factor = scenario.priors.factor[:, scenario.priors.used]
     return {
         f"{name}_{axes}": com_rank(statics, Q, sole, axes == "xyz", factor)
         for name, Q in (("free", _free()), ("double", _double(kept=False)))
@@ -79,11 +81,11 @@ def torque_ranks(console: Console) -> dict[str, dict[str, int]]:
 
 
 def _report(Q: Array, torques: bool) -> Identifiability:
-    lab = hoap2()
-    statics = Statics(lab.model)
-    factor = lab.priors.factor[:, lab.priors.used]
+    scenario = hoap2()
+    statics = Statics(scenario.model)
+    factor = scenario.priors.factor[:, scenario.priors.used]
     poses = statics.poses(Q)
-    R, _ = statics.link_frames(poses, [lab.model.link_index(lab.feet[0].frame)])
+    R, _ = statics.link_frames(poses, [scenario.model.link_index(scenario.feet[0].frame)])
     up = R[:, 0, :, 2]
     parts = [statics.root_wrench(poses, GRAVITY * up)]
     if torques:

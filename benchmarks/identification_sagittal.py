@@ -10,7 +10,7 @@ import re
 from functools import cache
 
 import numpy as np
-from identification_lab import OFF, Array, Lab, Robot, hoap2, wrong_robot
+from identification_scenario import OFF, Array, PinocchioRobot, Scenario, hoap2, wrong_robot
 
 from com_identification.regression.priors import urdf_priors
 from com_model import RobotModel
@@ -31,7 +31,7 @@ def fix_joints(xml: str) -> str:
 
 
 @cache
-def sagittal() -> Lab:
+def sagittal() -> Scenario:
     """The robot with six joints; a body's prior follows from its links, each off by OFF."""
     whole = hoap2()
     model = RobotModel.from_urdf(fix_joints(whole.model.xml))
@@ -43,17 +43,17 @@ def sagittal() -> Lab:
     for name in model.joint_names:
         rest[model.joint_index(name)] = whole.rest[whole.model.joint_index(name)]
     priors = urdf_priors(model, np.sqrt(squares) / bodies.mass, shape_margin=None)
-    return Lab(model, whole.feet, rest, priors)
+    return Scenario(model, whole.feet, rest, priors)
 
 
-def wrong_leg(rng: np.random.Generator) -> tuple[Robot, Array]:
+def wrong_leg(rng: np.random.Generator) -> tuple[PinocchioRobot, Array]:
     """A robot with all 26 centres of mass off, its joints fixed; and its (4 B,) parameters."""
     robot, _ = wrong_robot(hoap2(), rng)
-    lab = sagittal()
+    scenario = sagittal()
     xml = fix_joints(robot.xml)
     bodies = RobotModel.from_urdf(xml).bodies
     truth = np.column_stack((bodies.mass, bodies.first_moment)).ravel()
-    return Robot(xml, lab.model, lab.feet), truth
+    return PinocchioRobot(xml, scenario.model, scenario.feet), truth
 
 
 def part_rows() -> dict[str, Array]:

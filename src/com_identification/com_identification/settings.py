@@ -22,19 +22,20 @@ from com_model.strict_yaml import Section, read_yaml
 
 LOSSES = ("none", "huber", "tukey")
 T = TypeVar("T")
+_PARTS = ("noise", "sensors", "prior", "fit", "capture", "plan")
 
 
 @dataclass(frozen=True)
 class LinkPrior:
     """What is known of one link that differs from the others; None: as for all.
 
-    A body is a link with all that fixed joints tie to it. What is said of any of its links holds
-    for the whole body.
+    A body is a link with all links that fixed joints connect to it; a prior of one of its links is
+    that of the whole body.
 
     Attributes:
         com_std: m, of its centre of mass; 0: known.
         mass_std_fraction: Standard deviation of its mass over the mass; 0: known.
-        mass: kg, of the body, where it was weighed; it takes the place of the URDF's.
+        mass: kg, of the body, where it was weighed; replaces the URDF's.
     """
 
     com_std: float | None = None
@@ -44,7 +45,7 @@ class LinkPrior:
 
 @dataclass(frozen=True)
 class PriorSettings:
-    """How far the URDF may be off."""
+    """Standard deviations and bounds of the URDF's values."""
 
     com_std: float = parameter(
         0.02, "m, standard deviation of each component of a link's centre of mass", (0.0, 1e9)
@@ -62,7 +63,7 @@ class PriorSettings:
 class FitSettings:
     """How the regression works."""
 
-    loss: str = parameter("tukey", "weight of postures that do not fit", choices=LOSSES)
+    loss: str = parameter("tukey", "how outliers are weighted", choices=LOSSES)
     folds: int = parameter(
         5,
         "Parts of the postures that are left out in turn for the held-out error; 0: none",
@@ -71,7 +72,7 @@ class FitSettings:
     gravity: float = parameter(GRAVITY, "m/s^2", (0.0, 1e9))
     use_effort: bool = parameter(False, "Whether joint efforts are used")
     use_imu: bool = parameter(
-        False, "Whether gravity's direction is read from an IMU; else the ground is level"
+        False, "Whether gravity's direction is measured by an IMU; else the ground is horizontal"
     )
 
 
@@ -117,21 +118,18 @@ def read_link(section: Section) -> LinkPrior:
     return link
 
 
-_PARTS = ("noise", "sensors", "prior", "fit", "capture", "plan")
-
-
 @dataclass(frozen=True)
 class IdentificationSettings:
-    """All that an identification can be told; sections of a file, groups of parameters.
+    """Settings of an identification; sections of a file, groups of parameters.
 
     Attributes:
         noise: Of one reading of each sensor.
-        sensors: Which constant errors of the sensors are unknown.
-        prior: How far the URDF may be off.
+        sensors: Which constant errors of the sensors are estimated.
+        prior: Standard deviations of the URDF's values.
         links: What differs for some links, by the link's name.
         fit: How the regression works.
-        capture: When a robot is still.
-        plan: What postures may be proposed.
+        capture: When a robot is stationary.
+        plan: Which postures may be proposed.
     """
 
     noise: SensorNoise = field(default_factory=SensorNoise)
@@ -153,7 +151,7 @@ class IdentificationSettings:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> IdentificationSettings:
-        """Reads a YAML file; what it does not say is as by default.
+        """Reads a YAML file; missing keys have their defaults.
 
         Raises:
             ConfigError: The file or a key in it is wrong; names the key and what it expects.
@@ -199,7 +197,7 @@ class IdentificationSettings:
         return replace(self, fit=fit)
 
     def to_dict(self) -> dict[str, Any]:
-        """Gives what from_dict reads."""
+        """Returns what from_dict reads."""
         found: dict[str, Any] = {name: asdict(getattr(self, name)) for name in _PARTS}
         found["plan"]["stands"] = [list(stand) for stand in self.plan.stands]
         found["links"] = {
@@ -222,7 +220,7 @@ class IdentificationSettings:
                 raise _error("it has no mass in the URDF: give it an inertial there first", key)
 
     def priors(self, model: RobotModel) -> BodyPriors:
-        """What is known of the bodies.
+        """Returns the priors of the bodies.
 
         Raises:
             ConfigError: As check().
@@ -244,7 +242,7 @@ class IdentificationSettings:
         return replace(priors, mass=mass, mass_std=mass * mass_std_fraction)
 
     def options(self, refuse_redundant: bool = True) -> Options:
-        """How identify() works."""
+        """Returns the options of identify()."""
         return Options(
             noise=self.noise,
             sensors=self.sensors,

@@ -132,10 +132,10 @@ def test_bad_readings_are_told(hoap2, robot_with, stance):
     half = posture.wrenches.copy()
     half[0] = np.nan
     cases = [
-        (None, "The robot is not at rest: hold it still"),
+        (None, "The robot is moving: keep it stationary"),
         (make_posture(model, posture.q, half), "The wrenches of all feet are needed"),
         (make_posture(model, posture.q), "The wrenches of all feet are needed"),
-        (make_posture(model, posture.q, np.zeros((2, 6))), "which way gravity points|all feet"),
+        (make_posture(model, posture.q, np.zeros((2, 6))), "direction of gravity|all feet"),
         (make_posture(model, posture.q, half[:1]), "wrenches"),
     ]
     for bad, text in cases:

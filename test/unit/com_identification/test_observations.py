@@ -100,13 +100,13 @@ def test_readings_that_cannot_be_used_are_refused(case):
     model, zero = robot.model, np.zeros(builder.errors.count)
     with pytest.raises(PostureError, match="1 wrenches for 2 feet: give one for each of l_sole"):
         builder.linearize(make_posture(model, q, np.zeros((1, 6))), theta, zero)
-    with pytest.raises(PostureError, match="there is nothing to learn from it"):
+    with pytest.raises(PostureError, match="there is nothing to identify from it"):
         builder.linearize(make_posture(model, q), theta, zero)
-    with pytest.raises(PostureError, match="which way gravity points is not known"):
+    with pytest.raises(PostureError, match="the direction of gravity is not known"):
         builder.linearize(make_posture(model, q, effort=np.zeros(model.n_joints)), theta, zero)
     with pytest.raises(PostureError, match="no position of BODY_JOINT1"):
         make_posture(model, np.where(np.arange(len(q)) == 0, np.nan, q))
-    with pytest.raises(PostureError, match="up is no unit vector"):
+    with pytest.raises(PostureError, match="up is not a unit vector"):
         make_posture(model, q, up=[0, 0, 2])
     with pytest.raises(ShapeError, match="The joints are"):
         make_posture(model, q[:3])

@@ -17,8 +17,8 @@ from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, read
 from com_identification.tip_over.report import (
     Comparison,
     TipTable,
-    angles_png,
     errors_left_out,
+    plot_angles,
     report_page,
 )
 from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
@@ -178,9 +178,7 @@ def _standing(told: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:
 
 
 def _write(simulation: QuasiStatic, comparison: Comparison, folder: str, overwrite: bool) -> None:
-    picture = angles_png(
-        comparison.tests, comparison.found.measured, comparison.others, comparison.ours
-    )
+    picture = plot_angles(comparison)
     files = {".png": picture, ".html": report_page(comparison).encode()}
     paths = [
         write_whole(path_inside(folder, _file(simulation, suffix)), content, overwrite)

@@ -125,7 +125,7 @@ class ModelCheck:
             posture: Means of readings; None: the robot is moving, the verdict is UNKNOWN.
         """
         if posture is None:
-            return self._unknown("The robot is not at rest: hold it still.")
+            return self._unknown("The robot is moving: keep it stationary.")
         try:
             reading = read_feet(self._observations, posture, self._observations.statics.parameters)
         except PostureError as error:
@@ -195,7 +195,7 @@ class ModelCheck:
         return _verdict(
             found,
             Verdict.CONSISTENT,
-            f"The model's CoM is within {1e3 * self._com:.1f} mm of what the feet say.",
+            f"The model's CoM is within {1e3 * self._com:.1f} mm of the feet's measurement.",
         )
 
     def _faults(self, posture: Posture) -> str:

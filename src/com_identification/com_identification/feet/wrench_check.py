@@ -22,7 +22,7 @@ from com_model.wrenches import wrench_signs
 
 _SURE = 6.0  # standard deviations
 _IN_AIR = 0.02  # of the weight
-_LIGHT = 0.15  # of the weight, up to which an offset may be what is read
+_LIGHT = 0.15  # of the weight, up to which an offset may be all of a reading
 _LEAN = 0.1  # rad, of all force against gravity
 _SLIDE = 0.6  # rad, of one foot's force against gravity: friction 0.7
 _EDGE = 0.01  # m, of the centre of pressure beyond a sole
@@ -54,8 +54,8 @@ class WrenchRules:
     Args:
         observations: Of the robot, with the sensors' noise.
         posture: Its readings.
-        mass_tolerance: How far the URDF's mass may be off, a fraction of it.
-        com_std: m, how far its CoM may be off across gravity.
+        mass_tolerance: Error of the URDF's mass that is allowed, a fraction of it.
+        com_std: m, horizontal standard deviation of its CoM.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class WrenchRules:
         return found
 
     def _gap(self, wrenches: Array, forces: Array, up: Array) -> Array:
-        """From the URDF's CoM to the vertical by the feet (3,) m, across gravity."""
+        """Horizontal distance (3,) m from the URDF's CoM to the vertical by the feet."""
         moments = np.einsum("fij,fj->fi", self._R, (self._signs * wrenches)[:, 3:])
         center = self._p_sole[self._observations.loaded_feet(wrenches)].mean(axis=0)
         moment = (moments + np.cross(self._p - center, forces)).sum(axis=0)
@@ -222,10 +222,10 @@ def diagnose(
     Args:
         model: The robot.
         feet: Its feet, with the signs and frames to check.
-        posture: Means of readings at rest.
+        posture: Means of stationary readings.
         noise: Of one reading.
-        mass_tolerance: How far the URDF's mass may be off, a fraction of it.
-        com_std: m, how far its CoM may be off across gravity.
+        mass_tolerance: Error of the URDF's mass that is allowed, a fraction of it.
+        com_std: m, horizontal standard deviation of its CoM.
         gravity: m/s^2.
 
     Returns:

@@ -12,6 +12,17 @@ from scipy.linalg import block_diag
 
 from com_model.arrays import Array
 
+_UNITS = (
+    ("kilogram-force or decanewton", 9.80665, 9.80665),
+    ("gram-force", 9.80665e-3, 9.80665e-3),
+    ("millinewton", 1e-3, 1e-3),
+    ("kilonewton", 1e3, 1e3),
+    ("pound-force", 4.4482216, 4.4482216),
+    ("newton, but newton millimetre", 1.0, 1e-3),
+    ("newton, but newton centimetre", 1.0, 1e-2),
+    ("kilogram-force and kilogram-force centimetre", 9.80665, 9.80665e-2),
+)
+
 
 class WrenchFault(IntEnum):
     """Kinds of faults."""
@@ -49,18 +60,6 @@ class Hypothesis:
     feet: tuple[int, ...]
     fix: Callable[[Array], Array]
     text: str
-
-
-_UNITS = (
-    ("kilogram-force or decanewton", 9.80665, 9.80665),
-    ("gram-force", 9.80665e-3, 9.80665e-3),
-    ("millinewton", 1e-3, 1e-3),
-    ("kilonewton", 1e3, 1e3),
-    ("pound-force", 4.4482216, 4.4482216),
-    ("newton, but newton millimetre", 1.0, 1e-3),
-    ("newton, but newton centimetre", 1.0, 1e-2),
-    ("kilogram-force and kilogram-force centimetre", 9.80665, 9.80665e-2),
-)
 
 
 def hypotheses(known: Sequence[int]) -> Iterator[Hypothesis]:

@@ -18,6 +18,23 @@ from com_model.arrays import Array
 from com_model.parameters import parameter
 
 CRITERIA = ("parameters", "prediction")
+_TRIES = 30  # for each candidate that is wanted
+_BATCH = 256
+_FAR = 0.85  # fraction of the samples with joints near the ends of their ranges
+_ENDS = 0.3  # of a beta distribution: below 1 the ends are likelier than the middle
+_SLACK = 1e-9  # rad and m
+_REASONS = (
+    "no flat soles within the limits",
+    "margin",
+    "effort limits",
+    "self-collision",
+    "more than the soles on the ground",
+    "most_tilt",
+)
+Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, margin m
+_SAME = 1e-6  # rad and m, of the feet's places
+_SLACK = 1e-9  # rad or m
+_HALVINGS = 6
 
 
 @dataclass(frozen=True)
@@ -83,23 +100,6 @@ class PlanOptions:
             raise IdentificationError(
                 f"most_tilt: expected an angle above 0 rad, got {self.most_tilt}"
             )
-
-
-_TRIES = 30  # for each candidate that is wanted
-_BATCH = 256
-_FAR = 0.85  # fraction of the samples with joints near the ends of their ranges
-_ENDS = 0.3  # of a beta distribution: below 1 the ends are likelier than the middle
-_SLACK = 1e-9  # rad and m
-_REASONS = (
-    "no flat soles within the limits",
-    "margin",
-    "effort limits",
-    "self-collision",
-    "more than the soles on the ground",
-    "most_tilt",
-)
-
-Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, margin m
 
 
 class FeasiblePostures:
@@ -193,7 +193,7 @@ class FeasiblePostures:
     def stand(
         self, rng: np.random.Generator, starts: Array, stands: Sequence[tuple[int, ...]]
     ) -> list[Entry | str]:
-        """Finds the nearest postures in which the robot stands, or says why there is none.
+        """Finds the nearest postures in which the robot stands, or the reason why there is none.
 
         Args:
             rng: For where the CoM is to be.
@@ -270,11 +270,6 @@ class FeasiblePostures:
         poses = self.statics.poses(Q)
         _, effort = self._prediction.wrenches_and_efforts(poses, stance.up_directions(Q), indices)
         return np.asarray((np.abs(effort) <= self._efforts).all(axis=1))
-
-
-_SAME = 1e-6  # rad and m, of the feet's places
-_SLACK = 1e-9  # rad or m
-_HALVINGS = 6
 
 
 def path_with_soles_in_place(

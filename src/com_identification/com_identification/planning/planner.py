@@ -37,6 +37,9 @@ from com_model.timed_way import TimedWay, timed_way
 
 Score = Callable[[Array, Array], Array]
 """Takes P (U, U) and the rows of m postures (m, R, U); returns their scores, (m,)."""
+_STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
+_MOVED = (0.1, 0.2, 0.5)  # fraction of the joints that it moves
+_ROUNDS = 2  # of exchange
 
 
 def information_gain(scatter: Array, rows: Array) -> Array:
@@ -133,13 +136,6 @@ class PlannedPosture:
 
     def __post_init__(self) -> None:
         freeze(self)
-
-
-__all__ = ["PlanOptions", "PlannedPosture", "PosturePlanner"]
-
-_STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
-_MOVED = (0.1, 0.2, 0.5)  # fraction of the joints that it moves
-_ROUNDS = 2  # of exchange
 
 
 class PosturePlanner:

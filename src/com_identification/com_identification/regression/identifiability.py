@@ -109,7 +109,7 @@ def check_spread(statics: Statics, root: Array, factor: Array, Q: Array) -> None
 
 
 def com_rank(statics: Statics, Q: Array, link: int, heights: bool, factor: Array) -> int:
-    """Rank of known centres of mass in the axes of a link on level ground.
+    """Rank of known centres of mass in the axes of a link on horizontal ground.
 
     Args:
         statics: Of the robot.
@@ -192,7 +192,7 @@ def _by_parts(statics: Statics, direction: Array) -> str:
 
 def _candidates(statics: Statics, Q: Array, up: Array) -> Iterator[Candidate]:
     """Generates combinations that may be unobservable, the simplest to explain first."""
-    yield from _slides(statics)
+    yield from _along_axes(statics)
     poses = statics.poses(Q)
     yield from _heights(statics, poses.R, up)
     yield from _together(statics, poses.R)
@@ -208,7 +208,7 @@ def _direction(statics: Statics, *parts: tuple[int, float, Array]) -> Array:
     return result.ravel()
 
 
-def _slides(statics: Statics) -> Iterator[Candidate]:
+def _along_axes(statics: Statics) -> Iterator[Candidate]:
     bodies = statics.bodies
     for j in range(1, bodies.count):
         p, R, a = int(bodies.parent[j]), bodies.R[j], bodies.axis[j]
@@ -245,13 +245,13 @@ def _together(statics: Statics, R: Array) -> Iterator[Candidate]:
         turned = np.einsum("pji,pbjk->bpik", R[:, i], R)  # R_i_b
         shift = turned - turned[:, :1]
         squares, axes = np.linalg.eigh(np.einsum("bpik,bpil->bkl", shift, shift))
-        still = squares < len(R) * _CONSTANT**2
+        fixed = squares < len(R) * _CONSTANT**2
         for b in range(i + 1, len(names)):
-            count = int(still[b].sum())
+            count = int(fixed[b].sum())
             if count == 0 or len(R) == 1:
                 continue
             how = "do not rotate relative to each other" if count == 3 else "keep one direction"
-            for v in np.eye(3) if count == 3 else axes[b].T[still[b]]:
+            for v in np.eye(3) if count == 3 else axes[b].T[fixed[b]]:
                 text = f"{names[i]} and {names[b]}: only together along {_axis(v)} (they {how})"
                 yield text, _direction(statics, (b, 0.0, v), (i, 0.0, -turned[b, 0] @ v))
 

@@ -28,6 +28,11 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
 from com_model.dynamics import GRAVITY
 
+Progress = Callable[[float, str], None]
+"""Receives the fraction that is done, 0 to 1, and the name of the next step."""
+_OUTLIER = 0.5  # weight
+_CONVERGED = 1e-3  # prior standard deviations
+
 
 @dataclass(frozen=True)
 class Residual:
@@ -132,13 +137,6 @@ class Identification:
 
     def __post_init__(self) -> None:
         freeze(self)
-
-
-Progress = Callable[[float, str], None]
-"""Receives the fraction that is done, 0 to 1, and the name of the next step."""
-
-_OUTLIER = 0.5  # weight
-_CONVERGED = 1e-3  # prior standard deviations
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ At rest, about the root's origin and for each joint that has an effort (statics.
   sum_i G_i w_i = Y_w theta,    tau + sum_i C_i w_i = Y_tau theta,    0 = Y_c theta
 
 with the feet's wrenches w_i and one last row for each constraint. All six rows of the root are
-kept: the horizontal forces say nothing of theta, but their noise is that of the moments, times the
-root's height, and the joint covariance takes it out.
+kept: the horizontal forces have no information on theta, but their noise is that of the moments,
+times the root's height, and the joint covariance removes it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Observation:
 
 @dataclass(frozen=True, eq=False)
 class _Reading:
-    """A posture with the sensors' errors taken off, N variations of it."""
+    """A posture with the sensors' errors removed, N variations of it."""
 
     poses: Poses
     up: Array  # (N, 3)
@@ -79,7 +79,7 @@ class MeasuredCom(NamedTuple):
 
 
 class ObservationModel:
-    """Writes the equations of postures.
+    """The equations of postures, linearised.
 
     Args:
         model: The robot.
@@ -117,7 +117,7 @@ class ObservationModel:
             errors: (S,) constant errors of the sensors to linearise about.
 
         Raises:
-            PostureError: The readings do not fit the robot, or tell nothing.
+            PostureError: The readings do not fit the robot, or have no information.
         """
         self.check(posture)
         n, spread = self.model.n_joints, _STEP * np.eye(self.model.n_joints + 3)
@@ -157,7 +157,7 @@ class ObservationModel:
         if not self._usable(posture)[0].any():
             raise PostureError(
                 "it has no foot wrench, no joint effort and no constraint: there is nothing to "
-                "learn from it"
+                "identify from it"
             )
 
     def up_direction(self, posture: Posture) -> Array:
@@ -175,14 +175,13 @@ class ObservationModel:
         return np.asarray(force > _LOADED * max(float(force.sum()), 1e-9))
 
     def com_error(self, posture: Posture, theta: Array, errors: Array) -> float:
-        """Measures how far the CoM of a model is from where a posture's readings say, in m.
+        """Computes the error of a model's CoM against a posture's readings, m.
 
-        The distance across gravity from the feet's reading; without one, the constraint that is
+        The horizontal distance from the feet's measurement; without one, the constraint that is
         violated most; NaN where there is neither.
         """
         measured = self.measured_com(posture, errors)
-        still = np.zeros((1, self.model.n_joints)), np.zeros((1, 3))
-        reading = self._read(posture, errors, *still)
+        reading = self._read(posture, errors, np.zeros((1, self.model.n_joints)), np.zeros((1, 3)))
         if measured is None:
             columns = self._constraint_columns(posture, reading.poses, theta)[0]
             return float(np.abs(columns @ theta).max(initial=np.nan if not len(columns) else 0.0))
@@ -242,8 +241,8 @@ class ObservationModel:
         flat = self._flat(posture)
         if not flat.any():
             raise PostureError(
-                "which way gravity points is not known: use an IMU, or wrenches of soles with "
-                "corners that stand on level ground"
+                "the direction of gravity is not known: use an IMU, or wrenches of soles with "
+                "corners on horizontal ground"
             )
         R, _ = self.statics.link_frames(poses, [self._soles[i] for i in np.flatnonzero(flat)])
         up = R[..., 2].sum(axis=1)
@@ -256,7 +255,7 @@ class ObservationModel:
         )
 
     def _usable(self, posture: Posture) -> tuple[Flags, tuple[str, ...]]:
-        """Which of all rows have what they need: a mask, and the kinds of those."""
+        """Which rows have all readings that they need: a mask, and their kinds."""
         n = self.model.n_joints
         known = np.zeros(len(self.feet), dtype=np.bool_)
         if len(posture.wrenches):
@@ -303,14 +302,14 @@ class ObservationModel:
         return np.asarray(columns / (mass @ theta))
 
     def _wrench_maps(self, posture: Posture, poses: Poses) -> Array:
-        """What the feet's wrenches as read bring to each row: (6 + n + constraints, f, 6)."""
+        """Maps from the feet's readings to all rows: (6 + n + constraints, f, 6)."""
         root, joints = self.statics.contact_maps(poses, self._sensors)
         none = np.zeros((len(self.feet), len(posture.constraints), 6))
         maps = np.concatenate((root[0], joints[0], none), axis=1).transpose(1, 0, 2)
         return np.asarray(maps * self._signs)
 
     def _torque_rows(self, posture: Posture) -> Array:
-        """Which effort is in which row: (6 + n + constraints, n)."""
+        """Map from the joint efforts to all rows: (6 + n + constraints, n)."""
         n = self.model.n_joints
         return np.vstack((np.zeros((6, n)), np.eye(n), np.zeros((len(posture.constraints), n))))
 
@@ -338,16 +337,16 @@ class ObservationModel:
         return slopes
 
     def _covariance(self, posture: Posture, maps: Array, torque: Array, slope: Array) -> Array:
-        """Covariance of the residuals: what each reading's noise brings to all rows, (R, R)."""
+        """Covariance (R, R) of the residuals by the noise of all readings."""
         noise, n = self.noise, self.model.n_joints
-        deviations = np.concatenate(
+        stds = np.concatenate(
             (
                 np.tile(np.repeat([noise.force, noise.moment], 3), len(self.feet)),
                 np.full(n, noise.effort),
                 np.full(n, noise.position),
             )
         ) * noise.std_ratio(posture.samples)
-        spread = np.hstack((maps.reshape(len(slope), -1), torque, slope[:, :n])) * deviations
+        spread = np.hstack((maps.reshape(len(slope), -1), torque, slope[:, :n])) * stds
         tilted = slope[:, n:] * noise.tilt
         covariance = spread @ spread.T + tilted @ tilted.T
         for i, limit in enumerate(posture.constraints, start=len(slope) - len(posture.constraints)):
@@ -360,12 +359,15 @@ def _first(poses: Poses) -> Poses:
 
 
 class SensorPrediction:
-    """Wrenches and joint efforts of postures at rest.
+    """Predicts foot wrenches and joint efforts of static postures.
+
+    Where several feet stand, statics alone do not determine their wrenches: the smallest are taken,
+    moments over a lever counted like forces.
 
     Args:
         statics: Of the robot.
         feet: All its feet, f of them.
-        parameters: (4 B,) masses and first moments to believe in.
+        parameters: (4 B,) masses and first moments.
         gravity: m/s^2.
     """
 

@@ -1,4 +1,4 @@
-"""What is measured in a posture, and how well the sensors measure it."""
+"""Readings of a posture, and the noise and constant errors of the sensors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from com_model import RobotModel
 from com_model.arrays import Array, as_array, freeze
 from com_model.parameters import parameter
 
+Flags = NDArray[np.bool_]
+
 
 @dataclass(frozen=True, eq=False)
 class ComConstraint:
     """normal . (CoM - origin of the link) = offset, in the axes of a link.
 
-    One says that the CoM is above an edge over which the robot is about to tip, or that one
-    component of it is known. The normal must stay as it is on the link: where a sole stands on
-    level ground, level directions and the vertical do.
+    For instance the CoM is above an edge over which the robot is about to tip, or one component of
+    it is known. The normal must be constant in the link: for a sole on horizontal ground,
+    horizontal directions and the vertical are.
 
     Attributes:
         link: Name of the link, often a sole frame.
@@ -40,22 +42,24 @@ class ComConstraint:
             raise PostureError(f"the normal {normal} of a constraint is not a unit vector")
         if not (np.isfinite(self.offset) and self.std > 0.0):
             got = f"{self.offset} m, {self.std} m"
-            raise PostureError(f"a constraint's offset is finite, its deviation above 0; got {got}")
+            raise PostureError(
+                f"expected a finite offset and a std above 0 of a constraint, got {got}"
+            )
         object.__setattr__(self, "normal", normal)
         freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
 class Posture:
-    """Readings of a robot at rest; means of `samples` readings.
+    """Readings of a stationary robot; means of `samples` readings.
 
     Attributes:
-        q: (n,) rad or m, joint positions as the encoders say.
+        q: (n,) rad or m, joint positions by the encoders.
         wrenches: (f, 6) force N and moment N m of each foot's sensor, in its frame and with its
             sign; about 0 of a foot in the air, NaN of one without reading; (0, 6) without sensors.
         effort: (n,) N m or N that the actuators apply; NaN where not known.
-        up: (3,) unit vector against gravity in root axes, by the IMU; NaN: the ground is level, and
-            the soles of the loaded feet tell.
+        up: (3,) unit vector against gravity in root axes, by the IMU; NaN: the ground is
+            horizontal, and the soles of the loaded feet give the direction.
         constraints: What else is known of the CoM.
         samples: Number of readings behind the means.
         label: A name, for messages.
@@ -87,7 +91,7 @@ def make_posture(
 
     Raises:
         ShapeError: An array has the wrong shape.
-        PostureError: q is not finite, up is no unit vector, or samples not positive.
+        PostureError: q is not finite, up is not a unit vector, or samples not positive.
     """
     q = model.check_q(q)
     n = model.n_joints
@@ -98,7 +102,7 @@ def make_posture(
         raise PostureError(f"samples: expected 1 or more, got {samples}")
     direction = np.full(3, np.nan) if up is None else as_array("up", up, (3,))
     if np.isfinite(direction).any() and not abs(float(np.linalg.norm(direction)) - 1.0) < 1e-6:
-        raise PostureError(f"up is no unit vector: {direction}")
+        raise PostureError(f"up is not a unit vector: {direction}")
     return Posture(
         q=q,
         wrenches=np.zeros((0, 6))
@@ -116,7 +120,7 @@ def make_posture(
 class SensorNoise:
     """Standard deviations of one reading; the mean of N readings has 1/sqrt(N) of them.
 
-    Constant errors are no noise: they are unknowns of the identification (SensorPriors).
+    Constant errors are not noise: they are parameters of the identification (SensorPriors).
     """
 
     force: float = parameter(0.5, "N, each axis of a foot's sensor", (0.0, 1e9))
@@ -128,32 +132,28 @@ class SensorNoise:
     tilt: float = parameter(
         0.0,
         "rad, of the direction against gravity about each axis; also of ground that is "
-        "taken for level. Not averaged: what the ground or a filter is off by stays for a"
-        " posture",
+        "assumed to be horizontal. Not averaged: it is constant during a posture",
         (0.0, 1e9),
     )
     least_fraction: float = parameter(
-        0.0, "What of a deviation stays however many readings are averaged", (0.0, 1e9)
+        0.0, "Fraction of a standard deviation that averaging does not reduce", (0.0, 1e9)
     )
 
     def std_ratio(self, samples: int) -> float:
-        """Deviation of a mean over the deviation of one reading."""
+        """Returns the standard deviation of a mean over that of one reading."""
         return float(np.hypot(1.0 / np.sqrt(samples), self.least_fraction))
-
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class SensorPriors:
     """Standard deviations of the sensors' constant errors before any data; 0: not estimated.
 
-    What is read and what is true, component by component:
+    True values from readings, component by component:
 
-      wrench   true = (1 - gain) read - bias, in the sensor's frame
-      effort   true = (1 + gain) read - offset;  [Muscolo] eq. 4, M = K I: gain is K's error
-      joint    true = read + offset - compliance times the effort read
-      tilt     the direction against gravity is that read, turned by (x, y, z) rad in root axes
+      wrench   true = (1 - gain) reading - bias, in the sensor's frame
+      effort   true = (1 + gain) reading - offset;  [Muscolo] eq. 4, M = K I: gain is K's error
+      joint    true = reading + offset - compliance times effort
+      tilt     the measured direction against gravity, rotated by (x, y, z) rad in root axes
     """
 
     force_bias: float = parameter(0.0, "N, each axis of each foot's sensor", (0.0, 1e9))
@@ -161,7 +161,9 @@ class SensorPriors:
     wrench_gain: float = parameter(0.0, "1, one for each foot's sensor", (0.0, 1e9))
     effort_gain: float = parameter(0.0, "1, each joint", (0.0, 1e9))
     effort_offset: float = parameter(0.0, "N m or N, each joint", (0.0, 1e9))
-    joint_offset: float = parameter(0.0, "rad or m, each joint: the encoder's zero", (0.0, 1e9))
+    joint_offset: float = parameter(
+        0.0, "rad or m, each joint: the encoder's zero offset", (0.0, 1e9)
+    )
     compliance: float = parameter(0.0, "rad/(N m) or m/N, each joint", (0.0, 1e9))
     tilt: float = parameter(0.0, "rad, how the IMU is mounted", (0.0, 1e9))
 
@@ -209,11 +211,11 @@ class SensorErrors:
         return len(self.names)
 
     def part(self, kind: str) -> slice:
-        """Where the errors of one kind are."""
+        """Returns the slice of the errors of one kind."""
         return self._slices[kind]
 
     def prior_stds(self, priors: SensorPriors) -> Array:
-        """Gives each error its prior standard deviation, (S,)."""
+        """Returns the prior standard deviation of each error, (S,)."""
         return np.concatenate(
             [np.full(s.stop - s.start, getattr(priors, kind)) for kind, s in self._slices.items()]
         )

@@ -6,8 +6,8 @@ root's origin, sum of m_k p_k + R_k h_k, and a = g up the specific force at rest
 
   force on the root's origin    F     = a sum of m_k
   moment about it               M     = (N theta) x a
-  torque of a turning joint     tau_j = (a x z_j) . (first moment of its subtree about o_j)
-  force of a sliding joint      tau_j = (a . z_j) (mass of its subtree)
+  torque of a revolute joint    tau_j = (a x z_j) . (first moment of its subtree about o_j)
+  force of a prismatic joint    tau_j = (a . z_j) (mass of its subtree)
 
 F, M and tau are what must come from outside and from the actuators; what contacts bring to them
 is taken off by contact_maps. All functions take N configurations at once.
@@ -57,19 +57,19 @@ class Statics:
         ends = self.bodies.subtree_end[:, None]
         self._below = (index[:, None] <= index) & (index < ends)  # (B, B): row's subtree has column
         self._below[0] = False  # nothing drives the root
-        self._slides = self.bodies.joint_type == PRISMATIC
+        self._prismatic = self.bodies.joint_type == PRISMATIC
         drive = np.zeros((n, count))
         drive[self.bodies.q_index[1:], index[1:]] = self.bodies.multiplier[1:]
         self._drive = drive  # (n, B), what the bodies' own joints bring to the joints of q
 
     @cached_property
     def parameters(self) -> Array:
-        """(4 B,) what the URDF says: m_k and h_k."""
+        """(4 B,) of the URDF: m_k and h_k."""
         return np.column_stack((self.bodies.mass, self.bodies.first_moment)).ravel()
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """What to call the bodies: the heaviest link of each, B names."""
+        """Names of the bodies: the heaviest link of each, B names."""
         masses, owner = self.model.link_masses, self.bodies.body_of_link
         names = list(self.bodies.names)
         for b in range(self.bodies.count):
@@ -88,10 +88,10 @@ class Statics:
         bodies, count = self.bodies, self.bodies.count
         padded = np.column_stack((Q, np.zeros(len(Q))))
         s = padded[:, bodies.q_index] * bodies.multiplier + bodies.offset
-        angles = np.where(self._slides, 0.0, s)
+        angles = np.where(self._prismatic, 0.0, s)
         turn = rotations_about(np.tile(bodies.axis, (len(Q), 1)), angles.ravel())
         turn = bodies.R @ turn.reshape(len(Q), count, 3, 3)
-        travel = np.where(self._slides, s, 0.0)[..., None] * bodies.axis
+        travel = np.where(self._prismatic, s, 0.0)[..., None] * bodies.axis
         step = bodies.d + np.einsum("bij,nbj->nbi", bodies.R, travel)
         R = np.empty((len(Q), count, 3, 3))
         p = np.zeros((len(Q), count, 3))
@@ -111,7 +111,7 @@ class Statics:
         return np.tile([1.0, 0.0, 0.0, 0.0], self.bodies.count)
 
     def root_wrench(self, poses: Poses, a: Array) -> Array:
-        """Computes the columns of the wrench on the root's origin at rest, (N, 6, 4 B).
+        """Computes the columns of the static wrench on the root's origin, (N, 6, 4 B).
 
         Args:
             poses: N configurations.
@@ -129,10 +129,10 @@ class Statics:
             a: (N, 3) m/s^2, g times the direction against gravity, root axes.
         """
         arm = np.cross(a[:, None], poses.z)
-        turn = np.where(self._slides[:, None], 0.0, arm)  # (N, B, 3)
+        turn = np.where(self._prismatic[:, None], 0.0, arm)  # (N, B, 3)
         reach = poses.p[:, None] - poses.p[:, :, None]  # (N, joint, body, 3)
         mass = np.einsum("nbi,nbki->nbk", turn, reach)
-        mass += np.where(self._slides, np.einsum("nbi,ni->nb", poses.z, a), 0.0)[:, :, None]
+        mass += np.where(self._prismatic, np.einsum("nbi,ni->nb", poses.z, a), 0.0)[:, :, None]
         moment = np.einsum("nbi,nkij->nbkj", turn, poses.R)
         columns = np.concatenate((mass[..., None], moment), axis=3) * self._below[..., None]
         return self._drive @ columns.reshape(len(a), self.bodies.count, -1)
@@ -154,7 +154,7 @@ class Statics:
         own = self._below @ moments - carried[:, None] * poses.p
         turn = np.einsum("nbi,nbi->nb", np.cross(a[:, None], poses.z), own)
         push = np.einsum("nbi,ni->nb", poses.z, a) * carried
-        return wrench, np.where(self._slides, push, turn) @ self._drive.T
+        return wrench, np.where(self._prismatic, push, turn) @ self._drive.T
 
     def com_and_jacobian(self, poses: Poses, theta: Array) -> tuple[Array, Array]:
         """Computes the CoM (N, 3) m and its derivatives by the joints (N, 3, n), root axes."""
@@ -163,8 +163,8 @@ class Statics:
         moments = mass[:, None] * poses.p + np.einsum("nkij,kj->nki", poses.R, theta[:, 1:])
         carried = (self._below @ mass)[:, None]
         own = self._below @ moments - carried * poses.p
-        slides = self._slides[:, None]
-        columns = np.where(slides, carried * poses.z, np.cross(poses.z, own))
+        prismatic = self._prismatic[:, None]
+        columns = np.where(prismatic, carried * poses.z, np.cross(poses.z, own))
         jacobian = (self._drive @ columns).transpose(0, 2, 1) / mass.sum()
         return moments.sum(axis=1) / mass.sum(), jacobian
 
@@ -189,14 +189,14 @@ class Statics:
         root[..., :3, :3] = root[..., 3:, 3:] = R
         root[..., 3:, :3] = np.cross(x[..., None], R, axisa=2, axisb=2, axisc=2)
         lever = np.cross(poses.z[:, None], x[:, :, None] - poses.p[:, None])  # (N, f, B, 3)
-        slides = self._slides[:, None]
-        force = np.where(slides, poses.z[:, None], lever)
-        moment = np.where(slides, 0.0, np.broadcast_to(poses.z[:, None], lever.shape))
+        prismatic = self._prismatic[:, None]
+        force = np.where(prismatic, poses.z[:, None], lever)
+        moment = np.where(prismatic, 0.0, np.broadcast_to(poses.z[:, None], lever.shape))
         carried = self._below[:, body].T[..., None]  # (f, B, 1)
         joints = np.concatenate((force @ R, moment @ R), axis=3) * carried
         return root, self._drive @ joints
 
     def carried_feet(self, links: list[int]) -> NDArray[np.bool_]:
-        """Tells which joints carry which links: (n, f) True where link f is below joint j."""
+        """Returns which joints carry which links: (n, f) True where link f is below joint j."""
         below = self._below[:, self.bodies.body_of_link[links]].astype(float)
         return np.asarray(np.abs(self._drive) @ below > 0.0)

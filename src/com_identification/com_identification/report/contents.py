@@ -47,7 +47,7 @@ class Contents:
         first_ns: Stamp of the first joint state, ns; times count from it.
         notes: Warnings about the recording, sentences.
         dropped: Readings that were left out.
-        tally: Seconds that the robot was still, and seconds lost by cause.
+        tally: Seconds that the robot was stationary, and seconds not usable by cause.
         intervals: Still intervals, in order.
         issues: Issues of the wrenches, sentences.
         model: The robot as its URDF has it.
@@ -95,9 +95,9 @@ def residual_rows(found: Identification) -> list[tuple[str, Residual]]:
     if found.outliers:
         groups.append((", without outliers", found.without_outliers))
     return [
-        (f"{name}{suffix}", misfit)
+        (f"{name}{suffix}", residual)
         for suffix, group in groups
-        for name, misfit in (
+        for name, residual in (
             ("URDF", group.prior_residual),
             ("identified", group.residual),
             ("identified, postures left out of the fit in turn", group.held_out),

@@ -37,6 +37,17 @@ _MOST_BARS, _MOST_PLACES, _MOST_SPANS = 150, 500, 1000
 _MM = 1000.0
 
 Span = tuple[float, float, bool]  # s, s, whether it gave a posture
+_SHOWN = 200  # rows of a table
+_COMBINATIONS = 40  # lines of unobservable combinations
+_UNITS = {
+    "force_bias": "N",
+    "moment_bias": "N m",
+    "wrench_gain": "1",
+    "effort_gain": "1",
+    "tilt": "rad",
+}
+_REVOLUTE = {"effort_offset": "N m", "joint_offset": "rad", "compliance": "rad/(N m)"}
+_PRISMATIC = {"effort_offset": "N", "joint_offset": "m", "compliance": "m/N"}
 
 
 def sole_plot(fits: Sequence[PostureFit], feet: Sequence[Foot]) -> str:
@@ -124,19 +135,6 @@ def _svg(figure: Figure, salt: str) -> str:
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
     return text[text.index("<svg") :]
-
-
-_SHOWN = 200  # rows of a table
-_COMBINATIONS = 40  # lines of unobservable combinations
-_UNITS = {
-    "force_bias": "N",
-    "moment_bias": "N m",
-    "wrench_gain": "1",
-    "effort_gain": "1",
-    "tilt": "rad",
-}
-_REVOLUTE = {"effort_offset": "N m", "joint_offset": "rad", "compliance": "rad/(N m)"}
-_PRISMATIC = {"effort_offset": "N", "joint_offset": "m", "compliance": "m/N"}
 
 
 def report_page(contents: Contents) -> str:

@@ -29,6 +29,9 @@ _KEYS = {
     "compliance_rad_per_nm": "compliance",
     "backlash_rad": "backlash",
 }
+_FACING = 0.5  # cosine: edges within 60 degrees of the direction count as on that side
+_FLAT = 2e-3  # rad and m: how far the soles may be from lying on one ground
+_SCAN = 64  # angles at which to look before searching
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +108,6 @@ def _column(section: Section, model: RobotModel) -> Array:
     return column
 
 
-_FACING = 0.5  # cosine: edges within 60 degrees of the direction count as on that side
-_FLAT = 2e-3  # rad and m: how far the soles may be from lying on one ground
-
-
 @dataclass(frozen=True)
 class Case:
     """What the kernels need of a test.
@@ -173,9 +172,6 @@ def _edges(R: Array, p: Array, standing: list[Foot], test: TipTest) -> Array:
     side = np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])[DIRECTIONS.index(test.falls)]
     edges = np.column_stack((out, (out * corners).sum(axis=1)))
     return np.ascontiguousarray(edges[out @ side > _FACING])
-
-
-_SCAN = 64  # angles at which to look before searching
 
 
 @dataclass(frozen=True, eq=False)

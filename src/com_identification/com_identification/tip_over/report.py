@@ -1,4 +1,4 @@
-"""What measured tip angles say of a robot, as one page of HTML."""
+"""Tip angles as tables, plots and one page of HTML: measured ones, of others, of the fit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import BytesIO, StringIO
+from io import BytesIO
 from math import degrees
 from pathlib import Path
 from types import MappingProxyType
@@ -25,6 +25,9 @@ from com_identification.tip_over.quasi_static import QuasiStatic
 from com_model.arrays import Array
 
 _SUFFIX = "_rad"
+INK, FAINT = "#343a40", "#868e96"
+OURS = ("#1971c2", "#e8590c", "#2f9e44")
+_WIDEST = 10.0  # degrees: errors beyond the edge of the right side
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,61 +133,34 @@ def _angle(text: str | None, where: str) -> float:
     return value
 
 
-INK, FAINT = "#343a40", "#868e96"
-OURS = ("#1971c2", "#e8590c", "#2f9e44")
-_WIDEST = 10.0  # degrees: errors beyond the edge of the right side
+def plot_angles(comparison: Comparison, file_format: str = "png") -> bytes:
+    """Plots the angles of each test, and beside them the errors; same input, same bytes.
 
-
-def angles_png(
-    tests: tuple[str, ...],
-    measured: Array,
-    others: Mapping[str, Array],
-    ours: Mapping[str, Array],
-) -> bytes:
-    """Draws the angles of each test, and beside them the errors.
+    Other sources are small numbers in their order from 1 on; at most three of ours are shown.
 
     Args:
-        tests: T names.
-        measured: (T,) rad.
-        others: (T,) rad by name, drawn as small numbers in their order from 1 on.
-        ours: (T,) rad by name, at most three.
+        comparison: The angles.
+        file_format: "png" or "svg".
 
     Returns:
-        A PNG file.
+        The file.
     """
     content = BytesIO()
-    _figure(tests, measured, others, ours).savefig(content, format="png")
+    metadata = {"Date": None, "Creator": None} if file_format == "svg" else None
+    with matplotlib.rc_context({"svg.hashsalt": "tip_angles", "svg.fonttype": "none"}):
+        _figure(comparison).savefig(content, format=file_format, metadata=metadata)
     return content.getvalue()
 
 
-def angles_svg(
-    tests: tuple[str, ...],
-    measured: Array,
-    others: Mapping[str, Array],
-    ours: Mapping[str, Array],
-) -> str:
-    """Draws the same as an <svg> element; without date, so that it is the same each time."""
-    content = StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "tip_angles", "svg.fonttype": "none"}):
-        figure = _figure(tests, measured, others, ours)
-        figure.savefig(content, format="svg", metadata={"Date": None, "Creator": None})
-    text = content.getvalue()
-    return text[text.index("<svg") :]
-
-
-def _figure(
-    tests: tuple[str, ...],
-    measured: Array,
-    others: Mapping[str, Array],
-    ours: Mapping[str, Array],
-) -> Figure:
+def _figure(comparison: Comparison) -> Figure:
+    tests, measured = comparison.tests, comparison.found.measured
     figure = Figure(figsize=(11.0, 1.1 + 0.32 * len(tests)), dpi=90, layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.4, 1.0))
     rows = np.arange(len(tests))
     left.barh(rows, np.degrees(measured), color="#e9ecef", edgecolor="#adb5bd", label="measured")
     for axes, zero in ((left, np.zeros(len(tests))), (right, measured)):
-        _points(axes, zero, others, ours)
+        _points(axes, zero, comparison.others, comparison.ours)
         _style(axes)
     left.set_yticks(rows, [_plain(test) for test in tests])
     left.invert_yaxis()
@@ -268,9 +244,8 @@ def errors_left_out(simulation: QuasiStatic, found: Fit) -> dict[str, float]:
 
 def report_page(comparison: Comparison) -> str:
     """Writes the page: mean errors, picture, all angles, what the fit found."""
-    picture = angles_svg(
-        comparison.tests, comparison.found.measured, comparison.others, comparison.ours
-    )
+    picture = plot_angles(comparison, "svg").decode()
+    picture = picture[picture.index("<svg") :]
     return page(
         f"{comparison.robot}: tip angles",
         element("h1", f"{comparison.robot}: tip angles"),

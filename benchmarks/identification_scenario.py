@@ -30,7 +30,7 @@ NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=float(np.radi
 
 
 @dataclass(frozen=True, eq=False)
-class Lab:
+class Scenario:
     """The robot as its URDF has it.
 
     Attributes:
@@ -58,22 +58,22 @@ class Lab:
 
 
 @cache
-def hoap2() -> Lab:
+def hoap2() -> Scenario:
     """HOAP-2 with all its joints."""
     config = RobotConfig.from_file(CONFIG)
     model = RobotModel.from_file(str(config.urdf))
     rest = model.neutral.copy()
     for name, value in config.posture.items():
         rest[model.joint_index(name)] = value
-    return Lab(model, tuple(config.feet), rest, urdf_priors(model, OFF, shape_margin=None))
+    return Scenario(model, tuple(config.feet), rest, urdf_priors(model, OFF, shape_margin=None))
 
 
-class Robot:
+class PinocchioRobot:
     """A robot that stands on flat feet; what its sensors say, by Pinocchio.
 
     Args:
         xml: The true URDF.
-        model: What the URDF is believed to be; the joints' order.
+        model: What the URDF is urdf to be; the joints' order.
         feet: Its feet.
     """
 
@@ -150,16 +150,16 @@ class Robot:
         )
 
 
-def wrong_robot(lab: Lab, rng: np.random.Generator) -> tuple[Robot, Array]:
+def wrong_robot(scenario: Scenario, rng: np.random.Generator) -> tuple[PinocchioRobot, Array]:
     """A robot with all centres of mass off by OFF, and its (4 B,) masses and first moments."""
-    bodies = lab.model.bodies
+    bodies = scenario.model.bodies
     com = bodies.first_moment / bodies.mass[:, None] + rng.normal(0.0, OFF, (bodies.count, 3))
-    xml = edit_inertials(lab.model.xml, corrected_inertials(lab.model, bodies.mass, com))
+    xml = edit_inertials(scenario.model.xml, corrected_inertials(scenario.model, bodies.mass, com))
     truth = np.column_stack((bodies.mass, bodies.mass[:, None] * com)).ravel()
-    return Robot(xml, lab.model, lab.feet), truth
+    return PinocchioRobot(xml, scenario.model, scenario.feet), truth
 
 
-def com_error(truth: Robot, q: Array, com: Array) -> Array:
+def com_error(truth: PinocchioRobot, q: Array, com: Array) -> Array:
     """Error (2,) m of a CoM (3,) in root axes, in x and y of the first sole."""
     R, _ = truth.frame(q, truth.feet[0].frame)
     return np.asarray((R.T @ (com - truth.com(q)))[:2])

@@ -10,21 +10,21 @@ from collections.abc import Sequence
 
 import numpy as np
 import pinocchio
-from identification_lab import GRAVITY, Array, Robot
+from identification_scenario import GRAVITY, Array, PinocchioRobot
 
 from com_identification.regression.postures import Posture
 
 POSTURES_PER_LINK = 1.5  # of the virtual chain's rule
 
 
-class Believed:
+class UrdfRobot:
     """The robot as its URDF has it, and what postures say by it.
 
     Args:
         robot: Of the URDF.
     """
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: PinocchioRobot) -> None:
         self.robot = robot
         inertias = list(robot.pin.inertias)[1:]
         self.mass = np.array([inertia.mass for inertia in inertias])
@@ -72,36 +72,36 @@ class Believed:
         return np.hstack([np.array(pose.rotation) for pose in list(robot.data.oMi)[1:]])
 
 
-def least_squares(believed: Believed, postures: Sequence[Posture], torques: bool) -> Array:
+def least_squares(urdf: UrdfRobot, postures: Sequence[Posture], torques: bool) -> Array:
     """Finds m c (3 B,) with masses known, nearest to the URDF's; equations in N m."""
-    start = believed.moment
-    weight = believed.robot.mass * GRAVITY
+    start = urdf.moment
+    weight = urdf.robot.mass * GRAVITY
     rows, right = [], []
     for posture in postures:
-        axes, point, up = believed.projection(posture)
-        offset, columns = believed.regressor(posture.q)
+        axes, point, up = urdf.projection(posture)
+        offset, columns = urdf.regressor(posture.q)
         rows.append(weight * axes @ columns)
         right.append(weight * axes @ (point - offset - columns @ start))
         if torques:
-            known, columns = believed.torque_regressor(posture, up)
+            known, columns = urdf.torque_regressor(posture, up)
             rows.append(columns)
             right.append(posture.effort - known - columns @ start)
     solution = np.linalg.lstsq(np.vstack(rows), np.concatenate(right), rcond=None)[0]
     return np.asarray(start + solution)
 
 
-def predict(believed: Believed, moment: Array, q: Array) -> Array:
+def predict(urdf: UrdfRobot, moment: Array, q: Array) -> Array:
     """The CoM (3,) in root axes."""
-    offset, columns = believed.regressor(q)
+    offset, columns = urdf.regressor(q)
     return np.asarray(offset + columns @ moment)
 
 
-def virtual_chain(believed: Believed, postures: Sequence[Posture]) -> tuple[Array, int]:
+def virtual_chain(urdf: UrdfRobot, postures: Sequence[Posture]) -> tuple[Array, int]:
     """Finds the chain's vectors (3 K,) by the pseudo-inverse ([Cotton] eq. 15), and the rank."""
     rows, right = [], []
     for posture in postures:
-        axes, point, _ = believed.projection(posture)
-        rows.append(axes @ believed.turns(posture.q))
+        axes, point, _ = urdf.projection(posture)
+        rows.append(axes @ urdf.turns(posture.q))
         right.append(axes @ point)
     A = np.vstack(rows)
     return np.asarray(np.linalg.pinv(A) @ np.concatenate(right)), int(np.linalg.matrix_rank(A))
