@@ -139,13 +139,13 @@ class PinocchioRobot:
         stand = list(stand) or list(range(len(self.feet)))
         load[stand] = rng.uniform(0.3, 0.7, len(stand))
         wrenches, torque = self.read(q, load / load.sum())
-        share = NOISE.share(SAMPLES)
-        spread = np.repeat([NOISE.force, NOISE.moment], 3) * share
+        ratio = NOISE.std_ratio(SAMPLES)
+        spread = np.repeat([NOISE.force, NOISE.moment], 3) * ratio
         return make_posture(
             self.model,
-            q + rng.normal(0.0, NOISE.position * share, q.shape),
+            q + rng.normal(0.0, NOISE.position * ratio, q.shape),
             wrenches + rng.normal(0.0, 1.0, wrenches.shape) * spread,
-            torque + rng.normal(0.0, NOISE.effort * share, torque.shape) if effort else None,
+            torque + rng.normal(0.0, NOISE.effort * ratio, torque.shape) if effort else None,
             samples=SAMPLES,
         )
 

@@ -47,7 +47,7 @@ def test_links_are_identified_as_by_identify(hoap2, perturbed, random_q):
     with pytest.raises(Cancelled, match="stopped before it was done"):
         identify_links(*hoap2, postures, settings, cancelled=lambda: next(stops))
     assert next(stops, None) is None, "it stopped at once"
-    with pytest.raises(RankError, match="postures tell"):
+    with pytest.raises(RankError, match="postures determine"):
         identify_links(*hoap2, postures[:3], settings)
     loose = IdentificationSettings.from_dict({"fit": {"folds": 0}})
     few = identify_links(*hoap2, postures[:3], loose, refuse_redundant=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
@@ -207,12 +208,10 @@ class ModelCheck:
         return " ".join(each.text for each in issues if each.fault not in harmless)
 
     def _unknown(self, reason: str) -> ModelCheckResult:
-        vectors = dict.fromkeys(_VECTORS, np.full(3, np.nan))
-        numbers = dict.fromkeys(_NUMBERS, np.nan)
+        unknown: dict[str, Any] = dict.fromkeys(_VECTORS, np.full(3, np.nan))
+        unknown |= dict.fromkeys(_NUMBERS, np.nan)
         mass = self._observations.model.mass
-        return ModelCheckResult(
-            Verdict.UNKNOWN, reason, sloped=False, model_mass=mass, **vectors, **numbers
-        )
+        return ModelCheckResult(Verdict.UNKNOWN, reason, sloped=False, model_mass=mass, **unknown)
 
 
 def _verdict(found: ModelCheckResult, verdict: Verdict, reason: str) -> ModelCheckResult:

@@ -163,7 +163,7 @@ def _summary(contents: Contents) -> Raw:
         ("postures in the fit", f"{count - len(found.outliers)} of {count}"),
         ("RMS, CoM by the URDF against the feet", _mm(good.prior_residual.rms)),
         ("RMS, CoM as identified against the feet", _mm(good.residual.rms)),
-        ("RMS of postures left out of the fit: the figure of merit", _mm(good.held_out.rms)),
+        ("RMS of postures left out of the fit: judge by this", _mm(good.held_out.rms)),
     ]
     if contents.total is not None:
         total = contents.total

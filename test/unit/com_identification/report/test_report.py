@@ -130,7 +130,7 @@ def test_the_summary_leaves_outliers_out_and_says_so(contents):
         without_outliers=replace(contents.found.without_outliers, residual=good),
     )
     summary = report_page(replace(contents, found=found)).split("<h2>")[0]
-    assert "<b>39 of 40</b>postures that fit" in summary
+    assert "<b>39 of 40</b>postures in the fit" in summary
     assert "1.23 mm" in summary
     assert "75.60 mm" not in summary
 
