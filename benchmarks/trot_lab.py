@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from processes import in_processes
 from trot_log import Recorder, TrotLog, TrotRun
 
-from com_control.trot.gait_parameters import GaitParameters
+from com_control.trot.parameters import GaitParameters
 from com_control.trot.trot import TrotGait
 from com_estimation.trunk.interface import Sample
 from com_model import RobotConfig, RobotModel

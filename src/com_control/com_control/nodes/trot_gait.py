@@ -8,50 +8,44 @@ Subscribes:
 
 Publishes, at most at rate_hz and with the stamp of the joint_states that it was computed from:
     joint_trajectory (trajectory_msgs/JointTrajectory): one point, `horizon` later, with velocities;
-        when joint_states fall silent, once, the whole way down on all feet, from now on.
+        when joint_states time out, once, the whole way down on all feet, from now on.
     gait/stance (com_msgs/GaitPhase): which legs carry.
 At 1 Hz: /diagnostics.
 
 Services:
     ~/start, ~/stop (std_srvs/Trigger): trot; stand on all feet.
 
-It stops with all feet down, and says why, when joint_states fall silent, attitude is not known or
+It stops with all feet down, and says why, when joint_states time out, attitude is not known or
 the trunk tilts too far; ~/start goes on. Before it has begun to trot it waits for the same.
 
 Parameters: see trot_parameters.Parameters.
 """
 
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
-from rclpy.node import Node
-from sensor_msgs.msg import Imu, JointState
-from std_srvs.srv import Trigger
+from sensor_msgs.msg import Imu
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from com_control.nodes.trot_parameters import Parameters
 from com_control.trot.session import Command, GaitSession
 from com_control.trot.trot import TrotGait
-from com_model import RobotConfig, RobotModel
+from com_model import RobotModel
 from com_msgs.msg import GaitPhase, TrunkCom
-from com_ros import diagnostics, qos
+from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
-from com_ros.exceptions import ConversionError, ParameterError
+from com_ros.exceptions import ConversionError
 from com_ros.imu_input import UNKNOWN_IMU, ImuValues, imu_to_values
-from com_ros.input_watch import InputWatch, Latest, sample_time_ns
-from com_ros.joint_input import JointInput
+from com_ros.input_watch import Latest
+from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
-from com_ros.parameters import declare
-from com_ros.robot_description import RobotDescription
-from com_ros.throttle import ThrottledLog
+from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode, require_config
 
-REST_POINTS = 20  # of the way to the standing posture that is sent when joint_states fall silent
+STOP_POINTS = 20  # of the path to the standing posture that is sent when joint_states time out
 
 
 @dataclass
@@ -59,12 +53,11 @@ class _Robot:
     """What belongs to one model."""
 
     session: GaitSession
-    joints: JointInput
     model: RobotModel
     R_imu_root: np.ndarray
 
 
-class TrotGaitNode(Node):
+class TrotGaitNode(RobotNode[Parameters]):
     """The node; see the module's text.
 
     Args:
@@ -72,89 +65,71 @@ class TrotGaitNode(Node):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("trot_gait", **options)
-        self._settings = p = declare(self, Parameters)
-        if not p.robot_config:
-            raise ParameterError("robot_config", "", "give the path of the robot's configuration")
-        self._config = RobotConfig.from_file(p.robot_config)
-        self._log = ThrottledLog(self.get_logger())
+        super().__init__("trot_gait", Parameters, subject="trot", **options)
+        p = self.parameters
+        self._config = require_config(p.robot_config, "side and end of its four feet")
         self._robot: _Robot | None = None
         self._command: Command | None = None
         self._imu: Latest[ImuValues] = Latest(p.imu_timeout)
         self._com: Latest[np.ndarray] = Latest(p.com_timeout)
-        self._watch = InputWatch(p.joint_timeout)
-        self._next_ns = self._last_ns = 0
-        self._rate = diagnostics.RateMeter()
-        self._diagnostics = diagnostics.Diagnostics(self, "trot")
+        self._last_ns = 0
         self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
         self._phase = self.create_publisher(GaitPhase, "gait/stance", 10)
-        self._description = RobotDescription(self, self._use_model, p.robot_description, self._log)
-        self.create_subscription(Imu, "imu", self._on_imu, qos.stream())
+        self.follow_robot_description()
+        self.subscribe(Imu, "imu", self._on_imu)
         if p.feedback:
-            self.create_subscription(TrunkCom, "trunk_com", self._on_com, qos.stream())
-        self.create_subscription(JointState, "joint_states", self._on_joint_states, qos.stream(100))
-        self.create_service(Trigger, "~/start", self._on_start)
-        self.create_service(Trigger, "~/stop", self._on_stop)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(min(p.joint_timeout / 4.0, 0.25), self._on_watch, clock=steady)
-        self.create_timer(1.0, self._on_diagnostics, clock=steady)
+            self.subscribe(TrunkCom, "trunk_com", self._on_com)
+        self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, depth=EVERY_SAMPLE)
+        self.serve_trigger("~/start", self._start)
+        self.serve_trigger("~/stop", self._stop)
 
-    def _use_model(self, model: RobotModel) -> None:
-        """Make what belongs to a new model; raises when it does not fit the configuration."""
-        p = self._settings
+    def use_model(self, model: RobotModel) -> None:
+        """Make what belongs to a new model."""
+        p = self.parameters
         self._config.check(model)
-        session = GaitSession(TrotGait(model, self._config, p.gait.gait()), p.lead_time)
+        session = GaitSession(TrotGait(model, self._config, p.gait), p.approach_time)
         session.trot = p.autostart
         link = self._config.imu_link
         R = np.eye(3) if link is None else model.bodies.R_body_link[model.link_index(link)].T
-        self._robot = _Robot(session, JointInput(model.joint_names, p.joint_timeout), model, R)
+        self._robot = _Robot(session, model, R)
+        self.joints = JointInput(model.joint_names, p.joint_timeout)
+
+    def apply_parameters(self, new: Parameters) -> None:
+        """Use changed timeouts and the rate."""
+        self._imu.timeout_s, self._com.timeout_s = new.imu_timeout, new.com_timeout
+        self.set_sample_rate(new.rate_hz)
 
     # --- inputs ------------------------------------------------------------------------------
-    def _on_imu(self, msg: Imu) -> None:
+    def _on_imu(self, msg: Imu, time_ns: int) -> None:
         try:
             values = imu_to_values(msg)
         except ConversionError as error:
-            self._log.warn("imu", f"imu: {error}")
+            self.log.warn("imu", f"imu: {error}")
             values = UNKNOWN_IMU
-        self._imu.set(values, sample_time_ns(msg.header.stamp, self.get_clock()))
+        self._imu.set(values, time_ns)
 
-    def _on_com(self, msg: TrunkCom) -> None:
+    def _on_com(self, msg: TrunkCom, time_ns: int) -> None:
         offset = vector3_to_numpy(msg.offset_from_center)
         if msg.status == TrunkCom.STATUS_CONVERGED and np.isfinite(offset[:2]).all():
-            self._com.set(offset, sample_time_ns(msg.header.stamp, self.get_clock()))
+            self._com.set(offset, time_ns)
 
-    def _on_joint_states(self, msg: JointState) -> None:
-        if self._robot is None:
-            return
-        time_ns = sample_time_ns(msg.header.stamp, self.get_clock())
-        sample = self._robot.joints.update(msg, time_ns)
-        if sample is None:
-            return
-        if sample.error:
-            self._log.warn("joint_states", sample.error)
-            return
-        self._watch.received()
-        if self._next_ns - int(10 * NS_PER_S) < time_ns < self._next_ns:
-            return
-        self._next_ns = time_ns + int(NS_PER_S / self._settings.rate_hz) - 500_000
-        self._step(time_ns, sample.position)
-
-    def _step(self, time_ns: int, position: np.ndarray) -> None:
-        assert self._robot is not None  # noqa: S101 - the caller has looked
-        session, p = self._robot.session, self._settings
+    def _on_joints(self, sample: JointSample) -> None:
+        assert self._robot is not None  # noqa: S101 - without a model no sample comes
+        session, p = self._robot.session, self.parameters
+        time_ns = sample.time_ns
         R, omega, problem = self._attitude(time_ns)
         if session.check(problem):
             self.get_logger().error(f"the trot stops: {problem}")
         com = self._com.current(time_ns) if p.feedback else None
-        at = time_ns / NS_PER_S + p.horizon
         self._last_ns = time_ns
-        self._command = session.step(at, position, R, com, omega)
-        self._publish(self._command, time_ns)
-        self._rate.add(self.get_clock().now().nanoseconds - time_ns)
+        self._command = session.step(time_ns / NS_PER_S + p.horizon, sample.position, R, com, omega)
+        stamp = ns_to_stamp(time_ns)
+        self._send([(p.horizon, self._command)], stamp)
+        self._publish_phase(self._command, stamp)
 
     def _attitude(self, time_ns: int) -> tuple[np.ndarray | None, np.ndarray | None, str]:
         """Attitude a horizon ahead, angular velocity (root's axes), and what is wrong."""
-        p = self._settings
+        p = self.parameters
         if not (p.gait.swing_compensation or p.feedback):
             return None, None, ""
         assert self._robot is not None  # noqa: S101
@@ -180,13 +155,7 @@ class TrotGaitNode(Node):
         return R + np.cross(R, ahead), omega, ""
 
     # --- outputs -----------------------------------------------------------------------------
-    def _publish(self, command: Command, time_ns: int) -> None:
-        assert self._robot is not None  # noqa: S101
-        stamp = ns_to_stamp(time_ns)
-        self._send([(self._settings.horizon, command)], stamp)
-        self._tell(command, stamp)
-
-    def _tell(self, command: Command, stamp: Any) -> None:
+    def _publish_phase(self, command: Command, stamp: Any) -> None:
         assert self._robot is not None  # noqa: S101
         gait, session = command.gait, self._robot.session
         msg = GaitPhase(state=int(command.state), stance=command.stance.tolist())
@@ -198,7 +167,7 @@ class TrotGaitNode(Node):
         msg.saturated = bool(gait and gait.saturated)
         self._phase.publish(msg)
         if gait and gait.problems:
-            self._log.warn("gait", f"the gait is held back: {'; '.join(gait.problems)}")
+            self.log.warn("gait", f"the gait is held back: {'; '.join(gait.problems)}")
 
     def _send(self, way: Sequence[tuple[float, Command]], stamp: Any) -> None:
         """Send points (s after the stamp, command)."""
@@ -215,49 +184,38 @@ class TrotGaitNode(Node):
         msg.header.stamp = stamp
         self._trajectory.publish(msg)
 
-    # --- services and timers -----------------------------------------------------------------
-    def _on_start(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        if self._robot is None:
-            response.success, response.message = False, self._description.waiting
-            return response
+    # --- services and timeouts ---------------------------------------------------------------
+    def _start(self) -> str:
+        """Service ~/start."""
+        assert self._robot is not None  # noqa: S101 - without a model the base refuses
         self._robot.session.start()
-        response.success, response.message = True, "trots as soon as it stands"
-        return response
+        return "trots as soon as it stands"
 
-    def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        if self._robot is None:
-            response.success, response.message = False, self._description.waiting
-            return response
+    def _stop(self) -> str:
+        """Service ~/stop."""
+        assert self._robot is not None  # noqa: S101 - without a model the base refuses
         self._robot.session.stop("stopped by ~/stop")
-        response.success, response.message = True, "stands with all feet down"
-        return response
+        return "stands with all feet down"
 
-    def _on_watch(self) -> None:
-        """Stop when joint_states fall silent: the last word is to stand."""
-        self._description.warn_while_waiting()
-        robot = self._robot
-        if robot is None or not self._watch.timed_out() or not robot.session.started:
+    def on_joints_timeout(self, reason: str) -> None:
+        """Stop: send the whole path to the standing posture, no next point may be due."""
+        if self._robot is None or not self._robot.session.started:
             return
-        reason = f"joint_states silent for {self._watch.age_s:.2f} s: check its driver"
-        if robot.session.check(reason):
+        session = self._robot.session
+        if session.check(reason):
             self.get_logger().error(f"the trot stops: {reason}")
-        elif not robot.session.trot:
-            robot.session.reason = reason
-        self._lie_low(robot.session)
+        elif not session.trot:
+            session.reason = reason
+        begin = self._last_ns / NS_PER_S + self.parameters.horizon + self.joint_watch.age_s
+        path = session.rest(begin, STOP_POINTS)
+        self._send([(at - begin, command) for at, command in path], ns_to_stamp(0))
+        self._publish_phase(path[0][1], ns_to_stamp(self._last_ns))
 
-    def _lie_low(self, session: GaitSession) -> None:
-        """Send the whole way to the standing posture: nothing tells when a next point is due."""
-        begin = self._last_ns / NS_PER_S + self._settings.horizon + self._watch.age_s
-        way = session.rest(begin, REST_POINTS)
-        self._send([(at - begin, c) for at, c in way], ns_to_stamp(0))
-        self._tell(way[0][1], ns_to_stamp(self._last_ns))
-
-    def _on_diagnostics(self) -> None:
+    def diagnose(self) -> Diagnosis:
+        """Level and text by the state of the gait."""
         robot, command = self._robot, self._command
         if robot is None or command is None:
-            reason = self._description.waiting if robot is None else "no joint_states yet"
-            self._diagnostics.publish(diagnostics.ERROR, reason, {})
-            return
+            return Diagnosis(diagnostics.ERROR, self.waiting or "no joint_states yet")
         level, reason = diagnostics.OK, command.state.name.lower()
         if robot.session.reason:
             level = diagnostics.WARN if robot.session.trot else diagnostics.ERROR
@@ -265,8 +223,7 @@ class TrotGaitNode(Node):
         elif command.gait and (command.gait.problems or command.gait.saturated):
             level = diagnostics.WARN
             reason = "; ".join(command.gait.problems) or "the feet's shift is at its bound"
-        values = {"state": command.state.name, **self._rate.take(time.monotonic_ns())}
-        self._diagnostics.publish(level, reason, values, robot.model.name)
+        return Diagnosis(level, reason, {"state": command.state.name})
 
 
 def main() -> int:

@@ -39,15 +39,15 @@ class Command:
 
 
 class GaitSession:
-    """Leads to the standing posture, stands, trots when asked to, and leads back.
+    """Approaches the standing posture, stands, trots when asked to, and goes back.
 
     Args:
         gait: The trot.
-        lead_time: s, of a way between postures.
+        approach_time: s, of a way between postures.
     """
 
-    def __init__(self, gait: TrotGait, lead_time: float) -> None:
-        self.gait, self._lead_time = gait, lead_time
+    def __init__(self, gait: TrotGait, approach_time: float) -> None:
+        self.gait, self._approach_time = gait, approach_time
         self._standing = gait.posture.copy()
         self._from: Array | None = None
         self._since = self._trot_since = 0.0
@@ -110,14 +110,14 @@ class GaitSession:
         self._time = time
         trots = self.trot and not self._waits
         if self._last is None:
-            self._lead_from(time, np.array(measured, dtype=float))
+            self._approach_from(time, np.array(measured, dtype=float))
         elif self._last.state is State.TROTTING and not self.trot:
-            self._lead_from(time, self._last.position)
+            self._approach_from(time, self._last.position)
         elif self._last.state is State.STANDING and trots:
             self._trot_since = time
             self.gait.reset()
         if self._from is not None:
-            self._last = self._lead(time)
+            self._last = self._approach(time)
         elif trots:
             at = time - self._trot_since
             target = self.gait.step(at, R_world_root, com_offset, angular_velocity)
@@ -135,8 +135,8 @@ class GaitSession:
         if self._last is None:
             return []
         if self._from is None:
-            self._lead_from(time, self._last.position)
-        left = max(self._since + self._lead_time - time, 0.0)
+            self._approach_from(time, self._last.position)
+        left = max(self._since + self._approach_time - time, 0.0)
         times = [time + left * (k + 1) / count for k in range(count)]
         self._last = self._led(time)
         return [(at, self._led(at)) for at in times]
@@ -146,10 +146,10 @@ class GaitSession:
             self.stop("the clock of joint_states went back")
         self._last = self._from = None
 
-    def _lead_from(self, time: float, position: Array) -> None:
+    def _approach_from(self, time: float, position: Array) -> None:
         self._from, self._since = position, time
 
-    def _lead(self, time: float) -> Command:
+    def _approach(self, time: float) -> Command:
         command = self._led(time)
         if command.state is State.STANDING:
             self._from = None
@@ -158,12 +158,12 @@ class GaitSession:
     def _led(self, time: float) -> Command:
         """On the way to the standing posture."""
         assert self._from is not None  # noqa: S101 - only called so
-        share = max((time - self._since) / self._lead_time, 0.0)
-        if share >= 1.0 - 1e-9:
+        fraction = max((time - self._since) / self._approach_time, 0.0)
+        if fraction >= 1.0 - 1e-9:
             return self._still(State.STANDING, self._standing)
         way = self._standing - self._from
-        speed = 30.0 * share**2 * (1.0 - share) ** 2 / self._lead_time
-        return Command(State.APPROACHING, self._from + smooth_step(share) * way, speed * way)
+        speed = 30.0 * fraction**2 * (1.0 - fraction) ** 2 / self._approach_time
+        return Command(State.APPROACHING, self._from + smooth_step(fraction) * way, speed * way)
 
     def _still(self, state: State, position: Array) -> Command:
         return Command(state, position, np.zeros_like(position))

@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from com_control.exceptions import GaitError
 from com_control.trot.attitude import AttitudeFilter
 from com_control.trot.foot_paths import level_up, lift, smooth_step, swing_height
-from com_control.trot.gait_parameters import DIAGONALS, GaitParameters
 from com_control.trot.leg_kinematics import LegKinematics
+from com_control.trot.parameters import DIAGONALS, GaitParameters
 from com_model.arrays import Array, freeze
 from com_model.legs import Leg, quadruped_legs
 from com_model.model import RobotModel
@@ -234,7 +234,7 @@ class TrotGait:
     def _placement(self, dt: float, feedback: bool) -> tuple[Array, bool]:
         """Foot placement (2,), m, by attitude; True when at its bound."""
         p = self.parameters
-        step = dt / p.lead_in if p.lead_in else 1.0
+        step = dt / p.ramp_time if p.ramp_time else 1.0
         self._share = min(max(self._share + (step if feedback else -step), 0.0), 1.0)
         up = level_up(self._attitude.up, MAX_TILT)
         tilt = -up[:2] / up[2]  # (pitch, -roll) at small angles
@@ -298,7 +298,7 @@ class TrotGait:
     def _velocities(self, time: float) -> Array:
         """Speed (4, 3), m/s, of the trunk over the ground at each foot."""
         p = self.parameters
-        share = max(time - self._lift_off_at, 0.0) / p.lead_in if p.lead_in else 1.0
+        share = max(time - self._lift_off_at, 0.0) / p.ramp_time if p.ramp_time else 1.0
         result = np.zeros((4, 3))
         result[:, 0] = p.velocity_x - p.yaw_rate * self.home[:, 1]
         result[:, 1] = p.velocity_y + p.yaw_rate * self.home[:, 0]

@@ -6,7 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import GaitError
 from com_control.trot.foot_paths import lift, smooth_step, swing_height
-from com_control.trot.gait_parameters import GaitParameters
+from com_control.trot.parameters import GaitParameters
 from com_control.trot.session import GaitSession, State
 from com_control.trot.trot import TrotGait
 from com_model import RobotConfig, RobotModel
@@ -75,7 +75,7 @@ def test_velocities_are_the_derivative_at_their_own_time(periods):
 
 
 def test_feet_on_the_ground_move_backwards_with_the_velocity():
-    gait = make(velocity_x=0.2, lead_in=0.0)
+    gait = make(velocity_x=0.2, ramp_time=0.0)
     for time in np.arange(-0.01, 2.25, 0.01):
         one = gait.step(time)
     two = gait.step(time + 0.01)

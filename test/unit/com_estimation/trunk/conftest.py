@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_control.trot.gait_parameters import GaitParameters
+from com_control.trot.parameters import GaitParameters
 from com_control.trot.trot import TrotGait
 from com_model import RobotConfig, RobotModel
 

@@ -1,0 +1,111 @@
+"""Parameters of a trot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+from com_control.exceptions import GaitError
+from com_model.parameters import parameter
+
+DIAGONALS = {"left_front": (0, 3), "right_front": (1, 2)}
+"""Legs that swing together, by their front leg."""
+
+STANDING = 0.93
+"""Default height as a fraction of the nominal one, so that the legs reach."""
+
+
+@dataclass(frozen=True)
+class GaitParameters:
+    """Parameters of a trot; lengths that are 0 are derived from the robot.
+
+    Without CoM feedback it is the lower swing foot, touching down early, that rights a trunk whose
+    CoM is off: swing_compensation ([Ding] eq. 19) takes that away.
+    """
+
+    frequency: float = parameter(1.0, "1/s, periods of the gait; each leg steps once", (0.05, 10.0))
+    duty_factor: float = parameter(
+        0.5, "fraction of the period in which a leg carries", (0.5, 0.95)
+    )
+    step_height: float = parameter(
+        0.0, "m, of the swing feet over the ground; 0: a ninth of the height", (0.0, 1.0)
+    )
+    height: float = parameter(
+        0.0, "m, of the hips over the ground; 0: 93 % of that of the nominal posture", (0.0, 10.0)
+    )
+    start_delay: float = parameter(0.0, "s, of standing before the first step", (0.0, 1e4))
+    velocity_x: float = parameter(0.0, "m/s, forwards; 0: stepping in place", (-10.0, 10.0))
+    velocity_y: float = parameter(0.0, "m/s, to the left", (-10.0, 10.0))
+    yaw_rate: float = parameter(0.0, "rad/s, to the left", (-10.0, 10.0))
+    ramp_time: float = parameter(
+        1.0, "s, in which velocity and foot placement grow to their values", (0.0, 1e3)
+    )
+    first: str = parameter(
+        "left_front", "front leg of the diagonal that swings first", choices=tuple(DIAGONALS)
+    )
+    swing_compensation: bool = parameter(
+        False, "keep the height of swing feet when the trunk tilts, without CoM feedback too"
+    )
+    max_compensation: float = parameter(
+        0.06, "rad, tilt up to which the height of swing feet is kept", (0.0, 1.0)
+    )
+    blend: float = parameter(
+        0.2,
+        "fraction of half a period in which feet go from touch-down to where they stand",
+        (0.05, 1.0),
+    )
+    tilt_gain: float = parameter(
+        0.0,
+        "of the foot placement by attitude; 1: feet below the CoM however the trunk tilts; needs "
+        "CoM feedback",
+        (0.0, 10.0),
+    )
+    max_placement: float = parameter(0.0, "m, bound of it; 0: 15 % of the height", (0.0, 10.0))
+    max_com_shift: float = parameter(
+        0.0, "m, bound of the feet's shift for the CoM; 0: a fifth of the height", (0.0, 10.0)
+    )
+    com_shift_time: float = parameter(
+        0.15, "s, time constant with which the shift follows the estimate", (0.001, 60.0)
+    )
+    com_shift_rate: float = parameter(
+        0.0, "m/s, bound of its speed; 0: a fifth of the height in a second", (0.0, 10.0)
+    )
+    attitude_filter: float = parameter(
+        1.0,
+        "s, time constant with which the gyroscope's attitude follows the measured one",
+        (0.0, 10.0),
+    )
+    attitude_filter_alone: float = parameter(
+        0.01, "s, time constant of the attitude's filter without a gyroscope", (0.0, 1.0)
+    )
+    max_wait: float = parameter(
+        2.0,
+        "s after start_delay, for which the first lift-off waits at most until the feet are "
+        "shifted; with CoM feedback only",
+        (0.0, 60.0),
+    )
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, bounds = getattr(self, field.name), field.metadata["bounds"]
+            choices = field.metadata["choices"]
+            if choices and value not in choices:
+                raise GaitError(f"{field.name} is {value!r}: give {' or '.join(choices)}")
+            if bounds and not bounds[0] <= value <= bounds[1]:
+                low, high = bounds
+                raise GaitError(f"{field.name} is {value}: give a number from {low:g} to {high:g}")
+
+    def derived(self, height: float) -> GaitParameters:
+        """Fill in what is 0 and derived from the robot.
+
+        Args:
+            height: m, of the hips over the contact points in the nominal posture.
+        """
+        height = self.height or STANDING * height
+        return replace(
+            self,
+            height=height,
+            step_height=self.step_height or height / 9.0,
+            max_placement=self.max_placement or 0.15 * height,
+            max_com_shift=self.max_com_shift or 0.2 * height,
+            com_shift_rate=self.com_shift_rate or 0.2 * height,
+        )
