@@ -6,18 +6,26 @@ sensor's frame; see com_model.wrenches.
 """
 
 from collections.abc import Sequence
+from math import isfinite
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 
 from com_model import Foot
-from com_ros.conversions import Array, wrench_to_numpy
+from com_ros.conversions import Array
 from com_ros.input_watch import Latest
+
+Six = tuple[float, float, float, float, float, float]
 
 
 def ground_wrench(msg: WrenchStamped, foot: Foot) -> Array:
     """Wrench (6,) of the ground on a foot from a message of its sensor, N and N m."""
-    return foot.wrench_sign * wrench_to_numpy(msg.wrench)
+    return np.array(_ground_wrench(msg, foot.wrench_sign))
+
+
+def _ground_wrench(msg: WrenchStamped, sign: int) -> Six:
+    f, t = msg.wrench.force, msg.wrench.torque
+    return sign * f.x, sign * f.y, sign * f.z, sign * t.x, sign * t.y, sign * t.z
 
 
 class WrenchInputs:
@@ -30,7 +38,8 @@ class WrenchInputs:
 
     def __init__(self, feet: Sequence[Foot], timeout_s: float) -> None:
         self._feet = tuple(feet)
-        self._latest: list[Latest[Array]] = [Latest(timeout_s) for _ in feet]
+        self._signs = [foot.wrench_sign for foot in feet]
+        self._latest: list[Latest[Six]] = [Latest(timeout_s) for _ in feet]
         self.ever_received = False
 
     @property
@@ -45,7 +54,7 @@ class WrenchInputs:
 
     def update(self, index: int, msg: WrenchStamped, time_ns: int) -> None:
         """Take in a message, sampled at a time, of the foot with this index."""
-        self._latest[index].set(ground_wrench(msg, self._feet[index]), time_ns)
+        self._latest[index].set(_ground_wrench(msg, self._signs[index]), time_ns)
         self.ever_received = True
 
     def wrenches(self, at_ns: int) -> tuple[Array | None, str]:
@@ -61,7 +70,7 @@ class WrenchInputs:
             if wrench is None:
                 why = latest.describe(foot.wrench_topic, at_ns)
                 return None, f"{why}: check the force sensor's driver"
-            if not np.isfinite(wrench).all():
+            if not isfinite(sum(wrench)):
                 return None, f"{foot.wrench_topic} is not finite: check its driver"
             found.append(wrench)
         return np.array(found).reshape(-1, 6), ""
