@@ -1,24 +1,143 @@
-"""Leads the walks of a node: has them planned beside its callbacks, sends orders, tells the end."""
+"""One robot of ccgd_gait, and its walks: planned beside the callbacks, commanded, ended.
+
+Everything that moves the robot leaves through WalkControl._handle (a whole path) or, with the
+parameter `streamed`, WalkControl._stream (one point for each sample).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
+from sensor_msgs.msg import Imu, JointState
 
+from com_control.exceptions import ComControlError
 from com_control.nodes.ccgd_output import WalkOutput
 from com_control.nodes.ccgd_parameters import Parameters
-from com_control.nodes.ccgd_robot import Robot
-from com_control.nodes.ccgd_services import raise_bug
-from com_control.walking.session import MOVING, Command, Outcome, State
-from com_control.walking.walker import Walk, WalkRequest
+from com_control.walking.biped import Biped, find_stance
+from com_control.walking.session import MOVING, Command, Outcome, State, WalkSession
+from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
+from com_control.walking.walker import Walk, Walker, WalkRequest
+from com_control.walking.whole_body_ik import WholeBodyIk
+from com_model import RobotConfig, RobotModel
+from com_model.arrays import Array
 from com_ros.conversions import NS_PER_S, ns_to_stamp
-from com_ros.input_watch import InputWatch
+from com_ros.exceptions import ComRosError
+from com_ros.imu_input import imu_to_values
+from com_ros.input_watch import InputWatch, Latest
 from com_ros.jobs import BackgroundJobs
-from com_ros.joint_input import JointSample
+from com_ros.joint_input import JointInput, JointSample
+from com_ros.wrench_input import WrenchInputs
 
 STOP_DELAYS = 3.0  # decisions' delays, within which a stop is planned; doubled when it is late
-MOST_AHEAD = 1.0  # s, by which a stamp of joint_states may be later than the time that passed
+MAX_AHEAD = 1.0  # s, by which a stamp of joint_states may be later than the time that passed
+
+
+class WalkJoints(JointInput):
+    """Joint states whose stamps do not jump ahead in a walk.
+
+    Args:
+        names: Of the joints.
+        timeout_s: How far apart parts of the joints may be in time, s.
+        find_jump: Says that a time, ns, is too far ahead, and how to fix it; "" when it is not.
+    """
+
+    def __init__(
+        self, names: Sequence[str], timeout_s: float, find_jump: Callable[[int], str]
+    ) -> None:
+        super().__init__(names, timeout_s)
+        self._find_jump = find_jump
+
+    def update(self, msg: JointState, received_ns: int) -> JointSample | None:
+        """A sample; one with an error where the stamp jumped."""
+        sample = super().update(msg, received_ns)
+        if sample is None or sample.error:
+            return sample
+        jump = self._find_jump(sample.time_ns)
+        return replace(sample, error=jump) if jump else sample
+
+
+class Robot:
+    """Session, planner, solver and inputs of one robot.
+
+    Args:
+        model: The robot.
+        config: Its configuration.
+        settings: Of the node.
+        wrenches: Of the left and the right foot.
+
+    Attributes:
+        walker: Plans; only for the thread of the jobs.
+        ik: Solves for services; likewise.
+        reading: The last one; None before the first.
+
+    Raises:
+        ComModelError: The configuration is of another robot.
+        ComRosError: The robot cannot walk on two legs.
+    """
+
+    def __init__(
+        self, model: RobotModel, config: RobotConfig, settings: Parameters, wrenches: WrenchInputs
+    ) -> None:
+        try:
+            self.biped = Biped.from_config(model, config)
+            self.walker = Walker(self.biped, settings.point_period)
+            self.ik = WholeBodyIk(self.biped)
+            self.estimator = WalkEstimator(self.biped)
+            self.checks = WalkChecks(self.biped, settings.check, settings.use_wrench)
+            self._up = find_stance(self.biped, self.biped.posture).R_walk_root[2]  # root's axes
+        except ComControlError as error:
+            raise ComRosError(f"this robot cannot walk on two legs: {error}") from error
+        self.session = WalkSession(self.biped, self.checks, settings.approach_time, settings.delay)
+        self.names = model.joint_names
+        self.reading: Reading | None = None
+        self._wrenches, self._use_wrench = wrenches, settings.use_wrench
+        self._attitude: Latest[Array] = Latest(settings.imu_timeout)
+        link = model.link_index(config.imu_link or model.root_link)
+        self._R_imu_root = model.bodies.R_body_link[link].T
+
+    def apply(self, settings: Parameters) -> None:
+        """Use changed parameters."""
+        self.checks.limits = settings.check
+        self._attitude.timeout_s = settings.imu_timeout
+
+    def add_imu(self, msg: Imu, time_ns: int) -> None:
+        """Add a message of the IMU."""
+        self._attitude.set(imu_to_values(msg).R_world_imu, time_ns)
+
+    def read(self, sample: JointSample) -> Reading:
+        """What is known at the time of a sample of the joints."""
+        time_ns = sample.time_ns
+        wrenches, wrench_problem = self._wrenches.wrenches(time_ns)
+        if wrench_problem:
+            wrench_problem += ", or set use_wrench false"
+        self.reading = Reading(
+            time=time_ns / NS_PER_S,
+            position=sample.position,
+            wrenches=wrenches,
+            tilt=self._tilt(time_ns),
+            missing=self._imu_problem(time_ns) or wrench_problem * self._use_wrench,
+        )
+        return self.reading
+
+    def _tilt(self, time_ns: int) -> float:
+        R = self._attitude.current(time_ns)
+        if R is None:
+            return float("nan")
+        up = (R @ self._R_imu_root)[2] @ self._up
+        return float(np.arccos(np.clip(up, -1.0, 1.0)))
+
+    def _imu_problem(self, time_ns: int) -> str:
+        if self._attitude.value is None:
+            return ""
+        R = self._attitude.current(time_ns)
+        if R is None:
+            return f"{self._attitude.describe('imu', time_ns)}: check its driver"
+        if not np.isfinite(R).all():
+            return "imu gives no orientation: use a filter that does, or leave imu unconnected"
+        return ""
 
 
 class WalkControl:
@@ -26,24 +145,31 @@ class WalkControl:
 
     Args:
         settings: Of the node.
-        output: Where orders go.
+        output: Where commands go.
         jobs: Where walks are planned.
+        watch: How long ago usable joint_states came.
         log: Of the node.
 
     Attributes:
+        settings: Of the node; may be replaced.
         robot: None before there is a description.
         outcome: How the last walk ended, or why it did not begin; None while one lasts.
     """
 
     def __init__(
-        self, settings: Parameters, output: WalkOutput, jobs: BackgroundJobs, log: RcutilsLogger
+        self,
+        settings: Parameters,
+        output: WalkOutput,
+        jobs: BackgroundJobs,
+        watch: InputWatch,
+        log: RcutilsLogger,
     ) -> None:
-        self._settings, self._output, self._jobs, self._log = settings, output, jobs, log
-        self._watch = InputWatch(settings.joint_timeout)
+        self.settings, self._output, self._jobs = settings, output, jobs
+        self._watch, self._log = watch, log
         self._autostart = settings.autostart
-        self._by_itself = object()  # stands for the walk that autostart asked for last
+        self._automatic = object()  # the walk that autostart asked for last
         self._ready_since: float | None = None
-        self._asked = object()  # stands for the walk that was asked for last
+        self._asked = object()  # the walk that was asked for last
         self._stopping = False  # a stop is being planned
         self._stop_lead = STOP_DELAYS * settings.delay  # s, within which it is
         self._waiters: list[Callable[[Outcome], None]] = []
@@ -56,23 +182,23 @@ class WalkControl:
         return self.robot is not None and self.robot.session.state in (*MOVING, State.PLANNING)
 
     @property
-    def silence(self) -> str:
-        """That joint_states are silent; "" when they are not."""
+    def stale(self) -> str:
+        """That joint_states are stale; "" when they are not."""
         if not (self._watch.ever_received and self._watch.stale):
             return ""
-        return f"joint_states silent for {self._watch.age_s:.2f} s: check its driver"
+        return f"joint_states timed out, none for {self._watch.age_s:.2f} s: check their driver"
 
-    # --- what is asked -------------------------------------------------------------------------
+    # --- requests ------------------------------------------------------------------------------
     def begin(self, robot: Robot, request: WalkRequest) -> str:
         """Have a walk planned and walked; returns why not, or nothing."""
-        refusal = self.silence or robot.session.refusal()
+        refusal = self.stale or robot.session.refusal()
         if refusal or robot.reading is None:
             return refusal or "no joint_states yet: start the robot's driver"
         robot.session.start_planning()
         self.outcome = None
-        whole = request.with_defaults(self._settings.walk.request())
+        whole = request.with_defaults(self.settings.walk.request())
         posture = robot.session.commanded_posture(robot.reading.position)
-        self._stop_lead = STOP_DELAYS * self._settings.delay
+        self._stop_lead = STOP_DELAYS * self.settings.delay
         self._asked = asked = object()
 
         def planned(walk: Walk | Exception) -> None:
@@ -82,9 +208,9 @@ class WalkControl:
         self._jobs.do(lambda: robot.walker.plan(whole, posture), planned)
         return ""
 
-    def at_end(self, tell: Callable[[Outcome], None]) -> None:
-        """Have the outcome of the walk that is planned or under way told when it is there."""
-        self._waiters.append(tell)
+    def at_end(self, notify: Callable[[Outcome], None]) -> None:
+        """Call back with the outcome of the walk that is planned or under way."""
+        self._waiters.append(notify)
 
     def stop(self, reason: str) -> None:
         """Stop after the present step."""
@@ -95,57 +221,61 @@ class WalkControl:
             robot.session.refuse(reason)
         self._handle(robot, robot.session.stop(reason, self._now(robot)))
 
-    # --- what happens --------------------------------------------------------------------------
-    def heard(self, time_ns: int) -> str:
-        """The joints were heard; returns why that is not believed, or nothing."""
-        if self.busy and self.robot is not None and self.robot.reading is not None:
-            ahead = time_ns / NS_PER_S - self.robot.reading.time
-            if ahead > MOST_AHEAD + self._watch.age_s:
-                return (
-                    f"the stamp of joint_states jumped by {ahead:.1f} s in a walk: it is not "
-                    "heeded; check the clock of its driver"
-                )
-        self._watch.received()
-        return ""
+    # --- measurements --------------------------------------------------------------------------
+    def find_jump(self, time_ns: int) -> str:
+        """That the stamp of joint_states jumped ahead in a walk, which is not obeyed."""
+        if not self.busy or self.robot is None or self.robot.reading is None:
+            return ""
+        ahead = time_ns / NS_PER_S - self.robot.reading.time
+        if ahead <= MAX_AHEAD + self._watch.age_s:
+            return ""
+        return (
+            f"the stamp of joint_states jumped by {ahead:.1f} s in a walk: it is ignored; check "
+            "the clock of its driver"
+        )
 
-    def observe(self, robot: Robot, time_ns: int, sample: JointSample) -> None:
+    def update(self, robot: Robot, sample: JointSample) -> None:
         """Go on, by what is measured."""
-        robot.reading = robot.input.reading(time_ns, sample)
-        self._handle(robot, robot.session.update(robot.reading))
-        if self._settings.streamed:
-            self._stream(robot, time_ns)
-        self._start_by_itself(robot)
+        self._handle(robot, robot.session.update(robot.read(sample)))
+        if self.settings.streamed:
+            self._stream(robot, sample.time_ns)
+        self._start_automatically(robot)
 
-    def watch(self) -> None:
-        """Stop when joint_states fall silent: the rest of the motion is sent in one piece."""
+    def on_timeout(self) -> None:
+        """Stop, as joint_states are stale: the rest of the motion is sent in one piece."""
         robot = self.robot
-        fell_silent = self._watch.timed_out()
-        if robot is None or not self._watch.stale or robot.reading is None:
+        if robot is None or robot.reading is None or robot.session.state not in MOVING:
             return
         now = self._now(robot)
-        if fell_silent and robot.session.state in MOVING:
-            order = robot.session.stop(self.silence, now)
-            if order is None and self._settings.streamed:
-                order = robot.session.remaining(now)  # until the stop is planned
-            self._handle(robot, order)
-        robot.session.advance(now)
+        command = robot.session.stop(self.stale, now)
+        if command is None and self.settings.streamed:
+            command = robot.session.remaining(now)  # until the stop is planned
+        self._handle(robot, command)
+
+    def watch(self) -> None:
+        """Go on by time alone while joint_states are stale."""
+        robot = self.robot
+        if robot is None or not self._watch.stale or robot.reading is None:
+            return
+        robot.session.advance(self._now(robot))
         self._settle(robot)
 
-    # --- how -----------------------------------------------------------------------------------
+    # --- inside --------------------------------------------------------------------------------
     def _planned(self, robot: Robot, walk: Walk | Exception) -> None:
         session = robot.session
         if session.state is not State.PLANNING or robot.reading is None:
             return
-        problem = self.silence or session.problem(robot.reading)
+        problem = self.stale or session.problem(robot.reading)
         if isinstance(walk, Exception):
-            raise_bug(walk)
+            if not isinstance(walk, ComControlError):
+                raise walk
             session.refuse(str(walk))
-        elif problem and self._asked is self._by_itself:
+        elif problem and self._asked is self._automatic:
             self._log.warning(f"the walk waits: {problem}")
             session.postpone()
             self._autostart, self._ready_since = True, None
-        elif self.silence:
-            session.refuse(self.silence)
+        elif self.stale:
+            session.refuse(self.stale)
         else:
             if walk.note:
                 self._log.warning(f"{walk.method}: {walk.note}")
@@ -153,11 +283,11 @@ class WalkControl:
             return
         self._settle(robot)
 
-    def _handle(self, robot: Robot, order: Command | None) -> None:
-        """Send what the session decided, plan the stop that it asks for, tell who waits."""
-        streams = self._settings.streamed and robot.session.state in MOVING
-        if order is not None and (not streams or self._watch.stale):
-            self._output.send(robot.names, order)
+    def _handle(self, robot: Robot, command: Command | None) -> None:
+        """Send what the session decided, plan the stop that it asks for, notify who waits."""
+        streams = self.settings.streamed and robot.session.state in MOVING
+        if command is not None and (not streams or self._watch.stale):
+            self._output.send(robot.names, command)
         if robot.session.stop_due and not self._stopping:
             self._plan_stop(robot, self._now(robot))
         self._settle(robot)
@@ -173,11 +303,11 @@ class WalkControl:
             self._stopping = False
             if isinstance(shorter, Exception):
                 raise shorter
-            order = session.replace(shorter, at, self._now(robot))
+            command = session.replace(shorter, at, self._now(robot))
             if session.stop_due:  # it came too late: the walk is too long to be planned so quickly
                 took = self._now(robot) - now
                 self._stop_lead = max(2.0 * self._stop_lead, 1.5 * took)
-            self._handle(robot, order)
+            self._handle(robot, command)
 
         self._jobs.do(lambda: robot.walker.plan_stop(walk, at), planned)
 
@@ -192,20 +322,20 @@ class WalkControl:
         else:
             self._log.error(f"no walk, or not all of it: {outcome.reason}")
         waiters, self._waiters = self._waiters, []
-        for tell in waiters:
-            tell(outcome)
+        for notify in waiters:
+            notify(outcome)
 
     def _stream(self, robot: Robot, time_ns: int) -> None:
         assert robot.reading is not None  # noqa: S101 - the caller has made it
         if robot.session.state not in MOVING:
             return
-        horizon = self._settings.horizon
-        target = robot.session.target_at(robot.reading.time + horizon + self._settings.drive_delay)
+        horizon = self.settings.horizon
+        target = robot.session.target_at(robot.reading.time + horizon + self.settings.drive_delay)
         if target is not None:
             self._output.send_point(robot.names, target, horizon, ns_to_stamp(time_ns))
 
-    def _start_by_itself(self, robot: Robot) -> None:
-        """Walk once, after it has stood for a lead time; later where it does not stand then."""
+    def _start_automatically(self, robot: Robot) -> None:
+        """Walk once, after it has stood for the approach time; later where it does not stand."""
         if not self._autostart or robot.reading is None:
             return
         if robot.session.state is not State.READY:
@@ -213,11 +343,11 @@ class WalkControl:
             return
         now = robot.reading.time
         self._ready_since = now if self._ready_since is None else self._ready_since
-        if now - self._ready_since >= self._settings.approach_time:
+        if now - self._ready_since >= self.settings.approach_time:
             self._autostart = bool(self.begin(robot, WalkRequest()))
-            self._by_itself = self._by_itself if self._autostart else self._asked
+            self._automatic = self._automatic if self._autostart else self._asked
 
     def _now(self, robot: Robot) -> float:
-        """Time of the joints' readings, s, also while they are silent."""
+        """Time of the joints' readings, s, also while they are stale."""
         last = robot.reading.time if robot.reading is not None else 0.0
         return last + (self._watch.age_s if self._watch.stale else 0.0)

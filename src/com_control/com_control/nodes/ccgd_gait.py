@@ -24,51 +24,44 @@ Services:
     ~/solve_com_ik (com_msgs/SolveComIk): one posture.
     ~/stop (std_srvs/Trigger): stops after the present step.
 
-It stops with both feet down, and says why, when joint_states, wrenches or imu fall silent or a
+It stops with both feet down, and says why, when joint_states, wrenches or imu are stale or a
 joint does not follow. When the robot falls it comes to rest and sends no more.
 
 Parameters: see ccgd_parameters.Parameters.
 """
 
 import sys
-import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeVar
 
-from geometry_msgs.msg import WrenchStamped
-from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
-from sensor_msgs.msg import Imu, JointState
-from std_srvs.srv import Trigger
+from sensor_msgs.msg import Imu
 
-from com_control.nodes.ccgd_action import WalkActions
-from com_control.nodes.ccgd_control import WalkControl
+from com_control.nodes.ccgd_control import Robot, WalkControl, WalkJoints
 from com_control.nodes.ccgd_output import WalkOutput
 from com_control.nodes.ccgd_parameters import Parameters
-from com_control.nodes.ccgd_robot import Robot, request_of
-from com_control.nodes.ccgd_services import (
+from com_control.nodes.ccgd_requests import (
     REFUSALS,
+    WalkActions,
     fill_plan,
     fill_solution,
+    make_request,
     raise_bug,
     solve_com_ik,
 )
 from com_control.nodes.walk_conversions import NO_STEP, walk_goal_to_values
 from com_control.walking.session import State
 from com_control.walking.walker import Walk
-from com_model import RobotConfig, RobotModel
+from com_model import RobotModel
 from com_msgs.msg import WalkGoal, WalkState
 from com_msgs.srv import PlanWalk, SolveComIk
 from com_ros import diagnostics, qos
-from com_ros.conversions import NS_PER_S, ns_to_stamp
-from com_ros.exceptions import ComRosError, ParameterError
-from com_ros.input_watch import sample_time_ns
+from com_ros.conversions import ns_to_stamp
+from com_ros.exceptions import ComRosError
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
+from com_ros.joint_input import JointSample
 from com_ros.main import run
-from com_ros.parameters import declare
-from com_ros.robot_description import RobotDescription
-from com_ros.throttle import ThrottledLog
+from com_ros.robot_node import Diagnosis, RateLimit, RobotNode, require_config
+from com_ros.wrench_input import WrenchInputs
 
 T = TypeVar("T")
 
@@ -80,7 +73,7 @@ LEVELS = {
 }
 
 
-class CcgdGaitNode(Node):
+class CcgdGaitNode(RobotNode[Parameters]):
     """The node; see the module's text.
 
     Args:
@@ -88,42 +81,28 @@ class CcgdGaitNode(Node):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("ccgd_gait", **options)
-        self._settings = p = declare(self, Parameters)
-        if not p.robot_config:
-            raise ParameterError("robot_config", "", "give the path of the robot's configuration")
-        self._config = RobotConfig.from_file(p.robot_config)
-        self._log = ThrottledLog(self.get_logger())
+        super().__init__("ccgd_gait", Parameters, subject="walk", **options)
+        p = self.parameters
+        self._config = require_config(p.robot_config)
+        feet = [f for side in ("left", "right") for f in self._config.feet if f.side == side]
+        self._wrenches = WrenchInputs(feet, p.wrench_timeout)
         self._jobs = BackgroundJobs(self)
         self._output = WalkOutput(self, p)
-        self._control = WalkControl(p, self._output, self._jobs, self.get_logger())
-        self._told = WalkState()
-        self._next_ns = self._show_ns = 0
-        self._rate = diagnostics.RateMeter()
-        self._diagnostics = diagnostics.Diagnostics(self, "walk")
-        self._description = RobotDescription(self, self._use_model, p.robot_description, self._log)
-        self._subscribe()
-        self._serve()
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(min(p.joint_timeout / 4.0, 0.25), self._on_watch, clock=steady)
-        self.create_timer(1.0, self._on_diagnostics, clock=steady)
-
-    def _subscribe(self) -> None:
-        self.create_subscription(Imu, "imu", self._on_imu, qos.stream())
-        topics = {foot.side: foot.wrench_topic for foot in self._config.feet}
-        for side, name in enumerate(("left", "right")):
-            if self._settings.use_wrench and name in topics:
-                take_in = partial(self._on_wrench, side)
-                self.create_subscription(WrenchStamped, topics[name], take_in, qos.stream())
-        self.create_subscription(WalkGoal, "gait/footsteps", self._on_goal, qos.RESULT)
-        self.create_subscription(JointState, "joint_states", self._on_joint_states, qos.stream())
-
-    def _serve(self) -> None:
-        period = 1.0 / self._settings.display_rate_hz
-        self._actions = WalkActions(self, self._control, self._ask, lambda: self._told, period)
+        log = self.get_logger()
+        self._control = WalkControl(p, self._output, self._jobs, self.joint_watch, log)
+        self._state = WalkState()
+        self._display_rate = RateLimit(p.display_rate_hz)
+        self.follow_robot_description()
+        self.subscribe(Imu, "imu", self._on_imu)
+        if p.use_wrench:
+            self.follow_wrenches(feet, self._wrenches)
+        self.subscribe_with(WalkGoal, "gait/footsteps", self._on_goal, qos.RESULT)
+        self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz)
+        period = 1.0 / p.display_rate_hz
+        self._actions = WalkActions(self, self._control, self._ask, lambda: self._state, period)
         DeferredService(self, PlanWalk, "~/plan_walk", self._on_plan)
         DeferredService(self, SolveComIk, "~/solve_com_ik", self._on_solve)
-        self.create_service(Trigger, "~/stop", self._on_stop)
+        self.serve_trigger("~/stop", self._stop)
 
     def destroy_node(self) -> None:
         """Let the planner come to its end first."""
@@ -131,52 +110,53 @@ class CcgdGaitNode(Node):
         self._actions.destroy()
         super().destroy_node()
 
-    def _use_model(self, model: RobotModel) -> None:
+    def use_model(self, model: RobotModel) -> None:
         """Make what belongs to a new model; raises when it does not fit."""
         if self._control.busy:
             raise ComRosError("a walk is under way: send the new description when it has ended")
-        self._control.robot = Robot(model, self._config, self._settings, self.get_clock())
+        robot = Robot(model, self._config, self.parameters, self._wrenches)
+        timeout = self.parameters.joint_timeout
+        self.joints = WalkJoints(model.joint_names, timeout, self._control.find_jump)
+        self._control.robot = robot
+
+    def apply_parameters(self, new: Parameters) -> None:
+        """Use changed parameters; a walk that is under way keeps its plan."""
+        self._control.settings = new
+        self._wrenches.timeout_s = new.wrench_timeout
+        self._output.drive_delay = new.drive_delay
+        self.set_sample_rate(new.rate_hz)
+        self._display_rate.set(new.display_rate_hz)
+        if self._control.robot is not None:
+            self._control.robot.apply(new)
 
     # --- inputs --------------------------------------------------------------------------------
-    def _on_imu(self, msg: Imu) -> None:
+    def _on_imu(self, msg: Imu, time_ns: int) -> None:
         if self._control.robot is not None:
-            self._control.robot.input.take_imu(msg)
+            self._control.robot.add_imu(msg, time_ns)
 
-    def _on_wrench(self, side: int, msg: WrenchStamped) -> None:
-        if self._control.robot is not None:
-            self._control.robot.input.take_wrench(side, msg)
-
-    def _on_joint_states(self, msg: JointState) -> None:
+    def _on_joints(self, sample: JointSample) -> None:
         robot = self._control.robot
         if robot is None:
             return
-        time_ns = sample_time_ns(msg.header.stamp, self.get_clock())
-        sample = robot.input.joints.update(msg, time_ns)
-        if sample is None:
-            return
-        if sample.error:
-            self._log.warn("joint_states", sample.error)
-            return
-        doubt = self._control.heard(time_ns)
-        if doubt:
-            self._log.warn("joint_states", doubt)
-            return
-        if self._next_ns - int(10 * NS_PER_S) < time_ns < self._next_ns:
-            return
-        self._next_ns = time_ns + int(NS_PER_S / self._settings.rate_hz) - 500_000
-        self._control.observe(robot, time_ns, sample)
-        self._publish(robot, time_ns)
-        self._rate.add(self.get_clock().now().nanoseconds - time_ns)
-
-    def _publish(self, robot: Robot, time_ns: int) -> None:
+        self._control.update(robot, sample)
         assert robot.reading is not None  # noqa: S101 - it has just been made
-        stamp = ns_to_stamp(time_ns)
-        view = robot.viewer.estimate(robot.reading, robot.session.planned_now())
-        self._told = self._output.tell(robot.session, view, stamp)
-        period_ns = int(NS_PER_S / self._settings.display_rate_hz)
-        if view is not None and abs(time_ns - self._show_ns) >= period_ns:
-            self._show_ns = time_ns
+        view = robot.estimator.estimate(robot.reading, robot.session.planned_now())
+        stamp = ns_to_stamp(sample.time_ns)
+        self._state = self._output.publish(robot.session, view, stamp)
+        if view is not None and self._display_rate.due(sample.time_ns):
             self._output.show(robot.biped, robot.session, view, stamp)
+
+    def on_joints_timeout(self, reason: str) -> None:
+        """Stop with both feet down."""
+        super().on_joints_timeout(reason)
+        self._control.on_timeout()
+
+    def watch(self) -> None:
+        """Publish that there is no robot yet; let a motion come to its end."""
+        if self._control.robot is None:
+            self._output.waiting(self.waiting, self.get_clock().now().to_msg())
+        else:
+            self._control.watch()
 
     # --- walks ---------------------------------------------------------------------------------
     def _on_goal(self, msg: WalkGoal) -> None:
@@ -187,35 +167,31 @@ class CcgdGaitNode(Node):
     def _ask(self, msg: WalkGoal) -> str:
         """Begin what a goal says; returns why not, or nothing."""
         if self._control.robot is None:
-            return self._description.waiting
+            return self.waiting
         try:
-            request = request_of(walk_goal_to_values(msg, self._settings.walk_frame))
+            request = make_request(walk_goal_to_values(msg, self.parameters.walk_frame))
         except REFUSALS as error:
             return str(error)
         return self._control.begin(self._control.robot, request)
 
-    def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        if self._control.robot is None:
-            response.success, response.message = False, self._description.waiting
-            return response
+    def _stop(self) -> str:
         self._control.stop("stopped by ~/stop")
-        response.success, response.message = True, "stands, or will with both feet down"
-        return response
+        return "stands, or will with both feet down"
 
     # --- questions -----------------------------------------------------------------------------
     def _on_plan(self, request: PlanWalk.Request, reply: Reply) -> None:
         robot, response = self._control.robot, PlanWalk.Response()
         if robot is None:
-            response.reason, response.step = self._description.waiting, NO_STEP
+            response.reason, response.step = self.waiting, NO_STEP
             reply(response)
             return
-        reading, defaults = robot.reading, self._settings.walk.request()
+        reading, defaults = robot.reading, self.parameters.walk.request()
         posture = robot.biped.posture
         if reading is not None:
             posture = robot.session.commanded_posture(reading.position)
 
         def plan() -> Walk:
-            goal = request_of(walk_goal_to_values(request.goal, self._settings.walk_frame))
+            goal = make_request(walk_goal_to_values(request.goal, self.parameters.walk_frame))
             return robot.walker.plan(goal.with_defaults(defaults), posture)
 
         self._do(plan, lambda walk: reply(fill_plan(robot, walk, response)))
@@ -223,7 +199,7 @@ class CcgdGaitNode(Node):
     def _on_solve(self, request: SolveComIk.Request, reply: Reply) -> None:
         robot, response = self._control.robot, SolveComIk.Response()
         if robot is None:
-            response.reason = self._description.waiting
+            response.reason = self.waiting
             reply(response)
             return
         self._do(
@@ -241,34 +217,24 @@ class CcgdGaitNode(Node):
 
         self._jobs.do(work, hand_on)
 
-    # --- timers --------------------------------------------------------------------------------
-    def _on_watch(self) -> None:
-        self._description.warn_while_waiting()
-        if self._control.robot is None:
-            now = self.get_clock().now().to_msg()
-            self._output.waiting(self._description.waiting, now)
-            return
-        self._control.watch()
-
-    def _on_diagnostics(self) -> None:
+    # --- diagnostics ---------------------------------------------------------------------------
+    def diagnose(self) -> Diagnosis:
+        """State of the walk."""
         robot = self._control.robot
         if robot is None or robot.reading is None:
-            reason = self._description.waiting if robot is None else "no joint_states yet"
-            self._diagnostics.publish(diagnostics.ERROR, reason, {})
-            return
+            reason = self.waiting or "no joint_states yet"
+            return Diagnosis(diagnostics.ERROR, reason)
         session, outcome = robot.session, self._control.outcome
         level, reason = LEVELS.get(session.state, diagnostics.OK), session.reason
-        if self._control.silence:
-            level, reason = diagnostics.ERROR, self._control.silence
+        if self._control.stale:
+            level, reason = diagnostics.ERROR, self._control.stale
         values = {
             "state": session.state.name,
-            "step": self._told.step,
-            "com_error_m": self._told.com_error,
+            "step": self._state.step,
+            "com_error_m": self._state.com_error,
             "last_walk": "" if outcome is None else str(outcome),
-            **self._rate.take(time.monotonic_ns()),
         }
-        text = reason or session.state.name.lower()
-        self._diagnostics.publish(level, text, values, robot.biped.model.name)
+        return Diagnosis(level, reason or session.state.name.lower(), values)
 
 
 def main() -> int:

@@ -44,11 +44,15 @@ class WalkOutput:
     Args:
         node: That publishes.
         settings: Of the node.
+
+    Attributes:
+        frame: Of the walk.
+        drive_delay: s, by which targets are sent earlier.
     """
 
     def __init__(self, node: Node, settings: Parameters) -> None:
         self.frame = settings.frame_prefix + settings.walk_frame
-        self._walk_frame, self._drive_delay = settings.walk_frame, settings.drive_delay
+        self._walk_frame, self.drive_delay = settings.walk_frame, settings.drive_delay
         self._trajectory = node.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
         self._com = node.create_publisher(PointStamped, "gait/com_reference", qos.RESULT)
         self._zmp_reference = node.create_publisher(PointStamped, "gait/zmp_reference", qos.RESULT)
@@ -58,11 +62,11 @@ class WalkOutput:
         self._frames = FramePublisher(node, settings.frame_prefix)
         self._maker = MarkerMaker(LIFETIME_NS)
 
-    def send(self, names: tuple[str, ...], order: Command) -> None:
+    def send(self, names: tuple[str, ...], command: Command) -> None:
         """Send a whole path of joint targets."""
-        stamp_ns = round(order.start * NS_PER_S)
-        path = order.path
-        times = path.time - order.start - self._drive_delay
+        stamp_ns = round(command.start * NS_PER_S)
+        path = command.path
+        times = path.time - command.start - self.drive_delay
         ahead = times > 0.0
         ahead[-1], times[-1] = True, max(float(times[-1]), 1e-3)
         self._trajectory.publish(
@@ -81,12 +85,12 @@ class WalkOutput:
         )
 
     def waiting(self, reason: str, stamp: Time) -> None:
-        """Say that there is no robot yet."""
+        """Publish that there is no robot yet."""
         self._state.publish(
             values_to_walk_state(_values(WalkState.UNKNOWN, reason, None, None, None), stamp, "")
         )
 
-    def tell(self, session: WalkSession, view: WalkEstimate | None, stamp: Time) -> WalkState:
+    def publish(self, session: WalkSession, view: WalkEstimate | None, stamp: Time) -> WalkState:
         """Publish state, references and the measured ZMP of one instant; returns the state."""
         planned = session.planned_now()
         values = _values(session.state, session.reason, planned, view, session)

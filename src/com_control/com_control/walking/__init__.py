@@ -1,1 +1,70 @@
-"""Walking on two legs: footsteps, pendulum, swing feet, inverse kinematics that place the CoM."""
+"""Walking on two legs with the true centre of mass where it is to be.
+
+    config = RobotConfig.from_file("robot.yaml")
+    biped = Biped.from_config(RobotModel.from_file("robot.urdf"), config)
+    walk = Walker(biped).plan(WalkRequest(steps=6), biped.posture)
+    walk.path.time, walk.path.q, walk.path.qd  # joint targets within all limits
+
+Footsteps and timing make a WalkPlan; the CoM follows the linear inverted pendulum, corrected until
+the ZMP of all bodies is the planned one (refine); ComIk, or WholeBodyIk for any humanoid, gives the
+joints. WalkSession is the state machine of a robot that walks so.
+"""
+
+from com_control.exceptions import BipedError, PlanError
+from com_control.walking.biped import Biped, BipedLeg, Stance, find_stance
+from com_control.walking.ccgd import Ccgd
+from com_control.walking.com_ik import ComIk
+from com_control.walking.footsteps import Footstep, WalkParameters, plan_footsteps
+from com_control.walking.joint_path import JointPath, WalkJoints, solve_joints
+from com_control.walking.leg_ik import LegIk
+from com_control.walking.pendulum import PendulumPath
+from com_control.walking.session import Command, State, WalkSession
+from com_control.walking.walk_monitor import (
+    CheckLimits,
+    Reading,
+    WalkChecks,
+    WalkEstimate,
+    WalkEstimator,
+)
+from com_control.walking.walk_plan import Timing, WalkPlan
+from com_control.walking.walker import Walk, Walker, WalkRequest
+from com_control.walking.whole_body_ik import WholeBodyIk
+from com_control.walking.zmp import SoleZmp, multi_body_zmp
+from com_control.walking.zmp_refinement import RefinedWalk, refine
+
+__all__ = [
+    "Biped",
+    "BipedError",
+    "BipedLeg",
+    "Ccgd",
+    "CheckLimits",
+    "ComIk",
+    "Command",
+    "Footstep",
+    "JointPath",
+    "LegIk",
+    "PendulumPath",
+    "PlanError",
+    "Reading",
+    "RefinedWalk",
+    "SoleZmp",
+    "Stance",
+    "State",
+    "Timing",
+    "Walk",
+    "WalkChecks",
+    "WalkEstimate",
+    "WalkEstimator",
+    "WalkJoints",
+    "WalkParameters",
+    "WalkPlan",
+    "WalkRequest",
+    "WalkSession",
+    "Walker",
+    "WholeBodyIk",
+    "find_stance",
+    "multi_body_zmp",
+    "plan_footsteps",
+    "refine",
+    "solve_joints",
+]

@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped, BipedLeg
+from com_control.walking.com_kernels import Points
 from com_model.arrays import Array, as_array
 from com_model.compiled import compiled
 from com_model.sesc import kernels
@@ -174,6 +175,14 @@ class CcgdPath(NamedTuple):
     reached: NDArray[np.bool_]
 
 
+class DhLegs(NamedTuple):
+    """Both legs: l1, l2, l3 (2, 3) m; hips (2, 3) m in the pelvis; joints (2, 6) in q."""
+
+    lengths: Array
+    hips: Array
+    joints: Indices
+
+
 class Ccgd:
     """The algorithm for one robot.
 
@@ -190,9 +199,11 @@ class Ccgd:
         if biped.pelvis != 0:
             raise BipedError("the root link must be the pelvis, from which both legs start")
         self.biped, self.step, self.precision = biped, step, precision
-        self._lengths = np.array([dh_lengths(leg) for leg in biped.legs])
-        self._hips = np.array([leg.points[0] for leg in biped.legs])
-        self._joints = np.array([leg.joints for leg in biped.legs])
+        self._legs = DhLegs(
+            np.array([dh_lengths(leg) for leg in biped.legs]),
+            np.array([leg.points[0] for leg in biped.legs]),
+            np.array([leg.joints for leg in biped.legs]),
+        )
         self._robot = pack(biped.model.bodies)
 
     def solve_path(
@@ -221,23 +232,14 @@ class Ccgd:
             np.empty(n, dtype=np.int64),
             np.empty(n, dtype=bool),
         )
-        robot = (self._lengths, self._hips, self._joints, self._robot)
-        converge(targets, poses, R, pelvis, *robot, self.step, self.precision, *result)
+        points = Points(targets, R, poses)
+        converge(points, pelvis, self._legs, self._robot, self.step, self.precision, result)
         result.q[~result.reached] = np.nan
         return result
 
 
 @njit
-def reach(
-    pelvis: Array,
-    feet: Array,
-    R: Array,
-    lengths: Array,
-    hips: Array,
-    joints: Indices,
-    angles: Array,
-    q: Array,
-) -> bool:
+def set_legs(pelvis: Array, R: Array, feet: Array, legs: DhLegs, angles: Array, q: Array) -> bool:
     """Sets the legs' joints in q (n,) for a place of the pelvis; False: a leg is too short."""
     fine = True
     for i in range(2):
@@ -245,40 +247,44 @@ def reach(
         sole = np.empty((3, 3))
         d = np.empty(3)
         for k in range(3):
-            d[k] = -hips[i, k]
+            d[k] = -legs.hips[i, k]
             for j in range(3):
                 d[k] += R[j, k] * (foot[j, 3] - pelvis[j])
                 sole[k, j] = R[0, k] * foot[0, j] + R[1, k] * foot[1, j] + R[2, k] * foot[2, j]
-        fine &= dh_inverse(sole, d[0], d[1], d[2], lengths[i], angles)
+        fine &= dh_inverse(sole, d[0], d[1], d[2], legs.lengths[i], angles)
         for k in range(6):
-            q[joints[i, k]] = angles[k]
+            q[legs.joints[i, k]] = angles[k]
     return fine
 
 
 @compiled(nogil=True)
 def converge(
-    targets: Array,
-    feet: Array,
-    R: Array,
+    points: Points,
     pelvis: Array,
-    lengths: Array,
-    hips: Array,
-    joints: Indices,
+    legs: DhLegs,
     robot: Array,
     step: float,
     precision: float,
-    q: Array,
-    places: Array,
-    errors: Array,
-    steps: Indices,
-    reached: NDArray[np.bool_],
+    result: CcgdPath,
 ) -> None:
-    """Runs Table 2 over N points; the arguments are those of Ccgd.solve_path and its results."""
+    """Runs Table 2 over N points.
+
+    Args:
+        points: See Ccgd.solve_path.
+        pelvis: (3,) m, first place of the pelvis; overwritten.
+        legs: Of the robot.
+        robot: Packed by com_model.sesc.packing; overwritten.
+        step: m, a of eq. 20.
+        precision: m, epsilon.
+        result: Set.
+    """
+    targets, R, feet = points
+    q, places, errors, steps, reached = result
     com, away, angles = np.empty(3), np.empty(3), np.empty(6)
     for i in range(len(targets)):
         count, error, fine = 0, np.inf, True
         while True:
-            fine = reach(pelvis, feet[i], R[i], lengths, hips, joints, angles, q[i])
+            fine = set_legs(pelvis, R[i], feet[i], legs, angles, q[i])
             if not fine:
                 break
             kernels.place_root(robot, R[i], pelvis, robot[kernels.AXES :, 0])

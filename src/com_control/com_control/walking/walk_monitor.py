@@ -15,6 +15,7 @@ from com_control.walking.walker import WalkInstant
 from com_control.walking.zmp import SoleZmp
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
+from com_model.parameters import parameter
 from com_model.sesc.sesc import Sesc
 
 
@@ -40,22 +41,33 @@ class Reading:
 
 @dataclass(frozen=True)
 class CheckLimits:
-    """Bounds of what counts as standing and as following.
+    """Bounds of what counts as standing and as following."""
 
-    Attributes:
-        load_fraction: Of the weight, at least, on each foot of a robot that stands.
-        max_tilt: rad, of the root link of a robot that stands.
-        fallen_tilt: rad, from which on it has fallen.
-        posture_error: rad or m, of a joint from its target or, before the first command, from the
-            nominal posture.
-        following_error: rad or m, of a joint from its target in a walk.
-    """
-
-    load_fraction: float = 0.15
-    max_tilt: float = 0.2
-    fallen_tilt: float = 0.8
-    posture_error: float = 0.2
-    following_error: float = 0.5
+    load_fraction: float = parameter(
+        0.15,
+        "fraction of the weight, at least, on each foot of a robot that stands",
+        (0.0, 0.5),
+        live=True,
+    )
+    max_tilt: float = parameter(
+        0.2, "rad, of the root of a robot that stands", (0.01, 1.5), live=True
+    )
+    fallen_tilt: float = parameter(
+        0.8, "rad, of the root, from which on the robot has fallen", (0.05, 3.2), live=True
+    )
+    posture_error: float = parameter(
+        0.2,
+        "rad or m, of a joint from its target or, before the first command, from the nominal "
+        "posture, for a walk to begin",
+        (0.001, 10.0),
+        live=True,
+    )
+    following_error: float = parameter(
+        0.5,
+        "rad or m, of a joint from its target in a walk; beyond, the walk stops",
+        (0.001, 10.0),
+        live=True,
+    )
 
 
 class WalkChecks:
@@ -65,13 +77,16 @@ class WalkChecks:
         biped: The robot.
         limits: The bounds.
         use_wrenches: Force sensors show whether both feet carry.
+
+    Attributes:
+        limits: The bounds; may be replaced.
     """
 
     def __init__(
         self, biped: Biped, limits: CheckLimits | None = None, use_wrenches: bool = True
     ) -> None:
         self._biped, self._use_wrenches = biped, use_wrenches
-        self._limits = CheckLimits() if limits is None else limits
+        self.limits = CheckLimits() if limits is None else limits
         self._soles = SoleZmp(biped)
 
     def problem(self, reading: Reading, commanded: Array | None) -> str:
@@ -96,30 +111,30 @@ class WalkChecks:
 
     def fallen(self, reading: Reading) -> str:
         """That the robot has fallen, or nearly."""
-        if reading.tilt > self._limits.fallen_tilt:
+        if reading.tilt > self.limits.fallen_tilt:
             return (
                 f"its root is tilted by {reading.tilt:.2f} rad, more than "
-                f"{self._limits.fallen_tilt:.2f}: set it upright on both feet"
+                f"{self.limits.fallen_tilt:.2f}: set it upright on both feet"
             )
         return ""
 
     def tracking_problem(self, reading: Reading, commanded: Array | None) -> str:
         """That a joint does not follow its target."""
-        error = self._farthest(reading, commanded, self._limits.following_error)
+        error = self._farthest(reading, commanded, self.limits.following_error)
         return f"{error}: check the drives, or give the steps more time" if error else ""
 
     def _tilted(self, reading: Reading) -> str:
-        if reading.tilt > self._limits.max_tilt:
+        if reading.tilt > self.limits.max_tilt:
             return (
                 f"the robot does not stand upright: its root is tilted by {reading.tilt:.2f} rad, "
-                f"at most {self._limits.max_tilt:.2f}"
+                f"at most {self.limits.max_tilt:.2f}"
             )
         return ""
 
     def _unloaded(self, reading: Reading) -> str:
         if not self._use_wrenches or reading.wrenches is None:
             return ""
-        least = self._limits.load_fraction * self._biped.model.mass * GRAVITY
+        least = self.limits.load_fraction * self._biped.model.mass * GRAVITY
         loads = self._soles.vertical_forces(reading.wrenches)
         for leg, load in zip(self._biped.legs, loads.tolist(), strict=True):
             if not load >= least:
@@ -132,7 +147,7 @@ class WalkChecks:
 
     def _posture_problem(self, reading: Reading, commanded: Array | None) -> str:
         aim = self._biped.posture if commanded is None else commanded
-        error = self._farthest(reading, aim, self._limits.posture_error)
+        error = self._farthest(reading, aim, self.limits.posture_error)
         what = "its nominal posture" if commanded is None else "its commanded posture"
         return f"the robot does not stand in {what}: {error}; bring it there" if error else ""
 

@@ -1,16 +1,25 @@
-"""Services of ccgd_gait that only think: PlanWalk and SolveComIk."""
+"""What ccgd_gait is asked: goals, the action `walk`, the services PlanWalk and SolveComIk."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.action.server import ServerGoalHandle
+from rclpy.node import Node
 
 from com_control.exceptions import ComControlError, PlanError
-from com_control.nodes.ccgd_robot import Robot
-from com_control.nodes.walk_conversions import NO_STEP, values_to_footstep
-from com_control.walking.walker import Walk
+from com_control.nodes.ccgd_control import Robot, WalkControl
+from com_control.nodes.walk_conversions import NO_STEP, GoalValues, values_to_footstep
+from com_control.walking.footsteps import Footstep
+from com_control.walking.session import Outcome
+from com_control.walking.walker import Walk, WalkRequest
 from com_control.walking.whole_body_ik import WholeBodySolution
 from com_model.exceptions import ComModelError, UnknownNameError
 from com_model.text import listing
+from com_msgs.action import Walk as WalkAction
+from com_msgs.msg import WalkGoal, WalkState
 from com_msgs.srv import PlanWalk, SolveComIk
 from com_ros.conversions import (
     ns_to_stamp,
@@ -26,11 +35,11 @@ from com_ros.conversions import (
 from com_ros.exceptions import ConversionError
 
 REFUSALS = (ComControlError, ComModelError, ConversionError)
-"""What a goal or a question can be refused with."""
+"""Errors by which a goal or a question is refused."""
 
 
 def raise_bug(error: Exception) -> None:
-    """Raise what is no refusal."""
+    """Raises what is no refusal."""
     if not isinstance(error, REFUSALS):
         raise error
 
@@ -109,3 +118,94 @@ def _posture(robot: Robot, request: SolveComIk.Request) -> np.ndarray:
             raise ConversionError(f"the position of {name} is {position}: give a finite number")
         q[robot.biped.model.joint_index(name)] = position
     return q
+
+
+def make_request(values: GoalValues) -> WalkRequest:
+    """The request of a goal message's values.
+
+    Raises:
+        PlanError: A footstep has numbers that are not finite.
+    """
+    given = dict(vars(values))
+    steps = []
+    for i, step in enumerate(values.footsteps):
+        try:
+            steps.append(Footstep(**vars(step)))
+        except PlanError as error:
+            raise PlanError(str(error), i) from error
+    return WalkRequest(**(given | {"footsteps": tuple(steps)}))
+
+
+class WalkActions:
+    """Serves the action.
+
+    Args:
+        node: That serves.
+        control: Of the walks.
+        ask: Begins what a goal says; returns why not, or nothing.
+        state: The last gait/state.
+        period: s, between two feedbacks.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        control: WalkControl,
+        ask: Callable[[WalkGoal], str],
+        state: Callable[[], WalkState],
+        period: float,
+    ) -> None:
+        self._node, self._control = node, control
+        self._ask, self._state, self._period = ask, state, period
+        self._walking: ServerGoalHandle | None = None  # whose walk it is, or was last
+        self._server = ActionServer(
+            node,
+            WalkAction,
+            "walk",
+            lambda goal: WalkAction.Result(),
+            handle_accepted_callback=self._on_walk,
+            cancel_callback=self._on_cancel,
+        )
+
+    def destroy(self) -> None:
+        """Serve no more."""
+        self._server.destroy()
+
+    def _on_walk(self, goal: ServerGoalHandle) -> None:
+        """Begin a walk. No coroutine waits for its end: rclpy would spin without pause."""
+        reason = self._ask(goal.request.goal)
+        if reason:
+            _finish(goal, Outcome(False, reason, 0))
+            return
+        self._walking = goal
+        timer = self._node.create_timer(
+            self._period, lambda: goal.publish_feedback(WalkAction.Feedback(state=self._state()))
+        )
+
+        def ended(outcome: Outcome) -> None:
+            self._node.destroy_timer(timer)
+            _finish(goal, outcome)
+
+        self._control.at_end(ended)
+
+    def _on_cancel(self, goal: ServerGoalHandle) -> CancelResponse:
+        if goal is self._walking:  # not one that waits to be refused while another one walks
+            self._control.stop("cancelled")
+        return CancelResponse.ACCEPT
+
+
+def _finish(goal: ServerGoalHandle, outcome: Outcome) -> None:
+    """Ends a goal with its result."""
+
+    def execute(handle: ServerGoalHandle) -> WalkAction.Result:
+        if outcome.completed:
+            handle.succeed()
+        elif handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        return WalkAction.Result(
+            completed=outcome.completed, reason=outcome.reason, steps=outcome.steps
+        )
+
+    goal.execute(execute)
