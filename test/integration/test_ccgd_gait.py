@@ -19,8 +19,9 @@ from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
+from com_control import walking
 from com_control.nodes.ccgd_gait import CcgdGaitNode
-from com_control.nodes.walk_conversions import values_to_footstep
+from com_control.nodes.walk_conversions import footstep_to_msg
 from com_control.walking.joint_path import JointPath
 from com_control.walking.walker import Walker
 from com_model import RobotConfig, RobotModel
@@ -189,8 +190,8 @@ def test_footsteps_by_the_topic_then_more(bench):
     robot = bench()
     robot.until(WalkState.READY)
     steps = [
-        values_to_footstep("left", 0.08, 0.065, 0.0, 0.0),
-        values_to_footstep("right", 0.08, -0.065, 0.0, 0.0),
+        footstep_to_msg(walking.Footstep("left", 0.08, 0.065, 0.0, 0.0)),
+        footstep_to_msg(walking.Footstep("right", 0.08, -0.065, 0.0, 0.0)),
     ]
     goal = WalkGoal(footsteps=steps, step_time=[0.6], double_support=[0.3])
     for _ in range(2):
@@ -253,7 +254,7 @@ def test_a_walk_by_itself_waits_for_a_robot_that_does_not_stand(bench, monkeypat
         ({"step_length": [float("nan")]}, "step_length is nan"),
         ({"method": "fast"}, "method is 'fast': give one of exact, refined, ccgd"),
         (
-            {"footsteps": [values_to_footstep("left", 0.1, -0.2, 0.0, 0.0)]},
+            {"footsteps": [footstep_to_msg(walking.Footstep("left", 0.1, -0.2, 0.0, 0.0))]},
             "footstep 0: the feet cross or touch",
         ),
         ({"footsteps": [Footstep(side=5)]}, "side is 5: give 1 (left) or 2 (right)"),

@@ -7,15 +7,13 @@ import pytest
 from builtin_interfaces.msg import Time
 from rclpy.serialization import deserialize_message, serialize_message
 
+from com_control import walking
 from com_control.nodes.walk_conversions import (
-    FootstepValues,
-    GoalValues,
     StateValues,
-    footstep_to_values,
-    values_to_footstep,
-    values_to_walk_goal,
+    footstep_to_msg,
+    msg_to_footstep,
+    msg_to_request,
     values_to_walk_state,
-    walk_goal_to_values,
     walk_state_to_values,
 )
 from com_control.walking.session import State
@@ -37,31 +35,49 @@ def test_states_are_those_of_the_message():
         assert getattr(WalkState, state.name) == state
 
 
-def test_goals_say_what_requests_say():
-    assert set(vars(GoalValues())) == set(vars(WalkRequest()))
-    assert vars(GoalValues()) == vars(WalkRequest())
+def make_goal(request, frame):
+    """WalkGoal message of a request."""
+    msg = WalkGoal(method=request.method or "")
+    msg.header.frame_id = frame
+    msg.first = {None: 0, "left": Footstep.LEFT, "right": Footstep.RIGHT}[request.first]
+    msg.footsteps = [footstep_to_msg(step) for step in request.footsteps]
+    for name, value in vars(request).items():
+        if name not in ("method", "first", "footsteps") and value is not None:
+            setattr(msg, name, [value])
+    return msg
+
+
+def test_goals_have_the_fields_of_requests():
+    assert set(WalkGoal().get_fields_and_field_types()) - {"header"} == set(vars(WalkRequest()))
 
 
 def test_footstep():
-    values = FootstepValues("right", 0.3, -0.1, 0.05, 0.2)
-    msg = over_the_wire(values_to_footstep(**vars(values)))
+    step = walking.Footstep("right", 0.3, -0.1, 0.05, 0.2)
+    msg = over_the_wire(footstep_to_msg(step))
     assert msg.side == Footstep.RIGHT
-    assert footstep_to_values(msg) == values
+    assert msg_to_footstep(msg) == step
+
+
+def test_a_footstep_that_is_not_finite_is_named():
+    msg = make_goal(WalkRequest(), "walk")
+    msg.footsteps = [Footstep(side=1), Footstep(side=2, yaw=math.nan)]
+    with pytest.raises(walking.PlanError, match="footstep 1: yaw of a footstep is nan"):
+        msg_to_request(msg, "walk")
 
 
 @pytest.mark.parametrize("side", [0, 3, 255])
 def test_a_footstep_without_a_side_is_refused(side):
     with pytest.raises(ConversionError, match=rf"side is {side}: give 1 \(left\) or 2 \(right\)"):
-        footstep_to_values(Footstep(side=side))
+        msg_to_footstep(Footstep(side=side))
 
 
 @pytest.mark.parametrize(
     "values",
     [
-        GoalValues(),
-        GoalValues(footsteps=(FootstepValues("left", 0.1, 0.1, 0.0, 0.0),), method="exact"),
-        GoalValues(steps=3, step_time=0.0, com_height=0.4, first="left", turn=-0.2),
-        GoalValues(
+        WalkRequest(),
+        WalkRequest(footsteps=(walking.Footstep("left", 0.1, 0.1, 0.0, 0.0),), method="exact"),
+        WalkRequest(steps=3, step_time=0.0, com_height=0.4, first="left", turn=-0.2),
+        WalkRequest(
             steps=0,
             step_length=0.1,
             side_step=0.2,
@@ -78,19 +94,19 @@ def test_a_footstep_without_a_side_is_refused(side):
     ],
 )
 def test_walk_goal(values):
-    msg = over_the_wire(values_to_walk_goal(values, "walk"))
+    msg = over_the_wire(make_goal(values, "walk"))
     assert msg.header.frame_id == "walk"
-    assert walk_goal_to_values(msg, "walk") == values
+    assert msg_to_request(msg, "walk") == values
 
 
 def test_goals_in_other_frames_are_refused():
     msg = WalkGoal()
-    assert walk_goal_to_values(msg, "walk") == GoalValues()
+    assert msg_to_request(msg, "walk") == WalkRequest()
     msg.header.frame_id = "map"
     with pytest.raises(ConversionError, match="the goal's frame is 'map': give 'walk'"):
-        walk_goal_to_values(msg, "walk")
+        msg_to_request(msg, "walk")
     with pytest.raises(ConversionError, match="the goal's first is 7"):
-        walk_goal_to_values(WalkGoal(first=7), "walk")
+        msg_to_request(WalkGoal(first=7), "walk")
 
 
 def test_walk_state():

@@ -44,11 +44,10 @@ from com_control.nodes.ccgd_requests import (
     WalkActions,
     fill_plan,
     fill_solution,
-    make_request,
     raise_bug,
     solve_com_ik,
 )
-from com_control.nodes.walk_conversions import NO_STEP, walk_goal_to_values
+from com_control.nodes.walk_conversions import NO_STEP, msg_to_request
 from com_control.walking.session import State
 from com_control.walking.walker import Walk
 from com_model import RobotModel
@@ -169,7 +168,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
         if self._control.robot is None:
             return self.waiting
         try:
-            request = make_request(walk_goal_to_values(msg, self.parameters.walk_frame))
+            request = msg_to_request(msg, self.parameters.walk_frame)
         except REFUSALS as error:
             return str(error)
         return self._control.begin(self._control.robot, request)
@@ -191,7 +190,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
             posture = robot.session.commanded_posture(reading.position)
 
         def plan() -> Walk:
-            goal = make_request(walk_goal_to_values(request.goal, self.parameters.walk_frame))
+            goal = msg_to_request(request.goal, self.parameters.walk_frame)
             return robot.walker.plan(goal.with_defaults(defaults), posture)
 
         self._do(plan, lambda walk: reply(fill_plan(robot, walk, response)))

@@ -11,10 +11,9 @@ from rclpy.node import Node
 
 from com_control.exceptions import ComControlError, PlanError
 from com_control.nodes.ccgd_control import Robot, WalkControl
-from com_control.nodes.walk_conversions import NO_STEP, GoalValues, values_to_footstep
-from com_control.walking.footsteps import Footstep
+from com_control.nodes.walk_conversions import NO_STEP, footstep_to_msg
 from com_control.walking.session import Outcome
-from com_control.walking.walker import Walk, WalkRequest
+from com_control.walking.walker import Walk
 from com_control.walking.whole_body_ik import WholeBodySolution
 from com_model.exceptions import ComModelError, UnknownNameError
 from com_model.text import listing
@@ -56,7 +55,7 @@ def fill_plan(
         return response
     response.possible, response.reason = True, walk.note
     response.duration = float(walk.duration)
-    response.footsteps = [values_to_footstep(s.side, s.x, s.y, s.z, s.yaw) for s in walk.plan.steps]
+    response.footsteps = [footstep_to_msg(step) for step in walk.plan.steps]
     response.time = numpy_to_doubles(walk.samples.time)
     response.com = numpy_to_points(walk.samples.com)
     response.zmp = numpy_to_points(walk.samples.zmp)
@@ -118,22 +117,6 @@ def _posture(robot: Robot, request: SolveComIk.Request) -> np.ndarray:
             raise ConversionError(f"the position of {name} is {position}: give a finite number")
         q[robot.biped.model.joint_index(name)] = position
     return q
-
-
-def make_request(values: GoalValues) -> WalkRequest:
-    """The request of a goal message's values.
-
-    Raises:
-        PlanError: A footstep has numbers that are not finite.
-    """
-    given = dict(vars(values))
-    steps = []
-    for i, step in enumerate(values.footsteps):
-        try:
-            steps.append(Footstep(**vars(step)))
-        except PlanError as error:
-            raise PlanError(str(error), i) from error
-    return WalkRequest(**(given | {"footsteps": tuple(steps)}))
 
 
 class WalkActions:

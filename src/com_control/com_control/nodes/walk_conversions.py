@@ -1,6 +1,6 @@
 """The messages of a walking robot <-> numpy and plain values; rules as in com_ros.conversions.
 
-What a goal does not say is None here and an empty list in the message.
+What a goal leaves open is None here and an empty list in the message.
 """
 
 from __future__ import annotations
@@ -10,7 +10,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 from builtin_interfaces.msg import Time
 
-from com_msgs.msg import Footstep, WalkGoal, WalkState
+from com_control.exceptions import PlanError
+from com_control.walking.footsteps import Footstep
+from com_control.walking.walker import WalkRequest
+from com_msgs import msg as msgs
+from com_msgs.msg import WalkGoal, WalkState
 from com_ros.conversions import (
     Array,
     numpy_to_point,
@@ -18,49 +22,14 @@ from com_ros.conversions import (
 )
 from com_ros.exceptions import ConversionError
 
-SIDES = {Footstep.LEFT: "left", Footstep.RIGHT: "right"}
+SIDES = {msgs.Footstep.LEFT: "left", msgs.Footstep.RIGHT: "right"}
 NUMBERS = {name: number for number, name in SIDES.items()}
 NO_STEP = -1
-
-
-@dataclass(frozen=True)
-class FootstepValues:
-    """A Footstep message.
-
-    Attributes:
-        side: "left" or "right".
-        x, y, z: m.
-        yaw: rad.
-    """
-
-    side: str
-    x: float
-    y: float
-    z: float
-    yaw: float
-
-
-@dataclass(frozen=True)
-class GoalValues:
-    """A WalkGoal message, without its header; None: not given. The names are the message's."""
-
-    footsteps: tuple[FootstepValues, ...] = ()
-    steps: int | None = None
-    step_length: float | None = None
-    side_step: float | None = None
-    turn: float | None = None
-    climb: float | None = None
-    half_width: float | None = None
-    first: str | None = None
-    step_time: float | None = None
-    double_support: float | None = None
-    step_height: float | None = None
-    com_height: float | None = None
-    method: str | None = None
+_VALID_SIDES = f"{msgs.Footstep.LEFT} (left) or {msgs.Footstep.RIGHT} (right)"
 
 
 _NUMBERS = tuple(
-    item.name for item in fields(GoalValues) if item.name not in ("footsteps", "first", "method")
+    item.name for item in fields(WalkRequest) if item.name not in ("footsteps", "first", "method")
 )
 
 
@@ -95,29 +64,28 @@ class StateValues:
 
 
 # --- footsteps and goals -----------------------------------------------------------------------
-def footstep_to_values(msg: Footstep) -> FootstepValues:
-    """Values of a Footstep message.
+def msg_to_footstep(msg: msgs.Footstep) -> Footstep:
+    """Footstep of a message.
 
     Raises:
         ConversionError: when its side is neither left nor right.
+        PlanError: when a number is not finite.
     """
     if msg.side not in SIDES:
-        raise ConversionError(
-            f"footstep: side is {msg.side}: give {Footstep.LEFT} (left) or {Footstep.RIGHT} (right)"
-        )
+        raise ConversionError(f"footstep: side is {msg.side}: give {_VALID_SIDES}")
     p = msg.position
-    return FootstepValues(SIDES[msg.side], p.x, p.y, p.z, msg.yaw)
+    return Footstep(SIDES[msg.side], p.x, p.y, p.z, msg.yaw)
 
 
-def values_to_footstep(side: str, x: float, y: float, z: float, yaw: float) -> Footstep:
-    """Footstep message; side is "left" or "right"."""
-    msg = Footstep(side=NUMBERS[side], yaw=float(yaw))
-    numpy_to_point((x, y, z), msg.position)
+def footstep_to_msg(step: Footstep) -> msgs.Footstep:
+    """Message of a footstep."""
+    msg = msgs.Footstep(side=NUMBERS[step.side], yaw=float(step.yaw))
+    numpy_to_point(step.position, msg.position)
     return msg
 
 
-def walk_goal_to_values(msg: WalkGoal, frame: str) -> GoalValues:
-    """Values of a WalkGoal message.
+def msg_to_request(msg: WalkGoal, frame: str) -> WalkRequest:
+    """Request of a WalkGoal message.
 
     Args:
         msg: the message.
@@ -125,39 +93,28 @@ def walk_goal_to_values(msg: WalkGoal, frame: str) -> GoalValues:
 
     Raises:
         ConversionError: when it is in another frame, or a footstep or `first` has no valid side.
+        PlanError: when a footstep has numbers that are not finite.
     """
     if msg.header.frame_id not in ("", frame):
         raise ConversionError(
-            f"the goal's frame is {msg.header.frame_id!r}: give {frame!r}, which lies between the "
+            f"the goal's frame is {msg.header.frame_id!r}: give {frame!r}, which is between the "
             "soles, or leave it empty"
         )
-    if msg.first != Footstep.UNKNOWN and msg.first not in SIDES:
-        raise ConversionError(
-            f"the goal's first is {msg.first}: give {Footstep.LEFT} (left) or {Footstep.RIGHT} "
-            "(right)"
-        )
+    if msg.first != msgs.Footstep.UNKNOWN and msg.first not in SIDES:
+        raise ConversionError(f"the goal's first is {msg.first}: give {_VALID_SIDES}")
     given = {name: getattr(msg, name) for name in _NUMBERS}
     numbers = {name: values[0] for name, values in given.items() if len(values)}
     if "steps" in numbers:
         numbers["steps"] = int(numbers["steps"])
-    return GoalValues(
-        footsteps=tuple(footstep_to_values(step) for step in msg.footsteps),
-        first=SIDES.get(msg.first),
-        method=msg.method or None,
-        **numbers,
+    steps = []
+    for i, step in enumerate(msg.footsteps):
+        try:
+            steps.append(msg_to_footstep(step))
+        except PlanError as error:
+            raise PlanError(str(error), i) from error
+    return WalkRequest(
+        footsteps=tuple(steps), first=SIDES.get(msg.first), method=msg.method or None, **numbers
     )
-
-
-def values_to_walk_goal(values: GoalValues, frame: str = "") -> WalkGoal:
-    """WalkGoal message of values."""
-    msg = WalkGoal(method=values.method or "", first=NUMBERS.get(values.first or "", 0))
-    msg.header.frame_id = frame
-    steps = values.footsteps
-    msg.footsteps = [values_to_footstep(s.side, s.x, s.y, s.z, s.yaw) for s in steps]
-    for name in _NUMBERS:
-        value = getattr(values, name)
-        setattr(msg, name, [] if value is None else [value])
-    return msg
 
 
 # --- state -------------------------------------------------------------------------------------
@@ -171,7 +128,7 @@ def values_to_walk_state(
     msg.state, msg.reason = int(values.state), values.reason
     msg.last_walk = values.last_walk
     msg.step, msg.steps = int(values.step), int(values.steps)
-    msg.swing = NUMBERS.get(values.swing, Footstep.UNKNOWN)
+    msg.swing = NUMBERS.get(values.swing, msgs.Footstep.UNKNOWN)
     msg.time, msg.duration = float(values.time), float(values.duration)
     numpy_to_point(values.com_reference, msg.com_reference)
     numpy_to_point(values.com, msg.com)
