@@ -70,7 +70,7 @@ from rich.table import Table
 from com_identification.planning.feasible import PlanOptions
 from com_identification.regression.identify import Options, identify
 from com_identification.regression.postures import Posture
-from com_identification.store.correction import corrected_urdf
+from com_identification.store.export import corrected_urdf
 
 MM = 1e3
 OPTIONS = Options(noise=NOISE, folds=0)

@@ -16,7 +16,7 @@ from com_identification.planning.planner import PlannedPosture, PosturePlanner
 from com_identification.regression.identify import Options
 from com_identification.regression.postures import Posture, SensorNoise, make_posture
 from com_identification.regression.priors import BodyPriors, urdf_priors
-from com_identification.store.correction import corrected_inertials
+from com_identification.store.export import corrected_inertials
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
 from com_model.urdf.editing import edit_inertials

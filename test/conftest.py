@@ -37,7 +37,7 @@ class StandingRobot:
     def __init__(self, name, rng, deviation=0.005):
         import pinocchio
 
-        from com_identification.store.correction import corrected_inertials
+        from com_identification.store.export import corrected_inertials
         from com_model import RobotConfig, RobotModel
         from com_model.urdf.editing import edit_inertials
 

@@ -55,7 +55,7 @@ def about_x(roll):
     return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
 
 
-class Lab:
+class Scenario:
     """A node with a robot whose drivers are played, by stamps that go faster than time."""
 
     def __init__(self, world, robot, directory, **parameters):
@@ -148,153 +148,157 @@ def robot(make_standing_robot):
 
 
 @pytest.fixture
-def lab(world, robot, tmp_path):
-    return Lab(world, robot, tmp_path)
+def scenario(world, robot, tmp_path):
+    return Scenario(world, robot, tmp_path)
 
 
-def test_postures_are_captured_and_kept(lab, world):
-    q, load = lab.robot.random_posture()
-    answer = lab.capture(q, load, label="first")
+def test_postures_are_captured_and_stored(scenario, world):
+    q, load = scenario.robot.random_posture()
+    answer = scenario.capture(q, load, label="first")
     assert answer.success, answer.message
     values = captured_posture_to_numpy(answer.posture)
     assert (values.id, values.label) == (1, "first")
     assert values.samples >= SAMPLES
     np.testing.assert_allclose(values.q, q, atol=5e-4)
     assert values.in_contact.tolist() == (load > 0).tolist()
-    assert values.mass == pytest.approx(lab.robot.model.mass, abs=0.05)
-    truth, urdf = lab.robot.com(q), lab.robot.com(q, lab.robot.model.xml)
-    up = lab.robot.frame(q, lab.robot.config.feet[int(np.argmax(load))].frame)[0][:, 2]
+    assert values.mass == pytest.approx(scenario.robot.model.mass, abs=0.05)
+    truth, urdf = scenario.robot.com(q), scenario.robot.com(q, scenario.robot.model.xml)
+    up = scenario.robot.frame(q, scenario.robot.config.feet[int(np.argmax(load))].frame)[0][:, 2]
     gap = urdf - truth
     np.testing.assert_allclose(values.model_offset, gap - (gap @ up) * up, atol=5e-4)
     np.testing.assert_allclose(values.com_line, urdf - values.model_offset, atol=1e-4)
     assert answer.posture.header.frame_id == "base_link"
-    assert answer.posture.header.stamp == ns_to_stamp(lab.time_ns)
+    assert answer.posture.header.stamp == ns_to_stamp(scenario.time_ns)
 
-    lab.fill(2)
-    stored = lab.call(srv.GetPostures, "get_postures")
+    scenario.fill(2)
+    stored = scenario.call(srv.GetPostures, "get_postures")
     assert [posture.id for posture in stored.postures] == [1, 2, 3]
     assert repr(stored.postures[0]) == repr(answer.posture)
-    removed = lab.call(srv.RemovePosture, "remove_posture", id=2)
+    removed = scenario.call(srv.RemovePosture, "remove_posture", id=2)
     assert (removed.success, removed.message) == (True, "removed posture 2; 2 are left")
-    refused = lab.call(srv.RemovePosture, "remove_posture", id=2)
+    refused = scenario.call(srv.RemovePosture, "remove_posture", id=2)
     assert not refused.success
     assert "2" in refused.message
     assert "1, 3" in refused.message
-    reset = lab.call(Trigger, "reset")
+    reset = scenario.call(Trigger, "reset")
     assert reset.success
-    assert "no postures are stored; those that were are in" in reset.message
-    assert lab.call(srv.GetPostures, "get_postures").postures == []
+    assert "no postures are stored; the previous ones are in" in reset.message
+    assert scenario.call(srv.GetPostures, "get_postures").postures == []
 
 
-def test_refusals_say_why(lab):
-    nothing = lab.call(srv.CapturePosture, "capture_posture", timeout=0.2)
+def test_refusals_say_why(scenario):
+    nothing = scenario.call(srv.CapturePosture, "capture_posture", timeout=0.2)
     assert not nothing.success
     assert nothing.reasons
-    q, load = lab.robot.random_posture()
-    moving = lab.capture(q, load, spoil=lambda Q, W: (Q + np.linspace(0, 1, len(Q))[:, None], W))
+    q, load = scenario.robot.random_posture()
+    moving = scenario.capture(
+        q, load, spoil=lambda Q, W: (Q + np.linspace(0, 1, len(Q))[:, None], W)
+    )
     assert not moving.success
-    assert "hold the robot still" in moving.message
-    silent = lab.capture(q, load, silent=("l_sole",), count=150)  # longer than capture.lag
+    assert "keep the robot stationary" in moving.message
+    silent = scenario.capture(q, load, silent=("l_sole",), count=150)  # longer than capture.lag
     assert not silent.success
     assert any("l_sole" in reason for reason in silent.reasons), silent.reasons
-    frozen = lab.capture(q, load, spoil=lambda Q, W: (Q, np.broadcast_to(W[0], W.shape)))
+    frozen = scenario.capture(q, load, spoil=lambda Q, W: (Q, np.broadcast_to(W[0], W.shape)))
     assert not frozen.success
     assert any("l_sole" in reason for reason in frozen.reasons), frozen.reasons
-    hanging = lab.capture(q, load, spoil=lambda Q, W: (Q, W - W.mean(axis=0)))
+    hanging = scenario.capture(q, load, spoil=lambda Q, W: (Q, W - W.mean(axis=0)))
     assert not hanging.success
     assert "put it on its feet" in hanging.message
-    nan = lab.capture(q, load, spoil=lambda Q, W: (Q, W * np.nan))
+    nan = scenario.capture(q, load, spoil=lambda Q, W: (Q, W * np.nan))
     assert not nan.success
-    assert lab.capture(q, load).success  # and none of it does harm
+    assert scenario.capture(q, load).success  # and none of it does harm
 
 
-def test_a_missing_joint_is_named(lab):
-    names = list(lab.robot.model.joint_names)[:-1]
-    stamp = ns_to_stamp(lab.time_ns)
-    lab.world.send("joint_states", numpy_to_joint_state(names, np.zeros(3), stamp=stamp))
-    answer = lab.call(srv.CapturePosture, "capture_posture", timeout=0.2)
+def test_a_missing_joint_is_named(scenario):
+    names = list(scenario.robot.model.joint_names)[:-1]
+    stamp = ns_to_stamp(scenario.time_ns)
+    scenario.world.send("joint_states", numpy_to_joint_state(names, np.zeros(3), stamp=stamp))
+    answer = scenario.call(srv.CapturePosture, "capture_posture", timeout=0.2)
     assert not answer.success
-    assert lab.robot.model.joint_names[-1] in answer.message
+    assert scenario.robot.model.joint_names[-1] in answer.message
 
 
-def test_a_sensor_with_the_wrong_sign_is_named(lab):
+def test_a_sensor_with_the_wrong_sign_is_named(scenario):
     q, load = POSTURE
-    answer = lab.capture(q, load, spoil=lambda Q, W: (Q, -W))
+    answer = scenario.capture(q, load, spoil=lambda Q, W: (Q, -W))
     assert answer.success
     assert any("sign" in problem for problem in answer.posture.problems), answer.posture.problems
 
 
-def test_links_are_identified_and_written(lab, world):
-    world.spin_until(lambda: lab.results, "that there is no result")
-    assert "capture postures and call identify_links" in lab.results[0].reason
-    assert not lab.call(srv.IdentifyLinks, "identify_links").success  # nothing is stored
-    lab.fill(8)
-    total = lab.call(srv.IdentifyTotalCom, "identify_total_com")
+def test_links_are_identified_and_written(scenario, world):
+    world.spin_until(lambda: scenario.results, "that there is no result")
+    assert "capture postures and call identify_links" in scenario.results[0].reason
+    assert not scenario.call(srv.IdentifyLinks, "identify_links").success  # nothing is stored
+    scenario.fill(8)
+    total = scenario.call(srv.IdentifyTotalCom, "identify_total_com")
     assert total.success, total.message
-    assert total.mass == pytest.approx(lab.robot.model.mass, abs=0.05)
+    assert total.mass == pytest.approx(scenario.robot.model.mass, abs=0.05)
     assert total.used == 8
 
-    answer = lab.call(srv.IdentifyLinks, "identify_links")
+    answer = scenario.call(srv.IdentifyLinks, "identify_links")
     assert answer.success, answer.message
     result = identification_result_to_numpy(answer.result)
     assert result.residual[1] < 0.3 * result.prior_residual[1]
     assert result.postures == tuple(range(1, 9))
     assert result.rank <= result.n_parameters == 15
     assert any("slides along the axis" in text for text in result.unidentifiable)
-    world.spin_until(lambda: len(lab.results) == 2, "the result")
-    assert repr(lab.results[-1]) == repr(answer.result)
+    world.spin_until(lambda: len(scenario.results) == 2, "the result")
+    assert repr(scenario.results[-1]) == repr(answer.result)
 
-    written = lab.call(srv.ExportUrdf, "export_urdf", name="corrected")
+    written = scenario.call(srv.ExportUrdf, "export_urdf", name="corrected")
     assert written.success, written.message
-    path = lab.directory / "export" / "corrected.urdf"
+    path = scenario.directory / "export" / "corrected.urdf"
     assert written.path == str(path)
-    assert lab.robot.error(path.read_text()) < 0.3 * lab.robot.error(lab.robot.model.xml)
-    again = lab.call(srv.ExportUrdf, "export_urdf", name="corrected")
+    assert scenario.robot.error(path.read_text()) < 0.3 * scenario.robot.error(
+        scenario.robot.model.xml
+    )
+    again = scenario.call(srv.ExportUrdf, "export_urdf", name="corrected")
     assert not again.success
     assert "exists already" in again.message
     for name in ("../corrected", "/tmp/corrected", ".hidden"):
-        escaping = lab.call(srv.ExportUrdf, "export_urdf", name=name)
+        escaping = scenario.call(srv.ExportUrdf, "export_urdf", name=name)
         assert not escaping.success
         assert "plain file name" in escaping.message
 
-    saved = lab.call(srv.SavePostures, "save", name="monday")
+    saved = scenario.call(srv.SavePostures, "save", name="monday")
     assert saved.success, saved.message
-    assert (lab.directory / "store" / "monday.yaml").read_text()
-    assert lab.call(Trigger, "reset").success
-    world.spin_until(lambda: len(lab.results) == 3, "that there is no result any more")
-    assert lab.results[-1].status == IdentificationResult.STATUS_UNKNOWN
-    loaded = lab.call(srv.LoadPostures, "load", name="monday")
+    assert (scenario.directory / "store" / "monday.yaml").read_text()
+    assert scenario.call(Trigger, "reset").success
+    world.spin_until(lambda: len(scenario.results) == 3, "that there is no result any more")
+    assert scenario.results[-1].status == IdentificationResult.STATUS_UNKNOWN
+    loaded = scenario.call(srv.LoadPostures, "load", name="monday")
     assert loaded.success, loaded.message
     assert loaded.count == 8
-    assert "there are monday" in lab.call(srv.LoadPostures, "load", name="sunday").message
+    assert "there are monday" in scenario.call(srv.LoadPostures, "load", name="sunday").message
 
 
-def test_postures_that_are_alike_are_refused_with_one_that_helps(lab):
+def test_postures_that_are_alike_are_refused_with_one_that_helps(scenario):
     q, load = POSTURE
     for _ in range(3):
-        assert lab.capture(q, load).success
-    answer = lab.call(srv.IdentifyLinks, "identify_links")
+        assert scenario.capture(q, load).success
+    answer = scenario.call(srv.IdentifyLinks, "identify_links")
     assert not answer.success
     assert re.search(r"redundant|not enough", answer.message), answer.message
     (helpful,) = answer.helpful
     assert np.abs(proposed_posture_to_numpy(helpful).q - q).max() > 0.05
 
 
-def test_actions_tell_progress_and_can_be_cancelled(lab, world):
-    lab.fill(6)
+def test_actions_tell_progress_and_can_be_cancelled(scenario, world):
+    scenario.fill(6)
     client = ActionClient(world.node, action.IdentifyLinks, "com_identification/identify_links")
     world.spin_until(client.server_is_ready, "the action")
     feedback = []
     sent = client.send_goal_async(action.IdentifyLinks.Goal(), feedback_callback=feedback.append)
     world.spin_until(sent.done, "the goal")
-    busy = lab.call(srv.ProposePostures, "propose_postures")
+    busy = scenario.call(srv.ProposePostures, "propose_postures")
     assert not busy.success
     assert "identify_links is running: wait for its end, or cancel it" in busy.message
     ended = sent.result().get_result_async()
     world.spin_until(ended.done, "the result", timeout=60.0)
     assert ended.result().result.success, ended.result().result.message
     assert feedback
-    states = [state for state in lab.state if state.job]
+    states = [state for state in scenario.state if state.job]
     assert {state.job for state in states} == {"identify_links"}
 
     proposer = ActionClient(
@@ -308,94 +312,98 @@ def test_actions_tell_progress_and_can_be_cancelled(lab, world):
     ended = sent.result().get_result_async()
     world.spin_until(ended.done, "the end")
     assert ended.result().result.message == "cancelled"
-    assert lab.call(srv.ProposePostures, "propose_postures", count=2).success
+    assert scenario.call(srv.ProposePostures, "propose_postures", count=2).success
 
 
-def test_proposed_postures_can_be_taken(lab):
-    answer = lab.call(srv.ProposePostures, "propose_postures", count=2)
+def test_proposed_postures_can_be_taken(scenario):
+    answer = scenario.call(srv.ProposePostures, "propose_postures", count=2)
     assert answer.success, answer.message
     first, second = map(proposed_posture_to_numpy, answer.postures)
-    assert first.joint_names == lab.robot.model.joint_names
+    assert first.joint_names == scenario.robot.model.joint_names
     assert first.margin > 0
     assert first.information_gain >= second.information_gain > 0
-    captured = lab.capture(first.q, np.array([0.5, 0.5]))
+    captured = scenario.capture(first.q, np.array([0.5, 0.5]))
     assert captured.success, captured.message
 
 
-def test_a_tare_is_taken_off_and_survives_a_restart(lab, world):
+def test_a_tare_is_taken_off_and_survives_a_restart(scenario, world):
     offset = np.array([[2.0, -1.0, 5.0, 0.1, 0.2, -0.1], np.zeros(6)])
     q, both = POSTURE
-    lab.play(q, both, offset=offset)
-    loaded = lab.call(srv.TareWrench, "tare_wrench", foot="l_sole", timeout=0.2)
+    scenario.play(q, both, offset=offset)
+    loaded = scenario.call(srv.TareWrench, "tare_wrench", foot="l_sole", timeout=0.2)
     assert not loaded.success
     assert "l_sole" in loaded.message
-    unknown = lab.call(srv.TareWrench, "tare_wrench", foot="hand", timeout=0.2)
+    unknown = scenario.call(srv.TareWrench, "tare_wrench", foot="hand", timeout=0.2)
     assert "no foot 'hand': there are l_sole, r_sole" in unknown.message
 
-    lab.play(q, np.array([0.0, 1.0]), offset=offset)
-    tared = lab.call(srv.TareWrench, "tare_wrench", foot="l_sole", timeout=1.0)
+    scenario.play(q, np.array([0.0, 1.0]), offset=offset)
+    tared = scenario.call(srv.TareWrench, "tare_wrench", foot="l_sole", timeout=1.0)
     assert tared.success, tared.message
     force = tared.biases[0].force
     np.testing.assert_allclose((force.x, force.y, force.z), offset[0, :3], atol=0.5)
 
-    lab.node.destroy_node()
-    world.executor.remove_node(lab.node)
-    world.nodes.remove(lab.node)
-    lab.node = world.start(ComIdentification, **lab.parameters)
-    answer = lab.capture(q, both, offset=offset)
+    scenario.node.destroy_node()
+    world.executor.remove_node(scenario.node)
+    world.nodes.remove(scenario.node)
+    scenario.node = world.start(ComIdentification, **scenario.parameters)
+    answer = scenario.capture(q, both, offset=offset)
     assert answer.success, answer.message
-    assert answer.posture.mass == pytest.approx(lab.robot.model.mass, abs=0.1)
+    assert answer.posture.mass == pytest.approx(scenario.robot.model.mass, abs=0.1)
 
 
-def test_a_foot_that_carries_all_is_tared_by_the_model(lab):
+def test_a_foot_that_carries_all_is_tared_by_the_model(scenario):
     offset = np.array([[2.0, -1.0, 5.0, 0.1, 0.2, -0.1], np.zeros(6)])
     q, both = POSTURE
-    lab.play(q, both, offset=offset)
-    shared = lab.call(
+    scenario.play(q, both, offset=offset)
+    shared = scenario.call(
         srv.TareWrench, "tare_wrench", foot="l_sole", single_support=True, timeout=0.2
     )
     assert "r_sole carries too" in shared.message
-    lab.play(q, np.array([1.0, 0.0]), offset=offset)
-    tared = lab.call(srv.TareWrench, "tare_wrench", foot="l_sole", single_support=True, timeout=1.0)
+    scenario.play(q, np.array([1.0, 0.0]), offset=offset)
+    tared = scenario.call(
+        srv.TareWrench, "tare_wrench", foot="l_sole", single_support=True, timeout=1.0
+    )
     assert tared.success, tared.message
     force, moment = tared.biases[0].force, tared.biases[0].torque
     np.testing.assert_allclose((force.x, force.y, force.z), offset[0, :3], atol=0.5)
     np.testing.assert_allclose(  # the URDF's CoM is trusted, which is off by some millimetres
         (moment.x, moment.y, moment.z), offset[0, 3:], atol=0.005 * 18.6 * 9.81
     )
-    cleared = lab.call(srv.TareWrench, "tare_wrench", clear=True)
+    cleared = scenario.call(srv.TareWrench, "tare_wrench", clear=True)
     assert cleared.feet == ["l_sole", "r_sole"]
 
 
 def test_the_model_is_checked_at_rest(world, robot, tmp_path):
     shapes = world.collect(MarkerArray, "identification/markers")
-    lab = Lab(world, robot, tmp_path, com_tolerance=0.0005, capture__timeout=2.0)
-    lab.play_until(lambda: any(c.verdict == ModelCheck.WRONG_COM for c in lab.checks), "verdict")
-    check = next(c for c in lab.checks if c.verdict == ModelCheck.WRONG_COM)
-    assert check.mass == pytest.approx(lab.robot.model.mass, abs=0.05)
+    scenario = Scenario(world, robot, tmp_path, com_tolerance=0.0005, capture__timeout=2.0)
+    scenario.play_until(
+        lambda: any(c.verdict == ModelCheck.WRONG_COM for c in scenario.checks), "verdict"
+    )
+    check = next(c for c in scenario.checks if c.verdict == ModelCheck.WRONG_COM)
+    assert check.mass == pytest.approx(scenario.robot.model.mass, abs=0.05)
     assert math.isnan(check.tilt)
 
     def seen():
         return {marker.ns for array in shapes for marker in array.markers}
 
-    lab.play_until(lambda: seen() >= {"model_com", "measured_com_line"}, "markers")
-    world.spin_until(lambda: lab.checks[-1].verdict == ModelCheck.UNKNOWN, "silence is told")
-    assert math.isnan(lab.checks[-1].mass)
+    scenario.play_until(lambda: seen() >= {"model_com", "measured_com_line"}, "markers")
+    world.spin_until(lambda: scenario.checks[-1].verdict == ModelCheck.UNKNOWN, "silence is told")
+    assert math.isnan(scenario.checks[-1].mass)
 
 
 @pytest.mark.parametrize(
     ("tilt", "verdict"), [(0.0, ModelCheck.CONSISTENT), (0.03, ModelCheck.WRONG_TILT)]
 )
 def test_the_imu_says_what_tilt_explains(world, robot, tmp_path, tilt, verdict):
-    lab = Lab(world, robot, tmp_path, fit__use_imu=True, com_tolerance=0.008)
-    lab.imu_tilt = tilt
-    answer = lab.capture(*POSTURE)
+    scenario = Scenario(world, robot, tmp_path, fit__use_imu=True, com_tolerance=0.008)
+    scenario.imu_tilt = tilt
+    answer = scenario.capture(*POSTURE)
     assert answer.success, answer.message
     up = captured_posture_to_numpy(answer.posture).up
     R_root_sole, _ = robot.frame(POSTURE[0], "l_sole")
     np.testing.assert_allclose(R_root_sole.T @ up, [0.0, math.sin(tilt), math.cos(tilt)], atol=1e-3)
-    lab.play_until(lambda: any(c.verdict for c in lab.checks), "verdict")
-    check = next(c for c in lab.checks if c.verdict)
+    scenario.play_until(lambda: any(c.verdict for c in scenario.checks), "verdict")
+    check = next(c for c in scenario.checks if c.verdict)
     assert check.verdict == verdict, check.reason
     assert check.tilt == pytest.approx(tilt, abs=1e-3)
     _, p_root_sole = robot.frame(POSTURE[0], "l_sole")
@@ -404,25 +412,25 @@ def test_the_imu_says_what_tilt_explains(world, robot, tmp_path, tilt, verdict):
 
 
 def test_without_imu_nothing_is_captured_that_needs_it(world, robot, tmp_path):
-    lab = Lab(world, robot, tmp_path, fit__use_imu=True)
-    answer = lab.capture(*POSTURE)
+    scenario = Scenario(world, robot, tmp_path, fit__use_imu=True)
+    answer = scenario.capture(*POSTURE)
     assert not answer.success
     assert "IMU" in answer.message
 
 
 def test_a_directory_that_cannot_be_written_is_named(world, robot, tmp_path):
     (tmp_path / "file").write_text("no directory")
-    lab = Lab(world, robot, tmp_path, storage_directory=str(tmp_path / "file"))
-    answer = lab.capture(*POSTURE)
+    scenario = Scenario(world, robot, tmp_path, storage_directory=str(tmp_path / "file"))
+    answer = scenario.capture(*POSTURE)
     assert not answer.success
     assert f"{tmp_path}/file/postures.jsonl cannot be opened" in answer.message
     (tmp_path / "file").unlink()
-    assert lab.capture(*POSTURE).success  # as soon as it can
+    assert scenario.capture(*POSTURE).success  # as soon as it can
 
 
-def test_diagnostics_tell_what_is_wrong(world, robot, tmp_path):
+def test_diagnostics_report_what_is_wrong(world, robot, tmp_path):
     health = world.collect(DiagnosticArray, "/diagnostics")
-    lab = Lab(world, robot, tmp_path, com_tolerance=0.0005)
+    scenario = Scenario(world, robot, tmp_path, com_tolerance=0.0005)
     world.spin_until(lambda: len(health) > 1, "diagnostics")
     status = health[-1].status[0]
     assert (status.name, status.level) == (
@@ -434,28 +442,28 @@ def test_diagnostics_tell_what_is_wrong(world, robot, tmp_path):
     def seen():
         return [a.status[0] for a in health if "WRONG_COM" in str(a.status[0])]
 
-    lab.play_until(seen, "verdict")
+    scenario.play_until(seen, "verdict")
     off = seen()
     assert off[0].level == DiagnosticStatus.WARN
     assert off[0].hardware_id == "biped3"
     values = {item.key: item.value for item in off[0].values}
     assert values["model_mass_kg"] == "18.6"
-    assert float(values["model_com_off_mm"]) > 0.5
+    assert float(values["model_com_error_mm"]) > 0.5
 
 
 def test_auto_capture_takes_each_posture_once(world, robot, tmp_path):
-    lab = Lab(world, robot, tmp_path, auto_capture=True, end_of_stream=1.0)
+    scenario = Scenario(world, robot, tmp_path, auto_capture=True, end_of_stream=1.0)
     for _ in range(3):
-        lab.play(*robot.random_posture())
-    world.spin_until(lambda: lab.state[-1].postures == 3, "three postures")
-    stored = lab.call(srv.GetPostures, "get_postures").postures
+        scenario.play(*robot.random_posture())
+    world.spin_until(lambda: scenario.state[-1].postures == 3, "three postures")
+    stored = scenario.call(srv.GetPostures, "get_postures").postures
     stamps = [stamp_to_ns(posture.header.stamp) for posture in stored]
     assert np.diff(stamps).min() > 0.5e9
-    assert 10**12 < stamps[0] < stamps[-1] <= lab.time_ns  # the stamps' time, not the clock's
+    assert 10**12 < stamps[0] < stamps[-1] <= scenario.time_ns  # the stamps' time, not the clock's
 
 
-def test_a_second_node_on_the_same_file_says_so(lab, world):
-    second = world.start(ComIdentification, namespace="second", **lab.parameters)
+def test_a_second_node_on_the_same_file_says_so(scenario, world):
+    second = world.start(ComIdentification, namespace="second", **scenario.parameters)
     client = world.node.create_client(srv.GetPostures, "second/com_identification/get_postures")
     world.spin_until(client.service_is_ready, "the service")
     answer = client.call_async(srv.GetPostures.Request())
@@ -466,19 +474,19 @@ def test_a_second_node_on_the_same_file_says_so(lab, world):
 
 
 def test_without_directories_nothing_is_written(world, robot, tmp_path):
-    lab = Lab(world, robot, tmp_path, storage_directory="", export_directory="")
-    answer = lab.capture()
+    scenario = Scenario(world, robot, tmp_path, storage_directory="", export_directory="")
+    answer = scenario.capture()
     assert not answer.success
     assert "set the parameter storage_directory" in answer.message
-    written = lab.call(srv.ExportUrdf, "export_urdf")
+    written = scenario.call(srv.ExportUrdf, "export_urdf")
     assert "set the parameter export_directory" in written.message
     assert [path.name for path in tmp_path.iterdir()] == ["export"]
 
 
 def test_without_a_description_services_say_so(world, robot, tmp_path):
-    lab = Lab(world, robot, tmp_path, robot_description="")
+    scenario = Scenario(world, robot, tmp_path, robot_description="")
     for kind, name in ((srv.GetPostures, "get_postures"), (srv.IdentifyLinks, "identify_links")):
-        answer = lab.call(kind, name)
+        answer = scenario.call(kind, name)
         assert not answer.success
         assert "no robot_description yet" in answer.message
 
@@ -488,18 +496,18 @@ def test_without_feet_the_node_does_not_start(world, tmp_path):
     path.write_text("name: robot\n")
     with pytest.raises(ParameterError, match="give it feet with force sensors"):
         world.start(ComIdentification, robot_config=str(path))
-    with pytest.raises(ParameterError, match="give the path of the robot's YAML"):
+    with pytest.raises(ParameterError, match="give the path of the robot's configuration"):
         world.start(ComIdentification)
 
 
-def test_joint_states_of_others_do_no_harm(lab):
-    lab.world.send("joint_states", JointState(name=["gripper"], position=[0.1]))
-    lab.world.send("joint_states", JointState(name=["l_knee"], position=[]))
-    assert lab.capture().success
+def test_joint_states_of_others_do_no_harm(scenario):
+    scenario.world.send("joint_states", JointState(name=["gripper"], position=[0.1]))
+    scenario.world.send("joint_states", JointState(name=["l_knee"], position=[]))
+    assert scenario.capture().success
 
 
 def test_broken_messages_do_no_harm(world, robot, tmp_path):
-    lab = Lab(world, robot, tmp_path, fit__use_imu=True)
+    scenario = Scenario(world, robot, tmp_path, fit__use_imu=True)
     rng = np.random.default_rng(5)
     odd = [math.nan, math.inf, -math.inf, 1e308, -1e308, 0.0, 1.0]
     names = list(robot.model.joint_names)
@@ -516,11 +524,11 @@ def test_broken_messages_do_no_harm(world, robot, tmp_path):
         foot = robot.config.feet[int(rng.integers(2))]
         for topic, msg in (("joint_states", joints), (foot.wrench_topic, wrench), ("imu", imu)):
             msg.header.stamp = stamp
-            lab.world.send(topic, msg)
+            scenario.world.send(topic, msg)
         for _ in range(6):  # all of them, and timers
             world.executor.spin_once(timeout_sec=0.0)
     world.spin_for(1.0)
-    assert lab.state[-1].reasons
-    lab.imu_tilt, lab.time_ns = 0.0, 21 * 10**17  # newer than all of that
-    answer = lab.capture(*POSTURE, count=150)
+    assert scenario.state[-1].reasons
+    scenario.imu_tilt, scenario.time_ns = 0.0, 21 * 10**17  # newer than all of that
+    answer = scenario.capture(*POSTURE, count=150)
     assert answer.success, answer.message

@@ -7,7 +7,7 @@ import pinocchio
 import pytest
 
 from com_identification.regression.postures import SensorNoise, make_posture
-from com_identification.store.correction import corrected_inertials
+from com_identification.store.export import corrected_inertials
 from com_model import RobotConfig, RobotModel
 from com_model.urdf.editing import edit_inertials
 

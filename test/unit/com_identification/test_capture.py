@@ -11,7 +11,7 @@ from com_identification.capture.options import CaptureOptions, CaptureStatus, Ma
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import SensorNoise
-from com_identification.store.correction import corrected_inertials
+from com_identification.store.export import corrected_inertials
 from com_model import Foot, RobotModel, ShapeError
 from com_model.urdf.editing import edit_inertials
 

@@ -44,8 +44,8 @@ def test_what_the_data_tell_is_written_and_nothing_else(hoap2, found, tmp_path):
     new = RobotModel.from_file(done.path)
     told = trusted_bodies(found)
     assert 0 < told.sum() < len(told)
-    assert len(done.kept) == int((~told).sum())
-    assert all("stays as the URDF has it" in text for text in done.kept)
+    assert len(done.unchanged) == int((~told).sum())
+    assert all("stays as in the URDF" in text for text in done.unchanged)
     com = new.bodies.first_moment / new.bodies.mass[:, None]
     old = model.bodies.first_moment / model.bodies.mass[:, None]
     np.testing.assert_allclose(com[told], found.com[told], atol=1e-12)
@@ -56,7 +56,7 @@ def test_what_the_data_tell_is_written_and_nothing_else(hoap2, found, tmp_path):
     assert all("<origin" in line for line in changed)
     assert len(changed) == len(done.changed)
     everything = export(hoap2, found, tmp_path, "all.urdf", untrusted=True)
-    assert everything.kept == ()
+    assert everything.unchanged == ()
     assert set(done.changed) < set(everything.changed)
     full = RobotModel.from_file(everything.path).bodies
     np.testing.assert_allclose(full.first_moment / full.mass[:, None], found.com, atol=1e-12)

@@ -10,7 +10,7 @@ from com_identification.regression.identify import Options, identify
 from com_identification.regression.postures import SensorNoise, SensorPriors, make_posture
 from com_identification.regression.priors import urdf_priors
 from com_identification.regression.statics import Statics
-from com_identification.store.correction import corrected_inertials, corrected_urdf
+from com_identification.store.export import corrected_inertials, corrected_urdf
 from com_model import RobotModel, Sesc
 
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05))

@@ -8,7 +8,7 @@ from com_identification.job import identify_links, identify_total
 from com_identification.regression.identify import identify
 from com_identification.regression.postures import SensorNoise, make_posture
 from com_identification.settings import IdentificationSettings
-from com_identification.store.correction import corrected_inertials
+from com_identification.store.export import corrected_inertials
 from com_model.urdf.editing import edit_inertials
 
 NOISE = SensorNoise()

@@ -10,7 +10,7 @@ from com_identification.feet.model_check import ModelCheck, Verdict
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import SensorNoise, make_posture
-from com_identification.store.correction import corrected_inertials
+from com_identification.store.export import corrected_inertials
 from com_model import RobotConfig
 from com_model.urdf.editing import edit_inertials
 

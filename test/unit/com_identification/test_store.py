@@ -52,14 +52,14 @@ def test_what_was_added_is_read_back_bit_for_bit(hoap2, path):
     with PostureStore(path, model, feet) as store:
         assert [store.add(p, 10**18 + i) for i, p in enumerate(kept)] == list(range(1, 22))
         store.remove(3)
-        store.set_tare(1, [0.1, 0.2, 1 / 3, -0.4, 0.5, 0.6])
+        store.set_bias(1, [0.1, 0.2, 1 / 3, -0.4, 0.5, 0.6])
     with PostureStore(path, model, feet) as store:
         assert store.warnings == ()
         assert list(store.postures) == [1, 2, *range(4, 22)]
         for i, p in store.postures.items():
             assert_same(p, kept[i - 1])
             assert store.stamps[i] == 10**18 + i - 1
-        np.testing.assert_array_equal(store.tare, [[0.0] * 6, [0.1, 0.2, 1 / 3, -0.4, 0.5, 0.6]])
+        np.testing.assert_array_equal(store.bias, [[0.0] * 6, [0.1, 0.2, 1 / 3, -0.4, 0.5, 0.6]])
         assert store.postures[21].constraints[0].offset == limit.offset
         assert store.add(kept[0]) == 22
         with pytest.raises(TypeError):
@@ -113,7 +113,7 @@ def test_a_cut_at_any_byte_of_the_last_line_loses_nothing_else(path):
                 assert store.add(make_posture(model, [5.0])) == 3
     path.write_bytes(whole[:-1])
     with PostureStore(path, model, ()) as store:
-        assert "line 4 was cut and is left out: it was never acknowledged" in store.warnings[0]
+        assert "line 4 is incomplete and is ignored: it was never acknowledged" in store.warnings[0]
 
 
 def test_a_cut_first_line_is_written_anew(hoap2, path):
@@ -169,7 +169,7 @@ def test_a_full_disk_is_told_and_the_store_goes_on(hoap2, path):
                 store.add(posture(hoap2[0], 1))
             assert path.stat().st_size == size
             resource.setrlimit(resource.RLIMIT_FSIZE, (50, hard))
-            with pytest.raises(StoreError, match="What it held is still there"):
+            with pytest.raises(StoreError, match="Its postures are still there"):
                 store.reset()
             with pytest.raises(StoreError, match="cannot be written"):
                 store.save(path.with_name("copy"))
@@ -199,7 +199,7 @@ def test_save_and_load(hoap2, path, tmp_path):
         for i in range(4):
             store.add(posture(model, i))
         store.remove(2)
-        store.set_tare(0, np.arange(6.0))
+        store.set_bias(0, np.arange(6.0))
         copy = store.save(tmp_path / "copy.jsonl")
         with pytest.raises(StoreError, match="exists already: give another name"):
             store.save(copy)
@@ -207,14 +207,14 @@ def test_save_and_load(hoap2, path, tmp_path):
             store.save(path, overwrite=True)
         store.save(copy, overwrite=True)
         store.reset()
-        store.set_tare(0, np.zeros(6))
+        store.set_bias(0, np.zeros(6))
         store.add(posture(model, 9))
         assert store.load(copy) == 3
         assert store.last_backup.name == "postures.jsonl.2.old"
         assert list(store.postures) == [6, 7, 8]
         for kept, seed in zip(store.postures.values(), (0, 2, 3), strict=True):
             assert_same(kept, posture(model, seed))
-        np.testing.assert_array_equal(store.tare[0], np.arange(6.0))
+        np.testing.assert_array_equal(store.bias[0], np.arange(6.0))
         assert len(list(path.parent.glob("*.old"))) == 2
         os.mkfifo(tmp_path / "pipe")
         for bad, text in (("none", "No such file"), ("pipe", "no regular file"), ("a\0", "null")):
@@ -264,7 +264,7 @@ def record(**changes):
         ("no JSON", "Expecting value"),
         ("\u00ff\u0000", "line 2 is damaged"),
         ('{"kind": "posture"}', "line 2 is damaged"),
-        ('{"kind": "spell"}', "kind 'spell' is not known"),
+        ('{"kind": "spell"}', "unknown kind 'spell'"),
         ('{"kind": "remove", "id": 7}', "no posture has the id 7"),
         ('{"kind": "tare", "foot": 2, "offset": [0,0,0,0,0,0]}', "there is no foot 2"),
         ('{"kind": "tare", "foot": 0, "offset": [0,0,0,0,0,null]}', "expected 6 numbers"),
@@ -320,11 +320,11 @@ def test_no_infinite_number_is_kept(hoap2, path):
     with PostureStore(path, *hoap2) as store:
         size = path.stat().st_size
         bad = posture(hoap2[0], wrenches=np.full((2, 6), np.inf))
-        with pytest.raises(StoreError, match="cannot be kept"):
+        with pytest.raises(StoreError, match="cannot be stored"):
             store.add(bad)
         short = Posture(np.zeros(3), np.zeros((2, 6)), np.zeros(3), np.full(3, np.nan))
         with pytest.raises(IdentificationError, match="expected 25 numbers"):
             store.add(short)
-        with pytest.raises(StoreError, match="offset of a sensor is finite"):
-            store.set_tare(0, np.full(6, np.nan))
+        with pytest.raises(StoreError, match="bias of a sensor must be finite"):
+            store.set_bias(0, np.full(6, np.nan))
         assert path.stat().st_size == size

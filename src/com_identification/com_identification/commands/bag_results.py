@@ -106,7 +106,7 @@ def _contents(outcome: Outcome, export: Export) -> Contents:
         total=outcome.total,
         fits=compare_postures(model, feet, outcome.postures, found, settings.fit.gravity),
         changed=export.changed,
-        kept=export.kept,
+        kept=export.unchanged,
     )
 
 

@@ -1,22 +1,21 @@
-"""Identifies a robot's centres of mass from postures at rest; live, or fed by `ros2 bag play`.
+"""Identifies a robot's centres of mass from static postures; live, or fed by `ros2 bag play`.
 
 Subscribes:
-    robot_description (std_msgs/String, latched): the URDF; a new one begins anew.
+    robot_description (std_msgs/String, latched): the URDF; a new one starts a new session.
     joint_states (sensor_msgs/JointState): matched by name; efforts with fit.use_effort.
-    imu (sensor_msgs/Imu): only with fit.use_imu; else the ground is level.
+    imu (sensor_msgs/Imu): only with fit.use_imu; else the ground is horizontal.
     <foot>/wrench (geometry_msgs/WrenchStamped): the names are the configuration's.
 
-Publishes: see com_identification_output, and /diagnostics.
+Publishes: see identification_output, and /diagnostics.
 
-Services: ~/capture_posture, ~/tare_wrench (com_identification_capture); ~/get_postures,
-    ~/remove_posture, ~/reset, ~/save, ~/load, ~/export_urdf (com_identification_store);
-    ~/identify_total_com (com_identification_total); ~/identify_links, ~/propose_postures, which
-    are actions too (com_identification_jobs).
+Services: ~/capture_posture, ~/tare_wrench (capture_services); ~/get_postures, ~/remove_posture,
+    ~/reset, ~/save, ~/load, ~/export_urdf (store_services); ~/identify_total_com,
+    ~/identify_links, ~/propose_postures (job_services); the last two are actions, too.
 
-Parameters: see com_identification_parameters.
+Parameters: see identification_parameters.
 
-Time is that of the stamps, so that a recording may be played at any speed. Only time-outs of those
-who wait are in real time.
+Time is that of the stamps, so that a recording may be played at any speed. Only the timeouts of
+requests are in real time.
 """
 
 import com_identification.nodes.single_thread  # noqa: F401  (before anything loads numpy)
@@ -27,35 +26,31 @@ from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
-from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import Imu
 
 from com_identification.capture.options import CaptureStatus
+from com_identification.exceptions import IdentificationError
 from com_identification.feet.model_check import ModelCheckResult, Verdict
-from com_identification.nodes.com_identification_capture import CaptureDesk
-from com_identification.nodes.com_identification_jobs import JobDesk
-from com_identification.nodes.com_identification_output import IdentificationOutput
-from com_identification.nodes.com_identification_parameters import Parameters, declare_settings
-from com_identification.nodes.com_identification_robot import Robot, make_robot
-from com_identification.nodes.com_identification_store import StoreServices
-from com_identification.nodes.com_identification_total import TotalDesk
-from com_model import RobotConfig, RobotModel
+from com_identification.nodes.capture_services import CaptureServices
+from com_identification.nodes.identification_output import IdentificationOutput
+from com_identification.nodes.identification_parameters import Parameters, declare_settings
+from com_identification.nodes.identification_session import Session, make_session
+from com_identification.nodes.job_services import JobServices
+from com_identification.nodes.store_services import StoreServices
+from com_model import RobotModel
 from com_msgs.msg import IdentificationState
-from com_ros import diagnostics, qos
+from com_ros import diagnostics
 from com_ros.conversions import ns_to_stamp
 from com_ros.exceptions import ParameterError
-from com_ros.input_watch import InputWatch, sample_time_ns
+from com_ros.input_watch import InputWatch
+from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
-from com_ros.parameters import declare
-from com_ros.robot_description import RobotDescription
-from com_ros.throttle import ThrottledLog
+from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode, require_config
 
-DEPTH = 500  # messages of a stream that may wait: 0.5 s at 1 kHz
-SERVE_PERIOD = 0.05  # s, between two looks at what was heard and at who waits
+SERVE_PERIOD = 0.05  # s, between two blocks of readings, and two looks at pending requests
 
 
-class ComIdentification(Node):
+class ComIdentification(RobotNode[Parameters]):
     """The node; see the module's text.
 
     Args:
@@ -63,196 +58,178 @@ class ComIdentification(Node):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("com_identification", **options)
-        self._p = p = declare(self, Parameters)
+        super().__init__("com_identification", Parameters, subject="identification", **options)
+        p = self.parameters
         self._settings = declare_settings(self, p.settings)
-        self._config = _config(p)
-        self._log = ThrottledLog(self.get_logger())
-        self._robot: Robot | None = None
+        self._config = require_config(p.robot_config, "its feet and their force sensors")
+        if not self._config.feet:
+            raise ParameterError("robot_config", p.robot_config, "give it feet with force sensors")
+        self._current: Session | None = None
         self._check: ModelCheckResult | None = None
-        self._watch = InputWatch(p.end_of_stream)
+        self._stream = InputWatch(p.end_of_stream)
 
         self._output = IdentificationOutput(self)
-        self._diagnostics = diagnostics.Diagnostics(self, "identification")
-        self._captures = CaptureDesk(self, p, self._reasons)
-        self._jobs = JobDesk(self, self._robot_now, self._why_no_robot, self._on_found)
-        self._store = StoreServices(self, p, self._robot_now, self._why_no_robot, self._on_found)
-        self._total = TotalDesk(self, self._robot_now, self._why_no_robot)
-        self._description = RobotDescription(self, self._use_model, p.robot_description, self._log)
-        self._subscribe()
-
-        steady = Clock(clock_type=ClockType.STEADY_TIME)  # goes on when simulated time stands
-        self.create_timer(SERVE_PERIOD, self._on_serve, clock=steady)
-        self.create_timer(1.0 / p.state_rate_hz, self._on_state, clock=steady)
-        if p.check_rate_hz > 0.0:
-            self.create_timer(1.0 / p.check_rate_hz, self._on_check, clock=steady)
-        self.create_timer(1.0, self._on_diagnostics, clock=steady)
-
-    def _subscribe(self) -> None:
-        stream = qos.stream(DEPTH)
-        self.create_subscription(JointState, "joint_states", self._on_joint_states, stream)
+        self._captures = CaptureServices(self, self._reasons)
+        self._jobs = JobServices(self, self._session, self._publish_result)
+        self._store = StoreServices(self, self._session, self._publish_result)
+        self.follow_robot_description()
+        self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE, with_problems=True)
         if self._settings.fit.use_imu:
-            self.create_subscription(Imu, "imu", self._on_imu, stream)
+            self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
         for index, foot in enumerate(self._config.feet):
             callback = partial(self._on_wrench, index)
-            self.create_subscription(WrenchStamped, foot.wrench_topic, callback, stream)
+            self.subscribe(WrenchStamped, foot.wrench_topic, callback, EVERY_SAMPLE)
+        self.create_steady_timer(SERVE_PERIOD, self._on_serve)
+        self.create_steady_timer(1.0 / p.state_rate_hz, self._on_state)
+        if p.check_rate_hz > 0.0:
+            self.create_steady_timer(1.0 / p.check_rate_hz, self._on_check)
 
-    def _use_model(self, model: RobotModel) -> None:
-        """Make what belongs to a new model; raises when it does not fit the configuration."""
-        robot = make_robot(model, self._config, self._settings, self._p)
-        self._let_go()
-        self._robot = robot
-        self._open()
-        self._output.publish_result(robot)
-
-    def _open(self) -> None:
-        """Open the file of postures; as long as that is not possible, say why now and then."""
-        robot = self._robot
-        if robot is None or robot.opened is not None:
-            return
-        for warning in robot.try_to_open():
-            self.get_logger().warning(warning)
-        if robot.opened is None:
-            self._log.warn("storage", f"no posture can be captured: {robot.problem}")
-            return
-        count = len(robot.opened.postures)
-        self.get_logger().info(f"{count} postures in {robot.opened.path}")
-
-    def _let_go(self) -> None:
-        self._jobs.cancel()
-        if self._robot is not None:
-            self._robot.close()
+    def use_model(self, model: RobotModel) -> None:
+        """Start a session with a new model; raises when it does not fit the configuration."""
+        p = self.parameters
+        session = make_session(model, self._config, self._settings, p)
+        self.joints = JointInput(model.joint_names, p.joint_timeout, p.assumed())
+        self._close_session()
+        self._current = session
+        self._open_store()
+        self._output.publish_result(session)
 
     def destroy_node(self) -> None:
-        """End what runs in the background and let go of the file of postures."""
-        self._let_go()
-        self._total.close()
+        """End the computations and close the file of postures."""
+        self._close_session()
+        self._jobs.close()
         super().destroy_node()
 
+    def _open_store(self) -> None:
+        """Open the file of postures; as long as that is not possible, say why now and then."""
+        session = self._current
+        if session is None or session.opened is not None:
+            return
+        for warning in session.try_to_open():
+            self.get_logger().warning(warning)
+        if session.opened is None:
+            self.log.warn("storage", f"no posture can be captured: {session.problem}")
+            return
+        count = len(session.opened.postures)
+        self.get_logger().info(f"{count} postures in {session.opened.path}")
+
+    def _close_session(self) -> None:
+        self._jobs.cancel()
+        if self._current is not None:
+            self._current.close()
+
     # --- inputs ------------------------------------------------------------------------------
-    def _on_joint_states(self, msg: JointState) -> None:
-        if self._robot is not None:
-            time_ns = sample_time_ns(msg.header.stamp, self.get_clock())
-            self._robot.readings.add_joint_states(msg, time_ns)
-        self._watch.received()
+    def _on_joints(self, sample: JointSample) -> None:
+        self._stream.received()
+        if self._current is not None:
+            self._current.buffer.add_joints(sample)
 
-    def _on_wrench(self, index: int, msg: WrenchStamped) -> None:
-        if self._robot is not None:
-            time_ns = sample_time_ns(msg.header.stamp, self.get_clock())
-            self._robot.readings.add_wrench(index, msg, time_ns)
+    def _on_wrench(self, index: int, msg: WrenchStamped, time_ns: int) -> None:
+        if self._current is not None:
+            self._current.buffer.add_wrench(index, msg, time_ns)
 
-    def _on_imu(self, msg: Imu) -> None:
-        if self._robot is not None:
-            time_ns = sample_time_ns(msg.header.stamp, self.get_clock())
-            self._robot.readings.add_imu(msg, time_ns)
+    def _on_imu(self, msg: Imu, time_ns: int) -> None:
+        if self._current is not None:
+            self._current.buffer.add_imu(msg, time_ns)
+
+    def on_joints_timeout(self, reason: str) -> None:
+        """No fault where a recording has ended."""
+        self.get_logger().info(reason)
 
     # --- timers ------------------------------------------------------------------------------
     def _on_serve(self) -> None:
-        """Hand on what was heard; serve who waits."""
-        robot = self._robot
-        if robot is not None:
-            robot.readings.hand_over()
-            self._captures.take_finished(robot, ended=self._watch.timed_out())
-            robot.describe_one()
-        self._captures.serve(robot)
+        """Hand readings to the recorder; serve pending requests."""
+        session = self._current
+        if session is not None:
+            session.buffer.hand_over()
+            self._captures.store_finished(session, ended=self._stream.timed_out())
+            session.describe_one()
+        self._captures.serve(session)
         self._jobs.serve()
-        self._total.serve()
 
     def _on_state(self) -> None:
-        robot = self._robot
+        session = self._current
         msg = IdentificationState(reasons=self._reasons(), capturing=self._captures.waiting)
         msg.job, msg.progress, msg.step = self._jobs.state
-        if robot is not None:
-            _fill_state(msg, robot)
+        if session is not None:
+            _fill_state(msg, session)
         self._output.publish_state(msg)
 
     def _on_check(self) -> None:
-        self._description.warn_while_waiting()
-        self._open()
-        robot = self._robot
-        if robot is None:
+        self._open_store()
+        session = self._current
+        if session is None:
             return
-        self._check = robot.check.update(robot.recorder.latest(now_ns=robot.readings.now_ns))
-        stamp = ns_to_stamp(robot.readings.newest_ns)
-        self._output.publish_check(robot, self._check, stamp)
+        now_ns = session.buffer.now_ns
+        self._check = session.check.update(session.recorder.latest(now_ns=now_ns))
+        stamp = ns_to_stamp(session.buffer.newest_ns)
+        self._output.publish_check(session, self._check, stamp)
 
-    def _on_diagnostics(self) -> None:
-        robot, check = self._robot, self._check
-        if robot is None or check is None:
-            self._diagnostics.publish(diagnostics.WARN, self._why_no_robot() or "starting", {})
-            return
-        level, text = _health(robot, check)
+    def diagnose(self) -> Diagnosis:
+        """Whether the model is consistent with the feet, and whether postures can be captured."""
+        session, check = self._current, self._check
+        if session is None or check is None:
+            return Diagnosis(diagnostics.WARN, self.waiting or "starting")
+        level, text = _health(session, check)
         offset_mm = 1e3 * float(abs(check.model_part @ check.model_part) ** 0.5)
         values: dict[str, object] = {
             "verdict": check.verdict.name,
             "reason": check.reason,
-            "model_com_off_mm": offset_mm,
+            "model_com_error_mm": offset_mm,
             "tilt_rad": check.tilt,
             "mass_on_feet_kg": check.mass,
             "model_mass_kg": check.model_mass,
-            "state": robot.recorder.state(robot.readings.now_ns).status.name,
-            "postures": len(robot.opened.postures) if robot.opened is not None else 0,
-            "dropped": str(robot.recorder.dropped),
-            "storage": str(robot.path or ""),
+            "state": session.recorder.state(session.buffer.now_ns).status.name,
+            "postures": len(session.opened.postures) if session.opened is not None else 0,
+            "dropped": str(session.recorder.dropped),
+            "storage": str(session.path or ""),
         }
-        self._diagnostics.publish(level, text, values, robot.model.name)
+        return Diagnosis(level, text, values)
 
-    # --- what is wrong -----------------------------------------------------------------------
-    def _robot_now(self) -> Robot | None:
-        return self._robot
-
-    def _why_no_robot(self) -> str:
-        return self._description.waiting
+    # --- for the services --------------------------------------------------------------------
+    def _session(self) -> Session:
+        if self._current is None:
+            raise IdentificationError(self.waiting)
+        return self._current
 
     def _reasons(self) -> list[str]:
-        """Why nothing can be captured, beyond what the recorder says."""
-        robot = self._robot
-        if robot is None:
-            return [self._why_no_robot()]
-        return [text for text in (robot.problem, robot.readings.problem) if text]
+        """Why nothing can be captured, beyond the recorder's reasons."""
+        session = self._current
+        if session is None:
+            return [self.waiting]
+        return [text for text in (session.problem, session.buffer.problem) if text]
 
-    def _on_found(self) -> None:
-        if self._robot is not None:
-            self._output.publish_result(self._robot)
+    def _publish_result(self) -> None:
+        if self._current is not None:
+            self._output.publish_result(self._current)
 
 
-def _fill_state(msg: IdentificationState, robot: Robot) -> None:
-    state = robot.recorder.state(robot.readings.now_ns)
-    msg.header.stamp = ns_to_stamp(robot.readings.newest_ns)
-    msg.header.frame_id = robot.frame
+def _fill_state(msg: IdentificationState, session: Session) -> None:
+    state = session.recorder.state(session.buffer.now_ns)
+    msg.header.stamp = ns_to_stamp(session.buffer.newest_ns)
+    msg.header.frame_id = session.frame
     msg.state = int(state.status)
     msg.reasons = list(dict.fromkeys((*msg.reasons, *state.reasons)))
     msg.samples, msg.samples_required = int(state.samples), int(state.needed)
-    if robot.opened is not None:
-        postures = robot.opened.postures
-        msg.storage, msg.postures = str(robot.opened.path), len(postures)
+    if session.opened is not None:
+        postures = session.opened.postures
+        msg.storage, msg.postures = str(session.opened.path), len(postures)
         if postures:
             msg.newest = max(postures)
             msg.newest_label = postures[msg.newest].label
 
 
-def _health(robot: Robot, check: ModelCheckResult) -> tuple[bytes, str]:
-    state = robot.recorder.state(robot.readings.now_ns)
-    if robot.problem or robot.readings.problem:
-        return diagnostics.ERROR, robot.problem or robot.readings.problem
+def _health(session: Session, check: ModelCheckResult) -> tuple[bytes, str]:
+    state = session.recorder.state(session.buffer.now_ns)
+    if session.problem or session.buffer.problem:
+        return diagnostics.ERROR, session.problem or session.buffer.problem
     if state.status in (CaptureStatus.UNKNOWN, CaptureStatus.WAITING, CaptureStatus.REFUSED):
         return diagnostics.WARN, " ".join(state.reasons)
     if check.verdict is Verdict.UNKNOWN:
         return diagnostics.OK, check.reason or "the robot moves"
     if check.verdict is Verdict.CONSISTENT:
-        return diagnostics.OK, "the model agrees with the feet"
+        return diagnostics.OK, "the model is consistent with the feet"
     return diagnostics.WARN, check.reason
-
-
-def _config(p: Parameters) -> RobotConfig:
-    if not p.robot_config:
-        raise ParameterError(
-            "robot_config", "", "give the path of the robot's YAML, with its feet and their sensors"
-        )
-    config = RobotConfig.from_file(p.robot_config)
-    if not config.feet:
-        raise ParameterError("robot_config", p.robot_config, "give it feet with force sensors")
-    return config
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Writes the corrected URDF into a directory, and nowhere else."""
+"""Writes the identified centres of mass into a robot's URDF."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from com_identification.exceptions import IdentificationError
 from com_identification.regression.identify import Identification
-from com_identification.store.correction import corrected_inertials
 from com_identification.store.files import path_inside, write_whole
 from com_model import RobotModel
-from com_model.urdf.editing import edit_inertials
+from com_model.arrays import as_array
+from com_model.urdf.editing import Inertial, edit_inertials
 
 Flags = NDArray[np.bool_]
 
-_TOLD = 0.95  # of the prior's deviation: above, the data tell next to nothing
-_SHIFT = 1e-5  # m, of the whole robot's CoM: what moves it by more, the data tell of all together
+_INFORMED = 0.95  # of the prior's standard deviation: above, the data have next to no information
+_SHIFT = 1e-5  # m, of the whole robot's CoM, that the data determine
 
 
 @dataclass(frozen=True)
 class Export:
-    """What was written.
+    """A corrected URDF.
 
     Attributes:
         path: The file.
         changed: Names of the links with new values.
-        kept: Why some bodies stayed as they were, a sentence for each.
+        unchanged: Why some bodies are unchanged, a sentence for each.
     """
 
     path: Path
     changed: tuple[str, ...]
-    kept: tuple[str, ...]
+    unchanged: tuple[str, ...]
 
 
 def export_urdf(
@@ -46,7 +46,7 @@ def export_urdf(
     overwrite: bool = False,
     untrusted: bool = False,
 ) -> Export:
-    """Writes what was identified into a copy of a URDF.
+    """Writes identified masses and centres of mass into a copy of a URDF.
 
     Args:
         xml: The text of the URDF; all but the corrected numbers stays byte for byte.
@@ -55,9 +55,9 @@ def export_urdf(
         directory: Where files may be written; it must exist.
         name: Of the file, without directories; .urdf is added where it is missing.
         overwrite: Whether a file of that name may be replaced.
-        untrusted: Whether to write also bodies of which the data tell next to nothing: where the
-            deviations of mass and centre of mass all are 95 % of the prior's or more, and which
-            move the centre of mass of the whole robot by less than 0.01 mm.
+        untrusted: Whether to write also bodies on which the data have next to no information:
+            where the standard deviations of mass and centre of mass all are 95 % of the prior's or
+            more, and which move the centre of mass of the whole robot by less than 0.01 mm.
 
     Raises:
         OutputError: The name leaves the directory, a file is there, or it cannot be written;
@@ -70,37 +70,91 @@ def export_urdf(
             f"the result is of another robot: it has {len(found.bodies)} bodies from "
             f"{found.bodies[0]!r} on, the URDF {model.bodies.count} from {model.bodies.names[0]!r}"
         )
-    told = np.ones(len(found.bodies), dtype=np.bool_) if untrusted else trusted_bodies(found)
-    mass = np.where(told, found.mass, model.bodies.mass)
+    trusted = np.ones(len(found.bodies), dtype=np.bool_) if untrusted else trusted_bodies(found)
+    mass = np.where(trusted, found.mass, model.bodies.mass)
     own = np.divide(
         model.bodies.first_moment,
         model.bodies.mass[:, None],
         out=np.zeros((len(mass), 3)),
         where=model.bodies.mass[:, None] > 0.0,
     )
-    com = np.where(told[:, None], found.com, own)
+    com = np.where(trusted[:, None], found.com, own)
     inertials = corrected_inertials(model, mass, com)
-    kept = tuple(
-        f"{body}: the data tell next to nothing of it, it stays as the URDF has it."
-        for body, good in zip(found.bodies, told, strict=True)
+    unchanged = tuple(
+        f"{body}: the data have next to no information on it; it stays as in the URDF."
+        for body, good in zip(found.bodies, trusted, strict=True)
         if not good
     )
     write_whole(path, edit_inertials(xml, inertials).encode(), overwrite)
-    return Export(path, tuple(inertials), kept)
+    return Export(path, tuple(inertials), unchanged)
 
 
 def trusted_bodies(found: Identification) -> Flags:
-    """Tells of which bodies the data tell something, (B,): those that are known count as told.
+    """Bodies on which the data have information, (B,), and those that are known.
 
-    So do bodies of which little is told one by one, but much of all together, two feet that always
-    stand side by side for example: without one of them the sum would be wrong.
+    Also bodies that the data determine only together, two feet that always stand side by side for
+    example: without one of them the sum would be wrong.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         com = found.com_std / found.prior_com_std
         mass = found.mass_std / found.prior_mass_std
-    shares = np.column_stack((com, mass))
-    least = np.min(np.where(np.isnan(shares), np.inf, shares), axis=1)
+    ratios = np.column_stack((com, mass))
+    least = np.min(np.where(np.isnan(ratios), np.inf, ratios), axis=1)
     before = found.prior_mass[:, None] * np.nan_to_num(found.prior_com)
     change = found.mass[:, None] * np.nan_to_num(found.com) - before
     moves = np.linalg.norm(change, axis=1) / found.total_mass > _SHIFT
-    return np.asarray((least < _TOLD) | moves | np.isnan(shares).all(axis=1))
+    return np.asarray((least < _INFORMED) | moves | np.isnan(ratios).all(axis=1))
+
+
+def corrected_inertials(model: RobotModel, mass: ArrayLike, com: ArrayLike) -> dict[str, Inertial]:
+    """Finds new inertials of links that give the bodies new masses and centres of mass.
+
+    The heaviest link of each body takes the whole difference and keeps its inertia about its own
+    centre of mass, scaled with its mass. Bodies that do not change are left out.
+
+    Args:
+        model: The robot.
+        mass: (B,) kg, of the bodies.
+        com: (B, 3) m, in the bodies' frames; of a body without mass not looked at.
+
+    Returns:
+        Inertials by the name of the link, for com_model.urdf.editing.edit_inertials.
+
+    Raises:
+        ShapeError: An array has the wrong shape.
+        IdentificationError: A link's mass would not be positive.
+    """
+    bodies = model.bodies
+    mass = as_array("mass", mass, (bodies.count,))
+    moment = mass[:, None] * np.nan_to_num(as_array("com", com, (bodies.count, 3)))
+    result = {}
+    for b in range(bodies.count):
+        if mass[b] == bodies.mass[b] and np.allclose(moment[b], bodies.first_moment[b], 1e-12, 0.0):
+            continue
+        links = np.flatnonzero(bodies.body_of_link == b)
+        link = int(links[np.argmax(model.link_masses[links])])
+        old = float(model.link_masses[link])
+        R, p = bodies.R_body_link[link], bodies.p_body_link[link]
+        center = p + R @ model.link_coms[link]
+        new = old + float(mass[b] - bodies.mass[b])
+        if not (new > 0.0 and old > 0.0):
+            name = model.link_names[link]
+            raise IdentificationError(
+                f"link {name!r} would have a mass of {new:.4g} kg, its body {mass[b]:.4g} kg: "
+                "correct the masses of the links that are fixed to it in the URDF first"
+            )
+        place = (old * center + moment[b] - bodies.first_moment[b]) / new
+        inertia = model.link_inertias[link] * (new / old)
+        result[model.link_names[link]] = Inertial(new, R.T @ (place - p), inertia)
+    return result
+
+
+def corrected_urdf(model: RobotModel, found: Identification) -> str:
+    """Writes identified masses and centres of mass into the text of the URDF.
+
+    Everything else stays byte for byte.
+
+    Raises:
+        IdentificationError: A link's mass would not be positive.
+    """
+    return edit_inertials(model.xml, corrected_inertials(model, found.mass, found.com))

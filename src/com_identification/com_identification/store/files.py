@@ -1,7 +1,10 @@
-"""Files that are written whole or not at all, and only where they may be."""
+"""Files that survive a kill at any moment: written whole, or appended to line by line."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import os
 from pathlib import Path
 
@@ -44,13 +47,13 @@ def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") 
 
 
 def write_whole(path: Path, data: bytes, overwrite: bool = False) -> Path:
-    """Writes a file whole or not at all, and brings it to the disk.
+    """Writes a file whole or not at all, and syncs it to the disk.
 
     Raises:
         OutputError: A file is there that may not be replaced, or the disk is full or read-only.
     """
     if not overwrite and path.exists():
-        raise OutputError(f"{path} exists already: give another name, or allow to overwrite it")
+        raise OutputError(f"{path} exists already: give another name, or allow overwriting")
     try:
         return write_file(path, data, overwrite)
     except OSError as error:
@@ -66,7 +69,96 @@ def _problem(name: str, suffix: str) -> str:
     if name in (".", "..") or "/" in name or "\\" in name:
         return "has directories in it"
     if name.startswith(".") or not name.isprintable():
-        return "starts with a point or holds control characters"
+        return "starts with a dot or has control characters"
     if len(name.encode(errors="replace")) > _LONGEST:
         return f"is longer than {_LONGEST} bytes"
     return ""
+
+
+class FileLock:
+    """A lock file beside the file that one process uses.
+
+    Args:
+        path: Of the lock; it is made, and removed by release().
+
+    Raises:
+        BlockingIOError: Another process holds it.
+        OSError: It cannot be made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._handle = -1
+        while self._handle < 0:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(handle)
+                raise
+            if self._is_there(handle):
+                self._handle = handle
+            else:  # its owner removed it between opening and locking
+                os.close(handle)
+
+    def release(self) -> None:
+        """Releases the lock."""
+        if self._handle >= 0:
+            self._path.unlink(missing_ok=True)
+            os.close(self._handle)
+            self._handle = -1
+
+    def _is_there(self, handle: int) -> bool:
+        with contextlib.suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(handle), os.stat(self._path))
+        return False
+
+
+class AppendFile:
+    """A file open for appending.
+
+    Args:
+        path: Of the file; it is made where it is missing.
+
+    Raises:
+        OSError: It cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return os.fstat(self._handle).st_size
+
+    def append(self, line: bytes) -> None:
+        """Writes bytes at the end and syncs them to the disk, or leaves the file as it was.
+
+        Raises:
+            OSError: The disk is full or gone, or the file is closed.
+        """
+        size = self.size
+        try:
+            if os.write(self._handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(self._handle)
+        except OSError:
+            with contextlib.suppress(OSError):  # a cut line is left out when the file is read
+                self.truncate(size)
+            raise
+
+    def truncate(self, size: int) -> None:
+        """Truncates the file to a size.
+
+        Raises:
+            OSError: It cannot be done.
+        """
+        os.ftruncate(self._handle, size)
+        os.fsync(self._handle)
+
+    def close(self) -> None:
+        """Closes it."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1

@@ -1,4 +1,4 @@
-"""Keeps captured postures on disk: what was acknowledged survives a kill at any moment."""
+"""Stores captured postures on disk: what was acknowledged survives a kill at any moment."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from numpy.typing import ArrayLike
 
 from com_identification.exceptions import OutputError, StoreError
 from com_identification.regression.postures import Posture
-from com_identification.store.append_file import AppendFile, FileLock
-from com_identification.store.files import write_whole
-from com_identification.store.store_read import Contents, read_contents
-from com_identification.store.store_records import (
+from com_identification.store.files import AppendFile, FileLock, write_whole
+from com_identification.store.records import (
+    StoreContents,
     decode,
     encode,
     posture_of,
     posture_record,
+    read_contents,
     robot_record,
 )
 from com_model import Foot, RobotModel
@@ -32,9 +32,9 @@ from com_model.text import listing
 class PostureStore:
     """A file of postures, one JSON line each, that is only ever appended to.
 
-    The first line names the robot. Each change is one line, written and brought to the disk before
-    the call returns; a last line that was cut is left out when the file is opened again, and cut
-    off. One process at a time has the file.
+    The first line names the robot. Each change is one line, written and synced to the disk before
+    the call returns; an incomplete last line is removed when the file is opened again. One process
+    at a time uses the file.
 
     Args:
         path: The file; it is made where it is missing, its directory too.
@@ -56,7 +56,7 @@ class PostureStore:
         self.path = Path(path)
         self._model, self._feet = model, tuple(feet)
         self._robot = robot_record(model, feet)
-        self._contents = Contents(len(self._feet))
+        self._contents = StoreContents(len(self._feet))
         self.last_backup: Path | None = None
         self._file: AppendFile | None = None
         self._lock: FileLock | None = None
@@ -81,7 +81,7 @@ class PostureStore:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What was found amiss when it was opened, sentences."""
+        """Warnings of opening it, sentences."""
         return self._contents.warnings
 
     @property
@@ -90,9 +90,9 @@ class PostureStore:
         return MappingProxyType(self._contents.postures)
 
     @property
-    def tare(self) -> Array:
-        """(f, 6) offsets of the force sensors, as read; 0 where none was taken."""
-        return self._contents.tare.copy()
+    def bias(self) -> Array:
+        """(f, 6) bias of the force sensors, as read; 0 where none was measured."""
+        return self._contents.bias.copy()
 
     @property
     def stamps(self) -> Mapping[int, int]:
@@ -115,7 +115,7 @@ class PostureStore:
         return identity
 
     def remove(self, identity: int) -> None:
-        """Takes a posture out.
+        """Removes a posture.
 
         Raises:
             StoreError: No posture has this id; lists those that there are. Or as add().
@@ -125,34 +125,34 @@ class PostureStore:
             raise StoreError(f"no posture has the id {identity}; there are: {known}")
         self._append({"kind": "remove", "id": identity})
 
-    def set_tare(self, foot: int, offset: ArrayLike) -> None:
-        """Notes the offset (6,) of a foot's sensor, as read.
+    def set_bias(self, foot: int, bias: ArrayLike) -> None:
+        """Stores the bias (6,) of a foot's sensor, as read.
 
         Raises:
             ShapeError: It has the wrong shape.
             StoreError: It is not finite, or as add().
         """
-        values = as_array("offset", offset, (6,))
+        values = as_array("bias", bias, (6,))
         if not np.isfinite(values).all():
-            raise StoreError(f"the offset of a sensor is finite, got {values}")
-        self._append(self._tare_record(foot, values))
+            raise StoreError(f"the bias of a sensor must be finite, got {values}")
+        self._append(self._bias_record(foot, values))
 
     def reset(self) -> Path | None:
-        """Starts anew; the old file is renamed, to what is returned (None: it held nothing).
+        """Removes all postures; returns the new name of the old file (None: it had none).
 
-        Ids go on, and the tare stays.
+        Ids go on, and the bias stays.
 
         Raises:
             StoreError: The directory cannot be written to; all is as it was.
         """
         if not self.postures:
             return None
-        fresh = Contents(len(self._feet))
-        fresh.next_id, fresh.tare = self._contents.next_id, self._contents.tare
-        return self._replace(fresh)
+        new = StoreContents(len(self._feet))
+        new.next_id, new.bias = self._contents.next_id, self._contents.bias
+        return self._replace(new)
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
-        """Writes what is held now to another file, whole or not at all.
+        """Writes all postures to another file, whole or not at all.
 
         Raises:
             StoreError: It cannot be written, or is there and may not be replaced.
@@ -166,16 +166,16 @@ class PostureStore:
             raise StoreError(str(error)) from error
 
     def load(self, path: str | os.PathLike[str]) -> int:
-        """Takes the postures of another file of this robot in place of those held.
+        """Replaces the postures by those of another file of this robot.
 
-        The old file is renamed as by reset(), to last_backup. Tare offsets are taken over too.
+        The old file is renamed as by reset(), to last_backup. The bias is replaced, too.
         Postures get new ids, which go on from those that were used.
 
         Returns:
             How many postures there are now.
 
         Raises:
-            StoreError: The file cannot be used; what was held stays.
+            StoreError: The file cannot be used; nothing changes.
         """
         try:
             _check_regular(Path(path))
@@ -184,15 +184,15 @@ class PostureStore:
         except (OSError, ValueError) as error:
             raise StoreError(f"{path} cannot be read: {error}") from error
         start = self._contents.next_id
-        fresh = Contents(len(self._feet))
-        fresh.postures = dict(enumerate(read.postures.values(), start))
-        fresh.stamps = dict(enumerate(read.stamps.values(), start))
-        fresh.next_id, fresh.tare = start + len(fresh.postures), read.tare
-        self._replace(fresh)
+        new = StoreContents(len(self._feet))
+        new.postures = dict(enumerate(read.postures.values(), start))
+        new.stamps = dict(enumerate(read.stamps.values(), start))
+        new.next_id, new.bias = start + len(new.postures), read.bias
+        self._replace(new)
         return len(self.postures)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         if self._file is not None:
             self._file.close()
         if self._lock is not None:
@@ -215,7 +215,7 @@ class PostureStore:
         with self.path.open("rb") as stream:
             self._contents = read_contents(stream, str(self.path), self._model, self._robot)
         if self._contents.size < self._file.size:
-            self._file.cut(self._contents.size)
+            self._file.truncate(self._contents.size)
         if self._contents.size == 0:
             self._file.append(encode(self._robot))
             sync(self.path.parent)
@@ -226,7 +226,7 @@ class PostureStore:
             if record["kind"] == "posture":
                 posture_of(decode(line), self._model, len(self._feet))
         except ValueError as error:
-            raise StoreError(f"the posture cannot be kept: {error}") from error
+            raise StoreError(f"the posture cannot be stored: {error}") from error
         self._write(line)
         self._contents.apply(record, self._model)
 
@@ -237,11 +237,11 @@ class PostureStore:
             self._file.append(line)
         except OSError as error:
             raise StoreError(
-                f"{self.path} cannot be written: {error.strerror}. What it held is still there; "
+                f"{self.path} cannot be written: {error.strerror}. Its postures are still there; "
                 "free space on the disk and try again"
             ) from error
 
-    def _replace(self, fresh: Contents) -> Path:
+    def _replace(self, new: StoreContents) -> Path:
         """Puts new contents in place of the file, which gets another name."""
         if self._file is None:
             raise StoreError(f"{self.path} is closed")
@@ -249,15 +249,15 @@ class PostureStore:
         try:
             os.link(self.path, backup)
             sync(self.path.parent)
-            write_whole(self.path, self._lines(fresh), overwrite=True)
+            write_whole(self.path, self._lines(new), overwrite=True)
             file = AppendFile(self.path)
         except (OSError, OutputError) as error:
             backup.unlink(missing_ok=True)
             raise StoreError(
-                f"{self.path} cannot be replaced: {error}. What it held is still there"
+                f"{self.path} cannot be replaced: {error}. Its postures are still there"
             ) from error
         self._file.close()
-        self._file, self._contents, self.last_backup = file, fresh, backup
+        self._file, self._contents, self.last_backup = file, new, backup
         return backup
 
     def _free_name(self) -> Path:
@@ -267,21 +267,21 @@ class PostureStore:
                 return path
         raise StoreError(f"too many backups beside {self.path}: remove some")
 
-    def _lines(self, contents: Contents) -> bytes:
+    def _lines(self, contents: StoreContents) -> bytes:
         lines = [encode(self._robot), encode({"kind": "next", "id": contents.next_id})]
-        for foot, offset in enumerate(contents.tare):
-            if offset.any():
-                lines.append(encode(self._tare_record(foot, offset)))
+        for foot, bias in enumerate(contents.bias):
+            if bias.any():
+                lines.append(encode(self._bias_record(foot, bias)))
         lines += [
             encode(posture_record(i, posture, contents.stamps[i]))
             for i, posture in contents.postures.items()
         ]
         return b"".join(lines)
 
-    def _tare_record(self, foot: int, offset: Array) -> dict[str, Any]:
+    def _bias_record(self, foot: int, bias: Array) -> dict[str, Any]:
         if not 0 <= foot < len(self._feet):
             raise StoreError(f"foot {foot}: expected 0 to {len(self._feet) - 1}")
-        return {"kind": "tare", "foot": foot, "offset": offset.tolist()}
+        return {"kind": "tare", "foot": foot, "offset": bias.tolist()}
 
 
 def _check_regular(path: Path) -> None:

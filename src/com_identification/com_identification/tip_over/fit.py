@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
 from com_identification.exceptions import ProtocolError, RefusedFitError
-from com_identification.store.correction import corrected_inertials
+from com_identification.store.export import corrected_inertials
 from com_identification.store.files import path_inside, write_whole
 from com_identification.tip_over.candidates import COM_LIMIT, Candidate
 from com_identification.tip_over.quasi_static import JointErrors, QuasiStatic, joint_errors_document

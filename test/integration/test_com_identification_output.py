@@ -1,4 +1,4 @@
-"""What is said of a result: when it is doubtful, and what is put into messages."""
+"""Issues and summary of a result, and what is put into messages."""
 
 import math
 from dataclasses import replace
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from com_identification.job import TotalCom
-from com_identification.nodes.com_identification_values import doubts_of, fill_total, summary
+from com_identification.nodes.identification_output import fill_total, issues_of, summary
 from com_identification.regression.identify import Residual, identify
 from com_identification.regression.postures import make_posture
 from com_msgs.srv import IdentifyTotalCom
@@ -23,8 +23,8 @@ def found(make_standing_robot):
     return identify(robot.model, robot.config.feet, postures)
 
 
-def test_a_good_result_leaves_no_doubt(found):
-    assert doubts_of(found) == []
+def test_a_good_result_has_no_issues(found):
+    assert issues_of(found) == []
     assert summary(found).startswith("8 of 8 postures fit: the feet's CoM is met to 0.")
     assert "of 15, total mass 18.6 kg" in summary(found)
 
@@ -35,24 +35,24 @@ def test_a_good_result_leaves_no_doubt(found):
         ({"variance_factor": 9.0}, "scatter 3.0 times as much as noise"),
         ({"held_out": Residual(0.05, 0.05, 0.05, 8)}, r"50.00 mm, worse than by the URDF"),
         ({"at_bound": ("l_foot",)}, "centre of mass of l_foot would be outside"),
-        ({"outliers": (1, 2, 5)}, "3 of 8 postures do not fit the others"),
+        ({"outliers": (1, 2, 5)}, "3 of 8 postures are inconsistent with the others"),
     ],
 )
-def test_what_is_doubtful_is_said(found, change, text):
+def test_issues_of_a_result(found, change, text):
     held_out = change.get("held_out", found.held_out)
     good = replace(found.without_outliers, held_out=held_out)
-    (doubt,) = doubts_of(replace(found, without_outliers=good, **change))
-    assert text in doubt
+    (issue,) = issues_of(replace(found, without_outliers=good, **change))
+    assert text in issue
 
 
-def test_outliers_are_no_reason_to_doubt_the_others(found):
+def test_outliers_are_no_issue_of_the_others(found):
     far = replace(found, held_out=Residual(0.05, 0.05, 0.05, 8), outliers=(3,))
-    assert doubts_of(far) == []
+    assert issues_of(far) == []
     assert summary(far).startswith("7 of 8 postures fit")
     assert "50.00 mm" not in summary(far)
 
 
-def test_what_no_posture_tells_is_nan():
+def test_what_no_posture_determines_is_nan():
     total = TotalCom(
         mass=7.0,
         mass_std=0.1,

@@ -1,6 +1,7 @@
-"""Long computations on request, by service or by action, one at a time.
+"""Computations on request: in a process of their own, one at a time, or in a thread.
 
-Services and actions: ~/identify_links, ~/propose_postures.
+Services and actions: ~/identify_links, ~/propose_postures. Service: ~/identify_total_com, which
+takes less time than a process needs to start.
 """
 
 from __future__ import annotations
@@ -15,22 +16,23 @@ from rclpy.node import Node
 
 from com_identification.background import BackgroundJob, Outcome, Task
 from com_identification.exceptions import IdentificationError
-from com_identification.nodes.com_identification_robot import Found, Robot
-from com_identification.nodes.com_identification_values import result_values, summary
+from com_identification.job import TotalCom, identify_total
 from com_identification.nodes.identification_conversions import numpy_to_proposed_posture
-from com_identification.nodes.identification_result import numpy_to_identification_result
+from com_identification.nodes.identification_output import fill_total, result_message, summary
+from com_identification.nodes.identification_session import Result, Session
 from com_identification.tasks import IdentifyTask, LinksAnswer, ProposeTask
+from com_model.exceptions import ComModelError
 from com_msgs import action, srv
-from com_ros.conversions import ns_to_stamp
-from com_ros.jobs import DeferredService
+from com_msgs.srv import IdentifyTotalCom
+from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 
-Fill = Callable[[Robot, Any, Any], None]
+Fill = Callable[[Session, Any, Any], None]
 """Puts what a task returned into a response or an action's result, which have the same fields."""
 
 
 @dataclass
 class _Client:
-    """Who wants to know how it ends."""
+    """The client of a computation."""
 
     name: str
     answer: Any
@@ -41,32 +43,30 @@ class _Client:
 
 @dataclass
 class _Running:
-    robot: Robot
+    session: Session
     ids: tuple[int, ...]
     job: BackgroundJob
     client: _Client
     fill: Fill
-    told: tuple[float, str] = (0.0, "")
+    reported: tuple[float, str] = (0.0, "")
 
 
-class JobDesk:
-    """Serves the long computations.
+class JobServices:
+    """Services and actions that compute.
 
     Args:
         node: that serves.
-        robot: gives the robot of the moment.
-        waiting: tells why there is none.
+        session: returns the present session, or raises IdentificationError.
         on_found: called after each new result.
     """
 
     def __init__(
         self,
         node: Node,
-        robot: Callable[[], Robot | None],
-        waiting: Callable[[], str],
+        session: Callable[[], Session],
         on_found: Callable[[], None],
     ) -> None:
-        self._robot, self._waiting, self._on_found = robot, waiting, on_found
+        self._session, self._on_found = session, on_found
         self._logger = node.get_logger()
         self._running: _Running | None = None
         for name, begin in (
@@ -74,22 +74,29 @@ class JobDesk:
             ("propose_postures", self._propose),
         ):
             self._offer(node, name, begin)
+        self._threads = BackgroundJobs(node)
+        DeferredService(node, IdentifyTotalCom, "~/identify_total_com", self._identify_total)
 
     @property
     def state(self) -> tuple[str, float, str]:
-        """Name, progress and step of what runs; empty and NaN when nothing does."""
+        """Name, progress and step of the running computation; empty and NaN without one."""
         run = self._running
         if run is None:
             return "", float("nan"), ""
         return run.client.name, run.job.progress, run.job.step
 
+    def close(self) -> None:
+        """Ends all computations."""
+        self.cancel()
+        self._threads.close()
+
     def cancel(self) -> None:
-        """Ends what runs."""
+        """Ends the running computation."""
         if self._running is not None:
             self._running.job.cancel()
 
     def serve(self) -> None:
-        """Tells progress, and the result when there is one."""
+        """Reports progress, and the result when there is one."""
         run = self._running
         if run is None:
             return
@@ -98,10 +105,10 @@ class JobDesk:
             self._running = None
             self._end(run, outcome)
             return
-        told = (run.job.progress, run.job.step)
-        if run.client.feedback is not None and told != run.told:
-            run.told = told
-            run.client.feedback(told)
+        state = (run.job.progress, run.job.step)
+        if run.client.feedback is not None and state != run.reported:
+            run.reported = state
+            run.client.feedback(state)
 
     # --- requests ----------------------------------------------------------------------------
     def _offer(self, node: Node, name: str, begin: Callable[[Any, _Client], None]) -> None:
@@ -116,8 +123,8 @@ class JobDesk:
                 name,
                 acting.Result(),
                 finish=lambda answer: _finish(goal, answer),
-                feedback=lambda told: goal.publish_feedback(
-                    acting.Feedback(progress=told[0], step=told[1])
+                feedback=lambda state: goal.publish_feedback(
+                    acting.Feedback(progress=state[0], step=state[1])
                 ),
                 goal=goal,
             )
@@ -152,79 +159,101 @@ class JobDesk:
         return CancelResponse.ACCEPT
 
     def _identify(self, request: Any, client: _Client) -> None:
-        robot = self._need_robot()
-        postures = robot.choose(request.postures)
-        arguments = _job(robot, tuple(postures.values()))
-        self._start(robot, tuple(postures), IdentifyTask(**arguments), client, self._fill_links)
+        session = self._session()
+        postures = session.select_postures(request.postures)
+        arguments = _job(session, tuple(postures.values()))
+        self._start(session, tuple(postures), IdentifyTask(**arguments), client, self._fill_links)
 
     def _propose(self, request: Any, client: _Client) -> None:
-        robot = self._need_robot()
-        taken = (
-            () if request.ignore_stored or robot.opened is None else robot.opened.postures.values()
+        session = self._session()
+        stored = (
+            ()
+            if request.ignore_stored or session.opened is None
+            else session.opened.postures.values()
         )
-        task = ProposeTask(**_job(robot, tuple(taken)), count=max(1, request.count))
-        self._start(robot, (), task, client, _fill_proposed)
+        task = ProposeTask(**_job(session, tuple(stored)), count=max(1, request.count))
+        self._start(session, (), task, client, _fill_proposed)
 
-    def _need_robot(self) -> Robot:
-        robot = self._robot()
-        if robot is None:
-            raise IdentificationError(self._waiting())
-        return robot
+    def _identify_total(self, request: IdentifyTotalCom.Request, reply: Reply) -> None:
+        try:
+            session = self._session()
+            postures = list(session.select_postures(request.postures).values())
+        except IdentificationError as error:
+            reply(IdentifyTotalCom.Response(message=str(error)))
+            return
+        model, feet, settings = session.model, session.config.feet, session.settings
+
+        def answer(found: TotalCom | Exception) -> None:
+            response = IdentifyTotalCom.Response()
+            if isinstance(found, TotalCom):
+                fill_total(found, response)
+                self._logger.info(response.message)
+            elif isinstance(found, IdentificationError | ComModelError):
+                response.message = str(found)
+            else:
+                raise found
+            reply(response)
+
+        self._threads.do(lambda: identify_total(model, feet, postures, settings), answer)
 
     def _start(
-        self, robot: Robot, ids: tuple[int, ...], task: Task, client: _Client, fill: Fill
+        self,
+        session: Session,
+        ids: tuple[int, ...],
+        task: Task,
+        client: _Client,
+        fill: Fill,
     ) -> None:
-        self._running = _Running(robot, ids, BackgroundJob(task), client, fill)
+        self._running = _Running(session, ids, BackgroundJob(task), client, fill)
 
     # --- results -----------------------------------------------------------------------------
+    def _current(self) -> Session | None:
+        try:
+            return self._session()
+        except IdentificationError:
+            return None
+
     def _end(self, run: _Running, outcome: Outcome) -> None:
         answer = run.client.answer
         if outcome.trace:
             self._logger.error(outcome.trace)
         if outcome.problem:
             answer.message = outcome.problem
-        elif run.robot is not self._robot():
+        elif run.session is not self._current():
             answer.message = "the robot's description has changed meanwhile: ask again"
         else:
             if run.client.name == "identify_links" and outcome.value.found is not None:
-                run.robot.found = Found(outcome.value.found, run.ids)
-            run.fill(run.robot, outcome.value, answer)
+                run.session.result = Result(outcome.value.found, run.ids)
+            run.fill(run.session, outcome.value, answer)
         self._logger.info(f"{run.client.name}: {answer.message}")
         run.client.finish(answer)
 
-    def _fill_links(self, robot: Robot, value: LinksAnswer, answer: Any) -> None:
-        names = robot.model.joint_names
+    def _fill_links(self, session: Session, value: LinksAnswer, answer: Any) -> None:
+        names = session.model.joint_names
         answer.helpful = [numpy_to_proposed_posture(posture, names) for posture in value.helpful]
         if value.found is None:
             answer.message = value.problem
             return
         answer.success, answer.message = True, summary(value.found)
-        answer.result = result_message(robot)
+        answer.result = result_message(session)
         self._on_found()
 
 
-def result_message(robot: Robot) -> Any:
-    """The latest result of a robot as a message, with the stamp of its newest posture."""
-    ids = robot.found.ids if robot.found is not None else ()
-    stamp = ns_to_stamp(max(map(robot.stamp_ns, ids), default=0))
-    return numpy_to_identification_result(result_values(robot), stamp, robot.frame)
-
-
-def _job(robot: Robot, postures: tuple[Any, ...]) -> dict[str, Any]:
+def _job(session: Session, postures: tuple[Any, ...]) -> dict[str, Any]:
     return {
-        "xml": robot.model.xml,
-        "feet": robot.config.feet,
+        "xml": session.model.xml,
+        "feet": session.config.feet,
         "postures": postures,
-        "settings": robot.settings,
-        "rest": robot.rest,
+        "settings": session.settings,
+        "rest": session.rest,
     }
 
 
-def _fill_proposed(robot: Robot, value: tuple[Any, ...], answer: Any) -> None:
-    names = robot.model.joint_names
+def _fill_proposed(session: Session, value: tuple[Any, ...], answer: Any) -> None:
+    names = session.model.joint_names
     answer.success = True
     answer.postures = [numpy_to_proposed_posture(posture, names) for posture in value]
-    answer.message = f"{len(value)} postures, the most telling first"
+    answer.message = f"{len(value)} postures, the most informative first"
 
 
 def _finish(goal: ServerGoalHandle, answer: Any) -> None:

@@ -1,18 +1,18 @@
-"""What com_identification makes of messages before the recorder gets them."""
+"""Blocks of readings that com_identification hands to the recorder."""
 
 import numpy as np
 import pytest
 from geometry_msgs.msg import Quaternion, Vector3, WrenchStamped
 from sensor_msgs.msg import Imu, JointState
 
-from com_identification.nodes.com_identification_input import Readings
+from com_identification.nodes.sensor_buffer import SensorBuffer
 from com_model.dynamics.link_frames import LinkFrames
 from com_ros.conversions import euler_to_quaternion, numpy_to_wrench
 from com_ros.joint_input import JointInput
 
 
 class Recorder:
-    """Remembers what it was given."""
+    """Stores what it gets."""
 
     def __init__(self):
         self.given = []
@@ -28,58 +28,61 @@ class Recorder:
 
 
 @pytest.fixture
-def readings(make_standing_robot):
+def buffer(make_standing_robot):
     robot = make_standing_robot("biped3")
     model = robot.model
     recorder = Recorder()
     imu = LinkFrames(model, ["l_sole"])
-    return Readings(recorder, JointInput(model.joint_names, 0.5), 2, imu), recorder, robot
+    return SensorBuffer(recorder, 2, imu), recorder, robot
 
 
-def joints(model, position, effort=()):
-    return JointState(name=list(model.joint_names)[::-1], position=position[::-1], effort=effort)
+def joints(model, position, time_ns, effort=()):
+    names = list(model.joint_names)[::-1]
+    msg = JointState(name=names, position=position[::-1], effort=effort)
+    return JointInput(model.joint_names, 0.5).update(msg, time_ns)
 
 
-def test_blocks_in_the_order_of_the_model(readings):
-    readings, recorder, robot = readings
-    readings.hand_over()
+def test_blocks_in_the_order_of_the_model(buffer):
+    buffer, recorder, robot = buffer
+    buffer.hand_over()
     assert recorder.given == []
-    readings.add_joint_states(joints(robot.model, [1.0, 2.0, 3.0, 4.0]), 10)
-    readings.add_joint_states(joints(robot.model, [1.0] * 4, [4.0, 3.0, 2.0, 1.0]), 20)
-    readings.add_wrench(1, WrenchStamped(wrench=numpy_to_wrench(np.arange(6.0))), 15)
-    readings.hand_over()
+    buffer.add_joints(joints(robot.model, [1.0, 2.0, 3.0, 4.0], 10))
+    buffer.add_joints(joints(robot.model, [1.0] * 4, 20, [4.0, 3.0, 2.0, 1.0]))
+    buffer.add_wrench(1, WrenchStamped(wrench=numpy_to_wrench(np.arange(6.0))), 15)
+    buffer.hand_over()
     (kind, times, Q, effort), (foot, stamps, W) = recorder.given
     assert (kind, times, Q) == ("joints", [10, 20], [[1.0, 2.0, 3.0, 4.0], [1.0] * 4])
     assert np.isnan(effort[0]).all()
     assert effort[1] == [1.0, 2.0, 3.0, 4.0]
     assert (foot, stamps, W) == (1, [15], [list(range(6))])
-    assert readings.newest_ns == 20
-    readings.hand_over()
+    assert buffer.newest_ns == 20
+    buffer.hand_over()
     assert len(recorder.given) == 2
 
 
-def test_joints_that_are_missing_are_a_problem_until_they_come(readings):
-    readings, recorder, robot = readings
-    readings.add_joint_states(JointState(name=["l_knee"], position=[0.1]), 10)
-    assert "lacks 3 of 4 joints" in readings.problem
-    readings.add_joint_states(joints(robot.model, [0.0] * 4), 20)
-    assert readings.problem == ""
-    readings.hand_over()
+def test_joints_that_are_missing_are_a_problem_until_they_come(buffer):
+    buffer, recorder, robot = buffer
+    part = JointState(name=["l_knee"], position=[0.1])
+    buffer.add_joints(JointInput(robot.model.joint_names, 0.5).update(part, 10))
+    assert "lacks 3 of 4 joints" in buffer.problem
+    buffer.add_joints(joints(robot.model, [0.0] * 4, 20))
+    assert buffer.problem == ""
+    buffer.hand_over()
     assert [item[1] for item in recorder.given] == [[20]]
 
 
-def test_up_comes_from_the_orientation_else_from_the_accelerometer(readings):
-    readings, recorder, robot = readings
+def test_up_comes_from_the_orientation_else_from_the_accelerometer(buffer):
+    buffer, recorder, robot = buffer
     q = np.array([0.3, -0.2, 0.1, 0.4])
-    readings.add_joint_states(joints(robot.model, q.tolist()), 10)
+    buffer.add_joints(joints(robot.model, q.tolist(), 10))
     orientation = euler_to_quaternion((0.1, -0.2, 0.5))
-    readings.add_imu(Imu(orientation=orientation), 10)
+    buffer.add_imu(Imu(orientation=orientation), 10)
     without = Imu(linear_acceleration=Vector3(x=1.0, y=2.0, z=9.0))
     without.orientation_covariance[0] = -1.0
-    readings.add_imu(without, 20)
+    buffer.add_imu(without, 20)
     nothing = Imu(orientation=Quaternion(x=0.0, y=0.0, z=0.0, w=0.0))
-    readings.add_imu(nothing, 30)
-    readings.hand_over()
+    buffer.add_imu(nothing, 30)
+    buffer.hand_over()
     kind, times, ups = recorder.given[-1]
     assert (kind, times) == ("up", [10, 20, 30])
     R_root_imu, _ = robot.frame(q, "l_sole")
@@ -90,15 +93,15 @@ def test_up_comes_from_the_orientation_else_from_the_accelerometer(readings):
     assert np.isnan(ups[2]).all()
 
 
-def test_time_goes_on_when_nothing_is_heard(readings, monkeypatch):
-    readings, _, robot = readings
+def test_time_goes_on_without_messages(buffer, monkeypatch):
+    buffer, _, robot = buffer
     clock = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    assert readings.now_ns is None
-    readings.add_joint_states(joints(robot.model, [0.0] * 4), 10**12)
-    readings.hand_over()
+    assert buffer.now_ns is None
+    buffer.add_joints(joints(robot.model, [0.0] * 4, 10**12))
+    buffer.hand_over()
     clock[0] += 2.0
-    assert readings.now_ns == 10**12 + 2 * 10**9
-    readings.add_joint_states(joints(robot.model, [0.0] * 4), 10**12 + 1)
-    readings.hand_over()  # a recording that is played slowly
-    assert readings.now_ns == 10**12 + 1
+    assert buffer.now_ns == 10**12 + 2 * 10**9
+    buffer.add_joints(joints(robot.model, [0.0] * 4, 10**12 + 1))
+    buffer.hand_over()  # a recording that is played slowly
+    assert buffer.now_ns == 10**12 + 1

@@ -1,4 +1,4 @@
-"""What com_identification holds of one robot: model, recorder, postures on disk, result."""
+"""The identification of one robot: model, recorder, postures on disk, result."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import IdentificationError, StoreError
 from com_identification.feet.model_check import ModelCheck, Verdict
-from com_identification.nodes.com_identification_input import Readings
-from com_identification.nodes.com_identification_parameters import Parameters
 from com_identification.nodes.identification_conversions import CapturedValues
+from com_identification.nodes.identification_parameters import Parameters
+from com_identification.nodes.sensor_buffer import SensorBuffer
 from com_identification.regression.identify import Identification
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
@@ -23,11 +23,10 @@ from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_ros.exceptions import ParameterError
-from com_ros.joint_input import JointInput
 
 
 @dataclass(frozen=True)
-class Found:
+class Result:
     """A result with the ids of the postures that led to it."""
 
     identification: Identification
@@ -35,19 +34,19 @@ class Found:
 
 
 @dataclass
-class Robot:
-    """One robot; made anew for each description.
+class Session:
+    """The identification of one robot; each robot description starts a new one.
 
     Attributes:
         model: of the URDF.
-        config: its configuration.
+        config: the configuration of the robot.
         settings: of the identification.
-        recorder: finds still postures.
-        readings: feeds it.
-        check: model against feet.
+        recorder: finds postures of the stationary robot.
+        buffer: gathers its readings.
+        check: compares the model with the feet.
         frame: root link with the prefix.
-        path: of the file of postures; None: they are not kept.
-        found: the latest result.
+        path: of the file of postures; None: postures are not stored.
+        result: the latest one.
         problem: why the postures cannot be stored; empty: they can.
     """
 
@@ -55,11 +54,11 @@ class Robot:
     config: RobotConfig
     settings: IdentificationSettings
     recorder: PostureRecorder
-    readings: Readings
+    buffer: SensorBuffer
     check: ModelCheck
     frame: str
     path: Path | None
-    found: Found | None = None
+    result: Result | None = None
     problem: str = ""
     _store: PostureStore | None = None
     _described: dict[int, CapturedValues] = field(default_factory=dict)
@@ -87,25 +86,25 @@ class Robot:
 
     @property
     def opened(self) -> PostureStore | None:
-        """The same, or None."""
+        """The postures on disk, or None."""
         return self._store
 
     def try_to_open(self) -> tuple[str, ...]:
-        """Opens the file of postures, if it is not open; gives what was amiss in it."""
+        """Opens the file of postures, if it is not open; returns warnings about it."""
         if self._store is not None:
             return ()
         self._open()
         return () if self._store is None else self._store.warnings
 
     def close(self) -> None:
-        """Lets go of the file of postures."""
+        """Closes the file of postures."""
         if self._store is not None:
             self._store.close()
             self._store = None
 
     def _open(self) -> None:
         if self.path is None:
-            self.problem = "postures cannot be kept: set the parameter storage_directory"
+            self.problem = "postures cannot be stored: set the parameter storage_directory"
             return
         try:
             self._store = PostureStore(self.path, self.model, self.config.feet)
@@ -113,22 +112,22 @@ class Robot:
             self.problem = str(error)
             return
         self.problem = ""
-        self.recorder.set_bias(self._store.tare)
+        self.recorder.set_bias(self._store.bias)
 
-    def add(self, posture: Posture, time_ns: int) -> int:
-        """Stores a posture that ended at a time; gives its id."""
+    def add_posture(self, posture: Posture, time_ns: int) -> int:
+        """Stores a posture that ended at a time; returns its id."""
         return self.store.add(posture, time_ns)
 
-    def forget(self) -> None:
-        """Drops what was known of the postures that were stored, and the result."""
+    def drop_results(self) -> None:
+        """Drops the descriptions of stored postures, and the result."""
         self._described.clear()
-        self.found = None
+        self.result = None
 
     def stamp_ns(self, identity: int) -> int:
         """When a posture was captured; 0 where its file does not say."""
         return 0 if self._store is None else self._store.stamps.get(identity, 0)
 
-    def choose(self, ids: Iterable[int]) -> dict[int, Posture]:
+    def select_postures(self, ids: Iterable[int]) -> dict[int, Posture]:
         """Postures by id; all where none is named.
 
         Raises:
@@ -147,7 +146,7 @@ class Robot:
 
     # --- postures ----------------------------------------------------------------------------
     def describe(self, identity: int, posture: Posture) -> CapturedValues:
-        """A posture with what its feet tell; that of a stored one is computed once."""
+        """A posture with the CoM by its feet; that of a stored one is computed once."""
         found = self._described.get(identity)
         if found is None:
             found = self._describe(identity, posture)
@@ -156,7 +155,7 @@ class Robot:
         return found
 
     def describe_one(self) -> None:
-        """Describes one of the postures that were stored before, so that nobody waits for it."""
+        """Describes one of the postures that were stored before, ahead of a request."""
         stored = self._store.postures if self._store is not None else {}
         identity = next((i for i in stored if i not in self._described), None)
         if identity is not None:
@@ -188,10 +187,10 @@ class Robot:
         return self._sesc.com(q)
 
 
-def make_robot(
+def make_session(
     model: RobotModel, config: RobotConfig, settings: IdentificationSettings, p: Parameters
-) -> Robot:
-    """Makes what belongs to a model.
+) -> Session:
+    """Makes the session of a model.
 
     Raises:
         ConfigError: Configuration or settings do not fit the model.
@@ -201,15 +200,14 @@ def make_robot(
     settings.check(model)
     feet = config.feet
     recorder = PostureRecorder.from_settings(settings, model, feet)
-    joints = JointInput(model.joint_names, p.joint_timeout, p.assumed())
     imu = _imu_frame(model, config, p) if settings.fit.use_imu else None
     path = Path(p.storage_directory) / f"{p.storage_name}.jsonl" if p.storage_directory else None
-    return Robot(
+    return Session(
         model=model,
         config=config,
         settings=settings,
         recorder=recorder,
-        readings=Readings(recorder, joints, len(feet), imu),
+        buffer=SensorBuffer(recorder, len(feet), imu),
         check=ModelCheck(model, feet, settings, p.com_tolerance, p.mass_tolerance),
         frame=p.frame_prefix + model.root_link,
         path=path,

@@ -27,23 +27,23 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
         "", "path of settings (YAML) of the identification; empty: only the parameters count"
     )
     storage_directory: str = parameter(
-        "", "where postures are kept; it is made if missing. Empty: no posture can be captured"
+        "", "where postures are stored; it is made if missing. Empty: no posture can be captured"
     )
     storage_name: str = parameter("postures", "of the file of postures, without .jsonl")
     export_directory: str = parameter(
         "", "where corrected URDFs may be written; it must exist. Empty: nowhere"
     )
     auto_capture: bool = parameter(
-        False, "capture each new posture in which the robot stands still by itself"
+        False, "capture each new posture in which the robot is stationary", live=True
     )
     end_of_stream: float = parameter(
         2.0,
-        "s of real time without any reading, after which a recording is over: with auto_capture "
-        "what was gathered of the last posture is taken",
+        "s of real time without any reading, after which a recording has ended: with auto_capture "
+        "the readings of the last posture are used",
         (0.1, 3600.0),
     )
     capture_timeout: float = parameter(
-        30.0, "s of real time to wait for a robot to stand still", (0.1, 3600.0)
+        30.0, "s of real time to wait until the robot is stationary", (0.1, 3600.0), live=True
     )
     imu_link: str = parameter(
         "", "link that carries the IMU; empty: robot_config's, else the root link"
@@ -53,10 +53,10 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
         2.0, "1/s, rate of identification/model_check and of the markers; 0: none", (0.0, 100.0)
     )
     com_tolerance: float = parameter(
-        0.003, "m, beyond which the model's centre of mass is called off", (0.0, 10.0)
+        0.003, "m, error of the model's centre of mass above which it is reported", (0.0, 10.0)
     )
     mass_tolerance: float = parameter(
-        0.02, "share of the model's mass beyond which it is called off", (0.0, 10.0)
+        0.02, "error of the model's mass, as a fraction, above which it is reported", (0.0, 10.0)
     )
 
 

@@ -1,4 +1,4 @@
-"""What com_identification hears, gathered and handed to the recorder in blocks.
+"""Gathers the messages of a robot's sensors, and hands them to the recorder in blocks.
 
 A message costs a few appends; the arithmetic is done once for all of a block.
 """
@@ -10,22 +10,22 @@ import time
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import Imu
 
 from com_identification.capture.recorder import PostureRecorder
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_ros.conversions import NS_PER_S, wrench_to_numpy
 from com_ros.imu_input import imu_to_values
-from com_ros.joint_input import JointInput
+from com_ros.joint_input import JointSample
 
 Times = NDArray[np.int64]
 
-MOST_WAITING = 100_000  # readings of a stream, where nobody takes them
+MAX_READINGS = 100_000  # of a stream, between two blocks
 
 
-class Stream:
-    """Stamps and values that wait to be taken."""
+class StreamBuffer:
+    """Stamps and values of one stream."""
 
     def __init__(self, width: int) -> None:
         self._width = width
@@ -33,20 +33,18 @@ class Stream:
         self._values: list[Array] = []
         self.newest_ns = 0
 
-    @property
-    def waiting(self) -> bool:
-        """Whether something waits."""
-        return bool(self._times)
+    def __len__(self) -> int:
+        return len(self._times)
 
     def add(self, time_ns: int, values: Array) -> None:
         """Appends one reading."""
         self.newest_ns = time_ns
-        if len(self._times) < MOST_WAITING:
+        if len(self._times) < MAX_READINGS:
             self._times.append(time_ns)
             self._values.append(values)
 
     def take(self) -> tuple[Times, Array]:
-        """Gives what waited: (N,) ns and (N, width)."""
+        """Removes and returns all readings: (N,) ns and (N, width)."""
         times = np.array(self._times, dtype=np.int64)
         values = np.array(self._values).reshape(-1, self._width)
         self._times.clear()
@@ -54,24 +52,21 @@ class Stream:
         return times, values
 
 
-class Readings:
-    """Gathers the messages of one robot.
+class SensorBuffer:
+    """Readings of one robot that the recorder has not got yet.
 
     Args:
-        recorder: that is handed the readings.
-        joints: that sorts the joints.
+        recorder: that gets the readings.
         feet: number of feet.
         imu: frame of the IMU's link; None without IMU.
     """
 
-    def __init__(
-        self, recorder: PostureRecorder, joints: JointInput, feet: int, imu: LinkFrames | None
-    ) -> None:
-        self._recorder, self._joints, self._imu = recorder, joints, imu
-        self._joint_stream: Stream | None = None
-        self._wrenches = [Stream(6) for _ in range(feet)]
-        self._ups = Stream(3)
-        self._heard_at = time.monotonic()
+    def __init__(self, recorder: PostureRecorder, feet: int, imu: LinkFrames | None) -> None:
+        self._recorder, self._imu = recorder, imu
+        self._joint_stream: StreamBuffer | None = None
+        self._wrenches = [StreamBuffer(6) for _ in range(feet)]
+        self._ups = StreamBuffer(3)
+        self._received_at = time.monotonic()
         self.q: Array | None = None
         self.problem = ""
 
@@ -82,35 +77,32 @@ class Readings:
 
     @property
     def now_ns(self) -> int | None:
-        """The time by the stamps, going on in real time where nothing is heard; None: never heard.
+        """The newest stamp and the real time since then, ns; None before the first reading.
 
-        A recording that is played slowly is not silent: what is heard sets the time anew.
+        Each reading sets it, so that streams of a recording that is played slowly do not time out.
         """
         newest = max(stream.newest_ns for stream in self._streams())
-        silent_ns = int((time.monotonic() - self._heard_at) * NS_PER_S)
-        return newest + silent_ns if newest else None
+        waited_ns = int((time.monotonic() - self._received_at) * NS_PER_S)
+        return newest + waited_ns if newest else None
 
-    def add_joint_states(self, msg: JointState, time_ns: int) -> None:
-        """Takes joint states; what is wrong with them is the problem."""
-        sample = self._joints.update(msg, time_ns)
-        if sample is None:
-            return
+    def add_joints(self, sample: JointSample) -> None:
+        """Adds joint states; what is wrong with them becomes `problem`."""
         self.problem = sample.error
         if sample.error:
             return
         if self._joint_stream is None:
-            self._joint_stream = Stream(2 * len(sample.position))
+            self._joint_stream = StreamBuffer(2 * len(sample.position))
         self.q = sample.position
-        self._joint_stream.add(time_ns, np.concatenate((sample.position, sample.effort)))
+        self._joint_stream.add(sample.time_ns, np.concatenate((sample.position, sample.effort)))
 
     def add_wrench(self, foot: int, msg: WrenchStamped, time_ns: int) -> None:
-        """Takes a reading of a foot's sensor."""
+        """Adds a reading of a foot's sensor."""
         self._wrenches[foot].add(time_ns, wrench_to_numpy(msg.wrench))
 
     def add_imu(self, msg: Imu, time_ns: int) -> None:
-        """Takes the direction against gravity in the axes of the IMU.
+        """Adds the direction against gravity in the axes of the IMU.
 
-        At rest the accelerometer tells it too, where no orientation is given.
+        Without orientation it is that of the acceleration, which is right for a stationary robot.
         """
         values = imu_to_values(msg)
         up = values.R_world_imu[2]
@@ -119,9 +111,9 @@ class Readings:
         self._ups.add(time_ns, up)
 
     def hand_over(self) -> None:
-        """Gives all that waits to the recorder."""
-        if any(stream.waiting for stream in self._streams()):
-            self._heard_at = time.monotonic()
+        """Hands all readings to the recorder."""
+        if any(map(len, self._streams())):
+            self._received_at = time.monotonic()
         if self._joint_stream is not None:
             times, values = self._joint_stream.take()
             if len(times):
@@ -136,13 +128,13 @@ class Readings:
             R_root_imu = self._imu.poses(self.q)[0][0]
             self._recorder.add_up(times, ups @ R_root_imu.T)
 
-    def _streams(self) -> list[Stream]:
+    def _streams(self) -> list[StreamBuffer]:
         joints = [] if self._joint_stream is None else [self._joint_stream]
         return [*joints, *self._wrenches, self._ups]
 
 
 def _direction(vector: Array) -> Array:
-    """Unit vector along one; NaN of what is no reading."""
+    """Unit vector along another; NaN where that is 0 or not finite."""
     largest = float(np.abs(vector).max())
     if not 0.0 < largest < np.inf:
         return np.full(3, np.nan)

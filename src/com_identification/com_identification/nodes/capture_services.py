@@ -1,0 +1,184 @@
+"""Captures and tares that wait until the session is stationary, and automatic captures.
+
+Services: ~/capture_posture, ~/tare_wrench.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from com_identification.exceptions import CaptureRefused, IdentificationError, StoreError
+from com_identification.feet.feet_reading import estimate_wrench_bias
+from com_identification.nodes.identification_conversions import numpy_to_captured_posture
+from com_identification.nodes.identification_parameters import Parameters
+from com_identification.nodes.identification_session import Session
+from com_model.arrays import Array
+from com_msgs.srv import CapturePosture, TareWrench
+from com_ros.conversions import ns_to_stamp, numpy_to_wrench
+from com_ros.jobs import DeferredService, Reply
+from com_ros.robot_node import RobotNode
+
+
+@dataclass
+class _PendingRequest:
+    """A request that is served as soon as the readings allow it."""
+
+    request: Any
+    reply: Reply
+    deadline: float
+    serve: Callable[[Session, Any], Any]
+    refuse: Callable[[list[str]], Any]
+
+
+class CaptureServices:
+    """Services that need a stationary robot.
+
+    Args:
+        node: that serves.
+        reasons: returns why nothing can be captured at present.
+    """
+
+    def __init__(self, node: RobotNode[Parameters], reasons: Callable[[], list[str]]) -> None:
+        self._node, self._reasons = node, reasons
+        self._logger = node.get_logger()
+        self._pending: list[_PendingRequest] = []
+        self._logged = ""
+        DeferredService(node, CapturePosture, "~/capture_posture", self._on_capture)
+        DeferredService(node, TareWrench, "~/tare_wrench", self._on_tare)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a request is pending."""
+        return bool(self._pending)
+
+    def serve(self, session: Session | None) -> None:
+        """Serves the requests that can be served, in their order."""
+        for pending in list(self._pending):
+            answer = self._try(pending, session)
+            if answer is not None:
+                self._pending.remove(pending)
+                pending.reply(answer)
+
+    def _try(self, pending: _PendingRequest, session: Session | None) -> Any:
+        reasons = self._reasons()
+        if session is not None:
+            try:
+                return pending.serve(session, pending.request)
+            except CaptureRefused as error:
+                reasons = list(dict.fromkeys((*reasons, *error.reasons)))
+            except IdentificationError as error:
+                return pending.refuse([str(error)])
+        return pending.refuse(reasons) if time.monotonic() > pending.deadline else None
+
+    def store_finished(self, session: Session, *, ended: bool = False) -> None:
+        """Stores the postures of intervals that ended; `ended` when no more readings will come."""
+        recorder = session.recorder
+        for interval in recorder.flush() if ended else recorder.finished():
+            if not self._node.parameters.auto_capture:
+                continue
+            if interval.posture is None:
+                self._log_once(f"no posture: {' '.join(interval.reasons)}")
+                continue
+            try:
+                identity = session.add_posture(interval.posture, interval.t1_ns)
+            except StoreError as error:
+                self._logger.error(f"a posture is lost: {error}")
+                continue
+            recorder.mark_stored(interval)
+            self._logger.info(f"posture {identity}: {interval.posture.samples} samples")
+
+    def _log_once(self, text: str) -> None:
+        """Logs a text, unless it is the same as the last one."""
+        if text != self._logged:
+            self._logged = text
+            self._logger.info(text)
+
+    # --- captures ----------------------------------------------------------------------------
+    def _on_capture(self, request: CapturePosture.Request, reply: Reply) -> None:
+        self._add_request(request, reply, self._capture, _no_posture)
+
+    def _capture(
+        self, session: Session, request: CapturePosture.Request
+    ) -> CapturePosture.Response:
+        store = session.store  # raises if it cannot be opened
+        now_ns, time_ns = session.buffer.now_ns, session.buffer.newest_ns
+        posture = session.recorder.capture(request.label, request.samples or None, now_ns)
+        identity = session.add_posture(posture, time_ns)
+        values = session.describe(identity, posture)
+        problems = f"; but {' '.join(values.problems)}" if values.problems else ""
+        message = f"posture {identity} of {len(store.postures)}: {posture.samples} samples"
+        self._logger.info(message + problems)
+        captured = numpy_to_captured_posture(values, ns_to_stamp(time_ns), session.frame)
+        return CapturePosture.Response(success=True, message=message + problems, posture=captured)
+
+    # --- tare --------------------------------------------------------------------------------
+    def _on_tare(self, request: TareWrench.Request, reply: Reply) -> None:
+        self._add_request(request, reply, self._tare, _no_tare)
+
+    def _tare(self, session: Session, request: TareWrench.Request) -> TareWrench.Response:
+        store, feet = session.store, _feet(session, request.foot)
+        biases = [_measure_bias(session, foot, request) for foot in feet]
+        for foot, bias in zip(feet, biases, strict=True):
+            store.set_bias(foot, bias)
+        session.recorder.set_bias(store.bias)
+        names = [session.config.feet[foot].frame for foot in feet]
+        done = "cleared the bias of" if request.clear else "tared"
+        self._logger.info(f"{done} {', '.join(names)}")
+        return TareWrench.Response(
+            success=True,
+            message=f"{done} {', '.join(names)}; postures captured before stay as they are",
+            feet=names,
+            biases=[numpy_to_wrench(bias) for bias in biases],
+        )
+
+    def _add_request(
+        self,
+        request: Any,
+        reply: Reply,
+        serve: Callable[[Session, Any], Any],
+        refuse: Callable[[list[str]], Any],
+    ) -> None:
+        deadline = time.monotonic() + (request.timeout or self._node.parameters.capture_timeout)
+        self._pending.append(_PendingRequest(request, reply, deadline, serve, refuse))
+
+
+def _feet(session: Session, name: str) -> list[int]:
+    frames = [foot.frame for foot in session.config.feet]
+    if not name:
+        return list(range(len(frames)))
+    if name not in frames:
+        raise IdentificationError(f"no foot {name!r}: there are {', '.join(frames)}")
+    return [frames.index(name)]
+
+
+def _measure_bias(session: Session, foot: int, request: TareWrench.Request) -> Array:
+    """The bias of a foot's sensor, (6,) as read."""
+    samples, now_ns = request.samples or None, session.buffer.now_ns
+    if request.clear:
+        return np.zeros(6)
+    if not request.single_support:
+        return session.recorder.measure_bias(foot, samples, now_ns)
+    if not request.foot:
+        raise IdentificationError("single_support: name the foot that carries the robot")
+    posture = session.recorder.latest(samples, now_ns)
+    if posture is None:
+        raise CaptureRefused(session.recorder.state(now_ns).reasons)
+    model, settings = session.model, session.settings
+    excess = estimate_wrench_bias(
+        model, session.config.feet, posture, foot, settings.priors(model), settings.fit.gravity
+    )
+    return np.asarray(session.store.bias[foot] + excess)
+
+
+def _no_posture(reasons: list[str]) -> CapturePosture.Response:
+    message = f"no posture: {' '.join(reasons)}"
+    return CapturePosture.Response(success=False, message=message, reasons=reasons)
+
+
+def _no_tare(reasons: list[str]) -> TareWrench.Response:
+    return TareWrench.Response(success=False, message=f"not tared: {' '.join(reasons)}")

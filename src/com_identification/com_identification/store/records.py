@@ -1,0 +1,307 @@
+"""The lines of a file of postures: plain JSON, checked when read, floats exact, NaN as null."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from com_identification.exceptions import IdentificationError, StoreError
+from com_identification.regression.postures import ComConstraint, Posture, make_posture
+from com_model import ComModelError, Foot, RobotModel
+from com_model.arrays import Array
+from com_model.text import listing
+
+FORMAT = 1
+MAX_LINE = 2**18
+"""Bytes of one line: a hundred times what a robot of forty joints needs."""
+_MAX_DEPTH = 6  # of nested lists and dictionaries
+_MAX_LABEL = 200  # characters
+
+
+def robot_record(model: RobotModel, feet: Sequence[Foot]) -> dict[str, Any]:
+    """Identifies a robot: joints, feet, and a hash of its kinematics.
+
+    Masses are not part of the hash, so that postures outlive a corrected URDF.
+    """
+    bodies = model.bodies
+    digest = hashlib.sha256()
+    for array in (bodies.parent, bodies.joint_type, bodies.axis, bodies.R, bodies.d):
+        digest.update(np.round(np.asarray(array, dtype=float), 9).tobytes())
+    return {
+        "kind": "robot",
+        "format": FORMAT,
+        "joints": list(model.joint_names),
+        "feet": [foot.frame for foot in feet],
+        "sensors": [[foot.wrench_frame, foot.wrench_sign] for foot in feet],
+        "mass": model.mass,
+        "kinematics": digest.hexdigest()[:16],
+    }
+
+
+def posture_record(identity: int, posture: Posture, stamp_ns: int = 0) -> dict[str, Any]:
+    """Writes a posture as plain data."""
+    return {
+        "kind": "posture",
+        "id": identity,
+        "stamp_ns": int(stamp_ns),
+        "label": posture.label[:_MAX_LABEL],
+        "samples": posture.samples,
+        "q": _plain(posture.q),
+        "effort": _plain(posture.effort),
+        "up": _plain(posture.up),
+        "wrenches": [_plain(row) for row in posture.wrenches],
+        "constraints": [
+            [limit.link, _plain(limit.normal), limit.offset, limit.std]
+            for limit in posture.constraints
+        ],
+    }
+
+
+def posture_of(record: Mapping[str, Any], model: RobotModel, feet: int) -> Posture:
+    """Reads a posture.
+
+    Raises:
+        ValueError: It is not of this robot; says why.
+    """
+    try:
+        wrenches = np.array([_numbers(row, 6) for row in _list(record["wrenches"])])
+        if len(wrenches) not in (0, feet):
+            raise ValueError(f"{len(wrenches)} wrenches for {feet} feet")
+        limits = tuple(
+            ComConstraint(str(link), _numbers(normal, 3), float(offset), float(deviation))
+            for link, normal, offset, deviation in _list(record["constraints"])
+        )
+        up = _numbers(record["up"], 3)
+        return make_posture(
+            model,
+            _numbers(record["q"], model.n_joints),
+            wrenches.reshape(-1, 6),
+            _numbers(record["effort"], model.n_joints),
+            up if np.isfinite(up).all() else None,
+            limits,
+            samples=whole(record, "samples"),
+            label=str(record["label"])[:_MAX_LABEL],
+        )
+    except (KeyError, TypeError, ComModelError, IdentificationError) as error:
+        raise ValueError(str(error)) from error
+
+
+def encode(record: Mapping[str, Any]) -> bytes:
+    """Writes one line."""
+    return json.dumps(record, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(line: bytes) -> dict[str, Any]:
+    """Reads one line.
+
+    Raises:
+        ValueError: It is no record; says why.
+    """
+    if len(line) > MAX_LINE:
+        raise ValueError(f"it is longer than {MAX_LINE} bytes")
+    if _depth(line) > _MAX_DEPTH:
+        raise ValueError(f"it nests deeper than {_MAX_DEPTH}")
+    record = json.loads(line, parse_constant=_refuse)
+    if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
+        raise ValueError("it is no record")
+    return record
+
+
+def whole(record: Mapping[str, Any], key: str) -> int:
+    """Reads a whole number that is not negative.
+
+    Raises:
+        ValueError: It is none.
+    """
+    value = record.get(key)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ValueError(f"{key}: expected a whole number, 0 or more")
+    return value
+
+
+def bias_of(record: Mapping[str, Any]) -> Array:
+    """Reads the bias of a sensor, (6,).
+
+    Raises:
+        ValueError: It is none.
+    """
+    offset = _numbers(record.get("offset"), 6)
+    if not np.isfinite(offset).all():
+        raise ValueError("offset: expected 6 numbers")
+    return offset
+
+
+def _depth(line: bytes) -> int:
+    """How deep brackets nest, those within texts counted too."""
+    opened = np.isin(np.frombuffer(line, np.uint8), np.frombuffer(b"[{", np.uint8)).astype(int)
+    closed = np.isin(np.frombuffer(line, np.uint8), np.frombuffer(b"]}", np.uint8)).astype(int)
+    return int(np.cumsum(opened - closed).max(initial=0))
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _plain(values: Array) -> list[float | None]:
+    return [None if math.isnan(value) else value for value in values.tolist()]
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError("expected a list")
+    return value
+
+
+def _numbers(value: Any, count: int) -> Array:
+    """Numbers, null for NaN."""
+    row = _list(value)
+    good = all(
+        item is None or (isinstance(item, int | float) and not isinstance(item, bool))
+        for item in row
+    )
+    if len(row) != count or not good:
+        raise ValueError(f"expected {count} numbers")
+    array = np.array([np.nan if item is None else float(item) for item in row])
+    if np.isinf(array).any():
+        raise ValueError("a number is too large")
+    return array
+
+
+_MAX_POSTURES = 100_000
+
+
+class StoreContents:
+    """The contents of a file of postures.
+
+    Args:
+        feet: How many feet the robot has.
+
+    Attributes:
+        postures: By id.
+        stamps: When each was captured, ns, by id; 0 where not known.
+        next_id: The next one.
+        bias: (f, 6) of the force sensors, as read.
+        size: Bytes of the whole lines that were read.
+        warnings: Sentences.
+    """
+
+    def __init__(self, feet: int) -> None:
+        self.postures: dict[int, Posture] = {}
+        self.stamps: dict[int, int] = {}
+        self.next_id = 1
+        self.bias = np.zeros((feet, 6))
+        self.size = 0
+        self.warnings: tuple[str, ...] = ()
+
+    def apply(self, record: Mapping[str, Any], model: RobotModel) -> None:
+        """Applies a change.
+
+        Raises:
+            ValueError: It is not valid; says why.
+        """
+        kind = record["kind"]
+        if kind == "posture":
+            stamp_ns = whole(record, "stamp_ns") if "stamp_ns" in record else 0
+            self._add(whole(record, "id"), posture_of(record, model, len(self.bias)), stamp_ns)
+        elif kind == "remove":
+            if self.postures.pop(whole(record, "id"), None) is None:
+                raise ValueError(f"no posture has the id {record['id']}")
+            del self.stamps[record["id"]]
+        elif kind == "tare":
+            foot = whole(record, "foot")
+            if foot >= len(self.bias):
+                raise ValueError(f"there is no foot {foot}")
+            self.bias[foot] = bias_of(record)
+        elif kind == "next":
+            self.next_id = max(self.next_id, whole(record, "id"))
+        else:
+            raise ValueError(f"unknown kind {kind[:20]!r}")
+
+    def _add(self, identity: int, posture: Posture, stamp_ns: int) -> None:
+        if identity < self.next_id and self.postures.get(identity) is not None:
+            raise ValueError(f"the id {identity} is there twice")
+        if len(self.postures) >= _MAX_POSTURES:
+            raise ValueError(f"there are more than {_MAX_POSTURES} postures")
+        self.postures[identity] = posture
+        self.stamps[identity] = stamp_ns
+        self.next_id = max(self.next_id, identity + 1)
+
+
+def read_contents(
+    stream: BinaryIO, name: str, model: RobotModel, robot: Mapping[str, Any]
+) -> StoreContents:
+    """Reads a file of postures; an incomplete last line is ignored.
+
+    Args:
+        stream: The file.
+        name: Its name, for messages.
+        model: The robot whose postures they must be.
+        robot: Its record.
+
+    Raises:
+        StoreError: A line is not valid, or the file is of another robot.
+    """
+    contents = StoreContents(len(robot["feet"]))
+    number = 0
+    while line := stream.readline(MAX_LINE + 1):
+        number += 1
+        if not line.endswith(b"\n"):
+            if len(line) > MAX_LINE:
+                raise _damaged(name, number, f"it is longer than {MAX_LINE} bytes")
+            text = f"{name}: line {number} is incomplete and is ignored: it was never acknowledged."
+            contents.warnings += (text,)
+            break
+        try:
+            record = decode(line)
+            if number > 1:
+                contents.apply(record, model)
+        except (ValueError, RecursionError, OverflowError) as error:
+            raise _damaged(name, number, str(error)) from error
+        if number == 1:
+            check_robot(record, robot, name)
+        contents.size += len(line)
+    return contents
+
+
+def check_robot(record: Mapping[str, Any], robot: Mapping[str, Any], name: str) -> None:
+    """Refuses a file of another robot.
+
+    Raises:
+        StoreError: Says what differs.
+    """
+    if record.get("kind") != "robot" or record.get("format") != FORMAT:
+        raise StoreError(f"{name} is no file of postures of format {FORMAT}: give another file")
+    for key, what in (
+        ("joints", "joints"),
+        ("feet", "feet"),
+        ("sensors", "frames and signs of the force sensors"),
+        ("kinematics", "places and axes of the joints"),
+    ):
+        if record.get(key) != robot[key]:
+            file, robots = _differing(record.get(key), robot[key])
+            raise StoreError(
+                f"{name} is of another robot: its {what} differ (file: {file}; this robot: "
+                f"{robots}). Give another file"
+            )
+
+
+def _damaged(name: str, number: int, problem: str) -> StoreError:
+    return StoreError(
+        f"{name}: line {number} is damaged: {problem}. Give another file, or remove that line"
+    )
+
+
+def _differing(a: Any, b: Any) -> tuple[str, str]:
+    """The differences of two values, in words."""
+    if not isinstance(a, list) or not isinstance(b, list):
+        return str(a)[:40], str(b)[:40]
+    only = ([x for x in a if x not in b], [y for y in b if y not in a])
+    if not any(only):
+        only = (a, b)  # the order differs
+    first, second = (listing([str(item)[:40] for item in items]) or "none" for items in only)
+    return first, second
