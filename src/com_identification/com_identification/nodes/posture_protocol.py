@@ -1,4 +1,4 @@
-"""Tells at which joint angles the robot tips over: a posture protocol as a service.
+"""Computes at which joint angles the robot tips over: a posture protocol as a service.
 
 Subscribes:
     robot_description (std_msgs/String, latched): the URDF, unless the parameter gives it.
@@ -21,39 +21,32 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
-
 from com_identification.exceptions import ProtocolError
 from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, read_joint_errors
-from com_model import RobotConfig, RobotModel
+from com_model import RobotModel
 from com_model.text import listing
 from com_msgs.srv import TipAngles
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.main import run
-from com_ros.parameters import declare, parameter
-from com_ros.robot_description import RobotDescription
-
-WARNING_PERIOD = 5.0  # s
+from com_ros.parameters import RobotParameters, parameter
+from com_ros.robot_node import RobotNode, require_config
 
 Answers = Mapping[str, TipAngle]
-"""What is answered of each test, by its name."""
+"""Tip angle of each test, by its name."""
 
 
 @dataclass(frozen=True)
-class Parameters:
-    """What the node can be told."""
+class Parameters(RobotParameters):
+    """Parameters of the node; robot_config is needed."""
 
-    robot_description: str = parameter("", "the robot's URDF; empty: wait for the topic")
-    robot_config: str = parameter("", "path of the robot's configuration (YAML); needed")
     protocol: str = parameter("", "path of the posture protocol (YAML); needed")
     joint_errors: str = parameter(
         "", "path of the errors of the joints (YAML), as posture_protocol writes; empty: none"
     )
 
 
-class PostureProtocol(Node):
+class PostureProtocol(RobotNode[Parameters]):
     """The node; see the module's text.
 
     Args:
@@ -61,46 +54,38 @@ class PostureProtocol(Node):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("posture_protocol", **options)
-        self._p = p = declare(self, Parameters)
-        for name in ("robot_config", "protocol"):
-            if not getattr(p, name):
-                raise ParameterError(name, "", "give the path of a YAML file")
-        self._config = RobotConfig.from_file(p.robot_config)
+        super().__init__("posture_protocol", Parameters, **options)
+        p = self.parameters
+        self._config = require_config(p.robot_config)
+        if not p.protocol:
+            raise ParameterError("protocol", "", "give the path of a YAML file")
         self._protocol = _protocol(p.protocol)
         self._rigid: Answers = {}
-        self._erring: Answers = {}
-        self._description = RobotDescription(self, self._use_model, p.robot_description)
+        self._with_errors: Answers = {}
+        self.follow_robot_description()
         self.create_service(TipAngles, "~/tip_angles", self._on_tip_angles)
-        self.create_timer(
-            WARNING_PERIOD,
-            self._description.warn_while_waiting,
-            clock=Clock(clock_type=ClockType.STEADY_TIME),
-        )
 
-    def _use_model(self, model: RobotModel) -> None:
-        """Computes all angles, which takes milliseconds, so that no request has to wait."""
+    def use_model(self, model: RobotModel) -> None:
+        """Compute all angles, which takes milliseconds, before they are requested."""
         self._config.check(model)
+        errors = self.parameters.joint_errors
         try:
             simulation = QuasiStatic.from_protocol(model, self._config, self._protocol)
-            rigid = _answers(simulation.find_tips())
-            erring = rigid
-            if self._p.joint_errors:
-                erring = _answers(
-                    simulation.find_tips(read_joint_errors(self._p.joint_errors, model))
-                )
+            rigid = with_errors = _answers(simulation.find_tips())
+            if errors:
+                with_errors = _answers(simulation.find_tips(read_joint_errors(errors, model)))
         except ProtocolError as error:
             raise ComRosError(str(error)) from error
-        self._rigid, self._erring = rigid, erring
+        self._rigid, self._with_errors = rigid, with_errors
 
     def _on_tip_angles(
         self, request: TipAngles.Request, response: TipAngles.Response
     ) -> TipAngles.Response:
-        answers = self._rigid if request.rigid else self._erring
+        answers = self._rigid if request.rigid else self._with_errors
         names = list(request.tests) or list(answers)
         unknown = [name for name in names if name not in answers]
         if not answers:
-            response.message = self._description.waiting
+            response.message = self.waiting
         elif unknown:
             response.message = f"no tests {listing(unknown)}; valid: {listing(list(answers), 100)}"
         else:

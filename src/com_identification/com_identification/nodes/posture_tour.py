@@ -1,6 +1,6 @@
-"""An operator in software: leads a robot through postures and has its CoMs identified.
+"""An operator in software: moves a robot through postures and has its CoMs identified.
 
-It asks com_identification for postures, leads the robot to each, has it captured, and at the end
+It asks com_identification for postures, moves the robot to each, has it captured, and at the end
 has the links identified and the URDF written.
 
 Subscribes:
@@ -8,8 +8,8 @@ Subscribes:
     joint_states (sensor_msgs/JointState): where the joints are, and the time.
 
 Publishes:
-    joint_trajectory (trajectory_msgs/JointTrajectory): a whole way from rest to rest, to begin at
-        once; when the tour stops on the way, the place where the joints then are.
+    joint_trajectory (trajectory_msgs/JointTrajectory): a whole motion from rest to rest, to start
+        at once; when the tour stops on the way, the present positions.
     ~/status (std_msgs/String, latched): what it does, or what it waits for.
 
 Calls com_identification's propose_postures, capture_posture, identify_links, export_urdf, and with
@@ -19,11 +19,11 @@ Services (std_srvs/Trigger): ~/next goes on, unless `automatic`; ~/stop stops th
 tour.
 
 The feet stay where they are: com_identification must run with plan.keep_feet, or there must be a
-hoist. At the start it waits until all that it needs is there and the robot stands in its nominal
-posture. The tour stops, and says why, when joint_states fall silent, a joint misses its target, or
+hoist. It starts when all that it needs is there and the robot stands in its nominal
+posture. The tour stops, and says why, when joint_states time out, a joint misses its target, or
 too many postures in a row fail.
 
-Parameters: see posture_tour_parameters.Parameters.
+Parameters: see Parameters.
 """
 
 import sys
@@ -32,50 +32,82 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
-from rclpy.node import Node
-from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from std_srvs.srv import SetBool, Trigger
+from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from com_identification.exceptions import IdentificationError
 from com_identification.nodes.posture_tour_calls import Calls, TourError
-from com_identification.nodes.posture_tour_parameters import Parameters
 from com_identification.planning.planner import TourPaths
-from com_model import RobotConfig, RobotModel
+from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.timed_way import TimedWay
 from com_msgs.msg import ProposedPosture
 from com_ros import qos
 from com_ros.conversions import NS_PER_S
-from com_ros.exceptions import ComRosError, ParameterError
-from com_ros.input_watch import InputWatch, sample_time_ns
-from com_ros.joint_input import JointInput
+from com_ros.exceptions import ComRosError
+from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
-from com_ros.parameters import declare
-from com_ros.robot_description import RobotDescription
-from com_ros.throttle import ThrottledLog
+from com_ros.parameters import JointTimeout, RobotParameters, parameter
+from com_ros.robot_node import RobotNode, require_config
 
 TICK = 0.05  # s
-PATIENCE = 3.0  # s, after which a joint that is not at its target is called blocked
-HALT = 0.3  # s, in which a robot that is stopped comes to rest
+ARRIVAL_TIMEOUT = 3.0  # s, after which a joint that is not at its target is blocked
+STOP_TIME = 0.3  # s, in which a robot stops
 
 Script = Generator[None, None, None]
 """What is done one after the other: it yields while it waits."""
 
 
+@dataclass(frozen=True)
+class Parameters(RobotParameters, JointTimeout):
+    """Parameters of the node."""
+
+    identification: str = parameter("com_identification", "name of the node that is asked")
+    automatic: bool = parameter(
+        False, "no confirmation; false: ~/next is awaited before each motion and each capture"
+    )
+    hoist: str = parameter(
+        "",
+        "service (std_srvs/SetBool) that lifts the robot and puts it down, e.g. simulator/hoist; "
+        "empty: the feet stay where they are",
+    )
+    hoist_time: float = parameter(3.0, "s that the hoist takes, up or down", (0.1, 600.0))
+    count: int = parameter(30, "postures to capture", (1, 1000))
+    batch: int = parameter(
+        10, "postures to ask for at a time; the next batch allows for their information", (1, 1000)
+    )
+    speed: float = parameter(
+        0.3, "rad/s or m/s, of any joint at most; see velocity_fraction, too", (0.001, 5.0)
+    )
+    velocity_fraction: float = parameter(
+        0.2, "fraction of the URDF's velocity limits, at most", (0.001, 1.0)
+    )
+    settle: float = parameter(1.0, "s between an arrival and the capture", (0.0, 60.0))
+    start_tolerance: float = parameter(
+        0.15, "rad or m, from the nominal posture in which the tour must begin", (0.001, 3.0)
+    )
+    tracking_tolerance: float = parameter(
+        0.15, "rad or m, by which a joint may miss its target", (0.001, 3.0)
+    )
+    margin: float = parameter(
+        0.005, "m, of the URDF's CoM inside the support polygon on the way", (0.0, 1.0)
+    )
+    failures: int = parameter(5, "postures in a row that may fail before the tour ends", (1, 1000))
+    answer_timeout: float = parameter(120.0, "s to wait for an answer", (0.1, 3600.0))
+    export_name: str = parameter("", "of the URDF that is written; empty: the node's own name")
+
+
 @dataclass
-class _Robot:
+class _TourState:
     model: RobotModel
-    joints: JointInput
-    ways: TourPaths
+    paths: TourPaths
     nominal: Array
     target: Array
 
 
-class PostureTour(Node):
+class PostureTour(RobotNode[Parameters]):
     """The node; see the module's text.
 
     Args:
@@ -83,16 +115,12 @@ class PostureTour(Node):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("posture_tour", **options)
-        self._p = p = declare(self, Parameters)
-        if not p.robot_config:
-            raise ParameterError("robot_config", "", "give the path of the robot's configuration")
-        self._config = RobotConfig.from_file(p.robot_config)
-        self._log = ThrottledLog(self.get_logger())
-        self._robot: _Robot | None = None
+        super().__init__("posture_tour", Parameters, **options)
+        p = self.parameters
+        self._config = require_config(p.robot_config)
+        self._state: _TourState | None = None
         self._q: Array | None = None
         self._time_ns = 0
-        self._watch = InputWatch(p.joint_timeout)
         self._confirmed = False
         self._moving = False
         self.finished = False
@@ -100,60 +128,55 @@ class PostureTour(Node):
         self._status = self.create_publisher(String, "~/status", qos.LATCHED)
         self._calls = Calls(self, p.identification, p.answer_timeout)
         self._hoist = self.create_client(SetBool, p.hoist) if p.hoist else None
-        self._description = RobotDescription(self, self._use_model, p.robot_description, self._log)
-        self.create_subscription(JointState, "joint_states", self._on_joint_states, qos.stream())
-        self.create_service(Trigger, "~/next", self._on_next)
-        self.create_service(Trigger, "~/stop", self._on_stop)
+        self.follow_robot_description()
+        self.follow_joint_states(self._on_joints)
+        self.serve_trigger("~/next", self._on_next, needs_model=False)
+        self.serve_trigger("~/stop", self._on_stop, needs_model=False)
         self._script = self._tour()
-        self.create_timer(TICK, self._on_tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_steady_timer(TICK, self._on_tick)
 
-    def _use_model(self, model: RobotModel) -> None:
+    def use_model(self, model: RobotModel) -> None:
+        """Prepare the motions of a model; refused while the robot moves."""
         if self._moving:
             raise ComRosError("the robot moves: a new description has to wait")
-        p = self._p
+        p = self.parameters
         self._config.check(model)
         nominal = self._config.nominal_posture(model)
         try:
-            ways = TourPaths(model, self._config.feet, nominal, p.margin, p.speed, p.velocity_share)
+            paths = TourPaths(
+                model, self._config.feet, nominal, p.margin, p.speed, p.velocity_fraction
+            )
         except IdentificationError as error:
             raise ComRosError(str(error)) from error
-        joints = JointInput(model.joint_names, p.joint_timeout)
-        self._robot, self._q = _Robot(model, joints, ways, nominal, nominal), None
+        self.joints = JointInput(model.joint_names, p.joint_timeout)
+        self._state, self._q = _TourState(model, paths, nominal, nominal), None
 
     # --- inputs ------------------------------------------------------------------------------
-    def _on_joint_states(self, msg: JointState) -> None:
-        if self._robot is None:
-            return
-        time_ns = sample_time_ns(msg.header.stamp, self.get_clock())
-        sample = self._robot.joints.update(msg, time_ns)
-        if sample is None:
-            return
-        if sample.error:
-            self._log.warn("joint_states", sample.error)
-            return
-        self._watch.received()
-        self._q, self._time_ns = sample.position, time_ns
+    def _on_joints(self, sample: JointSample) -> None:
+        self._q, self._time_ns = sample.position, sample.time_ns
 
-    def _on_next(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        if self.finished or self._p.automatic:
-            response.message = "nothing waits for it"
-            return response
-        self._confirmed = response.success = True
-        return response
+    def on_joints_timeout(self, reason: str) -> None:
+        """A robot that moves is stopped by the next tick; waiting for joint_states is reported."""
+        self.get_logger().warning(reason)
 
-    def _on_stop(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        response.success = True
+    def _on_next(self) -> str:
+        if self.finished or self.parameters.automatic:
+            raise ComRosError("no confirmation is awaited")
+        self._confirmed = True
+        return ""
+
+    def _on_stop(self) -> str:
         self._end("stopped by ~/stop")
-        return response
+        return ""
 
     def _on_tick(self) -> None:
-        """Go on with the tour."""
+        """Continue the tour."""
         if self.finished:
             return
         try:
-            if self._moving and self._watch.age_s > self._p.joint_timeout:
-                silent = self._watch.age_s
-                raise TourError(f"joint_states silent for {silent:.2f} s: check its driver")
+            if self._moving and self.joint_watch.stale:
+                age = self.joint_watch.age_s
+                raise TourError(f"no joint_states for {age:.2f} s: check its driver")
             next(self._script)
         except StopIteration:
             self._end("", well=True)
@@ -162,87 +185,87 @@ class PostureTour(Node):
 
     # --- the tour ----------------------------------------------------------------------------
     def _tour(self) -> Script:
-        robot = yield from self._begin()
+        state = yield from self._begin()
         yield from self._confirm("to move to the nominal posture")
-        yield from self._move([robot.ways.in_air(self._now(), robot.nominal)[0]])
-        taken, failed = 0, 0
-        while taken < self._p.count:
-            wanted = min(self._p.batch, self._p.count - taken)
-            self._say(f"asks for {wanted} postures")
+        yield from self._move([state.paths.in_air(self._now(), state.nominal)[0]])
+        captured, failed = 0, 0
+        while captured < self.parameters.count:
+            wanted = min(self.parameters.batch, self.parameters.count - captured)
+            self._report(f"requesting {wanted} postures")
             answer = yield from self._calls.propose(wanted)
             for posture in _check(answer).postures:
-                problem = yield from self._visit(posture, taken + 1)
-                taken, failed = (taken, failed + 1) if problem else (taken + 1, 0)
-                if failed >= self._p.failures:
+                problem = yield from self._visit(posture, captured + 1)
+                captured, failed = (captured, failed + 1) if problem else (captured + 1, 0)
+                if failed >= self.parameters.failures:
                     raise TourError(f"{failed} postures in a row failed, the last one: {problem}")
-        yield from self._go(robot.nominal)
-        self._say("identifies")
+        yield from self._go(state.nominal)
+        self._report("identifying")
         found = _check((yield from self._calls.identify()))
-        self._say(found.message)
-        written = _check((yield from self._calls.export(self._p.export_name)))
-        self._say(f"{taken} postures captured; {found.message}; {written.message}")
+        self._report(found.message)
+        written = _check((yield from self._calls.export(self.parameters.export_name)))
+        self._report(f"{captured} postures captured; {found.message}; {written.message}")
 
-    def _begin(self) -> Generator[None, None, _Robot]:
+    def _begin(self) -> Generator[None, None, _TourState]:
         """Wait for all that is needed, and until the robot stands as it is expected to."""
-        while lacking := self._lacking():
-            kind, text = lacking
-            if self._log.warn(kind, f"waits for {text}"):
+        while missing := self._missing():
+            kind, text = missing
+            if self.log.warn(kind, f"waits for {text}"):
                 self._status.publish(String(data=f"waits for {text}"))
             yield
         return self._need()
 
-    def _lacking(self) -> tuple[str, str] | None:
+    def _missing(self) -> tuple[str, str] | None:
         """What the tour cannot begin without: its kind and how to provide it; None: nothing."""
-        robot = self._robot
-        if robot is None:
-            return "robot", self._description.waiting or "robot_description"
-        if self._q is None or self._watch.stale:
+        state = self._state
+        if state is None:
+            return "robot", self.waiting or "robot_description"
+        if self._q is None or self.joint_watch.stale:
             return "joint_states", "joint_states: start the robot's driver"
         if not self._calls.ready:
-            return "services", f"the services of {self._p.identification}: start it"
+            return "services", f"the services of {self.parameters.identification}: start it"
         if self._hoist is not None and not self._hoist.service_is_ready():
             return "hoist", f"the service {self._hoist.srv_name}: start the hoist"
         if not self._trajectory.get_subscription_count():
             topic = self._trajectory.topic_name
-            return "listener", f"a listener to {topic}: start the robot's drivers"
-        off = np.abs(self._q - robot.nominal)
+            return "subscriber", f"a subscriber of {topic}: start the robot's drivers"
+        off = np.abs(self._q - state.nominal)
         worst = int(np.argmax(off))
-        if off[worst] <= self._p.start_tolerance:
+        if off[worst] <= self.parameters.start_tolerance:
             return None
         return "posture", (
-            f"the nominal posture: joint {robot.model.joint_names[worst]!r} is {off[worst]:.2f} "
+            f"the nominal posture: joint {state.model.joint_names[worst]!r} is {off[worst]:.2f} "
             "off; bring the robot there, standing on its feet"
         )
 
     def _visit(self, posture: ProposedPosture, number: int) -> Generator[None, None, str]:
         """Go to a posture and have it captured; return what went wrong."""
-        robot = self._need()
+        state = self._need()
         place = dict(zip(posture.joint_names, posture.joint_positions, strict=False))
-        if set(place) != set(robot.model.joint_names):
+        if set(place) != set(state.model.joint_names):
             raise TourError("the proposed posture is of another robot: give both the same URDF")
-        q = np.array([place[name] for name in robot.model.joint_names])
-        problem = yield from self._go(q, f"posture {number} of {self._p.count}")
+        q = np.array([place[name] for name in state.model.joint_names])
+        problem = yield from self._go(q, f"posture {number} of {self.parameters.count}")
         if problem:
             self.get_logger().warning(f"posture {number} is left out: {problem}")
             return problem
-        yield from self._wait(self._p.settle)
+        yield from self._wait(self.parameters.settle)
         yield from self._confirm("to capture it")
         answer = yield from self._calls.capture(f"tour {number}")
-        self._say(answer.message)
+        self._report(answer.message)
         return "" if answer.success else answer.message
 
     def _go(self, q: Array, what: str = "the nominal posture") -> Generator[None, None, str]:
-        robot = self._need()
+        state = self._need()
         if self._hoist is not None:
             yield from self._confirm(f"to be lifted and go to {what}")
             yield from self._lift(True)
-            yield from self._move(robot.ways.in_air(robot.target, q))
+            yield from self._move(state.paths.in_air(state.target, q))
             yield from self._lift(False)
             return ""
-        ways = robot.ways.standing(robot.target, q)
+        ways = state.paths.standing(state.target, q)
         if not ways:
             return (
-                "no way there keeps the feet where they are: let com_identification plan with "
+                "no path there keeps the feet where they are: let com_identification plan with "
                 "plan.keep_feet, or give a hoist"
             )
         yield from self._confirm(f"to go to {what}")
@@ -250,44 +273,44 @@ class PostureTour(Node):
         return ""
 
     def _move(self, ways: list[TimedWay]) -> Script:
-        """Send ways one after the other, and wait until the joints are there."""
-        robot = self._need()
+        """Send motions one after the other, and wait until the joints are there."""
+        state = self._need()
         for way in ways:
             self._publish(way)
             self._moving = True
             yield from self._wait(way.duration)
             self._moving = False
-            robot.target = way.positions[-1]
-        yield from self._arrive(robot)
+            state.target = way.positions[-1]
+        yield from self._arrive(state)
 
-    def _arrive(self, robot: _Robot) -> Script:
-        """Wait until the joints are where they were sent; what is heard may be late."""
-        end_ns = self._time_ns + int(PATIENCE * NS_PER_S)
+    def _arrive(self, state: _TourState) -> Script:
+        """Wait until the joints are where they were sent; joint_states may be late."""
+        end_ns = self._time_ns + int(ARRIVAL_TIMEOUT * NS_PER_S)
         while True:
-            off = np.abs(self._now() - robot.target)
+            off = np.abs(self._now() - state.target)
             worst = int(np.argmax(off))
-            if off[worst] <= self._p.tracking_tolerance:
+            if off[worst] <= self.parameters.tracking_tolerance:
                 return
             if self._time_ns > end_ns:
                 break
             yield from self._wait(TICK)
         raise TourError(
-            f"joint {robot.model.joint_names[worst]!r} is {off[worst]:.2f} off its target: is it "
-            "blocked, or does nobody listen to joint_trajectory?"
+            f"joint {state.model.joint_names[worst]!r} is {off[worst]:.2f} off its target: is it "
+            "blocked, or is there no subscriber of joint_trajectory?"
         )
 
     def _lift(self, up: bool) -> Script:
         assert self._hoist is not None  # noqa: S101 - the caller has looked
-        self._say("is lifted" if up else "is put down")
+        self._report("lifting the robot" if up else "putting the robot down")
         answer = yield from self._calls.ask(self._hoist, SetBool.Request(data=up))
         _check(answer)
-        yield from self._wait(self._p.hoist_time)
+        yield from self._wait(self.parameters.hoist_time)
 
     def _confirm(self, what: str) -> Script:
-        if self._p.automatic:
+        if self.parameters.automatic:
             return
         self._confirmed = False
-        self._say(f"waits for {self.resolve_service_name('~/next')} {what}")
+        self._report(f"waits for {self.resolve_service_name('~/next')} {what}")
         while not self._confirmed:
             yield
 
@@ -295,8 +318,8 @@ class PostureTour(Node):
         """Wait by the clock of joint_states."""
         end_ns = self._time_ns + int(seconds * NS_PER_S)
         while self._time_ns < end_ns:
-            if self._watch.age_s > self._p.answer_timeout:
-                raise TourError("joint_states are silent: check its driver")
+            if self.joint_watch.age_s > self.parameters.answer_timeout:
+                raise TourError("joint_states have timed out: check its driver")
             yield
 
     # --- outputs -----------------------------------------------------------------------------
@@ -315,21 +338,21 @@ class PostureTour(Node):
     def _end(self, reason: str, *, well: bool = False) -> None:
         """End the tour; a robot on its way stays where it is."""
         if self._moving and self._q is not None:
-            still = np.zeros((1, len(self._q)))
-            self._publish(TimedWay(np.array([HALT]), self._q[None], still))
+            zero = np.zeros((1, len(self._q)))
+            self._publish(TimedWay(np.array([STOP_TIME]), self._q[None], zero))
         self._moving, self.finished = False, True
         if not well:
-            self._say(f"the tour ends: {reason}")
+            self._report(f"the tour ends: {reason}")
             self.get_logger().error(f"the tour ends: {reason}")
 
-    def _say(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         self.get_logger().info(text)
         self._status.publish(String(data=text))
 
-    def _need(self) -> _Robot:
-        if self._robot is None:
-            raise TourError(self._description.waiting)
-        return self._robot
+    def _need(self) -> _TourState:
+        if self._state is None:
+            raise TourError(self.waiting)
+        return self._state
 
     def _now(self) -> Array:
         if self._q is None:

@@ -1,4 +1,4 @@
-"""The services that a tour calls, as steps of a script that yields while it waits."""
+"""Service calls of a tour, as steps of a script that yields while it waits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rclpy.node import Node
 
 from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks, ProposePostures
 
-Asking = Generator[None, None, Any]
+ServiceCall = Generator[None, None, Any]
 
 
 class TourError(Exception):
@@ -19,11 +19,11 @@ class TourError(Exception):
 
 
 class Calls:
-    """Asks com_identification.
+    """Calls the services of com_identification.
 
     Args:
-        node: that asks.
-        name: of the node that answers.
+        node: that calls.
+        name: of the node that serves.
         timeout: s to wait for an answer.
     """
 
@@ -44,23 +44,23 @@ class Calls:
         clients = (self._propose, self._capture, self._identify, self._export)
         return all(client.service_is_ready() for client in clients)
 
-    def propose(self, count: int) -> Asking:
+    def propose(self, count: int) -> ServiceCall:
         """Postures to take next."""
         return self.ask(self._propose, ProposePostures.Request(count=count))
 
-    def capture(self, label: str) -> Asking:
-        """Take the posture in which the robot stands."""
+    def capture(self, label: str) -> ServiceCall:
+        """Capture the posture of the robot."""
         return self.ask(self._capture, CapturePosture.Request(label=label))
 
-    def identify(self) -> Asking:
+    def identify(self) -> ServiceCall:
         """Identify the links from all postures."""
         return self.ask(self._identify, IdentifyLinks.Request())
 
-    def export(self, name: str) -> Asking:
+    def export(self, name: str) -> ServiceCall:
         """Write the URDF."""
         return self.ask(self._export, ExportUrdf.Request(name=name, overwrite=True))
 
-    def ask(self, client: Client, request: Any) -> Asking:
+    def ask(self, client: Client, request: Any) -> ServiceCall:
         """Call a service.
 
         Raises:
