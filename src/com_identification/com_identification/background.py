@@ -1,8 +1,7 @@
-"""Long computations in a process of their own, so that nobody waits for them.
+"""Long computations in a process of their own, beside the callbacks of a node.
 
-A thread would not do: the computations are many small steps in Python, and each of them would keep
-the sensors' callbacks waiting. A process can also be ended at any moment, which is how it is
-cancelled; nothing of it is written anywhere.
+A thread would delay the callbacks, because the computations are many small steps in Python. A
+process can also be ended at any moment, which is how it is cancelled; it writes nothing.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from typing import Any, Protocol
 from com_identification.exceptions import IdentificationError
 from com_model.exceptions import ComModelError
 
-_NICENESS = 5  # whoever follows sensors goes first
+_NICENESS = 5  # nodes that follow sensors go first
 
 
 class Task(Protocol):
-    """What is to be computed; it is sent to the other process, and so is its result."""
+    """A computation; it is sent to the other process, and its result is sent back."""
 
     def __call__(self, progress: Callable[[float, str], None]) -> Any:
         """Computes; raises IdentificationError or ComModelError where it cannot."""
@@ -38,8 +37,8 @@ class Outcome:
     Attributes:
         value: What the task returned; None where it did not come to an end.
         problem: Why not and how to fix it; empty where it did.
-        trace: Of an error that nobody foresaw.
-        cancelled: Whether it was ended from outside.
+        trace: Of an unexpected error.
+        cancelled: Whether it was cancelled.
     """
 
     value: Any = None
@@ -55,8 +54,8 @@ class BackgroundJob:
         task: What to compute.
 
     Attributes:
-        progress: Share that is done, 0 to 1.
-        step: What is being done.
+        progress: 0 to 1.
+        step: The present step.
     """
 
     def __init__(self, task: Task) -> None:
@@ -72,7 +71,7 @@ class BackgroundJob:
 
     @property
     def outcome(self) -> Outcome | None:
-        """None as long as it runs."""
+        """None while it runs."""
         return self._outcome
 
     def cancel(self) -> None:
@@ -99,7 +98,7 @@ class BackgroundJob:
         context = multiprocessing.get_context("spawn")  # a fork would copy the middleware's locks
         receiver, sender = context.Pipe(duplex=False)
         process = context.Process(target=_work, args=(sender, self._task), daemon=True)
-        # Ctrl-C goes to all processes of a terminal; only we shall end this one.
+        # Ctrl-C goes to all processes of a terminal; this one is ended by cancel() only.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         process.start()
         sender.close()
@@ -119,19 +118,19 @@ class BackgroundJob:
     def _listen(self, receiver: Connection) -> Outcome | None:
         with suppress(EOFError):
             while True:
-                said = receiver.recv()
-                if isinstance(said, Outcome):
-                    return said
-                self.progress, self.step = said
+                message = receiver.recv()
+                if isinstance(message, Outcome):
+                    return message
+                self.progress, self.step = message
         return None
 
 
 def _work(sender: Connection, task: Task) -> None:
-    """What the other process does."""
+    """Runs in the other process."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(_NICENESS)
     try:
-        outcome = Outcome(task(lambda share, step: sender.send((float(share), step))))
+        outcome = Outcome(task(lambda fraction, step: sender.send((float(fraction), step))))
     except (IdentificationError, ComModelError) as error:
         outcome = Outcome(problem=str(error))
     except Exception as error:

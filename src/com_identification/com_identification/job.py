@@ -17,29 +17,29 @@ from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
 
-_TOLD = 1e-3  # of the largest information: below, nothing is told; tilts of 2 deg tell so much
-_DIAGNOSED = 20  # postures at most: a fault of a sensor shows in many
-_LOST = 0.01  # share of a component that is not told
+_MIN_INFORMATION = 1e-3  # of the largest; tilts of 2 deg give so much
+_MAX_CHECKED = 20  # postures; a fault of a sensor shows in many
+_MAX_LOST = 0.01  # unobservable fraction of a component
 
 Progress = Callable[[float, str], None]
-"""Told the share that is done, 0 to 1, and what is being done."""
+"""Called with the progress, 0 to 1, and the present step."""
 
 
 @dataclass(frozen=True, eq=False)
 class TotalCom:
-    """The robot's mass and how far its model's CoM is off, by the feet alone.
+    """The robot's mass and the error of its model's CoM, by the feet alone.
 
     Attributes:
         mass: kg, by the feet; the mean of the postures.
         mass_std: kg, of the mean: scatter of the postures, or noise where that is larger.
         model_mass: kg, of the URDF.
         offset: (3,) m, root axes: the one shift of the model's CoM that explains the postures best.
-            What no posture tells is 0: across level ground the feet tell two components only.
-        offset_std: (3,) m; inf for a component that no posture tells.
-        residual_before: (P,) m, distance across gravity between model and feet.
+            What no posture determines is 0: on horizontal ground the feet determine two components.
+        offset_std: (3,) m; inf for a component that no posture determines.
+        residual_before: (P,) m, horizontal distance between model and feet.
         residual_after: (P,) m, with the shift.
         postures: P, how many had all feet's wrenches.
-        reasons: What is doubtful, sentences.
+        reasons: Issues of the readings, sentences.
     """
 
     mass: float
@@ -94,7 +94,7 @@ def identify_links(
             progress(share, what)
 
     observe(0.0, "postures")
-    used = [_as_wanted(posture, settings) for posture in postures]
+    used = [_usable(posture, settings) for posture in postures]
     found = identify(
         model, feet, used, settings.priors(model), settings.options(refuse_redundant), observe
     )
@@ -126,10 +126,10 @@ def identify_total(
         raise IdentificationError(
             "no posture has the wrenches of all feet: capture one with the robot on its feet"
         )
-    offset, deviation = _shift(readings)
+    offset, std = _shift(readings)
     before = np.array([float(np.linalg.norm(each.gap)) for each in readings])
     after = np.array(
-        [float(np.linalg.norm(_across(each.gap - offset, each.up))) for each in readings]
+        [float(np.linalg.norm(_horizontal(each.gap - offset, each.up))) for each in readings]
     )
     masses = np.array([each.mass for each in readings])
     noise = np.sqrt(np.mean(np.square([each.mass_std for each in readings])))
@@ -139,15 +139,15 @@ def identify_total(
         mass_std=float(max(noise, scatter) / np.sqrt(len(masses))),
         model_mass=model.mass,
         offset=offset,
-        offset_std=deviation,
+        offset_std=std,
         residual_before=before,
         residual_after=after,
         postures=len(readings),
-        reasons=_doubts(builder, postures, settings),
+        reasons=_issues(builder, postures, settings),
     )
 
 
-def _as_wanted(posture: Posture, settings: IdentificationSettings) -> Posture:
+def _usable(posture: Posture, settings: IdentificationSettings) -> Posture:
     """The posture without the readings that are not to be used."""
     if not settings.use_effort and np.isfinite(posture.effort).any():
         posture = replace(posture, effort=np.full(len(posture.effort), np.nan))
@@ -169,35 +169,35 @@ def _readings(builder: ObservationModel, postures: Sequence[Posture]) -> list[Fe
 
 
 def _shift(readings: Sequence[FeetReading]) -> tuple[Array, Array]:
-    """The shift (3,) that explains all gaps best, and its deviations; inf where none tells."""
+    """The shift (3,) that explains all gaps best, and its standard stds; inf where none does."""
     information, right, squared = np.zeros((3, 3)), np.zeros(3), 0.0
     for each in readings:
-        across = np.linalg.svd(each.up[None])[2][1:]  # (2, 3), rows across up
-        weight = np.linalg.inv(across @ each.covariance @ across.T)
-        information += across.T @ weight @ across
-        right += across.T @ weight @ (across @ each.gap)
-        squared += float(across @ each.gap @ weight @ (across @ each.gap))
+        horizontal = np.linalg.svd(each.up[None])[2][1:]  # (2, 3), rows perpendicular to up
+        weight = np.linalg.inv(horizontal @ each.covariance @ horizontal.T)
+        information += horizontal.T @ weight @ horizontal
+        right += horizontal.T @ weight @ (horizontal @ each.gap)
+        squared += float(horizontal @ each.gap @ weight @ (horizontal @ each.gap))
     values, vectors = np.linalg.eigh(information)
-    told = values > _TOLD * values[-1]
-    covariance = (vectors[:, told] / values[told]) @ vectors[:, told].T
+    known = values > _MIN_INFORMATION * values[-1]
+    covariance = (vectors[:, known] / values[known]) @ vectors[:, known].T
     offset = covariance @ right
-    freedom = 2 * len(readings) - int(told.sum())
-    misfit = (squared - right @ offset) / freedom if freedom > 0 else 1.0
-    deviation = np.sqrt(np.diag(covariance) * max(1.0, misfit))
-    lost = np.square(vectors[:, ~told]).sum(axis=1) > _LOST
-    return offset, np.where(lost, np.inf, deviation)
+    freedom = 2 * len(readings) - int(known.sum())
+    variance = (squared - right @ offset) / freedom if freedom > 0 else 1.0
+    std = np.sqrt(np.diag(covariance) * max(1.0, variance))
+    lost = np.square(vectors[:, ~known]).sum(axis=1) > _MAX_LOST
+    return offset, np.where(lost, np.inf, std)
 
 
-def _across(vector: Array, up: Array) -> Array:
+def _horizontal(vector: Array, up: Array) -> Array:
     return np.asarray(vector - (vector @ up) * up)
 
 
-def _doubts(
+def _issues(
     builder: ObservationModel, postures: Sequence[Posture], settings: IdentificationSettings
 ) -> tuple[str, ...]:
-    """What is wrong with the wrenches, each fault of the first posture that shows it."""
+    """Issues of the wrenches, each fault of the first posture that shows it."""
     texts: dict[WrenchFault, str] = {}
-    step = max(1, -(-len(postures) // _DIAGNOSED))
+    step = max(1, -(-len(postures) // _MAX_CHECKED))
     for index in range(0, len(postures), step):
         found = diagnose(
             builder.model, builder.feet, postures[index], settings.noise, gravity=settings.gravity

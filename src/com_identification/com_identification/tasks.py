@@ -16,19 +16,19 @@ from com_model.arrays import Array
 
 Progress = Callable[[float, str], None]
 
-_FEW = 60  # candidates, where one posture is wanted as a hint
+_FEW = 60  # candidates for one posture as a hint
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
-    """What all computations need.
+class IdentificationTask:
+    """The input of all computations.
 
     Attributes:
         xml: The URDF's text.
         feet: The robot's feet.
         postures: The readings.
         settings: See IdentificationSettings.
-        rest: (n,) a posture in which the robot stands and does not touch itself.
+        rest: (n,) a posture in which the robot stands without self-collision.
     """
 
     xml: str
@@ -48,12 +48,12 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class LinksAnswer:
-    """What an identification gave.
+    """The outcome of an identification.
 
     Attributes:
         found: The result; None where there is none.
         problem: Why not and how to fix it.
-        helpful: Postures that would help, where they are redundant.
+        helpful: Postures that would help, where those given are redundant.
     """
 
     found: Identification | None
@@ -62,7 +62,7 @@ class LinksAnswer:
 
 
 @dataclass(frozen=True, eq=False)
-class IdentifyTask(Job):
+class IdentifyTask(IdentificationTask):
     """Identifies all links."""
 
     def __call__(self, progress: Progress) -> LinksAnswer:
@@ -71,7 +71,7 @@ class IdentifyTask(Job):
         try:
             found = identify_links(model, self.feet, self.postures, self.settings, progress)
         except RankError as error:
-            progress(0.5, "looking for a posture that would help")
+            progress(0.5, "finding a posture that would help")
             return LinksAnswer(None, str(error), self._helpful())
         return LinksAnswer(found)
 
@@ -80,11 +80,11 @@ class IdentifyTask(Job):
             samples = self.settings.capture.samples
             return self.planner(_FEW).propose(1, self.postures, samples)
         except IdentificationError:
-            return ()  # no hint is no reason not to say what is wrong
+            return ()  # the problem is reported without a hint
 
 
 @dataclass(frozen=True, eq=False)
-class ProposeTask(Job):
+class ProposeTask(IdentificationTask):
     """Proposes postures.
 
     Attributes:
@@ -95,6 +95,6 @@ class ProposeTask(Job):
 
     def __call__(self, progress: Progress) -> tuple[PlannedPosture, ...]:
         """Computes."""
-        progress(0.0, "looking for postures in which the robot can stand")
+        progress(0.0, "finding postures in which the robot can stand")
         samples = self.settings.capture.samples
         return self.planner().propose(self.count, self.postures, samples)
