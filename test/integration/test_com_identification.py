@@ -321,7 +321,7 @@ def test_proposed_postures_can_be_taken(scenario):
     first, second = map(proposed_posture_to_numpy, answer.postures)
     assert first.joint_names == scenario.robot.model.joint_names
     assert first.margin > 0
-    assert first.information_gain >= second.information_gain > 0
+    assert first.gain >= second.gain > 0
     captured = scenario.capture(first.q, np.array([0.5, 0.5]))
     assert captured.success, captured.message
 

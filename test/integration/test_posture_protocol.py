@@ -92,10 +92,10 @@ def test_files_that_cannot_be_used(world, tmp_path):
         world.start(PostureProtocol, robot_config=FILES["robot_config"], protocol="none.yaml")
 
 
-def test_bad_joint_errors_are_a_refusal_with_the_mend(world, ask, tmp_path):
+def test_bad_joint_errors_are_a_refusal_with_the_fix(world, ask, tmp_path):
     errors = tmp_path / "errors.yaml"
     errors.write_text("robot: nao\n")
     world.start(PostureProtocol, robot_description=URDF, joint_errors=str(errors), **FILES)
     answer = ask()
     assert not answer.success
-    assert "errors of the joints of 'nao', the robot is 'hoap2'" in answer.message
+    assert "joint errors of robot 'nao', but the robot is 'hoap2'" in answer.message

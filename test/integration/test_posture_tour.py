@@ -25,7 +25,7 @@ STEP_NS = 20_000_000  # of the stamps, which go faster than time
 QUICK = {"settle": 0.1, "speed": 1.0, "answer_timeout": 20.0, "batch": 2, "hoist_time": 0.2}
 
 
-class Lab:
+class Scenario:
     """The robot, com_identification and a hoist, played; and the tour under test."""
 
     def __init__(self, world):
@@ -125,22 +125,24 @@ class Lab:
 
 
 @pytest.fixture
-def lab(world):
-    return Lab(world)
+def scenario(world):
+    return Scenario(world)
 
 
-def test_a_tour_from_its_start_to_the_urdf(lab):
-    lab.start(automatic=True, count=3)
-    assert lab.finish() == "3 postures captured; all is found; written to a.urdf"
-    assert lab.asked == [2, 1]
-    for q, (knee, ankle) in zip(lab.captured, POSTURES, strict=True):
-        place = dict(zip(lab.names, q, strict=True))
+def test_a_tour_from_its_start_to_the_urdf(scenario):
+    scenario.start(automatic=True, count=3)
+    assert scenario.finish() == "3 postures captured; all is found; written to a.urdf"
+    assert scenario.asked == [2, 1]
+    for q, (knee, ankle) in zip(scenario.captured, POSTURES, strict=True):
+        place = dict(zip(scenario.names, q, strict=True))
         assert [place["l_knee"], place["r_ankle"]] == pytest.approx([knee, ankle], abs=0.01)
-    np.testing.assert_allclose(lab.q, lab.config.nominal_posture(lab.model), atol=0.01)
+    np.testing.assert_allclose(
+        scenario.q, scenario.config.nominal_posture(scenario.model), atol=0.01
+    )
 
 
-def test_an_operator_says_when_to_go_on(lab):
-    lab.start(count=1)
+def test_an_operator_confirms_each_step(scenario):
+    scenario.start(count=1)
     awaited = (
         "to move to the nominal posture",
         "to go to posture 1 of 1",
@@ -149,87 +151,91 @@ def test_an_operator_says_when_to_go_on(lab):
     )
     for what in awaited:
         said = f"waits for /posture_tour/next {what}"
-        lab.world.spin_until(lambda said=said: lab.status and lab.status[-1].data == said, said)
-        before = lab.q.copy()
-        lab.world.spin_for(0.2)
-        np.testing.assert_array_equal(lab.q, before)
-        assert lab.trigger("next").success
-    assert lab.finish().startswith("1 postures captured")
-    assert lab.trigger("next").message == "nothing waits for it"
+        scenario.world.spin_until(
+            lambda said=said: scenario.status and scenario.status[-1].data == said, said
+        )
+        before = scenario.q.copy()
+        scenario.world.spin_for(0.2)
+        np.testing.assert_array_equal(scenario.q, before)
+        assert scenario.trigger("next").success
+    assert scenario.finish().startswith("1 postures captured")
+    assert scenario.trigger("next").message == "no confirmation is awaited"
 
 
-def test_a_hoist_lifts_it_between_postures(lab):
-    lab.postures = [(0.25, -0.2)]
-    lab.start(automatic=True, count=1, hoist="hoist")
-    assert lab.finish().startswith("1 postures captured")
-    assert lab.lifts == [True, False, True, False]
+def test_a_hoist_lifts_it_between_postures(scenario):
+    scenario.postures = [(0.25, -0.2)]
+    scenario.start(automatic=True, count=1, hoist="hoist")
+    assert scenario.finish().startswith("1 postures captured")
+    assert scenario.lifts == [True, False, True, False]
 
 
-def test_a_posture_that_is_refused_is_left_out(lab):
-    lab.postures = [*POSTURES, (0.05, 0.0)]
-    lab.refusals = 1
-    lab.start(automatic=True, count=3)
-    assert lab.finish().startswith("3 postures captured")
-    assert lab.asked == [2, 2]
+def test_a_posture_that_is_refused_is_left_out(scenario):
+    scenario.postures = [*POSTURES, (0.05, 0.0)]
+    scenario.refusals = 1
+    scenario.start(automatic=True, count=3)
+    assert scenario.finish().startswith("3 postures captured")
+    assert scenario.asked == [2, 2]
 
 
-def test_too_many_failures_end_it(lab):
-    lab.refusals = 9
-    lab.start(automatic=True, count=3, failures=2)
-    assert lab.finish() == (
+def test_too_many_failures_end_it(scenario):
+    scenario.refusals = 9
+    scenario.start(automatic=True, count=3, failures=2)
+    assert scenario.finish() == (
         "the tour ends: 2 postures in a row failed, the last one: no posture: the robot moves"
     )
 
 
-def test_a_silent_robot_is_stopped(lab):
-    lab.start(automatic=True, count=1, speed=0.1)
-    lab.world.spin_until(lambda: np.abs(lab.q).max() > 0.02, "it moves")
-    lab.silent = True
-    said = lab.finish()
-    assert said.startswith("the tour ends: joint_states silent for")
-    stopped = lab.q.copy()
-    lab.world.spin_for(0.5)
-    np.testing.assert_allclose(lab.q, stopped, atol=0.02)
-    assert not lab.captured
+def test_a_robot_without_joint_states_is_stopped(scenario):
+    scenario.start(automatic=True, count=1, speed=0.1)
+    scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.02, "it moves")
+    scenario.silent = True
+    said = scenario.finish()
+    assert said.startswith("the tour ends: no joint_states for")
+    stopped = scenario.q.copy()
+    scenario.world.spin_for(0.5)
+    np.testing.assert_allclose(scenario.q, stopped, atol=0.02)
+    assert not scenario.captured
 
 
-def test_a_blocked_joint_ends_it(lab):
-    lab.start(automatic=True, count=1)
-    lab.world.spin_until(lambda: np.abs(lab.q).max() > 0.01, "it moves")
-    lab.blocked = True
-    assert "off its target: is it blocked, or does nobody listen" in lab.finish()
+def test_a_blocked_joint_ends_it(scenario):
+    scenario.start(automatic=True, count=1)
+    scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.01, "it moves")
+    scenario.blocked = True
+    assert "off its target: is it blocked, or is there no subscriber" in scenario.finish()
 
 
-def test_it_stops_when_told(lab):
-    lab.start(automatic=True, count=3, speed=0.1)
-    lab.world.spin_until(lambda: np.abs(lab.q).max() > 0.02, "it moves")
-    assert lab.trigger("stop").success
-    assert lab.finish() == "the tour ends: stopped by ~/stop"
+def test_it_stops_when_told(scenario):
+    scenario.start(automatic=True, count=3, speed=0.1)
+    scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.02, "it moves")
+    assert scenario.trigger("stop").success
+    assert scenario.finish() == "the tour ends: stopped by ~/stop"
 
 
-def test_a_robot_elsewhere_is_waited_for(lab):
-    lab.q = lab.q + 0.5
-    lab.start(automatic=True, count=1)
+def test_a_robot_elsewhere_is_waited_for(scenario):
+    scenario.q = scenario.q + 0.5
+    scenario.start(automatic=True, count=1)
     said = "waits for the nominal posture: joint 'l_knee' is 0.50 off; bring the robot there"
-    lab.world.spin_until(lambda: lab.status and lab.status[-1].data.startswith(said), said)
-    lab.world.spin_for(0.3)
-    assert lab.motion is None
-    lab.q = lab.q - 0.5
-    assert lab.finish().startswith("1 postures captured")
+    scenario.world.spin_until(
+        lambda: scenario.status and scenario.status[-1].data.startswith(said), said
+    )
+    scenario.world.spin_for(0.3)
+    assert scenario.motion is None
+    scenario.q = scenario.q - 0.5
+    assert scenario.finish().startswith("1 postures captured")
 
 
-def test_a_robot_that_comes_up_late_is_waited_for(lab):
-    lab.silent = True
-    lab.start(automatic=True, count=1, hoist="late_hoist")
+def test_a_robot_that_comes_up_late_is_waited_for(scenario):
+    scenario.silent = True
+    scenario.start(automatic=True, count=1, hoist="late_hoist")
     late = "waits for joint_states: start the robot's driver"
-    lab.world.spin_until(lambda: lab.status and lab.status[-1].data == late, late)
-    lab.silent = False
+    scenario.world.spin_until(lambda: scenario.status and scenario.status[-1].data == late, late)
+    scenario.silent = False
     late = "waits for the service late_hoist: start the hoist"
-    lab.world.spin_until(lambda: lab.status[-1].data == late, late)
-    lab.world.spin_for(0.3)
-    assert not lab.asked
-    lab.node.create_service(SetBool, "late_hoist", lab.lift)
-    assert lab.finish().startswith("1 postures captured")
+    scenario.world.spin_until(lambda: scenario.status[-1].data == late, late)
+    scenario.world.spin_for(0.3)
+    assert not scenario.asked
+    scenario.node.create_service(SetBool, "late_hoist", scenario.lift)
+    assert scenario.finish().startswith("1 postures captured")
 
 
 def test_a_configuration_is_needed(world):
