@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from baselines.tip_over_chain import pseudo_inverse
+from tip_ramp import Turn, ramp_tip_angle, stiff_world
 
 from com_identification.exceptions import RefusedFitError
 from com_identification.tip_over.candidates import known_candidates
@@ -27,7 +28,6 @@ from com_identification.tip_over.quasi_static import QuasiStatic
 from com_identification.tip_over.report import TipTable, difference
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
-from com_simulation.physics.tip_ramp import Turn, ramp_tip_angle, stiff_world
 
 DESCRIPTIONS = Path(__file__).resolve().parent.parent / "src/robot_descriptions"
 ADOPTED = "offsets + compliance"

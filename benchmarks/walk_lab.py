@@ -19,6 +19,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from oracles import example_urdfs
+from walk_playback import (
+    WalkTargets,
+    play,
+    starting_at,
+    with_soles,
+)
 
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
@@ -33,13 +39,7 @@ from com_control.walking.whole_body_ik import WholeBodyIk
 from com_control.walking.zmp_refinement import refine, robot_path
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
-from com_simulation.physics.walking import (
-    WalkRecord,
-    WalkTargets,
-    play,
-    starting_at,
-    with_soles,
-)
+from com_simulation.physics.walk_record import WalkRecord
 from com_simulation.physics.world import World
 from com_simulation.physics.world_builder import build_world
 

@@ -22,10 +22,11 @@ from walk_lab import (
     walk_by,
     world_for,
 )
+from walk_playback import measured_zmp
 
-from com_simulation.drawing.film import Strip, draw_film
+from com_simulation.drawing.film import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
-from com_simulation.physics.walking import WalkRecord, measured_zmp
+from com_simulation.physics.walk_record import WalkRecord
 
 Array = NDArray[np.float64]
 
@@ -61,7 +62,7 @@ def draw_walks(step_time: float, folder: Path) -> None:
     draw_zmp(runs, folder / "walk_zmp.png")
     draw_joints(robot, runs["refined"], folder / "walk_joints.png")
     strips = [
-        Strip(LABELS[name], runs[name].record, footprints(runs[name].walk))
+        FilmRow(LABELS[name], runs[name].record, footprints(runs[name].walk))
         for name in ("refined", "constant_offset")
     ]
     plan = runs["refined"].walk.plan

@@ -26,7 +26,7 @@ from com_demos.session import Times
 from com_demos.walk_plot import draw_walk_plot
 from com_demos.walk_recording import WalkSeries
 from com_model.model import RobotModel
-from com_simulation.drawing.film import Strip, draw_film
+from com_simulation.drawing.film import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import RunError
 from com_simulation.physics.robots import RobotFiles
@@ -63,10 +63,10 @@ def show(options: argparse.Namespace) -> None:
     figures = {"robot": robot.name, "method": options.method, "steps": steps}
     figures |= {**series.summary(), "plot": str(plot)}
     if len(series.truth.time):
-        strip = Strip(f"{robot.name}, {options.method}", series.truth, series.footprints)
+        row = FilmRow(f"{robot.name}, {options.method}", series.truth, series.footprints)
         times = np.linspace(0.0, float(series.truth.time[-1]), FRAMES).tolist()
         shape = robot_shape(model, robot.urdf)
-        draw_film(model, shape, [strip], times, film)
+        draw_film(model, shape, [row], times, film)
         figures["film"] = str(film)
     write_figures(figures, options.out / f"{name}.json")
     check(figures, options)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from com_demos.live import WAITING, Rows, millimetres, with_reason
 from com_demos.pairs import NS_PER_S
-from com_simulation.physics.walking import SUNK, TILTED, WalkRecord
+from com_simulation.physics.walk_record import WalkRecord, has_fallen
 
 Array = NDArray[np.float64]
 Pose = tuple[Array, Array]  # R (3, 3), p (3,) m
@@ -206,7 +206,6 @@ def _fell_at(time: Array, roots: list[Pose]) -> float:
         return math.nan
     (R0, p0) = roots[0]
     for t, (R, p) in zip(time.tolist(), roots, strict=True):
-        tilt = math.acos(float(np.clip(R0[2] @ R[2], -1.0, 1.0)))
-        if tilt > TILTED or p[2] < SUNK * p0[2]:
+        if has_fallen(R0, p0, R, p):
             return float(t)
     return math.nan

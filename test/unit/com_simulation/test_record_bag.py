@@ -11,7 +11,7 @@ from com_model.dynamics import GRAVITY
 from com_model.posture_file import write_postures
 from com_model.sesc.sesc import Sesc
 from com_simulation.commands.record_bag import main
-from com_simulation.physics.planted import PlantedFeet
+from com_simulation.physics.planted_feet import PlantedFeet
 from com_simulation.physics.robots import find_robot
 
 BIPED = ["--rest", "0.6", "--settle", "0.3", "--rate", "100"]

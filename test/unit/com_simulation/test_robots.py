@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import com_simulation
 from com_simulation.exceptions import UnknownRobotError
 from com_simulation.physics.robots import collection_robots, find_robot, known_robots
 
@@ -79,3 +80,9 @@ def test_nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("com_simulation.physics.robots.metadata.files", lambda _: None)
     with pytest.raises(UnknownRobotError, match="robot 'hoap2': unknown"):
         find_robot("hoap2")
+
+
+def test_the_package_exports_its_public_names() -> None:
+    assert all(getattr(com_simulation, name).__name__ == name for name in com_simulation.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'gone'"):
+        _ = com_simulation.gone

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tip_ramp import Ramp, Turn, ramp_tip_angle, stiff_world
 
 from com_model import RobotConfig, RobotModel
-from com_simulation.physics.tip_ramp import Ramp, Turn, ramp_tip_angle, stiff_world
 
 ROD = """<robot name="rod"><link name="foot">
   <inertial><origin xyz="0.02 0 0.01"/><mass value="0.2"/>

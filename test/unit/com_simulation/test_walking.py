@@ -8,20 +8,20 @@ import mujoco
 import numpy as np
 import pytest
 from PIL import Image
-
-from com_control.walking.biped import find_stance
-from com_control.walking.walker import WalkRequest, make_plan
-from com_model import Sesc, link_pose
-from com_simulation.drawing.film import Strip, draw_film
-from com_simulation.drawing.shapes import robot_shape
-from com_simulation.exceptions import CommandError, WorldError
-from com_simulation.physics.walking import (
+from walk_playback import (
     WalkTargets,
     measured_zmp,
     play,
     starting_at,
     with_soles,
 )
+
+from com_control.walking.biped import find_stance
+from com_control.walking.walker import WalkRequest, make_plan
+from com_model import Sesc, link_pose
+from com_simulation.drawing.film import FilmRow, draw_film
+from com_simulation.drawing.shapes import robot_shape
+from com_simulation.exceptions import CommandError, WorldError
 from com_simulation.physics.world_builder import build_world
 
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
@@ -171,7 +171,7 @@ def test_a_refined_walk_stays_on_its_feet(lab, tmp_path):
         else:
             assert 1 <= lab.fell_at_step(walk, records[method]) <= 6
     prints = np.zeros((1, 4, 3))
-    strips = [Strip(name, record, prints) for name, record in records.items()]
+    strips = [FilmRow(name, record, prints) for name, record in records.items()]
     shape = robot_shape(robot.model, robot.path)
     draw_film(robot.model, shape, strips, (0.0, 3.0, 5.5, 7.0), tmp_path / "film.png")
     with Image.open(tmp_path / "film.png") as image:

@@ -23,7 +23,7 @@ from com_model.exceptions import ComModelError
 from com_model.geometry.support import sole_points
 from com_model.sesc.sesc import Sesc
 from com_simulation.exceptions import ComSimulationError, SwayError
-from com_simulation.physics.planted import PlantedFeet
+from com_simulation.physics.planted_feet import PlantedFeet
 
 Array = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ MARGIN = 0.01  # m, of the believed CoM inside the support polygon
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """What it tells.
+    """Errors of two URDFs.
 
     Attributes:
         bodies: B names of those with mass.

@@ -27,10 +27,15 @@ from com_model.posture_file import read_postures
 from com_simulation.exceptions import ComSimulationError
 from com_simulation.physics.bag_writer import STORAGES, BagWriter, new_folder
 from com_simulation.physics.noise import PRESETS
+from com_simulation.physics.posture_sequence import (
+    TRANSFERS,
+    PostureSequence,
+    RestPeriod,
+    SequenceOptions,
+)
 from com_simulation.physics.robots import find_robot
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.true_errors import TrueErrors, with_true_errors
-from com_simulation.physics.visits import TRANSFERS, Visit, VisitOptions, Visits
 from com_simulation.physics.world import DEFAULT_STEP
 from com_simulation.physics.world_builder import build_world
 
@@ -55,13 +60,13 @@ class Recording:
     """What was recorded.
 
     Attributes:
-        visits: One for each posture.
+        rests: One for each posture.
         transfer: "hoist" or "stand".
         seconds: Length of the bag.
         messages: In it.
     """
 
-    visits: tuple[Visit, ...]
+    rests: tuple[RestPeriod, ...]
     transfer: str
     seconds: float
     messages: int
@@ -78,13 +83,13 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("record_bag: interrupted, nothing is left behind", file=sys.stderr)
         return 130
-    bad = [(i, visit) for i, visit in enumerate(recording.visits, 1) if visit.problem]
-    for number, visit in bad:
-        print(f"record_bag: posture {number} has no mark: {visit.problem}", file=sys.stderr)
+    bad = [(i, rest) for i, rest in enumerate(recording.rests, 1) if rest.problem]
+    for number, rest in bad:
+        print(f"record_bag: posture {number} has no mark: {rest.problem}", file=sys.stderr)
     figures = {
         "out": str(options.out),
-        "postures": len(recording.visits),
-        "marked": len(recording.visits) - len(bad),
+        "postures": len(recording.rests),
+        "marked": len(recording.rests) - len(bad),
         "transfer": recording.transfer,
         "bag_s": round(recording.seconds, 2),
         "messages": recording.messages,
@@ -144,36 +149,36 @@ def record(options: argparse.Namespace, console: Console) -> Recording:
     world = build_world(true, config, urdf_path=files.urdf)
     noise = PRESETS[options.noise]
     simulation = Simulation(world, 1.0 / options.rate, noise, options.seed)
-    way = VisitOptions(options.transfer, options.speed, options.settle, options.rest)
-    visits = Visits(simulation, postures, way)
+    way = SequenceOptions(options.transfer, options.speed, options.settle, options.rest)
+    sequence = PostureSequence(simulation, postures, way)
     with new_folder(options.out) as folder:
         folder.mkdir()
         with BagWriter(folder / "bag", world, noise, START_NS, options.storage) as bag:
-            seconds = _write_all(visits, bag, len(postures), console)
+            seconds = _write_all(sequence, bag, len(postures), console)
         write_file(folder / "robot.urdf", believed.xml)
         write_file(folder / "truth.urdf", true.xml)
-        write_file(folder / "marks.csv", marks_text(visits.visits))
-    return Recording(tuple(visits.visits), visits.transfer, seconds, bag.messages)
+        write_file(folder / "marks.csv", marks_text(sequence.rests))
+    return Recording(tuple(sequence.rests), sequence.transfer, seconds, bag.messages)
 
 
-def _write_all(visits: Visits, bag: BagWriter, count: int, console: Console) -> float:
+def _write_all(sequence: PostureSequence, bag: BagWriter, count: int, console: Console) -> float:
     """Write all readings; return the time of the last one, s."""
     text = TextColumn("{task.description}")
     columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("postures", total=count)
-        for reading in visits.readings():
+        for reading in sequence.readings():
             bag.write(reading)
-            progress.update(task, completed=len(visits.visits))
+            progress.update(task, completed=len(sequence.rests))
     return reading.time
 
 
-def marks_text(visits: Sequence[Visit]) -> str:
+def marks_text(rests: Sequence[RestPeriod]) -> str:
     """When the robot rested well, as CSV: s since the first joint state, and a label."""
     lines = ["start,end,label"]
-    for number, visit in enumerate(visits, 1):
-        if not visit.problem:
-            lines.append(f"{visit.begin:.6f},{visit.end:.6f},p{number:03d}")
+    for number, rest in enumerate(rests, 1):
+        if not rest.problem:
+            lines.append(f"{rest.begin:.6f},{rest.end:.6f},p{number:03d}")
     return "\n".join(lines) + "\n"
 
 

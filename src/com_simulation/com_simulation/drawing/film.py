@@ -20,7 +20,7 @@ from com_simulation.drawing.pictures import draw_body
 from com_simulation.drawing.render import Camera
 from com_simulation.drawing.scene import body_parts
 from com_simulation.drawing.shapes import RobotShape
-from com_simulation.physics.walking import WalkRecord
+from com_simulation.physics.walk_record import WalkRecord
 
 Array = NDArray[np.float64]
 
@@ -30,11 +30,11 @@ _AZIMUTH_DEG, _ELEVATION_DEG = -58.0, 10.0
 
 
 @dataclass(frozen=True, eq=False)
-class Strip:
+class FilmRow:
     """One row of a film.
 
     Attributes:
-        title: Stands before it.
+        title: Its title.
         record: The run.
         footprints: (k, 4, 3) m, corners of the soles where they are to be set down.
     """
@@ -47,7 +47,7 @@ class Strip:
 def draw_film(
     model: RobotModel,
     shape: RobotShape,
-    strips: Sequence[Strip],
+    rows: Sequence[FilmRow],
     times: Sequence[float],
     path: str | Path,
 ) -> None:
@@ -56,32 +56,34 @@ def draw_film(
     Args:
         model: The robot.
         shape: What it looks like.
-        strips: The rows.
+        rows: The rows.
         times: The columns.
         path: Of the file, which appears whole or not at all.
     """
-    size = PANEL[0] * len(times), PANEL[1] * len(strips)
+    size = PANEL[0] * len(times), PANEL[1] * len(rows)
     figure = Figure(figsize=size, dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)
-    for row, strip in enumerate(strips):
+    for row, film_row in enumerate(rows):
         for column, time in enumerate(times):
-            if column > 0 and strip.record.time[-1] < times[column - 1]:
+            if column > 0 and film_row.record.time[-1] < times[column - 1]:
                 break
-            corner = column / len(times), 1.0 - (row + 1) / len(strips)
-            axes = figure.add_axes((*corner, 1.0 / len(times), 0.9 / len(strips)))
-            _panel(axes, model, shape, strip, time)
-        top = 1.0 - (row + 0.02) / len(strips)
-        title = plain_text(strip.title, 100)
+            corner = column / len(times), 1.0 - (row + 1) / len(rows)
+            axes = figure.add_axes((*corner, 1.0 / len(times), 0.9 / len(rows)))
+            _panel(axes, model, shape, film_row, time)
+        top = 1.0 - (row + 0.02) / len(rows)
+        title = plain_text(film_row.title, 100)
         figure.text(0.006, top, title, fontsize=10, fontweight="bold", color=INK, va="top")
     save_png(figure, path)
 
 
-def _panel(axes: Axes, model: RobotModel, shape: RobotShape, strip: Strip, time: float) -> None:
+def _panel(
+    axes: Axes, model: RobotModel, shape: RobotShape, film_row: FilmRow, time: float
+) -> None:
     width, height = pixel_axes(axes)
-    record = strip.record
+    record = film_row.record
     k = int(np.argmin(np.abs(record.time - time)))
     camera = _camera(record, k, width, height)
-    flat = camera.project(strip.footprints)[..., :2]
+    flat = camera.project(film_row.footprints)[..., :2]
     axes.add_collection(PolyCollection(list(flat), facecolor=GRID, edgecolor=RULE, zorder=1))
     parts = body_parts(model, shape, record.position[k], record.R_root[k], record.root[k])
     draw_body(axes, parts, camera, opacity=0.85)

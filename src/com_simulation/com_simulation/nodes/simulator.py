@@ -41,10 +41,10 @@ from com_ros.robot_node import Diagnosis, RobotNode
 from com_simulation.exceptions import CommandError, ComSimulationError
 from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, TimeOutput
 from com_simulation.nodes.simulator_parameters import Parameters
-from com_simulation.physics.commands import read_targets, read_trajectory
-from com_simulation.physics.hoist import LIFT_TIME
+from com_simulation.physics.motion_commands import read_targets, read_trajectory
 from com_simulation.physics.pacing import CommandWait, Pacer
 from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.suspension_rig import LIFT_TIME
 from com_simulation.physics.true_errors import true_robot, write_urdf
 from com_simulation.physics.world import World
 from com_simulation.physics.world_builder import build_world

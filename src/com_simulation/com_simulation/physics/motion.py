@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from com_simulation.exceptions import CommandError
-from com_simulation.physics.commands import Trajectory
+from com_simulation.physics.motion_commands import Trajectory
 
 Array = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 NATURAL_FREQUENCY = 30.0  # rad/s, of a joint under a default servo
 SAG = 0.002  # rad or m, at most, of a default servo whose joint carries its load out sideways
 SMALLEST_INERTIA = 1e-5  # kg m^2 or kg, so that a joint without masses has a servo too
-ARMATURE_SHARE = 0.05  # reflected inertia of a default drive over the inertia that it moves
+ARMATURE_FRACTION = 0.05  # reflected inertia of a default drive over the inertia that it moves
 FASTEST = 0.2  # natural frequency times physics step, at most: contacts are blind to the damping
 SPARE_EFFORT = 1.2  # a limit from the URDF must leave this over what the posture needs
 
@@ -55,18 +55,20 @@ class Loads:
     subtree_inertia: Array
 
 
-def joint_loads(robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, share: Array) -> Loads:
+def joint_loads(
+    robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, load_fraction: Array
+) -> Loads:
     """Measures the loads of all independent joints.
 
     A joint moves the bodies beyond it; one between the base and a foot on the ground moves all the
-    others as well, and the greater of the two loads counts: the whole for gains, the foot's share
-    for the torque of the posture. Joints that mimic it add their own.
+    others as well, and the greater of the two loads counts: the whole for gains, what the
+    foot carries for the torque of the posture. Joints that mimic it add their own.
 
     Args:
         robot: The model.
         mj: Its MuJoCo model.
         data: Its posture, kinematics computed.
-        share: (n,) of the robot's weight that the foot beyond the joint carries; 0 without one.
+        load_fraction: (n,) of the weight that the foot beyond the joint carries; 0 without one.
     """
     loads = np.zeros((4, robot.n_joints))
     for body in range(1, robot.bodies.count):
@@ -74,9 +76,9 @@ def joint_loads(robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, shar
         beyond = np.zeros(robot.bodies.count, dtype=bool)
         beyond[body : robot.bodies.subtree_end[body]] = True
         load = subtree = _load_about(mj, data, body, beyond)
-        if share[joint] > 0:
+        if load_fraction[joint] > 0:
             others = _load_about(mj, data, body, ~beyond)
-            load = np.maximum(load, others * [1.0, 1.0, share[joint], 1.0])
+            load = np.maximum(load, others * [1.0, 1.0, load_fraction[joint], 1.0])
         squared = multiplier**2
         loads[:, joint] += np.array([squared, multiplier, multiplier, 0.0]) * load
         loads[3, joint] += squared * subtree[0]
@@ -120,7 +122,7 @@ def default_servos(robot: RobotModel, loads: Loads, step: float) -> tuple[Servos
     """
     inertia = np.maximum(loads.inertia, SMALLEST_INERTIA)
     stiffness = np.maximum(NATURAL_FREQUENCY**2 * inertia, loads.moment / SAG)
-    least = ARMATURE_SHARE * np.maximum(loads.subtree_inertia, SMALLEST_INERTIA)
+    least = ARMATURE_FRACTION * np.maximum(loads.subtree_inertia, SMALLEST_INERTIA)
     armature = np.maximum(least, stiffness * (step / FASTEST) ** 2 - loads.subtree_inertia)
     limits = robot.effort_limits
     weak = limits < SPARE_EFFORT * loads.torque + 1e-9

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from com_simulation.exceptions import CommandError, DivergedError
-from com_simulation.physics.commands import Trajectory, read_targets
-from com_simulation.physics.hoist import Hoist
 from com_simulation.physics.motion import JointMotion
+from com_simulation.physics.motion_commands import Trajectory, read_targets
 from com_simulation.physics.noise import Noise, NoiseLevels
 from com_simulation.physics.sensors import Reading, Sensors
+from com_simulation.physics.suspension_rig import SuspensionRig
 from com_simulation.physics.tilting_floor import Tilt, TiltingFloor
 from com_simulation.physics.trunk import Payload, loaded, read_trunk, write_trunk
 from com_simulation.physics.world import World
@@ -54,7 +54,7 @@ class Simulation:
         self._mj = copy.copy(world.mj)
         self._data = mujoco.MjData(self._mj)
         self._sensors = Sensors(world, self._mj, self._data)
-        self._hoist = Hoist(world) if world.floating else None
+        self._hoist = SuspensionRig(world) if world.floating else None
         self._tilt = tilt
         self._seed = seed
         # Otherwise MuJoCo writes a log into the working folder; warnings are counted in its data.

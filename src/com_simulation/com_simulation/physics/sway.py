@@ -15,7 +15,7 @@ from com_model import RobotConfig, RobotModel, SupportPolygon
 from com_model.sesc.sesc import Sesc
 from com_simulation.exceptions import SwayError
 from com_simulation.physics.placement import support_normal
-from com_simulation.physics.stance import Stance
+from com_simulation.physics.standing_ik import Stance
 
 Array = NDArray[np.float64]
 
@@ -196,9 +196,9 @@ def _standing_tables(
 
 def _tables(position: Callable[[float, float], Array]) -> tuple[Array, Array]:
     """Samples (SAMPLES + 1, n) of the first period, which grows from nothing, and of the next."""
-    share = np.linspace(0.0, 1.0, SAMPLES + 1)
-    scales = share**2 * (3.0 - 2.0 * share)
-    phases = 2.0 * np.pi * share
+    progress = np.linspace(0.0, 1.0, SAMPLES + 1)
+    scales = progress**2 * (3.0 - 2.0 * progress)
+    phases = 2.0 * np.pi * progress
     begin = np.array([position(p, s) for p, s in zip(phases, scales, strict=True)])
     repeat = np.array([position(p, 1.0) for p in phases])
     repeat[-1] = repeat[0]

@@ -18,7 +18,7 @@ from com_model.parameters import parameter
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.exceptions import WorldError
 
-LEAST_MASS_SHARE = 0.1  # of the URDF's mass, that a link keeps
+LEAST_MASS_FRACTION = 0.1  # of the URDF's mass, that a link keeps
 DIGITS = 7  # of m and kg behind the point, so that the file stays easy to read
 
 
@@ -69,8 +69,8 @@ def with_true_errors(robot: RobotModel, errors: TrueErrors) -> RobotModel:
     inertials = {}
     for i in np.flatnonzero(robot.link_masses > 0.0):
         old = float(robot.link_masses[i])
-        share = max(1.0 + errors.mass * drawn[i, 3], LEAST_MASS_SHARE)
-        mass = round(old * share, DIGITS) if errors.mass else old
+        fraction = max(1.0 + errors.mass * drawn[i, 3], LEAST_MASS_FRACTION)
+        mass = round(old * fraction, DIGITS) if errors.mass else old
         com = np.round(robot.link_coms[i] + errors.com * drawn[i, :3], DIGITS)
         inertia = robot.link_inertias[i] * (mass / old)
         inertials[robot.link_names[i]] = Inertial(mass, com, inertia)

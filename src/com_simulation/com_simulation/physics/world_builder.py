@@ -270,12 +270,12 @@ class _Builder:
 
     def _shares_of_weight(self) -> Array:
         """What each joint (n,) would carry of the robot if every foot carried the same."""
-        share = np.zeros(self.robot.n_joints)
+        fraction = np.zeros(self.robot.n_joints)
         bodies = self.robot.bodies
         for foot in self.feet if self.floating else ():
             path = bodies.path_to(bodies.body_of_link[self.robot.link_index(foot.frame)])
-            share[bodies.q_index[path]] = 1.0 / len(self.feet)
-        return share
+            fraction[bodies.q_index[path]] = 1.0 / len(self.feet)
+        return fraction
 
     def _note_names(self, what: str, names: tuple[str, ...]) -> None:
         if names:

@@ -14,8 +14,8 @@ from com_model import RobotModel
 from com_model.dynamics import GRAVITY
 from com_model.timed_way import timed_way
 from com_simulation.exceptions import ComSimulationError, SwayError
-from com_simulation.physics.commands import Trajectory
-from com_simulation.physics.planted import PlantedFeet
+from com_simulation.physics.motion_commands import Trajectory
+from com_simulation.physics.planted_feet import PlantedFeet
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation
 
@@ -26,12 +26,12 @@ BEGIN = 0.5  # s, of standing in the nominal posture
 SLOWEST, WATCHED = 4.0, 0.2  # s: patience until it is still, time over which that is judged
 IN_AIR = 4.0  # how much faster the joints are in the air
 STILL = 5e-5  # m, of the CoM's and the root's way in that time
-WEIGHT_SHARE = 0.01  # of the weight that the soles may lack
+WEIGHT_FRACTION = 0.01  # of the weight that the soles may lack
 OFF_TARGET = 0.1  # rad or m
 
 
 @dataclass(frozen=True)
-class VisitOptions:
+class SequenceOptions:
     """How the robot gets from posture to posture.
 
     Attributes:
@@ -59,7 +59,7 @@ class VisitOptions:
 
 
 @dataclass(frozen=True)
-class Visit:
+class RestPeriod:
     """A rest in a posture.
 
     Attributes:
@@ -73,7 +73,7 @@ class Visit:
     problem: str
 
 
-class Visits:
+class PostureSequence:
     """A robot on its way through postures.
 
     Args:
@@ -82,7 +82,7 @@ class Visits:
         options: How it gets there.
 
     Attributes:
-        visits: Those that are over.
+        rests: Those that are over.
         transfer: How the robot gets from one to the next, "hoist" or "stand".
 
     Raises:
@@ -90,7 +90,7 @@ class Visits:
             move although it is to stand.
     """
 
-    def __init__(self, simulation: Simulation, postures: Array, options: VisitOptions) -> None:
+    def __init__(self, simulation: Simulation, postures: Array, options: SequenceOptions) -> None:
         world = simulation.world
         if not (world.floating and world.feet):
             raise ComSimulationError("the robot has no feet to stand on: give a configuration")
@@ -105,7 +105,7 @@ class Visits:
         self.transfer = options.transfer
         if self.transfer == "auto":
             self.transfer = "stand" if planted else "hoist"
-        self.visits: list[Visit] = []
+        self.rests: list[RestPeriod] = []
 
     def readings(self) -> Iterator[Reading]:
         """Goes through all postures; gives every reading on the way."""
@@ -124,7 +124,7 @@ class Visits:
 
     def _standing_ways(self, start: Array, end: Array) -> list[Array]:
         """Ways that keep the feet where they are; none where the robot is to be carried."""
-        if self.transfer == "hoist" or (self.visits and self.visits[-1].problem):
+        if self.transfer == "hoist" or (self.rests and self.rests[-1].problem):
             return []
         with suppress(SwayError):
             return [self._feet.way(start, end)]
@@ -176,18 +176,18 @@ class Visits:
             readings.append(reading)
             yield reading
         problem = find_problem(self._simulation.world.robot, readings, q)
-        self.visits.append(Visit(readings[0].time, readings[-1].time, problem))
+        self.rests.append(RestPeriod(readings[0].time, readings[-1].time, problem))
 
 
 def find_problem(robot: RobotModel, readings: list[Reading], q: Array) -> str:
-    """Says why a rest in a posture (n,) is no good, by what no sensor errs in; empty if it is."""
+    """Returns why a rest in a posture (n,) cannot be used, by the truth; empty if it can."""
     last = readings[-1]
     places = [np.concatenate((reading.root_position, reading.com)) for reading in readings]
     if np.ptp(places, axis=0).max() > 10.0 * STILL:
         return "the robot moves"
     weight = last.mass * GRAVITY
     lacking = np.linalg.norm(last.foot_forces.sum(axis=0) + weight * last.gravity)
-    if lacking > WEIGHT_SHARE * weight:
+    if lacking > WEIGHT_FRACTION * weight:
         return (
             f"the soles carry {lacking / weight:.0%} of the weight too little or too much: "
             "something else touches the ground"

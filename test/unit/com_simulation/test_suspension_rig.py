@@ -7,8 +7,8 @@ from scipy.spatial.transform import Rotation
 from com_model import link_poses
 from com_model.dynamics import GRAVITY
 from com_simulation.exceptions import CommandError
-from com_simulation.physics.hoist import LIFT_TIME
 from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.suspension_rig import LIFT_TIME
 from com_simulation.physics.world_builder import build_world
 
 PERIOD = 0.01

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-5  # m and rad, of the feet's places
 ITERATIONS = 15
 DAMPING = 1e-9
-LIMIT_MARGIN = 0.02  # share of a joint's range that stays free at either end
+LIMIT_MARGIN = 0.02  # fraction of a joint's range that stays free at either end
 
 
 class Stance:

@@ -41,7 +41,7 @@ class PlantedFeet:
         return np.concatenate(((p - self._p).ravel(), turns.ravel()))
 
     def kept(self, q: Array) -> bool:
-        """Whether the feet are in their places, as well as servos would tell."""
+        """Whether the feet are in their places, within the accuracy of servos."""
         shifts, turns = np.split(np.abs(self.errors(q)), 2)
         return bool(shifts.max() < SAME_PLACE and turns.max() < SAME_TURN)
 
@@ -75,8 +75,8 @@ class PlantedFeet:
             SwayError: There is no such way.
         """
         count = max(int(np.ceil(np.abs(end - start).max() / STEP)), 2)
-        shares = np.linspace(0.0, 1.0, count + 1)[1:-1]
-        between = [self.project(start + share * (end - start)) for share in shares]
+        fractions = np.linspace(0.0, 1.0, count + 1)[1:-1]
+        between = [self.project(start + fraction * (end - start)) for fraction in fractions]
         way = np.array([start, *between, end])
         if np.abs(np.diff(way, axis=0)).max() > 3.0 * STEP:
             raise SwayError("the legs would jump on the way")

@@ -27,7 +27,7 @@ _XYZW = [1, 2, 3, 0]  # MuJoCo's quaternions are w, x, y, z
 _POSE = slice(3, 10)  # where position and quaternion stand in the data of a weld constraint
 
 
-class Hoist:
+class SuspensionRig:
     """Holds the root link where the crane has it; a stiff weld of the physics does.
 
     Args:

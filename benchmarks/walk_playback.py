@@ -18,17 +18,16 @@ from com_model import RobotConfig, RobotModel, link_pose
 from com_model.arrays import as_array, freeze
 from com_model.wrenches import ground_wrenches
 from com_simulation.exceptions import CommandError, DivergedError
-from com_simulation.physics.commands import Trajectory
+from com_simulation.physics.motion_commands import Trajectory
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.walk_record import WalkRecord, has_fallen
 from com_simulation.physics.world import World
 
 Array = NDArray[np.float64]
 
 POINT_TIME = 0.01  # s, between two readings
-TILTED = 0.8  # rad, of the root link against its start: the robot has fallen
-SUNK = 0.7  # share of its first height, under which the root link has fallen
-LEAST_LOAD = 0.02  # share of the weight, under which the feet's sensors tell no ZMP
+LEAST_LOAD = 0.02  # fraction of the weight, under which the feet's sensors show no ZMP
 _UP = 2
 
 
@@ -52,37 +51,6 @@ class WalkTargets:
 
     def __post_init__(self) -> None:
         freeze(self)
-
-
-@dataclass(frozen=True, eq=False)
-class WalkRecord:
-    """What became of a walk, at M times; it ends early when the robot falls. World axes.
-
-    Attributes:
-        time: (M,) s.
-        position: (M, n) joint positions, rad or m.
-        com: (M, 3) m, the true centre of mass.
-        root: (M, 3) m, origin of the root link.
-        R_root: (M, 3, 3) its orientation.
-        wrenches: (M, f, 6) what the feet's sensors read; see Reading.
-        fell_at: s; NaN when it did not fall.
-    """
-
-    time: Array
-    position: Array
-    com: Array
-    root: Array
-    R_root: Array
-    wrenches: Array
-    fell_at: float
-
-    def __post_init__(self) -> None:
-        freeze(self)
-
-    @property
-    def fell(self) -> bool:
-        """Whether the robot fell."""
-        return bool(np.isfinite(self.fell_at))
 
 
 def starting_at(config: RobotConfig, model: RobotModel, q: ArrayLike) -> RobotConfig:
@@ -174,12 +142,11 @@ def _trajectory(world: World, targets: WalkTargets) -> Trajectory:
 
 
 def _has_fallen(first: Reading, now: Reading) -> bool:
-    sunk = now.root_position[_UP] < SUNK * first.root_position[_UP]
-    turn = (
-        Rotation.from_quat(now.root_orientation) * Rotation.from_quat(first.root_orientation).inv()
+    start, end = (
+        (Rotation.from_quat(reading.root_orientation).as_matrix(), reading.root_position)
+        for reading in (first, now)
     )
-    tilt = np.arccos(np.clip(turn.as_matrix()[_UP, _UP], -1.0, 1.0))
-    return bool(sunk or tilt > TILTED)
+    return has_fallen(*start, *end)
 
 
 def _record(readings: Sequence[Reading], targets: WalkTargets, fell_at: float) -> WalkRecord:

@@ -1,0 +1,52 @@
+"""What became of a walk of a simulated robot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model.arrays import freeze
+
+Array = NDArray[np.float64]
+
+TILTED = 0.8  # rad, of the root link against its start: the robot has fallen
+SUNK = 0.7  # fraction of its first height, under which the root link has fallen
+
+
+@dataclass(frozen=True, eq=False)
+class WalkRecord:
+    """What became of a walk, at M times; it ends early when the robot falls. World axes.
+
+    Attributes:
+        time: (M,) s.
+        position: (M, n) joint positions, rad or m.
+        com: (M, 3) m, the true centre of mass.
+        root: (M, 3) m, origin of the root link.
+        R_root: (M, 3, 3) its orientation.
+        wrenches: (M, f, 6) what the feet's sensors read; see Reading.
+        fell_at: s; NaN when it did not fall.
+    """
+
+    time: Array
+    position: Array
+    com: Array
+    root: Array
+    R_root: Array
+    wrenches: Array
+    fell_at: float
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @property
+    def fell(self) -> bool:
+        """Whether the robot fell."""
+        return bool(np.isfinite(self.fell_at))
+
+
+def has_fallen(R_start: Array, p_start: Array, R: Array, p: Array) -> bool:
+    """Whether a root link at R (3, 3), p (3,) m has fallen since its start; z is upwards."""
+    tilt = np.arccos(np.clip(R_start[2] @ R[2], -1.0, 1.0))
+    return bool(tilt > TILTED or p[2] < SUNK * p_start[2])
