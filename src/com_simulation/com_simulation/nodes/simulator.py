@@ -166,12 +166,12 @@ class Simulator(RobotNode[Parameters]):
     def _run(self) -> None:
         try:
             while not self._stop.is_set() and self.context.ok():
-                self._sample()
+                self._advance()
         except Exception as error:
             if self.context.ok():  # else ROS was shut down while a message was on its way
                 self._error = error
 
-    def _sample(self) -> None:
+    def _advance(self) -> None:
         while self._commands:
             try:
                 self._commands.popleft()()
@@ -284,7 +284,7 @@ class Simulator(RobotNode[Parameters]):
             )
             if self._late_reports >= LATE_REPORTS:
                 self.log.warn("drift", message)
-        values = {
+        values: dict[str, object] = {
             "simulated_time_s": time,
             "real_time_factor": pace.real_time_factor,
             "drift_s": pace.drift,
