@@ -1,19 +1,9 @@
-from setuptools import find_packages, setup
+"""The commands of com_ros; see package.xml and src/package_setup.py for the rest."""
 
-package_name = "com_ros"
+from pathlib import Path
+from runpy import run_path
 
-setup(
-    name=package_name,
-    version="0.1.0",
-    packages=find_packages(),
-    data_files=[
-        ("share/ament_index/resource_index/packages", [f"resource/{package_name}"]),
-        (f"share/{package_name}", ["package.xml"]),
-    ],
-    install_requires=["setuptools"],
-    zip_safe=True,
-    maintainer="Center of Mass suite maintainers",
-    maintainer_email="maintainers@example.org",
-    description="What the nodes of the Center of Mass suite share",
-    license="Apache-2.0",
-)
+COMMANDS: dict[str, str] = {}
+
+shared = run_path(str(Path(__file__).resolve().parents[1] / "package_setup.py"))
+shared["setup_package"](__file__, COMMANDS)

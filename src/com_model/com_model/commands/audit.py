@@ -38,7 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         Exit status: 0 no errors, 1 errors found, 2 wrong arguments.
     """
     parser = argparse.ArgumentParser(
-        prog="audit",
         description="Examines a robot's URDF for what makes a wrong centre of mass.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

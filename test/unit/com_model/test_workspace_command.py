@@ -1,11 +1,11 @@
-"""The command com_workspace."""
+"""The command workspace."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from com_model.commands.com_workspace import main
+from com_model.commands.workspace import main
 
 DESCRIPTIONS = Path(__file__).resolve().parents[3] / "src/robot_descriptions"
 

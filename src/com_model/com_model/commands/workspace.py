@@ -24,8 +24,8 @@ or another foot below the ground are left out). Margins are those of the CoM's g
 projection inside the support polygon; what lies outside cannot be held at rest.
 
 Examples:
-  ros2 run com_model com_workspace robot.urdf
-  ros2 run com_model com_workspace robot.urdf --config robot.yaml --out out
+  ros2 run com_model workspace robot.urdf
+  ros2 run com_model workspace robot.urdf --config robot.yaml --out out
 
 The last line is one JSON object (m, m^3). Exit status: 0 done, 2 a file or an argument cannot be
 used.
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.out is not None:
             picture = _draw(model, workspace, standing, arguments.out)
     except (ComModelError, OSError) as error:
-        print(f"com_workspace: {error}", file=sys.stderr)
+        print(f"workspace: {error}", file=sys.stderr)
         return 2
     figures = {"robot": model.name, "configurations": arguments.count, "wall_s": round(seconds, 3)}
     figures |= _told(workspace) | {"standing": [_told_standing(reach) for reach in standing]}
@@ -71,7 +71,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="com_workspace",
         description="Samples where a robot can bring its centre of mass.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
