@@ -3,8 +3,8 @@
     ccgd_walk.py [--quick] [--plots DIR] [--processes N]
 
 Six steps of [CCGD] by the biped like ITU's, whose CoM is 0.38 m below its hips. Nothing is fed
-back: joint angles, 10 ms a point, go to stiff servos. Methods: see walk_lab.py. A walk counts as
-walked when the robot still stands a second after it.
+back: joint angles, 10 ms a point, go to stiff servos. Methods: see walk_scenarios.py. A walk
+counts as walked when the robot still stands a second after it.
 
 - com_error_mean_m, com_error_max_m: distance of the simulator's CoM to the one that was meant, over
   the whole walk with steps of 1.2 s, soles and contact of [CCGD], refined; com_errors_m has all
@@ -35,7 +35,8 @@ import numpy as np
 from processes import in_processes
 from rich.console import Console
 from rich.table import Table
-from walk_lab import (
+from walk_plots import draw_walks
+from walk_scenarios import (
     METHODS,
     PAPER_SOLE,
     com_error,
@@ -46,7 +47,6 @@ from walk_lab import (
     walk_by,
     world_for,
 )
-from walk_plots import draw_walks
 
 from com_control.exceptions import PlanError
 

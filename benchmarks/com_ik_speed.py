@@ -1,11 +1,11 @@
 """Speed and safety of the CoM's inverse kinematics, on the ITU-like biped and on humanoids.
 
-    com_ik_speed.py [--rivals PYTHON]
+    com_ik_speed.py [--libraries PYTHON]
 
 - path: the six steps of [CCGD] at 10 ms a point to 1e-6 m (feet: exact), in one batch and by one
   Python call a point, each point from the one before
 - the same path to the same tolerance by Pinocchio (Newton's method in Python), placo and pink: see
-  com_ik_rivals.py. Those that this Python has not are left out (null); --rivals names another
+  com_ik_libraries.py. Those that this Python has not are left out (null); --libraries names another
   Python that has them (placo 0.10.2, pin 3.8.0, pin-pink 4.4.0, qpsolvers[daqp] go together)
 - [CCGD]'s algorithm as printed on that path, to its 1 mm (the paper: 2415 points a second)
 - 10 000 cold starts: random feet and postures, the pelvis 0.1 m and less away in any direction
@@ -84,7 +84,9 @@ def one_by_one(ik: ComIk, points: list[tuple[Array, Array, Array]]) -> None:
         ik.step(com, feet, R, TOLERANCE)
 
 
-def rivals(python: str, biped: Biped, walk: Samples, ik: ComIk) -> dict[str, dict[str, float]]:
+def run_libraries(
+    python: str, biped: Biped, walk: Samples, ik: ComIk
+) -> dict[str, dict[str, float]]:
     """Runs the other libraries on the same path; by name, those that there are."""
     first = ik.solve(walk.com[0], walk.feet[0], walk.R_pelvis[0])
     with tempfile.TemporaryDirectory() as folder:
@@ -99,10 +101,10 @@ def rivals(python: str, biped: Biped, walk: Samples, ik: ComIk) -> dict[str, dic
             tolerance=TOLERANCE,
             first=np.concatenate((first.pelvis, quaternion, first.q)),
         )
-        command = [python, str(Path(__file__).with_name("com_ik_rivals.py")), str(urdf)]
+        command = [python, str(Path(__file__).with_name("com_ik_libraries.py")), str(urdf)]
         done = subprocess.run([*command, str(problem)], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"{python} failed on com_ik_rivals.py:\n{done.stderr}")
+        raise SystemExit(f"{python} failed on com_ik_libraries.py:\n{done.stderr}")
     found = json.loads(done.stdout.splitlines()[-1])
     return {name: result for name, result in found.items() if result}
 
@@ -178,7 +180,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rivals", default=sys.executable, metavar="PYTHON")
+    parser.add_argument("--libraries", default=sys.executable, metavar="PYTHON")
     options = parser.parse_args()
     biped = load("itu_biped")
     ik, printed = ComIk(biped), Ccgd(biped)
@@ -194,7 +196,7 @@ def main() -> None:
     exact = ik.solve_path(*arguments, tolerance=1e-12)
     start = exact.pelvis[0]
     ccgd = best_time(lambda: printed.solve_path(*arguments, start), 20) / count
-    others = rivals(options.rivals, biped, walk, ik)
+    others = run_libraries(options.libraries, biped, walk, ik)
     failures, worst = cold_starts(ik, COLD_STARTS)
     whole = {name: whole_body(name) for name in HUMANOIDS}
 

@@ -23,7 +23,7 @@ import pinocchio
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
-from walk_lab import (
+from walk_scenarios import (
     Robot,
     Walk,
     com_error,

@@ -11,7 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Polygon
 from numpy.typing import NDArray
-from walk_lab import (
+from walk_playback import measured_zmp
+from walk_scenarios import (
     PAPER_SOLE,
     Robot,
     Walk,
@@ -22,7 +23,6 @@ from walk_lab import (
     walk_by,
     world_for,
 )
-from walk_playback import measured_zmp
 
 from com_simulation.drawing.film import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape

@@ -31,7 +31,7 @@ G = 9.81
 @pytest.fixture(scope="module")
 def lab():
     sys.path.insert(0, str(BENCHMARKS))
-    yield importlib.import_module("walk_lab")
+    yield importlib.import_module("walk_scenarios")
     sys.path.remove(str(BENCHMARKS))
 
 

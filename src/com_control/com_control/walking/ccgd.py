@@ -40,10 +40,13 @@ from com_model.compiled import compiled
 from com_model.sesc import kernels
 from com_model.sesc.packing import pack
 
-ALPHA = (pi / 2, pi / 2, 0.0, 0.0, -pi / 2, 0.0)
-FOOT = ((0.0, 0.0, -1.0), (0.0, -1.0, 0.0), (-1.0, 0.0, 0.0))
-"""Axes of the foot's frame 6 by rows, in a sole frame with x forward and z up."""
+Indices = NDArray[np.int64]
 
+STEP = 0.001
+"""m, a of eq. 20 ([CCGD] Table 3)."""
+PRECISION = 0.001
+"""m, epsilon ([CCGD] Table 3)."""
+_UPPER_BOUND = 10_000  # steps a point
 _STRAIGHT = 1e-12  # over 1, of the cosine of a knee that is still straight
 _EXACT = 1e-9
 
@@ -72,24 +75,6 @@ def dh_lengths(leg: BipedLeg) -> tuple[float, float, float]:
         )
     l1, l2, l3 = -steps[:, 2]
     return float(l1), float(l2), float(l3)
-
-
-def dh_transform(theta: ArrayLike, lengths: tuple[float, float, float]) -> Array:
-    """T_06 (4, 4) at the angles theta (6,) rad of the table ([CCGD] eqs 3, 4)."""
-    l1, l2, l3 = lengths
-    T = np.eye(4)
-    for angle, alpha, a in zip(np.asarray(theta), ALPHA, (0, 0, l1, l2, 0, l3), strict=True):
-        c, s, ca, sa = np.cos(angle), np.sin(angle), np.cos(alpha), np.sin(alpha)
-        T = T @ np.array(
-            [[c, -s * ca, s * sa, a * c], [s, c * ca, -c * sa, a * s], [0, sa, ca, 0], [0, 0, 0, 1]]
-        )
-    return T
-
-
-def dh_angles(q: ArrayLike) -> Array:
-    """The table's angles (6,) rad at the robot's angles q (6,)."""
-    yaw, roll, pitch, knee, ankle, ankle_roll = np.asarray(q, dtype=float)
-    return np.array([yaw + pi / 2, roll + pi / 2, pitch + pi, knee, ankle, -ankle_roll])
 
 
 @njit
@@ -132,29 +117,6 @@ def dh_inverse(R: Array, x: float, y: float, z: float, lengths: Array, q: Array)
     q[2] = atan2(az, -(ax * c6 - ay * s6)) - th4 - th5
     q[3], q[4], q[5] = th4, th5, -th6
     return True
-
-
-def dh_solve(R: ArrayLike, p: ArrayLike, lengths: tuple[float, float, float]) -> Array:
-    """The robot's angles (6,) rad for a sole pose in the hip's frame; NaN out of reach.
-
-    Args:
-        R: (3, 3) orientation of the sole.
-        p: (3,) m, its origin from the hip.
-        lengths: l1, l2, l3, m.
-    """
-    q = np.empty(6)
-    x, y, z = np.asarray(p, dtype=float)
-    dh_inverse(np.asarray(R, dtype=float), x, y, z, np.array(lengths), q)
-    return q
-
-
-Indices = NDArray[np.int64]
-
-STEP = 0.001
-"""m, a of eq. 20 ([CCGD] Table 3)."""
-PRECISION = 0.001
-"""m, epsilon ([CCGD] Table 3)."""
-_UPPER_BOUND = 10_000  # steps a point
 
 
 class CcgdPath(NamedTuple):

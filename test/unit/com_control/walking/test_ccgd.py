@@ -1,14 +1,46 @@
 """The paper's leg, and its algorithm as printed."""
 
+from math import pi
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import BipedError
-from com_control.walking.ccgd import FOOT, Ccgd, dh_angles, dh_lengths, dh_solve, dh_transform
+from com_control.walking.ccgd import Ccgd, dh_inverse, dh_lengths
 from com_control.walking.com_ik import ComIk
 from com_control.walking.leg_ik import LegIk
 from com_control.walking.walk_plan import WalkPlan
+
+ALPHA = (pi / 2, pi / 2, 0.0, 0.0, -pi / 2, 0.0)
+FOOT = ((0.0, 0.0, -1.0), (0.0, -1.0, 0.0), (-1.0, 0.0, 0.0))
+"""Axes of the foot's frame 6 by rows, in a sole frame with x forward and z up."""
+
+
+def dh_transform(theta, lengths):
+    """T_06 (4, 4) at the angles theta (6,) rad of the table ([CCGD] eqs 3, 4)."""
+    l1, l2, l3 = lengths
+    T = np.eye(4)
+    for angle, alpha, a in zip(theta, ALPHA, (0, 0, l1, l2, 0, l3), strict=True):
+        c, s, ca, sa = np.cos(angle), np.sin(angle), np.cos(alpha), np.sin(alpha)
+        T = T @ np.array(
+            [[c, -s * ca, s * sa, a * c], [s, c * ca, -c * sa, a * s], [0, sa, ca, 0], [0, 0, 0, 1]]
+        )
+    return T
+
+
+def dh_angles(q):
+    """The table's angles (6,) rad at the robot's angles q (6,)."""
+    yaw, roll, pitch, knee, ankle, ankle_roll = q
+    return np.array([yaw + pi / 2, roll + pi / 2, pitch + pi, knee, ankle, -ankle_roll])
+
+
+def dh_solve(R, p, lengths):
+    """The robot's angles (6,) rad for a sole pose in the hip's frame; NaN out of reach."""
+    q = np.empty(6)
+    x, y, z = (float(value) for value in p)
+    dh_inverse(R, x, y, z, np.array(lengths), q)
+    return q
 
 
 def random_angles(leg, rng):

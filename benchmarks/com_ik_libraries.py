@@ -1,6 +1,6 @@
 """The problem of com_ik_speed.py for Pinocchio, placo and pink: run by that script.
 
-    com_ik_rivals.py URDF PROBLEM.npz
+    com_ik_libraries.py URDF PROBLEM.npz
 
 PROBLEM.npz holds a path (com (N, 3), feet (N, 2, 3, 4), R_pelvis (N, 3, 3), tolerance, first (19,):
 position, quaternion x y z w and joints of the first point). Each library follows it from the first
