@@ -220,7 +220,7 @@ def _walk_namespaces(node):
     biped = Biped.from_config(RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config))
     walk = Walker(biped).plan(WalkRequest(), biped.posture)
     begin = walk.instant(0.0)
-    session = SimpleNamespace(walk=walk, instant=lambda: begin)
+    session = SimpleNamespace(walk=walk, planned_now=lambda: begin)
     view = WalkEstimate(np.eye(3), np.zeros(3), begin.soles, begin.com, begin.zmp)
     return _heard_namespaces(
         "gait/markers", lambda: node._output.show(biped, session, view, Time())
