@@ -167,6 +167,6 @@ class SensorReader:
         if shared and self._joints.switches >= INTERLEAVED:
             problem = (
                 f"two nodes publish it in turn: messages with {len(self._joints.layouts)} "
-                f"different orders of names, which share {listing(shared)}. {fix}"
+                f"different orders of names, both with {listing(shared)}. {fix}"
             )
             raise TopicError(problem, self._joint_topic.topic, "joint states")

@@ -74,7 +74,7 @@ def identify_links(
         feet: Its feet.
         postures: The readings.
         settings: See IdentificationSettings.
-        progress: Told how far it is.
+        progress: Called with the progress.
         cancelled: Asked now and then whether to stop.
         refuse_redundant: Whether redundant postures are an error.
 
@@ -87,11 +87,11 @@ def identify_links(
     """
     settings = settings or IdentificationSettings()
 
-    def observe(share: float, what: str) -> None:
+    def observe(fraction: float, what: str) -> None:
         if cancelled is not None and cancelled():
             raise Cancelled("the identification was stopped before it was done")
         if progress is not None:
-            progress(share, what)
+            progress(fraction, what)
 
     observe(0.0, "postures")
     used = [_usable(posture, settings) for posture in postures]

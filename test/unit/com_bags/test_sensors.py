@@ -133,7 +133,7 @@ def test_two_publishers_of_joint_states_are_recognised_by_their_names(
     entries = normal()
     for i in range(0, 600, 4):
         entries[i][2] = messages.joints(START + i // 2 * STEP, ["b", "a"], [0.0, 0.0])
-    words = "/joint_states: two nodes publish it in turn: .* which share a, b. Let one node"
+    words = "/joint_states: two nodes publish it in turn: .* both with a, b. Let one node"
     with pytest.raises(TopicError, match=words):
         read(write_bag(entries))
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 _EPILOG = """\
 What must be in the bag: joint states, and the force and torque of each foot, while the robot
-stands still in 20 or more postures that differ in every joint, a second or two in each. An IMU
+is stationary in 20 or more postures that differ in every joint, a second or two in each. An IMU
 helps where the ground is not level (settings: use_imu), joint efforts where they are good
 (settings: use_effort). Everything else is passed over.
 
@@ -38,7 +38,7 @@ marks.csv has lines of start,end,label in seconds from the first joint state (or
 topic is of std_msgs/String (a text starts a posture of that name, an empty one ends it) or
 std_msgs/Bool.
 
-Exit status: 0 done, 1 the recording tells too little or its readings cannot be true, 2 wrong
+Exit status: 0 done, 1 the recording contains too little or its readings cannot be true, 2 wrong
 arguments or a file that cannot be read, 3 the results cannot be written.
 """
 
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     add(
         "--settings",
         metavar="YAML",
-        help="noise, priors, errors of sensors, when the robot counts as still",
+        help="noise, priors, errors of sensors, when the robot counts as stationary",
     )
     add("--out", metavar="DIR", help="where the results go; made where it is missing")
     add("--force", action="store_true", help="replace the results of an earlier run in DIR")

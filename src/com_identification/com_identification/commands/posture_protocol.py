@@ -53,9 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         simulation = _lab(arguments.robot, arguments.protocol, arguments.urdf)
         if arguments.angles is None:
-            told = _told(simulation, arguments.joint_errors)
-            _print_angles(simulation, _angles(told))
-            _print_notes(_standing(told))
+            by_model = _find_tips(simulation, arguments.joint_errors)
+            _print_angles(simulation, _angles(by_model))
+            _print_notes(_standing(by_model))
             return 0
         protocol = Protocol.from_file(arguments.protocol)
         table = TipTable.from_file(arguments.angles, protocol)
@@ -99,18 +99,20 @@ def _lab(robot: str, protocol: str, urdf: str | None) -> QuasiStatic:
     )
 
 
-def _told(simulation: QuasiStatic, joint_errors: str | None) -> dict[str, tuple[TipAngle, ...]]:
+def _find_tips(
+    simulation: QuasiStatic, joint_errors: str | None
+) -> dict[str, tuple[TipAngle, ...]]:
     """Tip angles of the URDF, and with errors of the joints from a file."""
-    told = {"URDF": simulation.find_tips()}
+    by_model = {"URDF": simulation.find_tips()}
     if joint_errors is not None:
-        told["joint errors"] = simulation.find_tips(
+        by_model["joint errors"] = simulation.find_tips(
             read_joint_errors(joint_errors, simulation.model)
         )
-    return told
+    return by_model
 
 
-def _angles(told: dict[str, tuple[TipAngle, ...]]) -> dict[str, Array]:
-    return {name: np.array([tip.angle for tip in tips]) for name, tips in told.items()}
+def _angles(by_model: dict[str, tuple[TipAngle, ...]]) -> dict[str, Array]:
+    return {name: np.array([tip.angle for tip in tips]) for name, tips in by_model.items()}
 
 
 def _compare(
@@ -120,20 +122,20 @@ def _compare(
     if arguments.explain not in candidates:
         valid = ", ".join(candidates)
         raise ProtocolError(f"--explain: no {arguments.explain!r}; valid: {valid}")
-    if arguments.out is not None:  # before the work, so that a wrong folder is told at once
+    if arguments.out is not None:  # before the work, so that a wrong folder is reported at once
         path_inside(arguments.out, _file(simulation, ""))
     measured = table.angles(arguments.measured)
     used = np.flatnonzero(np.isfinite(measured))
     if not len(used):
         raise ProtocolError(f"{arguments.angles}: column {arguments.measured!r} has no angles")
     found = fit(simulation, measured, candidates[arguments.explain], used)
-    told = _told(simulation, arguments.joint_errors)
+    by_model = _find_tips(simulation, arguments.joint_errors)
     comparison = Comparison(
         robot=simulation.model.name,
         tests=tuple(test.name for test in simulation.tests),
         others={name: table.angles(name) for name in table.columns if name != arguments.measured},
-        ours=_angles(told) | {arguments.explain: found.predicted},
-        notes=_standing(told),
+        ours=_angles(by_model) | {arguments.explain: found.predicted},
+        notes=_standing(by_model),
         found=found,
         left_out=errors_left_out(simulation, found),
     )
@@ -167,9 +169,11 @@ def _print_notes(notes: tuple[str, ...]) -> None:
         print(note)
 
 
-def _standing(told: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:
+def _standing(by_model: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:
     """Sentences on tests in which the robot does not fall."""
-    standing = {name: [tip.test for tip in tips if not tip.falls] for name, tips in told.items()}
+    standing = {
+        name: [tip.test for tip in tips if not tip.falls] for name, tips in by_model.items()
+    }
     return tuple(
         f"{name}: still stands at the joints' limit, which is shown: {'; '.join(tests)}"
         for name, tests in standing.items()

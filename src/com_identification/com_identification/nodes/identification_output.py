@@ -125,7 +125,7 @@ def result_values(session: Session) -> ResultValues:
         )
     found, ids = session.result.identification, session.result.ids
     issues = issues_of(found)
-    told, good = found.identifiability, found.without_outliers
+    what, good = found.identifiability, found.without_outliers
     return ResultValues(
         status=IdentificationResult.STATUS_DEGRADED if issues else IdentificationResult.STATUS_OK,
         reason=" ".join(issues),
@@ -135,12 +135,12 @@ def result_values(session: Session) -> ResultValues:
         total_mass=found.total_mass,
         total_mass_std=found.total_mass_std,
         model_mass=session.model.mass,
-        n_parameters=told.unknowns,
-        rank=told.rank,
-        n_improved=told.informed,
-        condition=told.condition,
-        unidentifiable=told.lost,
-        weakly_identifiable=told.weak,
+        n_parameters=what.unknowns,
+        rank=what.rank,
+        n_improved=what.informed,
+        condition=what.condition,
+        unidentifiable=what.lost,
+        weakly_identifiable=what.weak,
         residual=_distances(good.residual),
         prior_residual=_distances(good.prior_residual),
         held_out=_distances(good.held_out),
@@ -182,23 +182,23 @@ def issues_of(found: Identification) -> list[str]:
 
 def summary(found: Identification) -> str:
     """A result in one sentence."""
-    told, good = found.identifiability, found.without_outliers
+    what, good = found.identifiability, found.without_outliers
     count = len(found.weights)
     return (
         f"{count - len(found.outliers)} of {count} postures fit: the feet's CoM is met to "
         f"{1e3 * good.residual.rms:.2f} mm rms (URDF {1e3 * good.prior_residual.rms:.2f} mm, "
-        f"left-out postures {1e3 * good.held_out.rms:.2f} mm), rank {told.rank} of "
-        f"{told.unknowns}, total mass {found.total_mass:.4g} kg"
+        f"left-out postures {1e3 * good.held_out.rms:.2f} mm), rank {what.rank} of "
+        f"{what.unknowns}, total mass {found.total_mass:.4g} kg"
     )
 
 
 def fill_total(total: TotalCom, response: IdentifyTotalCom.Response) -> None:
     """Puts mass and offset of the whole robot into a response."""
-    told = np.isfinite(total.offset_std)
+    known = np.isfinite(total.offset_std)
     response.mass, response.mass_std = float(total.mass), float(total.mass_std)
     response.model_mass = float(total.model_mass)
-    numpy_to_vector3(np.where(told, total.offset, np.nan), response.offset)
-    numpy_to_vector3(np.where(told, total.offset_std, np.nan), response.offset_std)
+    numpy_to_vector3(np.where(known, total.offset, np.nan), response.offset)
+    numpy_to_vector3(np.where(known, total.offset_std, np.nan), response.offset_std)
     response.distance_mean, response.distance_max = _mean_max(total.residual_before)
     response.shifted_mean, response.shifted_max = _mean_max(total.residual_after)
     response.used = int(total.postures)
@@ -216,8 +216,8 @@ def _mean_max(distances: Array) -> tuple[float, float]:
     return float(np.mean(distances)), float(np.max(distances))
 
 
-def _distances(misfit: Residual) -> Distances:
-    return misfit.mean, misfit.rms, misfit.maximum
+def _distances(residual: Residual) -> Distances:
+    return residual.mean, residual.rms, residual.maximum
 
 
 def _bodies(found: Identification) -> BodyValues:
