@@ -49,7 +49,7 @@ class ComReference:
     """
 
     def __init__(self, options: BalanceOptions) -> None:
-        self._options = options
+        self.options = options
         self.reset(np.zeros(3))
 
     def reset(self, com: Array) -> None:
@@ -74,7 +74,7 @@ class ComReference:
         used = slice(0, 2 if np.isnan(target[2]) else 3)
         way = target[used] - self.position[used]
         wish = velocity[used] + self._pace(way) * way
-        self.velocity[used] = _toward(self.velocity[used], wish, self._options, dt)
+        self.velocity[used] = _toward(self.velocity[used], wish, self.options, dt)
         self.position[used] += self.velocity[used] * dt
         self._wait(com)
 
@@ -91,7 +91,7 @@ class ComReference:
         length = float(np.linalg.norm(way))
         if length == 0.0:
             return 0.0
-        return min(_APPROACH, float(np.sqrt(self._options.com_acceleration / length)))
+        return min(_APPROACH, float(np.sqrt(self.options.com_acceleration / length)))
 
 
 def _toward(velocity: Array, wish: Array, options: BalanceOptions, dt: float) -> Array:
@@ -177,18 +177,21 @@ class Balancer:
         self.soles = Soles(model, feet)
         self.names = tuple(foot.frame for foot in feet)
         self._sesc, self._upright = Sesc(model), upright
+        self._legs = np.zeros(model.n_joints, dtype=bool)
+        self._legs[self.soles.joints] = True
         self.reference = ComReference(self.options)
-        most = np.minimum(
-            self.options.speed_share * model.velocity_limits, self.options.joint_speed
-        )
-        self._speed = np.minimum(most, 1e3)
-        legs = np.zeros(model.n_joints, dtype=bool)
-        legs[self.soles.joints] = True
-        weights = np.where(legs, self.options.posture_weight, self.options.body_weight)
-        self._stiffness = weights**2
-        self._lower = np.minimum(model.lower + self.options.joint_margin, model.neutral)
-        self._upper = np.maximum(model.upper - self.options.joint_margin, model.neutral)
+        self.set_options(self.options)
         self.started = False
+
+    def set_options(self, options: BalanceOptions) -> None:
+        """Use other gains and bounds from the next step on."""
+        model = self.model
+        self.options, self.reference.options = options, options
+        most = np.minimum(options.speed_fraction * model.velocity_limits, options.joint_speed)
+        self._speed = np.minimum(most, 1e3)
+        self._stiffness = np.where(self._legs, options.posture_weight, options.body_weight) ** 2
+        self._lower = np.minimum(model.lower + options.joint_margin, model.neutral)
+        self._upper = np.maximum(model.upper - options.joint_margin, model.neutral)
 
     def start(self, q: Array, up: Array, commanded: Array | None = None) -> None:
         """Begins where the robot stands, the CoM staying where it is.
@@ -230,14 +233,14 @@ class Balancer:
         """
         poses = self.soles.at(q)
         com, J = self._sesc.com_and_jacobian(q)
-        shares = self.soles.shares(poses, com, up)
-        frame = balance_frame(poses, self.soles.points(poses), up, shares)
+        weights = self.soles.weights(poses, com, up)
+        frame = balance_frame(poses, self.soles.points(poses), up, weights)
         place = frame.place(com)
         self._follow_ground(frame, dt)
         target, held = desired.copy(), False
         target[:2], held = hold_inside(frame.corners, desired[:2], self.options.margin)
         self.reference.move(target, STILL if held else velocity, place, dt)
-        ground = ground_motion(poses, shares, frame.origin)
+        ground = ground_motion(poses, weights, frame.origin)
         H, g = self._tasks(frame, poses, (com, J), ground, place)
         lower, upper = self._bounds(q, dt)
         qd = np.empty(self.model.n_joints)
@@ -282,8 +285,8 @@ class Balancer:
         if dt <= 0.0:
             return
         turning = skew(self._normal) @ frame.normal / dt
-        share = dt / (dt + self.options.slope_time)
-        self._turning = self._turning + share * (turning - self._turning)
+        blend = dt / (dt + self.options.slope_time)
+        self._turning = self._turning + blend * (turning - self._turning)
         self._normal = frame.normal
 
     def _tasks(
@@ -343,8 +346,8 @@ class Balancer:
         """Least and greatest velocities (n,): limits, acceleration, and the give of the drives."""
         o = self.options
         change = o.joint_acceleration * max(dt, 1e-6)
-        floor = np.maximum(self._lower, q - o.give) - self.position
-        ceiling = np.minimum(self._upper, q + o.give) - self.position
+        floor = np.maximum(self._lower, q - o.max_following_error) - self.position
+        ceiling = np.minimum(self._upper, q + o.max_following_error) - self.position
         least = np.clip(floor / _LIMIT_TIME, -self._speed, self._speed)
         most = np.maximum(np.clip(ceiling / _LIMIT_TIME, -self._speed, self._speed), least)
         return (
@@ -361,7 +364,7 @@ class Balancer:
     def _at_limits(self, q: Array) -> tuple[str, ...]:
         o = self.options
         ends = (self.position <= self._lower + 1e-4) | (self.position >= self._upper - 1e-4)
-        stuck = np.abs(self.position - q) >= o.give - 1e-3
+        stuck = np.abs(self.position - q) >= o.max_following_error - 1e-3
         return tuple(self.model.joint_names[i] for i in np.flatnonzero(ends | stuck))
 
     def _problems(

@@ -51,10 +51,10 @@ def sway(com: Array, width: float, period: float = 4.0, count: int = 2) -> Demon
     way = np.array([0.0, width, 0.0])
 
     def at(time: float) -> tuple[Array, Array]:
-        pace, share = 2.0 * np.pi / period, min(time, duration - time, 0.25 * period)
-        grown = np.sin(0.5 * np.pi * share / (0.25 * period)) ** 2
-        growth = np.pi / (0.5 * period) * np.sin(np.pi * share / (0.25 * period))
-        growth *= np.sign(0.5 * duration - time) if share < 0.25 * period else 0.0
+        pace, ramp = 2.0 * np.pi / period, min(time, duration - time, 0.25 * period)
+        grown = np.sin(0.5 * np.pi * ramp / (0.25 * period)) ** 2
+        growth = np.pi / (0.5 * period) * np.sin(np.pi * ramp / (0.25 * period))
+        growth *= np.sign(0.5 * duration - time) if ramp < 0.25 * period else 0.0
         swing, speed = np.sin(pace * time), pace * np.cos(pace * time)
         return com + grown * swing * way, (grown * speed + growth * swing) * way
 
@@ -62,7 +62,7 @@ def sway(com: Array, width: float, period: float = 4.0, count: int = 2) -> Demon
 
 
 def reach(
-    com: Array, corners: Array, margin: float, step_time: float = 2.0, share: float = 0.9
+    com: Array, corners: Array, margin: float, step_time: float = 2.0, fraction: float = 0.9
 ) -> Demonstration:
     """Forwards, back, left and right to the margin of the soles, each time by the middle.
 
@@ -71,13 +71,13 @@ def reach(
         corners: (k, 2) m, hull of the soles, counter-clockwise: BalanceFrame.corners.
         margin: m, that the CoM keeps from their edge.
         step_time: s, of one way out or back.
-        share: Of the way to the margin.
+        fraction: Of the way to the margin.
     """
     outline = as_array("corners", corners, (None, 2))
     far = 10.0 * float(np.abs(outline - com[:2]).max())
     ends = [com]
     for direction in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
-        ends += [_reached(com, outline, margin, share, far * np.array(direction)), com]
+        ends += [_reached(com, outline, margin, fraction, far * np.array(direction)), com]
 
     def at(time: float) -> tuple[Array, Array]:
         leg = min(int(time / step_time), len(ends) - 2)
@@ -89,14 +89,14 @@ def reach(
     return Demonstration("reach", (len(ends) - 1) * step_time, at)
 
 
-def _reached(com: Array, corners: Array, margin: float, share: float, way: Array) -> Array:
-    """The farthest point (3,) along a way (2,) that keeps the margin, times the share."""
+def _reached(com: Array, corners: Array, margin: float, fraction: float, way: Array) -> Array:
+    """The farthest point (3,) along a way (2,) that keeps the margin, times the fraction."""
     least, most = 0.0, 1.0
     for _ in range(40):
         middle = 0.5 * (least + most)
         _, outside = hold_inside(corners, com[:2] + middle * way, margin)
         least, most = (least, middle) if outside else (middle, most)
-    return com + np.append(share * least * way, 0.0)
+    return com + np.append(fraction * least * way, 0.0)
 
 
 NONE = "none"

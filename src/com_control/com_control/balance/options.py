@@ -1,58 +1,84 @@
-"""How the centre of mass is controlled: gains, bounds, margins."""
+"""How the centre of mass is controlled: gains, bounds, margins; what counts as standing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from com_model.parameters import parameter
 
 
 @dataclass(frozen=True)
 class BalanceOptions:
     """Options of a Balancer.
 
-    Attributes:
-        com_gain: 1/s, by which an error of the CoM decays; a robot that rocks on its drives at w
-            rad/s with a damping ratio d needs less than 2 d w.
-        trunk_gain: 1/s, likewise of the trunk's orientation.
-        posture_gain: 1/s, likewise of the joints that the rest leaves free.
-        feet_gain: 1/s, likewise of the measured place of the soles to each other.
-        strain_gain: 1/s, likewise of the commanded one, which strains the legs of feet that stand.
-        upright: Keep the trunk upright, whatever the slope of the ground.
-        margin: m, that the CoM keeps from the edge of the support polygon, seen along gravity.
-        com_speed: m/s, of the reference at most.
-        com_acceleration: m/s^2, likewise.
-        speed_share: Of the joints' velocity limits, at most.
-        joint_speed: rad/s or m/s, at most, also where the URDF has no limit.
-        joint_acceleration: rad/s^2 or m/s^2, of the commands at most.
-        joint_margin: rad or m, that joints keep from their limits.
-        give: rad or m, of a command from where its joint is, at most.
-        slope_time: s, over which the turning of the ground is smoothed.
-        friction: Of the ground: slopes steeper than its arc tangent are spoken of.
-        height_weight: Of an error of the CoM's height against one along the ground: what keeps the
-            robot from falling goes first.
-        trunk_weight: m, of an error of 1 rad/s of the trunk against 1 m/s of the CoM.
-        posture_weight: m, likewise of the legs' joints; it also damps near singular postures.
-        body_weight: m, likewise of the other joints.
-        feet_weight: Of an error of the soles against one of the CoM.
+    A robot that oscillates on its drives at w rad/s with a damping ratio d needs a com_gain below
+    2 d w. posture_gain, feet_gain and strain_gain are those of the joints that the rest leaves
+    free, of the measured place of the soles to each other, and of the commanded one, which strains
+    the legs of feet that stand. Weights: of the CoM's height against its horizontal error (what
+    keeps the robot from falling goes first), of 1 rad/s of the trunk, of the legs' joints (which
+    also damps near singular postures) and of the other joints against 1 m/s of the CoM, and of the
+    soles' error.
     """
 
-    com_gain: float = 4.0
-    trunk_gain: float = 4.0
+    com_gain: float = parameter(
+        4.0, "1/s, by which an error of the CoM decays", (0.01, 100.0), live=True
+    )
+    trunk_gain: float = parameter(
+        4.0, "1/s, likewise of the trunk's orientation", (0.0, 100.0), live=True
+    )
     posture_gain: float = 1.0
     feet_gain: float = 4.0
     strain_gain: float = 0.4
-    upright: bool = True
-    margin: float = 0.01
-    com_speed: float = 0.1
-    com_acceleration: float = 0.5
-    speed_share: float = 0.5
-    joint_speed: float = 2.0
-    joint_acceleration: float = 20.0
-    joint_margin: float = 0.01
-    give: float = 0.2
-    slope_time: float = 0.05
-    friction: float = 0.5
+    upright: bool = parameter(
+        True, "keep the trunk upright, whatever the slope of the ground", live=True
+    )
+    margin: float = parameter(
+        0.01, "m, that the CoM keeps from the edge of the support polygon", (0.0, 1.0), live=True
+    )
+    com_speed: float = parameter(0.1, "m/s, largest of the reference", (0.001, 10.0), live=True)
+    com_acceleration: float = parameter(0.5, "m/s^2, likewise", (0.001, 100.0), live=True)
+    speed_fraction: float = parameter(
+        0.5, "largest fraction of the joints' velocity limits", (0.01, 1.0), live=True
+    )
+    joint_speed: float = parameter(
+        2.0, "rad/s or m/s, largest, also where the URDF has no limit", (0.01, 100.0), live=True
+    )
+    joint_acceleration: float = parameter(
+        20.0, "rad/s^2 or m/s^2, largest of the commands", (0.1, 1000.0), live=True
+    )
+    joint_margin: float = 0.01  # rad or m, that joints keep from their limits
+    max_following_error: float = parameter(
+        0.2, "rad or m, largest distance of a command from its joint", (0.01, 3.0), live=True
+    )
+    slope_time: float = parameter(
+        0.05, "s, time constant of the low-pass filter of the ground's rotation", (0.001, 10.0)
+    )
+    friction: float = parameter(
+        0.5, "of the ground; slopes beyond its arc tangent are reported", (0.01, 10.0), live=True
+    )
     height_weight: float = 0.1
-    trunk_weight: float = 0.05
-    posture_weight: float = 0.001
-    body_weight: float = 0.005
+    trunk_weight: float = 0.05  # m
+    posture_weight: float = 0.001  # m
+    body_weight: float = 0.005  # m
     feet_weight: float = 100.0
+
+
+@dataclass(frozen=True)
+class StandingLimits:
+    """Bounds of what counts as standing."""
+
+    min_load_fraction: float = parameter(
+        0.05, "of the weight, on a foot that stands as balancing begins", (0.0, 0.5), live=True
+    )
+    min_weight_fraction: float = parameter(
+        0.3, "of the weight, on all feet together; below, the robot falls", (0.0, 1.0), live=True
+    )
+    fallen_tilt: float = parameter(
+        0.8, "rad, tilt of the trunk beyond which it has fallen", (0.1, 3.0), live=True
+    )
+    settle_time: float = parameter(
+        0.2,
+        "s, for which it must stand on the same feet before balancing begins",
+        (0.0, 60.0),
+        live=True,
+    )

@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 
 from com_control.balance.balancer import STILL, Balancer, BalanceStep
-from com_control.balance.options import BalanceOptions
+from com_control.balance.options import BalanceOptions, StandingLimits
 from com_control.balance.soles import Soles, balance_frame, check_plane
 from com_control.exceptions import BalanceError
 from com_model.arrays import Array
@@ -51,24 +51,6 @@ class BalanceReading:
     loads: Array | None = None
     commanded: Array | None = None
     missing: str = ""
-
-
-@dataclass(frozen=True)
-class StandingLimits:
-    """Bounds of what counts as standing.
-
-    Attributes:
-        load_share: Of the weight, at least, on a foot that stands as balancing begins.
-        weight_share: Of the weight, at least, on all feet together; less: it falls.
-        fallen_tilt: rad, of the trunk from upright, from which on it has fallen.
-        settle_time: s, for which it must have stood, on the same feet, before balancing begins:
-            a robot that touches down, or whose wrenches just begin to arrive, has not.
-    """
-
-    load_share: float = 0.05
-    weight_share: float = 0.3
-    fallen_tilt: float = 0.8
-    settle_time: float = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +112,12 @@ class BalanceSession:
         self.state, self.reason = State.UNKNOWN, "no readings yet"
         self.desired: Array | None = None
         self._rehearse(config.nominal_posture(model))
+
+    def set_options(self, options: BalanceOptions, limits: StandingLimits) -> None:
+        """Use other gains and bounds from the next step on."""
+        self.options, self._limits = options, limits
+        if self._balancer is not None:
+            self._balancer.set_options(options)
 
     @property
     def feet(self) -> tuple[str, ...]:
@@ -246,7 +234,7 @@ class BalanceSession:
                 f"the trunk is tilted by {tilt:.2f} rad, more than {limits.fallen_tilt:.2f}: set "
                 "the robot on its feet"
             )
-        least = limits.weight_share * self.model.mass * GRAVITY
+        least = limits.min_weight_fraction * self.model.mass * GRAVITY
         if reading.loads is not None and not float(reading.loads.sum()) >= least:
             return (
                 f"the feet carry {float(reading.loads.sum()):.0f} N, at least {least:.0f} N are "
@@ -306,7 +294,7 @@ class BalanceSession:
         feet = [foot for _, foot in self._feet]
         if reading.loads is None:
             return feet
-        least = self._limits.load_share * self.model.mass * GRAVITY
+        least = self._limits.min_load_fraction * self.model.mass * GRAVITY
         carrying = [foot for i, foot in self._feet if reading.loads[i] >= least]
         return carrying or feet
 

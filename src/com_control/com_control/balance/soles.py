@@ -98,11 +98,11 @@ class Soles:
         placed = zip(self.feet, poses.R, poses.p, strict=True)
         return np.concatenate([sole_points(R, p, foot.corners) for foot, R, p in placed])
 
-    def shares(self, poses: SolePoses, com: Array, up: Array) -> Array:
-        """Shares (f,) of the feet in telling where the ground is: most of the one below the CoM.
+    def weights(self, poses: SolePoses, com: Array, up: Array) -> Array:
+        """Weights (f,) of the feet in estimating the ground: most of the one below the CoM.
 
-        A sole that carries next to nothing hangs on a leg that does not give, a little off the
-        ground; it must not tell of the ground's slope. w_i = 1 / (d_i^2 + e^2)^2, sum 1, with the
+        A sole that carries next to nothing hangs on a leg that does not deflect, a little off the
+        ground; it must not count for the ground's slope. w_i = 1 / (d_i^2 + e^2)^2, sum 1, with the
         distance d_i along the ground from the CoM to the middle of the sole.
 
         Args:
@@ -117,12 +117,12 @@ class Soles:
         return np.asarray(weights / weights.sum())
 
 
-def ground_motion(poses: SolePoses, shares: Array, origin: Array) -> tuple[Array, Array]:
+def ground_motion(poses: SolePoses, weights: Array, origin: Array) -> tuple[Array, Array]:
     """Jacobians (3, n) of the ground at a point, the root at rest: its velocity and its turning."""
-    angular = np.einsum("f,fij->ij", shares, poses.jacobian[:, 3:])
-    linear = np.einsum("f,fij->ij", shares, poses.jacobian[:, :3])
-    for share, p, J in zip(shares, poses.p, poses.jacobian, strict=True):
-        linear -= share * skew(origin - p) @ J[3:]
+    angular = np.einsum("f,fij->ij", weights, poses.jacobian[:, 3:])
+    linear = np.einsum("f,fij->ij", weights, poses.jacobian[:, :3])
+    for weight, p, J in zip(weights, poses.p, poses.jacobian, strict=True):
+        linear -= weight * skew(origin - p) @ J[3:]
     return linear, angular
 
 
@@ -180,7 +180,7 @@ class BalanceFrame:
 
 
 def balance_frame(
-    soles: SolePoses, points: Array, up: Array, shares: Array | None = None
+    soles: SolePoses, points: Array, up: Array, weights: Array | None = None
 ) -> BalanceFrame:
     """Finds the balance frame.
 
@@ -188,12 +188,12 @@ def balance_frame(
         soles: That stand.
         points: (m, 3) m, their corners, in the root link's frame.
         up: (3,) unit vector against gravity, root axes; e.g. R_world_root[2] of an IMU.
-        shares: (f,) of the soles in telling the ground's normal; equal by default.
+        weights: (f,) of the soles in estimating the ground's normal; equal by default.
 
     Raises:
         BalanceError: Gravity does not point into the ground.
     """
-    normal = soles.R[:, :, 2].sum(axis=0) if shares is None else shares @ soles.R[:, :, 2]
+    normal = soles.R[:, :, 2].sum(axis=0) if weights is None else weights @ soles.R[:, :, 2]
     normal = normal / np.linalg.norm(normal)
     cosine = float(normal @ up)
     if not cosine > np.cos(STEEPEST):

@@ -1,10 +1,9 @@
-"""What com_balancer hears: joints, the IMU, the feet's wrenches -> one reading."""
+"""Inputs of com_balancer: joints, the IMU, the feet's wrenches -> one reading."""
 
 from __future__ import annotations
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
-from rclpy.clock import Clock
 from sensor_msgs.msg import Imu
 
 from com_control.balance.session import BalanceReading
@@ -13,11 +12,13 @@ from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_poses
 from com_ros.conversions import NS_PER_S, Array
 from com_ros.imu_input import imu_to_values
-from com_ros.input_watch import Latest, sample_time_ns
+from com_ros.input_watch import Latest
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.wrench_input import ground_wrench
 
-MOST_SAG = 0.02  # rad or m; a drive that seems to give more has other gains than we know
+MAX_DEFLECTION = (
+    0.02  # rad or m; a drive that seems to deflect more has other gains than configured
+)
 
 
 class RobotInput:
@@ -27,15 +28,12 @@ class RobotInput:
         model: The robot.
         config: Its configuration.
         settings: Of the node.
-        clock: Of the node.
     """
 
-    def __init__(
-        self, model: RobotModel, config: RobotConfig, settings: Parameters, clock: Clock
-    ) -> None:
+    def __init__(self, model: RobotModel, config: RobotConfig, settings: Parameters) -> None:
         link = config.imu_link or model.root_link
         self.joints = JointInput(model.joint_names, settings.joint_timeout)
-        self._settings, self._clock = settings, clock
+        self._settings = settings
         self._R_imu_root = model.bodies.R_body_link[model.link_index(link)].T
         self._attitude: Latest[Array] = Latest(settings.imu_timeout)
         self._feet = config.feet
@@ -47,14 +45,18 @@ class RobotInput:
             [gain.stiffness if gain and gain.stiffness else np.nan for gain in gains]
         )
 
-    def take_imu(self, msg: Imu) -> None:
-        """Take in a message of the IMU."""
-        time_ns = sample_time_ns(msg.header.stamp, self._clock)
+    def set_timeouts(self, settings: Parameters) -> None:
+        """Use other timeouts."""
+        self._attitude.timeout_s = settings.imu_timeout
+        for latest in self._forces:
+            latest.timeout_s = settings.wrench_timeout
+
+    def set_imu(self, msg: Imu, time_ns: int) -> None:
+        """Store a reading of the IMU."""
         self._attitude.set(imu_to_values(msg).R_world_imu, time_ns)
 
-    def take_wrench(self, foot: int, msg: WrenchStamped) -> None:
-        """Take in a foot's wrench."""
-        time_ns = sample_time_ns(msg.header.stamp, self._clock)
+    def set_wrench(self, foot: int, msg: WrenchStamped, time_ns: int) -> None:
+        """Store a reading of a foot's force sensor."""
         self._forces[foot].set(ground_wrench(msg, self._feet[foot])[:3], time_ns)
 
     def reading(self, time_ns: int, sample: JointSample) -> BalanceReading:
@@ -70,21 +72,21 @@ class RobotInput:
             position=sample.position,
             up=None if attitude is None else (attitude @ self._R_imu_root)[2],
             loads=loads,
-            commanded=self._told(sample),
+            commanded=self._commanded(sample),
             missing=self._missing(time_ns),
         )
 
-    def _told(self, sample: JointSample) -> Array | None:
-        """Where drives that give by effort / stiffness were told to be; None: not known."""
-        sag = sample.effort / self._stiffness
-        if not (np.isfinite(sag).all() and np.abs(sag).max(initial=0.0) <= MOST_SAG):
+    def _commanded(self, sample: JointSample) -> Array | None:
+        """Commands of drives that deflect by effort / stiffness; None: not known."""
+        deflection = sample.effort / self._stiffness
+        if not np.abs(deflection).max(initial=0.0) <= MAX_DEFLECTION:  # or not finite
             return None
-        return sample.position + sag
+        return sample.position + deflection
 
     def _missing(self, time_ns: int) -> str:
         if self._settings.use_imu and self._attitude.current(time_ns) is None:
             state = self._attitude.describe("imu", time_ns)
-            return f"{state}: start its driver, or set use_imu false on level ground"
+            return f"{state}: start its driver, or set use_imu false on horizontal ground"
         if not self._settings.use_wrench:
             return ""
         for topic, latest in zip(self._topics, self._forces, strict=True):

@@ -52,7 +52,9 @@ class BalanceOutput:
             numpy_to_joint_trajectory(names, [after], q[None], qd[None], stamp)
         )
 
-    def tell(self, session: BalanceSession, step: BalanceStep | None, stamp: Time) -> BalanceState:
+    def publish_state(
+        self, session: BalanceSession, step: BalanceStep | None, stamp: Time
+    ) -> BalanceState:
         """Publish state and error of one instant; returns the state."""
         values = BalanceValues(int(session.state), session.reason, session.feet)
         if step is not None:
@@ -65,8 +67,8 @@ class BalanceOutput:
         self._state.publish(state)
         return state
 
-    def waiting(self, reason: str, stamp: Time) -> None:
-        """Say what there is to wait for."""
+    def publish_waiting(self, reason: str, stamp: Time) -> None:
+        """Publish that it waits, and for what."""
         values = BalanceValues(BalanceState.UNKNOWN, reason)
         self._state.publish(values_to_balance_state(values, stamp, self.frame))
 

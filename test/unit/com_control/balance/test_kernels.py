@@ -38,8 +38,8 @@ def test_shares_go_to_the_sole_below_the_com(model, config, posture):
     poses = soles.at(posture)
     up = poses.R[0, :, 2]
     middle = poses.p.mean(axis=0) + 0.25 * up
-    np.testing.assert_allclose(soles.shares(poses, middle, up), 0.5, atol=1e-9)
-    left, right = soles.shares(poses, poses.p[0] + 0.25 * up, up)
+    np.testing.assert_allclose(soles.weights(poses, middle, up), 0.5, atol=1e-9)
+    left, right = soles.weights(poses, poses.p[0] + 0.25 * up, up)
     assert left > 0.98
     assert left + right == pytest.approx(1.0)
 
