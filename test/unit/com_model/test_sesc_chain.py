@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_model import Sesc, link_poses
+from com_model import RobotModel, Sesc, link_poses
 from com_model.bodies import PRISMATIC
+from com_model.dynamics.kinematics import body_poses
 
 ROBOTS = [
     "talos_data/robots/talos_full_v2.urdf",
@@ -89,3 +90,58 @@ def test_not_a_number_stays_in_the_limb(load):
     assert sesc.chain_links[:2] == ("palm", "thumb")
     assert np.isfinite(points[:3]).all()
     assert np.isnan(points[-1]).any()
+
+
+def branched_tree(rng, count):
+    """A robot of `count` revolute joints, each on any link before it."""
+    links = "".join(
+        f"""<link name="l{k}"><inertial>
+        <origin xyz="{_text(rng)}"/><mass value="{rng.uniform(1, 3)}"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+        for k in range(count + 1)
+    )
+    joints = "".join(
+        f"""<joint name="j{k}" type="continuous"><parent link="l{rng.integers(k)}"/>
+        <child link="l{k}"/><origin xyz="{_text(rng)}" rpy="{_text(rng)}"/>
+        <axis xyz="{_text(rng)}"/></joint>"""
+        for k in range(1, count + 1)
+    )
+    return RobotModel.from_urdf(f'<robot name="r">{links}{joints}</robot>')
+
+
+def _text(rng):
+    return " ".join(map(str, rng.uniform(-1, 1, 3)))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cottons_recursion_is_exact_with_backtracking_but_his_jacobian_is_not(seed):
+    """[Cotton] eq. 5 and 9 over the links in a row, going back over each branch's joints.
+
+    Eq. 5: every step along the row counts with the masses of all links after it. Eq. 9: the
+    rotation of every link is the product of all before it, of which only A_j depends on q_j.
+    """
+    rng = np.random.default_rng(seed)
+    model = branched_tree(rng, 7)
+    bodies, q = model.bodies, rng.uniform(-3, 3, 7)
+    after = np.cumsum(bodies.mass[::-1])[::-1]
+    moments = bodies.first_moment.copy()
+    for k in range(1, bodies.count):
+        back = k - 1
+        while back != bodies.parent[k]:
+            moments[bodies.parent[back]] -= after[k] * bodies.d[back]
+            back = bodies.parent[back]
+        moments[back] += after[k] * bodies.d[k]
+    sesc = Sesc(model)
+    np.testing.assert_allclose(moments / model.mass, sesc.parameters, atol=2e-15)
+
+    R, _ = body_poses(bodies, q)
+    points = np.einsum("kij,kj->ki", R, sesc.parameters)
+    com, jacobian = sesc.com_and_jacobian(q)
+    np.testing.assert_allclose(points.sum(axis=0), com, atol=2e-15)
+    for j in range(1, bodies.count):
+        axis = R[j] @ bodies.axis[j]
+        true, column = jacobian[:, bodies.q_index[j]], np.cross(axis, points[j:].sum(axis=0))
+        last = bodies.subtree_end[j] == bodies.count
+        assert np.allclose(column, true, atol=1e-14) == last
+        of_subtree = points[j : bodies.subtree_end[j]].sum(axis=0)
+        np.testing.assert_allclose(np.cross(axis, of_subtree), true, atol=1e-14)
