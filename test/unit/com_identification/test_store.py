@@ -273,7 +273,7 @@ def record(**changes):
         (record(samples=0), "samples: expected 1 or more"),
         (record(q=[0.0] * 24), "expected 25 numbers"),
         (record(q=[None] * 25), "every joint's position is needed"),
-        (record(up=[0.0, 0.0, 2.0]), "no unit vector"),
+        (record(up=[0.0, 0.0, 2.0]), "not a unit vector"),
         (record(wrenches=[[0.0] * 6]), "1 wrenches for 2 feet"),
         (record(wrenches=[[0.0] * 5] * 2), "expected 6 numbers"),
         (record(q=["1"] * 25), "expected 25 numbers"),
