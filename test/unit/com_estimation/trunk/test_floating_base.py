@@ -104,8 +104,8 @@ def test_another_robot(small_log):
 
 
 def test_the_covariance_stays_symmetric_and_positive(track):
-    P = track.estimator._P
-    assert track.estimator._monitors[4] > 800  # updates
+    P = track.estimator._memory.P
+    assert track.estimator._monitors["updates"] > 800
     np.testing.assert_array_equal(P, P.T)
     scale = np.sqrt(np.diag(P))
     assert np.linalg.eigvalsh(P / np.outer(scale, scale)).min() > 0.0
@@ -185,7 +185,7 @@ def test_a_urdf_with_another_mass(trot_log, factor):
 def test_without_an_accelerometer(trot_log):
     track = Track(trot_log, during(0.0, 9.0, specific_force=NAN3))
     assert track.statuses(0.5) == {Status.DEGRADED}
-    assert "no accelerometer: the standing feet tell the acceleration" in track.last.reason
+    assert "no accelerometer: the standing feet give the acceleration" in track.last.reason
     assert track.worst(3.5) < 4e-3
     late = track.times > 0.5
     assert (np.abs(track.errors[late]) / track.deviations[late])[:, :2].max() < 4.0
@@ -195,7 +195,7 @@ def test_without_the_torques_of_a_leg(trot_log):
     track = Track(trot_log, during(1.5, 2.5, effort=without("effort", 4)), end=3.5)
     assert track.statuses(1.55, 2.5) == {Status.DEGRADED}
     reasons = {e.reason for e in track.estimates if 1.55 < e.time < 2.5}
-    assert {r.split(":")[0] for r in reasons} == {"torques do not tell the force on right_front"}
+    assert {r.split(":")[0] for r in reasons} == {"torques do not show the force on right_front"}
     assert track.worst(1.5) < 1e-3
     assert track.last.status is Status.CONVERGED
 
@@ -211,7 +211,7 @@ def test_torques_of_the_wrong_sign(trot_log):
     track = Track(trot_log, during(0.0, 9.0, effort=lambda s: -s.effort), end=2.5)
     assert Status.CONVERGED not in track.statuses(0.0)
     assert track.last.status is Status.UNKNOWN
-    assert "make no possible trunk, started anew: check signs and units" in track.last.reason
+    assert "make no possible trunk, started again: check signs and units" in track.last.reason
     assert np.nanmin(track.masses) > 0.0
 
 

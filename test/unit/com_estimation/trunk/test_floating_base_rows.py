@@ -5,8 +5,17 @@ import pinocchio as pin
 import pytest
 from scipy.signal import lsim
 
-from com_estimation.trunk import floating_base_kernels as k
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
+from com_estimation.trunk.floating_base.filter_types import (
+    CHANNEL,
+    JOINT_SIGNALS,
+    STATE,
+    STATES,
+    FilteredMotion,
+    FootForces,
+)
+from com_estimation.trunk.floating_base.rows import make_base_rows, set_base_rows
+from com_estimation.trunk.floating_base.signals import read_motion, start_channels, update_channels
 
 GRAVITY = 9.81
 
@@ -15,43 +24,27 @@ GRAVITY = 9.81
 def estimator(heavy_quadruped):
     model, config = heavy_quadruped
     found = FloatingBaseEstimator(model, config)
-    found._armature[:] = 0.05 * np.arange(1, model.n_joints + 1)
+    found._model.armature[:] = 0.05 * np.arange(1, model.n_joints + 1)
     return found
 
 
 class Rows:
-    """base_rows of an estimator for a motion, as a function of the state."""
+    """set_base_rows of an estimator for a motion, as a function of the state."""
 
     def __init__(self, estimator, motion, root, drop=0.0):
-        self.parts = estimator._settings, estimator._robot, estimator._armature, estimator._index
-        self.motion, self.root = motion, root
-        self.balls = estimator._balls - [0.0, 0.0, 0.0, drop]
-        self.noise, self.result = np.empty((6, 6)), np.empty((4, k.LEG_COLUMNS))
-        self.bodies = np.empty((len(estimator._robot), k.PASS_COLUMNS))
-        self.known = np.ones(4, dtype=bool)
+        self.model = estimator._model._replace(radii=estimator._model.radii + drop)
+        self.settings = estimator._settings
+        self.motion = FilteredMotion(*motion, *root)
+        self.rows = make_base_rows(self.model)
+        self.known, self.noise, self.bodies = self.rows.known, self.rows.noise, self.rows.bodies
+        self.forces = FootForces(*np.empty((3, 4, 3)), np.zeros(4, dtype=bool))
 
     def at(self, x):
-        H, residual = np.empty((6, k.STATES)), np.empty(6)
-        rows = np.empty((4, 3, 5))
-        k.base_rows(
-            self.motion,
-            self.root,
-            self.known,
-            1.0,
-            *self.parts,
-            self.balls,
-            x,
-            self.bodies,
-            H,
-            residual,
-            self.noise,
-            rows,
-            self.result,
-        )
-        return H, residual
+        set_base_rows(self.motion, 1.0, self.model, self.settings, x, self.rows, self.forces)
+        return self.rows.H.copy(), self.rows.residual.copy()
 
     def differences(self, x, step=1e-5):
-        steps = step * np.eye(k.STATES)
+        steps = step * np.eye(STATES)
         return np.array([self.at(x - d)[1] - self.at(x + d)[1] for d in steps]).T / (2 * step)
 
 
@@ -68,13 +61,13 @@ def some_motion(estimator, config, rng, moving=1.0):
 
 
 def some_state(estimator, rng, masses=0.0):
-    x = estimator._x.copy()
-    x[: k.INERTIA] *= 1.1
-    x[k.INERTIA : k.BIAS] += rng.normal(size=6)
-    x[k.BIAS : k.GAIN] = 0.1 * rng.normal(size=3)
-    x[k.GAIN : k.FRICTION] = 0.02 * rng.normal(size=12)
-    x[k.FRICTION : k.SCALE] = np.abs(rng.normal(size=12))
-    x[k.SCALE :] = masses * rng.normal(size=4)
+    x = estimator._memory.x.copy()
+    x[: STATE.moment.stop] *= 1.1
+    x[STATE.inertia] += rng.normal(size=6)
+    x[STATE.bias] = 0.1 * rng.normal(size=3)
+    x[STATE.gain] = 0.02 * rng.normal(size=12)
+    x[STATE.friction] = np.abs(rng.normal(size=12))
+    x[STATE.leg_mass] = masses * rng.normal(size=4)
     return x
 
 
@@ -88,7 +81,10 @@ def test_the_rows_are_linearised_right_in_every_state(estimator, heavy_quadruped
         H, expected = rows.at(x)[0], rows.differences(x)
         scale = np.abs(expected).max()
         np.testing.assert_allclose(
-            H[:, : k.SCALE], expected[:, : k.SCALE], rtol=1e-5, atol=1e-8 * scale
+            H[:, : STATE.leg_mass.start],
+            expected[:, : STATE.leg_mass.start],
+            rtol=1e-5,
+            atol=1e-8 * scale,
         )
         assert np.abs(expected).max(axis=0).min() > 0.0  # no column is empty
 
@@ -97,10 +93,12 @@ def test_the_legs_masses_are_linearised_right_at_rest(estimator, heavy_quadruped
     rng = np.random.default_rng(2)
     rows = Rows(estimator, *some_motion(estimator, heavy_quadruped[1], rng, moving=0.0))
     x = some_state(estimator, rng)
-    x[k.BIAS : k.GAIN] = 0.0
+    x[STATE.bias] = 0.0
     H, expected = rows.at(x)[0], rows.differences(x)
-    np.testing.assert_allclose(H[:, k.SCALE :], expected[:, k.SCALE :], rtol=1e-5, atol=1e-6)
-    assert np.abs(H[:, k.SCALE :]).max(axis=0).min() > 10.0
+    np.testing.assert_allclose(
+        H[:, STATE.leg_mass], expected[:, STATE.leg_mass], rtol=1e-5, atol=1e-6
+    )
+    assert np.abs(H[:, STATE.leg_mass]).max(axis=0).min() > 10.0
 
 
 class Oracle:
@@ -167,22 +165,21 @@ def test_the_residual_is_nothing_at_the_truth(estimator, heavy_quadruped):
         for J, f in zip(jacobians, forces.reshape(4, 3), strict=True):
             needed = needed - J.T @ f
         x = some_state(estimator, rng)
-        x[: k.BIAS], x[k.SCALE :] = oracle.state(), oracle.share
-        joints = estimator._index[:, 3:].ravel()
-        direction = np.tanh(motion[1, joints] / estimator._settings[k.SLOW])
-        by_drive = needed + estimator._armature * motion[2]
-        by_drive[joints] += x[k.FRICTION : k.SCALE] * direction
-        motion[3, joints] = by_drive[joints] / (1.0 - x[k.GAIN : k.FRICTION])
-        root[2] += x[k.BIAS : k.GAIN]
+        x[: STATE.bias.start], x[STATE.leg_mass] = oracle.state(), oracle.share
+        joints = estimator._model.leg_joints.ravel()
+        direction = np.tanh(motion[1, joints] / estimator._settings.friction_speed)
+        by_drive = needed + estimator._model.armature * motion[2]
+        by_drive[joints] += x[STATE.friction] * direction
+        motion[3, joints] = by_drive[joints] / (1.0 - x[STATE.gain])
+        root[2] += x[STATE.bias]
         rows = Rows(estimator, motion, root)
 
         residual = rows.at(x)[1]
 
         np.testing.assert_allclose(residual, 0.0, atol=1e-9 * np.abs(wrench).max())
-        found = rows.result[:, k.LEG_FORCE : k.LEG_DEVIATION]
-        np.testing.assert_allclose(found, forces.reshape(4, 3), atol=1e-7)
-        np.testing.assert_allclose(rows.result[:, k.LEG_POINT : k.LEG_SWINGS], points, atol=1e-12)
-        other = rows.at(estimator._x)[1]
+        np.testing.assert_allclose(rows.forces.force, forces.reshape(4, 3), atol=1e-7)
+        np.testing.assert_allclose(rows.forces.point, points, atol=1e-12)
+        other = rows.at(estimator._memory.x)[1]
         assert np.abs(other).max() > 10.0  # elsewhere it is not
 
 
@@ -190,21 +187,21 @@ def test_a_leg_without_torques_tells_the_moment_about_its_foot_alone(estimator, 
     rng = np.random.default_rng(4)
     rows = Rows(estimator, *some_motion(estimator, heavy_quadruped[1], rng))
     rows.known[1] = False
-    rows.at(estimator._x)
-    p = rows.result[1, k.LEG_POINT : k.LEG_SWINGS]
+    rows.at(estimator._memory.x)
+    p = rows.forces.point[1]
     A = np.vstack((np.eye(3), pin.skew(p)))
     blind = A @ np.linalg.solve(A.T @ A, A.T)
     variances, axes = np.linalg.eigh(rows.noise)
     assert variances[3] > 1e4 * variances[2]
     np.testing.assert_allclose(axes[:, 3:] @ axes[:, 3:].T, blind, atol=1e-2)
-    assert np.isnan(rows.result[1, k.LEG_FORCE])
+    assert np.isnan(rows.forces.force[1]).all()
     assert not rows.known[1]
 
 
 def test_the_covariance_is_symmetric_and_positive(estimator, heavy_quadruped):
     rng = np.random.default_rng(5)
     rows = Rows(estimator, *some_motion(estimator, heavy_quadruped[1], rng))
-    rows.at(estimator._x)
+    rows.at(estimator._memory.x)
     np.testing.assert_allclose(rows.noise, rows.noise.T, rtol=1e-12)
     assert np.linalg.eigvalsh(rows.noise).min() > 0.0
 
@@ -214,9 +211,9 @@ def test_a_straight_leg_is_as_one_without_torques(estimator, heavy_quadruped):
     motion, root = some_motion(estimator, heavy_quadruped[1], rng)
     motion[0, estimator.legs[2].joints] = 0.0
     rows = Rows(estimator, motion, root)
-    rows.at(estimator._x)
+    rows.at(estimator._memory.x)
     assert list(rows.known) == [True, True, False, True]
-    assert np.isnan(rows.result[2, k.LEG_FORCE])
+    assert np.isnan(rows.forces.force[2]).all()
     assert np.isfinite(rows.noise).all()
 
 
@@ -225,15 +222,17 @@ BANDWIDTH = 150.0
 
 
 def filtered(times, values):
-    """value, rate, rise of one channel after each sample."""
-    channels = np.zeros((1, k.CHANNEL))
-    k._start(channels, values[:1], 0.05)
+    """Value, rate and acceleration of a joint's position after each sample, and its channel."""
+    channels, signals = np.zeros(JOINT_SIGNALS + 2, CHANNEL), np.zeros(JOINT_SIGNALS + 2)
+    signals[JOINT_SIGNALS] = values[0]
+    start_channels(channels, signals, 0.05)
     result = [(values[0], 0.0, 0.0)]
     for dt, u in zip(np.diff(times), values[1:], strict=True):
-        k._feed(channels[0], u, dt, BANDWIDTH, 0.05)
-        c = channels[0]
-        result.append((k._value(c), k._rate(c, BANDWIDTH), k._rise(c, BANDWIDTH)))
-    return np.array(result).T, channels[0]
+        signals[JOINT_SIGNALS] = u
+        update_channels(channels, signals, dt, BANDWIDTH, 0.05)
+        motion = read_motion(channels, BANDWIDTH)
+        result.append((motion.q[0], motion.qd[0], motion.qdd[0]))
+    return np.array(result).T, channels[JOINT_SIGNALS]
 
 
 def irregular(rng, count=400):
@@ -273,7 +272,7 @@ def test_a_channel_settles_anew_after_a_value_that_is_not_known():
     values = np.ones(100)
     values[60:62] = np.nan
     (value, _, _), channel = filtered(times, values)
-    assert channel[k.SETTLING] == pytest.approx(0.05 - 0.038)
+    assert channel["settling"] == pytest.approx(0.05 - 0.038)
     np.testing.assert_allclose(value, 1.0)
 
 
@@ -283,7 +282,6 @@ def test_the_contact_point_is_the_lowest_of_the_ball(estimator, heavy_quadruped)
     motion, root = some_motion(estimator, heavy_quadruped[1], rng)
     rows, centers = Rows(estimator, motion, root), Rows(estimator, motion, root, drop=0.03)
     for each in (rows, centers):
-        each.at(estimator._x)
-    points = slice(k.LEG_POINT, k.LEG_SWINGS)
-    down = rows.result[:, points] - centers.result[:, points]
+        each.at(estimator._memory.x)
+    down = rows.forces.point - centers.forces.point
     np.testing.assert_allclose(down, np.tile(-0.03 * root[3], (4, 1)), atol=1e-12)

@@ -1,4 +1,4 @@
-"""What the floating-base estimator is told beforehand, and the numbers that its kernel reads."""
+"""What is known beforehand of sensors and model, and the filter's settings that follow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.trunk import floating_base_kernels as kernels
+from com_estimation.trunk.floating_base.filter_types import STATE, STATES, Settings
 from com_model.dynamics import GRAVITY
 from com_model.parameters import parameter
 
@@ -15,26 +15,27 @@ Array = NDArray[np.float64]
 
 SWING_FORCE, STAND_FORCE = 0.03, 0.1  # of the weight: less swings, more stands
 SWING_TIME, STAND_TIME = 0.04, 0.08  # s, for which it must
-SLOW = 0.02  # rad/s, below which Coulomb friction counts as a share of itself
-LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start anew
-SETTLE = 8.0  # time constants of the filters until what came before is forgotten
-STICKING = 6.0  # deviation of the torque of a joint that stands, over its Coulomb friction
+FRICTION_SPEED = 0.02  # rad/s, below which Coulomb friction fades out
+LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start again
+SETTLING = 8.0  # time constants of the filters until what came before is forgotten
+STICKING = 6.0  # standard deviation of a stationary joint's torque over its Coulomb friction
 CHANGE_START = 2.0  # s of updates, before which nothing counts as a change of payload
-QUIET_TIME = 2.0  # s without turning, after which nothing but the trunk is learnt
+FREEZE_TIME = 1.0  # s, for which the torques' gains stay after one
+STATIONARY_TIME = 2.0  # s without rotation, after which only the trunk is estimated
 SINGULAR = 0.02  # of a leg's Jacobian: its determinant over the lengths of its columns
 EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
 EXCITED_TIME = 0.3  # s, over which that is averaged
-GROSS = 60.0  # times the gate: more than a payload of a quarter of the trunk makes, or an impact
-LOST_TIME = 1.0  # s of updates left out for that, more than made, until all starts anew
-INFORMATION_TIME = 1.0  # s, over which is averaged what the data tell of
+OUTLIER = 60.0  # times the gate: more than a payload of a quarter of the trunk makes, or an impact
+LOST_TIME = 1.0  # s of updates left out for that, more than made, until all starts again
+INFORMATION_TIME = 1.0  # s, over which the information of the data is averaged
 
 
 @dataclass(frozen=True)
 class FloatingBaseOptions:
     """What is known beforehand of sensors and model, as standard deviations.
 
-    Masses, lengths and torques are shares of the robot's own, so that the same numbers serve a toy
-    of 2 kg and a machine of 300 kg.
+    Masses, lengths and torques are relative to the robot's own, so that the same numbers serve a
+    toy of 2 kg and a machine of 300 kg.
     """
 
     bandwidth_hz: float = parameter(25.0, "of the filter through which all signals go", (0.0, 1e9))
@@ -64,7 +65,7 @@ class FloatingBaseOptions:
     )
     feet_noise: float = parameter(
         0.1,
-        "m/s^2, of the acceleration that the feet tell where there is no accelerometer",
+        "m/s^2, of the acceleration by the feet, where there is no accelerometer",
         (0.0, 1e9),
     )
     mass: float = parameter(0.2, "of the trunk's mass, relative", (0.0, 1e9))
@@ -77,13 +78,13 @@ class FloatingBaseOptions:
     )
     height: float = parameter(
         4e-4,
-        "of z, over the leg length, however long it learns: the low-passed signals' "
+        "of z, over the leg length, however long the data: the low-passed signals' "
         "products are not the low-passed products, and feet give way",
         (0.0, 1e9),
     )
     converged: float = parameter(
         0.003,
-        "deviation of x and y, over that distance, from which on the estimate counts",
+        "standard deviation of x and y, over that distance, below which the estimate is CONVERGED",
         (0.0, 1e9),
     )
     gate: float = parameter(
@@ -93,7 +94,7 @@ class FloatingBaseOptions:
     )
     change_level: float = parameter(
         1.8,
-        "mean of the normalised innovations, 0 and below 1 as a rule, that tells of a "
+        "mean of the normalised innovations, 0 and below 1 as a rule, that shows a "
         "change of payload",
         (0.0, 1e9),
     )
@@ -105,56 +106,55 @@ class FloatingBaseOptions:
             if not (np.isfinite(value) and value > 0.0):
                 raise ValueError(f"{field.name} is {value}: give a positive number")
 
-    def settings(self, mass: float, leg_length: float) -> Array:
-        """Lists the kernel's settings.
+    def settings(self, mass: float, leg_length: float) -> Settings:
+        """The filter's settings.
 
         Args:
             mass: kg, of the robot.
             leg_length: m, of the hips over the ground.
         """
-        k, weight = kernels, mass * GRAVITY
-        torque, noise = weight * leg_length, self.noise_correlation
+        weight, noise = mass * GRAVITY, self.noise_correlation
+        torque, bandwidth = weight * leg_length, 2.0 * np.pi * self.bandwidth_hz
         force = noise * (self.model_noise * weight + mass * self.accelerometer_noise)
-        values = {
-            k.BANDWIDTH: 2.0 * np.pi * self.bandwidth_hz,
-            k.PERIOD: 1.0 / self.rate_hz,
-            k.TORQUE_SHARE: noise * self.torque_noise,
-            k.TORQUE_FLOOR: noise * self.torque_floor * torque,
-            k.FORCE_NOISE: force,
-            k.MOMENT_NOISE: force * leg_length,
-            k.GATE: self.gate,
-            k.SWING_FORCE: SWING_FORCE * weight,
-            k.SWING_TIME: SWING_TIME,
-            k.STAND_FORCE: STAND_FORCE * weight,
-            k.STAND_TIME: STAND_TIME,
-            k.SLOW: SLOW,
-            k.CHANGE_TIME: self.change_time,
-            k.CHANGE_LEVEL: self.change_level,
-            k.FREEZE_TIME: 1.0,
-            k.LONGEST_GAP: LONGEST_GAP,
-            k.SETTLE: SETTLE,
-            k.GRAVITY: GRAVITY,
-            k.SINGULAR: SINGULAR,
-            k.WORTHLESS: 10.0 * torque,
-            k.INFORMATION_TIME: INFORMATION_TIME,
-            k.ACCELEROMETER_NOISE: self.accelerometer_noise,
-            k.GYRO_NOISE: self.gyro_noise,
-            k.EXCITED: EXCITED,
-            k.EXCITED_TIME: EXCITED_TIME,
-            k.SWING_SHARE: self.swing_noise,
-            k.FEET_NOISE: self.feet_noise,
-            k.GROSS: GROSS * self.gate,
-            k.LOST_TIME: LOST_TIME,
-            k.STICKING: STICKING,
-            k.CHANGE_START: CHANGE_START,
-            k.QUIET_TIME: QUIET_TIME,
-        }
-        return np.array([values[i] for i in range(k.SETTINGS)])
+        return Settings(
+            bandwidth=bandwidth,
+            period=1.0 / self.rate_hz,
+            settling=SETTLING / bandwidth,
+            longest_gap=LONGEST_GAP,
+            gravity=GRAVITY,
+            torque_relative=noise * self.torque_noise,
+            torque_floor=noise * self.torque_floor * torque,
+            torque_unknown=10.0 * torque,
+            sticking=STICKING,
+            friction_speed=FRICTION_SPEED,
+            swing_relative=self.swing_noise,
+            force_noise=force,
+            moment_noise=force * leg_length,
+            gyro_noise=self.gyro_noise,
+            accelerometer_noise=self.accelerometer_noise,
+            feet_noise=self.feet_noise,
+            singular=SINGULAR,
+            swing_force=SWING_FORCE * weight,
+            swing_time=SWING_TIME,
+            stand_force=STAND_FORCE * weight,
+            stand_time=STAND_TIME,
+            gate=self.gate,
+            outlier=OUTLIER * self.gate,
+            lost_time=LOST_TIME,
+            change_time=self.change_time,
+            change_level=self.change_level,
+            change_start=CHANGE_START,
+            freeze_time=FREEZE_TIME,
+            information_time=INFORMATION_TIME,
+            excited=EXCITED,
+            excited_time=EXCITED_TIME,
+            stationary_time=STATIONARY_TIME,
+        )
 
-    def deviations(
+    def state_std(
         self, mass: float, inertia: float, torque: float, hip_distance: float
     ) -> tuple[Array, Array]:
-        """Lists the standard deviations of the state at the start, and of its walk in 1 s.
+        """Standard deviations of the state at the start, and of its random walk in 1 s.
 
         Args:
             mass: kg, of the trunk.
@@ -163,18 +163,18 @@ class FloatingBaseOptions:
             hip_distance: m, between diagonal hips.
 
         Returns:
-            Both (kernels.STATES,), in the units of the state.
+            Both (STATES,), in the units of the state.
         """
-        k = kernels
-        start, walk = np.empty(k.STATES), np.zeros(k.STATES)
-        start[k.MASS] = self.mass * mass
-        start[k.MOMENT : k.INERTIA] = self.com * mass * hip_distance
-        start[k.INERTIA : k.BIAS] = self.inertia * inertia
-        start[k.BIAS : k.GAIN] = self.accelerometer_bias
-        start[k.GAIN : k.FRICTION] = self.torque_gain
-        start[k.FRICTION : k.SCALE] = self.friction * torque
-        start[k.SCALE :] = self.leg_mass
-        walk[k.MASS] = self.drift * mass
-        walk[k.MOMENT : k.INERTIA] = self.drift * mass * hip_distance
-        walk[k.BIAS : k.SCALE] = 0.002 * start[k.BIAS : k.SCALE]
+        start, walk = np.empty(STATES), np.zeros(STATES)
+        start[STATE.mass] = self.mass * mass
+        start[STATE.moment] = self.com * mass * hip_distance
+        start[STATE.inertia] = self.inertia * inertia
+        start[STATE.bias] = self.accelerometer_bias
+        start[STATE.gain] = self.torque_gain
+        start[STATE.friction] = self.friction * torque
+        start[STATE.leg_mass] = self.leg_mass
+        walk[STATE.mass] = self.drift * mass
+        walk[STATE.moment] = self.drift * mass * hip_distance
+        for errors in (STATE.bias, STATE.gain, STATE.friction):
+            walk[errors] = 0.002 * start[errors]
         return start, walk

@@ -1,0 +1,287 @@
+"""What the compiled Kalman filter of the trunk works on: named tuples of arrays and numbers.
+
+The layout of the state is defined here only: a further nuisance state is one more line of
+STATE_SIZES, its prior in options.py and its columns in rows.py.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model.legs import JOINTS, LEGS
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+# --- layouts of vectors -----------------------------------------------------------------------
+class StateLayout(NamedTuple):
+    """Slices of the state: the trunk's parameters, then errors of the sensors and of the legs."""
+
+    mass: slice  # kg
+    moment: slice  # first moment m c, kg m
+    inertia: slice  # xx, yy, zz, xy, xz, yz about the root's origin, kg m^2
+    bias: slice  # of the specific force, m/s^2
+    gain: slice  # relative error gamma of each torque of the legs
+    friction: slice  # Coulomb friction of each joint of the legs, N m
+    leg_mass: slice  # error of each leg's mass, relative to the URDF's
+
+
+STATE_SIZES = {
+    "mass": 1,
+    "moment": 3,
+    "inertia": 6,
+    "bias": 3,
+    "gain": JOINTS * len(LEGS),
+    "friction": JOINTS * len(LEGS),
+    "leg_mass": len(LEGS),
+}
+
+
+class SignalLayout(NamedTuple):
+    """Slices of the filtered signals; the positions and the torques of n joints follow them."""
+
+    angular_velocity: slice  # rad/s, root axes, as the others
+    specific_force: slice  # m/s^2, at the IMU
+    up: slice  # unit vector against gravity
+
+
+SIGNAL_SIZES = {"angular_velocity": 3, "specific_force": 3, "up": 3}
+
+
+def _slices(sizes: dict[str, int]) -> dict[str, slice]:
+    ends = accumulate(sizes.values())
+    return {name: slice(end - sizes[name], end) for name, end in zip(sizes, ends, strict=True)}
+
+
+STATE = StateLayout(**_slices(STATE_SIZES))
+STATES = sum(STATE_SIZES.values())
+TRUNK_STATES = STATE.inertia.stop
+SIGNAL = SignalLayout(**_slices(SIGNAL_SIZES))
+JOINT_SIGNALS = sum(SIGNAL_SIZES.values())  # where the joints' signals begin
+
+# The same for compiled code: the first index of each.
+MASS, MOMENT, INERTIA, BIAS, GAIN, FRICTION, LEG_MASS = (block.start for block in STATE)
+GYRO, ACCELEROMETER, UP = (block.start for block in SIGNAL)
+
+CHANNEL = np.dtype([(name, "f8") for name in ("first", "second", "third", "input", "settling")])
+"""Memory of one signal's filter: its three stages, the last input, s until it has settled."""
+
+
+# --- what comes in ----------------------------------------------------------------------------
+class SignalSample(NamedTuple):
+    """A sample of all signals.
+
+    Attributes:
+        time: s.
+        signals: (JOINT_SIGNALS + 2 n,) by SIGNAL, then q and tau; NaN where not known.
+    """
+
+    time: float
+    signals: Array
+
+
+class FilterModel(NamedTuple):
+    """The robot, as the filter uses it.
+
+    Attributes:
+        bodies: (B, COLUMNS) packed by com_model.dynamics, without the root's masses.
+        armature: (n,) kg m^2, reflected inertia of the drives.
+        leg_bodies: (4, 3) bodies of each leg's joints, from the hip on.
+        leg_joints: (4, 3) their indices in q.
+        balls: (4, 3) m, centres of the feet's balls in the frames of the last bodies.
+        radii: (4,) m, of the balls.
+        p_root_imu: (3,) m, of the accelerometer in the root's frame.
+        drift: (STATES,) variance per second of each state's random walk.
+        opening: (STATES,) variance that is added when the payload changes.
+    """
+
+    bodies: Array
+    armature: Array
+    leg_bodies: Indices
+    leg_joints: Indices
+    balls: Array
+    radii: Array
+    p_root_imu: Array
+    drift: Array
+    opening: Array
+
+
+class Settings(NamedTuple):
+    """Numbers that FloatingBaseOptions makes; s where not said otherwise."""
+
+    bandwidth: float  # rad/s, of the filter's three equal poles
+    period: float  # between updates
+    settling: float  # of a channel, after which its filter has forgotten what came before
+    longest_gap: float  # between samples
+    gravity: float  # m/s^2
+    torque_relative: float  # standard deviation of a torque sample over the torque
+    torque_floor: float  # N m, added to it
+    torque_unknown: float  # N m, standard deviation of a torque that is not known
+    sticking: float  # standard deviation of a stationary joint's torque over its Coulomb friction
+    friction_speed: float  # rad/s, below which Coulomb friction fades out
+    swing_relative: float  # standard deviation of a swinging leg's own torque, over the torque
+    force_noise: float  # N, of the base rows
+    moment_noise: float  # N m
+    gyro_noise: float  # rad/s, of a sample
+    accelerometer_noise: float  # m/s^2, of a sample
+    feet_noise: float  # m/s^2, of the acceleration by the feet, after the filter
+    singular: float  # least determinant of a leg's Jacobian over the product of its columns
+    swing_force: float  # N, below which a leg may swing
+    swing_time: float  # for which it must
+    stand_force: float  # N, above which a leg may stand
+    stand_time: float  # for which it must
+    gate: float  # of the normalised innovation, above which the noise is taken as larger
+    outlier: float  # normalised innovation above which an update is left out
+    lost_time: float  # of updates left out, more than were made, after which all starts again
+    change_time: float  # low pass of the innovations that show a change of payload
+    change_level: float  # of them, from which on it counts as a change
+    change_start: float  # of updates, before which nothing counts as a change
+    freeze_time: float  # for which the torques' gains stay after a change
+    information_time: float  # window of the information of the latest data
+    excited: float  # power of a regressor over that of its noise, above which it is used
+    excited_time: float  # over which the power is averaged
+    stationary_time: float  # without rotation, after which only the trunk is estimated
+
+
+# --- what the filter remembers ----------------------------------------------------------------
+class Monitors:
+    """Clock and monitors: fields of a record of the type MONITORS; s where not said otherwise.
+
+    Attributes:
+        last_sample: Time of the last sample; NaN at the start.
+        last_update: Time of the last update that was due.
+        frozen_until: Until when the torques' gains stay as they are.
+        changed_at: When the payload changed last; NaN: never.
+        updates: Number of updates.
+        innovation: Low-passed normalised innovation per row.
+        change: (3,) low-passed normalised innovations of Fz, Mx, My.
+        swinging: (4,) for how long each leg has had no force.
+        standing: (4,) for how long each leg has carried the robot.
+        without_accelerometer: 1 while the feet give the acceleration.
+        left_out: Time of updates that were left out, less that of those that were made.
+        stationary: For how long the trunk has not rotated.
+    """
+
+    last_sample: float
+    last_update: float
+    frozen_until: float
+    changed_at: float
+    updates: float
+    innovation: float
+    change: Array
+    swinging: Array
+    standing: Array
+    without_accelerometer: float
+    left_out: float
+    stationary: float
+
+
+_MONITOR_SHAPES = {"change": (3,), "swinging": (len(LEGS),), "standing": (len(LEGS),)}
+MONITORS = np.dtype(
+    [(name, "f8", _MONITOR_SHAPES.get(name, ())) for name in Monitors.__annotations__]
+)
+
+
+class FootForces(NamedTuple):
+    """Forces of the ground on the feet at the last update, root axes.
+
+    Attributes:
+        force: (4, 3) N; NaN where not known.
+        std: (4, 3) N, their standard deviations.
+        point: (4, 3) m, contact points.
+        swings: (4,) the legs without contact.
+    """
+
+    force: Array
+    std: Array
+    point: Array
+    swings: Flags
+
+
+class FilterMemory(NamedTuple):
+    """All that changes from sample to sample.
+
+    Attributes:
+        channels: (JOINT_SIGNALS + 2 n,) of CHANNEL.
+        monitors: (1,) of MONITORS.
+        x: (STATES,) estimate.
+        P: (STATES, STATES) its covariance.
+        information: (4, 4) of m, m c from a second of recent data, the other states known.
+        excitation: (2, TRUNK_STATES) mean squares of the trunk's regressors, and of their noise.
+        forces: Of the ground.
+    """
+
+    channels: NDArray[np.void]
+    monitors: Any  # an array of which element 0 has the fields of Monitors
+    x: Array
+    P: Array
+    information: Array
+    excitation: Array
+    forces: FootForces
+
+
+# --- what an update works on ------------------------------------------------------------------
+class FilteredMotion(NamedTuple):
+    """Filtered signals: (n,) of the joints, (3,) of the root in its axes."""
+
+    q: Array
+    qd: Array
+    qdd: Array
+    tau: Array
+    omega: Array
+    omega_dot: Array
+    specific_force: Array  # at the root's origin
+    up: Array
+
+
+class JointRows(NamedTuple):
+    """Rows of the legs' joints, (4, 3) each."""
+
+    residual: Array  # N m
+    direction: Array  # of the friction, -1 to 1
+    weight: Array  # N m, torque of the leg's weight
+    std: Array  # N m, of the torque
+    size: Array  # N m, of the model's torque
+
+
+class BaseRows(NamedTuple):
+    """The six base rows: residual = H (truth - x) + noise, and what they are made from.
+
+    Attributes:
+        H: (6, STATES).
+        residual: (6,).
+        noise: (6, 6) its covariance.
+        joints: Rows of the joints.
+        known: (4,) whether each leg's torques are of use.
+        bodies: (B, PASS_COLUMNS) of the inverse dynamics.
+        torque: (n,) N m, of the inverse dynamics.
+    """
+
+    H: Array
+    residual: Array
+    noise: Array
+    joints: JointRows
+    known: Flags
+    bodies: Array
+    torque: Array
+
+
+class Outcome(IntEnum):
+    """What a step did, or why an update was not made."""
+
+    FILTERED = 0
+    UPDATED = 1
+    NO_MOTION = 2
+    NO_ATTITUDE = 3
+    NO_CONTACT = 4
+    GAP = 5
+    IMPACT = 6
+    OUTLIER = 7
+    LOST = 8

@@ -1,0 +1,116 @@
+"""Compiled: low pass and derivatives of all signals, and the motion that they make.
+
+Every signal goes through (a / (s + a))^3, exact for an input that is a straight line between two
+samples: the response to a ramp is known in closed form, and what differs from it decays as the
+homogeneous solution does. Everything is late by the same 3 / a.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from com_estimation.trunk.floating_base.filter_types import (
+    ACCELEROMETER,
+    GYRO,
+    JOINT_SIGNALS,
+    UP,
+    Array,
+    FilteredMotion,
+)
+from com_model.dynamics.inverse_dynamics_kernels import add_cross
+
+Channels = NDArray[np.void]
+
+
+@njit
+def start_channels(channels: Channels, signals: Array, settling: float) -> None:
+    """Puts the channels at rest at the signals; they must settle again."""
+    for k in range(len(channels)):
+        channel = channels[k]
+        value = signals[k] if math.isfinite(signals[k]) else 0.0
+        channel.first = channel.second = channel.third = channel.input = value
+        channel.settling = settling
+
+
+@njit
+def update_channels(
+    channels: Channels, signals: Array, dt: float, a: float, settling: float
+) -> None:
+    """Filters a sample that is dt later; a signal that is not known must settle again."""
+    t = a * dt
+    decay = math.exp(-t)
+    for k in range(len(channels)):
+        channel, u = channels[k], signals[k]
+        if math.isfinite(u):
+            channel.settling = max(channel.settling - dt, 0.0)
+        else:
+            channel.settling = settling
+            u = channel.input
+        before = channel.input
+        lag = (u - before) / t
+        d1 = channel.first - (before - lag)
+        d2 = channel.second - (before - 2.0 * lag)
+        d3 = channel.third - (before - 3.0 * lag)
+        channel.first = u - lag + decay * d1
+        channel.second = u - 2.0 * lag + decay * (d2 + t * d1)
+        channel.third = u - 3.0 * lag + decay * (d3 + t * d2 + 0.5 * t * t * d1)
+        channel.input = u
+
+
+@njit
+def are_settled(channels: Channels, first: int, count: int) -> bool:
+    """Whether so many channels from the first on have settled."""
+    for k in range(first, first + count):  # noqa: SIM110 (numba compiles no generators)
+        if channels[k].settling > 0.0:
+            return False
+    return True
+
+
+@njit
+def read_motion(channels: Channels, a: float) -> FilteredMotion:
+    """The filtered motion; its specific force is still that at the IMU."""
+    n = (len(channels) - JOINT_SIGNALS) // 2
+    q, qd, qdd, tau = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    omega, omega_dot, force, up = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    for i in range(n):
+        channel = channels[JOINT_SIGNALS + i]
+        q[i] = channel.third
+        qd[i] = a * (channel.second - channel.third)
+        qdd[i] = a * a * (channel.first - 2.0 * channel.second + channel.third)
+        tau[i] = channels[JOINT_SIGNALS + n + i].third
+    length = 0.0
+    for i in range(3):
+        channel = channels[GYRO + i]
+        omega[i] = channel.third
+        omega_dot[i] = a * (channel.second - channel.third)
+        force[i] = channels[ACCELEROMETER + i].third
+        up[i] = channels[UP + i].third
+        length += up[i] ** 2
+    for i in range(3):
+        up[i] /= math.sqrt(max(length, 1e-12))
+    return FilteredMotion(q, qd, qdd, tau, omega, omega_dot, force, up)
+
+
+@njit
+def move_to_root(motion: FilteredMotion, p_imu: Array) -> None:
+    """Takes the lever arm of the accelerometer out: a -= dw x p + w x (w x p)."""
+    tangential = np.zeros(3)
+    add_cross(motion.omega, p_imu, 1.0, tangential)
+    add_cross(motion.omega_dot, p_imu, -1.0, motion.specific_force)
+    add_cross(motion.omega, tangential, -1.0, motion.specific_force)
+
+
+@njit
+def filtered_variances(a: float, force_noise: float, gyro_noise: float, dt: float) -> Array:
+    """Variances of specific force and angular acceleration after the filter, (2,).
+
+    White noise of density s^2 T passes (a / (s + a))^3 with 3 a / 16, its derivative with a^3 / 16.
+    """
+    result = np.empty(2)
+    result[0] = force_noise**2 * dt * 3.0 * a / 16.0
+    result[1] = gyro_noise**2 * dt * a**3 / 16.0
+    return result

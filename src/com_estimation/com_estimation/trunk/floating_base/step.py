@@ -1,0 +1,231 @@
+"""Compiled: one sample through the Kalman filter of the trunk."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numba
+import numpy as np
+from numba import njit
+
+from com_estimation.trunk.floating_base.contact import set_acceleration_from_feet, time_contacts
+from com_estimation.trunk.floating_base.filter_types import (
+    ACCELEROMETER,
+    BIAS,
+    FRICTION,
+    GAIN,
+    GYRO,
+    INERTIA,
+    JOINT_SIGNALS,
+    LEG_MASS,
+    MASS,
+    STATES,
+    UP,
+    BaseRows,
+    FilteredMotion,
+    FilterMemory,
+    FilterModel,
+    Outcome,
+    Settings,
+    SignalSample,
+)
+from com_estimation.trunk.floating_base.payload import (
+    detect_payload_change,
+    leave_out,
+    vertical_rows,
+)
+from com_estimation.trunk.floating_base.rows import make_base_rows, set_base_rows, swing_rows
+from com_estimation.trunk.floating_base.signals import (
+    are_settled,
+    filtered_variances,
+    move_to_root,
+    read_motion,
+    start_channels,
+    update_channels,
+)
+from com_estimation.trunk.floating_base.update import (
+    average_information,
+    distance,
+    hold,
+    hold_unexcited,
+    update_states,
+    whiten,
+)
+from com_model.compiled import compiled
+from com_model.dynamics.inverse_dynamics_kernels import CARRIED_MASS, newton_euler
+
+
+@compiled()
+def step(
+    sample: SignalSample, model: FilterModel, settings: Settings, memory: FilterMemory
+) -> Outcome:
+    """Filters a sample; makes an update when one is due.
+
+    Args:
+        sample: All signals.
+        model: The robot.
+        settings: See Settings.
+        memory: Changed.
+
+    Returns:
+        FILTERED, UPDATED, or why an update was not made.
+    """
+    monitors, time = memory.monitors[0], sample.time
+    gap = time - monitors.last_sample
+    monitors.last_sample = time
+    if not 0.0 < gap <= settings.longest_gap:
+        start_channels(memory.channels, sample.signals, settings.settling)
+        monitors.last_update = time
+        for leg in range(len(model.balls)):
+            monitors.swinging[leg] = monitors.standing[leg] = 0.0
+        return Outcome.GAP
+    update_channels(memory.channels, sample.signals, gap, settings.bandwidth, settings.settling)
+    dt = time - monitors.last_update
+    if dt < settings.period - 0.5 * gap:
+        return Outcome.FILTERED
+    monitors.last_update = time
+    base = make_base_rows(model)
+    motion = read_motion(memory.channels, settings.bandwidth)
+    outcome = _complete_motion(motion, model, settings, memory, base)
+    if outcome not in (Outcome.UPDATED, Outcome.NO_CONTACT):
+        return outcome
+    P, drift = memory.P, model.drift
+    for i in range(STATES):
+        P[i, i] += drift[i] * dt
+    # White noise, averaged over a period, whatever the filter makes of it in between.
+    averaging = math.sqrt(min(gap / dt, 1.0))
+    _mark_known_torques(model, memory, base)
+    set_base_rows(motion, averaging, model, settings, memory.x, base, memory.forces)
+    time_contacts(memory, dt, settings)
+    if outcome != Outcome.UPDATED:
+        return outcome
+    return _update(time, dt, gap, motion, model, settings, memory, base)
+
+
+@njit
+def _complete_motion(
+    motion: FilteredMotion,
+    model: FilterModel,
+    settings: Settings,
+    memory: FilterMemory,
+    base: BaseRows,
+) -> Outcome:
+    """Sets the specific force of the root's origin and up; why that cannot be, else UPDATED."""
+    channels, monitors, n = memory.channels, memory.monitors[0], len(motion.q)
+    if not (are_settled(channels, JOINT_SIGNALS, n) and are_settled(channels, GYRO, 3)):
+        return Outcome.NO_MOTION
+    with_attitude = are_settled(channels, UP, 3)
+    if are_settled(channels, ACCELEROMETER, 3):
+        move_to_root(motion, model.p_root_imu)
+        if not with_attitude:  # only the side on which a small ball touches the ground
+            a = motion.specific_force
+            length = math.sqrt(a[0] ** 2 + a[1] ** 2 + a[2] ** 2 + 1e-12)
+            for i in range(3):
+                motion.up[i] = a[i] / length
+        monitors.without_accelerometer = 0.0
+        return Outcome.UPDATED
+    if not with_attitude:
+        return Outcome.NO_ATTITUDE
+    monitors.without_accelerometer = 1.0
+    newton_euler(
+        model.bodies,
+        motion.q,
+        motion.qd,
+        motion.qdd,
+        motion.omega,
+        motion.omega_dot,
+        np.zeros(3),
+        base.bodies,
+        base.torque,
+    )
+    if not set_acceleration_from_feet(model, base.bodies, motion, memory, settings):
+        return Outcome.NO_CONTACT
+    return Outcome.UPDATED
+
+
+@njit
+def _mark_known_torques(model: FilterModel, memory: FilterMemory, base: BaseRows) -> None:
+    """Marks the legs whose torques have all settled."""
+    first = JOINT_SIGNALS + len(model.armature)
+    for leg in range(len(base.known)):
+        base.known[leg] = True
+        for j in range(3):
+            channel = memory.channels[first + model.leg_joints[leg, j]]
+            base.known[leg] &= channel.settling == 0.0
+
+
+@njit
+def _update(
+    time: float,
+    dt: float,
+    gap: float,
+    motion: FilteredMotion,
+    model: FilterModel,
+    settings: Settings,
+    memory: FilterMemory,
+    base: BaseRows,
+) -> Outcome:
+    """Updates the state by the base rows and those of the legs that swing."""
+    monitors, x, P = memory.monitors[0], memory.x, memory.P
+    without = monitors.without_accelerometer > 0.0
+    if without:
+        force = (x[MASS] + base.bodies[0, CARRIED_MASS]) * settings.feet_noise
+        reach = settings.moment_noise / settings.force_noise
+        for i in range(6):
+            base.noise[i, i] += (force if i < 3 else force * reach) ** 2
+    vertical = vertical_rows(base)
+    whiten(base)
+    innovation = distance(base.H, base.residual, P)
+    if innovation > settings.outlier:
+        return leave_out(dt, settings, memory)
+    if detect_payload_change(time, dt, vertical, model, settings, memory):
+        innovation = distance(base.H, base.residual, P)
+    inflation = max(innovation / settings.gate, 1.0)
+    if without and inflation > 1.0:
+        return Outcome.IMPACT  # the feet do not give the trunk's acceleration then
+    weight = min(dt / settings.information_time, 1.0)
+    monitors.innovation += weight * (innovation / 6.0 - monitors.innovation)
+    average_information(base.H, weight, inflation * dt, memory.information)
+    held = np.zeros(STATES, dtype=np.bool_)
+    if time < monitors.frozen_until:
+        hold(GAIN, LEG_MASS, held)
+    variances = filtered_variances(
+        settings.bandwidth, settings.accelerometer_noise, settings.gyro_noise, gap
+    )
+    variances[0] += (P[BIAS, BIAS] + P[BIAS + 1, BIAS + 1]) / 2.0
+    if without:
+        variances[0] += settings.feet_noise**2
+    window = min(dt / settings.excited_time, 1.0)
+    hold_unexcited(base, variances, window, settings.excited, memory.excitation, held)
+    stationary = held[INERTIA] and held[INERTIA + 1]
+    monitors.stationary = monitors.stationary + dt if stationary else 0.0
+    if monitors.stationary > settings.stationary_time:  # no sensor's error is distinguishable
+        hold(BIAS, STATES, held)
+    update_states(base.H, base.residual, inflation, held, x, P)
+    # The torques' gains stay: what moves in the air is small, and the reflected inertia of the
+    # drives is not known that well.
+    hold(GAIN, FRICTION, held)
+    for leg in range(len(base.known)):
+        if base.known[leg] and memory.forces.swings[leg]:
+            H, residual = swing_rows(leg, motion, model, settings, base.joints)
+            inflation = max(distance(H, residual, P) / settings.gate, 1.0)
+            update_states(H, residual, inflation, held, x, P)
+    monitors.updates += 1.0
+    monitors.left_out = max(monitors.left_out - dt, 0.0)
+    return Outcome.UPDATED
+
+
+def bind_types(
+    sample: SignalSample, model: FilterModel, settings: Settings, memory: FilterMemory
+) -> Callable[[SignalSample, FilterModel, Settings, FilterMemory], Outcome]:
+    """The step compiled for arguments of these types; it is called once.
+
+    Without numba's search for the types at each call, which takes longer than to filter a sample
+    where arguments are named tuples.
+    """
+    step(sample, model, settings, memory)
+    if not hasattr(step, "get_overload"):  # NUMBA_DISABLE_JIT
+        return step
+    types = [numba.typeof(argument) for argument in (sample, model, settings, memory)]
+    return step.get_overload(tuple(types))
