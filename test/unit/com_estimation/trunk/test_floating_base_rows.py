@@ -32,7 +32,7 @@ class Rows:
     """set_base_rows of an estimator for a motion, as a function of the state."""
 
     def __init__(self, estimator, motion, root, drop=0.0):
-        self.model = estimator._model._replace(radii=estimator._model.radii + drop)
+        self.model = estimator._model._replace(radii=estimator._model.radii - drop)
         self.settings = estimator._settings
         self.motion = FilteredMotion(*motion, *root)
         self.rows = make_base_rows(self.model)
