@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.trunk.contact_state import ContactOptions, ContactState
+from com_estimation.trunk.contact_detection import ContactOptions, ContactState
 from com_estimation.trunk.ground_reaction import ForceNoise, GroundReaction
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import Motion, MotionFilter

@@ -36,9 +36,9 @@ from com_estimation.nodes.trunk_robot import (
     make_estimator,
     make_robot,
 )
-from com_estimation.trunk.health import with_problems
+from com_estimation.trunk.input_checks import with_problems
 from com_estimation.trunk.interface import Status, TrunkEstimate, unknown_estimate
-from com_estimation.trunk.problems import Problem, Severity
+from com_estimation.trunk.sensor_checks import Problem, Severity
 from com_model import RobotModel
 from com_msgs.msg import GaitPhase
 from com_ros import diagnostics

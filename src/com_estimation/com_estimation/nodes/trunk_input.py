@@ -7,7 +7,7 @@ from com_estimation.nodes.trunk_parameters import Parameters
 from com_estimation.nodes.trunk_robot import TrunkRobot
 from com_estimation.trunk.ground_reaction import SENSOR
 from com_estimation.trunk.interface import Sample
-from com_estimation.trunk.problems import Problem, Severity
+from com_estimation.trunk.sensor_checks import Problem, Severity
 from com_model import Foot, RobotConfig
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.exceptions import ConfigError

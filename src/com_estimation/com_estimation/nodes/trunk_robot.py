@@ -7,7 +7,7 @@ from com_estimation.nodes.trunk_parameters import DING, Parameters
 from com_estimation.trunk.ding import DingEstimator
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
 from com_estimation.trunk.force_meter import ForceMeter
-from com_estimation.trunk.health import Health
+from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import TrunkEstimator
 from com_estimation.trunk.pipeline import TrunkPipeline
 from com_model import RobotConfig, RobotModel
@@ -61,7 +61,7 @@ def make_robot(
         ParameterError: an assumed joint is not the model's, or an option has no such value.
     """
     legs = quadruped_legs(model, config)
-    health = Health(model, legs)
+    health = InputChecks(model, legs)
     rate_hz = min(p.publish_rate_hz, 200.0)
     meter = ForceMeter(model, config, legs, p.ground_reaction, rate_hz)
     trunk_mass = float(model.bodies.mass[0])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.trunk.contact_state import ContactOptions, ContactState
+from com_estimation.trunk.contact_detection import ContactOptions, ContactState
 from com_estimation.trunk.ding_solution import Support, solve_offset, trunk_of
 from com_estimation.trunk.ground_reaction import ForceNoise, GroundReaction
 from com_estimation.trunk.half_gaits import DIAGONALS, HalfGait, HalfGaits

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.trunk.contact_state import ContactState
+from com_estimation.trunk.contact_detection import ContactState
 from com_estimation.trunk.ground_reaction import GroundReaction
 from com_estimation.trunk.interface import Sample
 from com_estimation.trunk.motion import MotionFilter

@@ -7,9 +7,9 @@ from dataclasses import replace
 from math import inf
 
 from com_estimation.trunk.force_meter import ForceMeter
-from com_estimation.trunk.health import Health, mass_problem, with_problems
+from com_estimation.trunk.input_checks import InputChecks, mass_problem, with_problems
 from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkEstimator
-from com_estimation.trunk.problems import Problem, Severity, worst
+from com_estimation.trunk.sensor_checks import Problem, Severity, worst
 
 SILENCE = 0.02  # s without a new estimate, after which the old one is said again
 
@@ -25,13 +25,13 @@ class TrunkPipeline:
 
     Attributes:
         estimate: The last one, with what is wrong with the input.
-        restarts: How often the stamps went back and everything started anew.
+        restarts: How often the stamps went back and everything started again.
         held: Samples that were held back.
         seen: All samples.
     """
 
     def __init__(
-        self, estimator: TrunkEstimator, health: Health, meter: ForceMeter, urdf_mass: float
+        self, estimator: TrunkEstimator, health: InputChecks, meter: ForceMeter, urdf_mass: float
     ) -> None:
         self.estimator = estimator
         self.meter = meter

@@ -7,7 +7,7 @@ import pytest
 
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
 from com_estimation.trunk.force_meter import ForceMeter
-from com_estimation.trunk.health import Health
+from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import Status
 from com_estimation.trunk.pipeline import TrunkPipeline
 
@@ -22,7 +22,7 @@ class Run:
     def __init__(self, log, spoil=lambda s: s, start=START, end=END, until=4.0):
         estimator = FloatingBaseEstimator(log.model, log.config)
         meter = ForceMeter(log.model, log.config, estimator.legs, "inverse_dynamics")
-        health = Health(log.model, estimator.legs)
+        health = InputChecks(log.model, estimator.legs)
         mass = float(log.model.bodies.mass[0])
         self.pipeline = TrunkPipeline(estimator, health, meter, mass)
         self.estimates, errors = [], []

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from com_estimation.trunk.contact_state import ContactOptions, ContactState
+from com_estimation.trunk.contact_detection import ContactOptions, ContactState
 
 WEIGHT = 1000.0  # N: enters above 100, leaves below 50
 

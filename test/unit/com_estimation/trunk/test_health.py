@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from com_estimation.trunk.gait_watch import GaitWatch
-from com_estimation.trunk.health import Health, mass_problem, with_problems
+from com_estimation.trunk.contact_detection import GaitCheck
+from com_estimation.trunk.input_checks import InputChecks, mass_problem, with_problems
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
-from com_estimation.trunk.problems import Problem, Severity, reason
+from com_estimation.trunk.sensor_checks import Problem, Severity, reason
 from com_model import RobotConfig, RobotModel
 from com_model.legs import quadruped_legs
 
@@ -86,7 +86,7 @@ def stand(duration, rate=1000.0, noise=1.0):
 
 def run(samples, change=lambda t, s: s, health=None):
     """Verdicts by time since the start; `change` spoils the samples."""
-    health = health or Health(MODEL, LEGS)
+    health = health or InputChecks(MODEL, LEGS)
     verdicts = {}
     for sample in samples:
         time = sample.time - 100.0
@@ -418,14 +418,14 @@ def test_many_gaps():
         hole = hole - 1 if hole else (4 if rng.uniform() < 0.2 else 0)
         if not hole:
             samples.append(sample)
-    health = Health(MODEL, LEGS)
+    health = InputChecks(MODEL, LEGS)
     texts = {reason(health.check(sample).problems) for sample in samples}
     assert any("% of the joint_states come after a gap: check the network" in t for t in texts)
 
 
 def test_samples_that_come_twice_or_late_are_left_out():
     samples = list(trot(0.1))
-    health = Health(MODEL, LEGS)
+    health = InputChecks(MODEL, LEGS)
     for sample in samples:
         health.check(sample)
     twice, late = health.check(samples[-1]), health.check(samples[-5])
@@ -446,17 +446,17 @@ def worst_is(verdict, severity):
 
 
 def test_a_recording_that_starts_again():
-    health = Health(MODEL, LEGS)
+    health = InputChecks(MODEL, LEGS)
     run(trot(1.0), health=health)
     again = run(trot(2.5), health=health)
     assert [t for t, v in again.items() if v.restart] == [0.0]
-    assert "the stamps went back: everything starts anew" in reason(again[0.0].problems)
+    assert "the stamps went back: everything starts again" in reason(again[0.0].problems)
     assert again[0.0].sample is not None
     assert_sound(between(again, 1.1, 2.5))
 
 
 def test_a_stamp_that_is_not_finite():
-    health = Health(MODEL, LEGS)
+    health = InputChecks(MODEL, LEGS)
     sample = trot(1.0)[0]
     assert health.check(replace(sample, time=np.nan)).sample is None
 
@@ -464,7 +464,7 @@ def test_a_stamp_that_is_not_finite():
 # --- gait ------------------------------------------------------------------------------------
 def watch(pattern, duration=3.0, stance=None, known=(True,) * 4):
     """Problems over time of contacts pattern(time) at 200 Hz."""
-    gait = GaitWatch([leg.name for leg in LEGS])
+    gait = GaitCheck([leg.name for leg in LEGS])
     result = {}
     for k in range(int(200 * duration)):
         time = k / 200
@@ -513,7 +513,7 @@ def test_a_leg_that_presses_while_it_should_swing():
 
 
 def test_feet_that_the_ground_pulls_at():
-    gait, down = GaitWatch([leg.name for leg in LEGS]), np.ones(4, dtype=bool)
+    gait, down = GaitCheck([leg.name for leg in LEGS]), np.ones(4, dtype=bool)
     problems = [gait.update(0.005 * k, down, down, load=-1.0 + 0.01 * k) for k in range(100)]
     assert problems[5] is None
     assert problems[10].severity is Severity.HOLD
@@ -532,7 +532,7 @@ def test_hanging():
 
 
 def test_a_robot_that_fell():
-    gait, down = GaitWatch([leg.name for leg in LEGS]), np.ones(4, dtype=bool)
+    gait, down = GaitCheck([leg.name for leg in LEGS]), np.ones(4, dtype=bool)
     assert gait.update(1.0, down, down, tilt=math.radians(30)) is None
     problem = gait.update(1.0, down, down, tilt=math.radians(80))
     assert problem == Problem(
@@ -552,7 +552,7 @@ def test_unknown_forces_say_nothing():
 
 
 def test_the_gait_s_problem_is_in_the_next_verdict():
-    health = Health(MODEL, LEGS)
+    health = InputChecks(MODEL, LEGS)
     all_down = np.ones(4, dtype=bool)
     for sample in trot(0.9):
         health.watch_gait(sample.time, ~all_down, all_down)

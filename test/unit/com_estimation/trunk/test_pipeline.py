@@ -8,10 +8,10 @@ from ament_index_python.packages import get_package_share_directory
 
 from com_estimation.trunk.force_meter import ForceMeter
 from com_estimation.trunk.ground_reaction import LegGeometry
-from com_estimation.trunk.health import Health
+from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import Sample, Status, unknown_estimate
 from com_estimation.trunk.pipeline import TrunkPipeline
-from com_estimation.trunk.problems import Problem, Severity
+from com_estimation.trunk.sensor_checks import Problem, Severity
 from com_model import RobotConfig, RobotModel
 from com_model.legs import quadruped_legs
 
@@ -43,7 +43,7 @@ class StandIn:
 @pytest.fixture
 def pipeline():
     meter = ForceMeter(MODEL, CONFIG, LEGS, "inverse_dynamics")
-    return TrunkPipeline(StandIn(), Health(MODEL, LEGS), meter, 300.0)
+    return TrunkPipeline(StandIn(), InputChecks(MODEL, LEGS), meter, 300.0)
 
 
 def standing(count, start=10.0, loads=(0.25, 0.25, 0.25, 0.25)):

@@ -1,32 +1,143 @@
-"""What is wrong with the samples, before an estimator sees them.
+"""What is wrong with the samples, before an estimator gets them.
 
-Each watch has a memory and says what is wrong and how to fix it, or nothing. What cannot be used is
-held back or replaced by NaN; as soon as the input is sound again it passes.
+Each check has a memory and reports what is wrong and how to fix it, or nothing. What cannot be used
+is held back or replaced by NaN; as soon as the input is good again it passes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.trunk.encoder_watch import EncoderWatch
-from com_estimation.trunk.gait_watch import GaitTimes, GaitWatch
-from com_estimation.trunk.imu_watch import ImuWatch, Trust
+from com_estimation.trunk.contact_detection import GaitCheck, GaitTimes
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate
-from com_estimation.trunk.problems import Problem, Severity, reason, worst
-from com_estimation.trunk.timing_watch import Order, TimingWatch
-from com_estimation.trunk.torque_watch import TorqueWatch
+from com_estimation.trunk.sensor_checks import (
+    EncoderCheck,
+    ImuCheck,
+    Problem,
+    Severity,
+    TorqueCheck,
+    Trust,
+    reason,
+    worst,
+)
 from com_model import RobotModel
 from com_model.legs import Leg
 
 Flags = NDArray[np.bool_]
 
+
+# --- times of samples -------------------------------------------------------------------------
+RESTART = 0.5  # s back, from which it is another recording and not a sample that came late
+LEAST_RATE_HZ = 150.0
+AVERAGE = 0.3  # s, memory of the present period
+USUAL = 10.0  # s, memory of the usual one
+CHANGED = 1.4  # ratio of the two that counts as another rate
+GAP = 2.5  # usual periods between samples
+GAP_FRACTION = 0.05  # of the samples come after a gap: irregular
+YOUNG = 50  # samples, among which a first pause is not taken for the usual period
+REPORT_TIME = 1.0  # s, for which a repeated or late sample is reported
+
+
+class Order(Enum):
+    """What to do with a sample by its time."""
+
+    USE = "use"
+    DROP = "drop"
+    RESTART = "restart"
+
+
+class TimingCheck:
+    """Watches the times of samples."""
+
+    def __init__(self) -> None:
+        self._begin(-math.inf)
+
+    def _begin(self, time: float) -> None:
+        self._last = time
+        self._period = math.nan  # s, present
+        self._usual = math.nan
+        self._count = 0  # periods so far
+        self._gaps = 0.0  # fraction of gaps
+        self._dropped = ("", -math.inf)  # what was wrong, and when
+
+    def order(self, time: float) -> Order:
+        """Says what to do with a sample of that time, s."""
+        if not math.isfinite(time):
+            self._dropped = "a stamp is not finite: check the driver's clock", self._last
+            return Order.DROP
+        if time > self._last:
+            self._measure(time)
+            return Order.USE
+        if self._last - time > RESTART:
+            self._begin(time)
+            self._dropped = "the stamps went back: everything starts again", time
+            return Order.RESTART
+        same = time == self._last
+        text = (
+            "a stamp of joint_states comes twice: is there a second driver?"
+            if same
+            else f"a stamp of joint_states went back by {self._last - time:.4f} s: samples must "
+            "come in order, from one driver"
+        )
+        self._dropped = f"{text} Such samples are left out", self._last
+        return Order.DROP
+
+    def problem(self) -> Problem | None:
+        """What is wrong with the times, or was a moment ago."""
+        text, at = self._dropped
+        if text and self._last - at < REPORT_TIME:
+            return Problem(Severity.DEGRADE, text)
+        return self._rate_problem()
+
+    def _measure(self, time: float) -> None:
+        dt, self._last = time - self._last, time
+        if not math.isfinite(dt):
+            return
+        self._count += 1
+        paused = self._count <= YOUNG and dt < self._usual / GAP
+        if math.isnan(self._usual) or paused:
+            self._period = self._usual = dt
+            return
+        gap = dt > GAP * self._usual
+        self._gaps += min(1.0, self._period / 1.0) * (gap - self._gaps)
+        dt = min(dt, 3.0 * self._period)  # one pause is no rate
+        self._period += min(1.0, dt / AVERAGE) * (dt - self._period)
+        self._usual += min(1.0, dt / USUAL) * (dt - self._usual)
+
+    def _rate_problem(self) -> Problem | None:
+        if math.isnan(self._period):
+            return None
+        rate, usual = 1.0 / self._period, 1.0 / self._usual
+        if rate < LEAST_RATE_HZ:
+            text = (
+                f"joint_states comes at {rate:.0f} Hz: raise it to {LEAST_RATE_HZ:.0f} Hz or "
+                "more, 1000 Hz at best"
+            )
+        elif self._gaps > GAP_FRACTION:
+            text = (
+                f"{100 * self._gaps:.0f} % of the joint_states come after a gap: check the "
+                "network and the load of the computer"
+            )
+        elif not 1.0 / CHANGED < rate / usual < CHANGED:
+            text = (
+                f"joint_states comes at {rate:.0f} Hz and came at {usual:.0f} Hz before: check "
+                "the driver and the load of the computer"
+            )
+        else:
+            return None
+        return Problem(Severity.DEGRADE, text)
+
+
+# --- all samples ------------------------------------------------------------------------------
 FROZEN = 0.05  # s, for which all joints repeat themselves until a driver counts as hanging
 MASS_SIGMAS = 4.0
-MASS_SHARE = 0.02  # of the URDF's mass: less is not worth a word
+MASS_FRACTION = 0.02  # of the URDF's mass: less is not reported
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +157,7 @@ class Verdict:
     watched: Sample | None = None
 
 
-class Health:
+class InputChecks:
     """Watches the samples of a quadruped.
 
     Args:
@@ -68,14 +179,14 @@ class Health:
 
     def reset(self) -> None:
         """Forget all that was seen."""
-        self._timing = TimingWatch()
+        self._timing = TimingCheck()
         self._restart()
 
     def _restart(self) -> None:
-        self._torques = TorqueWatch(self._names, self._efforts)
-        self._encoders = EncoderWatch(self._names, *self._range)
-        self._imu = ImuWatch()
-        self._gait = GaitWatch(self._legs, self._times)
+        self._torques = TorqueCheck(self._names, self._efforts)
+        self._encoders = EncoderCheck(self._names, *self._range)
+        self._imu = ImuCheck()
+        self._gait = GaitCheck(self._legs, self._times)
         self._gait_problem: Problem | None = None
         self._last = np.full(2 * len(self._names), np.nan)
         self._changed = 0.0
@@ -84,21 +195,21 @@ class Health:
         """Look at a sample, newest last."""
         order = self._timing.order(sample.time)
         if order is Order.DROP:
-            return Verdict(None, _given(self._timing.problem()))
+            return Verdict(None, _found(self._timing.problem()))
         restart = order is Order.RESTART
         if restart:
             self._restart()
         repeated = self._repeated(sample)
-        if repeated > 0.0:  # a copy tells nothing, the watches included
-            problems = _given(_hanging(repeated), self._gait_problem, self._timing.problem())
+        if repeated > 0.0:  # a copy has no information
+            problems = _found(_hanging(repeated), self._gait_problem, self._timing.problem())
             return Verdict(None, problems, restart)
         joints, time = self._joints, sample.time
         bad, torque = self._torques.update(time, sample.effort[joints])
         encoder = self._encoders.update(time, sample.position[joints], sample.velocity[joints])
         trust, imu = self._imu.update(time, sample.angular_velocity, sample.specific_force)
         if encoder:  # nothing is known of the feet then
-            self._gait, self._gait_problem = GaitWatch(self._legs, self._times), None
-        problems = _given(torque, encoder, self._gait_problem, imu, self._timing.problem())
+            self._gait, self._gait_problem = GaitCheck(self._legs, self._times), None
+        problems = _found(torque, encoder, self._gait_problem, imu, self._timing.problem())
         cleaned = _cleaned(sample, joints[bad], trust)
         held = worst(problems) is Severity.HOLD
         return Verdict(None if held else cleaned, problems, restart, None if encoder else cleaned)
@@ -126,9 +237,9 @@ class Health:
 
     def _repeated(self, sample: Sample) -> float:
         """For how long all joints have repeated themselves, efforts and positions alike, s."""
-        said = np.concatenate((sample.position[self._joints], sample.effort[self._joints]))
-        if not np.array_equal(said, self._last):
-            self._last, self._changed = said, sample.time
+        values = np.concatenate((sample.position[self._joints], sample.effort[self._joints]))
+        if not np.array_equal(values, self._last):
+            self._last, self._changed = values, sample.time
         return sample.time - self._changed
 
 
@@ -142,9 +253,9 @@ def _hanging(repeated: float) -> Problem | None:
 
 
 def mass_problem(estimate: TrunkEstimate, urdf_mass: float) -> Problem | None:
-    """A trunk that weighs something else than the URDF says, kg."""
+    """A trunk with another mass than the URDF's, kg."""
     difference = estimate.mass - urdf_mass
-    allowed = max(MASS_SIGMAS * estimate.mass_std, MASS_SHARE * urdf_mass)
+    allowed = max(MASS_SIGMAS * estimate.mass_std, MASS_FRACTION * urdf_mass)
     if estimate.status is not Status.CONVERGED or not abs(difference) > allowed:
         return None
     more = "more" if difference > 0.0 else "less"
@@ -181,7 +292,7 @@ def with_problems(estimate: TrunkEstimate, problems: Iterable[Problem]) -> Trunk
     )
 
 
-def _given(*problems: Problem | None) -> tuple[Problem, ...]:
+def _found(*problems: Problem | None) -> tuple[Problem, ...]:
     return tuple(problem for problem in problems if problem is not None)
 
 

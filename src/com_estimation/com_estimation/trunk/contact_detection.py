@@ -1,0 +1,247 @@
+"""Which feet stand on the ground, by their forces, and whether that is a trot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from com_estimation.trunk.sensor_checks import Problem, Severity
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+# --- contact ----------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class ContactOptions:
+    """When a foot counts as standing.
+
+    Attributes:
+        enter_share: of the robot's weight; a foot that presses more is about to stand.
+        leave_share: of the robot's weight; a foot that presses less is about to be free.
+        enter_time: s that it must press more before it stands.
+        leave_time: s that it must press less before it is free.
+        longest_gap: s between samples, beyond which both times start anew.
+
+    Raises:
+        ValueError: The shares are not 0 <= leave <= enter, or a time is negative.
+    """
+
+    enter_share: float = 0.10
+    leave_share: float = 0.05
+    enter_time: float = 0.010
+    leave_time: float = 0.010
+    longest_gap: float = 0.100
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.leave_share <= self.enter_share:
+            shares = f"leave_share {self.leave_share:g}, enter_share {self.enter_share:g}"
+            raise ValueError(f"{shares}: expected 0 <= leave_share <= enter_share")
+        if not min(self.enter_time, self.leave_time, self.longest_gap) >= 0.0:
+            times = f"{self.enter_time:g}, {self.leave_time:g}, {self.longest_gap:g}"
+            raise ValueError(f"enter_time, leave_time, longest_gap are {times}: expected >= 0 s")
+
+
+class ContactState:
+    """Contact of k feet, by hysteresis.
+
+    A foot stands once its force has been above enter_share * weight for enter_time, and is free
+    once it has been below leave_share * weight for leave_time; between the two it stays as it
+    was. At first, and after a force that is not known, its contact is not known either until one
+    of the two has happened.
+
+    Args:
+        weight: N, mass of the robot times gravity.
+        options: Thresholds and times.
+        count: Number of feet, k.
+
+    Raises:
+        ValueError: The weight is not positive.
+    """
+
+    def __init__(
+        self, weight: float, options: ContactOptions | None = None, count: int = 4
+    ) -> None:
+        if not (np.isfinite(weight) and weight > 0.0):
+            raise ValueError(f"weight is {weight:g} N: expected a positive number")
+        self._options = options or ContactOptions()
+        self._enter = self._options.enter_share * weight
+        self._leave = self._options.leave_share * weight
+        self._count = count
+        self._above = self._below = np.full(count, np.nan)  # s, since when; NaN: it is not
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all forces: no foot's contact is known."""
+        self._time = np.nan
+        self._contact = np.zeros(self._count, dtype=np.bool_)
+        self._known = np.zeros(self._count, dtype=np.bool_)
+        self._restart()
+
+    @property
+    def contact(self) -> Flags:
+        """(k,) the feet that stand; False as well where it is not known."""
+        return self._contact.copy()
+
+    @property
+    def known(self) -> Flags:
+        """(k,) the feet of which it is known whether they stand."""
+        return self._known.copy()
+
+    def update(self, time: float, force: ArrayLike) -> Flags:
+        """Take in the forces of one sample.
+
+        Args:
+            time: s; when it goes back, everything is forgotten.
+            force: (k,) N of the ground on each foot, against gravity; NaN where not known.
+
+        Returns:
+            (k,) the feet that stand; `known` says of which feet that can be told.
+        """
+        force = np.asarray(force, dtype=np.float64)
+        if time < self._time:
+            self.reset()
+        if time - self._time > self._options.longest_gap:
+            self._restart()
+        self._time = time
+        self._forget(np.isnan(force))
+        self._above = _since(self._above, force > self._enter, time)
+        self._below = _since(self._below, force < self._leave, time)
+        self._decide(time - self._above >= self._options.enter_time, True)
+        self._decide(time - self._below >= self._options.leave_time, False)
+        return self.contact
+
+    def _restart(self) -> None:
+        self._above = self._below = np.full(self._count, np.nan)
+
+    def _forget(self, feet: Flags) -> None:
+        self._contact[feet] = False
+        self._known[feet] = False
+
+    def _decide(self, feet: Flags, contact: bool) -> None:
+        self._contact[feet] = contact
+        self._known[feet] = True
+
+
+def _since(start: Array, holds: Flags, now: float) -> Array:
+    """Times since when a condition holds, s; NaN where it does not."""
+    return np.where(holds, np.where(np.isnan(start), now, start), np.nan)
+
+
+# --- gait -------------------------------------------------------------------------------------
+MOST_TILT = math.radians(50.0)
+PULL = -0.2  # of the weight: what the feet carry together never is less for long
+PULL_TIME = 0.03  # s
+
+
+@dataclass(frozen=True)
+class GaitTimes:
+    """How long the phases of a gait may last, s.
+
+    Attributes:
+        stand: With all feet on the ground, before the robot counts as standing.
+        swing: With a foot in the air, before it counts as lifted by hand.
+        flight: With all feet in the air, before the robot counts as hanging.
+        mismatch: With a foot that does not do what the gait's phase says.
+    """
+
+    stand: float = 1.0
+    swing: float = 1.0
+    flight: float = 0.3
+    mismatch: float = 0.2
+
+
+class GaitCheck:
+    """Watches the contacts of four feet.
+
+    Args:
+        legs: Names of the legs.
+        times: How long the phases of the gait may last.
+    """
+
+    def __init__(self, legs: Sequence[str], times: GaitTimes | None = None) -> None:
+        self._legs = list(legs)
+        self._times = times or GaitTimes()
+        count = len(self._legs)
+        self._landed = np.full(count, np.nan)  # s, since when each foot stands
+        self._lifted = np.full(count, np.nan)
+        self._differs = np.full(count, np.nan)  # since when not as the gait's phase says
+        self._pulled = np.full(1, np.nan)  # since when the ground seems to pull at the feet
+
+    def update(
+        self,
+        time: float,
+        contact: Flags,
+        known: Flags,
+        stance: Flags | None = None,
+        tilt: float = 0.0,
+        load: float = 1.0,
+    ) -> Problem | None:
+        """Look at one sample.
+
+        Args:
+            time: s.
+            contact: (4,) the feet that stand, by their forces.
+            known: (4,) the feet whose forces are known.
+            stance: (4,) the legs that should stand by the gait's phase; None when not known.
+            tilt: rad, of the root link against gravity; NaN when not known.
+            load: Of the weight that the feet carry together; NaN when not known.
+        """
+        self._landed = _since(self._landed, contact & known, time)
+        self._lifted = _since(self._lifted, ~contact & known, time)
+        differs = known & (contact != stance) if stance is not None else np.zeros_like(known)
+        self._differs = _since(self._differs, differs, time)
+        if tilt > MOST_TILT:
+            text = f"the robot lies ({math.degrees(tilt):.0f} degrees of tilt): put it on its feet"
+            return Problem(Severity.HOLD, text)
+        if not math.isnan(load):
+            self._pulled = _since(self._pulled, np.array([load < PULL]), time)
+        if time - self._pulled[0] > PULL_TIME:
+            return Problem(Severity.HOLD, _PULLED)
+        return self._hanging(time) or self._lifted_leg(time, stance) or self._standing(time)
+
+    def _hanging(self, time: float) -> Problem | None:
+        air = time - self._lifted
+        if not (air > self._times.flight).all():
+            return None
+        return Problem(
+            Severity.HOLD,
+            f"no foot carries the robot for {air.min():.1f} s: put it on its feet",
+        )
+
+    def _lifted_leg(self, time: float, stance: Flags | None) -> Problem | None:
+        air = time - self._lifted
+        mismatch = time - self._differs > self._times.mismatch
+        long = air > self._times.swing
+        if stance is not None:
+            long |= mismatch & stance & (air > 0.0)
+            pressed = mismatch & ~stance & ~np.isnan(self._landed)
+            if pressed.any() and not long.any():
+                text = "carries load though the gait swings it: free it, or check gait/stance"
+                return Problem(Severity.NOTE, f"{self._named(pressed)} {text}")
+        if not long.any():
+            return None
+        text = f"is in the air for {air[long].max():.1f} s: let go of it, let it trot"
+        return Problem(Severity.HOLD, f"{self._named(long)} {text}")
+
+    def _named(self, legs: Flags) -> str:
+        return ", ".join(self._legs[i] for i in np.flatnonzero(legs))
+
+    def _standing(self, time: float) -> Problem | None:
+        if not (time - self._landed > self._times.stand).all():
+            return None
+        return Problem(
+            Severity.NOTE,
+            "the robot stands still: z of the CoM cannot be seen, and x, y only as far as the "
+            "joints are free of friction: let it trot",
+        )
+
+
+_PULLED = (
+    "by the efforts the ground pulls at the feet: effort has the wrong sign, let the driver give "
+    "the torques that the actuators apply"
+)

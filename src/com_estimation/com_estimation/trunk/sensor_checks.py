@@ -1,0 +1,381 @@
+"""Checks of single sensors: encoders that are stuck, torques that are dead, an IMU that is wrong.
+
+A sensor with noise never repeats a value, one with coarse steps does for as long as nothing moves:
+what is usual for each channel follows from the runs of equal values that ended.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model.dynamics import GRAVITY
+from com_model.text import listing
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+LONGEST_STEP = 0.02  # s between samples, for which one counts
+RECOVERY_TIME = 0.1  # s, for which a sensor stays suspicious after its fault
+
+
+# --- what is wrong ----------------------------------------------------------------------------
+class Severity(IntEnum):
+    """What follows from a problem."""
+
+    NOTE = 1  # worth saying; the estimate is not worse for it
+    DEGRADE = 2  # the estimate goes on, with less to go by
+    HOLD = 3  # the sample must not reach the estimator
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with the input.
+
+    Attributes:
+        severity: What follows from it.
+        text: What is wrong and how to fix it.
+    """
+
+    severity: Severity
+    text: str
+
+
+def worst(problems: Iterable[Problem]) -> Severity | None:
+    """The gravest severity; None without problems."""
+    return max((problem.severity for problem in problems), default=None)
+
+
+def reason(problems: Iterable[Problem]) -> str:
+    """All problems in words, the gravest first."""
+    ordered = sorted(problems, key=lambda problem: -problem.severity)
+    return "; ".join(dict.fromkeys(problem.text for problem in ordered))
+
+
+# --- repeated values --------------------------------------------------------------------------
+class Repeats:
+    """For how long each of k channels has said exactly the same.
+
+    Attributes:
+        run: (k,) number of times that the last value was repeated; 0 just after a change.
+        duration: (k,) s since the last change.
+        longest: (k,) s, longest run that ended by itself and was not taken for a fault.
+        ended: (k,) the channels that changed at this sample, with `lasted` (k,) s before.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.run = np.zeros(count, dtype=np.int64)
+        self.duration = np.zeros(count)
+        self.longest = np.zeros(count)
+        self.ended = np.zeros(count, dtype=np.bool_)
+        self.lasted = np.zeros(count)
+        self._last = np.full(count, np.nan)
+        self._since = np.full(count, np.nan)
+
+    def update(self, time: float, values: Array) -> None:
+        """Take in the values (k,) of one sample; NaN is never the same."""
+        same = values == self._last
+        self.lasted = np.where(same, 0.0, self.duration)
+        self.ended = ~same
+        self.run = np.where(same, self.run + 1, 0)
+        self._since = np.where(same, self._since, time)
+        self.duration = time - self._since
+        self._last = values.copy()
+
+    def skip(self, pause: float) -> None:
+        """Count nothing for a pause in the samples, s."""
+        self._since += pause
+
+    def add_usual(self, usual: Flags) -> None:
+        """Count the runs that just ended as usual, where (k,) `usual` says so."""
+        taken = self.ended & usual
+        self.longest = np.where(taken, np.maximum(self.longest, self.lasted), self.longest)
+
+
+class Recovery:
+    """Keeps k channels under suspicion for a while after their fault is over.
+
+    Args:
+        count: k.
+        time: s.
+    """
+
+    def __init__(self, count: int, time: float) -> None:
+        self._time = time
+        self._until = np.full(count, -np.inf)
+
+    def update(self, time: float, faulty: Flags) -> Flags:
+        """(k,) the channels that are faulty, or were so a moment ago."""
+        self._until = np.where(faulty, time + self._time, self._until)
+        return faulty | (time < self._until)
+
+
+# --- encoders ---------------------------------------------------------------------------------
+TRAVEL = 0.005  # rad or m that a joint moves by its velocity before its position must change
+TRAVEL_TIME = 0.2  # s, memory of that travel: a velocity with a small bias is no travel
+OTHERS_TRAVEL = 0.3  # rad or m that all other joints move together, for the robot to be in motion
+SHORTEST_STAND = 0.25  # s that any joint may stand still while the others move
+LEARNING_TIME = 2.0  # s of motion until it is known for how long a joint stands in the gait
+UNLEARNED_STAND = 1.5  # s that a joint may stand before that
+AT_STOP = 0.01  # rad or m from the end of a joint's range
+
+
+class EncoderCheck:
+    """Watches the positions of k joints.
+
+    A position that stays exactly the same is a fault where the joint's velocity says that it
+    moves; or where the other joints move for much longer than this one ever stood before.
+
+    Args:
+        names: k joint names.
+        lower: (k,) rad or m, smallest positions: a joint may rest there, at its stop.
+        upper: (k,) largest positions.
+    """
+
+    def __init__(self, names: Sequence[str], lower: Array, upper: Array) -> None:
+        count = len(names)
+        self._names = list(names)
+        self._lowest, self._highest = lower + AT_STOP, upper - AT_STOP
+        self._repeats = Repeats(count)
+        self._travel = np.zeros(count)  # by the velocity, since the last change, fading
+        self._path = np.zeros(count)  # by the position, of all samples
+        self._path_at_change = np.zeros(count)  # of all other joints together
+        self._moving_time = 0.0
+        self._last: Array | None = None
+        self._time = 0.0
+        self._recovery = Recovery(count, RECOVERY_TIME)
+        self._stuck = np.zeros(count, dtype=np.bool_)
+
+    def update(self, time: float, position: Array, velocity: Array) -> Problem | None:
+        """Look at one sample.
+
+        Args:
+            time: s.
+            position: (k,) rad or m.
+            velocity: (k,) rad/s or m/s; NaN where not known.
+        """
+        if not np.isfinite(position).all():
+            bad = [n for n, q in zip(self._names, position, strict=True) if not np.isfinite(q)]
+            return Problem(
+                Severity.HOLD, f"the position of {', '.join(bad)} is not finite: check its encoder"
+            )
+        self._measure(time, position, velocity)
+        self._repeats.add_usual(~self._stuck)
+        self._stuck = (np.abs(self._travel) > TRAVEL) | self._stands_too_long(position)
+        return self._report(self._recovery.update(time, self._stuck), position)
+
+    def _measure(self, time: float, position: Array, velocity: Array) -> None:
+        repeats, last = self._repeats, self._last
+        self._last = position.copy()
+        if last is None:
+            repeats.update(time, position)
+            self._time = time
+            return
+        pause, self._time = time - self._time, time
+        dt = min(pause, LONGEST_STEP)
+        repeats.skip(pause - dt)
+        repeats.update(time, position)
+        step = np.abs(position - last)
+        self._path += step
+        if step.sum() > 0.1 * dt:  # the joints together make 0.1 rad/s
+            self._moving_time += dt
+        fade = np.exp(-dt / TRAVEL_TIME)
+        travel = fade * self._travel + np.nan_to_num(velocity) * dt
+        self._travel = np.where(repeats.ended, 0.0, travel)
+        others = self._path.sum() - self._path
+        self._path_at_change = np.where(repeats.ended, others, self._path_at_change)
+
+    def _stands_too_long(self, position: Array) -> Flags:
+        repeats = self._repeats
+        others = self._path.sum() - self._path - self._path_at_change
+        if self._moving_time > LEARNING_TIME:
+            patience = np.maximum(SHORTEST_STAND, 2.0 * repeats.longest)
+        else:
+            patience = np.maximum(UNLEARNED_STAND, 2.0 * repeats.longest)
+        free = (position > self._lowest) & (position < self._highest)
+        return free & (repeats.duration > patience) & (others > OTHERS_TRAVEL)
+
+    def _report(self, stuck: Flags, position: Array) -> Problem | None:
+        if not stuck.any():
+            return None
+        parts = [
+            f"{self._names[i]} ({position[i]:.4f} for {self._repeats.duration[i]:.2f} s)"
+            for i in np.flatnonzero(stuck)
+        ]
+        return Problem(
+            Severity.HOLD,
+            f"the position of {', '.join(parts)} does not change though the joint moves: check "
+            "the encoder",
+        )
+
+
+# --- torques ----------------------------------------------------------------------------------
+DEAD_TIME = 0.1  # s of an unusual run after which a sensor counts as dead; a shorter one that
+# that ended is put down to the sensor's coarse steps
+SATURATED = 0.98  # of the effort limit: a drive at its limit says the same all the time
+ALIVE_SHARE = 0.25  # of the sensors must change for the others to be suspicious
+
+
+class TorqueCheck:
+    """Watches the efforts of k joints.
+
+    Args:
+        names: k joint names.
+        limits: (k,) N m or N, effort limits; inf where there is none.
+    """
+
+    def __init__(self, names: Sequence[str], limits: Array) -> None:
+        self._names = list(names)
+        self._saturated = SATURATED * np.asarray(limits)
+        self._repeats = Repeats(len(names))
+        self._unusual = np.full(len(names), np.inf)  # s, since when a run is suspicious
+        self._recovery = Recovery(len(names), RECOVERY_TIME)
+
+    def update(self, time: float, effort: Array) -> tuple[Flags, Problem | None]:
+        """Look at one sample.
+
+        Args:
+            time: s.
+            effort: (k,) N m or N.
+
+        Returns:
+            (k,) the efforts that must not be used, and what is wrong: a HOLD when no effort is
+            known, else a DEGRADE. A value that repeats for some samples only is left out without a
+            word.
+        """
+        known = np.isfinite(effort)
+        if not known.all():
+            gravity = Severity.DEGRADE if known.any() else Severity.HOLD
+            return ~known, Problem(gravity, self._not_known(known))
+        if not effort.any():
+            return known, Problem(Severity.HOLD, _ALL_ZERO)
+        suspicious = self._suspicious(time, effort)
+        self._unusual = np.where(suspicious, np.minimum(self._unusual, time), np.inf)
+        lasting = time - self._unusual >= DEAD_TIME
+        dead = self._recovery.update(time, lasting)
+        if not dead.any():
+            return suspicious, None
+        return suspicious | dead, Problem(Severity.DEGRADE, self._dead(dead, effort))
+
+    def _suspicious(self, time: float, effort: Array) -> Flags:
+        repeats = self._repeats
+        repeats.update(time, effort)
+        repeats.add_usual(repeats.lasted < DEAD_TIME)
+        alive = np.count_nonzero(repeats.run == 0) >= ALIVE_SHARE * len(self._names)
+        run = repeats.run + 2 * (effort == 0.0)  # exactly nothing is suspicious at once
+        unusual = (run > 1) & (repeats.duration >= 1.5 * repeats.longest)
+        # What is suspicious stays so until it changes, also while the others do not.
+        return unusual & (np.abs(effort) < self._saturated) & (alive | (self._unusual < np.inf))
+
+    def _not_known(self, known: Flags) -> str:
+        if not known.any():
+            return (
+                "joint_states carries no effort: the joint torques are needed; let the driver "
+                "measure them"
+            )
+        bad = listing(name for name, good in zip(self._names, known, strict=True) if not good)
+        return f"joint_states has no finite effort for {bad}: check the driver"
+
+    def _dead(self, dead: Flags, effort: Array) -> str:
+        parts = [
+            f"{self._names[i]} ({effort[i]:g} for {self._repeats.duration[i]:.2f} s)"
+            for i in np.flatnonzero(dead)
+        ]
+        return (
+            f"the effort of {', '.join(parts)} does not change while those of other joints do: "
+            "check the torque sensor"
+        )
+
+
+_ALL_ZERO = "the effort of every joint is zero: let the driver measure the joint torques"
+
+
+# --- IMU --------------------------------------------------------------------------------------
+STUCK_TIME = 0.1  # s of the same reading
+DROPOUT = 0.005  # s without a reading that is not reported
+ACCELERATION_TIME = 1.0  # s, memory of the accelerometer's mean
+SMALL, FLIGHT = 0.25, 0.12  # of gravity, and s that readings may be smaller: all feet in the air
+LARGE, IMPACT = 5.0, 0.01  # likewise larger
+PLAUSIBLE = (0.7, 1.4)  # of gravity, for that mean
+
+
+class Trust(IntEnum):
+    """How much of a reading may be used."""
+
+    NOTHING = 0
+    TURNING = 1  # angular velocity and orientation, not the specific force
+    ALL = 2
+
+
+class ImuCheck:
+    """Watches angular velocity and specific force."""
+
+    def __init__(self) -> None:
+        self._repeats = Repeats(1)
+        self._received = -math.inf
+        self._first = math.nan
+        self._last = math.nan
+        self._mean = math.nan  # m/s^2, of the accelerometer
+        self._small = self._large = 0.0  # s, for which its readings have been so
+
+    def update(
+        self, time: float, gyro: Array, accelerometer: Array
+    ) -> tuple[Trust, Problem | None]:
+        """Look at one sample.
+
+        Args:
+            time: s.
+            gyro: (3,) rad/s; NaN where not known.
+            accelerometer: (3,) m/s^2; NaN where not known.
+
+        Returns:
+            How much of the reading may be used, and what is wrong. A sample or two without
+            a reading are no problem.
+        """
+        self._first = time if math.isnan(self._first) else self._first
+        total = math.fsum((*gyro.tolist(), *accelerometer.tolist()))
+        if not math.isfinite(total):
+            trust = Trust.TURNING if np.isfinite(gyro).all() else Trust.NOTHING
+            return trust, self._missing(time, trust)
+        self._repeats.update(time, np.array([total]))
+        self._received = time
+        if self._repeats.duration[0] > STUCK_TIME:
+            return Trust.NOTHING, _degrade(
+                f"the imu has said exactly the same for {self._repeats.duration[0]:.2f} s: "
+                "check its driver"
+            )
+        size = math.sqrt(float(accelerometer @ accelerometer))
+        return self._plausible(time, size)
+
+    def _missing(self, time: float, trust: Trust) -> Problem | None:
+        silence = time - max(self._received, self._first)
+        if silence < DROPOUT:
+            return None
+        if trust is Trust.TURNING:
+            return _degrade("the accelerometer is not known: check the imu's driver")
+        return _degrade(f"imu is silent for {silence:.2f} s: check its driver and topic")
+
+    def _plausible(self, time: float, size: float) -> tuple[Trust, Problem | None]:
+        dt = 0.0 if math.isnan(self._last) else min(time - self._last, LONGEST_STEP)
+        self._last = time
+        self._mean = size if math.isnan(self._mean) else self._mean
+        self._small = self._small + dt if size < SMALL * GRAVITY else 0.0
+        self._large = self._large + dt if size > LARGE * GRAVITY else 0.0
+        if self._small > FLIGHT or self._large > IMPACT:
+            return Trust.TURNING, _degrade(_UNITS.format(f"{size:.2f} m/s^2"))
+        self._mean += min(1.0, dt / ACCELERATION_TIME) * (size - self._mean)
+        if PLAUSIBLE[0] < self._mean / GRAVITY < PLAUSIBLE[1]:
+            return Trust.ALL, None
+        return Trust.TURNING, _degrade(_UNITS.format(f"{self._mean:.2f} m/s^2 on average"))
+
+
+_UNITS = f"the accelerometer says {{}}, not {GRAVITY}: it must give m/s^2 (not g), with gravity"
+
+
+def _degrade(text: str) -> Problem:
+    return Problem(Severity.DEGRADE, text)
