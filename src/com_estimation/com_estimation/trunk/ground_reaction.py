@@ -38,7 +38,7 @@ class ForceNoise:
         torque: N m (N for a sliding joint), of each joint torque besides.
         force: N, of each component of a foot sensor's force besides.
         largest_condition: Condition number (Frobenius norm, 3 at best) of a leg's Jacobian beyond
-            which joint torques do not tell the force on its foot.
+            which joint torques do not show the force on its foot.
     """
 
     relative: float = 0.02
@@ -213,7 +213,7 @@ def _torque_problems(
         elif number > largest:
             problems.append(
                 f"{name}: the leg is nearly straight (condition number {number:.0f} > "
-                f"{largest:.0f}), so torques do not tell the force on its foot: bend its knee"
+                f"{largest:.0f}), so torques do not show the force on its foot: bend its knee"
             )
         elif np.isnan(torque).any():
             problems.append(f"{name}: not all efforts are known: check effort in joint_states")

@@ -86,7 +86,7 @@ FAULTS = {
     ),
     "torque sensor stuck": (
         lambda: sticking("effort", index=4),
-        "torques do not tell the force on right_front",
+        "torques do not show the force on right_front",
     ),
     "torque not finite": (
         lambda: lambda s: put(s, "effort", 4, np.inf),
