@@ -17,6 +17,9 @@ from com_model.text import listing
 LEGS = (("left", "front"), ("right", "front"), ("left", "hind"), ("right", "hind"))
 """Side and end of the legs, in the order in which all results have them."""
 
+DIAGONALS = {"left_front": (0, 3), "right_front": (1, 2)}
+"""Legs that stand and swing together in a trot, by their front leg."""
+
 JOINTS = 3
 """Moving joints of a leg: hip abduction (HAA), hip flexion (HFE), knee (KFE)."""
 

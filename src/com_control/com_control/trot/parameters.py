@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from com_control.exceptions import GaitError
+from com_model.legs import DIAGONALS
 from com_model.parameters import parameter
-
-DIAGONALS = {"left_front": (0, 3), "right_front": (1, 2)}
-"""Legs that swing together, by their front leg."""
 
 STANDING = 0.93
 """Default height as a fraction of the nominal one, so that the legs reach."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from com_estimation.nodes.trunk_parameters import DING, Parameters
+from com_estimation.trunk.contact_detection import ContactOptions
 from com_estimation.trunk.ding import DingEstimator
 from com_estimation.trunk.floating_base import FloatingBaseEstimator
 from com_estimation.trunk.force_meter import ForceMeter
@@ -45,7 +46,9 @@ def make_estimator(model: RobotModel, config: RobotConfig, p: Parameters) -> Tru
     """
     try:
         if p.method == DING:
-            return DingEstimator(model, config, replace(p.ding, forces=p.ground_reaction))
+            contact = ContactOptions(load=p.floating_base.contact_load)
+            options = replace(p.ding, forces=p.ground_reaction, contact=contact)
+            return DingEstimator(model, config, options)
         return FloatingBaseEstimator(model, config, p.floating_base)
     except (ValueError, ZeroDivisionError) as error:
         raise ParameterError(p.method, "as given", str(error)) from None
@@ -63,7 +66,8 @@ def make_robot(
     legs = quadruped_legs(model, config)
     health = InputChecks(model, legs)
     rate_hz = min(p.publish_rate_hz, 200.0)
-    meter = ForceMeter(model, config, legs, p.ground_reaction, rate_hz)
+    contact = ContactOptions(load=p.floating_base.contact_load)
+    meter = ForceMeter(model, config, legs, p.ground_reaction, rate_hz, contact)
     trunk_mass = float(model.bodies.mass[0])
     return TrunkRobot(
         model=model,

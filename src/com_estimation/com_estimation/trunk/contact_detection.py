@@ -14,6 +14,9 @@ from com_estimation.trunk.sensor_checks import Problem, Severity
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
+CONTACT_LOAD = 0.10  # fraction of the robot's weight above which a foot is in contact
+RELEASE = 0.5  # fraction of that, below which it is free again
+
 
 # --- contact ----------------------------------------------------------------------------------
 @dataclass(frozen=True)
@@ -21,26 +24,24 @@ class ContactOptions:
     """When a foot counts as standing.
 
     Attributes:
-        enter_share: of the robot's weight; a foot that presses more is about to stand.
-        leave_share: of the robot's weight; a foot that presses less is about to be free.
+        load: fraction of the robot's weight; a foot that carries more is about to stand, one that
+            carries less than RELEASE times it is about to be free.
         enter_time: s that it must press more before it stands.
         leave_time: s that it must press less before it is free.
         longest_gap: s between samples, beyond which both times start anew.
 
     Raises:
-        ValueError: The shares are not 0 <= leave <= enter, or a time is negative.
+        ValueError: The load or a time is negative.
     """
 
-    enter_share: float = 0.10
-    leave_share: float = 0.05
+    load: float = CONTACT_LOAD
     enter_time: float = 0.010
     leave_time: float = 0.010
     longest_gap: float = 0.100
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.leave_share <= self.enter_share:
-            shares = f"leave_share {self.leave_share:g}, enter_share {self.enter_share:g}"
-            raise ValueError(f"{shares}: expected 0 <= leave_share <= enter_share")
+        if not self.load >= 0.0:
+            raise ValueError(f"load is {self.load:g}: expected a fraction >= 0 of the weight")
         if not min(self.enter_time, self.leave_time, self.longest_gap) >= 0.0:
             times = f"{self.enter_time:g}, {self.leave_time:g}, {self.longest_gap:g}"
             raise ValueError(f"enter_time, leave_time, longest_gap are {times}: expected >= 0 s")
@@ -49,8 +50,8 @@ class ContactOptions:
 class ContactState:
     """Contact of k feet, by hysteresis.
 
-    A foot stands once its force has been above enter_share * weight for enter_time, and is free
-    once it has been below leave_share * weight for leave_time; between the two it stays as it
+    A foot stands once its force has been above load * weight for enter_time, and is free
+    once it has been below RELEASE * load * weight for leave_time; between the two it stays as it
     was. At first, and after a force that is not known, its contact is not known either until one
     of the two has happened.
 
@@ -69,8 +70,8 @@ class ContactState:
         if not (np.isfinite(weight) and weight > 0.0):
             raise ValueError(f"weight is {weight:g} N: expected a positive number")
         self._options = options or ContactOptions()
-        self._enter = self._options.enter_share * weight
-        self._leave = self._options.leave_share * weight
+        self._enter = self._options.load * weight
+        self._leave = RELEASE * self._enter
         self._count = count
         self._above = self._below = np.full(count, np.nan)  # s, since when; NaN: it is not
         self.reset()

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.trunk.contact_detection import ContactState
+from com_estimation.trunk.contact_detection import ContactOptions, ContactState
 from com_estimation.trunk.ground_reaction import GroundReaction
 from com_estimation.trunk.interface import Sample
 from com_estimation.trunk.motion import MotionFilter
@@ -35,6 +35,7 @@ class ForceMeter:
         legs: Its legs.
         method: "torque", "inverse_dynamics" or "sensor".
         rate_hz: 1/s, samples that are used; the others are skipped.
+        contact: When a foot counts as standing.
 
     Attributes:
         latest: Forces at the last sample that was used.
@@ -50,13 +51,14 @@ class ForceMeter:
         legs: Sequence[Leg],
         method: str,
         rate_hz: float = 200.0,
+        contact: ContactOptions | None = None,
     ) -> None:
         gains = [config.servo.gains(name) for name in model.joint_names]
         armature = [(g.armature or 0.0) if g else 0.0 for g in gains]
         self._filter = MotionFilter(model, config, BANDWIDTH)
         self._source = ReactionSource(model, legs, method, armature=armature)
         self._weight = model.mass * GRAVITY
-        self._contact = ContactState(self._weight, count=len(legs))
+        self._contact = ContactState(self._weight, contact, len(legs))
         self._period = 1.0 / rate_hz
         self.reset()
 

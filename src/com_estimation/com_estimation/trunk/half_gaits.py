@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from com_model import legs
+
 Flags = NDArray[np.bool_]
 
-DIAGONALS = ((0, 3), (1, 2))
+DIAGONALS = tuple(legs.DIAGONALS.values())
 """Legs that stand together: left front and right hind, right front and left hind."""
 
 
@@ -31,7 +33,7 @@ class HalfGait:
 
 
 class HalfGaits:
-    """Counts half gaits from the moment that the robot, having stood still, lifts two feet.
+    """Counts half gaits from the moment that the robot, having stood, lifts two feet.
 
     Args:
         standing_time: s on four feet, after which the next half gait is the first.
@@ -44,7 +46,7 @@ class HalfGaits:
     def reset(self) -> None:
         """Forget all: half gaits are not counted until the robot has stood on four feet."""
         self._four_since = np.nan
-        self._rested = False
+        self._has_stood = False
         self._last = HalfGait(None, np.nan, 0, False)
 
     def update(self, time: float, stance: Flags) -> HalfGait:
@@ -54,7 +56,7 @@ class HalfGaits:
             time: s.
             stance: (4,) left front, right front, left hind, right hind.
         """
-        self._note_standing(time, bool(stance.all()))
+        self._time_standing(time, bool(stance.all()))
         diagonal = _diagonal(stance)
         if diagonal is None:
             count, start = self._last.count, np.nan
@@ -65,25 +67,25 @@ class HalfGaits:
         self._last = HalfGait(diagonal, start, count, bool(stance.all()))
         return self._last
 
-    def _note_standing(self, time: float, four: bool) -> None:
+    def _time_standing(self, time: float, four: bool) -> None:
         if not four:
             self._four_since = np.nan
             return
         if np.isnan(self._four_since):
             self._four_since = time
         if time - self._four_since >= self._standing_time:
-            self._rested = True
+            self._has_stood = True
 
     def _next_count(self) -> int:
-        if self._rested:
-            self._rested = False
+        if self._has_stood:
+            self._has_stood = False
             return 1
         return self._last.count + 1 if self._last.count else 0
 
 
 def _diagonal(stance: Flags) -> int | None:
     """The only diagonal that stands, the other feet being free."""
-    for index, legs in enumerate(DIAGONALS):
-        if stance.sum() == len(legs) and stance[list(legs)].all():
+    for index, pair in enumerate(DIAGONALS):
+        if stance.sum() == len(pair) and stance[list(pair)].all():
             return index
     return None

@@ -16,7 +16,7 @@ def run(state, force, start, end, step=0.001):
 
 @pytest.fixture
 def state():
-    return ContactState(WEIGHT, ContactOptions(0.10, 0.05, 0.010, 0.020))
+    return ContactState(WEIGHT, ContactOptions(0.10, 0.010, 0.020))
 
 
 def test_nothing_is_known_before_the_first_force_has_lasted(state):
@@ -87,8 +87,8 @@ def test_the_answer_is_a_copy(state):
 
 
 def test_options_out_of_order_are_refused():
-    with pytest.raises(ValueError, match="expected 0 <= leave_share <= enter_share"):
-        ContactOptions(enter_share=0.05, leave_share=0.1)
+    with pytest.raises(ValueError, match=r"load is -0\.1: expected a fraction >= 0"):
+        ContactOptions(load=-0.1)
     with pytest.raises(ValueError, match="expected >= 0 s"):
         ContactOptions(enter_time=-1.0)
 

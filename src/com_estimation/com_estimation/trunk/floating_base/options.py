@@ -7,13 +7,14 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from com_estimation.trunk.contact_detection import CONTACT_LOAD
 from com_estimation.trunk.floating_base.filter_types import STATE, STATES, Settings
 from com_model.dynamics import GRAVITY
 from com_model.parameters import parameter
 
 Array = NDArray[np.float64]
 
-SWING_FORCE, STAND_FORCE = 0.03, 0.1  # of the weight: less swings, more stands
+SWING_LOAD = 0.3  # of contact_load: a leg that carries less may swing
 SWING_TIME, STAND_TIME = 0.04, 0.08  # s, for which it must
 FRICTION_SPEED = 0.02  # rad/s, below which Coulomb friction fades out
 LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start again
@@ -98,6 +99,9 @@ class FloatingBaseOptions:
         "change of payload",
         (0.0, 1e9),
     )
+    contact_load: float = parameter(
+        CONTACT_LOAD, "fraction of the robot's weight above which a foot is in contact", (0.0, 1.0)
+    )
     change_time: float = parameter(0.1, "s, over which they are averaged", (0.0, 1e9))
 
     def __post_init__(self) -> None:
@@ -134,9 +138,9 @@ class FloatingBaseOptions:
             accelerometer_noise=self.accelerometer_noise,
             feet_noise=self.feet_noise,
             singular=SINGULAR,
-            swing_force=SWING_FORCE * weight,
+            swing_force=SWING_LOAD * self.contact_load * weight,
             swing_time=SWING_TIME,
-            stand_force=STAND_FORCE * weight,
+            stand_force=self.contact_load * weight,
             stand_time=STAND_TIME,
             gate=self.gate,
             outlier=OUTLIER * self.gate,
