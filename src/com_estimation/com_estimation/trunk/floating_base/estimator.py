@@ -138,7 +138,12 @@ class FloatingBaseEstimator:
             P=np.empty((STATES, STATES)),
             information=np.empty((4, 4)),
             excitation=np.empty((2, TRUNK_STATES)),
-            forces=FootForces(*np.full((3, legs, 3), np.nan), np.ones(legs, dtype=np.bool_)),
+            forces=FootForces(
+                force=np.full((legs, 3), np.nan),
+                std=np.full((legs, 3), np.nan),
+                point=np.full((legs, 3), np.nan),
+                swings=np.ones(legs, dtype=np.bool_),
+            ),
         )
         self._monitors["last_sample"] = np.nan
         self._latest = unknown_estimate(0.0, "no sample yet: start the robot's drivers")
