@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -34,7 +34,7 @@ def tree_of(bodies: Bodies) -> Tree:
 
 
 @njit
-def set_poses(q: Array, tree: Tree, path: Indices, R: Array, p: Array) -> None:
+def set_poses(q: Array, tree: Any, path: Indices | range, R: Array, p: Array) -> None:
     """Sets the poses of bodies whose parents' are set or come earlier.
 
     Over a joint with position s, axis a and constant pose (R_0, d) in the parent:
@@ -43,7 +43,7 @@ def set_poses(q: Array, tree: Tree, path: Indices, R: Array, p: Array) -> None:
 
     Args:
         q: (n,) joint positions, rad or m.
-        tree: The robot, or any NamedTuple with these fields.
+        tree: A Tree, or another NamedTuple that has its fields.
         path: Bodies, ascending, without the root.
         R: (B, 3, 3) orientations; the root's is set.
         p: (B, 3) m, origins; likewise.
