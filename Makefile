@@ -11,8 +11,10 @@
 SECONDS ?= 20
 FEEDBACK ?= false
 OUT ?= out
+# Tests that run side by side.
+JOBS ?= 2
 
-.PHONY: help setup demo demo-trot demo-identify demo-walk test lint bench clean
+.PHONY: help setup demo demo-trot demo-identify demo-walk test test-fast lint bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -35,7 +37,10 @@ demo-walk: setup
 	@tools/in_env python -m com_demos.walk_demo "$(or $(ROBOT),itu_biped)" --out "$(OUT)"
 
 test: setup
-	@tools/in_env python -m pytest $(PYTEST_ARGS)
+	@tools/in_env python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+test-fast: setup
+	@tools/in_env python -m pytest -n $(JOBS) --dist loadfile test/unit $(PYTEST_ARGS)
 
 lint: setup
 	@tools/in_env ruff check .
