@@ -14,8 +14,7 @@ from com_bags.decoding import Batch, Decoder, foreign_store
 from com_bags.exceptions import TopicError
 from com_model import RobotModel
 from com_model.arrays import Array
-from com_model.bodies import PRISMATIC
-from com_model.dynamics.kinematics import rotations_about
+from com_model.dynamics.kinematics import link_pose_batch
 from com_model.text import listing, quote
 
 Times = NDArray[np.int64]
@@ -320,7 +319,6 @@ class UpReader:
     def __init__(self, model: RobotModel, link: str) -> None:
         self._model = model
         self._link = model.link_index(link)
-        self._path = _path_from_root(model, self._link)
         self._before: tuple[Times, Array] = (np.zeros(0, np.int64), np.zeros((0, model.n_joints)))
         self.without_orientation = 0
 
@@ -339,25 +337,16 @@ class UpReader:
         if not len(stamps):
             return stamps, np.zeros((0, 3))
         up = self._in_imu_axes(block)
-        if not self._path:
+        if self._model.bodies.body_of_link[self._link] == 0:
             return stamps, up @ self._model.bodies.R_body_link[self._link].T
         times, Q = (np.concatenate(pair) for pair in zip(self._before, (times, Q), strict=True))
         if not len(times):
             return stamps, np.full((len(stamps), 3), np.nan)
         self._before = times[-1:], Q[-1:]
         nearest = np.clip(np.searchsorted(times, stamps, side="right") - 1, 0, len(times) - 1)
-        return stamps, (self._orientations(Q[nearest]) @ up[:, :, None])[:, :, 0]
-
-    def _orientations(self, Q: Array) -> Array:
-        """R_root_link (N, 3, 3): R_child = R_parent R_0 Rot(a, s) along the path."""
-        bodies = self._model.bodies
-        R = np.broadcast_to(np.eye(3), (len(Q), 3, 3))
-        for b in self._path:
-            R = R @ bodies.R[b]
-            if bodies.joint_type[b] != PRISMATIC:
-                s = Q[:, bodies.q_index[b]] * bodies.multiplier[b] + bodies.offset[b]
-                R = R @ rotations_about(np.tile(bodies.axis[b], (len(Q), 1)), s)
-        return np.asarray(R @ bodies.R_body_link[self._link])
+        link = self._model.link_names[self._link]
+        R_root_link, _ = link_pose_batch(self._model, Q[nearest], link)
+        return stamps, (R_root_link @ up[:, :, None])[:, :, 0]
 
     def _in_imu_axes(self, block: DecodedBlock) -> Array:
         """(N, 3): the third row of R_world_imu, of a quaternion x, y, z, w."""
@@ -370,12 +359,3 @@ class UpReader:
         up[missing] = block.values("linear_acceleration")[missing]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(up / np.linalg.norm(up, axis=1, keepdims=True))
-
-
-def _path_from_root(model: RobotModel, link: int) -> list[int]:
-    """Bodies between the root and a link, without the root."""
-    path, body = [], int(model.bodies.body_of_link[link])
-    while body > 0:
-        path.append(body)
-        body = int(model.bodies.parent[body])
-    return path[::-1]
