@@ -120,7 +120,7 @@ def _forward_kinematics(q: Array, tree: Tree, moment: Array, R: Array, p: Array,
     """Poses R (B, 3, 3), p (B, 3) of the bodies, and first moments of their subtrees c (B, 3)."""
     count = len(tree.mass)
     R[0], p[0] = np.eye(3), 0.0
-    set_poses(q, tree, range(1, count), R, p)  # type: ignore[arg-type]  # a Tree and more
+    set_poses(q, tree, range(1, count), R, p)
     for b in range(count):
         for i in range(3):
             c[b, i] = _dot(R[b], i, moment[b]) + tree.mass[b] * p[b, i]
