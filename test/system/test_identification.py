@@ -45,6 +45,7 @@ class Program:
             "export_directory": str(folder / "export"),
             "capture.samples": 20,
             "capture.settle_time": 0.2,
+            "capture.timeout": 30.0,  # a busy machine may pause
             "plan.candidates": 20,
             "plan.refinements": 0,
         }

@@ -7,6 +7,7 @@ takes less time than a process needs to start.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ from com_identification.tasks import IdentifyTask, LinksAnswer, ProposeTask
 from com_model.exceptions import ComModelError
 from com_msgs import action, srv
 from com_msgs.srv import IdentifyTotalCom
-from com_ros.jobs import BackgroundJobs, DeferredService, Reply
+from com_ros.jobs import DeferredService, Reply
 
 Fill = Callable[[Session, Any, Any], None]
 """Puts what a task returned into a response or an action's result, which have the same fields."""
@@ -74,7 +75,9 @@ class JobServices:
             ("propose_postures", self._propose),
         ):
             self._offer(node, name, begin)
-        self._threads = BackgroundJobs(node)
+        # Not com_ros.jobs.BackgroundJobs: the EventsExecutor takes no guard conditions.
+        self._pool = ThreadPoolExecutor(max_workers=1)
+        self._totals: list[tuple[Future[TotalCom], Reply]] = []
         DeferredService(node, IdentifyTotalCom, "~/identify_total_com", self._identify_total)
 
     @property
@@ -88,7 +91,7 @@ class JobServices:
     def close(self) -> None:
         """Ends all computations."""
         self.cancel()
-        self._threads.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def cancel(self) -> None:
         """Ends the running computation."""
@@ -96,7 +99,11 @@ class JobServices:
             self._running.job.cancel()
 
     def serve(self) -> None:
-        """Reports progress, and the result when there is one."""
+        """Reports progress, and the results when there are any."""
+        for item in list(self._totals):
+            if item[0].done():
+                self._totals.remove(item)
+                item[1](self._total_answer(item[0]))
         run = self._running
         if run is None:
             return
@@ -181,20 +188,18 @@ class JobServices:
         except IdentificationError as error:
             reply(IdentifyTotalCom.Response(message=str(error)))
             return
-        model, feet, settings = session.model, session.config.feet, session.settings
+        arguments = session.model, session.config.feet, postures, session.settings
+        self._totals.append((self._pool.submit(identify_total, *arguments), reply))
 
-        def answer(found: TotalCom | Exception) -> None:
-            response = IdentifyTotalCom.Response()
-            if isinstance(found, TotalCom):
-                fill_total(found, response)
-                self._logger.info(response.message)
-            elif isinstance(found, IdentificationError | ComModelError):
-                response.message = str(found)
-            else:
-                raise found
-            reply(response)
-
-        self._threads.do(lambda: identify_total(model, feet, postures, settings), answer)
+    def _total_answer(self, future: Future[TotalCom]) -> IdentifyTotalCom.Response:
+        response = IdentifyTotalCom.Response()
+        try:
+            fill_total(future.result(), response)
+        except (IdentificationError, ComModelError) as error:
+            response.message = str(error)
+        else:
+            self._logger.info(response.message)
+        return response
 
     def _start(
         self,
