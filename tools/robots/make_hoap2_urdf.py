@@ -17,21 +17,7 @@ import sys
 from math import radians
 from xml.etree import ElementTree
 
-from urdf_writer import (
-    Element,
-    Row,
-    TableError,
-    add,
-    add_colours,
-    add_fixed,
-    add_revolute,
-    add_shapes,
-    command_line,
-    read_table,
-    text,
-    vector,
-    write_or_check,
-)
+import urdf_writer as urdf
 
 ROOT, TRUNK = "base_link", "BODY1"
 
@@ -51,7 +37,7 @@ COLOURS = {
 }
 
 
-def inertia(row: Row) -> dict[str, float]:
+def inertia(row: urdf.Row) -> dict[str, float]:
     """Return a body's inertia about its centre of mass, kg m^2.
 
     A body of positive mass density has Sigma = tr(I)/2 E - I > 0, which is the same as: I is
@@ -61,51 +47,59 @@ def inertia(row: Row) -> dict[str, float]:
         TableError: The inertia is not that of a body.
     """
     names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-    xx, yy, zz, xy, xz, yz = vector(row, *(f"{name}_kgmm2" for name in names), scale=1e-6)
+    xx, yy, zz, xy, xz, yz = urdf.vector(row, *(f"{name}_kgmm2" for name in names), scale=1e-6)
     a, b, c = (yy + zz - xx) / 2, (xx + zz - yy) / 2, (xx + yy - zz) / 2
     determinant = a * b * c - 2 * xy * xz * yz - a * yz**2 - b * xz**2 - c * xy**2
     if min(a, a * b - xy**2, determinant) <= 0:
-        raise TableError(
+        raise urdf.TableError(
             f"{row['link']}: no body has the inertia {[xx, yy, zz, xy, xz, yz]} kg m^2 "
             "(positive definite, triangle inequality): compare the row with the report"
         )
     return dict(zip(names, (xx, yy, zz, xy, xz, yz), strict=True))
 
 
-def add_inertial(link: Element, row: Row) -> None:
+def add_inertial(link: urdf.Element, row: urdf.Row) -> None:
     """Append mass, centre of mass and inertia."""
     if row["assumed"]:
         link.append(ElementTree.Comment(f" assumed, not read in the report: {row['assumed']} "))
-    inertial = add(link, "inertial")
-    add(inertial, "origin", xyz=text(vector(row, "com_x_mm", "com_y_mm", "com_z_mm", scale=1e-3)))
-    add(inertial, "mass", value=text(vector(row, "mass_kg")))
-    add(inertial, "inertia", **{name: text([value]) for name, value in inertia(row).items()})
+    inertial = urdf.add(link, "inertial")
+    urdf.add(
+        inertial,
+        "origin",
+        xyz=urdf.text(urdf.vector(row, "com_x_mm", "com_y_mm", "com_z_mm", scale=1e-3)),
+    )
+    urdf.add(inertial, "mass", value=urdf.text(urdf.vector(row, "mass_kg")))
+    urdf.add(
+        inertial, "inertia", **{name: urdf.text([value]) for name, value in inertia(row).items()}
+    )
 
 
-def add_limb_shapes(link: Element, shapes: list[Row]) -> None:
+def add_limb_shapes(link: urdf.Element, shapes: list[urdf.Row]) -> None:
     """Append the visuals and collisions of a body; those of a right limb are mirrored."""
     name = str(link.get("name"))
     limb, right = (name[1:], name[0] == "R") if name[1:4] in ("LEG", "ARM") else (name, False)
-    add_shapes(link, (row for row in shapes if row["link"] == limb), (1, -1 if right else 1, 1))
+    urdf.add_shapes(
+        link, (row for row in shapes if row["link"] == limb), (1, -1 if right else 1, 1)
+    )
 
 
-def add_joint(robot: Element, row: Row) -> None:
+def add_joint(robot: urdf.Element, row: urdf.Row) -> None:
     """Append the moving joint of a row."""
-    lower, upper = (radians(value) for value in vector(row, "lower_deg", "upper_deg"))
-    add_revolute(
+    lower, upper = (radians(value) for value in urdf.vector(row, "lower_deg", "upper_deg"))
+    urdf.add_revolute(
         robot,
         name=row["joint"],
         parent=row["parent"],
         child=row["link"],
-        xyz=vector(row, "origin_x_mm", "origin_y_mm", "origin_z_mm", scale=1e-3),
-        axis=vector(row, "axis_x", "axis_y", "axis_z"),
+        xyz=urdf.vector(row, "origin_x_mm", "origin_y_mm", "origin_z_mm", scale=1e-3),
+        axis=urdf.vector(row, "axis_x", "axis_y", "axis_z"),
         limits={"lower": lower, "upper": upper, "effort": MAX_TORQUE, "velocity": MAX_SPEED},
     )
 
 
-def build() -> Element:
+def build() -> urdf.Element:
     """Return the robot as an XML element."""
-    shapes = read_table("hoap2_shapes.csv")
+    shapes = urdf.read_table("hoap2_shapes.csv")
     robot = ElementTree.Element("robot", name="hoap2")
     robot.append(
         ElementTree.Comment(
@@ -114,28 +108,23 @@ def build() -> Element:
             "12.1 of P. Cominoli, diploma thesis, EPFL 2005; data/README.md tells the rest. "
         )
     )
-    add_colours(robot, COLOURS)
-    add(robot, "link", name=ROOT)
-    add_fixed(robot, ROOT, TRUNK, [0.0, 0.0, 0.0])
-    for row in read_table("hoap2_links.csv"):
-        link = add(robot, "link", name=row["link"])
+    urdf.add_colours(robot, COLOURS)
+    urdf.add(robot, "link", name=ROOT)
+    urdf.add_fixed(robot, ROOT, TRUNK, [0.0, 0.0, 0.0])
+    for row in urdf.read_table("hoap2_links.csv"):
+        link = urdf.add(robot, "link", name=row["link"])
         add_inertial(link, row)
         add_limb_shapes(link, shapes)
         if row["joint"]:
             add_joint(robot, row)
-    for row in read_table("hoap2_frames.csv"):
-        robot.append(ElementTree.Comment(f" {row['meaning']} "))
-        add(robot, "link", name=row["frame"])
-        add_fixed(
-            robot, row["parent"], row["frame"], vector(row, "x_mm", "y_mm", "z_mm", scale=1e-3)
-        )
+    urdf.add_frames(robot, urdf.read_table("hoap2_frames.csv"))
     return robot
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    options = command_line(__doc__, "hoap2.urdf").parse_args(arguments)
-    return write_or_check(__file__, options, build)
+    options = urdf.command_line(__doc__, "hoap2.urdf").parse_args(arguments)
+    return urdf.write_or_check(__file__, options, build)
 
 
 if __name__ == "__main__":

@@ -15,38 +15,14 @@ data/README.md says where each number comes from and what was repaired.
 """
 
 import sys
-from math import cos, pi, radians, sin
+from math import cos, pi, sin
 from xml.etree import ElementTree
 
-from urdf_writer import (
-    Element,
-    Row,
-    TableError,
-    add,
-    add_colours,
-    add_fixed,
-    add_revolute,
-    add_shapes,
-    command_line,
-    read_table,
-    text,
-    vector,
-    write_or_check,
-)
+import urdf_writer as urdf
+from make_hoap2_urdf import COLOURS, MAX_SPEED, MAX_TORQUE
 
 ROOT = "base_link"
-MAX_SPEED = radians(57.0 * 1000.0 / 209.0)  # rad/s, as HOAP-2
-MAX_TORQUE = 9.0  # N m, assumed, as HOAP-2
 OWN_SHAPES = ("CHEST", "LEG6")
-COLOURS = {
-    "white": "0.93 0.93 0.94 1",
-    "light_grey": "0.78 0.79 0.81 1",
-    "grey": "0.55 0.56 0.58 1",
-    "dark_grey": "0.27 0.28 0.30 1",
-    "black": "0.08 0.08 0.09 1",
-    "blue": "0.35 0.55 0.86 1",
-    "red": "0.80 0.10 0.12 1",
-}
 
 Vector = list[float]
 Matrix = list[Vector]
@@ -60,7 +36,7 @@ def right_angle(angle: float) -> float:
     """
     meant = round(angle / (pi / 2)) * (pi / 2)
     if abs(meant - angle) > 1e-4:
-        raise TableError(f"hoap3_links.csv: {angle} rad is no right angle")
+        raise urdf.TableError(f"hoap3_links.csv: {angle} rad is no right angle")
     return meant
 
 
@@ -76,16 +52,18 @@ def apply(A: Matrix, v: Vector) -> Vector:
     return [sum(a * x for a, x in zip(row, v, strict=True)) for row in A]
 
 
-def rotation(row: Row) -> Matrix:
+def rotation(row: urdf.Row) -> Matrix:
     """Return the rotation from a joint's to its parent's axes, Rz(yaw) Ry(pitch) Rx(roll)."""
-    roll, pitch, yaw = (right_angle(a) for a in vector(row, "roll_rad", "pitch_rad", "yaw_rad"))
+    roll, pitch, yaw = (
+        right_angle(a) for a in urdf.vector(row, "roll_rad", "pitch_rad", "yaw_rad")
+    )
     x = [[1.0, 0.0, 0.0], [0.0, cos(roll), -sin(roll)], [0.0, sin(roll), cos(roll)]]
     y = [[cos(pitch), 0.0, sin(pitch)], [0.0, 1.0, 0.0], [-sin(pitch), 0.0, cos(pitch)]]
     z = [[cos(yaw), -sin(yaw), 0.0], [sin(yaw), cos(yaw), 0.0], [0.0, 0.0, 1.0]]
     return product(z, product(y, x))
 
 
-def orientations(rows: list[Row]) -> dict[str, Matrix]:
+def orientations(rows: list[urdf.Row]) -> dict[str, Matrix]:
     """Return the rotation of each link's frame at q = 0 to the root's axes; parents come first."""
     found = {ROOT: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]}
     for row in rows:
@@ -93,7 +71,7 @@ def orientations(rows: list[Row]) -> dict[str, Matrix]:
     return found
 
 
-def add_inertial(link: Element, row: Row, R: Matrix, bodies: dict[str, Row]) -> None:
+def add_inertial(link: urdf.Element, row: urdf.Row, R: Matrix, bodies: dict[str, urdf.Row]) -> None:
     """Append mass, centre of mass, and the inertia of the HOAP-2 body that is like it."""
     mass = float(row["mass_kg"])
     if not mass:
@@ -102,36 +80,43 @@ def add_inertial(link: Element, row: Row, R: Matrix, bodies: dict[str, Row]) -> 
     repaired = f"; repaired: {row['repaired']}" if row["repaired"] else ""
     link.append(ElementTree.Comment(f" {assumed}{repaired} "))
     like = bodies[row["like"]]
-    inertial = add(link, "inertial")
-    add(inertial, "origin", xyz=text(apply(R, vector(row, "com_x_m", "com_y_m", "com_z_m"))))
-    add(inertial, "mass", value=text([mass]))
+    inertial = urdf.add(link, "inertial")
+    urdf.add(
+        inertial,
+        "origin",
+        xyz=urdf.text(apply(R, urdf.vector(row, "com_x_m", "com_y_m", "com_z_m"))),
+    )
+    urdf.add(inertial, "mass", value=urdf.text([mass]))
     share = mass / float(like["mass_kg"])
     names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-    values = {n: text([share * 1e-6 * float(like[f"{n}_kgmm2"])]) for n in names}
-    add(inertial, "inertia", **values)
+    values = {n: urdf.text([share * 1e-6 * float(like[f"{n}_kgmm2"])]) for n in names}
+    urdf.add(inertial, "inertia", **values)
 
 
-def add_joint(robot: Element, row: Row, turns: dict[str, Matrix]) -> None:
+def add_joint(robot: urdf.Element, row: urdf.Row, turns: dict[str, Matrix]) -> None:
     """Append the joint of a row, its axes turned to those of the root."""
-    xyz = apply(turns[row["parent"]], vector(row, "origin_x_m", "origin_y_m", "origin_z_m"))
+    xyz = apply(turns[row["parent"]], urdf.vector(row, "origin_x_m", "origin_y_m", "origin_z_m"))
     if row["type"] == "fixed":
-        add_fixed(robot, row["parent"], row["link"], xyz)
+        urdf.add_fixed(robot, row["parent"], row["link"], xyz)
         return
-    lower, upper = vector(row, "lower_rad", "upper_rad")
-    add_revolute(
+    lower, upper = urdf.vector(row, "lower_rad", "upper_rad")
+    urdf.add_revolute(
         robot,
         name=row["joint"],
         parent=row["parent"],
         child=row["link"],
         xyz=xyz,
         axis=(
-            a + 0.0 for a in apply(turns[row["link"]], vector(row, "axis_x", "axis_y", "axis_z"))
+            a + 0.0
+            for a in apply(turns[row["link"]], urdf.vector(row, "axis_x", "axis_y", "axis_z"))
         ),
         limits={"lower": lower, "upper": upper, "effort": MAX_TORQUE, "velocity": MAX_SPEED},
     )
 
 
-def shapes_of(row: Row, own: list[Row], others: list[Row]) -> tuple[list[Row], int]:
+def shapes_of(
+    row: urdf.Row, own: list[urdf.Row], others: list[urdf.Row]
+) -> tuple[list[urdf.Row], int]:
     """Return the rows of a body's shapes, and -1 where they are to be mirrored."""
     like = row["like"]
     limb, right = (like[1:], like[0] == "R") if like[1:4] in ("LEG", "ARM") else (like, False)
@@ -140,11 +125,11 @@ def shapes_of(row: Row, own: list[Row], others: list[Row]) -> tuple[list[Row], i
     return [shape for shape in table if shape["link"] == name], -1 if right else 1
 
 
-def build() -> Element:
+def build() -> urdf.Element:
     """Return the robot as an XML element."""
-    rows = read_table("hoap3_links.csv")
-    bodies = {row["link"]: row for row in read_table("hoap2_links.csv")}
-    own, others = read_table("hoap3_shapes.csv"), read_table("hoap2_shapes.csv")
+    rows = urdf.read_table("hoap3_links.csv")
+    bodies = {row["link"]: row for row in urdf.read_table("hoap2_links.csv")}
+    own, others = urdf.read_table("hoap3_shapes.csv"), urdf.read_table("hoap2_shapes.csv")
     turns = orientations(rows)
     robot = ElementTree.Element("robot", name="hoap3")
     robot.append(
@@ -154,26 +139,22 @@ def build() -> Element:
             "HOAP-3, with repairs; inertias and looks are HOAP-2's. data/README.md tells the rest. "
         )
     )
-    add_colours(robot, COLOURS)
-    add(robot, "link", name=ROOT)
+    urdf.add_colours(robot, COLOURS)
+    urdf.add(robot, "link", name=ROOT)
     for row in rows:
-        link = add(robot, "link", name=row["link"])
+        link = urdf.add(robot, "link", name=row["link"])
         add_inertial(link, row, turns[row["link"]], bodies)
         shapes, side = shapes_of(row, own, others)
-        add_shapes(link, shapes, (1, side, 1))
+        urdf.add_shapes(link, shapes, (1, side, 1))
         add_joint(robot, row, turns)
-    for row in read_table("hoap3_frames.csv"):
-        robot.append(ElementTree.Comment(f" {row['meaning']} "))
-        add(robot, "link", name=row["frame"])
-        xyz = vector(row, "x_mm", "y_mm", "z_mm", scale=1e-3)
-        add_fixed(robot, row["parent"], row["frame"], xyz)
+    urdf.add_frames(robot, urdf.read_table("hoap3_frames.csv"))
     return robot
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    options = command_line(__doc__, "hoap3.urdf").parse_args(arguments)
-    return write_or_check(__file__, options, build)
+    options = urdf.command_line(__doc__, "hoap3.urdf").parse_args(arguments)
+    return urdf.write_or_check(__file__, options, build)
 
 
 if __name__ == "__main__":

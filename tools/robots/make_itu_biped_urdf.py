@@ -15,20 +15,7 @@ import math
 import sys
 from xml.etree import ElementTree
 
-from urdf_writer import (
-    Element,
-    Row,
-    TableError,
-    add,
-    add_colours,
-    add_fixed,
-    add_revolute,
-    add_shapes,
-    command_line,
-    read_table,
-    text,
-    write_or_check,
-)
+import urdf_writer as urdf
 
 ROOT = "base_link"
 COLOURS = {
@@ -41,20 +28,9 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 LEGS = {"l": 1, "r": -1}
 
 Numbers = dict[str, float]
-Vector = tuple[float, float, float]
 
 
-def parameters() -> Numbers:
-    """Return the numbers of itu_biped_parameters.csv by name."""
-    return {row["name"]: float(row["value"]) for row in read_table("itu_biped_parameters.csv")}
-
-
-def box(mass: float, x: float, y: float, z: float) -> Vector:
-    """Return the moments of inertia of a full box about its center, kg m^2."""
-    return mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12
-
-
-def ball(mass: float, radius: float) -> Vector:
+def ball(mass: float, radius: float) -> urdf.Vector:
     """Return the moments of inertia of a full ball about its center, kg m^2."""
     moment = 0.4 * mass * radius * radius
     return moment, moment, moment
@@ -68,13 +44,15 @@ def posture(p: Numbers) -> tuple[float, float, float]:
     """
     l1, l2, d = p["l1"], p["l2"], p["hip_height"] - p["l3"]
     if not abs(l1 - l2) < d < l1 + l2:
-        raise TableError(f"legs of {l1} m and {l2} m cannot span {d} m: change hip_height or l1")
+        raise urdf.TableError(
+            f"legs of {l1} m and {l2} m cannot span {d} m: change hip_height or l1"
+        )
     hip = -math.acos((d * d + l1 * l1 - l2 * l2) / (2 * d * l1))
     knee = math.acos((d * d - l1 * l1 - l2 * l2) / (2 * l1 * l2))
     return hip, knee, -hip - knee
 
 
-def pelvis_com(p: Numbers) -> Vector:
+def pelvis_com(p: Numbers) -> urdf.Vector:
     """Return the pelvis' centre of mass, over the hips' middle, m.
 
     It is so high that the robot's is at cog_height in the nominal posture. Heights over the soles.
@@ -98,30 +76,19 @@ def pelvis_com(p: Numbers) -> Vector:
     return 0.0, 0.0, (mass * p["cog_height"] - 2 * leg) / p["pelvis_mass"] - top
 
 
-def add_body(robot: Element, name: str, mass: float, com: Vector, moments: Vector) -> Element:
-    """Append a link with mass, centre of mass and principal moments along its axes."""
-    link = add(robot, "link", name=name)
-    inertial = add(link, "inertial")
-    add(inertial, "origin", xyz=text(com))
-    add(inertial, "mass", value=text([mass]))
-    diagonal = dict(zip(("ixx", "iyy", "izz"), (text([m]) for m in moments), strict=True))
-    add(inertial, "inertia", **diagonal, ixy="0", ixz="0", iyz="0")
-    return link
-
-
-def add_pelvis(robot: Element, p: Numbers, shapes: list[Row]) -> None:
+def add_pelvis(robot: urdf.Element, p: Numbers, shapes: list[urdf.Row]) -> None:
     """Append the root in the middle of the hips, the pelvis and the IMU."""
-    add(robot, "link", name=ROOT)
+    urdf.add(robot, "link", name=ROOT)
     size = p["pelvis_length"], p["pelvis_width"], p["pelvis_height"]
     mass = p["pelvis_mass"]
-    link = add_body(robot, "pelvis", mass, pelvis_com(p), box(mass, *size))
-    add_shapes(link, (row for row in shapes if row["link"] == "pelvis"))
-    add_fixed(robot, ROOT, "pelvis", (0.0, 0.0, 0.0))
-    add(robot, "link", name="imu_link")
-    add_fixed(robot, ROOT, "imu_link", (0.0, 0.0, p["imu_z"]))
+    link = urdf.add_body(robot, "pelvis", mass, pelvis_com(p), urdf.box_moments(mass, *size))
+    urdf.add_shapes(link, (row for row in shapes if row["link"] == "pelvis"))
+    urdf.add_fixed(robot, ROOT, "pelvis", (0.0, 0.0, 0.0))
+    urdf.add(robot, "link", name="imu_link")
+    urdf.add_fixed(robot, ROOT, "imu_link", (0.0, 0.0, p["imu_z"]))
 
 
-def leg_bodies(p: Numbers) -> dict[str, tuple[float, Vector, Vector]]:
+def leg_bodies(p: Numbers) -> dict[str, tuple[float, urdf.Vector, urdf.Vector]]:
     """Return mass, centre of mass and moments of a leg's bodies, from the hip to the foot."""
     joint = p["joint_radius"]
     thigh, shank, foot = p["thigh_mass"], p["shank_mass"], p["foot_mass"]
@@ -132,23 +99,23 @@ def leg_bodies(p: Numbers) -> dict[str, tuple[float, Vector, Vector]]:
         "thigh": (
             thigh,
             (p["thigh_com_x"], 0.0, p["thigh_com_z"]),
-            box(thigh, p["thigh_width"], p["thigh_width"], p["l1"]),
+            urdf.box_moments(thigh, p["thigh_width"], p["thigh_width"], p["l1"]),
         ),
         "shank": (
             shank,
             (p["shank_com_x"], 0.0, p["shank_com_z"]),
-            box(shank, p["shank_width"], p["shank_width"], p["l2"]),
+            urdf.box_moments(shank, p["shank_width"], p["shank_width"], p["l2"]),
         ),
         "ankle": (p["ankle_mass"], middle, ball(p["ankle_mass"], joint)),
         "foot": (
             foot,
             (p["foot_com_x"], 0.0, p["foot_com_z"]),
-            box(foot, p["foot_length"], p["foot_width"], p["foot_height"]),
+            urdf.box_moments(foot, p["foot_length"], p["foot_width"], p["foot_height"]),
         ),
     }
 
 
-def leg_joints(p: Numbers) -> dict[str, tuple[str, Vector, Vector, tuple[float, float]]]:
+def leg_joints(p: Numbers) -> dict[str, tuple[str, urdf.Vector, urdf.Vector, tuple[float, float]]]:
     """Return child, origin, axis and limits of a leg's joints, from the hip to the foot.
 
     All are at 0 where the leg hangs straight down. Pitch and knee turn about y: knees bend when
@@ -166,11 +133,11 @@ def leg_joints(p: Numbers) -> dict[str, tuple[str, Vector, Vector, tuple[float, 
     }
 
 
-def add_leg(robot: Element, side: str, p: Numbers, shapes: list[Row]) -> None:
+def add_leg(robot: urdf.Element, side: str, p: Numbers, shapes: list[urdf.Row]) -> None:
     """Append the bodies and joints of a leg, its contact balls and the frame of its sole."""
     for name, body in leg_bodies(p).items():
-        link = add_body(robot, f"{side}_{name}", *body)
-        add_shapes(link, (row for row in shapes if row["link"] == name))
+        link = urdf.add_body(robot, f"{side}_{name}", *body)
+        urdf.add_shapes(link, (row for row in shapes if row["link"] == name))
     add_balls(link, p)
     parent = ROOT
     for name, (child, origin, axis, (lower, upper)) in leg_joints(p).items():
@@ -178,24 +145,27 @@ def add_leg(robot: Element, side: str, p: Numbers, shapes: list[Row]) -> None:
             origin = (0.0, LEGS[side] * p["hip_offset"], 0.0)
         limits = {"lower": lower, "upper": upper, "effort": p["effort"], "velocity": p["velocity"]}
         child = f"{side}_{child}"
-        add_revolute(robot, f"{side}_{name}_joint", parent, child, origin, axis, limits)
+        urdf.add_revolute(robot, f"{side}_{name}_joint", parent, child, origin, axis, limits)
         parent = child
-    add(robot, "link", name=f"{side}_sole")
-    add_fixed(robot, parent, f"{side}_sole", (0.0, 0.0, -p["l3"]))
+    urdf.add(robot, "link", name=f"{side}_sole")
+    urdf.add_fixed(robot, parent, f"{side}_sole", (0.0, 0.0, -p["l3"]))
 
 
-def add_balls(foot: Element, p: Numbers) -> None:
+def add_balls(foot: urdf.Element, p: Numbers) -> None:
     """Append the four balls on which a foot stands; their lowest points are on the sole."""
     for x in (p["ball_x"], -p["ball_x"]):
         for y in (p["ball_y"], -p["ball_y"]):
-            shape = add(foot, "collision")
-            add(shape, "origin", xyz=text((x, y, p["ball_radius"] - p["l3"])))
-            add(add(shape, "geometry"), "sphere", radius=text([p["ball_radius"]]))
+            shape = urdf.add(foot, "collision")
+            urdf.add(shape, "origin", xyz=urdf.text((x, y, p["ball_radius"] - p["l3"])))
+            urdf.add(urdf.add(shape, "geometry"), "sphere", radius=urdf.text([p["ball_radius"]]))
 
 
-def build() -> Element:
+def build() -> urdf.Element:
     """Return the robot as an XML element."""
-    p, shapes = parameters(), read_table("itu_biped_shapes.csv")
+    p, shapes = (
+        urdf.read_numbers("itu_biped_parameters.csv"),
+        urdf.read_table("itu_biped_shapes.csv"),
+    )
     robot = ElementTree.Element("robot", name="itu_biped")
     robot.append(
         ElementTree.Comment(
@@ -204,7 +174,7 @@ def build() -> Element:
             "heights in the paper come out; data/README.md tells. "
         )
     )
-    add_colours(robot, COLOURS)
+    urdf.add_colours(robot, COLOURS)
     add_pelvis(robot, p, shapes)
     for side in LEGS:
         add_leg(robot, side, p, shapes)
@@ -213,8 +183,8 @@ def build() -> Element:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    options = command_line(__doc__, "itu_biped.urdf").parse_args(arguments)
-    return write_or_check(__file__, options, build)
+    options = urdf.command_line(__doc__, "itu_biped.urdf").parse_args(arguments)
+    return urdf.write_or_check(__file__, options, build)
 
 
 if __name__ == "__main__":

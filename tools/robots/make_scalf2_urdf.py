@@ -19,19 +19,7 @@ import sys
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from urdf_writer import (
-    Element,
-    Row,
-    add,
-    add_colours,
-    add_fixed,
-    add_revolute,
-    add_shapes,
-    command_line,
-    read_table,
-    text,
-    write_or_check,
-)
+import urdf_writer as urdf
 
 LIGHT_LEG = 3.0  # kg
 ROOT = "base_link"
@@ -45,7 +33,6 @@ COLOURS = {
 X, Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 
 Numbers = dict[str, float]
-Moments = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
@@ -60,48 +47,25 @@ class Leg:
 LEGS = (Leg("lf", 1, 1), Leg("rf", -1, 1), Leg("lh", 1, -1), Leg("rh", -1, -1))
 
 
-def parameters() -> Numbers:
-    """Return the numbers of scalf2_parameters.csv by name."""
-    return {row["name"]: float(row["value"]) for row in read_table("scalf2_parameters.csv")}
-
-
-def box(mass: float, x: float, y: float, z: float) -> Moments:
-    """Return the moments of inertia of a full box about its center, kg m^2."""
-    return mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12
-
-
-def rod(mass: float, radius: float, length: float) -> Moments:
+def rod(mass: float, radius: float, length: float) -> urdf.Vector:
     """Return the moments of inertia of a full cylinder along z about its center, kg m^2."""
     across = mass * (3 * radius * radius + length * length) / 12
     return across, across, mass * radius * radius / 2
 
 
-def add_body(
-    robot: Element, name: str, mass: float, com: tuple[float, float, float], moments: Moments
-) -> Element:
-    """Append a link with mass, centre of mass and principal moments along its axes."""
-    link = add(robot, "link", name=name)
-    inertial = add(link, "inertial")
-    add(inertial, "origin", xyz=text(com))
-    add(inertial, "mass", value=text([mass]))
-    diagonal = dict(zip(("ixx", "iyy", "izz"), (text([m]) for m in moments), strict=True))
-    add(inertial, "inertia", **diagonal, ixy="0", ixz="0", iyz="0")
-    return link
-
-
-def add_trunk(robot: Element, p: Numbers, shapes: list[Row]) -> None:
+def add_trunk(robot: urdf.Element, p: Numbers, shapes: list[urdf.Row]) -> None:
     """Append the root, the trunk with the root in its center of mass, and the IMU."""
-    add(robot, "link", name=ROOT)
+    urdf.add(robot, "link", name=ROOT)
     size = p["trunk_length"], p["trunk_width"], p["trunk_height"]
     mass = p["trunk_mass"]
-    link = add_body(robot, "trunk", mass, (0.0, 0.0, 0.0), box(mass, *size))
-    add_shapes(link, (row for row in shapes if row["link"] == "trunk"))
-    add_fixed(robot, ROOT, "trunk", (0.0, 0.0, 0.0))
-    add(robot, "link", name="imu_link")
-    add_fixed(robot, ROOT, "imu_link", (p["imu_x"], p["imu_y"], p["imu_z"]))
+    link = urdf.add_body(robot, "trunk", mass, (0.0, 0.0, 0.0), urdf.box_moments(mass, *size))
+    urdf.add_shapes(link, (row for row in shapes if row["link"] == "trunk"))
+    urdf.add_fixed(robot, ROOT, "trunk", (0.0, 0.0, 0.0))
+    urdf.add(robot, "link", name="imu_link")
+    urdf.add_fixed(robot, ROOT, "imu_link", (p["imu_x"], p["imu_y"], p["imu_z"]))
 
 
-def add_leg(robot: Element, leg: Leg, mass: float, p: Numbers, shapes: list[Row]) -> None:
+def add_leg(robot: urdf.Element, leg: Leg, mass: float, p: Numbers, shapes: list[urdf.Row]) -> None:
     """Append the bodies and joints of a leg: hip, thigh, shank, foot.
 
     Abduction turns about x, flexion and knee about y, all at 0 where the leg hangs straight down:
@@ -111,31 +75,33 @@ def add_leg(robot: Element, leg: Leg, mass: float, p: Numbers, shapes: list[Row]
     hip_mass, thigh_mass, shank_mass = (
         mass * p[f"{part}_share"] for part in ("hip", "thigh", "shank")
     )
-    hip_inertia = box(hip_mass, p["hip_length"], p["hip_width"], p["hip_height"])
-    thigh_inertia = box(thigh_mass, p["thigh_length"], p["thigh_width"], thigh)
+    hip_inertia = urdf.box_moments(hip_mass, p["hip_length"], p["hip_width"], p["hip_height"])
+    thigh_inertia = urdf.box_moments(thigh_mass, p["thigh_length"], p["thigh_width"], thigh)
     shank_inertia = rod(shank_mass, p["shank_radius"], shank)
     bodies = {
-        "hip": add_body(robot, f"{leg.name}_hip", hip_mass, (0, out / 2, down / 2), hip_inertia),
-        "thigh": add_body(
+        "hip": urdf.add_body(
+            robot, f"{leg.name}_hip", hip_mass, (0, out / 2, down / 2), hip_inertia
+        ),
+        "thigh": urdf.add_body(
             robot, f"{leg.name}_thigh", thigh_mass, (0, 0, -thigh / 2), thigh_inertia
         ),
-        "shank": add_body(
+        "shank": urdf.add_body(
             robot, f"{leg.name}_shank", shank_mass, (0, 0, -shank / 2), shank_inertia
         ),
-        "foot": add(robot, "link", name=f"{leg.name}_foot"),
+        "foot": urdf.add(robot, "link", name=f"{leg.name}_foot"),
     }
     for part, link in bodies.items():
         rows = (row for row in shapes if row["link"] == part)
-        add_shapes(link, rows, (leg.longitudinal, leg.lateral, 1))
+        urdf.add_shapes(link, rows, (leg.longitudinal, leg.lateral, 1))
     corner = (leg.longitudinal * p["trunk_length"] / 2, leg.lateral * p["trunk_width"] / 2, 0.0)
     add_joint(robot, leg, ("haa", ROOT, "hip"), corner, X, p)
     add_joint(robot, leg, ("hfe", f"{leg.name}_hip", "thigh"), (0.0, out, down), Y, p)
     add_joint(robot, leg, ("kfe", f"{leg.name}_thigh", "shank"), (0.0, 0.0, -thigh), Y, p)
-    add_fixed(robot, f"{leg.name}_shank", f"{leg.name}_foot", (0.0, 0.0, -shank))
+    urdf.add_fixed(robot, f"{leg.name}_shank", f"{leg.name}_foot", (0.0, 0.0, -shank))
 
 
 def add_joint(
-    robot: Element,
+    robot: urdf.Element,
     leg: Leg,
     names: tuple[str, str, str],
     xyz: tuple[float, float, float],
@@ -150,26 +116,26 @@ def add_joint(
         lower, upper = (0.0, upper) if leg.longitudinal > 0 else (lower, 0.0)
     limits = {"lower": lower, "upper": upper, "effort": p["effort"], "velocity": p["velocity"]}
     name, child = f"{leg.name}_{joint}_joint", f"{leg.name}_{part}"
-    add_revolute(robot, name, parent, child, xyz, axis, limits)
+    urdf.add_revolute(robot, name, parent, child, xyz, axis, limits)
 
 
-def build(name: str, leg_mass: float) -> Element:
+def build(name: str, leg_mass: float) -> urdf.Element:
     """Return the robot as an XML element.
 
     Args:
         name: Of the robot.
         leg_mass: kg, of each leg.
     """
-    p, shapes = parameters(), read_table("scalf2_shapes.csv")
+    p, shapes = urdf.read_numbers("scalf2_parameters.csv"), urdf.read_table("scalf2_shapes.csv")
     robot = ElementTree.Element("robot", name=name)
     robot.append(
         ElementTree.Comment(
             " Written by tools/robots/make_scalf2_urdf.py from the tables in data/, with legs of"
-            f" {text([leg_mass])} kg: edit those. Lengths and the mass of the trunk are those of"
+            f" {leg_mass:.10g} kg: edit those. Lengths and the mass of the trunk are those of"
             " Table I of [Ding], the rest is assumed; data/README.md tells which. "
         )
     )
-    add_colours(robot, COLOURS)
+    urdf.add_colours(robot, COLOURS)
     add_trunk(robot, p, shapes)
     for leg in LEGS:
         add_leg(robot, leg, leg_mass, p, shapes)
@@ -186,7 +152,7 @@ def positive(word: str) -> float:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    parser = command_line(__doc__, "scalf2.urdf")
+    parser = urdf.command_line(__doc__, "scalf2.urdf")
     parser.add_argument(
         "--leg-mass",
         type=positive,
@@ -194,7 +160,9 @@ def main(arguments: list[str] | None = None) -> int:
         help=f"kg, of each of the four legs (default: {LIGHT_LEG:g})",
     )
     options = parser.parse_args(arguments)
-    return write_or_check(__file__, options, lambda: build(options.output.stem, options.leg_mass))
+    return urdf.write_or_check(
+        __file__, options, lambda: build(options.output.stem, options.leg_mass)
+    )
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
 CYLINDER_RPY = {"x": (0.0, pi / 2, 0.0), "y": (pi / 2, 0.0, 0.0), "z": (0.0, 0.0, 0.0)}
 
 Row = dict[str, str]
+Vector = tuple[float, float, float]
 Element = ElementTree.Element
 
 
@@ -30,6 +31,11 @@ def read_table(name: str) -> list[Row]:
     """Return the rows of data/`name`."""
     with open(PACKAGE / "data" / name, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def read_numbers(name: str) -> dict[str, float]:
+    """Return the numbers of data/`name`, a table of parameters, by name."""
+    return {row["name"]: float(row["value"]) for row in read_table(name)}
 
 
 def vector(row: Row, *columns: str, scale: float = 1.0) -> list[float]:
@@ -87,6 +93,31 @@ def add_shapes(link: Element, rows: Iterable[Row], mirror: Sequence[int] = (1, 1
         add_geometry(shape, row)
         if row["use"] == "visual":
             add(shape, "material", name=row["colour"])
+
+
+def box_moments(mass: float, x: float, y: float, z: float) -> Vector:
+    """Return the moments of inertia of a full box about its center, kg m^2."""
+    return mass * (y * y + z * z) / 12, mass * (x * x + z * z) / 12, mass * (x * x + y * y) / 12
+
+
+def add_body(robot: Element, name: str, mass: float, com: Vector, moments: Vector) -> Element:
+    """Append a link with mass, centre of mass and principal moments along its axes."""
+    link = add(robot, "link", name=name)
+    inertial = add(link, "inertial")
+    add(inertial, "origin", xyz=text(com))
+    add(inertial, "mass", value=text([mass]))
+    diagonal = dict(zip(("ixx", "iyy", "izz"), (text([m]) for m in moments), strict=True))
+    add(inertial, "inertia", **diagonal, ixy="0", ixz="0", iyz="0")
+    return link
+
+
+def add_frames(robot: Element, rows: Iterable[Row]) -> None:
+    """Append links without mass, each fixed to its parent, with its meaning as a comment."""
+    for row in rows:
+        robot.append(ElementTree.Comment(f" {row['meaning']} "))
+        add(robot, "link", name=row["frame"])
+        xyz = vector(row, "x_mm", "y_mm", "z_mm", scale=1e-3)
+        add_fixed(robot, row["parent"], row["frame"], xyz)
 
 
 def add_fixed(robot: Element, parent: str, child: str, xyz: Iterable[float]) -> None:

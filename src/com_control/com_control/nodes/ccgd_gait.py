@@ -73,11 +73,7 @@ LEVELS = {
 
 
 class CcgdGaitNode(RobotNode[Parameters]):
-    """The node; see the module's text.
-
-    Args:
-        options: passed on to rclpy's Node (namespace, parameter_overrides, context).
-    """
+    """The node; see the module's text. Its options are those of RobotNode."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("ccgd_gait", Parameters, subject="walk", **options)

@@ -70,11 +70,7 @@ class _Robot:
 
 
 class ComBalancerNode(RobotNode[Parameters]):
-    """The node; see the module's text.
-
-    Args:
-        options: passed on to rclpy's Node (namespace, parameter_overrides, context).
-    """
+    """The node; see the module's text. Its options are those of RobotNode."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("com_balancer", Parameters, subject="balance", **options)

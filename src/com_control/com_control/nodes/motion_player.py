@@ -56,11 +56,7 @@ LEVELS = {State.REFUSED: diagnostics.WARN, State.STOPPING: diagnostics.WARN}
 
 
 class MotionPlayerNode(Node):
-    """The node; see the module's text.
-
-    Args:
-        options: passed on to rclpy's Node (namespace, parameter_overrides, context).
-    """
+    """The node; see the module's text. Its options are those of RobotNode."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("motion_player", **options)

@@ -45,11 +45,7 @@ from com_ros.wrench_input import WrenchInputs
 
 
 class SescPublisher(RobotNode[Parameters]):
-    """The node; see the module's text.
-
-    Args:
-        options: passed on to rclpy's Node (namespace, parameter_overrides, context).
-    """
+    """The node; see the module's text. Its options are those of RobotNode."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("sesc_publisher", Parameters, subject="centre of mass", **options)

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from com_identification.exceptions import OutputError
 from com_model.files import sync
@@ -53,12 +52,7 @@ class OutputDirectory:
     def __enter__(self) -> OutputDirectory:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.staging, ignore_errors=True)
         if not self._published:
             self._unmake()

@@ -51,11 +51,7 @@ SERVE_PERIOD = 0.05  # s, between two blocks of readings, and two looks at pendi
 
 
 class ComIdentification(RobotNode[Parameters]):
-    """The node; see the module's text.
-
-    Args:
-        options: passed on to rclpy's Node (namespace, parameter_overrides, context).
-    """
+    """The node; see the module's text. Its options are those of RobotNode."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("com_identification", Parameters, subject="identification", **options)

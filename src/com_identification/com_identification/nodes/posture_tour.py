@@ -108,11 +108,7 @@ class _TourState:
 
 
 class PostureTour(RobotNode[Parameters]):
-    """The node; see the module's text.
-
-    Args:
-        options: passed on to rclpy's Node (namespace, parameter_overrides, context).
-    """
+    """The node; see the module's text. Its options are those of RobotNode."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("posture_tour", Parameters, **options)

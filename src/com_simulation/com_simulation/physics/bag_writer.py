@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
@@ -90,14 +89,9 @@ class BagWriter:
         }
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self._writer.close()
-        self._folder.__exit__(kind, error, traceback)
+        self._folder.__exit__(*error)
 
     def stamp_ns(self, time: float) -> int:
         """Stamp (ns) of a time (s) of the simulation."""
