@@ -125,7 +125,7 @@ def test_joints_are_moved_through_a_pipe(launch, ear, tmp_path):
 def test_a_script_without_a_robot_ends_and_says_why(domain):
     done = hoap2moves("set BODY_JOINT1 0.1\n", robot_config=CONFIG, patience=0.5)
     assert done.returncode == 1, done.stderr
-    assert done.stdout == "hoap2moves: joint_states silent so far: check its driver\n"
+    assert done.stdout == "hoap2moves: no joint_states yet: start the robot's driver\n"
     done = hoap2moves("show\n")
     assert done.returncode == 1
     assert "'robot_config' is '': give the path" in done.stderr

@@ -277,7 +277,7 @@ class Player:
     def _check_gap(self, time: float) -> None:
         gap, most = time - self._time, self._options.following_error
         if gap > self._options.timeout:
-            self.stop(f"joint_states stale for {gap:.2f} s: check its driver")
+            self.stop(f"joint_states timed out, none for {gap:.2f} s: check its driver")
         elif self.tracking.error > most and self.state in (State.APPROACHING, State.PLAYING):
             self.stop(
                 f"{self.tracking.joint} is {self.tracking.error:.2f} rad from its target, "

@@ -21,8 +21,6 @@ from collections import deque
 from typing import Any
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
 
 from com_control.exceptions import MotionError
 from com_control.motion.console import Console, Effect, Move, Quit, Reply, Save, Stop
@@ -31,20 +29,18 @@ from com_control.motion.layout import MotionLayout, default_layout
 from com_control.motion.motion import Motion
 from com_control.motion.player import NEAR, UNDER_WAY, State
 from com_control.nodes.line_reader import LineReader, kept_terminal
-from com_control.nodes.motion_drive import MotionDrive
+from com_control.nodes.motion_drive import MotionDrive, load_robot
 from com_control.nodes.motion_parameters import ConsoleParameters
-from com_control.nodes.motion_robot import robot_of
 from com_model.arrays import Array
 from com_ros.exceptions import ComRosError
 from com_ros.main import run
-from com_ros.parameters import declare
-from com_ros.throttle import ThrottledLog
+from com_ros.robot_node import RobotNode
 
 COMMANDS = ("by", "help", "quit", "reset", "save", "set", "show", "speed", "stop", "unit")
 LOOK_PERIOD = 0.05  # s
 
 
-class Hoap2MovesNode(Node):
+class Hoap2MovesNode(RobotNode[ConsoleParameters]):
     """The node; see the module's text.
 
     Args:
@@ -55,9 +51,9 @@ class Hoap2MovesNode(Node):
     """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("hoap2moves", **options)
-        self._settings = p = declare(self, ConsoleParameters)
-        config, model = robot_of(p)
+        super().__init__("hoap2moves", ConsoleParameters, **options)
+        p = self.parameters
+        config, model = load_robot(p)
         try:
             self._layout = default_layout(model, config, p.max_speed)
             self._file_layout, self._unit = self._layout, "radians"
@@ -75,13 +71,9 @@ class Hoap2MovesNode(Node):
         self._target: Array | None = None  # on the way there
         self._deadline = self._last_heard = time.monotonic()
         self._lines: deque[str | None] = deque()
-        log = ThrottledLog(self.get_logger())
-        self._drive = MotionDrive(
-            self, self._layout, p.options(0.1), p.rate_hz, lambda _: self._look(), log
-        )
+        self._drive = MotionDrive(self, self._layout, p.options(0.1), lambda _: self._look())
         self._wake = self.create_guard_condition(self._look)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(LOOK_PERIOD, self._look, clock=steady)
+        self.create_steady_timer(LOOK_PERIOD, self._look)
         words = (*COMMANDS, *self._layout.joints)
         self._reader = LineReader(f"{model.name}> ", words, self._take)
         if self._reader.terminal:
@@ -119,7 +111,7 @@ class Hoap2MovesNode(Node):
         if self._drive.current:
             self._last_heard = now
             return True
-        if now > self._last_heard + self._settings.patience:
+        if now > self._last_heard + self.parameters.patience:
             self._say(self._drive.waiting, refused=True)
         return False
 
@@ -147,7 +139,7 @@ class Hoap2MovesNode(Node):
             self._say("it is still moving: wait, or write stop", refused=True)
         else:
             self._waiting = effect
-            self._deadline = time.monotonic() + self._settings.patience
+            self._deadline = time.monotonic() + self.parameters.patience
 
     def _save(self, effect: Save) -> None:
         try:
@@ -192,7 +184,7 @@ class Hoap2MovesNode(Node):
         joints = self._layout.joints
         self._drive.player.load("move", Motion(joints, np.zeros(1), move.targets[None]))
         way = self._drive.play(move.fraction)
-        self._say(f"moves for {way.times[-1] + self._settings.stop_time:.1f} s")
+        self._say(f"moves for {way.times[-1] + self.parameters.stop_time:.1f} s")
         self._deadline += float(way.times[-1])
 
     def _arrived(self, problem: str) -> None:

@@ -3,64 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from rclpy.node import Node
-from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from com_control.motion.layout import MotionLayout
 from com_control.motion.motion import Motion
 from com_control.motion.player import UNDER_WAY, Player, PlayerOptions, Targets
+from com_control.nodes.motion_parameters import DriveParameters
+from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory
-from com_ros.diagnostics import RateMeter
-from com_ros.input_watch import InputWatch, sample_time_ns
-from com_ros.joint_input import JointInput
-from com_ros.throttle import ThrottledLog
+from com_ros.exceptions import ParameterError
+from com_ros.joint_input import JointInput, JointSample
+from com_ros.robot_node import RobotNode, require_config
+
+
+def load_robot(parameters: DriveParameters) -> tuple[RobotConfig, RobotModel]:
+    """Configuration and model of a node that needs both at its start.
+
+    Raises:
+        ComModelError: One of the files cannot be used.
+        ParameterError: A parameter is missing.
+    """
+    config = require_config(parameters.robot_config)
+    if parameters.robot_description:
+        return config, RobotModel.from_urdf(parameters.robot_description)
+    if config.urdf is None:
+        fix = f"give the robot's URDF, or the key urdf in {config.source}"
+        raise ParameterError("robot_description", "", fix)
+    return config, RobotModel.from_file(config.urdf)
 
 
 class MotionDrive:
     """Lets a node's player move the joints.
 
     Args:
-        node: That subscribes and publishes.
+        node: That subscribes and publishes; its parameters are DriveParameters.
         layout: The joints.
         options: Of the player.
-        rate_hz: Of commands, at most.
         on_step: Called after each step with its stamp, ns.
-        log: For what is wrong with joint_states.
 
     Attributes:
         player: Its load, pause, resume and stop may be called at any time.
         measured: (k,) rad or m, where the joints were last; NaN before.
         time_ns: Stamp of that; 0 before.
         problem: What is wrong with joint_states; "" for nothing.
-        rate: Of the steps.
     """
 
     def __init__(
         self,
-        node: Node,
+        node: RobotNode[Any],
         layout: MotionLayout,
         options: PlayerOptions,
-        rate_hz: float,
         on_step: Callable[[int], None],
-        log: ThrottledLog,
     ) -> None:
         self.player = Player(layout, options)
         self.measured: Array = np.full(len(layout.joints), np.nan)
         self.time_ns, self.problem = 0, ""
-        self.rate = RateMeter()
-        self._clock, self._log, self._on_step = node.get_clock(), log, on_step
-        self._period_ns = int(NS_PER_S / rate_hz)
-        self._next_ns = self._origin_ns = 0
-        self._joints = JointInput(layout.joints, options.timeout)
-        self._watch = InputWatch(options.timeout)
+        self._log, self._watch, self._on_step = node.log, node.joint_watch, on_step
+        self._origin_ns = 0
         self._publisher = node.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
         self.topic = self._publisher.topic_name
-        node.create_subscription(JointState, "joint_states", self._on_joint_states, qos.stream())
+        node.joints = JointInput(layout.joints, options.timeout)
+        rate_hz = node.parameters.rate_hz
+        node.follow_joint_states(self._on_joints, rate_hz=rate_hz, with_problems=True)
 
     @property
     def current(self) -> bool:
@@ -74,8 +83,9 @@ class MotionDrive:
             return self.problem
         if self.current:
             return ""
-        silent = f"for {self._watch.age_s:.2f} s" if self.time_ns else "so far"
-        return f"joint_states silent {silent}: check its driver"
+        if not self.time_ns:
+            return "no joint_states yet: start the robot's driver"
+        return f"joint_states timed out, none for {self._watch.age_s:.2f} s: check its driver"
 
     @property
     def heard(self) -> bool:
@@ -87,32 +97,24 @@ class MotionDrive:
         return self.player.play(self._seconds(self.time_ns), self.measured, fraction)
 
     def watch(self) -> bool:
-        """Looks for silence; call it from a steady timer. True when it has changed the state."""
+        """Stop where joint_states have timed out; True when that has changed the state."""
         if not self._watch.stale or self.player.state not in UNDER_WAY:
             return False
         state = self.player.state
         self.player.input_lost(self._seconds(self.time_ns) + self._watch.age_s, self.waiting)
         return self.player.state != state
 
-    def _on_joint_states(self, msg: JointState) -> None:
-        time_ns = sample_time_ns(msg.header.stamp, self._clock)
-        sample = self._joints.update(msg, time_ns)
-        if sample is None:
-            return
+    def _on_joints(self, sample: JointSample) -> None:
         self.problem = sample.error
         if sample.error:
             self._log.warn("joint_states", sample.error)
             return
-        self._watch.received()
-        if self._next_ns - int(10 * NS_PER_S) < time_ns < self._next_ns:
-            return
-        self._next_ns = time_ns + self._period_ns - 500_000
+        time_ns = sample.time_ns
         self._origin_ns = self._origin_ns or time_ns
         self.measured, self.time_ns = sample.position, time_ns
         targets = self.player.step(self._seconds(time_ns), sample.position)
         if targets is not None:
             self._send(targets, time_ns)
-        self.rate.add(self._clock.now().nanoseconds - time_ns)
         self._on_step(time_ns)
 
     def _send(self, targets: Targets, time_ns: int) -> None:

@@ -4,29 +4,22 @@ from dataclasses import dataclass
 
 from com_control.motion.csv_file import UNITS
 from com_control.motion.player import PlayerOptions
-from com_ros.parameters import parameter
+from com_ros.parameters import JointTimeout, RobotParameters, parameter
 
 
 @dataclass(frozen=True)
-class DriveParameters:
-    """What both can be told."""
+class DriveParameters(RobotParameters, JointTimeout):
+    """Parameters of both; without robot_description the URDF is the one of robot_config."""
 
-    robot_config: str = parameter("", "path of the robot's configuration (YAML)")
-    robot_description: str = parameter(
-        "", "the robot's URDF; empty: the one that robot_config names"
-    )
     motion_layout: str = parameter(
         "", "path of what the columns of the robot's motion files mean (YAML)"
     )
     unit: str = parameter("counts", "of the positions in motion files", choices=UNITS)
-    rate_hz: float = parameter(100.0, "1/s, of commands, at most", (1.0, 1000.0))
+    rate_hz: float = parameter(100.0, "1/s, of commands, at most", (1.0, 1000.0), live=True)
     horizon: float = parameter(0.05, "s, by which targets are ahead", (0.001, 1.0))
-    stop_time: float = parameter(0.5, "s, from full pace to rest and back", (0.01, 10.0))
+    stop_time: float = parameter(0.5, "s, from full speed to rest and back", (0.01, 10.0))
     following_error: float = parameter(
         0.35, "rad, of a joint from its target; beyond, the motion stops", (0.001, 10.0)
-    )
-    joint_timeout: float = parameter(
-        0.2, "s, silence of joint_states after which the motion stops", (0.001, 60.0)
     )
 
     def options(self, approach_fraction: float) -> PlayerOptions:
@@ -42,13 +35,13 @@ class DriveParameters:
 
 @dataclass(frozen=True)
 class PlayerParameters(DriveParameters):
-    """What motion_player can be told."""
+    """Parameters of motion_player."""
 
     motion_directory: str = parameter(
         "", "folder of the motion files that may be loaded; empty: the working directory"
     )
     motion: str = parameter("", "file inside it that is loaded at the start; empty: none")
-    play: bool = parameter(False, "play it as soon as it is known where the robot stands")
+    play: bool = parameter(False, "play it as soon as the position of the robot is known")
     clamp: bool = parameter(
         False, "clip and slow down what breaks limits; false: refuse it, unless ~/load says so"
     )
@@ -60,7 +53,7 @@ class PlayerParameters(DriveParameters):
 
 @dataclass(frozen=True)
 class ConsoleParameters(DriveParameters):
-    """What hoap2moves can be told."""
+    """Parameters of hoap2moves."""
 
     patience: float = parameter(
         10.0, "s, to wait for the robot, and for joints to arrive after a move", (0.1, 3600.0)

@@ -5,20 +5,20 @@ Subscribes:
 
 Publishes, at most at rate_hz and with the stamp of the joint_states that it was computed from:
     joint_trajectory (trajectory_msgs/JointTrajectory): while something moves: the target a
-        `horizon` later and, behind it, the way to rest, so that a robot that hears nothing more
-        stops smoothly by itself. Only joints that the file drives.
+        `horizon` later and, behind it, the path to rest, so that a robot that receives nothing more
+        stops smoothly. Only joints that the file drives.
     motion/state (com_msgs/MotionState): what it does, and why not.
 At 1 Hz: /diagnostics.
 
 Services:
     ~/load (com_msgs/LoadMotion): reads and checks a file of motion_directory; one that breaks
         limits of position, velocity or acceleration is refused, unless it is to be clamped.
-    ~/play (std_srvs/Trigger): leads smoothly from where the robot stands to the first row, plays
+    ~/play (std_srvs/Trigger): approaches the first row smoothly, plays
         the rows, and holds the last one.
     ~/pause, ~/resume: slows down along the motion, goes on.
-    ~/stop: slows down along the motion; then ~/play begins anew.
+    ~/stop: slows down along the motion; then ~/play starts again.
 
-It stops smoothly, and says why, when joint_states fall silent or a joint does not follow.
+It stops smoothly, and says why, when joint_states time out or a joint does not follow.
 
 Parameters: see motion_parameters.PlayerParameters.
 """
@@ -26,22 +26,16 @@ Parameters: see motion_parameters.PlayerParameters.
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from rclpy.clock import Clock, ClockType
-from rclpy.node import Node
-from std_srvs.srv import Trigger
 
 from com_control.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
 from com_control.motion.limits import LimitError, LoadedMotion, find_motion_file, load_motion
 from com_control.motion.player import UNDER_WAY, State
-from com_control.nodes.motion_drive import MotionDrive
+from com_control.nodes.motion_drive import MotionDrive, load_robot
 from com_control.nodes.motion_parameters import PlayerParameters
-from com_control.nodes.motion_robot import robot_of
 from com_msgs.msg import MotionState
 from com_msgs.srv import LoadMotion
 from com_ros import diagnostics, qos
@@ -49,40 +43,34 @@ from com_ros.conversions import ns_to_stamp
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.main import run
-from com_ros.parameters import declare
-from com_ros.throttle import ThrottledLog
+from com_ros.robot_node import Diagnosis, RobotNode
 
 LEVELS = {State.REFUSED: diagnostics.WARN, State.STOPPING: diagnostics.WARN}
 
 
-class MotionPlayerNode(Node):
+class MotionPlayerNode(RobotNode[PlayerParameters]):
     """The node; see the module's text. Its options are those of RobotNode."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("motion_player", **options)
-        self._settings = p = declare(self, PlayerParameters)
+        super().__init__("motion_player", PlayerParameters, subject="motion", **options)
+        p = self.parameters
         self._layout = self._make_layout()
-        self._log = ThrottledLog(self.get_logger())
         self._jobs = BackgroundJobs(self)
         self._loading = False
         self._autoplay = p.play
-        self._diagnostics = diagnostics.Diagnostics(self, "motion")
         self._state = self.create_publisher(MotionState, "motion/state", qos.RESULT)
-        drive_options = p.options(p.approach_fraction)
-        self._drive = MotionDrive(
-            self, self._layout, drive_options, p.rate_hz, self._on_step, self._log
-        )
+        player_options = p.options(p.approach_fraction)
+        self._drive = MotionDrive(self, self._layout, player_options, self._on_step)
         self._player = self._drive.player
         DeferredService(self, LoadMotion, "~/load", self._on_load)
-        self._serve("~/play", self._play)
-        self._serve("~/pause", self._pause)
-        self._serve("~/resume", self._resume)
-        self._serve("~/stop", self._stop)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(min(p.joint_timeout / 4.0, 0.25), self._on_watch, clock=steady)
-        self.create_timer(1.0, self._on_diagnostics, clock=steady)
+        for name in ("play", "pause", "resume", "stop"):
+            self.serve_trigger(f"~/{name}", getattr(self, f"_{name}"), (MotionError,))
         if p.motion:
             self._load(p.motion, p.clamp, lambda _: None)
+
+    def apply_parameters(self, new: PlayerParameters) -> None:
+        """Use the changed rate."""
+        self.set_sample_rate(new.rate_hz)
 
     def destroy_node(self) -> None:
         """Let a file that is being read come to its end first."""
@@ -90,31 +78,19 @@ class MotionPlayerNode(Node):
         super().destroy_node()
 
     def _make_layout(self) -> MotionLayout:
-        p = self._settings
+        p = self.parameters
         if not p.motion_layout:
             fix = "give the path of what the columns mean, as config/motion/hoap2.yaml"
             raise ParameterError("motion_layout", "", fix)
-        config, model = robot_of(p)
+        config, model = load_robot(p)
         try:
             return MotionLayout.from_file(p.motion_layout, config, model)
         except MotionError as error:
             raise ComRosError(str(error)) from error
 
-    def _serve(self, name: str, do: Callable[[], str]) -> None:
-        """A service that does something, and says what or why not."""
-
-        def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-            try:
-                response.success, response.message = True, do()
-            except MotionError as error:
-                response.success, response.message = False, str(error)
-            return response
-
-        self.create_service(Trigger, name, answer)
-
     # --- files ---------------------------------------------------------------------------------
     def _on_load(self, request: LoadMotion.Request, reply: Reply) -> None:
-        self._load(request.file, request.clamp or self._settings.clamp, reply)
+        self._load(request.file, request.clamp or self.parameters.clamp, reply)
 
     def _load(self, name: str, clamp: bool, reply: Reply) -> None:
         """Read a file in the background."""
@@ -122,7 +98,7 @@ class MotionPlayerNode(Node):
             busy = "another file is being read" if self._loading else "a motion is being played"
             reply(_refusal(MotionError(f"{busy}: wait or stop it, then load again")))
             return
-        p, self._loading = self._settings, True
+        p, self._loading = self.parameters, True
 
         def work() -> LoadedMotion:
             path = find_motion_file(p.motion_directory or ".", name)
@@ -182,7 +158,7 @@ class MotionPlayerNode(Node):
 
     def _pause(self) -> str:
         self._player.pause()
-        return f"comes to rest within {self._settings.stop_time:g} s"
+        return f"comes to rest within {self.parameters.stop_time:g} s"
 
     def _resume(self) -> str:
         if not self._drive.current:
@@ -194,28 +170,28 @@ class MotionPlayerNode(Node):
         if self._player.state not in UNDER_WAY:
             return "nothing is being played"
         self._player.stop("stopped by ~/stop")
-        return f"comes to rest within {self._settings.stop_time:g} s"
+        return f"comes to rest within {self.parameters.stop_time:g} s"
 
     # --- steps and timers ----------------------------------------------------------------------
     def _on_step(self, time_ns: int) -> None:
         ready = self._player.state is State.READY and not self._loading
         waiting = ""
         if self._autoplay and ready:
-            waiting = self._play_by_itself()
-        self._tell(time_ns, waiting)
+            waiting = self._play_automatically()
+        self._publish_state(time_ns, waiting)
 
-    def _play_by_itself(self) -> str:
+    def _play_automatically(self) -> str:
         """Play, as soon as that is possible; returns what is waited for, or nothing."""
         if not self._drive.heard:
             return f"nobody listens to {self._drive.topic}: start the robot's drivers"
         try:
             self._play()
         except MotionError as error:
-            self._log.warn("play", f"not played yet: {error}")
+            self.log.warn("play", f"not played yet: {error}")
             return str(error)
         return ""
 
-    def _tell(self, time_ns: int, waiting: str = "") -> None:
+    def _publish_state(self, time_ns: int, waiting: str = "") -> None:
         player = self._player
         msg = MotionState(
             state=int(State.UNKNOWN if waiting and player.state not in UNDER_WAY else player.state),
@@ -232,15 +208,20 @@ class MotionPlayerNode(Node):
         msg.header.stamp = ns_to_stamp(time_ns)
         self._state.publish(msg)
 
-    def _on_watch(self) -> None:
+    def watch(self) -> None:
+        """Stop, and say so, while the joints are not known."""
         if self._drive.current:
             return
         if self._drive.watch():
             self.get_logger().error(f"the motion stops: {self._player.reason}")
-        self._log.warn("joint_states", self._drive.waiting)
-        self._tell(self._drive.time_ns, self._drive.waiting)
+        self.log.warn("joint_states", self._drive.waiting)
+        self._publish_state(self._drive.time_ns, self._drive.waiting)
 
-    def _on_diagnostics(self) -> None:
+    def on_joints_timeout(self, reason: str) -> None:
+        """Nothing besides what watch does."""
+
+    def diagnose(self) -> Diagnosis:
+        """Level and text by the state of the player."""
         player, waiting = self._player, self._drive.waiting
         level = LEVELS.get(player.state, diagnostics.OK)
         if player.reason and level == diagnostics.OK:
@@ -253,11 +234,9 @@ class MotionPlayerNode(Node):
             "row": player.row,
             "rows": player.rows,
             "tracking_error_rad": player.tracking.error,
-            "listened_to": self._drive.heard,
-            **self._drive.rate.take(time.monotonic_ns()),
+            "subscribed": self._drive.heard,
         }
-        text = waiting or player.reason or player.state.name.lower()
-        self._diagnostics.publish(level, text, values)
+        return Diagnosis(level, waiting or player.reason or player.state.name.lower(), values)
 
 
 def _refusal(error: MotionError) -> LoadMotion.Response:

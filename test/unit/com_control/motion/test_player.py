@@ -171,13 +171,13 @@ def test_silence_stops_it(bench):
     robot.player.play(robot.time, robot.measured)
     robot.run(0.8)
     robot.run(0.25, hear=False)
-    robot.player.input_lost(robot.time, "joint_states stale for 0.25 s")
+    robot.player.input_lost(robot.time, "joint_states timed out 0.25 s")
     assert robot.player.state is State.STOPPING
     robot.run(0.6, hear=False)
     robot.player.input_lost(robot.time, "another reason")
     assert (robot.player.state, robot.player.reason) == (
         State.READY,
-        "joint_states stale for 0.25 s",
+        "joint_states timed out 0.25 s",
     )
     rest = robot.q
     robot.run(0.5)
@@ -193,7 +193,7 @@ def test_a_gap_that_is_too_long_stops_it(bench):
     robot.run(0.5, hear=False)
     robot.run(0.6)
     assert robot.player.state is State.READY
-    assert "joint_states stale for 0.51 s" in robot.player.reason
+    assert "joint_states timed out, none for 0.51 s" in robot.player.reason
     assert robot.smooth()[1] < 25.0
 
 
