@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -231,7 +232,9 @@ class FloatingBaseEstimator:
         x, P = self._memory.x, self._memory.P
         m = float(x[0])
         com = x[STATE.moment] / m
-        T = np.hstack([-com[:, None], np.eye(3)]) / m
+        T = np.eye(3, 4, 1)
+        T[:, 0] = -com
+        T /= m
         covariance = T @ P[:4, :4] @ T.T
         covariance[2, 2] += (self.options.height * self.leg_length) ** 2
         status, reason = self._judge(np.sqrt(np.diag(covariance)))
@@ -257,8 +260,8 @@ class FloatingBaseEstimator:
             return Status.UNKNOWN, f"x or y is only known to {worst:.2g} m: let the robot trot"
         unknown = [
             leg.name
-            for leg, force in zip(self.legs, self._memory.forces.force, strict=True)
-            if np.isnan(force[0])
+            for leg, force in zip(self.legs, self._memory.forces.force[:, 0].tolist(), strict=True)
+            if isnan(force)
         ]
         if unknown:
             fix = "check their effort in joint_states, and that the legs are not straight"
