@@ -74,7 +74,7 @@ def test_scalf2_trots_and_its_trunk_is_found(launch, ear):
     found = root_body_inertial(RobotModel.from_urdf(corrected[-1].data)).com
     assert found[:2] == pytest.approx(OFFSET[:2], abs=2 * BOUND)
 
-    assert call(ear, "trunk_estimator/reset").message == "estimating anew"
+    assert call(ear, "trunk_estimator/reset").message == "the estimation restarts"
     ear.until(lambda: estimates[-1].status != TrunkCom.STATUS_CONVERGED, "new beginning")
     ear.until(lambda: estimates[-1].status == TrunkCom.STATUS_CONVERGED, "estimate again")
     assert call(ear, "trot_gait/stop").success
