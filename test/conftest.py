@@ -136,6 +136,17 @@ def make_standing_robot():
 
 
 @pytest.fixture(scope="session")
+def ros_context():
+    """A ROS context of the tests' own."""
+    import rclpy
+
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    yield context
+    rclpy.try_shutdown(context=context)
+
+
+@pytest.fixture(scope="session")
 def draw_domain():
     """draw_domain(): a number for a ROS domain of a test's own."""
     return lambda: random.SystemRandom().choice(DOMAINS)

@@ -81,14 +81,6 @@ class World:
             node.destroy_node()
 
 
-@pytest.fixture(scope="session")
-def ros_context():
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    yield context
-    rclpy.try_shutdown(context=context)
-
-
 @pytest.fixture
 def world(ros_context):
     world = World(ros_context)

@@ -1,23 +1,18 @@
 """The control of the CoM in MuJoCo, whose own CoM is the judge, on a floor that tilts."""
 
 import importlib
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from com_simulation.physics.tilting_floor import Tilt
 
-PATH = Path(__file__).resolve().parents[2] / "benchmarks"
 RATE = 250.0
 
 
 @pytest.fixture(scope="module")
 def lab():
-    sys.path.insert(0, str(PATH))
-    yield importlib.import_module("balance_lab")
-    sys.path.remove(str(PATH))
+    return importlib.import_module("balance_lab")
 
 
 @pytest.mark.parametrize("direction", [0.0, 2.0])

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -165,3 +166,28 @@ def make_ear(domain):
 @pytest.fixture
 def ear(make_ear):
     return make_ear()
+
+
+@pytest.fixture
+def run(request):
+    """run(*words): the demo that the test's module names, as a user runs it."""
+    env = {name: value for name, value in os.environ.items() if name != "ROS_DOMAIN_ID"}
+
+    def run_demo(*words, timeout=200):
+        command = [sys.executable, "-m", request.module.DEMO, *map(str, words)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout, env=env)
+
+    return run_demo
+
+
+@pytest.fixture
+def refusal(run):
+    """refusal(*words): the one thing that the demo says when it refuses them."""
+
+    def refused(*words):
+        done = run(*words)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+        return done.stderr
+
+    return refused

@@ -15,18 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from com_demos.demonstration import (
-    DemoParser,
-    find_configured_robot,
-    launch_words,
-    listen,
-    run_demo,
-    write_figures,
-)
-from com_demos.identify_plot import draw_identification
+from com_demos import demonstration
+from com_demos.identify_plot import identification_figure
 from com_demos.nodes.identify_monitor import IdentifyMonitor
 from com_demos.session import Times
 from com_model.model import RobotModel
+from com_model.plotting import save_png
 from com_model.robot_config import RobotConfig
 from com_msgs.msg import IdentificationResult
 from com_ros.conversions import vector3_to_numpy
@@ -42,12 +36,14 @@ MUST_SHRINK = 0.7  # error after over error before
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code, see run_demo()."""
     options = command_line(words)
-    return run_demo(lambda: show(options))
+    return demonstration.run_demo(lambda: show(options))
 
 
 def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = DemoParser("demo_identify", str(__doc__), "hoap2", "hoap2, biped3", speed=2.0)
+    parser = demonstration.DemoParser(
+        "demo_identify", str(__doc__), "hoap2", "hoap2, biped3", speed=2.0
+    )
     parser.add_number("--postures", 20, (1, 500), "to visit")
     parser.add_argument("--error", type=float, default=0.005, help="of the links' CoMs, m")
     parser.add_argument("--seed", type=int, default=0, help="of these errors")
@@ -56,7 +52,7 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
-    robot, _ = find_configured_robot(options.robot, "the feet and their sensors")
+    robot, _ = demonstration.find_configured_robot(options.robot, "the feet and their sensors")
     folder = options.out / f"{robot.name}_identification"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -68,10 +64,10 @@ def show(options: argparse.Namespace) -> None:
     postures = len(monitor.result.postures)
     title = f"{robot.name}: CoM of every link, {postures} postures, before and after"
     stds = body_stds(monitor.result, comparison.bodies)
-    draw_identification(comparison, stds, PRIOR, title, plot)
+    save_png(identification_figure(comparison, stds, PRIOR, title), plot)
     figures = {"robot": robot.name, "captured": postures, "rank": monitor.result.rank}
     figures |= {**comparison.figures(), "plot": str(plot)}
-    write_figures(figures, options.out / f"{robot.name}_identify.json")
+    demonstration.write_figures(figures, options.out / f"{robot.name}_identify.json")
     if figures["com_rms_after_mm"] > MUST_SHRINK * figures["com_rms_before_mm"]:
         raise RunError("the CoM is not much better than before: too few postures?")
 
@@ -96,7 +92,7 @@ def launch_command(robot: RobotFiles, folder: Path, options: argparse.Namespace)
         "use_sim_time": "true",
         "real_time_factor": options.speed,
     }
-    return launch_words("identification.launch.xml", arguments)
+    return demonstration.launch_words("identification.launch.xml", arguments)
 
 
 def run(robot: RobotFiles, folder: Path, options: argparse.Namespace) -> IdentifyMonitor:
@@ -105,7 +101,7 @@ def run(robot: RobotFiles, folder: Path, options: argparse.Namespace) -> Identif
     Raises:
         RunError: no data came, or it stopped coming.
     """
-    return listen(
+    return demonstration.listen(
         launch_command(robot, folder, options),
         IdentifyMonitor,
         Times(LONGEST, settle=0.0, silence=60.0),

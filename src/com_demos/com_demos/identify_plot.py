@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,7 +13,6 @@ from com_model.plotting import (
     RED,
     add_legend,
     new_figure,
-    save_png,
     style_axes,
 )
 from com_simulation.commands.compare_urdfs import Comparison
@@ -27,23 +24,15 @@ BEFORE, AFTER = RED, AXIS_COLORS[2]
 BEST = 0.8  # of the prior's standard deviation: what is less is drawn, the rest is not observable
 
 
-def draw_identification(
-    comparison: Comparison, stds: Array, prior: float, title: str, path: str | Path
-) -> None:
-    """Draw an identification into a PNG file, which appears whole or not at all.
+def identification_figure(comparison: Comparison, stds: Array, prior: float, title: str) -> Figure:
+    """Return the figure of an identification.
 
     Args:
         comparison: with the truth.
         stds: (B, 3) m, standard deviations that the identification gives its bodies' CoMs.
         prior: m, those before.
         title: of the figure.
-        path: of the file.
     """
-    save_png(identification_figure(comparison, stds, prior, title), path)
-
-
-def identification_figure(comparison: Comparison, stds: Array, prior: float, title: str) -> Figure:
-    """Return the figure; see draw_identification()."""
     figure = new_figure(SIZE, title)
     upper, lower = figure.subplots(2, 1, height_ratios=(1, 1.5))
     _whole(upper, comparison)

@@ -17,10 +17,11 @@ from pathlib import Path
 from com_demos.demonstration import DemoParser, launch_words, listen, run_demo
 from com_demos.nodes.sway_monitor import SwayMonitor
 from com_demos.session import Times
-from com_demos.sway_plot import draw_plot
+from com_demos.sway_plot import plot_figure
 from com_demos.sway_recording import Series
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
+from com_model.plotting import save_png
 from com_model.robot_config import RobotConfig
 from com_simulation.drawing.pictures import draw_picture
 from com_simulation.drawing.scene import build_scene
@@ -120,7 +121,7 @@ def write_images(
     feet = config.feet if config is not None else ()
     draw_picture(build_scene(model, shape, feet, monitor.snapshots, robot.name), picture)
     title = f"{robot.name}: CoM in {model.root_link}, {series.rate_hz:.0f} Hz, against the truth"
-    draw_plot(series, title, plot)
+    save_png(plot_figure(series, title), plot)
     return {"mass_kg": round(model.mass, 6), "picture": str(picture), "plot": str(plot)}
 
 

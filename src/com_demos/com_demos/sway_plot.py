@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,18 +19,12 @@ from com_model.plotting import (
     corner_text,
     minus,
     new_figure,
-    save_png,
     style_axes,
 )
 
 SIZE = (9.6, 7.2)  # inches
 _LEAST_MM = 1e-14  # shown in place of no error at all, which a logarithm does not know
 MAX_POINTS = 4000  # a line of more cannot be told apart from one of as many
-
-
-def draw_plot(series: Series, title: str, path: str | Path) -> None:
-    """Draw a run into a PNG file, which appears whole or not at all."""
-    save_png(plot_figure(series, title), path)
 
 
 def plot_figure(series: Series, title: str) -> Figure:

@@ -15,20 +15,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_demos.demonstration import (
-    DemoParser,
-    find_configured_robot,
-    launch_words,
-    listen,
-    run_demo,
-    write_figures,
-)
+from com_demos import demonstration
 from com_demos.nodes.trot_monitor import TrotMonitor
 from com_demos.session import Times
-from com_demos.trot_plot import draw_trunk_plot
+from com_demos.trot_plot import trunk_figure
 from com_demos.trot_recording import TrunkSeries
 from com_model.legs import quadruped_legs
 from com_model.model import RobotModel
+from com_model.plotting import save_png
 from com_model.robot_config import RobotConfig
 from com_simulation.exceptions import RunError
 from com_simulation.physics.robots import RobotFiles
@@ -64,12 +58,14 @@ class Plan:
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code, see run_demo()."""
     options = command_line(words)
-    return run_demo(lambda: show(options))
+    return demonstration.run_demo(lambda: show(options))
 
 
 def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = DemoParser("demo_trot", str(__doc__), "scalf2", "scalf2, anymal", speed=0.5)
+    parser = demonstration.DemoParser(
+        "demo_trot", str(__doc__), "scalf2", "scalf2, anymal", speed=0.5
+    )
     why = ", the load drops at 5"
     parser.add_number("--seconds", 15.0, (6, 3600), "of trotting, simulated", why)
     parser.add_argument("--feedback", action="store_true", help="the gait uses the estimate")
@@ -78,7 +74,9 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
-    robot, config_file = find_configured_robot(options.robot, "side and end of its feet")
+    robot, config_file = demonstration.find_configured_robot(
+        options.robot, "side and end of its feet"
+    )
     model, config = RobotModel.from_file(robot.urdf), RobotConfig.from_file(config_file)
     plan = plan_of(model, config, options)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -86,10 +84,10 @@ def show(options: argparse.Namespace) -> None:
     series = run(robot, model, config, plan, options)
     plot = options.out / f"{name}.png"
     title = f"{robot.name}: CoM and mass of the trunk, {plan.load:.3g} kg dropped on a corner"
-    draw_trunk_plot(series, title, plot)
+    save_png(trunk_figure(series, title), plot)
     figures = {"robot": robot.name, "feedback": plan.feedback, "payload_kg": round(plan.load, 3)}
     figures |= {**series.summary(), "plot": str(plot)}
-    write_figures(figures, options.out / f"{name}.json")
+    demonstration.write_figures(figures, options.out / f"{name}.json")
     check(figures, plan)
 
 
@@ -123,7 +121,7 @@ def launch_command(robot: RobotFiles, plan: Plan) -> list[str]:
     }
     arguments |= {f"offset_{axis}": value for axis, value in zip("xy", plan.offset, strict=True)}
     arguments |= {f"payload_{axis}": value for axis, value in zip("xyz", plan.place, strict=True)}
-    return launch_words("trot.launch.xml", arguments)
+    return demonstration.launch_words("trot.launch.xml", arguments)
 
 
 def run(
@@ -150,7 +148,7 @@ def run(
             dropped = True
             monitor.drop_payload()
 
-    monitor = listen(
+    monitor = demonstration.listen(
         launch_command(robot, plan),
         lambda: TrotMonitor(R_imu_root),
         times,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -21,7 +19,6 @@ from com_model.plotting import (
     corner_text,
     minus,
     new_figure,
-    save_png,
     style_axes,
 )
 
@@ -32,11 +29,6 @@ NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")
 COLORS = (*AXIS_COLORS, PURPLE)
 SCALES = (1000.0, 1000.0, 1000.0, 1.0)
 LEAST = (4.0, 4.0, 4.0, 2.0)  # half heights of the axes around the truth, mm and kg
-
-
-def draw_trunk_plot(series: TrunkSeries, title: str, path: str | Path) -> None:
-    """Draw a trot into a PNG file, which appears whole or not at all."""
-    save_png(trunk_figure(series, title), path)
 
 
 def trunk_figure(series: TrunkSeries, title: str) -> Figure:

@@ -13,19 +13,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from com_demos.demonstration import (
-    DemoParser,
-    find_configured_robot,
-    launch_words,
-    listen,
-    run_demo,
-    write_figures,
-)
+from com_demos import demonstration
 from com_demos.nodes.walk_monitor import WalkMonitor
 from com_demos.session import Times
-from com_demos.walk_plot import draw_walk_plot
+from com_demos.walk_plot import walk_figure
 from com_demos.walk_recording import WalkSeries
 from com_model.model import RobotModel
+from com_model.plotting import save_png
 from com_simulation.drawing.film import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import RunError
@@ -39,12 +33,14 @@ FRAMES = 10
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code, see run_demo()."""
     options = command_line(words)
-    return run_demo(lambda: show(options))
+    return demonstration.run_demo(lambda: show(options))
 
 
 def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = DemoParser("demo_walk", str(__doc__), PAPER, "itu_biped, hoap2, talos", speed=0.5)
+    parser = demonstration.DemoParser(
+        "demo_walk", str(__doc__), PAPER, "itu_biped, hoap2, talos", speed=0.5
+    )
     parser.add_number("--steps", 6, (1, 100), "to make")
     parser.add_number("--step-time", 1.2, (0.1, 10), "s, of a step in the air")
     parser.add_argument("--method", default="refined", choices=("exact", "refined", "ccgd"))
@@ -53,13 +49,13 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
-    robot, _ = find_configured_robot(options.robot, "the side of its feet")
+    robot, _ = demonstration.find_configured_robot(options.robot, "the side of its feet")
     model = RobotModel.from_file(robot.urdf)
     options.out.mkdir(parents=True, exist_ok=True)
     series, steps = run(robot, model, options)
     name = f"{robot.name}_walk"
     plot, film = options.out / f"{name}.png", options.out / f"{name}_film.png"
-    draw_walk_plot(series, f"{robot.name}: {steps} steps of {options.step_time:g} s", plot)
+    save_png(walk_figure(series, f"{robot.name}: {steps} steps of {options.step_time:g} s"), plot)
     figures = {"robot": robot.name, "method": options.method, "steps": steps}
     figures |= {**series.summary(), "plot": str(plot)}
     if len(series.truth.time):
@@ -68,7 +64,7 @@ def show(options: argparse.Namespace) -> None:
         shape = robot_shape(model, robot.urdf)
         draw_film(model, shape, [row], times, film)
         figures["film"] = str(film)
-    write_figures(figures, options.out / f"{name}.json")
+    demonstration.write_figures(figures, options.out / f"{name}.json")
     check(figures, options)
 
 
@@ -87,7 +83,7 @@ def launch_command(robot: RobotFiles, options: argparse.Namespace) -> list[str]:
         "method": options.method,
     }
     file = "itu_biped.launch.xml" if robot.name == PAPER else "walk.launch.xml"
-    return launch_words(file, arguments)
+    return demonstration.launch_words(file, arguments)
 
 
 def run(
@@ -99,7 +95,7 @@ def run(
         RunError: no data came, or it stopped coming, or the robot does not walk.
     """
     seconds = (options.steps * (options.step_time + 0.4) + STANDING) / options.speed
-    monitor = listen(
+    monitor = demonstration.listen(
         launch_command(robot, options),
         lambda: WalkMonitor(model),
         Times(seconds, settle=0.0, silence=5.0 / min(options.speed, 1.0)),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
@@ -22,7 +20,6 @@ from com_model.plotting import (
     center_text,
     corner_text,
     new_figure,
-    save_png,
     style_axes,
 )
 
@@ -30,11 +27,6 @@ Array = NDArray[np.float64]
 
 SIZE = (9.6, 9.2)  # inches
 MEANT, TRUE, ZMP = GREEN, RED, BLUE
-
-
-def draw_walk_plot(series: WalkSeries, title: str, path: str | Path) -> None:
-    """Draw a walk into a PNG file, which appears whole or not at all."""
-    save_png(walk_figure(series, title), path)
 
 
 def walk_figure(series: WalkSeries, title: str) -> Figure:

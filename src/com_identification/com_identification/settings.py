@@ -17,7 +17,7 @@ from com_identification.regression.postures import SensorNoise, SensorPriors
 from com_identification.regression.priors import BodyPriors, urdf_priors
 from com_model import ConfigError, RobotModel, UnknownNameError
 from com_model.dynamics import GRAVITY
-from com_model.parameters import parameter
+from com_model.parameters import NOT_NEGATIVE, parameter
 from com_model.strict_yaml import Section, read_yaml
 
 LOSSES = ("none", "huber", "tukey")
@@ -48,15 +48,15 @@ class PriorSettings:
     """Standard deviations and bounds of the URDF's values."""
 
     com_std: float = parameter(
-        0.02, "m, standard deviation of each component of a link's centre of mass", (0.0, 1e9)
+        0.02, "m, standard deviation of each component of a link's centre of mass", NOT_NEGATIVE
     )
     mass_std_fraction: float = parameter(
-        0.0, "Standard deviation of a link's mass over the mass; 0: masses are known", (0.0, 1e9)
+        0.0, "Standard deviation of a link's mass over the mass; 0: masses are known", NOT_NEGATIVE
     )
     bounded: bool = parameter(
         True, "Whether a centre of mass must stay near its link's primitive shapes"
     )
-    shape_margin: float = parameter(0.02, "m, how far outside of them it may be", (0.0, 1e9))
+    shape_margin: float = parameter(0.02, "m, how far outside of them it may be", NOT_NEGATIVE)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class FitSettings:
         "Parts of the postures that are left out in turn for the held-out error; 0: none",
         (0, 10**9),
     )
-    gravity: float = parameter(GRAVITY, "m/s^2", (0.0, 1e9))
+    gravity: float = parameter(GRAVITY, "m/s^2", NOT_NEGATIVE)
     use_effort: bool = parameter(False, "Whether joint efforts are used")
     use_imu: bool = parameter(
         False, "Whether gravity's direction is measured by an IMU; else the ground is horizontal"

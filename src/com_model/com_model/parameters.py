@@ -11,6 +11,9 @@ com_ros.parameters declares it on a node.
 from dataclasses import field
 from typing import Any
 
+NOT_NEGATIVE = (0.0, 1e9)
+"""Bounds of a number that is 0 or more, and finite."""
+
 
 def parameter(
     default: Any,

@@ -122,6 +122,11 @@ class FramePrefix:
     frame_prefix: str = parameter("", 'prefix of every published frame name, e.g. "robot1/"')
 
 
+@dataclass(frozen=True)
+class SensorParameters(RobotParameters, JointTimeout, WrenchTimeout, ImuTimeout, FramePrefix):
+    """A node that takes in joint_states, wrenches and imu, and publishes frames."""
+
+
 # --- declaring ---------------------------------------------------------------------------------
 def declare(
     node: Node,

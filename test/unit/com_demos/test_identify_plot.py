@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from com_demos.identify_plot import draw_identification, identification_figure
+from com_demos.identify_plot import identification_figure
+from com_model.plotting import save_png
 from com_simulation.commands.compare_urdfs import Comparison
 
 PRIOR = 0.02
@@ -35,5 +36,5 @@ def test_what_the_data_do_not_tell_is_left_out(comparison):
 
 def test_it_becomes_a_small_file(comparison, tmp_path):
     path = tmp_path / "new" / "plot.png"
-    draw_identification(comparison, np.full((4, 3), 0.001), PRIOR, "box", path)
+    save_png(identification_figure(comparison, np.full((4, 3), 0.001), PRIOR, "box"), path)
     assert 10_000 < path.stat().st_size < 200_000

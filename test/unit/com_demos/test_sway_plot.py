@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_demos.sway_plot import draw_plot, plot_figure
+from com_demos.sway_plot import plot_figure
 from com_demos.sway_recording import Series
+from com_model.plotting import save_png
 
 
 def series(error: float = 1e-6, margin: float = 0.03, count: int = 500) -> Series:
@@ -64,6 +65,6 @@ def test_long_runs_are_thinned() -> None:
 
 
 def test_file_appears_whole(tmp_path: Path) -> None:
-    draw_plot(series(), "box", tmp_path / "box_com.png")
+    save_png(plot_figure(series(), "box"), tmp_path / "box_com.png")
     assert [p.name for p in tmp_path.iterdir()] == ["box_com.png"]
     assert (tmp_path / "box_com.png").read_bytes().startswith(b"\x89PNG")

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_demos.walk_plot import draw_walk_plot
+from com_demos.walk_plot import walk_figure
 from com_demos.walk_recording import WalkRecording, WalkSample, walk_rows
+from com_model.plotting import save_png
 
 BEGIN = 5_000_000_000  # ns
 R_ODOM_WALK = Rotation.from_euler("z", 0.8).as_matrix()
@@ -80,11 +81,11 @@ def test_nothing_recorded_is_said_so(tmp_path):
         "truths_matched": 0,
         "fell": False,
     }
-    draw_walk_plot(series, "nothing", tmp_path / "nothing.png")
+    save_png(walk_figure(series, "nothing"), tmp_path / "nothing.png")
 
 
 def test_the_plot(tmp_path):
-    draw_walk_plot(recorded(0.01).series(), "six steps", tmp_path / "walk.png")
+    save_png(walk_figure(recorded(0.01).series(), "six steps"), tmp_path / "walk.png")
     assert matplotlib.image.imread(tmp_path / "walk.png").shape[0] > 500
 
 

@@ -7,14 +7,6 @@ import rclpy
 from rclpy.node import Node
 
 
-@pytest.fixture(scope="module")
-def ros_context():
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    yield context
-    rclpy.try_shutdown(context=context)
-
-
 @pytest.fixture
 def make_node(ros_context):
     """make_node(name="value", ...): a node with these parameter overrides; "__" stands for "."."""

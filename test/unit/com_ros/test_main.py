@@ -48,15 +48,21 @@ def finish(process):
     return process.returncode, out, err
 
 
+def check_clean_end(process):
+    """It ends with code 0 and no trace; return what it printed."""
+    code, out, err = finish(process)
+    assert code == 0, err
+    assert "Traceback" not in err
+    return out
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_with_code_0_and_no_trace(number, executor):
     process = start(f"sys.exit(run(Quiet, make_executor={executor}))")
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
-    code, _, err = finish(process)
-    assert code == 0, err
-    assert "Traceback" not in err
+    check_clean_end(process)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -74,9 +80,7 @@ def test_a_second_interrupt_does_not_break_the_clean_up(executor):
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == "closing\n"
     process.send_signal(signal.SIGINT)
-    code, out, err = finish(process)
-    assert (code, out) == (0, "closed\n"), err
-    assert "Traceback" not in err
+    assert check_clean_end(process) == "closed\n"
 
 
 def test_a_signal_while_the_node_is_being_made():
@@ -90,9 +94,7 @@ def test_a_signal_while_the_node_is_being_made():
     """)
     assert process.stdout.readline() == "making\n"
     process.send_signal(signal.SIGINT)
-    code, _, err = finish(process)
-    assert code == 0, err
-    assert "Traceback" not in err
+    check_clean_end(process)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -104,9 +106,7 @@ def test_shutdown_from_outside(executor):
                 rclpy.try_shutdown()
         sys.exit(run(Ending, make_executor={executor}))
     """)
-    code, _, err = finish(process)
-    assert code == 0, err
-    assert "Traceback" not in err
+    check_clean_end(process)
 
 
 def test_a_wrong_parameter_is_one_line_and_code_1():

@@ -1,8 +1,6 @@
 """Contact, soles and walks in the physics, played back without any feedback."""
 
 import importlib
-import sys
-from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -24,15 +22,12 @@ from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import CommandError, WorldError
 from com_simulation.physics.world_builder import build_world
 
-BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 G = 9.81
 
 
 @pytest.fixture(scope="module")
 def lab():
-    sys.path.insert(0, str(BENCHMARKS))
-    yield importlib.import_module("walk_scenarios")
-    sys.path.remove(str(BENCHMARKS))
+    return importlib.import_module("walk_scenarios")
 
 
 @pytest.fixture(scope="module")

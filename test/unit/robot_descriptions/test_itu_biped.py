@@ -14,7 +14,8 @@ from com_model import RobotConfig, RobotModel, audit, link_pose
 from com_simulation.physics.world_builder import build_world
 
 PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"
-SCRIPT = PACKAGE / "scripts" / "make_itu_biped_urdf.py"
+ROOT = PACKAGE.parents[1]
+SCRIPT = ROOT / "tools" / "robots" / "make_itu_biped_urdf.py"
 URDF = PACKAGE / "urdf" / "itu_biped.urdf"
 JOINTS = ("hip_yaw", "hip_roll", "hip_pitch", "knee", "ankle_pitch", "ankle_roll")
 
@@ -105,11 +106,10 @@ def test_committed_urdf_is_what_the_script_writes(tmp_path):
 
 
 def test_legs_that_are_too_short_are_refused(tmp_path):
-    for folder in ("data", "scripts", "urdf"):
-        (tmp_path / folder).mkdir()
-    for path in (*PACKAGE.glob("data/itu_biped*"), *PACKAGE.glob("scripts/*.py")):
-        content = path.read_text().replace("l1,0.42", "l1,0.30")
-        (tmp_path / path.relative_to(PACKAGE)).write_text(content)
-    result = run(tmp_path / "scripts" / SCRIPT.name)
+    for path in (*PACKAGE.glob("data/itu_biped*"), *SCRIPT.parent.glob("*.py")):
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(path.read_text().replace("l1,0.42", "l1,0.30"))
+    result = run(tmp_path / SCRIPT.relative_to(ROOT))
     assert result.returncode == 2
     assert "legs of 0.3 m and 0.42 m cannot span 0.726 m: change hip_height" in result.stderr

@@ -25,14 +25,7 @@ Exit status: 0 within all limits, 1 not, 2 the file or an argument cannot be use
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-        argv: Arguments; those of the process by default.
-
-    Returns:
-        Exit status: 0 within all limits, 1 not, 2 the file or an argument cannot be used.
-    """
+    """Runs the command; returns its exit status, see the help."""
     parser = argparse.ArgumentParser(
         prog="check_motion",
         description="Checks a motion file against the limits of a robot's joints.",

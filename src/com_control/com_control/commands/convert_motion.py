@@ -31,14 +31,7 @@ _SUFFIX = ".csv"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-        argv: Arguments; those of the process by default.
-
-    Returns:
-        Exit status: 0 converted, 2 a file or an argument cannot be used.
-    """
+    """Runs the command; returns its exit status, see the help."""
     arguments = _parser().parse_args(argv)
     try:
         layout = make_layout(arguments.robot, arguments.layout, arguments.urdf)

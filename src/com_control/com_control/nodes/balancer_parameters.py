@@ -4,18 +4,11 @@ from dataclasses import dataclass, field
 
 from com_control.balance.demonstrations import DEMONSTRATIONS
 from com_control.balance.options import BalanceOptions, StandingLimits
-from com_ros.parameters import (
-    FramePrefix,
-    ImuTimeout,
-    JointTimeout,
-    RobotParameters,
-    WrenchTimeout,
-    parameter,
-)
+from com_ros.parameters import SensorParameters, parameter
 
 
 @dataclass(frozen=True)
-class Parameters(RobotParameters, JointTimeout, WrenchTimeout, ImuTimeout, FramePrefix):
+class Parameters(SensorParameters):
     """Parameters of the node."""
 
     control: BalanceOptions = field(default_factory=BalanceOptions)

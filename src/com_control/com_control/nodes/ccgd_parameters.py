@@ -4,14 +4,7 @@ from dataclasses import dataclass, field
 
 from com_control.walking.walk_monitor import CheckLimits
 from com_control.walking.walker import METHODS, WalkRequest
-from com_ros.parameters import (
-    FramePrefix,
-    ImuTimeout,
-    JointTimeout,
-    RobotParameters,
-    WrenchTimeout,
-    parameter,
-)
+from com_ros.parameters import SensorParameters, parameter
 
 
 @dataclass(frozen=True)
@@ -63,7 +56,7 @@ class WalkDefaults:
 
 
 @dataclass(frozen=True)
-class Parameters(RobotParameters, JointTimeout, WrenchTimeout, ImuTimeout, FramePrefix):
+class Parameters(SensorParameters):
     """Parameters of the node."""
 
     walk: WalkDefaults = field(default_factory=WalkDefaults)

@@ -2,21 +2,11 @@
 
 from dataclasses import dataclass
 
-from com_ros.parameters import (
-    AssumedJoints,
-    FramePrefix,
-    ImuTimeout,
-    JointTimeout,
-    RobotParameters,
-    WrenchTimeout,
-    parameter,
-)
+from com_ros.parameters import AssumedJoints, SensorParameters, parameter
 
 
 @dataclass(frozen=True)
-class Parameters(
-    RobotParameters, JointTimeout, WrenchTimeout, ImuTimeout, AssumedJoints, FramePrefix
-):
+class Parameters(SensorParameters, AssumedJoints):
     """Parameters of sesc_publisher."""
 
     feet: tuple[str, ...] = parameter(

@@ -21,7 +21,7 @@ from com_estimation.trunk.motion import Motion, MotionFilter
 from com_estimation.trunk.reaction_source import ReactionSource
 from com_model import RobotConfig, RobotModel, quadruped_legs
 from com_model.dynamics import GRAVITY
-from com_model.parameters import parameter
+from com_model.parameters import NOT_NEGATIVE, parameter
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -48,9 +48,11 @@ class DingOptions:
         "'inverse_dynamics' or 'sensor' ([Ding] eq. 20)",
     )
     window_start: float = parameter(
-        0.015, "s after the swinging feet have left the ground, from when samples count", (0.0, 1e9)
+        0.015,
+        "s after the swinging feet have left the ground, from when samples count",
+        NOT_NEGATIVE,
     )
-    window_end: float = parameter(0.180, "s, until when", (0.0, 1e9))
+    window_end: float = parameter(0.180, "s, until when", NOT_NEGATIVE)
     first_half_gait_only: bool = parameter(
         True,
         "Only the first half gait after standing on four feet counts, as in [Ding]; "
@@ -58,20 +60,20 @@ class DingOptions:
     )
     mass: float | None = None
     steiner_at_com: bool = parameter(False, "See ding_solution.solve_offset; [Ding] has False")
-    gravity: float = parameter(GRAVITY, "m/s^2", (0.0, 1e9))
+    gravity: float = parameter(GRAVITY, "m/s^2", NOT_NEGATIVE)
     bandwidth: float = parameter(
-        250.0, "rad/s, of the filter that all signals go through", (0.0, 1e9)
+        250.0, "rad/s, of the filter that all signals go through", NOT_NEGATIVE
     )
     noise: ForceNoise = field(default_factory=ForceNoise)
-    attitude_std: float = parameter(0.0035, "rad, of the direction of gravity", (0.0, 1e9))
+    attitude_std: float = parameter(0.0035, "rad, of the direction of gravity", NOT_NEGATIVE)
     contact: ContactOptions = field(default_factory=ContactOptions)
     standing_time: float = parameter(
-        0.2, "s on four feet, after which a half gait is the first", (0.0, 1e9)
+        0.2, "s on four feet, after which a half gait is the first", NOT_NEGATIVE
     )
     least_load: float = parameter(
-        0.5, "Share of the weight that the two feet must carry at least", (0.0, 1e9)
+        0.5, "Share of the weight that the two feet must carry at least", NOT_NEGATIVE
     )
-    largest_load: float = parameter(1.5, "Share that they may carry at most", (0.0, 1e9))
+    largest_load: float = parameter(1.5, "Share that they may carry at most", NOT_NEGATIVE)
 
 
 class DingEstimator:

@@ -10,7 +10,7 @@ import numpy as np
 from com_identification.exceptions import IdentificationError
 from com_identification.regression.postures import Posture
 from com_model.arrays import Array, freeze
-from com_model.parameters import parameter
+from com_model.parameters import NOT_NEGATIVE, parameter
 
 NS_PER_S = 1_000_000_000
 
@@ -33,57 +33,59 @@ class CaptureOptions:
         (0, 10**9),
     )
     settle_time: float = parameter(
-        0.5, "s, how long the robot must be stationary before the first reading counts", (0.0, 1e9)
+        0.5,
+        "s, how long the robot must be stationary before the first reading counts",
+        NOT_NEGATIVE,
     )
     slice_time: float = parameter(
-        0.1, "s; each stream must have at least one reading in each slice", (0.0, 1e9)
+        0.1, "s; each stream must have at least one reading in each slice", NOT_NEGATIVE
     )
-    joint_travel: float = parameter(0.003, "rad or m, of a joint within a slice", (0.0, 1e9))
+    joint_travel: float = parameter(0.003, "rad or m, of a joint within a slice", NOT_NEGATIVE)
     joint_drift: float = parameter(
-        0.003, "rad or m, of a joint's mean over a stationary interval", (0.0, 1e9)
+        0.003, "rad or m, of a joint's mean over a stationary interval", NOT_NEGATIVE
     )
     force_travel: float = parameter(
-        0.05, "Fraction of the robot's weight, of a force within a slice", (0.0, 1e9)
+        0.05, "Fraction of the robot's weight, of a force within a slice", NOT_NEGATIVE
     )
     force_drift: float = parameter(
-        0.01, "Fraction of the weight, of a force's mean over a stationary interval", (0.0, 1e9)
+        0.01, "Fraction of the weight, of a force's mean over a stationary interval", NOT_NEGATIVE
     )
     pressure_travel: float = parameter(
-        0.01, "m, of a moment over the weight within a slice", (0.0, 1e9)
+        0.01, "m, of a moment over the weight within a slice", NOT_NEGATIVE
     )
     pressure_drift: float = parameter(
-        0.003, "m, of a moment's mean over the weight over a stationary interval", (0.0, 1e9)
+        0.003, "m, of a moment's mean over the weight over a stationary interval", NOT_NEGATIVE
     )
     tilt_travel: float = parameter(
-        0.01, "1, of a component of the direction against gravity within a slice", (0.0, 1e9)
+        0.01, "1, of a component of the direction against gravity within a slice", NOT_NEGATIVE
     )
-    tilt_drift: float = parameter(0.003, "1, of its mean over a stationary interval", (0.0, 1e9))
+    tilt_drift: float = parameter(0.003, "1, of its mean over a stationary interval", NOT_NEGATIVE)
     timeout: float = parameter(
-        0.5, "s behind the newest reading of all, after which a stream is timed out", (0.0, 1e9)
+        0.5, "s behind the newest reading of all, after which a stream is timed out", NOT_NEGATIVE
     )
     lag: float = parameter(
         2.0,
         "s that a stream may be behind the others; readings that come later are left out",
-        (0.0, 1e9),
+        NOT_NEGATIVE,
     )
     jump_back: float = parameter(
-        1.0, "s; a stamp that is older than the newest by more restarts the recorder", (0.0, 1e9)
+        1.0, "s; a stamp that is older than the newest by more restarts the recorder", NOT_NEGATIVE
     )
     frozen_time: float = parameter(
         0.5,
         "s, after which a force sensor or an IMU whose readings are identical counts as "
         "frozen; 0: never, for simulations without noise",
-        (0.0, 1e9),
+        NOT_NEGATIVE,
     )
     force_limit: float = parameter(
-        0.0, "N, of each axis, where a sensor saturates; 0: unknown", (0.0, 1e9)
+        0.0, "N, of each axis, where a sensor saturates; 0: unknown", NOT_NEGATIVE
     )
-    moment_limit: float = parameter(0.0, "N m, of each axis; 0: unknown", (0.0, 1e9))
+    moment_limit: float = parameter(0.0, "N m, of each axis; 0: unknown", NOT_NEGATIVE)
     min_load: float = parameter(
-        0.05, "Fraction of the weight that the feet must carry together", (0.0, 1e9)
+        0.05, "Fraction of the weight that the feet must carry together", NOT_NEGATIVE
     )
     min_foot_load: float = parameter(
-        0.02, "Fraction of the weight above which a foot is in contact", (0.0, 1e9)
+        0.02, "Fraction of the weight above which a foot is in contact", NOT_NEGATIVE
     )
     all_feet: bool = parameter(False, "Whether every foot must be in contact")
     missing_feet: bool = parameter(
@@ -94,7 +96,7 @@ class CaptureOptions:
         0.01,
         "rad or m, the least change of some joint from the posture before that makes a "
         "new posture; 0: each stationary interval is one",
-        (0.0, 1e9),
+        NOT_NEGATIVE,
     )
 
     def __post_init__(self) -> None:

@@ -92,14 +92,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-        argv: Arguments; those of the process by default.
-
-    Returns:
-        Exit status, see the help.
-    """
+    """Runs the command; returns its exit status, see the help."""
     arguments_parser = parser()
     arguments = arguments_parser.parse_args(argv)
     _check(arguments_parser, arguments)

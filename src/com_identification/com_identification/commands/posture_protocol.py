@@ -41,14 +41,7 @@ Exit status: 0 done, 2 a file or an argument cannot be used.
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-        argv: Arguments; those of the process by default.
-
-    Returns:
-        Exit status: 0 done, 2 a file or an argument cannot be used.
-    """
+    """Runs the command; returns its exit status: 0 done, 2 a file or an argument cannot be used."""
     arguments = _parser().parse_args(argv)
     try:
         simulation = _lab(arguments.robot, arguments.protocol, arguments.urdf)

@@ -32,14 +32,7 @@ Exit status: 0 written, 1 no such postures, 2 wrong arguments.
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-        words: Arguments; those of the process by default.
-
-    Returns:
-        Exit status: 0 written, 1 no such postures, 2 wrong arguments.
-    """
+    """Runs the command; returns its exit status, see the help."""
     parser = _parser()
     options = parser.parse_args(words)
     if options.count < 1:

@@ -15,7 +15,7 @@ from com_identification.regression.observations import SensorPrediction
 from com_identification.regression.statics import Statics
 from com_model import Foot
 from com_model.arrays import Array
-from com_model.parameters import parameter
+from com_model.parameters import NOT_NEGATIVE, parameter
 
 CRITERIA = ("parameters", "prediction")
 _TRIES = 30  # for each candidate that is wanted
@@ -52,13 +52,13 @@ class PlanOptions:
     margin: float = parameter(
         0.015,
         "m, of the URDF's CoM inside the support polygon; more than the URDF may be off by",
-        (0.0, 1e9),
+        NOT_NEGATIVE,
     )
     limit_fraction: float = parameter(
-        0.95, "Fraction of each joint's range, about its middle, that is used", (0.0, 1e9)
+        0.95, "Fraction of each joint's range, about its middle, that is used", NOT_NEGATIVE
     )
     clearance: float = parameter(
-        0.005, "m, between the boxes of links that are not adjacent", (0.0, 1e9)
+        0.005, "m, between the boxes of links that are not adjacent", NOT_NEGATIVE
     )
     stands: tuple[tuple[int, ...], ...] = ()
     efforts: bool = parameter(False, "Whether joint efforts are measured, too")
@@ -72,13 +72,13 @@ class PlanOptions:
         0.9,
         "Fraction of the URDF's effort limits that the joints may need to hold the "
         "posture; 0: not checked. Limits of 0 count as not known",
-        (0.0, 1e9),
+        NOT_NEGATIVE,
     )
     most_tilt: float = parameter(
         pi,
         "rad, by which the root may tilt against the rest posture; postures in which a "
         "robot bows deeply are informative, but risky",
-        (0.0, 1e9),
+        NOT_NEGATIVE,
     )
     criterion: str = parameter(
         "parameters",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from com_identification.exceptions import IdentificationError, PostureError
 from com_model import RobotModel
 from com_model.arrays import Array, as_array, freeze
-from com_model.parameters import parameter
+from com_model.parameters import NOT_NEGATIVE, parameter
 
 Flags = NDArray[np.bool_]
 
@@ -123,20 +123,20 @@ class SensorNoise:
     Constant errors are not noise: they are parameters of the identification (SensorPriors).
     """
 
-    force: float = parameter(0.5, "N, each axis of a foot's sensor", (0.0, 1e9))
-    moment: float = parameter(0.025, "N m, each axis", (0.0, 1e9))
-    effort: float = parameter(0.1, "N m or N, each joint", (0.0, 1e9))
+    force: float = parameter(0.5, "N, each axis of a foot's sensor", NOT_NEGATIVE)
+    moment: float = parameter(0.025, "N m, each axis", NOT_NEGATIVE)
+    effort: float = parameter(0.1, "N m or N, each joint", NOT_NEGATIVE)
     position: float = parameter(
-        float(np.radians(0.05)), "rad or m, of each joint's position", (0.0, 1e9)
+        float(np.radians(0.05)), "rad or m, of each joint's position", NOT_NEGATIVE
     )
     tilt: float = parameter(
         0.0,
         "rad, of the direction against gravity about each axis; also of ground that is "
         "assumed to be horizontal. Not averaged: it is constant during a posture",
-        (0.0, 1e9),
+        NOT_NEGATIVE,
     )
     least_fraction: float = parameter(
-        0.0, "Fraction of a standard deviation that averaging does not reduce", (0.0, 1e9)
+        0.0, "Fraction of a standard deviation that averaging does not reduce", NOT_NEGATIVE
     )
 
     def std_ratio(self, samples: int) -> float:
@@ -156,16 +156,16 @@ class SensorPriors:
       tilt     the measured direction against gravity, rotated by (x, y, z) rad in root axes
     """
 
-    force_bias: float = parameter(0.0, "N, each axis of each foot's sensor", (0.0, 1e9))
-    moment_bias: float = parameter(0.0, "N m, each axis", (0.0, 1e9))
-    wrench_gain: float = parameter(0.0, "1, one for each foot's sensor", (0.0, 1e9))
-    effort_gain: float = parameter(0.0, "1, each joint", (0.0, 1e9))
-    effort_offset: float = parameter(0.0, "N m or N, each joint", (0.0, 1e9))
+    force_bias: float = parameter(0.0, "N, each axis of each foot's sensor", NOT_NEGATIVE)
+    moment_bias: float = parameter(0.0, "N m, each axis", NOT_NEGATIVE)
+    wrench_gain: float = parameter(0.0, "1, one for each foot's sensor", NOT_NEGATIVE)
+    effort_gain: float = parameter(0.0, "1, each joint", NOT_NEGATIVE)
+    effort_offset: float = parameter(0.0, "N m or N, each joint", NOT_NEGATIVE)
     joint_offset: float = parameter(
-        0.0, "rad or m, each joint: the encoder's zero offset", (0.0, 1e9)
+        0.0, "rad or m, each joint: the encoder's zero offset", NOT_NEGATIVE
     )
-    compliance: float = parameter(0.0, "rad/(N m) or m/N, each joint", (0.0, 1e9))
-    tilt: float = parameter(0.0, "rad, how the IMU is mounted", (0.0, 1e9))
+    compliance: float = parameter(0.0, "rad/(N m) or m/N, each joint", NOT_NEGATIVE)
+    tilt: float = parameter(0.0, "rad, how the IMU is mounted", NOT_NEGATIVE)
 
     def __post_init__(self) -> None:
         for item in fields(self):

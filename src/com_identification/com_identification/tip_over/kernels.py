@@ -15,7 +15,7 @@ from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Indices
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
-from com_model.dynamics.tree_kernels import set_poses
+from com_model.dynamics.tree_kernels import Tree, set_poses
 from com_model.geometry.vector_kernels import set_product
 
 SMALLEST_LOAD = 0.1  # N m, above which a joint is at one end of its backlash
@@ -24,22 +24,6 @@ _SETTLE_TOLERANCE, _SETTLE_STEPS = 1e-10, 80  # rad
 _TIP_TOLERANCE, _TIP_STEPS = 1e-9, 60  # rad
 _LONGEST_STEP = 0.2  # rad
 _FIRST_STEP = 1e-3  # rad
-
-
-class Tree(NamedTuple):
-    """Arrays of com_model.bodies.Bodies by the same names."""
-
-    parent: Indices
-    joint_type: Indices
-    q_index: Indices
-    multiplier: Array
-    offset: Array
-    R: Array
-    d: Array
-    axis: Array
-    mass: Array
-    subtree_mass: Array
-    subtree_end: Indices
 
 
 class Soles(NamedTuple):

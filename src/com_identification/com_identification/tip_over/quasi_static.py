@@ -22,6 +22,7 @@ from com_identification.tip_over.protocol import DIRECTIONS, Protocol, TipTest, 
 from com_model import Foot, RobotConfig, RobotModel, SupportPolygon
 from com_model.arrays import Array, as_array, freeze
 from com_model.dynamics.kinematics import link_pose
+from com_model.dynamics.tree_kernels import Tree, tree_of
 from com_model.strict_yaml import Section, read_yaml
 
 _KEYS = {
@@ -222,7 +223,7 @@ class QuasiStatic:
 
     model: RobotModel
     cases: tuple[Case, ...]
-    tree: kernels.Tree = field(repr=False)
+    tree: Tree = field(repr=False)
 
     @classmethod
     def from_protocol(
@@ -236,7 +237,7 @@ class QuasiStatic:
                 start beyond their limits.
         """
         protocol.check(model, config)
-        tree = kernels.Tree(*(np.array(getattr(model.bodies, f)) for f in kernels.Tree._fields))
+        tree = tree_of(model.bodies)
         return cls(model, tuple(make_case(model, config.feet, t) for t in protocol.tests), tree)
 
     @property

@@ -29,14 +29,7 @@ Exit status: 0 no errors, 1 errors found, 2 wrong arguments.
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-        argv: Arguments; those of the process by default.
-
-    Returns:
-        Exit status: 0 no errors, 1 errors found, 2 wrong arguments.
-    """
+    """Runs the command; returns its exit status: 0 no errors, 1 errors found, 2 wrong arguments."""
     parser = argparse.ArgumentParser(
         description="Examines a robot's URDF for what makes a wrong centre of mass.",
         epilog=_EPILOG,

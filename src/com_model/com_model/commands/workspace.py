@@ -42,14 +42,7 @@ _STANDING = 50_000  # postures of a standing robot at most: their feet are place
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-        argv: Arguments; those of the process by default.
-
-    Returns:
-        Exit status: 0 done, 2 a file or an argument cannot be used.
-    """
+    """Runs the command; returns its exit status: 0 done, 2 a file or an argument cannot be used."""
     arguments = _parser().parse_args(argv)
     try:
         model = RobotModel.from_file(arguments.urdf)

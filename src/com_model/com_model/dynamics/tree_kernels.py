@@ -23,6 +23,9 @@ class Tree(NamedTuple):
     R: Array
     d: Array
     axis: Array
+    mass: Array
+    subtree_mass: Array
+    subtree_end: Indices
 
 
 def tree_of(bodies: Bodies) -> Tree:

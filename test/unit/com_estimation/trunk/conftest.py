@@ -1,9 +1,7 @@
 """A quadruped whose numbers can be done in the head; and logs of robots that trot."""
 
 import importlib
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +9,6 @@ import pytest
 from com_control.trot.parameters import GaitParameters
 from com_control.trot.trot import TrotGait
 from com_model import RobotConfig, RobotModel
-
-BENCHMARKS = Path(__file__).resolve().parents[4] / "benchmarks"
 
 INERTIAL = """<inertial><origin xyz="{com}"/><mass value="{mass}"/>
     <inertia ixx="{i[0]}" iyy="{i[1]}" izz="{i[2]}" ixy="0" ixz="0" iyz="0"/></inertial>"""
@@ -109,9 +105,7 @@ def heavy_quadruped():
 @pytest.fixture(scope="session")
 def lab():
     """The laboratory of trotting robots."""
-    sys.path.insert(0, str(BENCHMARKS))
-    yield importlib.import_module("trot_lab")
-    sys.path.remove(str(BENCHMARKS))
+    return importlib.import_module("trot_lab")
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from com_estimation.trunk.contact_detection import CONTACT_LOAD
 from com_estimation.trunk.floating_base.filter_types import STATE, STATES, Settings
 from com_model.dynamics import GRAVITY
-from com_model.parameters import parameter
+from com_model.parameters import NOT_NEGATIVE, parameter
 
 Array = NDArray[np.float64]
 
@@ -39,70 +39,70 @@ class FloatingBaseOptions:
     toy of 2 kg and a machine of 300 kg.
     """
 
-    bandwidth_hz: float = parameter(25.0, "of the filter through which all signals go", (0.0, 1e9))
-    rate_hz: float = parameter(200.0, "of the updates, 1/s", (0.0, 1e9))
-    torque_noise: float = parameter(0.01, "of a torque sample, over the torque", (0.0, 1e9))
-    torque_floor: float = parameter(
-        2e-4, "of a torque sample besides, over weight times leg length", (0.0, 1e9)
+    bandwidth_hz: float = parameter(
+        25.0, "of the filter through which all signals go", NOT_NEGATIVE
     )
-    gyro_noise: float = parameter(0.005, "of a sample, rad/s", (0.0, 1e9))
-    accelerometer_noise: float = parameter(0.03, "of a sample, m/s^2", (0.0, 1e9))
+    rate_hz: float = parameter(200.0, "of the updates, 1/s", NOT_NEGATIVE)
+    torque_noise: float = parameter(0.01, "of a torque sample, over the torque", NOT_NEGATIVE)
+    torque_floor: float = parameter(
+        2e-4, "of a torque sample besides, over weight times leg length", NOT_NEGATIVE
+    )
+    gyro_noise: float = parameter(0.005, "of a sample, rad/s", NOT_NEGATIVE)
+    accelerometer_noise: float = parameter(0.03, "of a sample, m/s^2", NOT_NEGATIVE)
     model_noise: float = parameter(
-        1e-3, "of the base rows besides, over the weight (and times the leg length)", (0.0, 1e9)
+        1e-3, "of the base rows besides, over the weight (and times the leg length)", NOT_NEGATIVE
     )
     noise_correlation: float = parameter(
-        1.5, "factor on all these, for what does not average out as white noise does", (0.0, 1e9)
+        1.5, "factor on all these, for what does not average out as white noise does", NOT_NEGATIVE
     )
-    torque_gain: float = parameter(0.01, "of each torque's constant gain error", (0.0, 1e9))
+    torque_gain: float = parameter(0.01, "of each torque's constant gain error", NOT_NEGATIVE)
     friction: float = parameter(
-        5e-4, "Coulomb friction of each joint, over weight times leg length", (0.0, 1e9)
+        5e-4, "Coulomb friction of each joint, over weight times leg length", NOT_NEGATIVE
     )
-    leg_mass: float = parameter(0.03, "of each leg's mass, relative", (0.0, 1e9))
+    leg_mass: float = parameter(0.03, "of each leg's mass, relative", NOT_NEGATIVE)
     swing_noise: float = parameter(
-        0.05, "of the torque that moves a swinging leg, relative", (0.0, 1e9)
+        0.05, "of the torque that moves a swinging leg, relative", NOT_NEGATIVE
     )
     accelerometer_bias: float = parameter(
-        0.02, "m/s^2; without accelerometer, of the attitude's bias times g", (0.0, 1e9)
+        0.02, "m/s^2; without accelerometer, of the attitude's bias times g", NOT_NEGATIVE
     )
     feet_noise: float = parameter(
-        0.1,
-        "m/s^2, of the acceleration by the feet, where there is no accelerometer",
-        (0.0, 1e9),
+        0.1, "m/s^2, of the acceleration by the feet, where there is no accelerometer", NOT_NEGATIVE
     )
-    mass: float = parameter(0.2, "of the trunk's mass, relative", (0.0, 1e9))
+    mass: float = parameter(0.2, "of the trunk's mass, relative", NOT_NEGATIVE)
     com: float = parameter(
-        0.12, "of the trunk's CoM, over the distance of diagonal hips", (0.0, 1e9)
+        0.12, "of the trunk's CoM, over the distance of diagonal hips", NOT_NEGATIVE
     )
-    inertia: float = parameter(0.3, "of the trunk's inertia, relative", (0.0, 1e9))
+    inertia: float = parameter(0.3, "of the trunk's inertia, relative", NOT_NEGATIVE)
     drift: float = parameter(
-        5e-5, "of the CoM's random walk in 1 s, over the distance of diagonal hips", (0.0, 1e9)
+        5e-5, "of the CoM's random walk in 1 s, over the distance of diagonal hips", NOT_NEGATIVE
     )
     height: float = parameter(
         4e-4,
         "of z, over the leg length, however long the data: the low-passed signals' "
         "products are not the low-passed products, and feet give way",
-        (0.0, 1e9),
+        NOT_NEGATIVE,
     )
     converged: float = parameter(
         0.003,
         "standard deviation of x and y, over that distance, below which the estimate is CONVERGED",
-        (0.0, 1e9),
+        NOT_NEGATIVE,
     )
     gate: float = parameter(
         16.8,
         "of the normalised innovation of six rows, above which its noise is taken as larger",
-        (0.0, 1e9),
+        NOT_NEGATIVE,
     )
     change_level: float = parameter(
         1.8,
         "mean of the normalised innovations, 0 and below 1 as a rule, that shows a "
         "change of payload",
-        (0.0, 1e9),
+        NOT_NEGATIVE,
     )
     contact_load: float = parameter(
         CONTACT_LOAD, "fraction of the robot's weight above which a foot is in contact", (0.0, 1.0)
     )
-    change_time: float = parameter(0.1, "s, over which they are averaged", (0.0, 1e9))
+    change_time: float = parameter(0.1, "s, over which they are averaged", NOT_NEGATIVE)
 
     def __post_init__(self) -> None:
         for field in fields(self):
