@@ -81,8 +81,9 @@ def stand_arguments(n_feet, per_foot, with_forces):
     radius = np.full(len(owner), 0.0 if soles else 0.02)
     forces = RNG.normal(size=(n_feet, 3)) if with_forces else np.empty((0, 3))
     p, up = RNG.normal(size=(n_feet, 3)), unit([0.1, 0.2, 1.0])
-    feet, is_sole = np.arange(n_feet), np.full(n_feet, soles)
-    return R, p, feet, feet[::-1].copy(), offset, owner, radius, is_sole, up, forces, 0.5, 0.5
+    sole, is_sole = np.arange(n_feet), np.full(n_feet, soles)
+    feet = kernels.FeetPoints(sole, sole[::-1].copy(), is_sole, offset, owner, radius)
+    return R, p, up, forces, feet, kernels.Thresholds(force=0.5, height=0.5)
 
 
 @pytest.mark.parametrize("with_forces", [False, True])
@@ -96,7 +97,7 @@ def test_the_kernels_do_what_their_python_says(n_feet, per_foot, with_forces):
     ):
         contact, normal = np.empty(n_feet, dtype=bool), np.empty(3)
         touch, projection = np.zeros((n_feet * per_foot, 3)), np.empty(3)
-        count = stand(*arguments, contact, normal, touch)
+        count = stand(*arguments, kernels.Contacts(contact, normal, touch))
         assert count == per_foot * contact.sum() > 0
         margin = fall(touch[:count], normal, -normal, np.array([0.1, 0.2, 0.3]), projection)
         results.append([*contact, *normal, *touch.ravel(), *projection, margin])

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_estimation.whole_body.stance import Feet, Stance
+from com_estimation.whole_body.stance_kernels import Thresholds
 from com_model import (
     Foot,
     RobotModel,
@@ -163,7 +164,7 @@ class ComObserver:
 
     def set_contact_thresholds(self, tolerance: float, force: float) -> None:
         """Change contact_tolerance (m) and contact_force (N)."""
-        self._feet.tolerance, self._feet.threshold = tolerance, force
+        self._feet.thresholds = Thresholds(float(force), float(tolerance))
 
     def _compile(self) -> None:
         """Compile, or load from the cache, what else would be compiled at the first sample."""

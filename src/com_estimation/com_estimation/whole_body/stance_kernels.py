@@ -3,12 +3,12 @@
 It works on single numbers and writes into arrays that it is given, which compiles in a fraction of
 the time.
 
-The feet are P points: corners of flat soles, or centres of the balls of point feet; `owner` (P,)
-gives the foot of each (ascending), `radius` (P,) m the ball's radius, `is_sole` (f,) which feet
-are flat, `upright` (f, 3) the z axes of their frames.
+The feet are the P points of FeetPoints; `upright` (f, 3) are the z axes of the feet's frames.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -24,47 +24,74 @@ Mask = NDArray[np.bool_]
 FLATTEST = 1e-9  # m^2, twice the area below which three points make no plane
 
 
+class FeetPoints(NamedTuple):
+    """f feet as P points: corners of flat soles, or centres of the balls of point feet.
+
+    Attributes:
+        sole: (f,) indices of the feet's frames among the links whose poses are given.
+        sensor: (f,) likewise, of the frames of their force sensors.
+        is_sole: (f,) which feet are flat.
+        offset: (P, 3) m, the points in the feet's frames.
+        owner: (P,) the foot of each, ascending.
+        radius: (P,) m, of its ball.
+    """
+
+    sole: Indices
+    sensor: Indices
+    is_sole: Mask
+    offset: Array
+    owner: Indices
+    radius: Array
+
+
+class Thresholds(NamedTuple):
+    """From when on a foot is in contact: `force` N, or `height` m above the lowest point."""
+
+    force: float
+    height: float
+
+
+class Contacts(NamedTuple):
+    """What stand() sets.
+
+    Attributes:
+        contact: (f,) the feet in contact.
+        normal: (3,) unit normal of the ground.
+        points: (P, 3) m, the contact points in its first rows.
+    """
+
+    contact: Mask
+    normal: Array
+    points: Array
+
+
 # --- which feet stand, on what ----------------------------------------------------------------
 @compiled()
 def stand(
     R: Array,
     p: Array,
-    sole: Indices,
-    sensor: Indices,
-    offset: Array,
-    owner: Indices,
-    radius: Array,
-    is_sole: Mask,
     up: Array,
     forces: Array,
-    threshold: float,
-    tolerance: float,
-    contact: Mask,
-    normal: Array,
-    touch: Array,
+    feet: FeetPoints,
+    thresholds: Thresholds,
+    contacts: Contacts,
 ) -> int:
     """Contacts and ground; see stance.Feet.stand.
 
     Args:
         R: (k, 3, 3) orientations of links.
         p: (k, 3) m, their origins.
-        sole: (f,) which of them are the feet's frames.
-        sensor: (f,) which of them are the frames of the feet's force sensors.
-        offset: (P, 3) m, the points in the feet's frames.
-        owner: (P,) see the module.
-        radius: (P,) m.
-        is_sole: (f,).
         up: (3,) unit vector, roughly out of the ground.
         forces: (f, 3) N, of the ground, in the sensors' frames; (0, 3) when they are not known.
-        threshold: N.
-        tolerance: m.
-        contact: (f,), set to the feet in contact.
-        normal: (3,), set to the ground's unit normal.
-        touch: (P, 3), the first rows are set to the contact points, m.
+        feet: Of the robot.
+        thresholds: See Thresholds.
+        contacts: Set.
 
     Returns:
         The number of contact points.
     """
+    sole, sensor, is_sole, offset, owner, radius = feet
+    contact, normal, touch = contacts
     points = np.empty((owner.size, 3))
     upright = np.empty((sole.size, 3))
     for f in range(sole.size):
@@ -72,10 +99,10 @@ def stand(
             upright[f, i] = R[sole[f], i, 2]
     place_points(R, p, sole, offset, owner, points)
     if forces.shape[0] > 0:
-        mark_loaded(R, sensor, upright, forces, is_sole, threshold, contact)
+        mark_loaded(R, sensor, upright, forces, is_sole, thresholds.force, contact)
     else:
-        find_support(upright, points, owner, radius, is_sole, up, tolerance, normal)
-        mark_touching(points, owner, radius, normal, tolerance, contact)
+        find_support(upright, points, owner, radius, is_sole, up, thresholds.height, normal)
+        mark_touching(points, owner, radius, normal, thresholds.height, contact)
     find_normal(upright, points, owner, is_sole, contact, up, normal)
     count = 0
     for n in range(owner.size):
