@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_control.balance import kernels
+from com_control.balance.kernels import SolePoses
 from com_control.balance.options import BalanceOptions
 from com_control.balance.soles import (
     BalanceFrame,
-    SolePoses,
     Soles,
     balance_frame,
     bounded,

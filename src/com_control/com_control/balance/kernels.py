@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from com_model.bodies import PRISMATIC
 from com_model.compiled import compiled
-from com_model.geometry.vector_kernels import set_cross, set_rotation
+from com_model.dynamics.tree_kernels import Tree, set_poses
+from com_model.geometry.vector_kernels import set_cross, set_point, set_product
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -18,78 +21,74 @@ _TRIES = 3  # block exchanges without progress before single ones, which always 
 _STILL = 1e-12  # width of bounds that leave nothing
 
 
+class SoleFrames(NamedTuple):
+    """f soles: their bodies, their poses in those, and the joints on the way to them.
+
+    Attributes:
+        body: (f,) indices of the bodies.
+        R: (f, 3, 3) sole frames in their bodies.
+        p: (f, 3) m, their origins.
+        paths: (f, m) bodies from the root's child to the sole's, -1 behind the last.
+        bodies: those of all paths, ascending.
+    """
+
+    body: Indices
+    R: Array
+    p: Array
+    paths: Indices
+    bodies: Indices
+
+
+class SolePoses(NamedTuple):
+    """Soles of f feet, in the root link's frame.
+
+    Attributes:
+        R: (f, 3, 3) orientations.
+        p: (f, 3) m, origins; of a point foot the centre of its ball.
+        jacobian: (f, 6, n) velocity of the origin over angular velocity, the root at rest.
+    """
+
+    R: Array
+    p: Array
+    jacobian: Array
+
+
 @compiled()
-def soles(
-    q: Array,
-    kind: Indices,
-    driver: Indices,
-    scale: Array,
-    offset: Array,
-    R_rest: Array,
-    shift: Array,
-    axis: Array,
-    paths: Indices,
-    R_link: Array,
-    p_link: Array,
-    R: Array,
-    p: Array,
-    jacobian: Array,
-) -> None:
+def soles(q: Array, tree: Tree, frames: SoleFrames, poses: SolePoses) -> None:
     """Places soles and finds their Jacobians, all in the root link's frame, root at rest.
 
     Args:
         q: (n,) joint positions, rad or m.
-        kind: (B,) joint_type of com_model.bodies; this and the next six are of all bodies.
-        driver: (B,) q_index.
-        scale: (B,) multiplier.
-        offset: (B,) rad or m.
-        R_rest: (B, 3, 3) R.
-        shift: (B, 3) d, m.
-        axis: (B, 3).
-        paths: (f, m) bodies from the root's child to the sole's, -1 behind the last.
-        R_link: (f, 3, 3) sole frames in their bodies.
-        p_link: (f, 3) m, their origins.
-        R: (f, 3, 3), set to the orientations of the soles.
-        p: (f, 3) m, set to their origins.
-        jacobian: (f, 6, n), set to linear velocity of the sole's origin over angular velocity.
+        tree: Of all bodies.
+        frames: The soles.
+        poses: Set.
     """
-    feet, longest = paths.shape
+    jacobian = poses.jacobian
     jacobian[:] = 0.0
-    turn, arm, column = np.empty((3, 3)), np.empty(3), np.empty(3)
-    axes, points = np.empty((longest, 3)), np.empty((longest, 3))
-    for i in range(feet):
-        R_body, p_body = np.eye(3), np.zeros(3)
-        count = 0
-        for k in range(longest):
-            b = paths[i, k]
+    R, p = np.empty((tree.parent.size, 3, 3)), np.zeros((tree.parent.size, 3))
+    R[0] = np.eye(3)
+    set_poses(q, tree, frames.bodies, R, p)
+    axis, arm, column = np.empty(3), np.empty(3), np.empty(3)
+    for i in range(frames.body.size):
+        last = frames.body[i]
+        set_product(R[last], frames.R[i], poses.R[i])
+        set_point(R[last], p[last], frames.p[i], poses.p[i])
+        for b in frames.paths[i]:
             if b < 0:
                 break
-            count += 1
-            s = scale[b] * q[driver[b]] + offset[b]
-            p_body = p_body + R_body @ shift[b]
-            R_body = R_body @ R_rest[b]
-            axes[k] = R_body @ axis[b]
-            if kind[b] == PRISMATIC:
-                p_body = p_body + s * axes[k]
-            else:
-                set_rotation(axis[b], s, turn)
-                R_body = R_body @ turn
-            points[k] = p_body
-        p[i] = p_body + R_body @ p_link[i]
-        R[i] = R_body @ R_link[i]
-        for k in range(count):
-            b = paths[i, k]
-            j = driver[b]
-            if kind[b] == PRISMATIC:
+            j, scale = tree.q_index[b], tree.multiplier[b]
+            for r in range(3):  # the joint turns about it, or slides along it
+                axis[r] = R[b, r, 0] * tree.axis[b, 0]
+                axis[r] += R[b, r, 1] * tree.axis[b, 1] + R[b, r, 2] * tree.axis[b, 2]
+                arm[r] = poses.p[i, r] - p[b, r]
+            if tree.joint_type[b] == PRISMATIC:
                 for r in range(3):
-                    jacobian[i, r, j] += scale[b] * axes[k, r]
+                    jacobian[i, r, j] += scale * axis[r]
                 continue
+            set_cross(axis, arm, column)
             for r in range(3):
-                arm[r] = p[i, r] - points[k, r]
-            set_cross(axes[k], arm, column)
-            for r in range(3):
-                jacobian[i, r, j] += scale[b] * column[r]
-                jacobian[i, 3 + r, j] += scale[b] * axes[k, r]
+                jacobian[i, r, j] += scale * column[r]
+                jacobian[i, 3 + r, j] += scale * axis[r]
 
 
 @njit

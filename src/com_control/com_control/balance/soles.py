@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.balance import kernels
+from com_control.balance.kernels import SoleFrames, SolePoses
 from com_control.exceptions import BalanceError
 from com_model.arrays import Array, freeze
+from com_model.compiled import entry_point
+from com_model.dynamics.tree_kernels import tree_of
 from com_model.geometry.hull import convex_hull, signed_distance
 from com_model.geometry.rotations import rotation_vector, skew
 from com_model.geometry.support import sole_points
@@ -18,21 +21,6 @@ from com_model.model import RobotModel
 from com_model.robot_config import Foot
 
 _NEAR = 0.02  # m, below which distances of the CoM from a sole do not count
-
-
-@dataclass(frozen=True, eq=False)
-class SolePoses:
-    """Soles of f feet, in the root link's frame.
-
-    Attributes:
-        R: (f, 3, 3) orientations.
-        p: (f, 3) m, origins; of a point foot the centre of its ball.
-        jacobian: (f, 6, n) velocity of the origin over angular velocity, the root at rest.
-    """
-
-    R: Array
-    p: Array
-    jacobian: Array
 
 
 class Soles:
@@ -68,30 +56,32 @@ class Soles:
         on_way = {int(bodies.q_index[body]) for path in paths for body in path}
         self.joints = np.array(sorted(on_way), dtype=np.int64)
         self._n = model.n_joints
-        self._paths = np.full((len(feet), max(map(len, paths))), -1, dtype=np.int64)
-        for row, path in zip(self._paths, paths, strict=True):
+        to_soles = np.full((len(feet), max(map(len, paths))), -1, dtype=np.int64)
+        for row, path in zip(to_soles, paths, strict=True):
             row[: len(path)] = path
         R_link = np.ascontiguousarray(bodies.R_body_link[links])
         centers = np.array([foot.center for foot in feet])
-        p_link = bodies.p_body_link[links] + np.einsum("fij,fj->fi", R_link, centers)
-        self._links = R_link, np.ascontiguousarray(p_link)
-        self._bodies = (
-            np.array(bodies.joint_type, dtype=np.int64),
-            np.array(bodies.q_index, dtype=np.int64),
-            np.array(bodies.multiplier, dtype=float),
-            np.array(bodies.offset, dtype=float),
-            np.array(bodies.R, dtype=float),
-            np.array(bodies.d, dtype=float),
-            np.array(bodies.axis, dtype=float),
+        self._constant = (
+            tree_of(bodies),
+            SoleFrames(
+                body=np.array([path[-1] for path in paths], dtype=np.int64),
+                R=R_link,
+                p=bodies.p_body_link[links] + np.einsum("fij,fj->fi", R_link, centers),
+                paths=to_soles,
+                bodies=np.array(sorted({b for path in paths for b in path}), dtype=np.int64),
+            ),
         )
+        self._place = entry_point(kernels.soles, np.empty(0), *self._constant, self._make_poses())
 
     def at(self, q: ArrayLike) -> SolePoses:
         """Poses and Jacobians at joint positions (n,), rad or m."""
+        poses = self._make_poses()
+        self._place(np.ascontiguousarray(q, dtype=np.float64), *self._constant, poses)
+        return poses
+
+    def _make_poses(self) -> SolePoses:
         f = len(self.feet)
-        R, p, jacobian = np.empty((f, 3, 3)), np.empty((f, 3)), np.empty((f, 6, self._n))
-        position = np.ascontiguousarray(q, dtype=float)
-        kernels.soles(position, *self._bodies, self._paths, *self._links, R, p, jacobian)
-        return SolePoses(R, p, jacobian)
+        return SolePoses(np.empty((f, 3, 3)), np.empty((f, 3)), np.empty((f, 6, self._n)))
 
     def points(self, poses: SolePoses) -> Array:
         """Corners of all soles (m, 3) m, in the root link's frame."""
