@@ -35,10 +35,10 @@ else
   python=${PYTHON:-python3}
 fi
 # In a shell that has activated .venv, python3 is the one of .venv: never build from that one.
-python=$("$python" -c 'import os, sys
-inside = sys.prefix == os.path.realpath(sys.argv[1]) or sys.prefix == sys.argv[1]
-print(getattr(sys, "_base_executable", sys.executable) if inside else sys.executable)' "$venv" 2>/dev/null ||
-  printf %s "$python")
+base=$("$python" -c 'import os, sys
+if os.path.realpath(sys.prefix) == os.path.realpath(sys.argv[1]):
+    print(sys._base_executable)' "$venv" 2>/dev/null || true)
+python=${base:-$python}
 
 # --- what only the system can give -------------------------------------------------------------
 need() { # command, Debian package, what for

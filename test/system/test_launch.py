@@ -110,7 +110,7 @@ def test_node_that_dies_is_reported_and_the_others_go_on(launch, ear):
     os.kill(run.pid_of("simulator"), signal.SIGKILL)
     run.wait_for("[run_launch] simulator died by signal SIGKILL")
     ear.until(lambda: computed[-1].status == CenterOfMass.STATUS_UNKNOWN, "word of the silence")
-    assert "joint_states silent" in computed[-1].reason
+    assert "joint_states timed out" in computed[-1].reason
     assert run.stop() == 1
     assert run.processes() == {}
 

@@ -299,5 +299,5 @@ def test_corrected_urdf_has_the_new_centres_of_mass_and_nothing_else(identified)
         robot.model.bodies.first_moment / robot.model.bodies.mass[:, None],
     )
     assert same == {}
-    with pytest.raises(IdentificationError, match="would weigh -"):
+    with pytest.raises(IdentificationError, match="would have a mass of -"):
         corrected_inertials(robot.model, -robot.model.bodies.mass, found.com)
