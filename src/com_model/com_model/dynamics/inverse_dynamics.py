@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, as_array
 from com_model.bodies import Bodies
+from com_model.compiled import entry_point
 from com_model.dynamics import inverse_dynamics_kernels as kernels
 from com_model.model import RobotModel
 
@@ -31,6 +32,11 @@ class Dynamics:
         self.armature = np.zeros(n) if armature is None else as_array("armature", armature, (n,))
         self._robots = {trunk: pack(model.bodies, trunk) for trunk in (True, False)}
         self._bodies = np.empty((model.bodies.count, kernels.PASS_COLUMNS))
+        joints, root = np.empty((4, n)), kernels.RootMotion(*np.empty((3, 3)))
+        q, qd, qdd, tau = joints
+        self._newton_euler = entry_point(
+            kernels.newton_euler, self._robots[True], q, qd, qdd, root, self._bodies, tau
+        )
 
     def inverse_dynamics(
         self,
@@ -68,14 +74,16 @@ class Dynamics:
         n = self.model.n_joints
         rise = as_array("qdd", qdd, (n,))
         tau = np.empty(n)
-        kernels.newton_euler(
+        self._newton_euler(
             self._robots[trunk],
             np.ascontiguousarray(self.model.check_q(q)),
             np.ascontiguousarray(as_array("qd", qd, (n,))),
             np.ascontiguousarray(rise),
-            np.ascontiguousarray(as_array("omega", omega, (3,))),
-            np.ascontiguousarray(as_array("omega_dot", omega_dot, (3,))),
-            np.ascontiguousarray(as_array("specific_force", specific_force, (3,))),
+            kernels.RootMotion(
+                np.ascontiguousarray(as_array("omega", omega, (3,))),
+                np.ascontiguousarray(as_array("omega_dot", omega_dot, (3,))),
+                np.ascontiguousarray(as_array("specific_force", specific_force, (3,))),
+            ),
             self._bodies,
             tau,
         )

@@ -16,6 +16,8 @@ origin minus gravity, and H, M the first moment and mass of what a joint carries
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -47,6 +49,20 @@ TORQUE = 27  # three: likewise, about the body's origin
 CARRIED = 30  # three: first moment of the body and all that it carries, about its origin
 CARRIED_MASS = 33
 PASS_COLUMNS = 34
+
+
+class RootMotion(NamedTuple):
+    """Motion of the root, in its axes.
+
+    Attributes:
+        omega: (3,) rad/s.
+        omega_dot: (3,) rad/s^2.
+        acceleration: (3,) m/s^2, of its origin, minus gravity.
+    """
+
+    omega: Array
+    omega_dot: Array
+    acceleration: Array
 
 
 @njit
@@ -149,9 +165,7 @@ def newton_euler(
     q: Array,
     qd: Array,
     qdd: Array,
-    omega: Array,
-    omega_dot: Array,
-    acceleration: Array,
+    root: RootMotion,
     bodies: Array,
     tau: Array,
 ) -> None:
@@ -162,9 +176,7 @@ def newton_euler(
         q: (n,) rad or m; qd, qdd likewise.
         qd: See q.
         qdd: See q.
-        omega: (3,) rad/s, of the root; all vectors in its axes.
-        omega_dot: (3,) rad/s^2.
-        acceleration: (3,) m/s^2, of the root's origin, minus gravity.
+        root: The root's motion.
         bodies: (B, PASS_COLUMNS), result: row 0 has in FORCE, TORQUE the wrench on the root.
         tau: (n,) result, N m or N.
     """
@@ -173,8 +185,8 @@ def newton_euler(
     tau[:] = 0.0
     for i in range(3):
         bodies[0, ROTATION + 4 * i] = 1.0
-        bodies[0, OMEGA + i], bodies[0, OMEGA_DOT + i] = omega[i], omega_dot[i]
-        bodies[0, ACCELERATION + i] = acceleration[i]
+        bodies[0, OMEGA + i], bodies[0, OMEGA_DOT + i] = root.omega[i], root.omega_dot[i]
+        bodies[0, ACCELERATION + i] = root.acceleration[i]
     scratch = np.empty((5, 9))
     _loads(robot, 0, bodies, scratch)
     for b in range(1, count):
@@ -225,7 +237,7 @@ def root_wrenches(
     """
     bodies, tau = np.empty((len(robot), PASS_COLUMNS)), np.empty(q.shape[1])
     for i in range(len(q)):
-        base = omega[i], omega_dot[i], acceleration[i]
-        newton_euler(robot, q[i], qd[i], qdd[i], base[0], base[1], base[2], bodies, tau)
+        root = RootMotion(omega[i], omega_dot[i], acceleration[i])
+        newton_euler(robot, q[i], qd[i], qdd[i], root, bodies, tau)
         for k in range(6):
             wrenches[i, k] = bodies[0, FORCE + k]

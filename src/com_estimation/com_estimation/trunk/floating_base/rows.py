@@ -44,6 +44,7 @@ from com_model.dynamics.inverse_dynamics_kernels import (
     ORIGIN,
     PASS_COLUMNS,
     TORQUE,
+    RootMotion,
     add_cross,
     newton_euler,
 )
@@ -101,9 +102,7 @@ def set_base_rows(
         motion.q,
         motion.qd,
         motion.qdd,
-        motion.omega,
-        motion.omega_dot,
-        a,
+        RootMotion(motion.omega, motion.omega_dot, a),
         rows.bodies,
         rows.torque,
     )

@@ -53,7 +53,7 @@ from com_estimation.trunk.floating_base.update import (
     whiten,
 )
 from com_model.compiled import compiled
-from com_model.dynamics.inverse_dynamics_kernels import CARRIED_MASS, newton_euler
+from com_model.dynamics.inverse_dynamics_kernels import CARRIED_MASS, RootMotion, newton_euler
 
 
 @compiled()
@@ -133,9 +133,7 @@ def _complete_motion(
         motion.q,
         motion.qd,
         motion.qdd,
-        motion.omega,
-        motion.omega_dot,
-        np.zeros(3),
+        RootMotion(motion.omega, motion.omega_dot, np.zeros(3)),
         base.bodies,
         base.torque,
     )
