@@ -7,6 +7,7 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_srvs.srv import Trigger
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -74,6 +75,14 @@ class World:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self.executor.spin_once(timeout_sec=left)
+
+    def trigger(self, name):
+        """Call a service without arguments; return the response."""
+        client = self.node.create_client(Trigger, name)
+        self.spin_until(client.service_is_ready, name)
+        future = client.call_async(Trigger.Request())
+        self.spin_until(future.done, name)
+        return future.result()
 
     def close(self):
         self.executor.shutdown()

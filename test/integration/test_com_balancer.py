@@ -7,7 +7,6 @@ import pytest
 from ament_index_python.packages import get_package_share_directory
 from geometry_msgs.msg import PointStamped, Quaternion, Vector3Stamped, WrenchStamped
 from sensor_msgs.msg import Imu
-from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from com_control.nodes.balance_conversions import balance_state_to_values
@@ -82,11 +81,7 @@ class Bench:
 
     def call(self, name):
         """Call one of its services."""
-        client = self.world.node.create_client(Trigger, f"com_balancer/{name}")
-        self.world.spin_until(client.service_is_ready, name)
-        future = client.call_async(Trigger.Request())
-        self.world.spin_until(future.done, name)
-        return future.result()
+        return self.world.trigger(f"com_balancer/{name}")
 
     def balance(self):
         """Begin."""

@@ -72,11 +72,7 @@ class Bench:
 
     def call(self, name):
         """Call one of its services."""
-        client = self.world.node.create_client(Trigger, f"trot_gait/{name}")
-        self.world.spin_until(client.service_is_ready, name)
-        future = client.call_async(Trigger.Request())
-        self.world.spin_until(future.done, name)
-        return future.result()
+        return self.world.trigger(f"trot_gait/{name}")
 
 
 @pytest.fixture

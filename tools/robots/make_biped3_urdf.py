@@ -71,8 +71,7 @@ def add_link(robot: urdf.Element, row: urdf.Row, side: str) -> None:
 
 def build(name: str) -> urdf.Element:
     """Return the robot."""
-    robot = urdf.Element("robot", name=name)
-    urdf.add_colours(robot, COLOURS)
+    robot = urdf.new_robot(name, "", COLOURS)
     waist = urdf.add(robot, "link", name=ROOT)
     add_inertial(waist, WAIST, [0.0, 0.0, 0.0], list(WAIST_SIZE))
     add_box(waist, [0.0, 0.0, 0.0], list(WAIST_SIZE), "light_grey")

@@ -100,15 +100,12 @@ def add_joint(robot: urdf.Element, row: urdf.Row) -> None:
 def build() -> urdf.Element:
     """Return the robot as an XML element."""
     shapes = urdf.read_table("hoap2_shapes.csv")
-    robot = ElementTree.Element("robot", name="hoap2")
-    robot.append(
-        ElementTree.Comment(
-            " Written by tools/robots/make_hoap2_urdf.py from the tables in data/: edit those. "
-            "Masses, centres of mass and inertias are those of the inspection report, appendix "
-            "12.1 of P. Cominoli, diploma thesis, EPFL 2005; data/README.md tells the rest. "
-        )
+    comment = (
+        "Written by tools/robots/make_hoap2_urdf.py from the tables in data/: edit those. "
+        "Masses, centres of mass and inertias are those of the inspection report, appendix "
+        "12.1 of P. Cominoli, diploma thesis, EPFL 2005; data/README.md tells the rest."
     )
-    urdf.add_colours(robot, COLOURS)
+    robot = urdf.new_robot("hoap2", comment, COLOURS)
     urdf.add(robot, "link", name=ROOT)
     urdf.add_fixed(robot, ROOT, TRUNK, [0.0, 0.0, 0.0])
     for row in urdf.read_table("hoap2_links.csv"):

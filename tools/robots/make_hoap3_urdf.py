@@ -131,15 +131,12 @@ def build() -> urdf.Element:
     bodies = {row["link"]: row for row in urdf.read_table("hoap2_links.csv")}
     own, others = urdf.read_table("hoap3_shapes.csv"), urdf.read_table("hoap2_shapes.csv")
     turns = orientations(rows)
-    robot = ElementTree.Element("robot", name="hoap3")
-    robot.append(
-        ElementTree.Comment(
-            " Written by tools/robots/make_hoap3_urdf.py from the tables in data/: edit those. "
-            "Joints, masses and centres of mass are those of the public description package of "
-            "HOAP-3, with repairs; inertias and looks are HOAP-2's. data/README.md tells the rest. "
-        )
+    comment = (
+        "Written by tools/robots/make_hoap3_urdf.py from the tables in data/: edit those. "
+        "Joints, masses and centres of mass are those of the public description package of "
+        "HOAP-3, with repairs; inertias and looks are HOAP-2's. data/README.md tells the rest."
     )
-    urdf.add_colours(robot, COLOURS)
+    robot = urdf.new_robot("hoap3", comment, COLOURS)
     urdf.add(robot, "link", name=ROOT)
     for row in rows:
         link = urdf.add(robot, "link", name=row["link"])

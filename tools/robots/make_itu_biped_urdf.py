@@ -13,7 +13,6 @@ for Bipedal Walking Robots", 2024. To change the robot, edit a table and run thi
 
 import math
 import sys
-from xml.etree import ElementTree
 
 import urdf_writer as urdf
 
@@ -166,15 +165,12 @@ def build() -> urdf.Element:
         urdf.read_numbers("itu_biped_parameters.csv"),
         urdf.read_table("itu_biped_shapes.csv"),
     )
-    robot = ElementTree.Element("robot", name="itu_biped")
-    robot.append(
-        ElementTree.Comment(
-            " Written by tools/robots/make_itu_biped_urdf.py from the tables in data/: edit those. "
-            "A robot like the ITU biped of [CCGD]: its proportions are assumed, so that the "
-            "heights in the paper come out; data/README.md tells. "
-        )
+    comment = (
+        "Written by tools/robots/make_itu_biped_urdf.py from the tables in data/: edit those. "
+        "A robot like the ITU biped of [CCGD]: its proportions are assumed, so that the "
+        "heights in the paper come out; data/README.md tells."
     )
-    urdf.add_colours(robot, COLOURS)
+    robot = urdf.new_robot("itu_biped", comment, COLOURS)
     add_pelvis(robot, p, shapes)
     for side in LEGS:
         add_leg(robot, side, p, shapes)

@@ -17,7 +17,6 @@ import argparse
 import math
 import sys
 from dataclasses import dataclass
-from xml.etree import ElementTree
 
 import urdf_writer as urdf
 
@@ -127,15 +126,12 @@ def build(name: str, leg_mass: float) -> urdf.Element:
         leg_mass: kg, of each leg.
     """
     p, shapes = urdf.read_numbers("scalf2_parameters.csv"), urdf.read_table("scalf2_shapes.csv")
-    robot = ElementTree.Element("robot", name=name)
-    robot.append(
-        ElementTree.Comment(
-            " Written by tools/robots/make_scalf2_urdf.py from the tables in data/, with legs of"
-            f" {leg_mass:.10g} kg: edit those. Lengths and the mass of the trunk are those of"
-            " Table I of [Ding], the rest is assumed; data/README.md tells which. "
-        )
+    comment = (
+        "Written by tools/robots/make_scalf2_urdf.py from the tables in data/, with legs of"
+        f" {leg_mass:.10g} kg: edit those. Lengths and the mass of the trunk are those of"
+        " Table I of [Ding], the rest is assumed; data/README.md tells which."
     )
-    urdf.add_colours(robot, COLOURS)
+    robot = urdf.new_robot(name, comment, COLOURS)
     add_trunk(robot, p, shapes)
     for leg in LEGS:
         add_leg(robot, leg, leg_mass, p, shapes)

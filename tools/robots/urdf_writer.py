@@ -53,10 +53,14 @@ def add(parent: Element, tag: str, **attributes: str) -> Element:
     return ElementTree.SubElement(parent, tag, attributes)
 
 
-def add_colours(robot: Element, colours: dict[str, str]) -> None:
-    """Append the materials, by name and rgba."""
-    for name, rgba in colours.items():
-        add(add(robot, "material", name=name), "color", rgba=rgba)
+def new_robot(name: str, comment: str, colours: dict[str, str]) -> Element:
+    """Return a robot without links, with a comment and materials by name and rgba."""
+    robot = Element("robot", name=name)
+    if comment:
+        robot.append(ElementTree.Comment(f" {comment} "))
+    for colour, rgba in colours.items():
+        add(add(robot, "material", name=colour), "color", rgba=rgba)
+    return robot
 
 
 def add_geometry(parent: Element, row: Row) -> None:

@@ -7,20 +7,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from com_model.plotting import (
-    AXIS_COLORS,
-    INK,
-    RED,
-    add_legend,
-    new_figure,
-    style_axes,
-)
+from com_model import plotting
 from com_simulation.commands.compare_urdfs import Comparison
 
 Array = NDArray[np.float64]
 
 SIZE = (9.6, 7.2)  # inches
-BEFORE, AFTER = RED, AXIS_COLORS[2]
+BEFORE, AFTER = plotting.RED, plotting.AXIS_COLORS[2]
 BEST = 0.8  # of the prior's standard deviation: what is less is drawn, the rest is not observable
 
 
@@ -33,13 +26,13 @@ def identification_figure(comparison: Comparison, stds: Array, prior: float, tit
         prior: m, those before.
         title: of the figure.
     """
-    figure = new_figure(SIZE, title)
+    figure = plotting.new_figure(SIZE, title)
     upper, lower = figure.subplots(2, 1, height_ratios=(1, 1.5))
     _whole(upper, comparison)
     _bodies(lower, comparison, stds, prior)
     for axes in (upper, lower):
-        style_axes(axes)
-        add_legend(axes, 3)
+        plotting.style_axes(axes)
+        plotting.add_legend(axes, 3)
     return figure
 
 
@@ -55,8 +48,10 @@ def _whole(axes: Axes, comparison: Comparison) -> None:
         axes.plot(percent, 1000.0 * np.sort(values), color=color, lw=2, label=label)
     axes.set_ylim(0.0, 1300.0 * comparison.before.max())
     axes.set_xlim(0.0, 100.0)
-    axes.set_xlabel("postures that were not measured, in order of the error (%)", color=INK)
-    axes.set_ylabel("error of the CoM (mm)", color=INK)
+    axes.set_xlabel(
+        "postures that were not measured, in order of the error (%)", color=plotting.INK
+    )
+    axes.set_ylabel("error of the CoM (mm)", color=plotting.INK)
 
 
 def _bodies(axes: Axes, comparison: Comparison, stds: Array, prior: float) -> None:
@@ -78,4 +73,4 @@ def _bodies(axes: Axes, comparison: Comparison, stds: Array, prior: float) -> No
     axes.set_xticks(places, names, rotation=90, fontsize=7)
     reach = 1.3 * max(np.abs(before).max(initial=1.0), np.abs(after).max(initial=1.0))
     axes.set_ylim(-reach, reach * 1.25)
-    axes.set_ylabel("error of a body's CoM (mm)", color=INK)
+    axes.set_ylabel("error of a body's CoM (mm)", color=plotting.INK)

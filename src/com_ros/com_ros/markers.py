@@ -11,6 +11,11 @@ from com_ros.conversions import ns_to_stamp, numpy_to_point, numpy_to_points, ro
 
 Color = tuple[float, float, float, float]
 
+RED = (0.85, 0.1, 0.1, 1.0)
+ORANGE = (1.0, 0.55, 0.0, 0.9)
+BLUE = (0.1, 0.35, 0.85, 1.0)
+GREEN = (0.1, 0.7, 0.25, 1.0)
+
 
 class MarkerMaker:
     """Makes markers that share a frame, a stamp and a lifetime.

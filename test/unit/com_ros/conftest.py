@@ -5,6 +5,7 @@ import itertools
 import pytest
 import rclpy
 from rclpy.node import Node
+from rclpy.serialization import deserialize_message, serialize_message
 
 
 @pytest.fixture
@@ -28,3 +29,9 @@ def make_node(ros_context):
     yield make
     for node in nodes:
         node.destroy_node()
+
+
+@pytest.fixture
+def over_the_wire():
+    """over_the_wire(msg): what arrives of it."""
+    return lambda msg: deserialize_message(serialize_message(msg), type(msg))

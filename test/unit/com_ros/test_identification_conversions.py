@@ -6,7 +6,6 @@ from dataclasses import fields
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from rclpy.serialization import deserialize_message, serialize_message
 
 from com_identification.capture.options import CaptureStatus
 from com_identification.feet.model_check import ModelCheckResult, Verdict
@@ -37,10 +36,6 @@ from com_msgs.msg import (
 from com_ros.exceptions import ConversionError
 
 STAMP = Time(sec=12, nanosec=34)
-
-
-def over_the_wire(msg):
-    return deserialize_message(serialize_message(msg), type(msg))
 
 
 def same(got, values):
@@ -85,7 +80,7 @@ def captured(rng):
     )
 
 
-def test_captured_posture():
+def test_captured_posture(over_the_wire):
     values = captured(np.random.default_rng(1))
     msg = over_the_wire(numpy_to_captured_posture(values, STAMP, "base_link"))
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
@@ -113,7 +108,7 @@ def test_empty_captured_posture():
     assert (values.id, values.q.size) == (0, 0)
 
 
-def test_proposed_posture():
+def test_proposed_posture(over_the_wire):
     values = PlannedPosture(np.array([0.1, -0.2]), ("l_sole",), 0.02, 3.5)
     msg = over_the_wire(numpy_to_proposed_posture(values, ["a", "b"]))
     got = proposed_posture_to_numpy(msg)
@@ -123,7 +118,7 @@ def test_proposed_posture():
         proposed_posture_to_numpy(ProposedPosture(joint_names=["a"]))
 
 
-def test_model_check():
+def test_model_check(over_the_wire):
     rng = np.random.default_rng(2)
     known = {item.name: 0.1 * i for i, item in enumerate(fields(ModelCheckResult))}
     vectors = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
@@ -156,7 +151,7 @@ def bodies(rng):
     )
 
 
-def test_result():
+def test_result(over_the_wire):
     values = ResultValues(
         status=IdentificationResult.STATUS_DEGRADED,
         reason="capture more",

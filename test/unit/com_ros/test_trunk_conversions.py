@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Vector3
-from rclpy.serialization import deserialize_message, serialize_message
 
 from com_estimation.nodes.trunk_conversions import (
     ground_reaction_to_numpy,
@@ -22,17 +21,13 @@ from com_ros.exceptions import ConversionError
 STAMP = Time(sec=12, nanosec=34)
 
 
-def over_the_wire(msg):
-    return deserialize_message(serialize_message(msg), type(msg))
-
-
 def test_statuses_are_those_of_the_message():
     for status in Status:
         assert getattr(TrunkCom, f"STATUS_{status.name}") == status
 
 
 @pytest.mark.parametrize("changed", [math.nan, 1234.567890123])
-def test_trunk_com(changed):
+def test_trunk_com(changed, over_the_wire):
     rng = np.random.default_rng(1)
     values = TrunkEstimate(
         time=12.0,
@@ -72,7 +67,7 @@ def test_a_message_is_filled_again():
     assert msg.reason == "a"
 
 
-def test_ground_reaction():
+def test_ground_reaction(over_the_wire):
     rng = np.random.default_rng(2)
     forces = rng.normal(size=(4, 3))
     forces[2] = np.nan

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from rclpy.serialization import deserialize_message, serialize_message
 
 from com_control import walking
 from com_control.nodes.walk_conversions import (
@@ -24,10 +23,6 @@ from com_ros.conversions import joint_trajectory_to_numpy, numpy_to_joint_trajec
 from com_ros.exceptions import ConversionError
 
 STAMP = Time(sec=12, nanosec=34)
-
-
-def over_the_wire(msg):
-    return deserialize_message(serialize_message(msg), type(msg))
 
 
 def test_states_are_those_of_the_message():
@@ -51,7 +46,7 @@ def test_goals_have_the_fields_of_requests():
     assert set(WalkGoal().get_fields_and_field_types()) - {"header"} == set(vars(WalkRequest()))
 
 
-def test_footstep():
+def test_footstep(over_the_wire):
     step = walking.Footstep("right", 0.3, -0.1, 0.05, 0.2)
     msg = over_the_wire(footstep_to_msg(step))
     assert msg.side == Footstep.RIGHT
@@ -93,7 +88,7 @@ def test_a_footstep_without_a_side_is_refused(side):
         ),
     ],
 )
-def test_walk_goal(values):
+def test_walk_goal(values, over_the_wire):
     msg = over_the_wire(make_goal(values, "walk"))
     assert msg.header.frame_id == "walk"
     assert msg_to_request(msg, "walk") == values
@@ -109,7 +104,7 @@ def test_goals_in_other_frames_are_refused():
         msg_to_request(WalkGoal(first=7), "walk")
 
 
-def test_walk_state():
+def test_walk_state(over_the_wire):
     rng = np.random.default_rng(1)
     com, meant, zmp, zmp_meant = rng.normal(size=(4, 3))
     values = StateValues(5, "why", 2, 6, "left", 3.5, 13.0, meant, com, zmp_meant, zmp, "completed")
@@ -132,7 +127,7 @@ def test_an_unknown_state():
     assert math.isnan(walk_state_to_values(msg).com[0])
 
 
-def test_joint_trajectory():
+def test_joint_trajectory(over_the_wire):
     rng = np.random.default_rng(2)
     times, q, qd = np.array([0.0, 0.01, 1.5]), rng.normal(size=(3, 2)), rng.normal(size=(3, 2))
     msg = over_the_wire(numpy_to_joint_trajectory(("a", "b"), times, q, qd, STAMP))

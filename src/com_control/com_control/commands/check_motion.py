@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
@@ -11,6 +10,7 @@ from com_control.motion.csv_file import UNITS, read_rows
 from com_control.motion.layout import MotionLayout
 from com_control.motion.limits import check_rows
 from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
+from com_model.command_line import command_parser
 
 _EPILOG = """\
 It reads the file row by row and tells each joint that leaves its range, is too fast or accelerates
@@ -26,11 +26,8 @@ Exit status: 0 within all limits, 1 not, 2 the file or an argument cannot be use
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
-    parser = argparse.ArgumentParser(
-        prog="check_motion",
-        description="Checks a motion file against the limits of a robot's joints.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = command_parser(
+        "check_motion", "Checks a motion file against the limits of a robot's joints.", _EPILOG
     )
     parser.add_argument("file", help="the motion file (csv)")
     parser.add_argument("--robot", required=True, help="the robot's configuration (yaml)")

@@ -14,6 +14,7 @@ from com_control.motion.csv_file import UNITS, Rows, read_rows, write_rows
 from com_control.motion.layout import MotionLayout
 from com_control.motion.limits import LimitCheck
 from com_model import ComModelError
+from com_model.command_line import command_parser
 
 _EPILOG = """\
 What ends in .csv is a motion file, everything else a rosbag2 recording (folder, .mcap or .db3). Of
@@ -43,11 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="convert_motion",
-        description="Converts motion files between pulses, radians and rosbag2 recordings.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = command_parser(
+        "convert_motion",
+        "Converts motion files between pulses, radians and rosbag2 recordings.",
+        _EPILOG,
     )
     parser.add_argument("source", help="a motion file (.csv) or a recording")
     parser.add_argument("target", help="likewise; must not exist")

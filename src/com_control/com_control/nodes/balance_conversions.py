@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -68,17 +69,6 @@ def values_to_balance_state(values: BalanceValues, stamp: Time, frame: str) -> B
 
 def balance_state_to_values(msg: BalanceState) -> BalanceValues:
     """Values of a BalanceState message."""
-    return BalanceValues(
-        state=msg.state,
-        reason=msg.reason,
-        feet=tuple(msg.feet),
-        com_desired=point_to_numpy(msg.com_desired),
-        com_reference=point_to_numpy(msg.com_reference),
-        com=point_to_numpy(msg.com),
-        com_error=msg.com_error,
-        held_at_margin=msg.held_at_margin,
-        limited=msg.limited,
-        support_margin=msg.support_margin,
-        slope=msg.slope,
-        beyond_friction=msg.beyond_friction,
-    )
+    values: dict[str, Any] = {name: point_to_numpy(getattr(msg, name)) for name in _POINTS}
+    values |= {name: getattr(msg, name) for name in (*_FLAGS, *_NUMBERS)}
+    return BalanceValues(msg.state, msg.reason, tuple(msg.feet), **values)

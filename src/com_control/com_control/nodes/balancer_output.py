@@ -16,13 +16,9 @@ from com_control.nodes.balancer_parameters import Parameters
 from com_msgs.msg import BalanceState
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, numpy_to_joint_trajectory, numpy_to_vector3
-from com_ros.markers import MarkerMaker
+from com_ros.markers import BLUE, GREEN, ORANGE, RED, MarkerMaker
 from com_ros.tf import FramePublisher
 
-RED = (0.85, 0.1, 0.1, 1.0)
-ORANGE = (1.0, 0.55, 0.0, 0.9)
-BLUE = (0.1, 0.35, 0.85, 1.0)
-GREEN = (0.1, 0.7, 0.25, 1.0)
 LIFETIME_NS = 2 * NS_PER_S
 UP = np.array([0.0, 0.0, 1.0])
 

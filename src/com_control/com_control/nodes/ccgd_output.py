@@ -25,14 +25,10 @@ from com_model.geometry.support import SupportPolygon
 from com_msgs.msg import WalkState
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory, numpy_to_point
-from com_ros.markers import MarkerMaker
+from com_ros.markers import BLUE, GREEN, ORANGE, RED, MarkerMaker
 from com_ros.tf import FramePublisher
 
 UNKNOWN = np.full(3, np.nan)
-RED = (0.85, 0.1, 0.1, 1.0)
-ORANGE = (1.0, 0.55, 0.0, 0.9)
-BLUE = (0.1, 0.35, 0.85, 1.0)
-GREEN = (0.1, 0.7, 0.25, 1.0)
 SIDE_COLORS = {"left": (0.8, 0.3, 0.3, 0.9), "right": (0.3, 0.5, 0.85, 0.9)}
 LIFETIME_NS = 2 * NS_PER_S
 PATH_POINTS = 200

@@ -123,8 +123,7 @@ def values_to_walk_state(
 ) -> WalkState:
     """WalkState message of values; `out` is filled in place if given."""
     msg = WalkState() if out is None else out
-    msg.header.stamp = stamp
-    msg.header.frame_id = frame
+    msg.header.stamp, msg.header.frame_id = stamp, frame
     msg.state, msg.reason = int(values.state), values.reason
     msg.last_walk = values.last_walk
     msg.step, msg.steps = int(values.step), int(values.steps)

@@ -10,6 +10,7 @@ import numpy as np
 
 from com_control.exceptions import PlanError
 from com_model.arrays import Array
+from com_model.parameters import parameter
 
 LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")
@@ -53,43 +54,34 @@ class Footstep:
 
 @dataclass(frozen=True)
 class WalkParameters:
-    """How to walk straight on, to the side, or in a turn; the defaults are those of [CCGD].
+    """How to walk straight on, to the side, or in a turn; the defaults are those of [CCGD]."""
 
-    Attributes:
-        steps: Number of steps, of which the last sets both feet side by side.
-        step_length: m, by which each foot passes the other; negative: backwards.
-        side_step: m to the left, by which each pair of steps moves; negative: to the right.
-        turn: rad to the left, by which each step turns.
-        climb: m, by which each step is higher than the one before.
-        half_width: m, of each foot from the middle line ([CCGD] s_y).
-        first: Side that steps first.
-    """
-
-    steps: int = 6
-    step_length: float = 0.3
-    side_step: float = 0.0
-    turn: float = 0.0
-    climb: float = 0.0
-    half_width: float = 0.065
-    first: str = "right"
+    steps: int = parameter(6, "of which the last sets both feet side by side", (0, _MAX_STEPS))
+    step_length: float = parameter(
+        0.3, "m, by which each foot passes the other; negative: backwards", (-inf, inf)
+    )
+    side_step: float = parameter(
+        0.0, "m to the left, by which each pair of steps moves; negative: to the right", (-inf, inf)
+    )
+    turn: float = parameter(0.0, "rad to the left, by which each step turns", (-pi / 2, pi / 2))
+    climb: float = parameter(
+        0.0, "m, by which each step is higher than the one before", (-inf, inf)
+    )
+    half_width: float = parameter(
+        0.065, "m, of each foot from the middle line ([CCGD] s_y)", (1e-3, inf)
+    )
+    first: str = parameter("right", "side that steps first", choices=SIDES)
 
     def __post_init__(self) -> None:
         if self.first not in SIDES:
             raise PlanError(f"first is {self.first!r}: give left or right")
         if not (isinstance(self.steps, int) and 0 <= self.steps <= _MAX_STEPS):
             raise PlanError(f"steps is {self.steps}: give a whole number from 0 to {_MAX_STEPS}")
-        bounds = {
-            "step_length": (-inf, inf),
-            "side_step": (-inf, inf),
-            "turn": (-pi / 2, pi / 2),
-            "climb": (-inf, inf),
-            "half_width": (1e-3, inf),
-        }
-        for name, (low, high) in bounds.items():
-            value = getattr(self, name)
+        for field in fields(self)[1:-1]:
+            value, (low, high) = getattr(self, field.name), field.metadata["bounds"]
             if not (isfinite(value) and low <= value <= high):
                 limits = "" if low == -inf else f" from {low:.4g} to {high:.4g}"
-                raise PlanError(f"{name} is {value}: give a finite number{limits}")
+                raise PlanError(f"{field.name} is {value}: give a finite number{limits}")
 
 
 def standing(

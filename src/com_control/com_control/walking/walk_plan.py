@@ -25,58 +25,37 @@ from com_control.walking.pendulum import PendulumPath
 from com_control.walking.swing_foot import quintic, swing_path
 from com_model.arrays import Array, as_array
 from com_model.dynamics import GRAVITY
-
-_BOUNDS = {
-    "step_time": (1e-3, 60.0),
-    "double_support": (1e-3, 60.0),
-    "step_height": (0.0, 2.0),
-    "com_height": (1e-2, 10.0),
-    "start_time": (1e-3, 60.0),
-    "stop_time": (1e-3, 60.0),
-    "zmp_x": (-1.0, 1.0),
-    "zmp_y": (-1.0, 1.0),
-    "min_width": (0.0, 10.0),
-    "max_length": (0.0, inf),
-    "max_height": (0.0, inf),
-    "max_turn": (0.0, 1.6),
-}
+from com_model.parameters import parameter
 
 
 @dataclass(frozen=True)
 class Timing:
-    """When and how high; the heights are those of [CCGD], the times are ours: it prints none.
+    """When and how high; the heights are those of [CCGD], the times are ours: it prints none."""
 
-    Attributes:
-        step_time: s, of a step with one foot in the air.
-        double_support: s, between two steps, in which the ZMP goes from foot to foot.
-        step_height: m, of the swing foot ([CCGD] h_s).
-        com_height: m, of the CoM over the feet ([CCGD] z_c).
-        start_time: s, of standing before the first double support.
-        stop_time: s, of standing after the last one.
-        zmp_x: m, by which the ZMP is before the middle of the sole, in the foot's axes.
-        zmp_y: m, by which it is inwards of it, towards the other foot.
-        min_width: m, see check_footsteps.
-        max_length: m, likewise.
-        max_height: m, likewise.
-        max_turn: rad, likewise.
-    """
-
-    step_time: float = 1.2
-    double_support: float = 0.4
-    step_height: float = 0.075
-    com_height: float = 0.45
-    start_time: float = 1.5
-    stop_time: float = 1.5
-    zmp_x: float = 0.0
-    zmp_y: float = 0.0
-    min_width: float = 0.1
-    max_length: float = inf
-    max_height: float = inf
-    max_turn: float = 0.8
+    step_time: float = parameter(1.2, "s, of a step with one foot in the air", (1e-3, 60.0))
+    double_support: float = parameter(
+        0.4, "s, between two steps, in which the ZMP goes from foot to foot", (1e-3, 60.0)
+    )
+    step_height: float = parameter(0.075, "m, of the swing foot ([CCGD] h_s)", (0.0, 2.0))
+    com_height: float = parameter(0.45, "m, of the CoM over the feet ([CCGD] z_c)", (1e-2, 10.0))
+    start_time: float = parameter(
+        1.5, "s, of standing before the first double support", (1e-3, 60.0)
+    )
+    stop_time: float = parameter(1.5, "s, of standing after the last one", (1e-3, 60.0))
+    zmp_x: float = parameter(
+        0.0, "m, by which the ZMP is before the middle of the sole, in the foot's axes", (-1.0, 1.0)
+    )
+    zmp_y: float = parameter(
+        0.0, "m, by which it is inwards of it, towards the other foot", (-1.0, 1.0)
+    )
+    min_width: float = parameter(0.1, "m, see check_footsteps", (0.0, 10.0))
+    max_length: float = parameter(inf, "m, see check_footsteps", (0.0, inf))
+    max_height: float = parameter(inf, "m, see check_footsteps", (0.0, inf))
+    max_turn: float = parameter(0.8, "rad, see check_footsteps", (0.0, 1.6))
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value, (low, high) = getattr(self, field.name), _BOUNDS[field.name]
+            value, (low, high) = getattr(self, field.name), field.metadata["bounds"]
             if not (isinstance(value, (int, float)) and low <= value <= high):
                 raise PlanError(f"{field.name} is {value}: give a number from {low:g} to {high:g}")
             if not (isfinite(value) or high == inf):

@@ -47,8 +47,7 @@ def numpy_to_center_of_mass(
 ) -> CenterOfMass:
     """CenterOfMass message of a state; `out` is filled in place if given."""
     msg = CenterOfMass() if out is None else out
-    msg.header.stamp = stamp
-    msg.header.frame_id = frame
+    msg.header.stamp, msg.header.frame_id = stamp, frame
     msg.status = int(state.status)
     msg.reason = state.reason
     msg.mass = float(state.mass)
@@ -101,8 +100,7 @@ def numpy_to_com_jacobian(
     msg = ComJacobian() if out is None else out
     if np.shape(matrix) != (3, len(names)):
         raise ConversionError(f"matrix: expected shape (3, {len(names)}), got {np.shape(matrix)}")
-    msg.header.stamp = stamp
-    msg.header.frame_id = frame
+    msg.header.stamp, msg.header.frame_id = stamp, frame
     if msg.joint_names is not names:
         msg.joint_names = names if isinstance(names, list) else list(names)
     msg.matrix = numpy_to_doubles(matrix)
@@ -146,8 +144,7 @@ def numpy_to_sesc_chain(
         sizes = f"{len(links)} links, {n_parameters} parameters, {n_points} points"
         raise ConversionError(f"sesc: {sizes}; expected K, K and K + 1")
     msg = SescChain(mass=float(mass), links=list(links))
-    msg.header.stamp = stamp
-    msg.header.frame_id = frame
+    msg.header.stamp, msg.header.frame_id = stamp, frame
     msg.parameters = numpy_to_vectors(parameters)
     msg.points = numpy_to_points(points)
     return msg

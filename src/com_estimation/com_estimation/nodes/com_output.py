@@ -25,14 +25,10 @@ from com_estimation.whole_body.com_state import ComObserver, ComState, Ground, S
 from com_model import RobotModel
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import NS_PER_S, numpy_to_point
-from com_ros.markers import MarkerMaker, clear_markers
+from com_ros.markers import BLUE, GREEN, ORANGE, RED, MarkerMaker, clear_markers
 from com_ros.qos import RESULT
 from com_ros.tf import FramePublisher
 
-RED = (0.85, 0.1, 0.1, 1.0)
-ORANGE = (1.0, 0.55, 0.0, 0.9)
-BLUE = (0.1, 0.35, 0.85, 1.0)
-GREEN = (0.1, 0.7, 0.25, 1.0)
 LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
 
 

@@ -56,8 +56,7 @@ def numpy_to_trunk_com(
 ) -> TrunkCom:
     """TrunkCom message of an estimate; `out` is filled in place if given."""
     msg = TrunkCom() if out is None else out
-    msg.header.stamp = stamp
-    msg.header.frame_id = frame
+    msg.header.stamp, msg.header.frame_id = stamp, frame
     msg.status = int(estimate.status)
     msg.reason = estimate.reason
     msg.method = method
@@ -127,8 +126,7 @@ def numpy_to_ground_reaction(
 ) -> GroundReaction:
     """GroundReaction message of forces; `out` is filled in place if given."""
     msg = GroundReaction() if out is None else out
-    msg.header.stamp = stamp
-    msg.header.frame_id = frame
+    msg.header.stamp, msg.header.frame_id = stamp, frame
     msg.method = reaction.method
     msg.legs, msg.feet = list(legs), list(feet)
     msg.forces = numpy_to_vectors(reaction.forces)

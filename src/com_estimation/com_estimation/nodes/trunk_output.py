@@ -28,15 +28,13 @@ from com_model.urdf.editing import edit_inertials
 from com_model.urdf.root_body import correct_root_body
 from com_msgs.msg import GroundReaction, TrunkCom
 from com_ros.conversions import NS_PER_S
-from com_ros.markers import MarkerMaker, clear_markers
+from com_ros.markers import GREEN, RED, MarkerMaker, clear_markers
 from com_ros.qos import LATCHED, RESULT
 from com_ros.tf import FramePublisher
 from com_ros.throttle import ThrottledLog
 
-RED = (0.85, 0.1, 0.1, 1.0)
 PALE_RED = (0.85, 0.1, 0.1, 0.25)
 GREY = (0.5, 0.5, 0.5, 1.0)
-GREEN = (0.1, 0.7, 0.25, 1.0)
 LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
 SIGMAS = 3.0
 FULL_ARROW = 0.5  # m, for a force as large as the robot's weight

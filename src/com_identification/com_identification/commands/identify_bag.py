@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from com_model.command_line import command_parser
+
 _EPILOG = """\
 What must be in the bag: joint states, and the force and torque of each foot, while the robot
 is stationary in 20 or more postures that differ in every joint, a second or two in each. An IMU
@@ -45,12 +47,11 @@ arguments or a file that cannot be read, 3 the results cannot be written.
 
 def parser() -> argparse.ArgumentParser:
     """The arguments."""
-    result = argparse.ArgumentParser(
-        prog="identify_bag",
-        description="Identifies the centre of mass of every link of a robot from a rosbag2 "
+    result = command_parser(
+        "identify_bag",
+        "Identifies the centre of mass of every link of a robot from a rosbag2 "
         "recording (mcap or sqlite3; no ROS needed), and corrects the URDF.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        _EPILOG,
     )
     add = result.add_argument
     add("bag", metavar="BAG", help="directory of a recording, or its .mcap or .db3 file")

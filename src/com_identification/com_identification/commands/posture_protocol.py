@@ -23,6 +23,7 @@ from com_identification.tip_over.report import (
 )
 from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
 from com_model.arrays import Array
+from com_model.command_line import command_parser
 
 _EPILOG = """\
 Without --angles it prints the angles at which the robot of the URDF tips over, if it moves so
@@ -60,11 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="posture_protocol",
-        description="Computes and explains the joint angles at which a robot tips over.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = command_parser(
+        "posture_protocol",
+        "Computes and explains the joint angles at which a robot tips over.",
+        _EPILOG,
     )
     parser.add_argument("--robot", required=True, help="the robot's configuration (yaml)")
     parser.add_argument("--protocol", required=True, help="its balance tests (yaml)")

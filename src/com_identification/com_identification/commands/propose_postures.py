@@ -16,6 +16,7 @@ from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
 from com_identification.settings import IdentificationSettings
 from com_model import RobotConfig, RobotModel
+from com_model.command_line import command_parser
 from com_model.exceptions import ComModelError
 from com_model.posture_file import write_postures
 
@@ -57,12 +58,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="propose_postures",
-        description=__doc__.partition(": ")[2],
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("propose_postures", __doc__.partition(": ")[2], EPILOG)
     add = parser.add_argument
     add("urdf", type=Path, help="path of the robot's URDF")
     add("--config", type=Path, required=True, help="the robot's configuration: feet, posture")

@@ -106,8 +106,7 @@ def captured_posture_to_numpy(msg: CapturedPosture) -> CapturedValues:
 def numpy_to_captured_posture(values: CapturedValues, stamp: Time, frame: str) -> CapturedPosture:
     """CapturedPosture message of values; the distance is the length of the offset."""
     msg = CapturedPosture(id=values.id, label=values.label, samples=values.samples)
-    msg.header.stamp = stamp
-    msg.header.frame_id = frame
+    msg.header.stamp, msg.header.frame_id = stamp, frame
     msg.joint_names = list(values.joint_names)
     msg.joint_positions = numpy_to_doubles(values.q)
     msg.joint_efforts = numpy_to_doubles(values.effort)
@@ -194,8 +193,7 @@ def model_check_to_numpy(msg: ModelCheck) -> ModelCheckResult:
 def numpy_to_model_check(values: ModelCheckResult, stamp: Time, frame: str) -> ModelCheck:
     """ModelCheck message of values."""
     msg = ModelCheck(verdict=int(values.verdict), reason=values.reason)
-    msg.header.stamp = stamp
-    msg.header.frame_id = frame
+    msg.header.stamp, msg.header.frame_id = stamp, frame
     numpy_to_vector3(values.up, msg.up)
     numpy_to_point(values.projection, msg.model_projection)
     numpy_to_point(values.measured, msg.measured_projection)

@@ -30,11 +30,9 @@ from com_model.dynamics.link_frames import LinkFrames
 from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_msgs.srv import IdentifyTotalCom
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_vector3
-from com_ros.markers import MarkerMaker
+from com_ros.markers import BLUE, RED, MarkerMaker
 from com_ros.qos import LATCHED, RESULT
 
-RED = (0.85, 0.1, 0.1, 1.0)
-BLUE = (0.1, 0.35, 0.85, 1.0)
 GREY = (0.5, 0.5, 0.5, 0.8)
 GREEN = (0.1, 0.7, 0.25, 0.6)
 LIFETIME_NS = 3 * NS_PER_S

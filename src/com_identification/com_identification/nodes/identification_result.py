@@ -135,8 +135,7 @@ def numpy_to_identification_result(
 ) -> IdentificationResult:
     """IdentificationResult message of values."""
     msg = IdentificationResult()
-    msg.header.stamp = stamp
-    msg.header.frame_id = frame
+    msg.header.stamp, msg.header.frame_id = stamp, frame
     for name in _SAME:
         setattr(msg, name, getattr(values, name))
     for name in _FLOATS:

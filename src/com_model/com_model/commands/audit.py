@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
+from com_model.command_line import command_parser
 from com_model.exceptions import ComModelError
 from com_model.urdf.audit import audit
 from com_model.urdf.xml_reader import MAX_BYTES
@@ -30,10 +30,8 @@ Exit status: 0 no errors, 1 errors found, 2 wrong arguments.
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0 no errors, 1 errors found, 2 wrong arguments."""
-    parser = argparse.ArgumentParser(
-        description="Examines a robot's URDF for what makes a wrong centre of mass.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = command_parser(
+        None, "Examines a robot's URDF for what makes a wrong centre of mass.", _EPILOG
     )
     parser.add_argument("urdf", help="path of the URDF; - reads it from standard input")
     parser.add_argument("--scale", type=float, metavar="KG", help="what a scale shows, kg")

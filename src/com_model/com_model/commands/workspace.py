@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from com_model.command_line import command_parser
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
@@ -63,11 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description="Samples where a robot can bring its centre of mass.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser(None, "Samples where a robot can bring its centre of mass.", _EPILOG)
     add = parser.add_argument
     add("urdf", type=Path, help="path of the robot's URDF")
     add("--config", type=Path, help="the robot's configuration (yaml): feet and nominal posture")

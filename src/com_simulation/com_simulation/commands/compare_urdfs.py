@@ -7,7 +7,6 @@ tell. Then that of every body.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model import RobotConfig, RobotModel, SupportPolygon, link_poses
+from com_model.command_line import command_parser
 from com_model.exceptions import ComModelError
 from com_model.geometry.support import sole_points
 from com_model.sesc.sesc import Sesc
@@ -144,11 +144,10 @@ def standing_postures(
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return 0, or 2 for wrong arguments."""
-    parser = argparse.ArgumentParser(
-        prog="compare_urdfs",
-        description=__doc__,
-        epilog="Example:\n  compare_urdfs truth.urdf robot.urdf corrected.urdf --config hoap2.yaml",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    parser = command_parser(
+        "compare_urdfs",
+        __doc__,
+        "Example:\n  compare_urdfs truth.urdf robot.urdf corrected.urdf --config hoap2.yaml",
     )
     for name, text in (("true", "as it is"), ("before", "as believed"), ("after", "as found")):
         parser.add_argument(name, type=Path, help=f"URDF of the robot {text}")

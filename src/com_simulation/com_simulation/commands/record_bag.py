@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from com_model import RobotConfig, RobotModel
+from com_model.command_line import command_parser
 from com_model.exceptions import ComModelError, ConfigError
 from com_model.files import write_file
 from com_model.posture_file import read_postures
@@ -100,12 +101,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(
-        prog="record_bag",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = command_parser("record_bag", __doc__, EPILOG)
     add = parser.add_argument
     add("robot", help="a name (hoap2, biped3, talos, icub, ...) or a URDF's path")
     add("--config", type=Path, help="the robot's configuration; by default that of its name")

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from com_control.walking.biped import Biped
 from com_control.walking.leg_ik import LegIk
-from com_model import ComModelError, RobotModel, ShapeError, link_pose
+from com_model import ComModelError, ShapeError, link_pose
 
 CLOSED = ["itu_biped", "hoap2", "talos", "romeo"]
 ROBOTS = [*CLOSED, "icub"]
@@ -17,15 +16,9 @@ def random_angles(leg, rng):
 
 
 @pytest.fixture(scope="module")
-def offset(robots):
+def offset(humanoid):
     """The ITU-like biped with hips whose axes miss each other by 30 and 20 mm."""
-    biped, oracle = robots("itu_biped")
-    xml = biped.model.xml
-    for side in "lr":
-        for joint, xyz in (("hip_roll", "0.03 0 -0.05"), ("hip_pitch", "0 0.02 0")):
-            start = xml.index(f'<joint name="{side}_{joint}_joint"')
-            xml = xml[:start] + xml[start:].replace('xyz="0 0 0"', f'xyz="{xyz}"', 1)
-    return Biped.from_config(RobotModel.from_urdf(xml), oracle.config)
+    return humanoid("offset")[0]
 
 
 @pytest.mark.parametrize("name", ROBOTS)
