@@ -5,6 +5,7 @@ PATH as `com-audit`, and installs what package.xml names and PyPI has.
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -20,7 +21,8 @@ def setup_package(setup_file: str, commands: dict[str, str]) -> None:
 
     Args:
         setup_file: __file__ of its setup.py, which has package.xml beside it.
-        commands: "module:function" of each, by its name.
+        commands: Names of the modules that are commands, by their folder ("": the package's own);
+            name=module where the command has another name.
     """
     manifest = ElementTree.parse(Path(setup_file).resolve().with_name("package.xml")).getroot()
     name, maintainer = manifest.findtext("name"), manifest.find("maintainer")
@@ -44,11 +46,19 @@ def setup_package(setup_file: str, commands: dict[str, str]) -> None:
         install_requires=[_requirement(dependency) for dependency in needed if by_pip],
         entry_points={
             "console_scripts": [
-                f"{_name_on_path(command) if by_pip else command} = {function}"
-                for command, function in commands.items()
+                f"{_name_on_path(command) if by_pip else command} = {module}:main"
+                for command, module in _modules(str(name), commands)
             ]
         },
     )
+
+
+def _modules(package: str, commands: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Each command with its module."""
+    for folder, words in commands.items():
+        for word in words.split():
+            command, _, module = word.partition("=")
+            yield command, ".".join(filter(None, (package, folder, module or command)))
 
 
 def _requirement(dependency: ElementTree.Element) -> str:

@@ -4,10 +4,7 @@ from pathlib import Path
 from runpy import run_path
 
 COMMANDS = {
-    "identify_demo": "com_demos.identify_demo:main",
-    "sway_demo": "com_demos.sway_demo:main",
-    "trot_demo": "com_demos.trot_demo:main",
-    "walk_demo": "com_demos.walk_demo:main",
+    "": "identify_demo sway_demo trot_demo walk_demo",
 }
 
 shared = run_path(str(Path(__file__).resolve().parents[1] / "package_setup.py"))

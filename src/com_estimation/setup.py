@@ -4,8 +4,7 @@ from pathlib import Path
 from runpy import run_path
 
 COMMANDS = {
-    "sesc_publisher": "com_estimation.nodes.sesc_publisher:main",
-    "trunk_estimator": "com_estimation.nodes.trunk_estimator:main",
+    "nodes": "sesc_publisher trunk_estimator",
 }
 
 shared = run_path(str(Path(__file__).resolve().parents[1] / "package_setup.py"))

@@ -4,8 +4,7 @@ from pathlib import Path
 from runpy import run_path
 
 COMMANDS = {
-    "audit": "com_model.commands.audit:main",
-    "workspace": "com_model.commands.workspace:main",
+    "commands": "audit workspace",
 }
 
 shared = run_path(str(Path(__file__).resolve().parents[1] / "package_setup.py"))

@@ -4,11 +4,8 @@ from pathlib import Path
 from runpy import run_path
 
 COMMANDS = {
-    "compare_urdfs": "com_simulation.commands.compare_urdfs:main",
-    "find_urdf": "com_simulation.commands.find_urdf:main",
-    "record_bag": "com_simulation.commands.record_bag:main",
-    "simulator": "com_simulation.nodes.simulator:main",
-    "sway": "com_simulation.nodes.sway:main",
+    "commands": "compare_urdfs find_urdf record_bag",
+    "nodes": "simulator sway",
 }
 
 shared = run_path(str(Path(__file__).resolve().parents[1] / "package_setup.py"))

@@ -2,6 +2,7 @@
 
 import time
 from collections import defaultdict
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import mujoco
@@ -134,15 +135,8 @@ class Bench:
 
 @pytest.fixture
 def bench():
-    benches = []
-
-    def make(**parameters):
-        benches.append(Bench(**parameters))
-        return benches[-1]
-
-    yield make
-    for item in benches:
-        item.close()
+    with ExitStack() as benches:
+        yield lambda **parameters: benches.enter_context(closing(Bench(**parameters)))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import uuid
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -138,29 +139,15 @@ def domain(monkeypatch, draw_domain):
 @pytest.fixture
 def launch(domain):
     """Start launch files; what they started is gone at the end."""
-    started = []
-
-    def start(*words):
-        started.append(Launch(*words))
-        return started[-1]
-
-    yield start
-    for item in started:
-        item.close()
+    with ExitStack() as started:
+        yield lambda *words: started.enter_context(closing(Launch(*words)))
 
 
 @pytest.fixture
 def make_ear(domain):
     """make_ear(): an ear that never heard of what was there before it."""
-    made = []
-
-    def make():
-        made.append(Ear(domain))
-        return made[-1]
-
-    yield make
-    for listener in made:
-        listener.close()
+    with ExitStack() as made:
+        yield lambda: made.enter_context(closing(Ear(domain)))
 
 
 @pytest.fixture

@@ -148,11 +148,5 @@ def build() -> urdf.Element:
     return robot
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; return its exit code."""
-    options = urdf.command_line(__doc__, "hoap3.urdf").parse_args(arguments)
-    return urdf.write_or_check(__file__, options, build)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(urdf.run(__file__, __doc__, "hoap3.urdf", build))

@@ -193,3 +193,8 @@ def write_or_check(script: str, options: argparse.Namespace, build: Callable[[],
         return 1
     print(f"{options.output} agrees with the tables")
     return 0
+
+
+def run(script: str, description: str | None, urdf: str, build: Callable[[], Element]) -> int:
+    """Run a script without arguments of its own; return its exit code."""
+    return write_or_check(script, command_line(description, urdf).parse_args(), build)

@@ -120,15 +120,10 @@ def test_urdf_says_what_the_table_says(row):
         assert float(limit.get("effort")) > 0
 
 
-def test_assumptions_are_marked_in_the_urdf():
-    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
-    robot = ElementTree.parse(URDF, parser).getroot()
-    comments = {
-        link.get("name"): [child.text for child in link if child.tag is ElementTree.Comment]
-        for link in robot.iter("link")
-    }
+def test_assumptions_are_marked_in_the_urdf(comments):
+    found = comments(URDF)
     for row in TABLE:
-        assert any("assumed" in text for text in comments[row["link"]]) == bool(row["assumed"])
+        assert any("assumed" in text for text in found[row["link"]]) == bool(row["assumed"])
 
 
 MIRROR = np.diag([1.0, -1.0, 1.0])

@@ -4,7 +4,6 @@ import csv
 import subprocess
 import sys
 from pathlib import Path
-from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
@@ -139,15 +138,10 @@ def test_inertias_are_hoap2s_by_mass(model):
         np.testing.assert_allclose(np.diag(model.link_inertias[link]), expected, rtol=1e-8)
 
 
-def test_repairs_and_assumptions_are_marked_in_the_urdf():
-    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
-    robot = ElementTree.parse(URDF, parser).getroot()
-    comments = {
-        link.get("name"): [child.text for child in link if child.tag is ElementTree.Comment]
-        for link in robot.iter("link")
-    }
+def test_repairs_and_assumptions_are_marked_in_the_urdf(comments):
+    found = comments(URDF)
     for row in TABLE:
-        text = " ".join(comments[row["link"]])
+        text = " ".join(found[row["link"]])
         assert ("assumed: the inertia" in text) == bool(float(row["mass_kg"]))
         assert row["repaired"] in text
 

@@ -210,12 +210,16 @@ def test_a_trunk_on_its_side_has_no_solution(pointed_quadruped):
     assert np.isnan(solve_offset(faller.trunk, faller.support(1.4, 0.0), GRAVITY).xy).all()
 
 
+def with_trunk_com(model, xyz):
+    """The robot with its trunk's centre of mass at `xyz`."""
+    end = '<mass value="100.0"/>'
+    xml = model.xml.replace(f'<origin xyz="0 0 0"/>{end}', f'<origin xyz="{xyz}"/>{end}')
+    return RobotModel.from_urdf(xml)
+
+
 def test_inertia_is_moved_to_the_centre_of_mass(pointed_quadruped):
     model, _ = pointed_quadruped
-    shifted = RobotModel.from_urdf(
-        model.xml.replace('<origin xyz="0 0 0"/><mass value="100.0"/>',
-                          '<origin xyz="0.3 0.1 0.2"/><mass value="100.0"/>')
-    )  # fmt: skip
+    shifted = with_trunk_com(model, "0.3 0.1 0.2")
     assert shifted.bodies.first_moment[0, 0] == pytest.approx(30.0)
     trunk = trunk_of(shifted, np.zeros(3))
     np.testing.assert_allclose(trunk.inertia, np.diag([4.0, 9.0, 11.0]), atol=1e-12)
@@ -244,10 +248,7 @@ def test_the_window_finds_the_offset_from_samples(pointed_quadruped, forces, tol
 
 def test_offsets_are_told_from_the_urdf_and_from_the_hips(pointed_quadruped):
     model, config = pointed_quadruped
-    moved = RobotModel.from_urdf(
-        model.xml.replace('<origin xyz="0 0 0"/><mass value="100.0"/>',
-                          '<origin xyz="0.02 0 0"/><mass value="100.0"/>')
-    )  # fmt: skip
+    moved = with_trunk_com(model, "0.02 0 0")
     faller = Faller((model, config), (0.05, 0.0))
     estimator = DingEstimator(moved, config)
     run(estimator, faller.samples(until=0.15))
