@@ -116,10 +116,7 @@ class RobotModel:
         Raises:
             UnknownNameError: There is no such link; lists those that there are.
         """
-        index = self.__dict__["_link_index"].get(name)
-        if index is None:
-            raise UnknownNameError("link", name, self.link_names)
-        return int(index)
+        return self._index("link", name, self.link_names)
 
     def joint_index(self, name: str) -> int:
         """Finds an independent joint's index in q.
@@ -127,9 +124,12 @@ class RobotModel:
         Raises:
             UnknownNameError: There is no such joint; lists those that there are.
         """
-        index = self.__dict__["_joint_index"].get(name)
+        return self._index("joint", name, self.joint_names)
+
+    def _index(self, kind: str, name: str, names: tuple[str, ...]) -> int:
+        index = self.__dict__[f"_{kind}_index"].get(name)
         if index is None:
-            raise UnknownNameError("joint", name, self.joint_names)
+            raise UnknownNameError(kind, name, names)
         return int(index)
 
     def check_q(self, q: ArrayLike, name: str = "q") -> Array:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from baselines.muscolo import PlanarFoot, planar_links
 
-from com_model import RobotConfig, RobotModel, Sesc, audit, link_poses
+from com_model import Sesc, audit, link_poses
 
 PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"
+NAME = "biped3"
 SCRIPT = PACKAGE.parents[1] / "tools" / "robots" / "make_biped3_urdf.py"
 # [Muscolo] Table 1: kg, and mm from the point of the ground between the feet.
 TABLE_1 = {
@@ -22,12 +23,6 @@ TABLE_1 = {
     "l_thigh": (1.16, (0, 200, 750)),
     "base_link": (0.94, (0, 0, 1000)),
 }
-
-
-@pytest.fixture(scope="module")
-def robot():
-    config = RobotConfig.from_file(PACKAGE / "config" / "biped3.yaml")
-    return RobotModel.from_file(config.urdf), config
 
 
 def test_masses_and_places_are_those_of_the_table(robot):

@@ -10,21 +10,15 @@ import numpy as np
 import pinocchio
 import pytest
 
-from com_model import RobotConfig, RobotModel, audit, link_pose
+from com_model import audit, link_pose
 from com_simulation.physics.world_builder import build_world
 
 PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"
+NAME = "itu_biped"
 ROOT = PACKAGE.parents[1]
 SCRIPT = ROOT / "tools" / "robots" / "make_itu_biped_urdf.py"
 URDF = PACKAGE / "urdf" / "itu_biped.urdf"
 JOINTS = ("hip_yaw", "hip_roll", "hip_pitch", "knee", "ankle_pitch", "ankle_roll")
-
-
-@pytest.fixture(scope="module")
-def robot():
-    """Model and configuration."""
-    config = RobotConfig.from_file(PACKAGE / "config" / "itu_biped.yaml")
-    return RobotModel.from_file(config.urdf), config
 
 
 def test_heights_are_those_of_the_paper(robot):

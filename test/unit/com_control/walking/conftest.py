@@ -8,7 +8,8 @@ import pinocchio
 import pytest
 
 from com_control.walking.biped import Biped
-from com_model import RobotConfig, RobotModel
+from com_control.walking.leg_ik import LegIk
+from com_model import RobotConfig, RobotModel, Sesc
 
 CONFIGS = Path(__file__).resolve().parents[4] / "src" / "robot_descriptions" / "config"
 EXAMPLES = "cmeel.prefix/share/example-robot-data/robots"
@@ -91,6 +92,19 @@ def random_legs(biped, rng, spread=0.3):
 def shake():
     """random_legs."""
     return random_legs
+
+
+@pytest.fixture(scope="session")
+def stance_of():
+    """stance_of(biped, share): m, half the feet's distance; a share of the CoM's height."""
+
+    def measure(biped, share):
+        soles = [LegIk(leg).pose(leg.nominal)[1] for leg in biped.legs]
+        R, p = biped.root_in_pelvis()
+        com = p + R @ Sesc(biped.model).com(biped.posture)
+        return 0.5 * (soles[0] - soles[1])[1], share * (com - soles[0])[2]
+
+    return measure
 
 
 @pytest.fixture(scope="session")

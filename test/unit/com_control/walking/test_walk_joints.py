@@ -8,11 +8,9 @@ from com_control.walking.biped import find_stance
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import WalkParameters
 from com_control.walking.joint_path import heading_to_pelvis, solve_joints
-from com_control.walking.leg_ik import LegIk
 from com_control.walking.walk_plan import Timing, WalkPlan
 from com_control.walking.walker import WalkRequest, make_plan
 from com_control.walking.whole_body_ik import WholeBodyIk
-from com_model import Sesc
 
 
 def test_the_walk_of_the_paper(robots):
@@ -33,12 +31,9 @@ def test_the_walk_of_the_paper(robots):
 
 
 @pytest.mark.parametrize(("name", "length"), [("talos", 0.2), ("hoap2", 0.05)])
-def test_humanoids_walk(robots, name, length):
+def test_humanoids_walk(robots, stance_of, name, length):
     biped, oracle = robots(name)
-    soles = [LegIk(leg).pose(leg.nominal)[1] for leg in biped.legs]
-    R, p = biped.root_in_pelvis()
-    com = p + R @ Sesc(biped.model).com(biped.posture)
-    half, height = 0.5 * (soles[0] - soles[1])[1], 0.98 * (com - soles[0])[2]
+    half, height = stance_of(biped, 0.98)
     timing = Timing(com_height=height, step_height=0.1 * height, min_width=half)
     plan = WalkPlan.from_parameters(WalkParameters(step_length=length, half_width=half), timing)
     walk = solve_joints(ComIk(biped), plan.sample(plan.grid(0.01)))

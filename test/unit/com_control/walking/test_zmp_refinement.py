@@ -11,7 +11,6 @@ from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import WalkParameters
-from com_control.walking.leg_ik import LegIk
 from com_control.walking.walk_plan import Timing, WalkPlan
 from com_control.walking.whole_body_ik import WholeBodyIk
 from com_control.walking.zmp import (
@@ -170,12 +169,9 @@ def test_turns(robots):
 
 
 @pytest.mark.parametrize(("name", "length"), [("talos", 0.2), ("hoap2", 0.04), ("offset", 0.2)])
-def test_humanoids(humanoid, name, length):
+def test_humanoids(humanoid, stance_of, name, length):
     biped, _ = humanoid(name)
-    soles = [LegIk(leg).pose(leg.nominal)[1] for leg in biped.legs]
-    R, p = biped.root_in_pelvis()
-    com = p + R @ Sesc(biped.model).com(biped.posture)
-    half, height = 0.5 * (soles[0] - soles[1])[1], 0.97 * (com - soles[0])[2]
+    half, height = stance_of(biped, 0.97)
     timing = Timing(
         step_time=0.6, com_height=height, step_height=0.1 * height, min_width=half, start_time=1.0
     )
