@@ -46,7 +46,7 @@ def test_the_parts_of_these_tests_are_a_valid_robot():
 def test_broken_xml_gives_line_and_column():
     assert refusal('<robot name="r">\n  <link name="a">\n</robot>') == (
         "line 3, column 3: is not well-formed XML: mismatched tag. "
-        "Mend the XML there, or write the file again with the tool that made it."
+        "Fix the XML there, or write the file again with the tool that made it."
     )
     assert refusal("").startswith("line 1, column 1: is not well-formed XML: no element found. The")
     assert "give the text of a URDF, or its path to from_file()" in refusal("robots/r.urdf")

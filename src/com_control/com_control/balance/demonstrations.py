@@ -141,7 +141,7 @@ class DemonstrationPlayer:
         self._name, self._made = NONE, None
 
     def pause(self) -> None:
-        """Begins anew, where the CoM then is, with the next step."""
+        """Begins again, where the CoM then is, with the next step."""
         self._made = None
 
     def next(self, time: float, step: BalanceStep) -> tuple[Array, Array] | None:

@@ -212,7 +212,7 @@ class LimitError(MotionError):
         more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         first = "; ".join(str(violation) for violation in found[:_SHOWN])
         super().__init__(
-            f"{name} breaks limits: {first}{more}. Mend the file, or ask for it to be clamped",
+            f"{name} breaks limits: {first}{more}. Fix the file, or ask for it to be clamped",
             found[0].worst,
         )
         self.report = report

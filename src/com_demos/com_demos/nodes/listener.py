@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ from com_demos.live import Rows
 QUEUE = QoSProfile(depth=2000)  # reliable: a recording is to miss nothing
 
 
-class ListeningNode(Node):
+class ListeningNode(Node, ABC):
     """Processes messages in poll(), in place of an executor.
 
     That would take several times as much of the processor for messages at such rates. The times of
@@ -41,13 +42,13 @@ class ListeningNode(Node):
         self._inputs: list[tuple[Subscription, Callable[[Any, dict], None]]] = []
 
     @property
+    @abstractmethod
     def received(self) -> int:
         """Number of messages so far that say something."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rows(self) -> Rows:
         """Return what a view shows."""
-        raise NotImplementedError
 
     def start_over(self) -> None:
         """Forget what need not be recorded; here nothing."""

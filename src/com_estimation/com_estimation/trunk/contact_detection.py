@@ -28,7 +28,7 @@ class ContactOptions:
             carries less than RELEASE times it is about to be free.
         enter_time: s that it must press more before it stands.
         leave_time: s that it must press less before it is free.
-        longest_gap: s between samples, beyond which both times start anew.
+        longest_gap: s between samples, beyond which both times restart.
 
     Raises:
         ValueError: The load or a time is negative.

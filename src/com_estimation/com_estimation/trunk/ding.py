@@ -137,7 +137,7 @@ class DingEstimator:
     def update(self, sample: Sample) -> TrunkEstimate | None:
         """Take in a sample; None when it has the time of the one before.
 
-        When time goes back, it starts anew.
+        When time goes back, it restarts.
         """
         if sample.time < self._latest.time:
             self.reset()

@@ -94,7 +94,7 @@ class TrunkEstimator(Protocol):
     def update(self, sample: Sample) -> TrunkEstimate | None:
         """Take in a sample; None when it only fed filters and nothing is new.
 
-        Samples that are no good are held back: after a gap in time the filters start anew.
+        Samples that are no good are held back: after a gap in time the filters restart.
         """
         ...
 

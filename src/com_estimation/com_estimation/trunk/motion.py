@@ -107,7 +107,7 @@ class MotionFilter:
         model: The robot.
         config: Its configuration, for the IMU's link (the root link by default).
         bandwidth: rad/s, of the filter that all signals go through.
-        longest_gap: s between samples, beyond which the filter starts anew.
+        longest_gap: s between samples, beyond which the filter restarts.
 
     Raises:
         ConfigError: The IMU is not on the trunk.

@@ -46,7 +46,7 @@ class Inertial:
 def edit_inertials(xml: str, inertials: Mapping[str, Inertial]) -> str:
     """Writes new inertials of links into a URDF.
 
-    Only the values that change are written anew: a mass, the xyz of an origin, the six numbers of
+    Only the values that change are written again: a mass, the xyz of an origin, the six numbers of
     an inertia (its origin's rotation then becomes the identity). Comments, spaces, the order and
     the quotes of attributes stay; a link without inertial gets one.
 

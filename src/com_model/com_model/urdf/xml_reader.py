@@ -211,4 +211,4 @@ def _mend_syntax(data: bytes) -> str:
         return "The document is empty: give the text of a URDF"
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<", BOM_UTF16_LE, BOM_UTF16_BE)):
         return "This does not start like XML: give the text of a URDF, or its path to from_file()"
-    return "Mend the XML there, or write the file again with the tool that made it"
+    return "Fix the XML there, or write the file again with the tool that made it"

@@ -72,7 +72,7 @@ def bad(layout, swing, tmp_path):
 def test_a_file_that_would_break_the_robot_is_refused(layout, bad):
     message = (
         r"bad.csv breaks limits: LLEG_JOINT4: position -3.00 deg in row 1, .*over by 2.00.*; "
-        r"BODY_JOINT1: velocity .* in row 301, .*Mend the file, or ask for it to be clamped"
+        r"BODY_JOINT1: velocity .* in row 301, .*Fix the file, or ask for it to be clamped"
     )
     with pytest.raises(LimitError, match=message) as error:
         load_motion(bad, layout)
