@@ -1,0 +1,301 @@
+"""The last check before joint commands are sent, and whether the joints follow them.
+
+What is sent is finite, within the limits of position, and moves by at most speed x time since the
+command before it. What the joints report is compared with what was sent for that time. Where
+something is wrong the guard stops: `reason` says what was received, what was expected and how to
+fix it, until restart() is called.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model.arrays import Array
+from com_model.model import RobotModel
+from com_model.parameters import parameter
+from com_model.text import listing
+
+NO_LIMIT = 1e5  # rad or m, reported by a joint without limits
+FASTEST = 30.0  # rad/s or m/s, of joints whose limit is not known
+JUMP = 0.5  # rad or m, within one sample, besides three times what the velocity limit allows
+MAX_GAP = 0.1  # s between commands, for which the velocity limit allows a way
+LOOK_PERIOD = 0.05  # s
+LOOKS, OLD_LOOKS = 11, 7  # compared for motion: 0.5 s measured, commands up to 0.2 s before its end
+FROZEN_MOTION = 0.05  # rad or m, of commands; a joint that makes less than a tenth of it is frozen
+CLOSE = 1e-9  # rad, m or s, of rounding
+CHANGED = 1e-6  # rad or m, by which a command was changed
+
+
+@dataclass(frozen=True)
+class GuardOptions:
+    """Bounds of what joints report and of what they are sent."""
+
+    following_error: float = parameter(
+        0.5,
+        "rad or m, of a joint from its target; beyond, the motion stops",
+        (0.001, 10.0),
+        live=True,
+    )
+    following_time: float = parameter(
+        0.1, "s, for which it must be that far", (0.0, 10.0), live=True
+    )
+    speed_factor: float = parameter(
+        1.0, "largest speed of commands over the URDF's velocity limits", (0.01, 10.0), live=True
+    )
+    position_margin: float = parameter(
+        0.5,
+        "rad or m, by which a joint may report more than its limits; beyond, it counts as wrong",
+        (0.0, 100.0),
+        live=True,
+    )
+
+
+class CommandGuard:
+    """Checks the commands of one robot.
+
+    Args:
+        names: n joints.
+        lower: (n,) rad or m; -inf for none.
+        upper: (n,) rad or m; inf for none.
+        speed: (n,) rad/s or m/s; inf for none.
+        options: May be replaced later.
+
+    Attributes:
+        options: The same.
+        reason: Why it has stopped; "" while it has not.
+        limited: Names of the joints whose last command was changed to keep a limit.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        lower: Array,
+        upper: Array,
+        speed: Array,
+        options: GuardOptions | None = None,
+    ) -> None:
+        self.options = options or GuardOptions()
+        self._names = tuple(names)
+        self._lower, self._upper, self._speed = lower, upper, speed
+        self.limited: tuple[str, ...] = ()
+        self.restart()
+
+    @classmethod
+    def from_model(cls, model: RobotModel, options: GuardOptions | None = None) -> CommandGuard:
+        """Makes one by the limits of the URDF."""
+        return cls(
+            model.joint_names, model.lower, model.upper, model.velocity_limits, options=options
+        )
+
+    def restart(self) -> None:
+        """Begins again: the next command must be near to where the joints are."""
+        self.reason = ""
+        self._held: Array | None = None
+        self._time, self._measured = -np.inf, np.full(len(self._names), np.nan)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forgets what was sent."""
+        self._dues: list[float] = []  # of commands, s, rising
+        self._targets: list[Array] = []
+        self._last_due = -np.inf  # first one of the last trajectory
+        self._far_since = np.full(len(self._names), np.inf)
+        self._looks: deque[tuple[Array, Array]] = deque(maxlen=LOOKS)
+        self._next_look = -np.inf
+
+    # --- what the joints report ----------------------------------------------------------------
+    def measure(self, time: float, measured: Array) -> str:
+        """Takes in where the joints are; a problem stops the guard if commands were sent before.
+
+        A time that goes back is that of another clock: what was sent by the old one is forgotten.
+
+        Args:
+            time: s, of the measurement.
+            measured: (n,) rad or m.
+
+        Returns:
+            What is wrong and how to fix it; "" when nothing is.
+        """
+        if time < self._time:
+            self._time = -np.inf
+            self._forget()
+        problem = self._implausible(time, measured)
+        if not problem:
+            self._time, self._measured = time, np.array(measured, dtype=float)
+            problem = self._not_following(time)
+        if problem and self._dues:
+            self.reason = self.reason or problem
+        return self.reason or problem
+
+    def _implausible(self, time: float, measured: Array) -> str:
+        margin = self.options.position_margin
+        low = np.where(np.isfinite(self._lower), self._lower - margin, -NO_LIMIT)
+        high = np.where(np.isfinite(self._upper), self._upper + margin, NO_LIMIT)
+        wrong = ~((measured >= low) & (measured <= high))
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            return (
+                f"{self._names[i]} reports {measured[i]:.4g}, its limits are {self._lower[i]:.4g} "
+                f"to {self._upper[i]:.4g}: check its encoder and its driver"
+            )
+        passed = time - self._time
+        if passed > 1.0:  # it may have been moved by hand
+            return ""
+        most = JUMP + 3.0 * np.minimum(self._speed, FASTEST) * min(passed, MAX_GAP)
+        moved = measured - self._measured
+        jumped = np.abs(moved) > most
+        if jumped.any():
+            i = int(np.argmax(jumped))
+            return (
+                f"{self._names[i]} jumped by {moved[i]:.3g} within {passed:.3f} s, at most "
+                f"{most[i]:.2g} is possible: did its encoder slip, or its driver start again?"
+            )
+        return ""
+
+    def _not_following(self, time: float) -> str:
+        expected = self._expected(time)
+        if expected is None:
+            return ""
+        error, most = np.abs(self._measured - expected), self.options.following_error
+        self._far_since = np.where(error > most, np.minimum(self._far_since, time), np.inf)
+        late = time - self._far_since >= self.options.following_time - CLOSE
+        if late.any():
+            i = int(np.argmax(np.where(late, error, 0.0)))
+            return (
+                f"{self._names[i]} is {error[i]:.2f} rad from its target, following_error is "
+                f"{most:.2f}: is it blocked, or is the drive off?"
+            )
+        return self._frozen(time, expected)
+
+    def _frozen(self, time: float, expected: Array) -> str:
+        """That a joint does not move although it is to."""
+        if time < self._next_look:
+            return ""
+        if time > self._next_look + LOOK_PERIOD:
+            self._looks.clear()
+        self._next_look = time + LOOK_PERIOD - 1e-6
+        self._looks.append((self._measured, expected))
+        if len(self._looks) < LOOKS:
+            return ""
+        measured = np.ptp([look[0] for look in self._looks], axis=0)
+        wanted = np.ptp([look[1] for look in self._looks][:OLD_LOOKS], axis=0)
+        frozen = (wanted > FROZEN_MOTION) & (measured < 0.1 * wanted)
+        if not frozen.any():
+            return ""
+        i = int(np.argmax(np.where(frozen, wanted, 0.0)))
+        return (
+            f"{listing(np.array(self._names)[frozen].tolist())} do not follow: {self._names[i]} "
+            f"moved by {measured[i]:.3f} where its commands moved by {wanted[i]:.3f}: is it "
+            "blocked, is the drive off, or does its driver repeat old positions?"
+        )
+
+    def _expected(self, time: float) -> Array | None:
+        """What was sent for a time, s, on lines in between; None before the first command."""
+        k = bisect_right(self._dues, time)
+        if k == 0:
+            return None
+        if k == len(self._dues):
+            return self._targets[-1]
+        t0, t1 = self._dues[k - 1 : k + 1]
+        start, end = self._targets[k - 1 : k + 1]
+        return np.asarray(start + (time - t0) / (t1 - t0) * (end - start))
+
+    # --- what they are sent --------------------------------------------------------------------
+    @np.errstate(invalid="ignore", over="ignore")
+    def limit(
+        self,
+        due: Array,
+        positions: Array,
+        velocities: Array,
+        driven: NDArray[np.bool_] | None = None,
+    ) -> tuple[Array, Array]:
+        """Makes of commands what may be sent; what comes later replaces what was sent before.
+
+        Positions are clipped to their limits and follow each other no faster than the velocity
+        limits allow. Where a command is not finite, or would have to be changed by more than
+        following_error, the guard stops. It then answers every call with the last position that
+        was right, until restart().
+
+        Args:
+            due: (m,) s, rising: when the drives are to be there.
+            positions: (m, n) rad or m.
+            velocities: (m, n) rad/s or m/s.
+            driven: (n,) joints that are commanded; default: all. The others may be NaN.
+
+        Returns:
+            Positions and velocities, (m, n).
+        """
+        driven = np.ones(len(self._names), dtype=bool) if driven is None else driven
+        before, spans = self._sent_before(due)
+        sent, slopes = self._within_limits(before, spans, positions)
+        if self._held is None:
+            problem = self._wrong(before, sent, positions, driven)
+            if not (problem or np.isfinite(velocities[:, driven]).all()):
+                problem = "a commanded velocity is not finite: report this error"
+            if problem:
+                self.reason = self.reason or problem
+                self._held = before
+        if self._held is not None:
+            sent, speeds = np.tile(self._held, (len(due), 1)), np.zeros(positions.shape)
+        else:
+            changed = np.abs(sent - positions) > CHANGED
+            self.limited = tuple(np.array(self._names)[changed.any(axis=0)].tolist())
+            fastest = self.options.speed_factor * self._speed
+            speeds = np.clip(np.where(changed, slopes, velocities), -fastest, fastest)
+        self._store(due.tolist(), sent)
+        return sent, speeds
+
+    def _sent_before(self, due: Array) -> tuple[Array, Array]:
+        """Where the drives are sent already (n,), and the time (m,) s from there on."""
+        if not self._dues:  # the limit of velocity does not hold for the first one
+            return self._measured, np.diff(due, prepend=-np.inf)
+        begin = min(max(self._last_due, float(due[0]) - MAX_GAP), float(due[0]))
+        sent = self._expected(begin)
+        sent = self._targets[0] if sent is None else sent
+        before = np.where(np.isnan(sent), self._measured, sent)
+        return before, np.diff(due, prepend=begin)
+
+    def _within_limits(self, before: Array, spans: Array, wanted: Array) -> tuple[Array, Array]:
+        """Positions (m, n) that keep the limits, and their slopes (m, n)."""
+        sent = np.clip(wanted, np.fmin(self._lower, before), np.fmax(self._upper, before))
+        fastest = np.minimum(self.options.speed_factor * self._speed, 1e6)
+        ways = fastest * spans[:, None] + CLOSE
+        if (np.abs(np.diff(sent, axis=0, prepend=before[None])) > ways).any():
+            last = before
+            for i, way in enumerate(ways):
+                sent[i] = last = np.clip(sent[i], last - way, last + way)
+        steps = np.diff(sent, axis=0, prepend=before[None])
+        return sent, steps / np.maximum(spans, CLOSE)[:, None]
+
+    def _wrong(self, before: Array, sent: Array, wanted: Array, driven: NDArray[np.bool_]) -> str:
+        """That commands are not finite or too far from what is allowed."""
+        most, first = self.options.following_error, not self._dues
+        allowed = np.vstack((before, sent[1:])) if first else sent
+        wrong = driven & ~(np.abs(wanted - allowed) <= most)
+        if not wrong.any():
+            return ""
+        row, i = np.argwhere(wrong)[0].tolist()
+        text = f"the command of {self._names[i]} is {wanted[row, i]:.4g}, "
+        if first and row == 0:
+            return (
+                f"{text}the joint is at {before[i]:.4g}, farther than following_error, {most:.2f}: "
+                "begin nearer to where the robot is"
+            )
+        return (
+            f"{text}its limits of position and velocity allow {sent[row, i]:.4g}, which is off by "
+            f"more than following_error, {most:.2f}: ask for less, or for a slower motion"
+        )
+
+    def _store(self, dues: list[float], sent: Array) -> None:
+        """Stores what was sent, in the place of what was to come; drops what is long over."""
+        keep = bisect_right(self._dues, dues[0] - CLOSE)
+        drop = max(bisect_right(self._dues, self._time) - 1, 0)
+        self._dues[:] = self._dues[drop:keep] + dues
+        self._targets[:] = self._targets[drop:keep] + list(sent)
+        self._last_due = dues[0]
