@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 from setuptools import find_packages, setup
 
-PIP_NAMES = {"python3-yaml": "PyYAML", "urdfdom_py": "urdf-parser-py"}
-FROM_PIP = ("python3-", "urdfdom_py", "com_bags", "com_model")
+PIP_NAMES = {"python3-yaml": "PyYAML"}
+FROM_PIP = ("python3-", "com_bags", "com_model")
 WHEEL = {"dist_info", "bdist_wheel", "editable_wheel"}  # what pip asks setuptools for
 
 

@@ -344,7 +344,7 @@ def test_diagnostics(world, com, walker, walker_config):
     assert float(values["rate_hz"]) > 0
     assert 0 < float(values["latency_mean_ms"]) < 20_000
     assert values["contacts"] == "l_sole, r_sole"
-    assert (values["audit_errors"], values["audit_findings"]) == ("0", "1")
+    assert (values["audit_errors"], values["audit_issues"]) == ("0", "1")
     assert float(values["support_margin_m"]) == pytest.approx(0.05)
 
 

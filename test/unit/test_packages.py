@@ -19,7 +19,6 @@ KEYS = {
     "rich": "python3-rich",
     "scipy": "python3-scipy",
     "tf_transformations": "tf_transformations",
-    "urdf_parser_py": "urdfdom_py",
     "yaml": "python3-yaml",
 }
 """rosdep keys of Python modules; those of ROS packages are the modules' names."""

@@ -17,7 +17,7 @@ from com_model.geometry.support import SupportPolygon, fit_plane
 from com_model.legs import Leg, quadruped_legs
 from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig, Servo, ServoGains
-from com_model.urdf.audit import AuditReport, Finding, audit
+from com_model.urdf.audit import AuditReport, Issue, audit
 
 if TYPE_CHECKING:
     from com_model.sesc.sesc import Sesc
@@ -26,9 +26,9 @@ __all__ = [
     "AuditReport",
     "ComModelError",
     "ConfigError",
-    "Finding",
     "Foot",
     "GeometryError",
+    "Issue",
     "Leg",
     "RobotConfig",
     "RobotModel",

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from com_model.arrays import Array, freeze
-from com_model.urdf.mimic import resolve_mimics
-from com_model.urdf.parsing import Joint, Mimic
-from com_model.urdf.tree import Tree
+from com_model.urdf.parsing import Joint
+from com_model.urdf.tree import Tree, resolve_mimics
 
 ROOT, REVOLUTE, PRISMATIC = 0, 1, 2
 """Values of Bodies.joint_type; a continuous joint is REVOLUTE here."""
@@ -170,9 +169,9 @@ def _drives(tree: Tree, joints: Sequence[Joint]) -> tuple[Indices, Array, Array]
     """Finds for each body what drives it: index into q, multiplier, offset."""
     moving = {joint.name: joint for joint in joints}
     fixed = {joint.name: joint for joint in tree.joints if joint and joint.kind == "fixed"}
-    mimics: Mapping[str, Mimic] = resolve_mimics(moving, fixed)
+    resolved = resolve_mimics(moving, fixed)
     index = {joint.name: i for i, joint in enumerate(independent_joints(tree))}
-    drives = [mimics.get(joint.name, Mimic(joint.name, 1.0, 0.0)) for joint in joints]
+    drives = [resolved[joint.name] for joint in joints]
     return (
         np.array([-1, *(index[drive.master] for drive in drives)], dtype=np.int64),
         np.array([0.0, *(drive.multiplier for drive in drives)]),

@@ -8,7 +8,7 @@ import pytest
 
 from com_model import ComModelError, RobotModel, audit
 from com_model.commands.audit import main
-from com_model.urdf.audit_symmetry import left_right_pairs
+from com_model.urdf.audit import left_right_pairs
 
 BOX = '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>'
 
@@ -48,14 +48,14 @@ def legs(left=None, right=None):
 
 
 def only(report):
-    assert len(report.findings) == 1, report.text()
-    return report.findings[0]
+    assert len(report.issues) == 1, report.text()
+    return report.issues[0]
 
 
-def test_a_sound_robot_has_no_findings():
+def test_a_sound_robot_has_no_issues():
     report = audit(legs())
     assert report.ok
-    assert report.findings == ()
+    assert report.issues == ()
     assert report.text() == "legs: 3 links, 2 joints, 5.0000 kg\nno errors, no warnings"
 
 
@@ -69,7 +69,7 @@ def test_it_takes_a_model_text_bytes_or_a_path(data):
 def test_a_misspelt_inertial_on_every_link_is_said_in_those_words(data):
     report = audit(data / "misspelt.urdf")
     assert not report.ok
-    tag, mass = report.findings
+    tag, mass = report.issues
     assert (tag.severity, mass.severity) == ("error", "error")
     assert tag.message == (
         "misspelt tag: <intertial> on 3 links should be <inertial>; "
@@ -100,12 +100,12 @@ def test_misspelt_tags_of_links(wrong, right, severity, words):
 
 def test_misspelt_tags_at_other_levels():
     wrong = legs().replace("<axis", "<axes").replace("</robot>", "<Joint/></robot>")
-    found = [finding.message for finding in audit(wrong).of("error")]
+    found = [issue.message for issue in audit(wrong).select("error")]
     assert "misspelt tag: <axes> on 2 joints should be <axis>; parsers skip it" in found[0]
     assert "<Joint> on 1 robot should be <joint>" in found[1]
     assert "so these joints do not exist" in found[1]
     origin = audit(legs().replace("<inertial><origin", "<inertial><orgin"))
-    assert "<orgin> on 3 inertials should be <origin>" in origin.findings[0].message
+    assert "<orgin> on 3 inertials should be <origin>" in origin.issues[0].message
 
 
 def test_vendor_tags_are_no_misspellings():
@@ -120,7 +120,7 @@ def test_what_cannot_be_loaded_is_a_finding(tmp_path):
     assert finding.message.startswith("is not well-formed XML")
     assert only(audit(tmp_path / "none.urdf")).message == "does not exist"
     loop = legs().replace('<parent link="base"/>', '<parent link="l_leg"/>')
-    assert "loop" in audit(loop).findings[-1].message
+    assert "loop" in audit(loop).issues[-1].message
 
 
 def test_links_that_move_without_mass():
@@ -140,7 +140,7 @@ def test_links_that_move_without_mass():
         + joint("d", "0 0.2 0.1", kind="fixed")
         + "</robot>"
     )
-    found = {f.element: (f.severity, f.message) for f in audit(dummy).findings}
+    found = {f.element: (f.severity, f.message) for f in audit(dummy).issues}
     assert found == {
         "links c": ("warning", "1 of 4 links that move have no mass, nor has anything they carry"),
         "links b": ("warning", "1 of 4 links that move have a shape but no mass"),
@@ -165,7 +165,7 @@ def test_links_that_move_without_mass():
 def test_inertias_that_no_body_has(inertia, severity, words):
     report = audit(legs().replace(inertial(), inertial(inertia=inertia)))
     if severity is None:
-        assert report.findings == ()
+        assert report.issues == ()
     else:
         assert only(report).severity == severity
         assert only(report).element == "link 'base' (line 1)"
@@ -180,7 +180,7 @@ def test_inertia_without_mass():
 def test_centres_outside_a_primitive_shape():
     box = '<visual><origin xyz="0 0 1"/><geometry><box size="0.2 0.2 2"/></geometry></visual>'
     inside = legs().replace(inertial(), inertial(com="0 0 1.9") + box)
-    assert audit(inside).findings == ()
+    assert audit(inside).issues == ()
     outside = only(audit(legs().replace(inertial(), inertial(com="1.1 0 1") + box)))
     assert outside.severity == "warning"
     assert outside.message == "the centre of mass is 1000 mm outside the link's shape"
@@ -204,7 +204,7 @@ def test_left_and_right_that_differ():
 
 def test_frames_that_do_not_mirror_are_not_compared():
     twisted = legs(right=inertial(2, "0.3 0 0")).replace('"0 -0.1 0"', '"0.5 -0.1 0"')
-    assert audit(twisted).findings == ()
+    assert audit(twisted).issues == ()
 
 
 def test_names_of_left_and_right():
@@ -261,7 +261,7 @@ def test_every_example_urdf_can_be_audited(example_urdfs):
     assert "link 'body' (line 327): the inertia is not positive definite" in romeo
     talos = reports["talos_data/robots/talos_reduced.urdf"].text()
     assert "'arm_left_3_link' and 'arm_right_3_link': their centres of mass are 28.6 mm" in talos
-    assert reports["go2_description/urdf/go2.urdf"].findings == ()
+    assert reports["go2_description/urdf/go2.urdf"].issues == ()
 
 
 # --- command -------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from urdf_parser_py.urdf import URDF
 
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.urdf.parsing import parse_urdf
@@ -44,7 +43,7 @@ MESSY = """<?xml version="1.0"?>
 </robot>
 """
 
-DEFEATING = [  # whole, these are too much for urdf_parser_py
+DEFEATING = [  # whole, these are too much for urdf_parser_py: what breaks it is not read here
     "icub_description/robots/icub.urdf",
     "icub_description/robots/icub_reduced.urdf",
     "pr2_description/urdf/pr2.urdf",
@@ -72,10 +71,7 @@ def test_odd_visuals_transmissions_and_vendor_tags_are_left_aside(capfd):
 
 
 @pytest.mark.parametrize("name", DEFEATING)
-def test_real_files_that_defeat_the_parser_when_they_are_whole(name, example_urdfs, capfd):
-    with pytest.raises(Exception, match=r"(?i)error|invalid|required|attribute|geometric"):
-        URDF.from_xml_string(example_urdfs[name].read_bytes())
-    capfd.readouterr()
+def test_real_files_that_defeat_parsers_of_whole_urdfs(name, example_urdfs, capfd):
     assert len(parse_urdf(example_urdfs[name].read_bytes()).links) > 30
     assert capfd.readouterr() == ("", "")
 

@@ -39,7 +39,7 @@ def test_masses_and_places_are_those_of_the_table(robot):
 
 
 def test_nothing_is_wrong_with_it(robot):
-    assert not [f for f in audit(robot[0]).findings if f.severity in ("error", "warning")]
+    assert not [f for f in audit(robot[0]).issues if f.severity in ("error", "warning")]
 
 
 def test_the_papers_method_finds_its_links_from_its_com(robot):

@@ -63,7 +63,7 @@ def test_a_bent_knee_is_positive_and_points_forward(robot):
 
 
 def test_the_audit_finds_nothing(robot):
-    assert audit(robot[0]).findings == ()
+    assert audit(robot[0]).issues == ()
 
 
 def test_it_stands_on_eight_balls(robot):

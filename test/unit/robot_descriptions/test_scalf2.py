@@ -138,7 +138,7 @@ def test_left_and_right_front_and_hind_are_mirror_images(robot):
 
 def test_the_audit_finds_nothing(robot):
     model, *_ = robot
-    assert audit(model).findings == ()
+    assert audit(model).issues == ()
 
 
 def test_nominal_posture(robot):

@@ -92,8 +92,8 @@ class SescPublisher(RobotNode[Parameters]):
 
     def _audit(self, model: RobotModel) -> dict[str, object]:
         """Facts about a model for /diagnostics; warns of the errors of its URDF."""
-        findings = audit(model)
-        errors = findings.of("error")
+        report = audit(model)
+        errors = report.select("error")
         if errors:
             first = f"{errors[0].element}: {errors[0].message}. {errors[0].fix}"
             more = f" (and {len(errors) - 1} errors more)" if len(errors) > 1 else ""
@@ -103,7 +103,7 @@ class SescPublisher(RobotNode[Parameters]):
             "joints": model.n_joints,
             "feet": ", ".join(foot.frame for foot in self._feet) or "none",
             "audit_errors": len(errors),
-            "audit_findings": len(findings.findings),
+            "audit_issues": len(report.issues),
         }
 
     # --- inputs ------------------------------------------------------------------------------

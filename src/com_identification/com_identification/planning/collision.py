@@ -11,7 +11,7 @@ from com_identification.regression.statics import Statics
 from com_model import RobotModel
 from com_model.arrays import Array, as_array
 from com_model.geometry.rotations import rotation_from_rpy
-from com_model.geometry.shapes import SCHEMA_WITH_SHAPES
+from com_model.urdf.shapes import SCHEMA_WITH_SHAPES
 from com_model.urdf.xml_reader import Node, read_xml
 
 _BATCH = 64  # postures at once

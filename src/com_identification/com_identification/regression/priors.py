@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from com_identification.exceptions import IdentificationError
 from com_model import RobotModel
 from com_model.arrays import Array, as_array, freeze
-from com_model.geometry.shapes import SCHEMA_WITH_SHAPES, bounds_of
+from com_model.urdf.shapes import SCHEMA_WITH_SHAPES, bounds_of
 from com_model.urdf.xml_reader import read_xml
 
 _LEAST_MASS_SHARE = 0.05  # of the URDF's: the lower bound

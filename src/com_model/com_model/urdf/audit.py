@@ -4,19 +4,75 @@ from __future__ import annotations
 
 import math
 import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from com_model.arrays import Array
+from com_model.dynamics.kinematics import link_poses
 from com_model.exceptions import ComModelError, UrdfError
-from com_model.geometry.shapes import SCHEMA_WITH_SHAPES
 from com_model.model import RobotModel, model_of
-from com_model.urdf.audit_inertials import check_centers, check_inertias, check_masses
-from com_model.urdf.audit_symmetry import check_symmetry
-from com_model.urdf.findings import AuditReport, Finding, report
-from com_model.urdf.parsing import Urdf, urdf_of
+from com_model.text import listing
+from com_model.urdf.parsing import Link, Urdf, urdf_of
+from com_model.urdf.shapes import SCHEMA_WITH_SHAPES, bounds_of
 from com_model.urdf.spelling import Misspelling, find_misspellings
 from com_model.urdf.xml_reader import Node, read_bounded, read_xml
 
-__all__ = ["AuditReport", "Finding", "audit"]
+SEVERITIES = ("error", "warning", "info")
+_ROUNDING = 1e-3  # of the largest moment of inertia: what rounded decimals may violate
+_THIN = 1e-6  # of the largest moment of inertia
+_POINT = 1e-5  # m, radius of gyration
+_MASS_TOLERANCE = 0.01  # of the heavier one of left and right
+_CENTER_TOLERANCE = 2e-3  # m
+_FRAME_TOLERANCE = 2e-3  # m
+_RIGHT_OF = {"left": "right", "Left": "Right", "LEFT": "RIGHT", "l": "r", "L": "R"}
+_OTHER_SIDE = _RIGHT_OF | {right: left for left, right in _RIGHT_OF.items()}
+
+
+@dataclass(frozen=True)
+class Issue:
+    """One thing that is wrong with a model, or may be.
+
+    Attributes:
+        severity: "error": results or simulations are wrong; "warning": probably; "info": look.
+        element: The element of the URDF, with its line where it is one.
+        message: What is the matter.
+        fix: What to do.
+    """
+
+    severity: str
+    element: str
+    message: str
+    fix: str
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """All issues of a model, errors first, and the model in one line."""
+
+    title: str
+    issues: tuple[Issue, ...]
+
+    def select(self, severity: str) -> tuple[Issue, ...]:
+        """Lists the issues of one severity."""
+        return tuple(issue for issue in self.issues if issue.severity == severity)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no errors."""
+        return not self.select("error")
+
+    def text(self) -> str:
+        """Writes the report for a person."""
+        lines = [self.title]
+        for i in self.issues:
+            lines += [f"{i.severity + ':':<9}{i.element}: {i.message}", f"{'':<9}-> {i.fix}"]
+        counts = [(len(self.select(severity)), severity) for severity in SEVERITIES[:2]]
+        words = [f"{n or 'no'} {severity}{'s' if n != 1 else ''}" for n, severity in counts]
+        return "\n".join([*lines, ", ".join(words)])
 
 
 def audit(
@@ -33,7 +89,7 @@ def audit(
         scale_mass: kg, reading of a scale with the whole robot on it.
 
     Returns:
-        The findings, errors first.
+        The issues, errors first.
 
     Raises:
         ComModelError: scale_mass is not a positive number.
@@ -43,20 +99,20 @@ def audit(
     try:
         node, text = read_xml(_xml(robot), SCHEMA_WITH_SHAPES)
     except UrdfError as error:
-        return report("no model: the URDF cannot be read", [_refusal(error)])
-    findings = [_misspelling(m) for m in find_misspellings(node)]
+        return _report("no model: the URDF cannot be read", [_refusal(error)])
+    issues = [_misspelling(m) for m in find_misspellings(node)]
     try:
         urdf = urdf_of(node, text)
     except UrdfError as error:
-        return report(_title(node), [*findings, _refusal(error)])
-    findings += check_inertias(urdf)
+        return _report(_title(node), [*issues, _refusal(error)])
+    issues += _check_inertias(urdf)
     try:
         model = model_of(urdf)
     except UrdfError as error:
-        return report(_title(node), [*findings, _refusal(error)])
-    findings += check_masses(model, urdf) + check_centers(model, urdf) + check_symmetry(model)
-    findings += _check_limits(urdf) + _check_scale(model, scale_mass)
-    return report(_title(node, model), findings)
+        return _report(_title(node), [*issues, _refusal(error)])
+    issues += _check_masses(model, urdf) + _check_centers(model, urdf) + _check_symmetry(model)
+    issues += _check_limits(urdf) + _check_scale(model, scale_mass)
+    return _report(_title(node, model), issues)
 
 
 def _xml(robot: RobotModel | str | bytes | os.PathLike[str]) -> str | bytes:
@@ -67,6 +123,11 @@ def _xml(robot: RobotModel | str | bytes | os.PathLike[str]) -> str | bytes:
     return read_bounded(Path(robot))
 
 
+def _report(title: str, issues: list[Issue]) -> AuditReport:
+    order = SEVERITIES.index
+    return AuditReport(title, tuple(sorted(issues, key=lambda issue: order(issue.severity))))
+
+
 def _title(node: Node, model: RobotModel | None = None) -> str:
     name = repr(node.attributes.get("name", "robot without name"))[1:-1]
     if model is None:
@@ -74,17 +135,17 @@ def _title(node: Node, model: RobotModel | None = None) -> str:
     return f"{name}: {model.n_links} links, {model.n_joints} joints, {model.mass:.4f} kg"
 
 
-def _refusal(error: UrdfError) -> Finding:
-    return Finding("error", error.element, error.message, error.fix)
+def _refusal(error: UrdfError) -> Issue:
+    return Issue("error", error.element, error.message, error.fix)
 
 
-def _misspelling(found: Misspelling) -> Finding:
+def _misspelling(found: Misspelling) -> Issue:
     effect = {
         "inertial": "so these links have no mass",
         "link": "so these links do not exist",
         "joint": "so these joints do not exist",
     }.get(found.meant, "so it has no effect")
-    return Finding(
+    return Issue(
         "error" if found.matters else "warning",
         found.first if found.count == 1 else f"{found.first} and {found.count - 1} more",
         f"misspelt tag: {found}; parsers skip it without a word, {effect}",
@@ -92,17 +153,17 @@ def _misspelling(found: Misspelling) -> Finding:
     )
 
 
-def _check_limits(urdf: Urdf) -> list[Finding]:
+def _check_limits(urdf: Urdf) -> list[Issue]:
     fix = "Give it <limit lower= upper= velocity= effort=>, or make it continuous"
     message = "has no position limits; other programs refuse it or let it turn freely"
     return [
-        Finding("info", joint.element, message, fix)
+        Issue("info", joint.element, message, fix)
         for joint in urdf.joints
         if joint.kind in ("revolute", "prismatic") and not joint.mimic and joint.lower == -math.inf
     ]
 
 
-def _check_scale(model: RobotModel, scale_mass: float | None) -> list[Finding]:
+def _check_scale(model: RobotModel, scale_mass: float | None) -> list[Issue]:
     if scale_mass is None:
         return []
     missing = scale_mass - model.mass
@@ -116,4 +177,222 @@ def _check_scale(model: RobotModel, scale_mass: float | None) -> list[Finding]:
     else:
         fix = "Look for parts that are counted twice or were taken off the robot"
     severity = "error" if part > 0.05 else "warning" if part > 0.01 else "info"
-    return [Finding(severity, "total mass", message, fix if part > 0.01 else "Nothing to do")]
+    return [Issue(severity, "total mass", message, fix if part > 0.01 else "Nothing to do")]
+
+
+def _check_masses(model: RobotModel, urdf: Urdf) -> list[Issue]:
+    """Looks for links that move and have no mass, neither their own nor of what is fixed to them.
+
+    One issue each for those whose whole subtree has none (their joint moves nothing), those that
+    have a shape, and those that have none (dummies between two axes, as a rule).
+    """
+    shaped = {
+        node.attributes["name"]
+        for node in urdf.node.all("link")
+        if node.all("visual") or node.all("collision")
+    }
+    bodies = model.bodies
+    with_shape = {
+        bodies.names[b]
+        for b, name in zip(bodies.body_of_link, model.link_names, strict=True)
+        if name in shaped
+    }
+    groups: dict[str, list[str]] = {"nothing": [], "shape": [], "dummy": []}
+    for b in range(1, bodies.count):
+        if bodies.mass[b] == 0.0:
+            shape = "shape" if bodies.names[b] in with_shape else "dummy"
+            kind = "nothing" if bodies.subtree_mass[b] == 0.0 else shape
+            groups[kind].append(bodies.names[b])
+    moving = f"of {bodies.count - 1} links that move"
+    words = {
+        "nothing": ("warning", f"{moving} have no mass, nor has anything they carry"),
+        "shape": ("warning", f"{moving} have a shape but no mass"),
+        "dummy": ("info", f"{moving} have no mass and no shape"),
+    }
+    fix = "Give each an <inertial> with mass, centre of mass and inertia, or make its joint fixed"
+    return [
+        Issue(severity, f"links {listing(groups[kind])}", f"{len(groups[kind])} {message}", fix)
+        for kind, (severity, message) in words.items()
+        if groups[kind]
+    ]
+
+
+def _check_inertias(urdf: Urdf) -> list[Issue]:
+    """Checks the inertia of each link that has mass against what a body can have.
+
+    The principal moments of a rigid body are positive, and none exceeds the sum of the others:
+    each is the integral of the squared distances in two of three directions.
+    """
+    issues = []
+    for link in urdf.links:
+        if link.mass > 0.0:
+            issues += _check_inertia(link)
+        elif link.inertia.max() > _POINT**2:
+            fix = "Give it its mass in kg, or delete the <inertial>"
+            message = "has an inertia but a mass of 0"
+            issues.append(Issue("warning", link.element, message, fix))
+    return issues
+
+
+def _check_inertia(link: Link) -> list[Issue]:
+    moments = np.linalg.eigvalsh(link.inertia)
+    moments[np.abs(moments) < 1e-12 * np.abs(moments).max()] = 0.0
+    low, middle, high = moments.tolist()
+    if high < link.mass * _POINT**2:
+        message = f"has a mass of {link.mass:g} kg but no inertia"
+        fix = "Give the <inertia> of a box of its size and mass, if nothing better is known"
+        return [Issue("warning", link.element, message, fix)]
+    shown = f"its principal moments are {low:.4g}, {middle:.4g} and {high:.4g} kg m^2"
+    fix = (
+        "Export it again: about the centre of mass, off-diagonal terms with the sign of the tensor"
+        " (minus the products of inertia), in kg m^2"
+    )
+    if low < -_THIN * high:
+        message = f"the inertia is not positive definite: {shown}"
+        return [Issue("error", link.element, message, fix)]
+    if low + middle < high * (1.0 - _ROUNDING):
+        message = f"the inertia violates the triangle inequality: {shown}"
+        return [Issue("error", link.element, message, fix)]
+    if low < _THIN * high:
+        message = f"the inertia is that of a rod without thickness: {shown}"
+        return [Issue("warning", link.element, message, "Give all three moments a value")]
+    return []
+
+
+def _check_centers(model: RobotModel, urdf: Urdf) -> list[Issue]:
+    """Looks for centres of mass far outside their links.
+
+    A link of primitive shapes reaches as far as those; of any other it is known that it spans its
+    own frame and those of the links that it carries, and a centre of mass is suspect where it is
+    farther from its frame than twice that span and half the robot.
+    """
+    nodes = {node.attributes["name"]: node for node in urdf.node.all("link")}
+    places = {link.name: link.element for link in urdf.links}
+    spans, size = _spans(model)
+    issues = []
+    for name, mass, com, span in zip(
+        model.link_names, model.link_masses, model.link_coms, spans, strict=True
+    ):
+        bounds = bounds_of(nodes[name])
+        if bounds is not None:
+            low, high = bounds
+            outside = float(np.linalg.norm(np.maximum(0.0, np.maximum(low - com, com - high))))
+            allowed = 0.01 + 0.2 * float(np.linalg.norm(high - low))
+            message = f"the centre of mass is {outside * 1e3:.0f} mm outside the link's shape"
+        else:
+            outside, allowed = float(np.linalg.norm(com)), 2.0 * span + 0.5 * size
+            message = (
+                f"the centre of mass is {outside:.3g} m from the link's frame, "
+                f"which spans {span:.3g} m"
+            )
+        if mass > 0.0 and size > 0.0 and outside > allowed:
+            fix = "Is its <origin> in m, and in the frame of the link? Export it again"
+            issues.append(Issue("warning", places[name], message, fix))
+    return issues
+
+
+def _spans(model: RobotModel) -> tuple[list[float], float]:
+    """Finds how far each link reaches to its joints, and the extent of all frames at q = 0, m."""
+    _, p = link_poses(model, np.zeros(model.n_joints))
+    spans = np.zeros(model.n_links)
+    for i, parent in enumerate(model.link_parents.tolist()[1:], start=1):
+        length = float(np.linalg.norm(p[i] - p[parent]))
+        spans[parent] = max(spans[parent], length)
+        spans[i] = max(spans[i], length)
+    return spans.tolist(), float(np.ptp(p, axis=0).max())
+
+
+def _check_symmetry(model: RobotModel) -> list[Issue]:
+    """Compares links whose names differ by left and right.
+
+    Masses are compared for every pair. Centres of mass are compared at q = 0, mirrored at the
+    sagittal plane, for the pairs whose frames mirror each other there. That plane is the one across
+    x, y or z of the root at which the most pairs do.
+    """
+    pairs = left_right_pairs(model.link_names)
+    if not pairs:
+        return []
+    left, right = np.array(pairs).T
+    R, p = link_poses(model, np.zeros(model.n_joints))
+    centers = p + np.einsum("lij,lj->li", R, model.link_coms)
+    axis, offset, mirrored = _sagittal_plane(p[left], p[right])
+    misses = np.linalg.norm(_mirror(centers[left], axis, offset) - centers[right], axis=1)
+    issues = []
+    for i, (a, b) in enumerate(pairs):
+        masses = model.link_masses[[a, b]]
+        difference = abs(masses[0] - masses[1])
+        if difference > _MASS_TOLERANCE * masses.max():
+            message = f"their masses are {masses[0]:.4g} and {masses[1]:.4g} kg"
+            issues.append(_asymmetry(model, a, b, message))
+        elif mirrored[i] and masses.min() > 0.0 and misses[i] > _CENTER_TOLERANCE:
+            shown = [np.array2string(model.link_coms[k], precision=4) for k in (a, b)]
+            message = (
+                f"their centres of mass are {misses[i] * 1e3:.1f} mm from mirroring each other "
+                f"(in the links' frames {shown[0]} and {shown[1]} m)"
+            )
+            issues.append(_asymmetry(model, a, b, message))
+    return issues
+
+
+def left_right_pairs(names: Sequence[str]) -> list[tuple[int, int]]:
+    """Pairs names that differ in nothing but left and right.
+
+    Words left and right are exchanged in any case, all of them at once; the letters l and r where
+    they start or end a word (l_foot, FL_hip, RLEG_1, armL).
+
+    Returns:
+        Indices of left and right, each name in at most one pair.
+    """
+    index = {name: i for i, name in enumerate(names)}
+    pairs: list[tuple[int, int]] = []
+    taken: set[int] = set()
+    for name, i in index.items():
+        for other in _mirror_names(name):
+            j = index.get(other)
+            if j is not None and i not in taken and j not in taken:
+                pairs.append((i, j))
+                taken.update((i, j))
+    return pairs
+
+
+def _mirror_names(name: str) -> list[str]:
+    """Names that the right-hand partner of a left-hand name may have, likeliest first."""
+    found = []
+    words = re.sub(
+        "left|right|Left|Right|LEFT|RIGHT",
+        lambda match: _OTHER_SIDE[match[0]],
+        name,
+    )
+    if words != name and re.search("left", name, re.IGNORECASE):
+        found.append(words)
+    for match in re.finditer(r"[lL]", name):
+        before, after = name[: match.start()], name[match.end() :]
+        hump = match[0].isupper() and before[-1:].islower()
+        starts = hump or not before[-1:].isalpha()
+        ends = not after[:1].isalpha()
+        if starts or ends:
+            found.append(before + _OTHER_SIDE[match[0]] + after)
+    return found
+
+
+def _mirror(points: Array, axis: int, offset: float) -> Array:
+    mirrored = points.copy()
+    mirrored[:, axis] = 2.0 * offset - mirrored[:, axis]
+    return mirrored
+
+
+def _sagittal_plane(left: Array, right: Array) -> tuple[int, float, Array]:
+    """Finds the axis, the plane's offset along it, and which pairs of points mirror at it."""
+    planes = []
+    for axis in (1, 0, 2):
+        offset = float(np.median((left[:, axis] + right[:, axis]) / 2))
+        misses = np.linalg.norm(_mirror(left, axis, offset) - right, axis=1)
+        mirrored = (misses < _FRAME_TOLERANCE) & (left[:, axis] != right[:, axis])
+        planes.append((axis, offset, mirrored))
+    return max(planes, key=lambda plane: int(plane[2].sum()))
+
+
+def _asymmetry(model: RobotModel, left: int, right: int, message: str) -> Issue:
+    fix = "Where the robot is built alike on both sides, mirror the better known of the two"
+    element = f"links {model.link_names[left]!r} and {model.link_names[right]!r}"
+    return Issue("warning", element, message, fix)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from com_model.arrays import Array, as_array, freeze
 from com_model.exceptions import UnknownNameError, UrdfError
-from com_model.urdf.parsing import Link, parse_urdf
-from com_model.urdf.xml_reader import Schema
-from com_model.urdf.xml_tags import Edit, Element, apply_edits, find_elements
+from com_model.urdf.parsing import INERTIA, UPPER, Link, parse_urdf
+from com_model.urdf.xml_reader import Node
 
-_ELEMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-_UPPER = np.triu_indices(3)  # the same, as indices
 _SYMMETRY_TOLERANCE = 1e-9  # of the largest element
-_SCHEMA: Schema = {"robot": {"link": {"inertial": {"origin": {}, "mass": {}, "inertia": {}}}}}
+_ATTRIBUTE = re.compile(rb"""\s+([^\s=/>"']+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +65,12 @@ def edit_inertials(xml: str, inertials: Mapping[str, Inertial]) -> str:
         if name not in links:
             raise UnknownNameError("link", name, list(links))
         _check(inertial, links[name].element)
-    edits: list[Edit] = []
-    text = xml.encode()
-    (robot,) = find_elements(text, _SCHEMA)
-    for element in robot.children:
-        name = element.attributes["name"]
+    text = _Text(xml.encode())
+    for node in urdf.node.all("link"):
+        name = node.attributes["name"]
         if name in inertials:
-            edits += _edits(element, links[name], inertials[name])
-    return apply_edits(text, edits).decode()
+            _edit(text, node, links[name], inertials[name])
+    return text.edited().decode()
 
 
 def _check(inertial: Inertial, element: str) -> None:
@@ -90,56 +86,102 @@ def _check(inertial: Inertial, element: str) -> None:
         raise UrdfError("the new inertia is not symmetric", element, fix)
 
 
-def _edits(element: Element, link: Link, new: Inertial) -> Iterator[Edit]:
-    """What to change in a <link>."""
-    com, inertia = new.com, new.inertia
-    if not element.children:
-        yield element.insert_child(_inertial_tags(new.mass, com, inertia))
+class _Text:
+    """A document of UTF-8, and replacements that are to be made in it."""
+
+    def __init__(self, document: bytes) -> None:
+        self._document = document
+        self._edits: list[tuple[int, int, bytes]] = []  # begin, end, new bytes
+
+    def set(self, node: Node, key: str, value: str) -> None:
+        """Gives an attribute a value; one that it has not is put in front of the others."""
+        places, _ = self._scan(node)
+        if key.encode() in places:
+            self._edits.append((*places[key.encode()], value.encode()))
+        else:
+            after = self._name_end(node)
+            self._edits.append((after, after, f' {key}="{value}"'.encode()))
+
+    def insert_child(self, node: Node, lines: Sequence[str]) -> None:
+        """Puts lines of XML in front of its children."""
+        _, end = self._scan(node)
+        margin = self._margin(node)
+        inner = b"".join(margin + b"  " + line.encode() for line in lines)
+        if self._document[end - 2 : end] == b"/>":
+            closing = b"</" + self._document[node.begin + 1 : self._name_end(node)] + b">"
+            self._edits.append((end - 2, end, b">" + inner + margin + closing))
+        else:
+            self._edits.append((end, end, inner))
+
+    def insert_after(self, node: Node, line: str) -> None:
+        """Puts a line of XML behind it."""
+        _, end = self._scan(node)
+        if self._document[end - 2 : end] != b"/>":
+            end = self._document.index(b">", node.end) + 1
+        self._edits.append((end, end, self._margin(node) + line.encode()))
+
+    def edited(self) -> bytes:
+        """The document with the replacements; of those at one place the first comes first."""
+        parts, done = [], 0
+        for begin, end, new in sorted(self._edits, key=lambda edit: edit[0]):
+            parts += [self._document[done:begin], new]
+            done = end
+        return b"".join([*parts, self._document[done:]])
+
+    def _name_end(self, node: Node) -> int:
+        return node.begin + 1 + len(node.tag.encode())
+
+    def _scan(self, node: Node) -> tuple[dict[bytes, tuple[int, int]], int]:
+        """Places of the attributes' values, and of the end of the start tag."""
+        places, end = {}, self._name_end(node)
+        while match := _ATTRIBUTE.match(self._document, end):
+            places[match[1]] = match.span(2 if match[2] is not None else 3)
+            end = match.end()
+        return places, self._document.index(b">", end) + 1
+
+    def _margin(self, node: Node) -> bytes:
+        """The line break and the spaces in front of it; a bare break where other text is."""
+        line = self._document.rfind(b"\n", 0, node.begin) + 1
+        newline = b"\r\n" if b"\r\n" in self._document else b"\n"
+        before = self._document[line : node.begin]
+        return newline + (before if not before.strip() else b"")
+
+
+def _edit(text: _Text, node: Node, link: Link, new: Inertial) -> None:
+    """Writes what changes in a <link>."""
+    origin = f'<origin xyz="{_vector(new.com)}"/>'
+    numbers = {key: _number(v) for key, v in zip(INERTIA, new.inertia[UPPER], strict=True)}
+    inertia = "<inertia " + " ".join(f'{key}="{v}"' for key, v in numbers.items()) + "/>"
+    if not link.has_inertial:
+        tags = origin, f'<mass value="{_number(new.mass)}"/>', inertia
+        text.insert_child(node, ["<inertial>", *("  " + tag for tag in tags), "</inertial>"])
         return
-    (inertial,) = element.children
-    tags = {child.tag: child for child in inertial.children}
+    (inertial,) = node.all("inertial")
+    parts = {child.tag: child for child in inertial.children}
+    turned = not np.array_equal(new.inertia, link.inertia)
+    moved = not np.array_equal(new.com, link.com)
     if new.mass != link.mass:
-        yield tags["mass"].set("value", _text(new.mass))
-    turned = not np.array_equal(inertia, link.inertia)
-    moved = not np.array_equal(com, link.com)
-    if "origin" in tags:
-        yield from _origin_edits(tags["origin"], com if moved else None, turned=turned)
+        text.set(parts["mass"], "value", _number(new.mass))
+    if moved and "origin" in parts:
+        text.set(parts["origin"], "xyz", _vector(new.com))
     elif moved:
-        yield inertial.insert_child([_origin_tag(com)])
-    if turned and "inertia" in tags:
-        for key, value in zip(_ELEMENTS, inertia[_UPPER], strict=True):
-            yield tags["inertia"].set(key, _text(value))
-    elif turned:
-        yield tags["mass"].insert_after(_inertia_tag(inertia))
-
-
-def _origin_edits(origin: Element, com: Array | None, *, turned: bool) -> Iterator[Edit]:
-    if com is not None:
-        yield origin.set("xyz", _vector(com))
-    if turned and "rpy" in origin.attributes:
-        yield origin.set("rpy", "0 0 0")
-    if turned and "quat_xyzw" in origin.attributes:
-        yield origin.set("quat_xyzw", "0 0 0 1")
-
-
-def _inertial_tags(mass: float, com: Array, inertia: Array) -> list[str]:
-    lines = [_origin_tag(com), f'<mass value="{_text(mass)}"/>', _inertia_tag(inertia)]
-    return ["<inertial>", *("  " + line for line in lines), "</inertial>"]
-
-
-def _origin_tag(com: Array) -> str:
-    return f'<origin xyz="{_vector(com)}"/>'
-
-
-def _inertia_tag(inertia: Array) -> str:
-    pairs = zip(_ELEMENTS, inertia[_UPPER], strict=True)
-    return "<inertia " + " ".join(f'{key}="{_text(value)}"' for key, value in pairs) + "/>"
+        text.insert_child(inertial, [origin])
+    if not turned:
+        return
+    for key, identity in (("rpy", "0 0 0"), ("quat_xyzw", "0 0 0 1")):
+        if "origin" in parts and key in parts["origin"].attributes:
+            text.set(parts["origin"], key, identity)
+    if "inertia" not in parts:
+        text.insert_after(parts["mass"], inertia)
+        return
+    for key, value in numbers.items():
+        text.set(parts["inertia"], key, value)
 
 
 def _vector(values: Array) -> str:
-    return " ".join(_text(value) for value in values)
+    return " ".join(_number(value) for value in values)
 
 
-def _text(value: float) -> str:
+def _number(value: float) -> str:
     """The shortest text that is read back as the same number."""
     return repr(float(value) + 0.0)

@@ -1,29 +1,39 @@
 """URDF text to links and joints: what the file says, checked element by element.
 
-The whole of a URDF is not needed for masses and kinematics, and much of real files defeats parsers:
-so com_model.urdf.cleaning reduces the document first and urdf_parser_py reads the rest.
+Masses and kinematics need little of a URDF, and the rest of real files (visuals, transmissions,
+tags of other programs) often breaks the specification: only what is needed is read.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-from xml.etree import ElementTree as ET
 
 import numpy as np
-from numpy.typing import NDArray
-from urdf_parser_py import urdf as urdf_parser
+from scipy.spatial.transform import Rotation
 
+from com_model.arrays import Array
 from com_model.exceptions import UrdfError
 from com_model.geometry.rotations import rotation_from_rpy
-from com_model.text import quote
-from com_model.urdf.cleaning import SCHEMA, clean
-from com_model.urdf.xml_reader import Node, read_xml
+from com_model.text import closest, listing, quote
+from com_model.urdf.xml_reader import Node, Schema, read_xml
 
-Array = NDArray[np.float64]
+SCHEMA: Schema = {
+    "robot": {
+        "link": {"inertial": {"origin": {}, "mass": {}, "inertia": {}}},
+        "joint": {"origin": {}, "parent": {}, "child": {}, "axis": {}, "limit": {}, "mimic": {}},
+    }
+}
 FREE_TYPES = ("floating", "planar")
+JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", *FREE_TYPES)
+INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+"""Attributes of <inertia>: the upper triangle by rows."""
+UPPER = np.triu_indices(3)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_MOST = 1e30  # of any value but a limit, in SI units
+_XACRO = re.compile(r"\$[({]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,95 +114,143 @@ class Urdf:
 
 
 def parse_urdf(xml: str | bytes) -> Urdf:
-    """Reads the links and joints of a URDF.
+    """Reads the links and joints of a URDF; that the joints form one tree is not checked here.
 
     Args:
         xml: The document; text, or bytes in the encoding that they declare.
 
-    Returns:
-        What it says; that the joints form one tree is not checked here.
-
     Raises:
         UrdfError: The document or one of its elements is wrong.
     """
-    node, text = read_xml(xml, SCHEMA)
-    return urdf_of(node, text)
+    return urdf_of(*read_xml(xml, SCHEMA))
 
 
 def urdf_of(node: Node, text: str) -> Urdf:
     """Reads the links and joints of a document that has been read with SCHEMA."""
-    reduced = ET.tostring(clean(node))
-    try:
-        robot = urdf_parser.URDF.from_xml_string(reduced)
-    except Exception as error:  # urdf_parser_py raises whatever comes
-        fix = "Check the links and joints against the URDF specification"
-        raise UrdfError(f"urdf_parser_py refuses it ({error})", str(node), fix) from error
-    links = tuple(_link(p, n) for p, n in zip(robot.links, node.all("link"), strict=True))
-    joints = tuple(_joint(p, n) for p, n in zip(robot.joints, node.all("joint"), strict=True))
+    if not node.all("link"):
+        raise UrdfError("has no <link>", str(node), _no_links_fix(node))
+    name = _name(node)
+    links = tuple(_link(link) for link in node.all("link"))
+    joints = tuple(_joint(joint) for joint in node.all("joint"))
     _check_unique(links)
     _check_unique(joints)
-    return Urdf(robot.name, links, joints, text, node)
+    return Urdf(name, links, joints, text, node)
 
 
-def _pose(origin: Any) -> tuple[Array, Array]:
-    if origin is None:
-        return np.eye(3), np.zeros(3)
-    return rotation_from_rpy(origin.rpy or (0, 0, 0)), np.array(
-        origin.xyz or (0, 0, 0), dtype=float
-    )
+def _no_links_fix(robot: Node) -> str:
+    if any(name.startswith("xmlns:xacro") for name in robot.attributes) or any(
+        tag.startswith("xacro:") for tag in robot.others
+    ):
+        return "This is a xacro file that defines no robot: expand the one that uses it"
+    meant = closest("link", list(robot.others), 0.6)
+    return f"<{meant}> looks like a misspelt <link>" if meant else "A URDF needs at least one link"
 
 
-def _link(parsed: Any, node: Node) -> Link:
-    inertial = parsed.inertial
+def _link(node: Node) -> Link:
+    name, inertial = _name(node), _only(node, "inertial")
     if inertial is None:
-        return Link(parsed.name, str(node), 0.0, np.zeros(3), np.zeros((3, 3)), False)
-    R, com = _pose(inertial.origin)
-    inertia = np.zeros((3, 3))
-    if inertial.inertia is not None:
-        inertia = R @ np.array(inertial.inertia.to_matrix(), dtype=float) @ R.T
-        inertia = (inertia + inertia.T) / 2
-    return Link(parsed.name, str(node), float(inertial.mass), com, inertia, True)
+        return Link(name, str(node), 0.0, np.zeros(3), np.zeros((3, 3)), False)
+    R, com = _pose(inertial, node)
+    where = f"<mass> of {node}"
+    mass = _number(_required(inertial, "mass", f"<inertial> of {node}"), "value", where)
+    if mass < 0.0:
+        fix = "A mass is zero or positive: fix the value"
+        raise UrdfError(f"the mass is negative ({mass:g})", where, fix)
+    inertia, tensor = _only(inertial, "inertia", node), np.zeros((3, 3))
+    if inertia is not None:
+        tensor[UPPER] = [_number(inertia, key, f"<inertia> of {node}") for key in INERTIA]
+        tensor = R @ (tensor + np.triu(tensor, 1).T) @ R.T
+    return Link(name, str(node), mass, com, (tensor + tensor.T) / 2, True)
 
 
-def _joint(parsed: Any, node: Node) -> Joint:
-    limit, moves = parsed.limit, parsed.type not in ("fixed", *FREE_TYPES)
-    R, d = _pose(parsed.origin)
-    bounded = limit is not None and parsed.type in ("revolute", "prismatic")
-    joint = Joint(
-        name=parsed.name,
+def _joint(node: Node) -> Joint:
+    kind = _attribute(node, "type", str(node))
+    if kind not in JOINT_TYPES:
+        meant = closest(kind.lower(), JOINT_TYPES)
+        guess = f"Did you mean {meant!r}? " if meant else ""
+        fix = f"{guess}Use one of {listing(JOINT_TYPES)}"
+        raise UrdfError(f"unknown joint type {quote(kind)}", str(node), fix)
+    name, (R, d) = _name(node), _pose(node, node)
+    parent, child = (
+        _attribute(_required(node, end, str(node)), "link", f"<{end}> of {node}")
+        for end in ("parent", "child")
+    )
+    lower, upper, velocity, effort = _limits(node, kind)
+    return Joint(
+        name=name,
         element=str(node),
-        kind=parsed.type,
-        parent=parsed.parent,
-        child=parsed.child,
+        kind=kind,
+        parent=parent,
+        child=child,
         R=R,
         d=d,
-        axis=_unit(parsed.axis or (1, 0, 0), node) if moves else np.zeros(3),
-        lower=limit.lower if bounded else -math.inf,
-        upper=limit.upper if bounded else math.inf,
-        velocity=limit.velocity if limit and limit.velocity >= 0.0 else math.inf,
-        effort=limit.effort if limit and limit.effort >= 0.0 else math.inf,
-        mimic=_mimic(parsed.mimic),
+        axis=_axis(node, kind),
+        lower=lower,
+        upper=upper,
+        velocity=velocity,
+        effort=effort,
+        mimic=_mimic(node) if kind != "fixed" else None,
     )
-    if joint.lower > joint.upper:
-        problem = f"lower ({joint.lower:g}) is above upper ({joint.upper:g})"
-        raise UrdfError(problem, f"<limit> of {node}", "Swap them")
-    return joint
 
 
-def _mimic(parsed: Any) -> Mimic | None:
-    if parsed is None:
-        return None
-    multiplier = 1.0 if parsed.multiplier is None else parsed.multiplier
-    return Mimic(parsed.joint, multiplier, parsed.offset or 0.0)
-
-
-def _unit(axis: Sequence[float], node: Node) -> Array:
+def _axis(node: Node, kind: str) -> Array:
+    element, where = _only(node, "axis"), f"<axis> of {node}"
+    axis = np.array([1.0, 0, 0]) if element is None else _vector(element, "xyz", where)
+    if kind in ("fixed", *FREE_TYPES):
+        return np.zeros(3)
     length = math.hypot(*axis)
     if length < 1e-12:
         fix = "Give the direction of the axis, or make the joint fixed"
-        raise UrdfError("the axis is zero", f"<axis> of {node}", fix)
-    unit = np.array(axis, dtype=float) / length
-    return unit / math.hypot(*unit)
+        raise UrdfError("the axis is zero", where, fix)
+    unit = axis / length
+    return np.asarray(unit / math.hypot(*unit))
+
+
+def _limits(node: Node, kind: str) -> tuple[float, float, float, float]:
+    """Lower, upper, velocity, effort; infinite where the file leaves them open.
+
+    A limit with only one of lower and upper has 0 for the other, as the URDF specification says.
+    """
+    limit, where = _only(node, "limit"), f"<limit> of {node}"
+    keys = "lower", "upper", "velocity", "effort"
+    given = {} if limit is None else _given(limit, keys, where, most=math.inf)
+    velocity, effort = (
+        given[key] if given.get(key, -1.0) >= 0.0 else math.inf for key in ("velocity", "effort")
+    )
+    if kind not in ("revolute", "prismatic") or not given.keys() & {"lower", "upper"}:
+        return -math.inf, math.inf, velocity, effort
+    lower, upper = given.get("lower", 0.0), given.get("upper", 0.0)
+    if lower > upper:
+        raise UrdfError(f"lower ({lower:g}) is above upper ({upper:g})", where, "Swap them")
+    return lower, upper, velocity, effort
+
+
+def _mimic(node: Node) -> Mimic | None:
+    mimic, where = _only(node, "mimic"), f"<mimic> of {node}"
+    if mimic is None:
+        return None
+    values = {"multiplier": 1.0, "offset": 0.0}
+    values |= _given(mimic, tuple(values), where)
+    return Mimic(_attribute(mimic, "joint", where), **values)
+
+
+def _pose(node: Node, owner: Node) -> tuple[Array, Array]:
+    """R (3, 3) and p (3,) m of the <origin> in an element."""
+    origin, where = _only(node, "origin", owner), f"<origin> of {owner}"
+    R, p = np.eye(3), np.zeros(3)
+    if origin is None:
+        return R, p
+    if "xyz" in origin.attributes:
+        p = _vector(origin, "xyz", where)
+    if "rpy" in origin.attributes:
+        R = rotation_from_rpy(_vector(origin, "rpy", where).tolist())
+    if "quat_xyzw" in origin.attributes:
+        quaternion = _vector(origin, "quat_xyzw", where, 4)
+        if "rpy" in origin.attributes or not 0.5 < math.hypot(*quaternion) < 2.0:
+            fix = "Give either rpy or a unit quaternion quat_xyzw"
+            raise UrdfError("has no clear orientation", where, fix)
+        R = Rotation.from_quat(quaternion).as_matrix()
+    return R, p
 
 
 def _check_unique(elements: Sequence[Link] | Sequence[Joint]) -> None:
@@ -204,3 +262,72 @@ def _check_unique(elements: Sequence[Link] | Sequence[Joint]) -> None:
             fix = f"Give each {kind} a name of its own, or delete the copy of {quote(item.name)}"
             raise UrdfError(problem, item.element, fix)
         seen[item.name] = item.element
+
+
+def _only(node: Node, tag: str, owner: Node | None = None) -> Node | None:
+    found = node.all(tag)
+    if len(found) > 1:
+        lines = " and ".join(str(child.line) for child in found[:2])
+        fix = "Keep the right one and delete the other"
+        raise UrdfError(f"has <{tag}> twice, on lines {lines}", str(owner or node), fix)
+    return found[0] if found else None
+
+
+def _required(node: Node, tag: str, where: str) -> Node:
+    found = _only(node, tag)
+    if found is None:
+        meant = closest(tag, list(node.others), 0.6)
+        fix = f"Rename <{meant}> to <{tag}>" if meant else f"Add <{tag} .../>"
+        raise UrdfError(f"has no <{tag}>", where, fix)
+    return found
+
+
+def _name(node: Node) -> str:
+    return _attribute(node, "name", f"<{node.tag}> (line {node.line})")
+
+
+def _attribute(node: Node, key: str, where: str) -> str:
+    value = node.attributes.get(key, "")
+    if not value.strip():
+        others = [k for k in node.attributes if k != key]
+        fix = f'Add {key}="..."' + (f" (it has {listing(others)})" if others else "")
+        problem = "is empty" if key in node.attributes else "is missing"
+        raise UrdfError(f"the attribute {key} {problem}", where, fix)
+    return value
+
+
+def _given(node: Node, keys: tuple[str, ...], where: str, most: float = _MOST) -> dict[str, float]:
+    return {key: _number(node, key, where, most) for key in keys if key in node.attributes}
+
+
+def _number(node: Node, key: str, where: str, most: float = _MOST) -> float:
+    return _convert(_attribute(node, key, where).strip(), key, where, most)
+
+
+def _vector(node: Node, key: str, where: str, size: int = 3) -> Array:
+    text = _attribute(node, key, where)
+    numbers = text.split()
+    if len(numbers) != size:
+        if _XACRO.search(text):
+            _convert(text, key, where)
+        fix = f"Write {size} numbers with spaces between them"
+        raise UrdfError(f"{key} is {quote(text)}, not {size} numbers", where, fix)
+    return np.array([_convert(number, key, where) for number in numbers])
+
+
+def _convert(text: str, key: str, where: str, most: float = _MOST) -> float:
+    """A number of a URDF: decimal, finite, without unit."""
+    value = float(text) if _NUMBER.fullmatch(text) else math.nan
+    if math.isfinite(value):
+        if abs(value) > most:
+            fix = "Write it in SI units: m, kg, kg m^2, rad"
+            raise UrdfError(f"{key} is {quote(text)}, which no robot has", where, fix)
+        return value
+    if _XACRO.search(text):
+        fix = "This is a xacro file: expand it first with `xacro FILE.xacro > FILE.urdf`"
+        raise UrdfError(f"{key} holds the expression {quote(text)}", where, fix)
+    if math.isinf(value) or re.fullmatch(r"[+-]?(nan|inf|infinity)", text, re.IGNORECASE):
+        fix = "Write a finite number; leave out a limit that does not exist"
+        raise UrdfError(f"{key} is {quote(text)}, which is not finite", where, fix)
+    fix = "Write a decimal number with a point, without unit"
+    raise UrdfError(f"{key} is {quote(text)}, which is not a number", where, fix)

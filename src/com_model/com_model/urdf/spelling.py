@@ -7,42 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from com_model.text import closest
+from com_model.urdf.parsing import SCHEMA
 from com_model.urdf.xml_reader import Node
 
+_ROBOT = SCHEMA["robot"]
+_LINK, _JOINT = _ROBOT["link"], _ROBOT["joint"]
+MATTERING = frozenset({*_ROBOT, *_LINK, *_LINK["inertial"], *_JOINT})
+"""Tags without which masses or kinematics come out wrong."""
+_OF_OTHERS = "transmission", "gazebo", "ros2_control", "sensor", "group", "mujoco", "drake"
 KNOWN = {
-    "robot": (
-        "link",
-        "joint",
-        "material",
-        "transmission",
-        "gazebo",
-        "ros2_control",
-        "sensor",
-        "group",
-        "mujoco",
-        "drake",
-    ),
-    "link": ("inertial", "visual", "collision", "contact", "material", "sensor", "gazebo"),
-    "inertial": ("origin", "mass", "inertia"),
-    "joint": (
-        "origin",
-        "parent",
-        "child",
-        "axis",
-        "limit",
-        "mimic",
-        "dynamics",
-        "calibration",
-        "safety_controller",
-    ),
+    "robot": (*_ROBOT, "material", *_OF_OTHERS),
+    "link": (*_LINK, "visual", "collision", "contact", "material", "sensor", "gazebo"),
+    "inertial": tuple(_LINK["inertial"]),
+    "joint": (*_JOINT, "dynamics", "calibration", "safety_controller"),
 }
 """Tags that belong below each tag, those of widespread extensions among them."""
-
-MATTERING = frozenset(
-    {"link", "joint", "inertial", "origin", "mass", "inertia"}
-    | {"parent", "child", "axis", "limit", "mimic"}
-)
-"""Those without which masses or kinematics come out wrong."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Puts the links of a URDF into one tree, depth-first, or says why they are none."""
+"""Puts the links of a URDF into one tree and resolves mimic joints, or says why not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 from com_model.exceptions import UrdfError
 from com_model.text import closest, listing, quote
-from com_model.urdf.parsing import FREE_TYPES, Joint, Link, Urdf
+from com_model.urdf.parsing import FREE_TYPES, Joint, Link, Mimic, Urdf
+
+_FREE_FIX = (
+    "Only a massless world link above the base may carry one, as its only joint: "
+    "write it as prismatic and revolute joints with massless links between them, or make it fixed"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +63,8 @@ def _joints_above(urdf: Urdf, links: Mapping[str, Link]) -> dict[str, Joint]:
                 fix += f" The links are {listing(links)}"
                 raise UrdfError(f"its {end} link {quote(name)} does not exist", joint.element, fix)
         if joint.child in above:
-            problem = f"its child {quote(joint.child)} is already the child of " + (
-                above[joint.child].element
-            )
+            other = above[joint.child].element
+            problem = f"its child {quote(joint.child)} is already the child of {other}"
             fix = "A link has one parent: delete one of the two joints (URDF has no closed chains)"
             raise UrdfError(problem, joint.element, fix)
         above[joint.child] = joint
@@ -76,23 +80,28 @@ def _check_loops(
     """Every link has at most one parent here, so one that no root reaches hangs on a loop."""
     reached, stack = set(roots), list(roots)
     while stack:
-        for joint in below.get(stack.pop(), ()):
-            reached.add(joint.child)
-            stack.append(joint.child)
+        children = [joint.child for joint in below.get(stack.pop(), ())]
+        reached.update(children)
+        stack += children
     lost = next((name for name in links if name not in reached), None)
     if lost is None:
         return
-    seen: list[str] = []
-    positions: dict[str, int] = {}
-    while lost not in positions:
-        positions[lost] = len(seen)
-        seen.append(lost)
+    seen: dict[str, None] = {}  # in order
+    while lost not in seen:
+        seen[lost] = None
         lost = above[lost].parent
-    loop = [lost, *reversed(seen[positions[lost] :])]
-    path = " -> ".join(quote(name)[1:-1] for name in loop[:9]) + (" ..." if len(loop) > 9 else "")
+    names = list(seen)
+    loop = [lost, *reversed(names[names.index(lost) :])]
     has_root = "" if roots else ", and no link is the root"
     fix = "A URDF is a tree: delete the joint that closes the loop"
-    raise UrdfError(f"the links form a loop: {path}{has_root}", above[loop[0]].element, fix)
+    problem = f"the links form a loop: {_chain(loop)}{has_root}"
+    raise UrdfError(problem, above[loop[0]].element, fix)
+
+
+def _chain(names: Sequence[str]) -> str:
+    """The first names of a chain for a message."""
+    shown = " -> ".join(quote(name)[1:-1] for name in names[:9])
+    return shown + (" ..." if len(names) > 9 else "")
 
 
 def _base(root: str, links: Mapping[str, Link], below: Mapping[str, list[Joint]]) -> str:
@@ -116,16 +125,63 @@ def _depth_first(root: str, links: Mapping[str, Link], below: Mapping[str, list[
     while stack:
         name, parent, joint = stack.pop()
         if joint is not None and joint.kind in FREE_TYPES:
-            raise UrdfError(f"a {joint.kind} joint inside the tree", joint.element, _MEND_FREE)
+            raise UrdfError(f"a {joint.kind} joint inside the tree", joint.element, _FREE_FIX)
+        index = len(order)
         order.append(links[name])
         parents.append(parent)
         joints.append(joint)
-        index = len(order) - 1
         stack.extend((child.child, index, child) for child in reversed(below.get(name, ())))
     return Tree(tuple(order), tuple(parents), tuple(joints))
 
 
-_MEND_FREE = (
-    "Only a massless world link above the base may carry one, as its only joint: "
-    "write it as prismatic and revolute joints with massless links between them, or make it fixed"
-)
+def resolve_mimics(moving: Mapping[str, Joint], fixed: Mapping[str, Joint]) -> dict[str, Mimic]:
+    """Expresses every joint that moves by the independent joint at the end of its chain of mimics.
+
+    position = multiplier * position of the master + offset; of two in a chain,
+    a (b q + c) + d = a b q + (a c + d).
+
+    Args:
+        moving: All joints that move, by name.
+        fixed: The fixed ones.
+
+    Returns:
+        Per joint the independent joint, multiplier and offset; itself, 1, 0 where it is one.
+
+    Raises:
+        UrdfError: A chain that leads to a missing or fixed joint, or in a circle.
+    """
+    resolved: dict[str, Mimic] = {}
+    for start in moving:
+        chain: dict[str, None] = {}  # in order
+        name = start
+        while name not in resolved and moving[name].mimic is not None:
+            if name in chain:
+                fix = "Let one of them move independently: delete its <mimic>"
+                problem = f"mimics itself: {_chain([*chain, name])}"
+                raise UrdfError(problem, moving[start].element, fix)
+            chain[name] = None
+            name = _master(moving[name], moving, fixed)
+        mimic = resolved.setdefault(name, Mimic(name, 1.0, 0.0))
+        for follower in reversed(chain):
+            own = moving[follower].mimic or mimic
+            mimic = Mimic(
+                mimic.master,
+                own.multiplier * mimic.multiplier,
+                own.multiplier * mimic.offset + own.offset,
+            )
+            resolved[follower] = mimic
+    return resolved
+
+
+def _master(joint: Joint, moving: Mapping[str, Joint], fixed: Mapping[str, Joint]) -> str:
+    """Name of the moving joint that a mimic joint follows."""
+    master, where = joint.mimic.master if joint.mimic else "", f"<mimic> of {joint.element}"
+    if master in fixed:
+        fix = "Delete the <mimic>, make this joint fixed too, or let the other one move"
+        raise UrdfError(f"follows {quote(master)}, which is fixed", where, fix)
+    if master not in moving:
+        meant = closest(master, list(moving))
+        fix = f"Did you mean {quote(meant)}? " if meant else "Name a joint that exists. "
+        fix += f"The moving joints are {listing(moving)}"
+        raise UrdfError(f"follows {quote(master)}, which does not exist", where, fix)
+    return master

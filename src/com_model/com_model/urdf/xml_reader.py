@@ -1,13 +1,14 @@
 """Reads XML from an untrusted source: bounded, no entities, only the elements that matter.
 
-The parser is expat with handlers of our own, so that a document type declaration is refused
-before anything in it could be expanded, and each element knows its line.
+The parser is expat with handlers of our own: a document type that declares anything is refused
+before it could be expanded, memory grows only with the elements that are kept, and each element
+has its line, for messages, and its place in the text, for editing.
 """
 
 from __future__ import annotations
 
 import os
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,16 +33,19 @@ class Node:
         tag: Its tag.
         attributes: Its attributes as text.
         line: Line of its start tag, from 1.
+        begin: Offset of its start tag in the document, bytes.
+        end: Offset of its end tag; that of the start tag where it has none.
         children: Its child elements that the schema names, in document order.
-        others: How often each tag that the schema does not name stands below it.
+        others: Number of elements below it of each tag that the schema does not name.
     """
 
-    __slots__ = ("attributes", "children", "line", "others", "tag")
+    __slots__ = ("attributes", "begin", "children", "end", "line", "others", "tag")
 
-    def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
+    def __init__(self, tag: str, attributes: dict[str, str], line: int, begin: int) -> None:
         self.tag = tag
         self.attributes = attributes
         self.line = line
+        self.begin = self.end = begin
         self.children: list[Node] = []
         self.others: Counter[str] = Counter()
 
@@ -88,7 +92,7 @@ def read_xml(xml: str | bytes, schema: Schema) -> tuple[Node, str]:
         The top element, and the document as text.
 
     Raises:
-        UrdfError: Not well-formed, too large or too deep, a document type with entities.
+        UrdfError: Not well-formed, too large or too deep, a document type with declarations.
     """
     _check_size(len(xml), "document")
     try:
@@ -107,9 +111,8 @@ def read_xml(xml: str | bytes, schema: Schema) -> tuple[Node, str]:
 
 def _check_size(size: int, element: str) -> None:
     if size > MAX_BYTES:
-        limit = f"{MAX_BYTES // 2**20} MiB"
         fix = "Meshes belong into files of their own: refer to them by name"
-        raise UrdfError(f"is larger than {limit}", element, fix)
+        raise UrdfError(f"is larger than {MAX_BYTES // 2**20} MiB", element, fix)
 
 
 class _Reader:
@@ -117,18 +120,15 @@ class _Reader:
 
     def __init__(self, schema: Schema, encoding: str | None) -> None:
         self.encoding = encoding or "utf-8"
+        (self._root_tag,) = schema
         self._schemas: list[Schema | None] = [schema]  # of the open elements; None: not kept
-        self._nodes: list[Node] = []
-        self._root: Node | None = None
+        self._nodes = [Node("", {}, 0, 0)]  # the open ones, below one for the document
         self._kept = 0
         self._parser = expat.ParserCreate(encoding)
         self._parser.XmlDeclHandler = self._declaration
         self._parser.StartDoctypeDeclHandler = self._doctype
-        self._parser.EndDoctypeDeclHandler = self._doctype_end
-        self._parser.EntityDeclHandler = self._entity
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
-        self._internal_subset = False
 
     def read(self, data: bytes) -> Node:
         try:
@@ -136,79 +136,59 @@ class _Reader:
         except expat.ExpatError as error:
             where = f"line {error.lineno}, column {error.offset + 1}"
             problem = f"is not well-formed XML: {expat.ErrorString(error.code)}"
-            raise UrdfError(problem, where, _mend_syntax(data)) from error
+            raise UrdfError(problem, where, _syntax_fix(data)) from error
         except (LookupError, UnicodeError, ValueError) as error:
             problem = f"declares an encoding that cannot be read ({error})"
-            raise UrdfError(
-                problem, "XML declaration (line 1)", "Save the file as UTF-8"
-            ) from error
-        if self._root is None:
-            tag = next(iter(self._schemas[0] or {}))
-            raise UrdfError("has no elements", "document", f"Its top element must be <{tag}>")
-        return self._root
+            where = "XML declaration (line 1)"
+            raise UrdfError(problem, where, "Save the file as UTF-8") from error
+        return self._nodes[0].children[0]
+
+    def _error(self, problem: str, what: str, fix: str) -> UrdfError:
+        return UrdfError(problem, f"{what} (line {self._parser.CurrentLineNumber})", fix)
 
     def _declaration(self, version: str, encoding: str | None, standalone: int) -> None:
-        if encoding:
-            self.encoding = encoding
-
-    def _where(self, what: str) -> str:
-        return f"{what} (line {self._parser.CurrentLineNumber})"
+        self.encoding = encoding or self.encoding
 
     def _doctype(self, name: str, system: str | None, public: str | None, internal: int) -> None:
-        self._internal_subset = bool(internal)
+        fix = "Remove the <!DOCTYPE ...> declaration and write the text of entities out"
         if system is not None or public is not None:
             problem = f"refers to another document ({quote(system or public or '')})"
-            raise UrdfError(problem, self._where("<!DOCTYPE>"), "Remove the <!DOCTYPE ...> line")
-
-    def _doctype_end(self) -> None:
-        if self._internal_subset:
-            fix = "Remove the <!DOCTYPE ...> declaration"
-            raise UrdfError("carries declarations", self._where("<!DOCTYPE>"), fix)
-
-    def _entity(self, name: str, *_: object) -> None:
-        fix = "Remove the <!DOCTYPE ...> declaration and write the text where it is used"
-        problem = f"declares the entity {quote(name)}; entities are never expanded"
-        raise UrdfError(problem, self._where("<!ENTITY>"), fix)
+            raise self._error(problem, "<!DOCTYPE>", fix)
+        if internal:
+            problem = "carries declarations; entities are never expanded"
+            raise self._error(problem, "<!DOCTYPE>", fix)
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if len(self._schemas) > MAX_DEPTH:
             fix = "A URDF is at most about ten levels deep: is this one?"
-            raise UrdfError(f"nests deeper than {MAX_DEPTH} levels", self._where(quote(tag)), fix)
-        schema = self._schemas[-1]
+            raise self._error(f"nests deeper than {MAX_DEPTH} levels", quote(tag), fix)
+        schema, node = self._schemas[-1], self._nodes[-1]
         below = None if schema is None else schema.get(tag)
-        if below is not None:
-            self._keep(Node(tag, attributes, self._parser.CurrentLineNumber))
-        elif not self._nodes and self._root is None:
-            self._wrong_root(tag)
-        elif schema is not None:
-            self._nodes[-1].others[tag] += 1
         self._schemas.append(below)
-
-    def _wrong_root(self, tag: str) -> None:
-        expected = next(iter(self._schemas[0] or {}))
-        problem = f"the top element must be <{expected}>"
-        fix = "Convert other formats to URDF first (SDF, MJCF and the like are not read)"
-        raise UrdfError(problem, self._where(f"<{quote(tag)[1:-1]}>"), fix)
-
-    def _keep(self, node: Node) -> None:
-        self._kept += 1
+        if below is not None:
+            line, begin = self._parser.CurrentLineNumber, self._parser.CurrentByteIndex
+            node.children.append(Node(tag, attributes, line, begin))
+            self._nodes.append(node.children[-1])
+            self._kept += 1
+        elif len(self._nodes) == 1:
+            fix = "Convert other formats to URDF first (SDF, MJCF and the like are not read)"
+            problem = f"the top element must be <{self._root_tag}>"
+            raise self._error(problem, f"<{quote(tag)[1:-1]}>", fix)
+        elif schema is not None:
+            node.others[tag] += 1
         if self._kept > MAX_NODES:
             fix = "No robot has that many: is this a URDF?"
             raise UrdfError(f"has more than {MAX_NODES} elements", "document", fix)
-        if self._nodes:
-            self._nodes[-1].children.append(node)
-        else:
-            self._root = node
-        self._nodes.append(node)
 
     def _end(self, tag: str) -> None:
         if self._schemas.pop() is not None:
-            self._nodes.pop()
+            self._nodes.pop().end = self._parser.CurrentByteIndex
 
 
-def _mend_syntax(data: bytes) -> str:
+def _syntax_fix(data: bytes) -> str:
     if not data.strip():
         return "The document is empty: give the text of a URDF"
-    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<", BOM_UTF16_LE, BOM_UTF16_BE)):
+    start = data.removeprefix(BOM_UTF8).lstrip()
+    if not start.startswith((b"<", BOM_UTF16_LE, BOM_UTF16_BE)):
         return "This does not start like XML: give the text of a URDF, or its path to from_file()"
     return "Fix the XML there, or write the file again with the tool that made it"

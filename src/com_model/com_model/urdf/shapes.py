@@ -8,7 +8,7 @@ import numpy as np
 
 from com_model.arrays import Array
 from com_model.geometry.rotations import rotation_from_rpy
-from com_model.urdf.cleaning import SCHEMA
+from com_model.urdf.parsing import SCHEMA
 from com_model.urdf.xml_reader import Node, Schema
 
 _SHAPE: Schema = {"origin": {}, "geometry": {"box": {}, "cylinder": {}, "sphere": {}}}
