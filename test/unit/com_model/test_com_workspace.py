@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from baselines.two_joint_human import WINTER_LEGS, TwoJointHuman
 
 from com_model import ComModelError, GeometryError, RobotModel, Sesc, UnknownNameError
 from com_model.workspace.sampling import Workspace, sample_coms, sample_postures
-from com_model.workspace.two_joint_human import WINTER_LEGS, TwoJointHuman
 
 HOAP2 = Path(__file__).resolve().parents[3] / "src/robot_descriptions/urdf/hoap2.urdf"
 JOINT = (
@@ -103,7 +103,7 @@ def test_the_human_of_two_links_against_its_jacobian():
 def test_the_largest_workspace_has_nearly_winters_lengths():
     """The least is that of a human without legs or body."""
     human = TwoJointHuman()
-    shares = np.arange(0.05, 1.0, 0.025)
-    areas = human.areas(shares)
-    assert shares[np.argmax(areas)] == pytest.approx(WINTER_LEGS, abs=0.05)
+    fractions = np.arange(0.05, 1.0, 0.025)
+    areas = human.areas(fractions)
+    assert fractions[np.argmax(areas)] == pytest.approx(WINTER_LEGS, abs=0.05)
     assert np.argmin(areas) in (0, len(areas) - 1)

@@ -8,7 +8,7 @@ from rosbags.highlevel import AnyReader
 
 from com_model import RobotConfig, RobotModel, link_poses
 from com_model.dynamics import GRAVITY
-from com_model.posture_file import write_postures
+from com_model.postures import write_postures
 from com_model.sesc.sesc import Sesc
 from com_simulation.commands.record_bag import main
 from com_simulation.physics.planted_feet import PlantedFeet

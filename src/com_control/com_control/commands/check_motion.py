@@ -10,7 +10,7 @@ from com_control.motion.csv_file import UNITS, read_rows
 from com_control.motion.layout import MotionLayout
 from com_control.motion.limits import check_rows
 from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
-from com_model.command_line import command_parser
+from com_model.commands import command_parser
 
 _EPILOG = """\
 It reads the file row by row and tells each joint that leaves its range, is too fast or accelerates

@@ -14,7 +14,7 @@ from com_control.motion.csv_file import UNITS, Rows, read_rows, write_rows
 from com_control.motion.layout import MotionLayout
 from com_control.motion.limits import LimitCheck
 from com_model import ComModelError
-from com_model.command_line import command_parser
+from com_model.commands import command_parser
 
 _EPILOG = """\
 What ends in .csv is a motion file, everything else a rosbag2 recording (folder, .mcap or .db3). Of

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from com_model.command_line import command_parser
+from com_model.commands import command_parser
 
 _EPILOG = """\
 What must be in the bag: joint states, and the force and torque of each foot, while the robot

@@ -23,7 +23,7 @@ from com_identification.tip_over.report import (
 )
 from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
 from com_model.arrays import Array
-from com_model.command_line import command_parser
+from com_model.commands import command_parser
 
 _EPILOG = """\
 Without --angles it prints the angles at which the robot of the URDF tips over, if it moves so

@@ -16,9 +16,9 @@ from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
 from com_identification.settings import IdentificationSettings
 from com_model import RobotConfig, RobotModel
-from com_model.command_line import command_parser
+from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
-from com_model.posture_file import write_postures
+from com_model.postures import write_postures
 
 EPILOG = """\
 The postures stand with flat soles on level ground, by the URDF's centre of mass a margin inside the

@@ -42,7 +42,7 @@ from com_identification.nodes.posture_tour_calls import Calls, TourError
 from com_identification.planning.planner import TourPaths
 from com_model import RobotModel
 from com_model.arrays import Array
-from com_model.timed_way import TimedWay
+from com_model.postures import TimedPath
 from com_msgs.msg import ProposedPosture
 from com_ros import qos
 from com_ros.conversions import NS_PER_S
@@ -268,7 +268,7 @@ class PostureTour(RobotNode[Parameters]):
         yield from self._move(ways)
         return ""
 
-    def _move(self, ways: list[TimedWay]) -> Script:
+    def _move(self, ways: list[TimedPath]) -> Script:
         """Send motions one after the other, and wait until the joints are there."""
         state = self._need()
         for way in ways:
@@ -319,7 +319,7 @@ class PostureTour(RobotNode[Parameters]):
             yield
 
     # --- outputs -----------------------------------------------------------------------------
-    def _publish(self, way: TimedWay) -> None:
+    def _publish(self, way: TimedPath) -> None:
         points = [
             JointTrajectoryPoint(
                 positions=q.tolist(),
@@ -335,7 +335,7 @@ class PostureTour(RobotNode[Parameters]):
         """End the tour; a robot on its way stays where it is."""
         if self._moving and self._q is not None:
             zero = np.zeros((1, len(self._q)))
-            self._publish(TimedWay(np.array([STOP_TIME]), self._q[None], zero))
+            self._publish(TimedPath(np.array([STOP_TIME]), self._q[None], zero))
         self._moving, self.finished = False, True
         if not well:
             self._report(f"the tour ends: {reason}")

@@ -33,7 +33,7 @@ from com_identification.regression.solve import whiten
 from com_identification.regression.statics import Poses, Statics
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array, freeze
-from com_model.timed_way import TimedWay, timed_way
+from com_model.postures import TimedPath, time_path
 
 Score = Callable[[Array, Array], Array]
 """Takes P (U, U) and the rows of m postures (m, R, U); returns their scores, (m,)."""
@@ -339,18 +339,18 @@ class TourPaths:
         limits = np.where(model.velocity_limits > 0.0, model.velocity_limits, np.inf)
         self.speeds = np.minimum(speed, velocity_fraction * limits)
 
-    def standing(self, start: Array, end: Array) -> list[TimedWay]:
+    def standing(self, start: Array, end: Array) -> list[TimedPath]:
         """Returns paths in sequence that keep the feet in place; empty where there is none."""
         direct = self._planner.path_between(start, end)
         if direct is not None:
-            return [timed_way(direct, self.speeds)]
+            return [time_path(direct, self.speeds)]
         stations = (start, self._nominal), (self._nominal, end)
         parts = [self._planner.path_between(*ends) for ends in stations]
         if any(part is None for part in parts):
             return []
-        return [timed_way(part, self.speeds) for part in parts if part is not None]
+        return [time_path(part, self.speeds) for part in parts if part is not None]
 
-    def in_air(self, start: Array, end: Array) -> list[TimedWay]:
+    def in_air(self, start: Array, end: Array) -> list[TimedPath]:
         """Returns the paths of a lifted robot, through the nominal posture to avoid collisions."""
         stations = (start, self._nominal), (self._nominal, end)
-        return [timed_way(np.array(ends), self.speeds) for ends in stations]
+        return [time_path(np.array(ends), self.speeds) for ends in stations]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from com_model.command_line import command_parser
+from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
 from com_model.urdf.audit import audit
 from com_model.urdf.xml_reader import MAX_BYTES

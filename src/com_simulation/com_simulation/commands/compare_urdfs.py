@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model import RobotConfig, RobotModel, SupportPolygon, link_poses
-from com_model.command_line import command_parser
+from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
 from com_model.geometry.support import sole_points
 from com_model.sesc.sesc import Sesc

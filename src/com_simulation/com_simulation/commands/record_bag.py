@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from com_model import RobotConfig, RobotModel
-from com_model.command_line import command_parser
+from com_model.commands import command_parser
 from com_model.exceptions import ComModelError, ConfigError
 from com_model.files import write_file
-from com_model.posture_file import read_postures
+from com_model.postures import read_postures
 from com_simulation.exceptions import ComSimulationError
 from com_simulation.physics.bag_writer import STORAGES, BagWriter, new_folder
 from com_simulation.physics.noise import PRESETS

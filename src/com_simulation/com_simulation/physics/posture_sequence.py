@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from com_model import RobotModel
 from com_model.dynamics import GRAVITY
-from com_model.timed_way import timed_way
+from com_model.postures import time_path
 from com_simulation.exceptions import ComSimulationError, SwayError
 from com_simulation.physics.motion_commands import Trajectory
 from com_simulation.physics.planted_feet import PlantedFeet
@@ -154,7 +154,7 @@ class PostureSequence:
             yield self._simulation.advance()
 
     def _move(self, way: Array, speed: float) -> Iterator[Reading]:
-        timed = timed_way(way, speed)
+        timed = time_path(way, speed)
         joints = np.arange(way.shape[1])
         self._simulation.follow(Trajectory(joints, timed.times, timed.positions, timed.velocities))
         yield from self._wait(timed.duration)

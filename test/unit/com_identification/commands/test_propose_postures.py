@@ -10,7 +10,7 @@ from com_identification.commands.propose_postures import main
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_model import RobotConfig, RobotModel
-from com_model.posture_file import read_postures
+from com_model.postures import read_postures
 
 CONFIG = Path(__file__).resolve().parents[4] / "src/robot_descriptions/config/biped3.yaml"
 

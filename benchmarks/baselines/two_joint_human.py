@@ -3,8 +3,8 @@
   CoM = r_1 (sin a, cos a) + r_2 (sin(a + b), cos(a + b)),  a the ankle, b the hip, x and z
   r_1 = (m_1 c_1 + m_2) l_1 / M,  r_2 = m_2 c_2 l_2 / M,    l_1 + l_2 = L,  m_1 + m_2 = M
 
-with the centre of mass of link i at the share c_i of its length. Only postures count whose CoM is
-above the foot. [Cotton] minimises the area of that workspace and finds Winter's lengths, without
+with the centre of mass of link i at the fraction c_i of its length. Only postures count whose CoM
+is above the foot. [Cotton] minimises the area of that workspace and finds Winter's lengths, without
 printing angles or foot. As r_1 r_2 goes to 0 where one link vanishes, so does the area: its least
 value is always at an end. What lies near Winter's lengths is the greatest (docs/hoap2_lab.md).
 """
@@ -18,7 +18,7 @@ import numpy as np
 
 from com_model.arrays import Array
 
-WINTER_LEGS = 0.530  # share of the height below the hips [Winter, Biomechanics, 2005]
+WINTER_LEGS = 0.530  # fraction of the height below the hips [Winter, Biomechanics, 2005]
 _STEPS = 600  # of each angle
 _WIDE = 1 << 32  # more than there are rows of squares
 
@@ -30,9 +30,9 @@ class TwoJointHuman:
     Attributes:
         height: m, L.
         mass: kg, M.
-        legs_mass: Share of the mass in both legs.
-        legs_com: Share of the legs' length at which their CoM is, from the ankle.
-        body_com: Share of the body's length, from the hip.
+        legs_mass: Fraction of the mass in both legs.
+        legs_com: Fraction of the legs' length at which their CoM is, from the ankle.
+        body_com: Fraction of the body's length, from the hip.
         ankle: rad, least and largest; positive leans forward.
         hip: rad, least and largest; positive bends forward.
         foot: m, heel and toe from the ankle.
@@ -47,22 +47,22 @@ class TwoJointHuman:
     hip: tuple[float, float] = (-0.35, 2.09)
     foot: tuple[float, float] = (-0.06, 0.21)
 
-    def radii(self, share: float) -> tuple[float, float]:
-        """Gives r_1 and r_2, m, for legs of a share of the height."""
+    def radii(self, fraction: float) -> tuple[float, float]:
+        """Gives r_1 and r_2, m, for legs of a fraction of the height."""
         legs, body = self.legs_mass, 1.0 - self.legs_mass
         return (
-            (legs * self.legs_com + body) * share * self.height,
-            body * self.body_com * (1.0 - share) * self.height,
+            (legs * self.legs_com + body) * fraction * self.height,
+            body * self.body_com * (1.0 - fraction) * self.height,
         )
 
-    def workspace_area(self, share: float, cell: float = 0.004) -> float:
+    def workspace_area(self, fraction: float, cell: float = 0.004) -> float:
         """Measures the area that the CoM reaches above the foot, m^2.
 
         Args:
-            share: Length of the legs over the height.
+            fraction: Length of the legs over the height.
             cell: m, side of the squares that are counted.
         """
-        r1, r2 = self.radii(share)
+        r1, r2 = self.radii(fraction)
         a = np.linspace(*self.ankle, _STEPS)[:, None]
         both = a + np.linspace(*self.hip, _STEPS)
         x, z = r1 * np.sin(a) + r2 * np.sin(both), r1 * np.cos(a) + r2 * np.cos(both)
@@ -70,6 +70,6 @@ class TwoJointHuman:
         column, row = (np.floor(v[above] / cell).astype(np.int64) for v in (x, z))
         return len(np.unique(column * _WIDE + row)) * cell * cell
 
-    def areas(self, shares: Sequence[float] | Array) -> Array:
-        """Measures workspace_area for several shares, (k,) m^2."""
-        return np.array([self.workspace_area(float(share)) for share in shares])
+    def areas(self, fractions: Sequence[float] | Array) -> Array:
+        """Measures workspace_area for several fractions, (k,) m^2."""
+        return np.array([self.workspace_area(float(fraction)) for fraction in fractions])

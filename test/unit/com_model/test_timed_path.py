@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicHermiteSpline
 
-from com_model.timed_way import SHORTEST, timed_way
+from com_model.postures import SHORTEST, time_path
 
 
 def spline(way, timed):
@@ -19,7 +19,7 @@ def test_it_goes_through_the_points_within_the_speeds(count):
     rng = np.random.default_rng(count)
     way = np.cumsum(rng.uniform(-0.1, 0.3, (count, 4)), axis=0)
     speeds = np.array([0.2, 0.5, 1.0, 2.0])
-    timed = timed_way(way, speeds)
+    timed = time_path(way, speeds)
     np.testing.assert_array_equal(timed.positions, way[1:])
     np.testing.assert_allclose(timed.velocities[-1], 0.0, atol=1e-12)
     assert (np.diff(np.append(0.0, timed.times)) > 0.0).all()
@@ -30,17 +30,17 @@ def test_it_goes_through_the_points_within_the_speeds(count):
 
 
 def test_two_points_are_a_cubic_as_fast_as_allowed():
-    timed = timed_way([[0.0, 1.0], [0.6, 0.4]], 0.3)
+    timed = time_path([[0.0, 1.0], [0.6, 0.4]], 0.3)
     motion = spline(np.array([[0.0, 1.0], [0.6, 0.4]]), timed)
     speeds = np.abs(motion(np.linspace(0.0, timed.duration, 1001), 1))
     assert speeds.max() == pytest.approx(0.3, rel=1e-3)
 
 
 def test_no_way_at_all_takes_the_shortest_time():
-    assert timed_way(np.zeros((2, 3)), 1.0).duration == pytest.approx(SHORTEST)
+    assert time_path(np.zeros((2, 3)), 1.0).duration == pytest.approx(SHORTEST)
 
 
 @pytest.mark.parametrize(("way", "speed"), [([[0.0]], 1.0), ([[0.0], [1.0]], 0.0)])
 def test_bad_ways(way, speed):
     with pytest.raises(ValueError, match="two points or more, and speeds above 0"):
-        timed_way(way, speed)
+        time_path(way, speed)

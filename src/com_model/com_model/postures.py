@@ -1,4 +1,6 @@
-"""Postures of a robot as a file: joint names, and one row of joint positions for each posture.
+"""Postures of a robot: as a file, and as a path that is timed.
+
+The file has joint names, and one row of joint positions for each posture:
 
 robot: hoap2
 joints: [BODY_JOINT1, HEAD_JOINT1]
@@ -10,18 +12,21 @@ postures:          # rad or m, one row each
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_model.arrays import Array, as_array
+from com_model.arrays import Array, as_array, freeze
 from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.strict_yaml import Section, read_yaml
 from com_model.text import listing
 
 DIGITS = 6  # behind the point, rad or m
+SHORTEST = 0.3  # s, of a path
+_PEAK = 1.5  # largest speed of a cubic from rest to rest, over its mean
 _OVER = 1e-5  # rad or m, by which a rounded position may be over a limit
 
 
@@ -95,3 +100,53 @@ def _check_limits(rows: Array, model: RobotModel, file: Section) -> None:
 
 def _quoted(name: str) -> str:
     return "'" + name.replace("'", "''") + "'"
+
+
+@dataclass(frozen=True, eq=False)
+class TimedPath:
+    """Points of a path from rest to rest, without its start; arrays are read-only.
+
+    Attributes:
+        times: (m,) s after the start, ascending.
+        positions: (m, n) rad or m.
+        velocities: (m, n) rad/s or m/s.
+    """
+
+    times: Array
+    positions: Array
+    velocities: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @property
+    def duration(self) -> float:
+        """Time of the last point, s."""
+        return float(self.times[-1])
+
+
+def time_path(path: ArrayLike, speeds: ArrayLike) -> TimedPath:
+    """Gives times to the points of a path, from rest to rest.
+
+    The points are passed at even fractions u of the path, u = 3 s^2 - 2 s^3 with s the fraction of
+    the time; it takes so long that no joint is faster than its speed.
+
+    Args:
+        path: (k, n) rad or m, k > 1.
+        speeds: rad/s or m/s, one or (n,), above 0.
+
+    Raises:
+        ShapeError: The path is no matrix.
+        ValueError: It has fewer than two points, or a speed is not above 0.
+    """
+    points = as_array("path", path, (None, None))
+    fastest = np.broadcast_to(np.asarray(speeds, dtype=float), points.shape[1:])
+    if len(points) < 2 or not (fastest > 0.0).all():
+        raise ValueError("a path has two points or more, and speeds above 0")
+    u = np.linspace(0.0, 1.0, len(points))
+    steps = np.abs(np.diff(points, axis=0)) * (len(points) - 1)  # rad or m per u
+    duration = max(_PEAK * float((steps / fastest).max(initial=0.0)), SHORTEST)
+    s = 0.5 - np.sin(np.arcsin(1.0 - 2.0 * u) / 3.0)
+    rate = 6.0 * s * (1.0 - s) / duration
+    slope = np.gradient(points, u, axis=0)
+    return TimedPath((s * duration)[1:], points[1:], (slope * rate[:, None])[1:])
