@@ -197,7 +197,7 @@ def test_all_example_urdfs_load_but_two_invalid_ones(example_urdfs):
         "alex_description/urdf/alex_psyonic_hands.urdf",
     }
     assert refused["ur_description/urdf/ur3.urdf"] == (
-        "<robot> (line 6): has no <link>. This is a xacro file that defines no robot by itself: "
+        "<robot> (line 6): has no <link>. This is a xacro file that defines no robot: "
         "expand the one that uses it."
     )
     assert refused["alex_description/urdf/alex_psyonic_hands.urdf"].startswith(

@@ -24,7 +24,10 @@ def root_body_inertial(model: RobotModel) -> Inertial:
         Mass (kg), CoM (m) and inertia about it (kg m^2), frame and axes of the root link. Where it
         has no mass its CoM is the root link's origin.
     """
-    return _sum(model, _links(model))
+    bodies = model.bodies
+    mass, moment = float(bodies.mass[0]), bodies.first_moment[0]
+    com = moment / mass if mass > 0.0 else np.zeros(3)
+    return Inertial(mass, com, bodies.inertia[0] - mass * _steiner(com))
 
 
 def correct_root_body(
@@ -32,9 +35,9 @@ def correct_root_body(
 ) -> dict[str, Inertial]:
     """Finds the new inertial of one link that gives the root body a mass and a CoM.
 
-    The heaviest link of the root body takes the whole difference: its mass and first moment are
-    those of the body less those of the other links. Its inertia likewise, by parallel axes, where
-    the body's is given; else it keeps its inertia about its own CoM.
+    The heaviest link of the root body takes the whole difference of mass and first moment, and of
+    the inertia about the root link's origin where the body's is given; else it keeps its inertia
+    about its own CoM.
 
     Args:
         model: The robot.
@@ -48,43 +51,27 @@ def correct_root_body(
     Raises:
         UrdfError: The link's mass would not be positive, or its inertia not that of a body.
     """
-    center = as_array("com", com, (3,))
-    links = _links(model)
-    heaviest = max(links, key=lambda k: model.link_masses[k])
-    name = model.link_names[heaviest]
-    others = _sum(model, [k for k in links if k != heaviest])
-    m = mass - others.mass
+    bodies, center = model.bodies, as_array("com", com, (3,))
+    links = np.flatnonzero(bodies.body_of_link == 0)
+    link = int(links[np.argmax(model.link_masses[links])])
+    name, old = model.link_names[link], float(model.link_masses[link])
+    R, p = bodies.R_body_link[link], bodies.p_body_link[link]
+    r = p + R @ model.link_coms[link]
+    others = float(bodies.mass[0]) - old
+    m = mass - others
     if not m > 0.0:
-        raise _unphysical(name, f"its mass would be {m:g} kg", others.mass, mass)
-    c = (mass * center - others.mass * others.com) / m
-    R, p = model.bodies.R_body_link[heaviest], model.bodies.p_body_link[heaviest]
-    own = model.link_inertias[heaviest]
+        raise _unphysical(name, f"its mass would be {m:g} kg", others, mass)
+    c = (old * r + mass * center - bodies.first_moment[0]) / m
+    own = model.link_inertias[link]
     if inertia is not None:
-        rest = as_array("inertia", inertia, (3, 3)) - m * _steiner(c - center)
-        rest = rest - others.inertia
-        rest = rest - others.mass * _steiner(others.com - center)
-        own = R.T @ ((rest + rest.T) / 2) @ R
+        about_origin = R @ own @ R.T + old * _steiner(r) - bodies.inertia[0]
+        about_origin += as_array("inertia", inertia, (3, 3)) + mass * _steiner(center)
+        own = R.T @ (about_origin - m * _steiner(c)) @ R
         moments = np.linalg.eigvalsh(own)
         if not moments[0] >= _LEAST_EIGENVALUE * max(moments[2], 0.0):
             problem = f"its smallest moment of inertia would be {moments[0]:.3g} kg m^2"
-            raise _unphysical(name, problem, others.mass, mass)
+            raise _unphysical(name, problem, others, mass)
     return {name: Inertial(m, R.T @ (c - p), (own + own.T) / 2)}
-
-
-def _links(model: RobotModel) -> list[int]:
-    return [int(k) for k in np.flatnonzero(model.bodies.body_of_link == 0)]
-
-
-def _sum(model: RobotModel, links: list[int]) -> Inertial:
-    R, p = model.bodies.R_body_link[links], model.bodies.p_body_link[links]
-    masses = model.link_masses[links]
-    mass = float(masses.sum())
-    coms = p + np.einsum("kij,kj->ki", R, model.link_coms[links])
-    com = masses @ coms / mass if mass > 0.0 else np.zeros(3)
-    inertia = np.einsum("kij,kjl,kml->im", R, model.link_inertias[links], R)
-    for m, c in zip(masses, coms, strict=True):
-        inertia += m * _steiner(c - com)
-    return Inertial(mass, com, inertia)
 
 
 def _steiner(d: Array) -> Array:
@@ -93,7 +80,7 @@ def _steiner(d: Array) -> Array:
 
 def _unphysical(link: str, problem: str, others: float, mass: float) -> UrdfError:
     fix = (
-        f"The root body is to weigh {mass:.6g} kg and the links that are fixed to the link "
-        f"{quote(link)} weigh {others:.6g} kg: correct their masses in the URDF first"
+        f"The root body is to have {mass:.6g} kg and the links that are fixed to the link "
+        f"{quote(link)} have {others:.6g} kg: correct their masses in the URDF first"
     )
     return UrdfError(problem, f"link {quote(link)}", fix)
