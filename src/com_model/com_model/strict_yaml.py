@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,7 +70,7 @@ class Section:
     """A mapping of a configuration, read key by key; finish() refuses keys that nobody read.
 
     Every getter takes a key and returns its value in the right type, or the default where the key
-    is missing; every error names the file, the path of the key, what was expected and what came.
+    is missing; errors name the file, the path of the key, what was expected and what is there.
     """
 
     def __init__(self, data: Any, source: str, path: str = "") -> None:
@@ -139,26 +139,30 @@ class Section:
 
     def rows(self, key: str, width: int) -> list[list[float]]:
         """Reads a list of rows of finite numbers; empty where the key is missing."""
-        return self._list(key, lambda row: self._row(row, key, width))
+        rows, expected = self._list(self._get(key, []), key), f"rows of {width} numbers"
+        return [[self._number(v, key) for v in self._list(r, key, expected, width)] for r in rows]
 
     def indices(self, key: str) -> list[list[int]]:
         """Reads a list of lists of whole numbers, 0 or more; empty where the key is missing."""
-        return self._list(key, lambda row: self._indices(row, key))
+        rows, expected = self._list(self._get(key, []), key), "lists of whole numbers"
+        return [[self._whole(v, key, 0) for v in self._list(row, key, expected)] for row in rows]
 
     def vector(self, key: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """Reads a list of as many finite numbers as the default has."""
-        value = self._get(key, default)
-        if not isinstance(value, list | tuple) or len(value) != len(default):
-            raise self.error(f"expected {len(default)} numbers, got {_words(value)}", key)
-        return tuple(self._number(number, key) for number in value)
+        count = len(default)
+        values = self._list(self._get(key, default), key, f"{count} numbers", count)
+        return tuple(self._number(value, key) for value in values)
 
     def names(self, key: str) -> tuple[str, ...]:
         """Reads a list of different texts."""
-        names = tuple(self._list(key, lambda value: self._name(value, key)))
-        if len(set(names)) < len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise self.error(f"{quote(twice)} is there twice", key)
-        return names
+        seen: dict[str, None] = {}  # in order
+        for name in self._list(self._get(key, []), key):
+            if not isinstance(name, str) or not name:
+                raise self.error(f"expected names, got {_words(name)}: write it in quotes", key)
+            if name in seen:
+                raise self.error(f"{quote(name)} is there twice", key)
+            seen[name] = None
+        return tuple(seen)
 
     def finish(self) -> None:
         """Refuses keys that were not read, with those that are valid."""
@@ -174,32 +178,18 @@ class Section:
         value = self._data.get(key)
         return default if value is None else value
 
-    def _list(self, key: str, convert: Callable[[Any], T]) -> list[T]:
-        values = self._get(key, [])
-        if not isinstance(values, list | tuple):
-            raise self.error(f"expected a list, got {_words(values)}", key)
-        return [convert(value) for value in values]
-
-    def _row(self, row: Any, key: str, width: int) -> list[float]:
-        if not isinstance(row, list | tuple) or len(row) != width:
-            raise self.error(f"expected rows of {width} numbers, got {_words(row)}", key)
-        return [self._number(value, key) for value in row]
-
-    def _indices(self, row: Any, key: str) -> list[int]:
-        if not isinstance(row, list | tuple):
-            raise self.error(f"expected lists of whole numbers, got {_words(row)}", key)
-        return [self._whole(value, key, 0) for value in row]
+    def _list(
+        self, value: Any, key: str, expected: str = "a list", count: int | None = None
+    ) -> list[Any] | tuple[Any, ...]:
+        if not isinstance(value, list | tuple) or count not in (None, len(value)):
+            raise self.error(f"expected {expected}, got {_words(value)}", key)
+        return value
 
     def _whole(self, value: Any, key: str, least: int) -> int:
         number = self._number(value, key, least)
         if not number.is_integer() or abs(number) > 2**53:
             raise self.error(f"expected a whole number, got {_words(value)}", key)
         return int(number)
-
-    def _name(self, value: Any, key: str) -> str:
-        if not isinstance(value, str) or not value:
-            raise self.error(f"expected names, got {_words(value)}: write it in quotes", key)
-        return value
 
     def _number(self, value: Any, key: str, least: float = -math.inf) -> float:
         if isinstance(value, str):
@@ -215,10 +205,13 @@ class Section:
 
 
 def _words(value: Any) -> str:
-    """Names what came, in the words of YAML."""
-    if value is None:
-        return "nothing"
-    kinds = {bool: "true or false", Mapping: "keys with values", list: "a list", str: "the text"}
-    kind = next((name for type_, name in kinds.items() if isinstance(value, type_)), None)
+    """Names a value in the words of YAML."""
+    kinds = {
+        bool: "true or false ",
+        Mapping: "keys with values ",
+        list: "a list ",
+        str: "the text ",
+    }
+    kind = next((f"{kind} " for type_, kind in kinds.items() if isinstance(value, type_)), "")
     shown = repr(value)
-    return f"{kind + ' ' if kind else ''}{shown[:60] + ('...' if len(shown) > 60 else '')}"
+    return "nothing" if value is None else kind + shown[:60] + "..." * (len(shown) > 60)
