@@ -2,7 +2,7 @@
 
 Prints the hull of all joints and of the legs alone, reach margins of the nominal posture, and the
 two-joint human of [Cotton] eq. 12. `--out` draws the workspace. wall_s is sampling and CoMs from
-Python with two threads, the best of five; the hull is timed by itself. The last line is one JSON
+Python with two threads, the best of five; the hull is timed alone. The last line is one JSON
 object.
 """
 
@@ -80,9 +80,8 @@ def main() -> None:
     print(f"nominal posture: {1e3 * workspace.margin([com])[0]:.0f} mm inside the hull")
     lengths = human()
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
         path = out / "com_workspace.png"
-        path.write_bytes(draw_workspace(workspace, "Centre of mass of HOAP-2, waist held"))
+        draw_workspace(path, workspace, "Centre of mass of HOAP-2, waist held")
         print(f"wrote {path}")
     summary = {
         "configurations": COUNT,

@@ -41,8 +41,8 @@ def test_a_rod_over_its_sole(rod):
     assert reach.points[:, 2].min() > -0.001
     upright = np.abs(sample_postures(rod[0], 20_000)[:, 0]) < np.pi / 2
     assert len(reach.points) == pytest.approx(upright.sum(), abs=20)
-    share = (np.arcsin(0.2) + np.arcsin(0.1)) / np.pi
-    assert reach.share == pytest.approx(share, rel=0.05)
+    fraction = (np.arcsin(0.2) + np.arcsin(0.1)) / np.pi
+    assert reach.fraction == pytest.approx(fraction, rel=0.05)
     low, high = reach.heights
     assert low == pytest.approx(0.5 * np.sqrt(1 - 0.2**2), abs=1e-3)
     assert high == pytest.approx(0.5, abs=1e-4)
@@ -84,7 +84,7 @@ def test_hoap2_on_both_feet(hoap2):
     rest = config.nominal_posture(model)
     reach = reach_on_feet(model, config.feet, rest, 2000)
     assert reach.feet == ("l_sole", "r_sole")
-    assert reach.share == 1.0
+    assert reach.fraction == 1.0
     assert reach.support[:, 1].min() == pytest.approx(-0.109, abs=0.002)
     R, p = link_pose(model, rest, "l_sole")
     nominal = R.T @ (Sesc(model).com(rest) - p)
@@ -107,7 +107,7 @@ def test_a_robot_that_never_stands_and_feet_that_are_none(rod):
     far = reach_on_foot(
         RobotModel.from_urdf(ROD.replace('"-3" upper="3"', '"1" upper="1.5"')), foot, 99
     )
-    assert far.share == 0.0
+    assert far.fraction == 0.0
     assert np.isnan(far.heights).all()
     assert far.best_margin < 0.0
     down = RobotModel.from_urdf(ROD.replace('"-3" upper="3"', '"2" upper="3"'))

@@ -19,7 +19,7 @@ def run(capsys):
     return run
 
 
-def test_hoap2_is_sampled_told_and_drawn(run, tmp_path):
+def test_hoap2_is_sampled_printed_and_drawn(run, tmp_path):
     out = tmp_path / "new" / "folder"
     code, output = run(
         *(DESCRIPTIONS / "urdf/hoap2.urdf", "--config", DESCRIPTIONS / "config/hoap2.yaml"),
@@ -32,9 +32,9 @@ def test_hoap2_is_sampled_told_and_drawn(run, tmp_path):
     assert figures["reach_m"]["back"] > 0.05
     both, left, right = figures["standing"]
     assert both["feet"] == ["l_sole", "r_sole"]
-    assert both["share"] == 1.0
+    assert both["fraction"] == 1.0
     assert 0.25 < both["height_m"][0] < both["height_m"][1] < 0.29
-    assert left["share"] == pytest.approx(right["share"], abs=0.05)
+    assert left["fraction"] == pytest.approx(right["fraction"], abs=0.05)
     assert "on l_sole: " in output.out
     assert (out / "hoap2_com_workspace.png").read_bytes().startswith(b"\x89PNG")
 

@@ -1,4 +1,4 @@
-"""Command line: where a robot can bring its centre of mass, by itself and over its feet."""
+"""Command line: where a robot can bring its centre of mass, root held and over its feet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from com_model.workspace.standing_reach import StandingReach, reach_on_feet, rea
 
 _EPILOG = """\
 Postures are random, each joint evenly within its limits; whether the robot's parts hit each other
-is not looked at. First the root link is held, and the hull of all centres of mass is told. With
+is not looked at. First the root link is held, and the hull of all centres of mass is printed. With
 --config the robot also stands: on both feet in its nominal posture, while the joints that move no
 foot vary, and on each foot alone, while all joints vary (postures with the root, the end of a limb
 or another foot below the ground are left out). Margins are those of the CoM's ground
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"workspace: {error}", file=sys.stderr)
         return 2
     figures = {"robot": model.name, "configurations": arguments.count, "wall_s": round(seconds, 3)}
-    figures |= _told(workspace) | {"standing": [_told_standing(reach) for reach in standing]}
+    figures |= _print_hull(workspace) | {"standing": [_print_standing(reach) for reach in standing]}
     if picture is not None:
         print(f"wrote {picture}")
     print(json.dumps(figures))
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--config", type=Path, help="the robot's configuration (yaml): feet and nominal posture")
     add("--joints", nargs="+", help="joints that vary while the root link is held; all by default")
     add("--count", type=int, default=1_000_000, help="how many postures")
-    add("--threads", type=int, default=2, help="that share the work")
+    add("--threads", type=int, default=2, help="that divide the work")
     add("--seed", type=int, default=0, help="of the random numbers, 0 or more")
     add("--out", type=Path, help="a folder for the picture; it is made if missing")
     return parser
@@ -108,33 +108,33 @@ def _draw(
 ) -> Path:
     from com_model.workspace.plot import draw_workspace  # needs matplotlib, only here
 
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{model.name}_com_workspace.png"
-    path.write_bytes(draw_workspace(workspace, f"Centre of mass of {model.name}", standing))
+    draw_workspace(path, workspace, f"Centre of mass of {model.name}", standing)
     return path
 
 
-def _told(workspace: Workspace) -> dict[str, object]:
+def _print_hull(workspace: Workspace) -> dict[str, object]:
     reach = dict(zip(_SIDES, workspace.reach(list(_SIDES.values())).tolist(), strict=True))
     print(f"root link held: hull of {1e6 * workspace.volume:.0f} cm^3; from the root link's origin")
     print("  " + ", ".join(f"{side} {1e3 * far:.0f}" for side, far in reach.items()) + " mm")
     return {"hull_m3": workspace.volume, "reach_m": reach}
 
 
-def _told_standing(reach: StandingReach) -> dict[str, object]:
+def _print_standing(reach: StandingReach) -> dict[str, object]:
     name, (low, high) = " and ".join(reach.feet), reach.heights
     beyond = reach.over_edges()
     print(
-        f"on {name}: {100 * reach.share:.1f} % of the postures above the ground can be held at rest"
+        f"on {name}: {100 * reach.fraction:.1f} % of the postures above the ground are statically "
+        "stable"
     )
     print(f"  best margin {1e3 * reach.best_margin:.0f} mm, height {low:.3f} to {high:.3f} m")
     edges = ", ".join(f"{side} {1e3 * far:+.0f}" for side, far in beyond.items())
     print(f"  the projection comes beyond the support polygon by {edges} mm")
     return {
         "feet": reach.feet,
-        "share": reach.share,
+        "fraction": reach.fraction,
         "best_margin_m": reach.best_margin,
-        "height_m": [low, high] if reach.share > 0.0 else None,
+        "height_m": [low, high] if reach.fraction > 0.0 else None,
         "beyond_m": beyond,
     }
 

@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from io import BytesIO
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from com_model.arrays import Array
 from com_model.geometry.hull import convex_hull
+from com_model.plotting import BLUE, FAINT, RED, new_figure, save_png, style_axes
 from com_model.workspace.sampling import Workspace
 from com_model.workspace.standing_reach import StandingReach
 
 _DOTS = 2500  # samples that are drawn
 _SLICES = 5
-_GREY, _RED, _BLUE = "#adb5bd", "#c92a2a", "#1971c2"
 
 
 def draw_workspace(
-    workspace: Workspace, title: str, standing: Sequence[StandingReach] = ()
-) -> bytes:
+    path: Path, workspace: Workspace, title: str, standing: Sequence[StandingReach] = ()
+) -> None:
     """Draws samples and hull from the side and from above, slices, and the CoM over the feet.
 
     Args:
+        path: Of the PNG file; its folder is made.
         workspace: Of the robot whose root link is held.
         title: Above all.
         standing: Of the robot on its feet, one picture each.
-
-    Returns:
-        A PNG file.
     """
     rows = 1 + ceil(len(standing) / 3)
-    figure = Figure(figsize=(10.2, 0.4 + 3.2 * rows), dpi=80, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure((10.2, 0.4 + 3.2 * rows), title)
     axes = figure.subplots(rows, 3, squeeze=False).ravel()
     _hull(axes[0], workspace, (0, 2))
     _hull(axes[1], workspace, (0, 1))
@@ -45,26 +40,23 @@ def draw_workspace(
         _standing(axis, reach)
     for axis in axes[3 + len(standing) :]:
         axis.remove()
-    figure.suptitle(title)
-    content = BytesIO()
-    figure.savefig(content, format="png")
-    return content.getvalue()
+    save_png(figure, path)
 
 
 def _hull(axes: Axes, workspace: Workspace, shown: tuple[int, int]) -> None:
     i, j = shown
-    _dots(axes, workspace.points[:, [i, j]], _GREY)
-    _outline(axes, convex_hull(workspace.vertices[:, [i, j]]), _RED, "hull")
+    _dots(axes, workspace.points[:, [i, j]], FAINT)
+    _outline(axes, convex_hull(workspace.vertices[:, [i, j]]), RED, "hull")
     _style(axes, "xyz"[i], "xyz"[j], "root link held")
 
 
 def _slices(axes: Axes, workspace: Workspace) -> None:
     z = workspace.points[:, 2]
-    for share in (np.arange(_SLICES) + 0.5) / _SLICES:
-        height = float(z.min() + share * np.ptp(z))
+    for fraction in (np.arange(_SLICES) + 0.5) / _SLICES:
+        height = float(z.min() + fraction * np.ptp(z))
         outline = workspace.slice_at(height, float(np.ptp(z)) / (4 * _SLICES))
         if len(outline) > 2:
-            shade = str(round(0.7 * (1.0 - share), 2))
+            shade = str(round(0.7 * (1.0 - fraction), 2))
             _outline(axes, outline, shade, f"z {1e3 * height:.0f}")
     _style(axes, "x", "y", "slices")
     axes.legend(fontsize="x-small", frameon=False)
@@ -72,9 +64,9 @@ def _slices(axes: Axes, workspace: Workspace) -> None:
 
 def _standing(axes: Axes, reach: StandingReach) -> None:
     inside = reach.margin >= 0.0
-    _dots(axes, reach.points[~inside, :2], _GREY)
-    _dots(axes, reach.points[inside, :2], _BLUE)
-    _outline(axes, reach.support, _RED, "")
+    _dots(axes, reach.points[~inside, :2], FAINT)
+    _dots(axes, reach.points[inside, :2], BLUE)
+    _outline(axes, reach.support, RED, "")
     _style(axes, "x", "y", f"over {' and '.join(reach.feet)}")
 
 
@@ -89,5 +81,6 @@ def _outline(axes: Axes, corners: Array, colour: str, label: str) -> None:
 
 
 def _style(axes: Axes, x: str, y: str, title: str) -> None:
+    style_axes(axes)
     axes.set(xlabel=f"{x} (mm)", ylabel=f"{y} (mm)", aspect="equal", title=title)
     axes.title.set_fontsize("medium")

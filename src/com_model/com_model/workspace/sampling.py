@@ -50,7 +50,6 @@ class Workspace:
             points: (N, 3) m.
 
         Raises:
-            ShapeError: Another shape.
             GeometryError: Fewer than four points, all in a plane, or not finite.
         """
         points = as_array("points", points, (None, 3))
@@ -67,19 +66,12 @@ class Workspace:
 
         Positive inside. Outside it is negative, and at most as far as the hull really is. The hull
         of a workspace may hold points that no posture reaches.
-
-        Raises:
-            ShapeError: Another shape.
         """
         targets = as_array("targets", targets, (None, 3))
         return np.asarray(-(targets @ self.faces[:, :3].T + self.faces[:, 3]).max(axis=1))
 
     def reach(self, directions: ArrayLike) -> Array:
-        """Tells how far the centre of mass comes in directions (m, 3), m from the origin.
-
-        Raises:
-            ShapeError: Another shape.
-        """
+        """How far the centre of mass comes in directions (m, 3), m from the origin."""
         directions = as_array("directions", directions, (None, 3))
         length = np.linalg.norm(directions, axis=1)
         if not (length > 0.0).all():
@@ -117,15 +109,13 @@ def sample_coms(
             turn to either side, or half a metre); all by default.
         rest: (n,) rad or m, of the other joints; the neutral posture by default.
         seed: Of the random numbers; they depend on the number of threads, too.
-        threads: That share the work.
+        threads: Number that divides the work.
 
     Returns:
         (count, 3) m, in the root link's frame.
 
     Raises:
         ComModelError: count or threads is no positive number.
-        UnknownNameError: No such joint.
-        ShapeError: rest has the wrong shape.
     """
     _check_numbers(count, threads)
     low, width = _box(model, joints, rest)
@@ -157,8 +147,6 @@ def sample_postures(
 
     Raises:
         ComModelError: count is no positive number.
-        UnknownNameError: No such joint.
-        ShapeError: rest has the wrong shape.
     """
     _check_numbers(count, 1)
     (source,) = np.random.SeedSequence(seed).spawn(1)

@@ -45,8 +45,8 @@ class StandingReach:
         freeze(self)
 
     @property
-    def share(self) -> float:
-        """Share of the postures in which the robot can stand at rest."""
+    def fraction(self) -> float:
+        """Fraction of the postures in which the robot can stand at rest."""
         return float((self.margin >= 0.0).mean())
 
     @property
@@ -63,7 +63,7 @@ class StandingReach:
         return float(standing.min()), float(standing.max())
 
     def over_edges(self) -> dict[str, float]:
-        """Tells how far the projection comes beyond the support polygon, m, to each side.
+        """How far the projection comes beyond the support polygon, m, to each side.
 
         Negative where the robot cannot bring it to that edge.
         """
@@ -94,7 +94,6 @@ def reach_on_foot(
     Raises:
         ComModelError: count is no positive number.
         GeometryError: The foot has no sole, or no posture keeps above the ground.
-        UnknownNameError: A foot is not a link of the model.
     """
     _check_soles([foot])
     Q = sample_postures(model, count, seed=seed)
@@ -124,8 +123,6 @@ def reach_on_feet(
     Raises:
         ComModelError: count is no positive number.
         GeometryError: A foot has no sole, or there is none.
-        ShapeError: rest has the wrong shape.
-        UnknownNameError: A foot is not a link of the model.
     """
     _check_soles(feet)
     q = model.check_q(rest, "rest")
