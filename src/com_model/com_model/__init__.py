@@ -1,4 +1,8 @@
-"""The true centre of mass of any URDF by statically equivalent serial chains (no ROS)."""
+"""The true centre of mass of any URDF by statically equivalent serial chains (no ROS).
+
+Throughout the package, an argument of another shape than documented raises ShapeError, and a name
+that the robot does not have UnknownNameError, which lists those that it has.
+"""
 
 from __future__ import annotations
 

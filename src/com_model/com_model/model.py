@@ -111,19 +111,11 @@ class RobotModel:
         return len(self.joint_names)
 
     def link_index(self, name: str) -> int:
-        """Finds a link's index.
-
-        Raises:
-            UnknownNameError: There is no such link; lists those that there are.
-        """
+        """Finds a link's index."""
         return self._index("link", name, self.link_names)
 
     def joint_index(self, name: str) -> int:
-        """Finds an independent joint's index in q.
-
-        Raises:
-            UnknownNameError: There is no such joint; lists those that there are.
-        """
+        """Finds an independent joint's index in q."""
         return self._index("joint", name, self.joint_names)
 
     def _index(self, kind: str, name: str, names: tuple[str, ...]) -> int:
@@ -133,11 +125,7 @@ class RobotModel:
         return int(index)
 
     def check_q(self, q: ArrayLike, name: str = "q") -> Array:
-        """Converts joint positions to a float64 array of shape (n,), rad or m.
-
-        Raises:
-            ShapeError: Another shape; lists the joints.
-        """
+        """Converts joint positions to a float64 array of shape (n,), rad or m."""
         hint = f"The joints are {listing(self.joint_names, limit=200)}"
         return as_array(name, q, (self.n_joints,), hint)
 

@@ -42,7 +42,6 @@ def write_postures(
         note: A line of comment for people.
 
     Raises:
-        ShapeError: The postures have another shape.
         OSError: The file cannot be written.
     """
     rows = as_array("postures", postures, (None, model.n_joints))
@@ -136,7 +135,6 @@ def time_path(path: ArrayLike, speeds: ArrayLike) -> TimedPath:
         speeds: rad/s or m/s, one or (n,), above 0.
 
     Raises:
-        ShapeError: The path is no matrix.
         ValueError: It has fewer than two points, or a speed is not above 0.
     """
     points = as_array("path", path, (None, None))

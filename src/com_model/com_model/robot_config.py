@@ -161,11 +161,7 @@ class RobotConfig:
                 raise self._unknown("moving joint", joint, model.joint_names, key)
 
     def nominal_posture(self, model: RobotModel) -> Array:
-        """Gives the nominal posture as joint positions (n,), clipped into the limits.
-
-        Raises:
-            UnknownNameError: It names a joint that the model has not.
-        """
+        """Gives the nominal posture as joint positions (n,), clipped into the limits."""
         q = np.zeros(model.n_joints)
         for joint, position in self.posture.items():
             q[model.joint_index(joint)] = position

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 import com_model.sesc
 from com_model import RobotModel, Sesc
-from com_model.sesc import batch_kernels, kernels, sincos_kernels
+from com_model.sesc import batch_kernels, kernels
 from com_model.sesc.packing import pack
 
 ROBOTS = ["pr2_description/urdf/pr2.urdf", "icub_description/robots/icub.urdf"]
@@ -20,7 +20,7 @@ ROBOTS = ["pr2_description/urdf/pr2.urdf", "icub_description/robots/icub.urdf"]
 @pytest.fixture(scope="module")
 def plain():
     """The kernels without their compiler: numpy and Python."""
-    names = [f"com_model.sesc.{name}" for name in ("sincos_kernels", "kernels", "batch_kernels")]
+    names = [f"com_model.sesc.{name}" for name in ("kernels", "batch_kernels")]
     compiled = {name: sys.modules.pop(name) for name in names}
     enabled, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True
     try:
@@ -77,7 +77,7 @@ def test_sine_and_cosine(largest):
     angles = np.random.default_rng(2).uniform(-largest, largest, 100_000)
     angles[:9] = np.arange(-4, 5) * np.pi / 4
     sines, cosines = np.empty_like(angles), np.empty_like(angles)
-    sincos_kernels.fill_sincos(angles, sines, cosines)
+    kernels.fill_sincos(angles, sines, cosines)
     assert np.abs(sines - np.sin(angles)).max() < 1.7e-16
     assert np.abs(cosines - np.cos(angles)).max() < 1.7e-16
 
@@ -85,7 +85,7 @@ def test_sine_and_cosine(largest):
 def test_sine_and_cosine_far_out_and_of_no_number():
     angles = np.array([1e6, -1e12, 1e300, np.nan, np.inf, -np.inf, 0.0, -0.0])
     sines, cosines = np.empty_like(angles), np.empty_like(angles)
-    sincos_kernels.fill_sincos(angles, sines, cosines)
+    kernels.fill_sincos(angles, sines, cosines)
     with np.errstate(invalid="ignore"):
         np.testing.assert_allclose(sines, np.sin(angles), atol=2e-16)
         np.testing.assert_allclose(cosines, np.cos(angles), atol=2e-16)
@@ -94,7 +94,7 @@ def test_sine_and_cosine_far_out_and_of_no_number():
 def test_small_angles_keep_their_relative_accuracy():
     angles = 10.0 ** np.arange(-300, 0.0)
     sines, cosines = np.empty_like(angles), np.empty_like(angles)
-    sincos_kernels.fill_sincos(angles, sines, cosines)
+    kernels.fill_sincos(angles, sines, cosines)
     np.testing.assert_allclose(sines, np.sin(angles), rtol=3e-16)
 
 

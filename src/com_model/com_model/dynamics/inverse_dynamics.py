@@ -21,9 +21,6 @@ class Dynamics:
     Args:
         model: The robot.
         armature: (n,) kg m^2 or kg, reflected inertia of the drives; none by default.
-
-    Raises:
-        ShapeError: armature has another shape.
     """
 
     def __init__(self, model: RobotModel, armature: ArrayLike | None = None) -> None:
@@ -67,9 +64,6 @@ class Dynamics:
         Returns:
             The wrench (6,), force N and moment N m about the root's origin, in the root's axes,
             and the torques (n,) N m or N, armature included. NaN in an argument spreads.
-
-        Raises:
-            ShapeError: An argument has the wrong shape.
         """
         n = self.model.n_joints
         rise = as_array("qdd", qdd, (n,))
@@ -100,34 +94,23 @@ class Dynamics:
     ) -> Array:
         """Computes the wrench on the root that a motion takes at N instants.
 
-        Args:
-            Q: (N, n) joint positions, rad or m.
-            Qd: (N, n) their velocities.
-            Qdd: (N, n) their accelerations.
-            omega: (N, 3) rad/s; this and the next two as in inverse_dynamics.
-            omega_dot: (N, 3) rad/s^2.
-            specific_force: (N, 3) m/s^2.
+        The arguments are those of inverse_dynamics, with N rows each.
 
         Returns:
             (N, 6), force N and moment N m about the root's origin, in the root's axes.
-
-        Raises:
-            ShapeError: An argument has the wrong shape.
         """
-        positions = np.ascontiguousarray(as_array("Q", Q, (None, self.model.n_joints)))
-        count = len(positions)
-        wide, narrow = positions.shape, (count, 3)
-        wrenches = np.empty((count, 6))
-        kernels.root_wrenches(
-            self._robots[True],
+        positions = as_array("Q", Q, (None, self.model.n_joints))
+        wide, narrow = positions.shape, (len(positions), 3)
+        motion = (
             positions,
-            np.ascontiguousarray(as_array("Qd", Qd, wide)),
-            np.ascontiguousarray(as_array("Qdd", Qdd, wide)),
-            np.ascontiguousarray(as_array("omega", omega, narrow)),
-            np.ascontiguousarray(as_array("omega_dot", omega_dot, narrow)),
-            np.ascontiguousarray(as_array("specific_force", specific_force, narrow)),
-            wrenches,
+            as_array("Qd", Qd, wide),
+            as_array("Qdd", Qdd, wide),
+            as_array("omega", omega, narrow),
+            as_array("omega_dot", omega_dot, narrow),
+            as_array("specific_force", specific_force, narrow),
         )
+        wrenches = np.empty((len(positions), 6))
+        kernels.root_wrenches(self._robots[True], *map(np.ascontiguousarray, motion), wrenches)
         return wrenches
 
 

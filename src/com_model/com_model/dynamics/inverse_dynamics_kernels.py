@@ -5,10 +5,10 @@ root's axes, so that poses, axes of the joints and first moments come out beside
 r from the origin of body b's parent to its own, s, s', s'' the joint's motion about axis z:
 
   outwards   w_b = w + z s',  dw_b = dw + z s'' + w x z s'
-             a_b = a + dw x r + w x (w x r)           (sliding: + z s'' + 2 w x z s'; w_b = w)
+             a_b = a + dw x r + w x (w x r)           (prismatic: + z s'' + 2 w x z s'; w_b = w)
              F_b = m a_b + dw_b x h + w_b x (w_b x h)
              N_b = I dw_b + w_b x (I w_b) + h x a_b   (about the body's origin)
-  inwards    F += F_b,  N += N_b + r x F_b,  H += H_b + M_b r,  tau = z . N_b  (sliding: z . F_b)
+  inwards    F += F_b,  N += N_b + r x F_b,  H += H_b + M_b r,  tau = z . N_b  (prismatic: z . F_b)
 
 with m, h, I a body's mass, first moment and inertia about its origin, a the acceleration of an
 origin minus gravity, and H, M the first moment and mass of what a joint carries.
@@ -173,9 +173,9 @@ def newton_euler(
 
     Args:
         robot: (B, COLUMNS) packed.
-        q: (n,) rad or m; qd, qdd likewise.
-        qd: See q.
-        qdd: See q.
+        q: (n,) rad or m.
+        qd: (n,) its derivative.
+        qdd: (n,) its second derivative.
         root: The root's motion.
         bodies: (B, PASS_COLUMNS), result: row 0 has in FORCE, TORQUE the wrench on the root.
         tau: (n,) result, N m or N.
@@ -223,17 +223,9 @@ def root_wrenches(
     acceleration: Array,
     wrenches: Array,
 ) -> None:
-    """The wrench on the root at each of N instants of a motion; see newton_euler.
+    """Sets wrenches (N, 6) on the root at N instants of a motion; see newton_euler and RootMotion.
 
-    Args:
-        robot: (B, COLUMNS) packed.
-        q: (N, n); qd, qdd likewise.
-        qd: See q.
-        qdd: See q.
-        omega: (N, 3); omega_dot, acceleration likewise.
-        omega_dot: See omega.
-        acceleration: See omega.
-        wrenches: (N, 6) result.
+    q, qd, qdd are (N, n); omega, omega_dot, acceleration (N, 3).
     """
     bodies, tau = np.empty((len(robot), PASS_COLUMNS)), np.empty(q.shape[1])
     for i in range(len(q)):

@@ -37,7 +37,6 @@ def link_poses(
         world, in the order of model.link_names. NaN in q makes the links below that joint NaN.
 
     Raises:
-        ShapeError: An argument has the wrong shape.
         ComModelError: R_world_root is not a rotation.
     """
     R_body, p_body = body_poses(model.bodies, model.check_q(q), R_world_root, p_world_root)
@@ -60,8 +59,6 @@ def link_pose(
         R_world_link (3, 3), and the origin of the link's frame in the world (3,) m.
 
     Raises:
-        UnknownNameError: There is no such link.
-        ShapeError: An argument has the wrong shape.
         ComModelError: R_world_root is not a rotation.
     """
     index = model.link_index(link)
@@ -79,10 +76,6 @@ def link_pose_batch(model: RobotModel, Q: ArrayLike, link: str) -> tuple[Array, 
 
     Returns:
         R_root_link (N, 3, 3), and the origins of the link's frame (N, 3) m.
-
-    Raises:
-        UnknownNameError: No such link; lists those that there are.
-        ShapeError: Q is not (N, n).
     """
     index, bodies = model.link_index(link), model.bodies
     Q = as_array("Q", Q, (None, model.n_joints), f"The joints are {', '.join(model.joint_names)}")

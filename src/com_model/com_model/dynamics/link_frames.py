@@ -34,9 +34,6 @@ class LinkFrames:
     Args:
         model: the robot.
         links: k link names, repeats allowed.
-
-    Raises:
-        UnknownNameError: a link is not the model's; lists those that there are.
     """
 
     def __init__(self, model: RobotModel, links: Sequence[str]) -> None:
@@ -63,9 +60,6 @@ class LinkFrames:
 
         Returns:
             R_root_link (k, 3, 3), and the links' origins in the root frame (k, 3), m.
-
-        Raises:
-            ShapeError: q is not (n,).
         """
         q = np.asarray(q, dtype=np.float64)
         if q.shape != (self._model.n_joints,):

@@ -58,7 +58,6 @@ class SupportPolygon:
                 default.
 
         Raises:
-            ShapeError: An argument has the wrong shape.
             GeometryError: No points, values that are not finite, a zero direction, or gravity
                 along the ground.
         """
@@ -101,7 +100,6 @@ class SupportPolygon:
             gravity: As in from_points.
 
         Raises:
-            ShapeError: An argument has the wrong shape.
             GeometryError: As from_points.
         """
         R, p = as_array("R", R, (None, 3, 3)), as_array("p", p, (None, 3))
@@ -124,9 +122,6 @@ class SupportPolygon:
 
         Returns:
             The same shape; NaN for points that are NaN.
-
-        Raises:
-            ShapeError: Another shape.
         """
         points = _points(point)
         height = (points - self.origin) @ self.normal / (self.gravity @ self.normal)
@@ -142,9 +137,6 @@ class SupportPolygon:
             Signed distance in the ground plane from the point's projection to the nearest edge, m:
             positive inside, negative outside, NaN for NaN. With one contact, or all on a line,
             minus the distance to it. A float for one point, (N,) for many.
-
-        Raises:
-            ShapeError: Another shape.
         """
         flat = (self.project(point) - self.origin) @ self._axes
         signed = signed_distance(self._corners, np.atleast_2d(flat))
@@ -162,9 +154,6 @@ def sole_points(R: Array, p: Array, corners: ArrayLike, name: str = "corners") -
 
     Returns:
         (k, 3) m, or (1, 3) for a point foot.
-
-    Raises:
-        ShapeError: The corners are not (k, 2).
     """
     if np.size(corners) == 0:
         return np.array([p])
@@ -182,7 +171,6 @@ def fit_plane(points: ArrayLike, up: ArrayLike = (0.0, 0.0, 1.0)) -> tuple[Array
         The mean of the points (3,) m, and the unit normal (3,).
 
     Raises:
-        ShapeError: points is not (m, 3).
         GeometryError: Fewer than three points, all on a line, or not finite.
     """
     points = as_array("points", points, (None, 3))

@@ -21,6 +21,7 @@ from com_model.sesc.kernels import (
     CHAINED,
     COS_TILT,
     DRIVER,
+    FAR,
     FORKS,
     OFFSET,
     PARENT,
@@ -31,9 +32,9 @@ from com_model.sesc.kernels import (
     index,
     place,
     place_root,
+    sincos,
     take,
 )
-from com_model.sesc.sincos_kernels import FAR, sincos
 
 Indices = NDArray[np.uint64]  # which spares numba the branch for negative ones
 Mask = NDArray[np.bool_]

@@ -6,20 +6,7 @@ import numpy as np
 
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Bodies
-from com_model.sesc.kernels import (
-    ALIGN,
-    CHAINED,
-    COS_TILT,
-    DRIVER,
-    FORKS,
-    OFFSET,
-    PARENT,
-    REST,
-    ROWS,
-    SIN_TILT,
-    SLIDE,
-    TURN,
-)
+from com_model.sesc import kernels
 
 PARALLEL = 1e-15
 """Sine of the angle between two axes below which they count as parallel."""
@@ -51,28 +38,28 @@ def pack(bodies: Bodies) -> Array:
         (kernels.ROWS, B rounded up to a multiple of 8); rows as named in com_model.sesc.kernels.
     """
     count = bodies.count
-    robot = np.zeros((ROWS, -(-count // 8) * 8))
+    robot = np.zeros((kernels.ROWS, -(-count // 8) * 8))
     A = _aligned_frames(bodies)
     C = np.einsum("kji,kjl,klm->kim", A[bodies.parent], bodies.R, A)
     slides = bodies.joint_type == PRISMATIC
-    share = bodies.subtree_mass / bodies.subtree_mass[0]
+    fraction = bodies.subtree_mass / bodies.subtree_mass[0]
     chained = bodies.parent == np.arange(count) - 1
     chained[0] = False
     C[0] = A[0]
     rest = np.einsum("kji,kj->ki", A, sesc_vectors(bodies))
-    shifts = np.where(slides, share * bodies.offset, 0.0)
+    shifts = np.where(slides, fraction * bodies.offset, 0.0)
     np.add.at(rest, bodies.parent[1:], shifts[1:, None] * C[1:, :, 2])
-    robot[TURN, :count] = np.where(slides, 0.0, bodies.multiplier)
-    robot[SLIDE, :count] = np.where(slides, bodies.multiplier * share, 0.0)
-    robot[OFFSET, :count] = np.where(slides, 0.0, bodies.offset)
-    robot[OFFSET, :count] += np.where(chained, np.arctan2(-C[:, 0, 1], C[:, 0, 0]), 0.0)
-    robot[COS_TILT, :count], robot[SIN_TILT, :count] = C[:, 2, 2], -C[:, 1, 2]
-    robot[REST : REST + 3, :count] = rest.T
-    robot[ALIGN : ALIGN + 9, :count] = C.reshape(count, 9).T
-    robot[PARENT, 1:count], robot[PARENT, 0] = bodies.parent[1:], count
-    robot[DRIVER, 1:count] = bodies.q_index[1:]
-    robot[CHAINED, :count] = chained
-    robot[FORKS, bodies.parent[1:][~chained[1:]]] = 1
+    robot[kernels.TURN, :count] = np.where(slides, 0.0, bodies.multiplier)
+    robot[kernels.SLIDE, :count] = np.where(slides, bodies.multiplier * fraction, 0.0)
+    robot[kernels.OFFSET, :count] = np.where(slides, 0.0, bodies.offset)
+    robot[kernels.OFFSET, :count] += np.where(chained, np.arctan2(-C[:, 0, 1], C[:, 0, 0]), 0.0)
+    robot[kernels.COS_TILT, :count], robot[kernels.SIN_TILT, :count] = C[:, 2, 2], -C[:, 1, 2]
+    robot[kernels.REST : kernels.REST + 3, :count] = rest.T
+    robot[kernels.ALIGN : kernels.ALIGN + 9, :count] = C.reshape(count, 9).T
+    robot[kernels.PARENT, 1:count], robot[kernels.PARENT, 0] = bodies.parent[1:], count
+    robot[kernels.DRIVER, 1:count] = bodies.q_index[1:]
+    robot[kernels.CHAINED, :count] = chained
+    robot[kernels.FORKS, bodies.parent[1:][~chained[1:]]] = 1
     return robot
 
 

@@ -5,7 +5,7 @@ links do [Cotton]:
 
   CoM = p_root + sum over the bodies k of R_k r_k
 
-with R_k the orientation of body k and r_k a vector that is fixed in it, save that a sliding joint
+with R_k the orientation of body k and r_k a vector that is fixed in it, save that a prismatic joint
 lengthens its parent's. docs/derivations.md has the derivation.
 """
 
@@ -42,6 +42,13 @@ class Sesc:
     those for one configuration take about a microsecond when q is a float64 array. NaN in q
     makes the centre of mass NaN. A Sesc may be used from several threads.
 
+    Arguments of the methods, which raise ShapeError where one has another shape:
+        q: (n,) joint positions, rad or m, in the order of model.joint_names. Q: (N, n), of many.
+        R_world_root: (3, 3) orientation of the root link, identity by default; ComModelError where
+            it is no rotation. The measured one brings the ground's slope in ([Cotton] eq. 11).
+        p_world_root: (3,) m, position of the root link's frame; zero by default.
+        threads: Number of threads that divide the work; the result is the same.
+
     Attributes:
         model: The robot.
         chain_links: K names, the first link of each body, depth-first.
@@ -69,18 +76,8 @@ class Sesc:
     ) -> Array:
         """Computes the centre of mass, p_root + sum of R_k r_k ([Cotton] eqs 3, 7).
 
-        Args:
-            q: (n,) joint positions, rad or m, in the order of model.joint_names.
-            R_world_root: (3, 3) orientation of the root link; identity by default. The measured
-                one brings the ground's slope in ([Cotton] eq. 11).
-            p_world_root: (3,) m, position of the root link's frame; zero by default.
-
         Returns:
             (3,) m, in the world; in the root link's frame if no pose is given.
-
-        Raises:
-            ShapeError: An argument has the wrong shape; of q, lists the joints.
-            ComModelError: R_world_root is not a rotation.
         """
         if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
             q = self.model.check_q(q)
@@ -105,17 +102,8 @@ class Sesc:
         ([Cotton] eq. 9); of a prismatic one: z_j M_j / M. What mimic joints do, times their
         multipliers, is added to the column of the joint that they follow.
 
-        Args:
-            q: (n,) joint positions, rad or m.
-            R_world_root: (3, 3) orientation of the root link; identity by default.
-            p_world_root: (3,) m, position of the root link's frame; zero by default.
-
         Returns:
             The centre of mass (3,) m, and the Jacobian (3, n), m or 1, in world axes.
-
-        Raises:
-            ShapeError: An argument has the wrong shape; of q, lists the joints.
-            ComModelError: R_world_root is not a rotation.
         """
         if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
             q = self.model.check_q(q)
@@ -140,18 +128,9 @@ class Sesc:
         Its velocity is jacobian @ (v_world_root, w_world_root, qd): the columns are
         [1, -[CoM - p_root]x, joints as in com_and_jacobian].
 
-        Args:
-            q: (n,) joint positions, rad or m.
-            R_world_root: (3, 3) orientation of the root link; identity by default.
-            p_world_root: (3,) m, position of the root link's frame; zero by default.
-
         Returns:
             The centre of mass (3,) m, and the Jacobian (3, 6 + n): columns of the root's linear
             velocity (world axes), its angular velocity (world axes), the joints.
-
-        Raises:
-            ShapeError: An argument has the wrong shape; of q, lists the joints.
-            ComModelError: R_world_root is not a rotation.
         """
         if not (type(q) is ndarray and q.dtype is FLOAT64 and q.shape == self._q_shape):
             q = self.model.check_q(q)
@@ -177,19 +156,15 @@ class Sesc:
         """Computes the velocity of the centre of mass, v + w x (CoM - p_root) + J qd.
 
         Args:
-            q: (n,) joint positions, rad or m.
+            q: As in com; also R_world_root and p_world_root.
             qd: (n,) joint velocities, rad/s or m/s.
-            R_world_root: (3, 3) orientation of the root link; identity by default.
-            p_world_root: (3,) m, position of the root link's frame; zero by default.
-            v_world_root: (3,) m/s, velocity of its origin, world axes; zero by default.
+            R_world_root: See q.
+            p_world_root: See q.
+            v_world_root: (3,) m/s, velocity of the root's origin, world axes; zero by default.
             w_world_root: (3,) rad/s, its angular velocity, world axes; zero by default.
 
         Returns:
             (3,) m/s, world axes.
-
-        Raises:
-            ShapeError: An argument has the wrong shape.
-            ComModelError: R_world_root is not a rotation.
         """
         rates = np.zeros(6 + self.model.n_joints)
         rates[6:] = self.model.check_q(qd, "qd")
@@ -206,21 +181,7 @@ class Sesc:
         R_world_root: ArrayLike | None = None,
         p_world_root: ArrayLike | None = None,
     ) -> Array:
-        """Computes the centres of mass of N configurations.
-
-        Args:
-            Q: (N, n) joint positions, rad or m.
-            threads: Number of threads to share the work; the result is the same.
-            R_world_root: (3, 3) orientation of the root link, the same for all.
-            p_world_root: (3,) m, position of the root link's frame, the same for all.
-
-        Returns:
-            (N, 3) m.
-
-        Raises:
-            ShapeError: An argument has the wrong shape.
-            ComModelError: R_world_root is not a rotation, or threads is no positive number.
-        """
+        """Computes the centres of mass (N, 3) m of N configurations."""
         Q = self._configurations(Q)
         com = np.empty((len(Q), 3))
         self._place_many("com_of_many", threads, Q, R_world_root, p_world_root, com)
@@ -235,18 +196,8 @@ class Sesc:
     ) -> tuple[Array, Array]:
         """Computes the centres of mass of N configurations and their Jacobians.
 
-        Args:
-            Q: (N, n) joint positions, rad or m.
-            threads: Number of threads to share the work; the result is the same.
-            R_world_root: (3, 3) orientation of the root link, the same for all.
-            p_world_root: (3,) m, position of the root link's frame, the same for all.
-
         Returns:
             (N, 3) m, and (N, 3, n) with the columns of com_and_jacobian.
-
-        Raises:
-            ShapeError: An argument has the wrong shape.
-            ComModelError: R_world_root is not a rotation, or threads is no positive number.
         """
         Q = self._configurations(Q)
         com, jacobian = np.empty((len(Q), 3)), np.empty((len(Q), *self._shape))
@@ -255,25 +206,19 @@ class Sesc:
         return com, jacobian
 
     def parameters_at(self, q: ArrayLike) -> Array:
-        """Computes the chain's vectors at a configuration.
+        """Computes the chain's vectors at a configuration; only prismatic joints change them.
 
         r_k = (m_k c_k + sum over the children j of M_j (d_j + travel of j)) / M  ([Cotton] eq. 5)
 
-        Args:
-            q: (n,) joint positions, rad or m; only those of sliding joints matter.
-
         Returns:
             (K, 3) m, r_k in the frame of link k.
-
-        Raises:
-            ShapeError: q has the wrong shape.
         """
         bodies, vectors = self.model.bodies, self._vectors.copy()
         q = np.append(self.model.check_q(q), 0.0)
         for j in np.flatnonzero(bodies.joint_type == PRISMATIC):
             travel = bodies.multiplier[j] * q[bodies.q_index[j]] + bodies.offset[j]
-            share = bodies.subtree_mass[j] / bodies.subtree_mass[0]
-            vectors[bodies.parent[j]] += share * travel * (bodies.R[j] @ bodies.axis[j])
+            fraction = bodies.subtree_mass[j] / bodies.subtree_mass[0]
+            vectors[bodies.parent[j]] += fraction * travel * (bodies.R[j] @ bodies.axis[j])
         return vectors
 
     def chain(
@@ -284,17 +229,8 @@ class Sesc:
     ) -> Array:
         """Computes the points of the chain, p_root + partial sums of R_k r_k.
 
-        Args:
-            q: (n,) joint positions, rad or m.
-            R_world_root: (3, 3) orientation of the root link; identity by default.
-            p_world_root: (3,) m, position of the root link's frame; zero by default.
-
         Returns:
             (K + 1, 3) m: the root link's origin first, the centre of mass last.
-
-        Raises:
-            ShapeError: An argument has the wrong shape.
-            ComModelError: R_world_root is not a rotation.
         """
         q = self.model.check_q(q)
         R, p = body_poses(self.model.bodies, q, R_world_root, p_world_root)
@@ -318,7 +254,7 @@ class Sesc:
         def work(part: slice) -> None:
             kernel(Q[part], self._robot, R, p, *(result[part] for result in results))
 
-        _share(threads, len(Q), work)
+        _divide(threads, len(Q), work)
 
     def _configurations(self, Q: ArrayLike) -> Array:
         names = ", ".join(self.model.joint_names)
@@ -326,7 +262,7 @@ class Sesc:
 
 
 def _pose(R: ArrayLike | None, p: ArrayLike | None) -> tuple[Array, Array]:
-    """Converts the pose of the root; whether R is a rotation the kernels tell."""
+    """Converts the pose of the root; the kernels check that R is a rotation."""
     if not (type(R) is ndarray and R.dtype is FLOAT64 and R.shape == (3, 3)):
         R = UPRIGHT if R is None else as_array("R_world_root", R, (3, 3))
     if not (type(p) is ndarray and p.dtype is FLOAT64 and p.shape == (3,)):
@@ -358,8 +294,8 @@ def _compiled(name: str) -> Callable[..., Any]:
     return kernel.compile(arguments[name]) if hasattr(kernel, "compile") else kernel
 
 
-def _share(threads: int, count: int, work: Callable[[slice], None]) -> None:
-    """Lets threads do the work, each on one slice of range(count)."""
+def _divide(threads: int, count: int, work: Callable[[slice], None]) -> None:
+    """Divides range(count) into slices, one for each thread."""
     if not isinstance(threads, int | np.integer) or threads < 1:
         raise ComModelError(f"threads: expected a whole number from 1 up, got {threads!r}")
     blocks = -(-count // batch_kernels.BLOCK)

@@ -25,9 +25,6 @@ class Inertial:
         mass: kg, not negative.
         com: (3,) m, centre of mass in the frame of the link.
         inertia: (3, 3) kg m^2, about the centre of mass, axes of the link.
-
-    Raises:
-        ShapeError: An array has another shape.
     """
 
     mass: float
@@ -56,7 +53,6 @@ def edit_inertials(xml: str, inertials: Mapping[str, Inertial]) -> str:
         The new text. RobotModel.from_urdf reads from it what was given.
 
     Raises:
-        UnknownNameError: The URDF has no such link; lists those that there are.
         UrdfError: It is no URDF, it declares entities, or an inertial is none that a link can have.
     """
     urdf = parse_urdf(xml)
