@@ -29,10 +29,10 @@ UNKNOWN = Quaternion(x=math.nan, y=math.nan, z=math.nan, w=math.nan)
 
 
 class Bench:
-    """The node, and a robot that stands wherever the test says."""
+    """The node, and a robot that is where its joints were sent last."""
 
     def __init__(self, world, **parameters):
-        self.world, self.time_ns = world, T0
+        self.world, self.time_ns, self.position = world, T0, POSTURE
         self.phases = world.collect(GaitPhase, "gait/stance", 2000)
         self.ways = world.collect(JointTrajectory, "joint_trajectory", 2000)
         defaults = {"gait__swing_compensation": True, "approach_time": 0.05, "joint_timeout": 30.0}
@@ -43,7 +43,7 @@ class Bench:
         """The last word on gait/stance."""
         return self.phases[-1]
 
-    def sample(self, orientation=LEVEL, imu=True, every_ns=10_000_000):
+    def sample(self, orientation=LEVEL, imu=True, every_ns=10_000_000, position=None):
         """Send one sample of imu and joints; wait for what comes of it."""
         self.time_ns += every_ns
         stamp = ns_to_stamp(self.time_ns)
@@ -56,11 +56,14 @@ class Bench:
                 lambda: self.node._imu.age_s(before) == 0.0, "the node has heard imu"
             )
         phases, ways = len(self.phases), len(self.ways)
-        joints = numpy_to_joint_state(MODEL.joint_names, POSTURE)
+        reported = self.position if position is None else position
+        joints = numpy_to_joint_state(MODEL.joint_names, reported)
         joints.header.stamp = stamp
         self.world.send("joint_states", joints, qos.stream(100))
         self.world.spin_until(lambda: len(self.phases) > phases, "gait/stance")
-        self.world.spin_until(lambda: len(self.ways) > ways, "joint_trajectory")
+        if self.last.state != GaitPhase.UNKNOWN:
+            self.world.spin_until(lambda: len(self.ways) > ways, "joint_trajectory")
+            self.position = np.array(self.ways[-1].points[0].positions)
         return self.last
 
     def trot(self):
@@ -238,3 +241,42 @@ def test_feet_follow_a_converged_estimate_only(bench):
         robot.sample()
     assert robot.last.com_shift[1] == pytest.approx(0.05, abs=0.005)
     assert not robot.last.saturated
+
+
+@pytest.mark.parametrize("absurd", [1e300, 1e6, 2 * math.pi])
+def test_an_absurd_position_stops_it_on_all_feet_until_start(bench, absurd):
+    robot = bench()
+    robot.trot()
+    while robot.last.phase < 0.2:
+        robot.sample()
+    robot.sample(position=robot.position + np.eye(MODEL.n_joints)[3] * absurd)
+    assert f"{MODEL.joint_names[3]} reports" in robot.last.reason
+    for _ in range(40):
+        robot.sample()
+    assert robot.last.state == GaitPhase.STANDING
+    held = robot.position
+    robot.sample()
+    np.testing.assert_array_equal(robot.position, held)
+    assert f"{MODEL.joint_names[3]} reports" in robot.last.reason
+    assert robot.call("start").success
+    robot.trot()
+    assert robot.last.reason == ""
+
+
+def test_joints_that_do_not_move_stop_it(bench):
+    robot = bench(gait__frequency=2.5)
+    robot.trot()
+    while robot.last.state == GaitPhase.TROTTING:
+        robot.sample(position=POSTURE)
+        assert robot.time_ns < T0 + 5_000_000_000
+    assert "do not follow" in robot.last.reason or "from its target" in robot.last.reason
+    assert all(robot.last.stance)
+
+
+def test_absurd_positions_are_waited_for_before_the_first_command(bench):
+    robot = bench()
+    for _ in range(5):
+        assert robot.sample(position=POSTURE + 1e6).state == GaitPhase.UNKNOWN
+    assert "reports 1e+06, its limits are" in robot.last.reason
+    assert not robot.ways
+    robot.trot()

@@ -26,7 +26,7 @@ FASTEST = 30.0  # rad/s or m/s, of joints whose limit is not known
 JUMP = 0.5  # rad or m, within one sample, besides three times what the velocity limit allows
 MAX_GAP = 0.1  # s between commands, for which the velocity limit allows a way
 LOOK_PERIOD = 0.05  # s
-LOOKS, OLD_LOOKS = 11, 7  # compared for motion: 0.5 s measured, commands up to 0.2 s before its end
+LOOKS, OLD_LOOKS = 21, 11  # compared: 1 s of measurements and the first half of the commands
 FROZEN_MOTION = 0.05  # rad or m, of commands; a joint that makes less than a tenth of it is frozen
 CLOSE = 1e-9  # rad, m or s, of rounding
 CHANGED = 1e-6  # rad or m, by which a command was changed
@@ -92,6 +92,11 @@ class CommandGuard:
         return cls(
             model.joint_names, model.lower, model.upper, model.velocity_limits, options=options
         )
+
+    @property
+    def held(self) -> bool:
+        """Whether it stopped for a command, and sends the last one that was right ever since."""
+        return self._held is not None
 
     def restart(self) -> None:
         """Begins again: the next command must be near to where the joints are."""

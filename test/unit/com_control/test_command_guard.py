@@ -199,7 +199,7 @@ def test_a_short_error_is_allowed():
 def test_a_joint_that_does_not_move_stops_it_long_before_it_is_far_off():
     guard = started()
     stopped = follow(guard, swing([0.0, 0.2, 0.0], 0.5), hold=1)
-    assert stopped < 1.0
+    assert stopped < 1.5
     assert guard.reason.startswith("knee do not follow: knee moved by 0.000 where its commands")
     assert follow(started(), swing([0.0, 0.2, 0.0], 0.5), hold=0) is None  # it is not to move
 

@@ -16,7 +16,8 @@ Services:
     ~/start, ~/stop (std_srvs/Trigger): trot; stand on all feet.
 
 It stops with all feet down, and says why, when joint_states time out, attitude is not known or
-the trunk tilts too far; ~/start goes on. Before it has begun to trot it waits for the same.
+the trunk tilts too far; ~/start goes on. Before it has begun to trot it waits for the same. When
+joints do not follow or report absurd positions, it ends the swing and holds on all feet.
 
 Parameters: see trot_parameters.Parameters.
 """
@@ -83,7 +84,8 @@ class TrotGaitNode(RobotNode[Parameters]):
         """Make what belongs to a new model."""
         p = self.parameters
         self._config.check(model)
-        session = GaitSession(TrotGait(model, self._config, p.gait), p.approach_time)
+        gait = TrotGait(model, self._config, p.gait)
+        session = GaitSession(gait, p.approach_time, p.horizon, p.guard)
         session.trot = p.autostart
         link = self._config.imu_link
         R = np.eye(3) if link is None else model.bodies.R_body_link[model.link_index(link)].T
@@ -91,7 +93,9 @@ class TrotGaitNode(RobotNode[Parameters]):
         self.joints = JointInput(model.joint_names, p.joint_timeout)
 
     def apply_parameters(self, new: Parameters) -> None:
-        """Use changed timeouts and the rate."""
+        """Use changed timeouts, bounds and the rate."""
+        if self._robot is not None:
+            self._robot.session.guard.options = new.guard
         self._imu.timeout_s, self._com.timeout_s = new.imu_timeout, new.com_timeout
         self.set_sample_rate(new.rate_hz)
 
@@ -114,14 +118,21 @@ class TrotGaitNode(RobotNode[Parameters]):
         session, p = self._robot.session, self.parameters
         time_ns = sample.time_ns
         R, omega, problem = self._attitude(time_ns)
-        if session.check(problem):
-            self.get_logger().error(f"the trot stops: {problem}")
         com = self._com.current(time_ns) if p.feedback else None
-        self._last_ns = time_ns
-        self._command = session.step(time_ns / NS_PER_S + p.horizon, sample.position, R, com, omega)
+        self._last_ns, trots = time_ns, session.trot
+        session.check(problem)
+        self._command = session.step(time_ns / NS_PER_S, sample.position, R, com, omega)
+        self._report_stop(trots)
         stamp = ns_to_stamp(time_ns)
-        self._send([(p.horizon, self._command)], stamp)
+        if self._command is not None:
+            self._send([(p.horizon, self._command)], stamp)
         self._publish_phase(self._command, stamp)
+
+    def _report_stop(self, trots: bool) -> None:
+        """Log why it does not trot any more."""
+        assert self._robot is not None  # noqa: S101
+        if trots and not self._robot.session.trot:
+            self.get_logger().error(f"the trot stops: {self._robot.session.reason}")
 
     def _attitude(self, time_ns: int) -> tuple[np.ndarray | None, np.ndarray | None, str]:
         """Attitude a horizon ahead, angular velocity (root's axes), and what is wrong."""
@@ -151,10 +162,12 @@ class TrotGaitNode(RobotNode[Parameters]):
         return R + np.cross(R, ahead), omega, ""
 
     # --- outputs -----------------------------------------------------------------------------
-    def _publish_phase(self, command: Command, stamp: Any) -> None:
+    def _publish_phase(self, command: Command | None, stamp: Any) -> None:
         assert self._robot is not None  # noqa: S101
-        gait, session = command.gait, self._robot.session
-        msg = GaitPhase(state=int(command.state), stance=command.stance.tolist())
+        gait, session, msg = None, self._robot.session, GaitPhase()
+        if command is not None:
+            gait, msg.state = command.gait, int(command.state)
+            msg.stance = command.stance.tolist()
         msg.header.stamp, msg.header.frame_id = stamp, self._robot.model.root_link
         msg.legs = [leg.name for leg in session.gait.legs]
         msg.reason = session.reason or ("; ".join(gait.problems) if gait else "")
@@ -198,10 +211,11 @@ class TrotGaitNode(RobotNode[Parameters]):
         if self._robot is None or not self._robot.session.started:
             return
         session = self._robot.session
-        if session.check(reason):
-            self.get_logger().error(f"the trot stops: {reason}")
-        elif not session.trot:
-            session.reason = reason
+        trots = session.trot
+        session.check(reason)
+        self._report_stop(trots)
+        if not session.trot:
+            session.stop(reason)
         begin = self._last_ns / NS_PER_S + self.parameters.horizon + self.joint_watch.age_s
         path = session.rest(begin, STOP_POINTS)
         self._send([(at - begin, command) for at, command in path], ns_to_stamp(0))
@@ -211,7 +225,8 @@ class TrotGaitNode(RobotNode[Parameters]):
         """Level and text by the state of the gait."""
         robot, command = self._robot, self._command
         if robot is None or command is None:
-            return Diagnosis(diagnostics.ERROR, self.waiting or "no joint_states yet")
+            reason = self.waiting or (robot and robot.session.reason) or "no joint_states yet"
+            return Diagnosis(diagnostics.ERROR, reason)
         level, reason = diagnostics.OK, command.state.name.lower()
         if robot.session.reason:
             level = diagnostics.WARN if robot.session.trot else diagnostics.ERROR

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from com_control.command_guard import GuardOptions
 from com_control.trot.parameters import GaitParameters
 from com_ros.parameters import ImuTimeout, JointTimeout, RobotParameters, parameter
 
@@ -11,6 +12,7 @@ class Parameters(RobotParameters, JointTimeout, ImuTimeout):
     """Parameters of the node."""
 
     gait: GaitParameters = field(default_factory=GaitParameters)
+    guard: GuardOptions = field(default_factory=GuardOptions)
     autostart: bool = parameter(True, "trot without waiting for ~/start")
     feedback: bool = parameter(False, "move the feet below the centre of mass of trunk_com")
     com_timeout: float = parameter(

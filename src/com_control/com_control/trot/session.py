@@ -7,10 +7,13 @@ from enum import IntEnum
 
 import numpy as np
 
+from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.trot.foot_paths import smooth_step
 from com_control.trot.trot import Flags, GaitTarget, TrotGait
 from com_model.arrays import Array
 
+Inputs = tuple[Array | None, Array | None, Array | None]
+"""Attitude, offset of the CoM and angular velocity, as of TrotGait.step."""
 BACK = 1.0  # s, by which time must go back to count as that of another robot
 
 
@@ -44,47 +47,64 @@ class GaitSession:
     Args:
         gait: The trot.
         approach_time: s, of a way between postures.
+        horizon: s, by which targets are ahead of the measured joints.
+        guard: Bounds of what joints report and of what they are sent.
+
+    Attributes:
+        guard: Checks all commands. When it stops, the swing ends, and the robot stays as it then
+            is, on all feet, until start() is called.
+        trot: What is asked for.
     """
 
-    def __init__(self, gait: TrotGait, approach_time: float) -> None:
-        self.gait, self._approach_time = gait, approach_time
+    def __init__(
+        self,
+        gait: TrotGait,
+        approach_time: float,
+        horizon: float = 0.0,
+        guard: GuardOptions | None = None,
+    ) -> None:
+        self.gait, self._approach_time, self._horizon = gait, approach_time, horizon
+        self.guard = CommandGuard.from_model(gait.model, guard)
         self._standing = gait.posture.copy()
         self._from: Array | None = None
         self._since = self._trot_since = 0.0
         self._time = -np.inf
         self._last: Command | None = None
-        self._waits = False
-        self.trot = True  # what is asked for
-        self.reason = ""  # why it stopped, or does not trot yet
+        self._landing: float | None = None  # time of the trot at which all feet are down
+        self.trot = True
+        self._stop_reason = self._waits_for = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it has stopped, or does not trot yet; "" when all is well."""
+        return self._stop_reason or (self._waits_for and f"waits: {self._waits_for}")
 
     @property
     def started(self) -> bool:
-        """Whether it has heard where the robot stands."""
+        """Whether it has received where the robot stands."""
         return self._last is not None
 
     def stop(self, reason: str) -> None:
         """Goes to the standing posture, all feet down, at the next step."""
-        self.trot, self.reason = False, reason
+        self.trot, self._stop_reason = False, reason
 
     def start(self) -> None:
-        """Trots as soon as it stands."""
-        self.trot, self.reason, self._waits = True, "", False
+        """Trots as soon as it stands; after a stop of the guard, from where the joints are."""
+        self.trot, self._stop_reason, self._waits_for = True, "", ""
+        if self.guard.reason:
+            self.guard.restart()
+            self._last = self._from = self._landing = None
 
-    def check(self, problem: str) -> bool:
+    def check(self, problem: str) -> None:
         """Takes in what speaks against trotting at the next step; "" when nothing does.
 
         A robot that trots stops, until start() is called; one that does not trot yet waits until
         there is no problem any more.
-
-        Returns:
-            Whether it stops.
         """
-        if problem and self.trot and self._last and self._last.state is State.TROTTING:
+        trots = self._last is not None and self._last.state is State.TROTTING
+        if problem and self.trot and trots:
             self.stop(problem)
-            return True
-        if self.trot:
-            self._waits, self.reason = bool(problem), f"waits: {problem}" if problem else ""
-        return False
+        self._waits_for = problem
 
     def step(
         self,
@@ -93,37 +113,35 @@ class GaitSession:
         R_world_root: Array | None = None,
         com_offset: Array | None = None,
         angular_velocity: Array | None = None,
-    ) -> Command:
-        """Targets at a time, s, ascending; arguments as of TrotGait.step.
+    ) -> Command | None:
+        """Targets for a horizon after a time; arguments as of TrotGait.step.
 
         A time that goes back by more than a second starts over, as a simulation does.
 
         Args:
-            time: s.
-            measured: (n,) rad, where the joints are; only the first one counts.
+            time: s, of the measured joints.
+            measured: (n,) rad, where the joints are.
             R_world_root: (3, 3).
             com_offset: (3,) m.
             angular_velocity: (3,) rad/s.
+
+        Returns:
+            None as long as it is not known where the robot stands.
         """
         if time < self._time - BACK:
             self._start_over()
-        self._time = time
-        trots = self.trot and not self._waits
+        self._time = time = max(time, self._time)
+        problem = self.guard.measure(time, measured)
         if self._last is None:
-            self._approach_from(time, np.array(measured, dtype=float))
-        elif self._last.state is State.TROTTING and not self.trot:
-            self._approach_from(time, self._last.position)
-        elif self._last.state is State.STANDING and trots:
-            self._trot_since = time
-            self.gait.reset()
-        if self._from is not None:
-            self._last = self._approach(time)
-        elif trots:
-            at = time - self._trot_since
-            target = self.gait.step(at, R_world_root, com_offset, angular_velocity)
-            self._last = Command(State.TROTTING, target.position, target.velocity, target)
-        else:
-            self._last = self._still(State.STANDING, self._standing)
+            if problem:
+                self.check(problem)
+                return None
+            self._approach_from(time + self._horizon, np.array(measured, dtype=float))
+        if self.guard.reason:
+            self.stop(self.guard.reason)
+        inputs = R_world_root, com_offset, angular_velocity
+        command = (self._land if self.guard.reason else self._go_on)(time + self._horizon, inputs)
+        self._last = self._guarded(time + self._horizon, command)
         return self._last
 
     def rest(self, time: float, count: int) -> list[tuple[float, Command]]:
@@ -134,36 +152,81 @@ class GaitSession:
         """
         if self._last is None:
             return []
+        if self.guard.reason and self._last.state is not State.TROTTING:
+            return [(time, self._still(self._last.position))]
         if self._from is None:
             self._approach_from(time, self._last.position)
         left = max(self._since + self._approach_time - time, 0.0)
-        times = [time + left * (k + 1) / count for k in range(count)]
-        self._last = self._led(time)
-        return [(at, self._led(at)) for at in times]
+        times = time + left * np.arange(1, count + 1) / count
+        way = [self._approach(at) for at in times.tolist()]
+        positions, velocities = self.guard.limit(
+            times, np.array([c.position for c in way]), np.array([c.velocity for c in way])
+        )
+        self._last = self._approach(time)
+        sent = zip(times.tolist(), way, positions, velocities, strict=True)
+        return [(at, Command(c.state, position, velocity)) for at, c, position, velocity in sent]
 
     def _start_over(self) -> None:
         if self._last and self._last.state is State.TROTTING:
             self.stop("the clock of joint_states went back")
-        self._last = self._from = None
+        self._last = self._from = self._landing = None
+        self._time = -np.inf
+
+    def _go_on(self, due: float, inputs: Inputs) -> Command:
+        """Approaches, stands or trots."""
+        assert self._last is not None or self._from is not None  # noqa: S101 - step has seen to it
+        trots, before = self.trot and not self._waits_for, self._last
+        if before is not None and before.state is State.TROTTING and not self.trot:
+            self._approach_from(due, before.position)
+        elif before is not None and before.state is State.STANDING and trots:
+            self._trot_since = due
+            self.gait.reset()
+        if self._from is not None:
+            command = self._approach(due)
+            if command.state is State.STANDING:
+                self._from = None
+            return command
+        if not trots:
+            return self._still(self._standing)
+        target = self.gait.step(due - self._trot_since, *inputs)
+        return Command(State.TROTTING, target.position, target.velocity, target)
+
+    def _land(self, due: float, inputs: Inputs) -> Command:
+        """The guard has stopped: ends the swing, and stays as it then is."""
+        assert self._last is not None  # noqa: S101 - it has sent a command
+        self._from = None
+        if self._last.state is not State.TROTTING:
+            return self._still(self._last.position)
+        if self._landing is None:
+            self._landing = self.gait.support_time()
+        at = due - self._trot_since
+        target = self.gait.step(min(at, self._landing), *inputs)
+        if at < self._landing:
+            return Command(State.TROTTING, target.position, target.velocity, target)
+        return self._still(target.position)
+
+    def _guarded(self, due: float, command: Command) -> Command:
+        """The command as it may be sent; on the spot where that is not what it says."""
+        position, velocity = self.guard.limit(
+            np.array([due]), command.position[None], command.velocity[None]
+        )
+        if self.guard.held:
+            self.stop(self.guard.reason)
+            return self._still(position[0])
+        return Command(command.state, position[0], velocity[0], command.gait)
 
     def _approach_from(self, time: float, position: Array) -> None:
         self._from, self._since = position, time
 
     def _approach(self, time: float) -> Command:
-        command = self._led(time)
-        if command.state is State.STANDING:
-            self._from = None
-        return command
-
-    def _led(self, time: float) -> Command:
         """On the way to the standing posture."""
         assert self._from is not None  # noqa: S101 - only called so
         fraction = max((time - self._since) / self._approach_time, 0.0)
         if fraction >= 1.0 - 1e-9:
-            return self._still(State.STANDING, self._standing)
+            return self._still(self._standing)
         way = self._standing - self._from
         speed = 30.0 * fraction**2 * (1.0 - fraction) ** 2 / self._approach_time
         return Command(State.APPROACHING, self._from + smooth_step(fraction) * way, speed * way)
 
-    def _still(self, state: State, position: Array) -> Command:
-        return Command(state, position, np.zeros_like(position))
+    def _still(self, position: Array) -> Command:
+        return Command(State.STANDING, position, np.zeros_like(position))

@@ -130,7 +130,7 @@ class TrotGait:
     def __init__(
         self, model: RobotModel, config: RobotConfig, parameters: GaitParameters | None = None
     ) -> None:
-        self.legs = quadruped_legs(model, config)
+        self.model, self.legs = model, quadruped_legs(model, config)
         self.posture = config.nominal_posture(model)
         self.kinematics = [LegKinematics(model, x, self.posture[x.joints]) for x in self.legs]
         self.center = np.mean([leg.hip for leg in self.legs], axis=0)
@@ -255,12 +255,7 @@ class TrotGait:
     def _plan(self, time: float, dt: float, shift: Array) -> tuple[Array, Flags, Array]:
         """Targets of the feet (4, 3) from the centre, stance (4,) and clearance (4,)."""
         p = self.parameters
-        late = np.full(4, 0.5 * self._period)
-        late[list(DIAGONALS[p.first])] = 0.0
-        since = time - self._lift_off_at - late  # first lift-off
-        inside = np.where(
-            since >= 0.0, np.maximum(since, 0.0) % self._period, self._period
-        )  # after last lift-off
+        inside, moving = self._step_times(time)
         swing = inside < self._swing_time
         velocity = self._velocities(time)
         stand_time = self._period - self._swing_time
@@ -278,12 +273,11 @@ class TrotGait:
                 feet[i] = start + smooth_step(s) * (end - start) + way * inside[i]
                 continue
             after = inside[i] - self._swing_time
-            moving = since[i] >= 0.0
-            ahead = 0.5 * stand_time - after if moving else min(self._lift_off_at - time, 0.0)
+            ahead = 0.5 * stand_time - after if moving[i] else min(self._lift_off_at - time, 0.0)
             stand = middle + ahead * velocity[i]
             if self._swinging[i]:
                 self._landing[i] = self._feet[i] - stand - velocity[i] * dt
-            share = smooth_step(after / (p.blend * 0.5 * self._period)) if moving else 1.0
+            share = smooth_step(after / (p.blend * 0.5 * self._period)) if moving[i] else 1.0
             feet[i] = stand + (1.0 - share) * self._landing[i]
         self._swinging = swing
         clearance = np.array(
@@ -294,6 +288,27 @@ class TrotGait:
         )
         self._raise(feet, swing, clearance)
         return feet, ~swing, clearance
+
+    def _step_times(self, time: float) -> tuple[Array, Flags]:
+        """Time (4,) s since the last lift-off of each leg, and which have been lifted before.
+
+        Counted in half periods: however times are rounded, one diagonal swings and one stands.
+        """
+        since, half = time - self._lift_off_at, 0.5 * self._period
+        inside, moving = np.full(4, self._period), np.zeros(4, dtype=bool)
+        if since >= 0.0:
+            steps, passed = divmod(since, half)
+            first = np.isin(np.arange(4), DIAGONALS[self.parameters.first])
+            moving = first | (steps >= 1.0)
+            inside[moving] = (passed + half * (first ^ (steps % 2.0 == 0.0)))[moving]
+        return inside, moving
+
+    def support_time(self) -> float:
+        """Time, s, from the last step on, at which all feet are on the ground."""
+        since = self._time - self._lift_off_at
+        if since < 0.0:
+            return self._time
+        return self._time + max(self._swing_time - since % (0.5 * self._period), 0.0)
 
     def _velocities(self, time: float) -> Array:
         """Speed (4, 3), m/s, of the trunk over the ground at each foot."""

@@ -1,5 +1,8 @@
 """The trot: timing, smoothness, swing height, feedback and bad input."""
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -13,10 +16,14 @@ from com_model import RobotConfig, RobotModel
 from com_simulation.physics.robots import find_robot
 
 
-def make(robot="scalf2", **parameters):
+@cache
+def load(robot):
     files = find_robot(robot)
-    model, config = RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config)
-    return TrotGait(model, config, GaitParameters(**parameters))
+    return RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config)
+
+
+def make(robot="scalf2", **parameters):
+    return TrotGait(*load(robot), GaitParameters(**parameters))
 
 
 def feet(gait, target):
@@ -204,19 +211,132 @@ def test_time_that_goes_back_is_refused():
     gait.step(0.5)
 
 
+@pytest.mark.parametrize("duty_factor", [0.5, 0.500001, 0.55, 2 / 3, 0.75, 0.95])
+def test_one_diagonal_stands_at_any_frequency_and_rate(duty_factor):
+    rng = np.random.default_rng(1)
+    for frequency in (*np.arange(0.5, 3.01, 0.1), *rng.uniform(0.05, 10.0, 10)):
+        begin = rng.uniform(0.0, 1e4)
+        gait = make(frequency=frequency, duty_factor=duty_factor, start_delay=begin)
+        lift_offs = begin + 0.5 / frequency * np.array([0, 1, 2, 5, 20])
+        changes = np.concatenate((lift_offs, lift_offs + (1.0 - duty_factor) / frequency))
+        times = [np.nextafter(changes, 0.0), changes, np.nextafter(changes, np.inf)]
+        for time in np.sort(np.concatenate(times)):
+            stance = gait.step(time).stance
+            assert stance[[0, 3]].all() or stance[[1, 2]].all()
+
+
+# --- session -------------------------------------------------------------------------------------
+DT = 0.005
+
+
+class Quadruped:
+    """A session and a robot whose joints follow, one sample late, but for those in `frozen`."""
+
+    def __init__(self, **parameters):
+        self.gait = make(**parameters)
+        self.session = GaitSession(self.gait, 0.2, horizon=0.01)
+        self.time, self.q = 5.0, self.gait.posture.copy()
+        self.frozen = []  # indices
+
+    def step(self, q=None):
+        self.time += DT
+        self.session.check("")
+        command = self.session.step(self.time, self.q if q is None else q)
+        if command is not None:
+            kept, self.q = self.q[self.frozen], command.position.copy()
+            self.q[self.frozen] = kept
+        return command
+
+    def trot(self, until):
+        """Trots to a phase."""
+        for _ in range(2000):
+            command = self.step()
+            if command.state is State.TROTTING and abs(command.gait.phase - until) < DT:
+                return command
+        raise AssertionError(f"it does not trot: {self.session.reason}")
+
+    def heights(self, command):
+        return feet(self.gait, command)[:, 2]
+
+
 def test_session_leads_trots_and_stops_on_all_feet():
-    gait = make()
-    session = GaitSession(gait, 0.5)
-    start = gait.posture + 0.1
-    first = session.step(0.0, start)
-    np.testing.assert_allclose(first.position, start)
-    states = [session.step(t, start).state for t in np.arange(0.01, 1.0, 0.01)]
-    assert states[0] is State.APPROACHING
-    assert states[-1] is State.TROTTING
-    session.stop("enough")
-    for t in np.arange(1.0, 2.0, 0.01):
-        command = session.step(t, start)
+    robot = Quadruped()
+    robot.q = start = robot.gait.posture + 0.1
+    np.testing.assert_allclose(robot.step().position, start, atol=1e-4)
+    assert robot.step().state is State.APPROACHING
+    robot.trot(0.3)
+    robot.session.stop("enough")
+    for _ in range(100):
+        command = robot.step()
     assert command.state is State.STANDING
     assert command.stance.all()
-    assert session.reason == "enough"
-    np.testing.assert_allclose(command.position, gait.posture)
+    assert robot.session.reason == "enough"
+    np.testing.assert_allclose(command.position, robot.gait.posture)
+
+
+@pytest.mark.parametrize(
+    ("duty_factor", "phase", "absurd"),
+    [(0.5, 0.1, 1e300), (0.5, 0.45, 1e6), (0.5, 0.8, 2 * np.pi), (0.7, 0.1, 1e6), (0.7, 0.9, 1e6)],
+)
+def test_an_absurd_position_ends_the_swing_and_then_it_holds(duty_factor, phase, absurd):
+    robot = Quadruped(duty_factor=duty_factor)
+    before = robot.trot(phase)
+    slipped = robot.q.copy()
+    slipped[4] += absurd
+    commands = [robot.step(slipped), *(robot.step() for _ in range(150))]
+    assert robot.session.reason.startswith(robot.gait.model.joint_names[4])
+    assert not robot.session.trot
+    assert commands[-1].state is State.STANDING
+    ground = robot.gait.home[:, 2]
+    assert np.ptp(robot.heights(before) - ground) > 1e-3 or before.stance.all()
+    np.testing.assert_allclose(robot.heights(commands[-1]), ground, atol=2e-3)
+    standing = [c.state is State.STANDING for c in commands]
+    assert standing.index(True) <= (0.5 - phase % 0.5) / DT + 1
+    assert all(standing[standing.index(True) :])
+    held = commands[standing.index(True)]
+    for command in commands[standing.index(True) :]:
+        np.testing.assert_array_equal(command.position, held.position)
+        np.testing.assert_array_equal(command.velocity, 0.0)
+    moves = np.diff([c.position for c in (before, *commands)], axis=0)
+    assert (np.abs(moves) <= robot.gait.model.velocity_limits * DT + 1e-6).all()
+    robot.session.start()
+    robot.trot(0.2)
+    assert robot.session.reason == ""
+
+
+def test_a_robot_whose_joints_do_not_follow_stops():
+    robot = Quadruped()
+    robot.frozen = [2]
+    robot.trot(0.1)
+    for _ in range(400):
+        command = robot.step()
+    name = robot.gait.model.joint_names[2]
+    assert command.state is State.STANDING
+    assert name in robot.session.reason
+    assert "is the drive off" in robot.session.reason
+    robot.session.start()
+    robot.frozen = []
+    robot.trot(0.4)
+
+
+def test_an_absurd_position_before_the_first_command_is_waited_for():
+    robot = Quadruped()
+    for _ in range(10):
+        assert robot.step(robot.q + 1e6) is None
+    assert robot.session.reason.startswith("waits: ")
+    assert "reports 1e+06, its limits are" in robot.session.reason
+    robot.trot(0.2)
+    assert robot.session.reason == ""
+
+
+@pytest.mark.parametrize("jump", [-0.5, -20.0, 9.0, 3600.0])
+def test_a_clock_that_jumps_makes_no_jump_of_the_joints(jump):
+    robot = Quadruped()
+    last = robot.trot(0.3).position
+    robot.time += jump
+    for _ in range(600):
+        command = robot.step()
+        assert np.abs(command.position - last).max() <= 15.0 * 0.1 + 1e-6
+        last = command.position
+    robot.session.start()
+    robot.trot(0.3)
