@@ -1,6 +1,5 @@
 """The trot: timing, smoothness, swing height, feedback and bad input."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
