@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from com_model.text import shorten
+
 
 class ComControlError(Exception):
-    """Root of the package's errors."""
+    """Root of the package's errors; long messages are shortened."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shorten(message))
 
 
 class GaitError(ComControlError):

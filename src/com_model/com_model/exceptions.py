@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from com_model.text import closest, listing, quote
+from com_model.text import closest, listing, quote, shorten
 
 
 class ComModelError(Exception):
-    """Root of all errors that com_model raises on purpose."""
+    """Root of all errors that com_model raises on purpose; long messages are shortened."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shorten(message))
 
 
 class UrdfError(ComModelError):

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
+MAX_MESSAGE = 500  # characters of an error
 _LONGEST = 80  # characters of a name that a message shows, and that are searched for likeness
+_LONGEST_QUOTED = 120  # with what escapes add
+_END = 150  # characters of a shortened message that are its end: how to fix it
 _MOST_CANDIDATES = 5000
+
+
+def shorten(text: str) -> str:
+    """Shortens an error to MAX_MESSAGE characters; its beginning and its end stay."""
+    if len(text) <= MAX_MESSAGE:
+        return text
+    return f"{text[: MAX_MESSAGE - _END - 5]} ... {text[-_END:]}"
 
 
 def quote(name: str) -> str:
     """Quotes a name from a file for a message; control characters escaped, long names cut."""
-    return repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "...")
+    shown = repr(name if len(name) <= _LONGEST else name[:_LONGEST] + "...")
+    return shown if len(shown) <= _LONGEST_QUOTED else f"{shown[:_LONGEST_QUOTED]}...{shown[0]}"
 
 
 def listing(names: Iterable[str], limit: int = 8) -> str:
