@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 
+import yaml
 from rosbags.interfaces import Connection, MessageDefinitionFormat
-from rosbags.rosbag2 import Reader
-from rosbags.rosbag2.storage_mcap import McapReader
 
-from com_bags.exceptions import BagError
-from com_bags.storage import MCAP_MAGIC, SQLITE_MAGIC, McapFile, Message, SqliteFile, Storage
+from com_bags.exceptions import BagError, StorageError
+from com_bags.storage import (
+    MCAP_MAGIC,
+    SQLITE_MAGIC,
+    McapFile,
+    Message,
+    SqliteFile,
+    unpack_file,
+    unpack_zstd,
+)
 from com_model.text import listing
 
 MAX_BLOCK_BYTES = 2**25
+_MAX_METADATA = 2**20  # bytes
+_NEWEST = 9  # version of metadata.yaml
+_MESSAGE_BYTES = 100  # that a message needs beside its payload
 _SUFFIXES = (".mcap", ".db3")
 
 
@@ -62,8 +72,9 @@ class Bag:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.notes: list[str] = []
-        self._storages: list[Storage] = []
-        self._cut_off: set[int] = set()  # indices of storages with a note on their damage
+        self._files: list[McapFile | SqliteFile] = []
+        self._packed = False  # each message is compressed
+        self._unpacked: TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Bag:
         self.open()
@@ -82,34 +93,36 @@ class Bag:
             if not self.path.exists():
                 problem = "does not exist. Give the directory of a bag, or its .mcap or .db3 file"
                 raise BagError(problem, str(self.path))
-            reader, reason = _open_whole(self.path)
-            if reader is not None:
-                self._storages = [WholeBag(reader)]
-            elif self.path.is_dir():
-                self._open_files(reason)
+            if self.path.is_dir():
+                self._open_directory()
             else:
-                self._open_damaged(self.path, reason)
-        except OSError as error:
-            problem = f"cannot be read: {error.strerror or error}"
+                self._open_file(self.path)
+        except (OSError, ValueError) as error:
+            self.close()
+            problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
             raise BagError(problem, str(self.path)) from error
+        except BagError:
+            self.close()
+            raise
 
     def close(self) -> None:
-        """Closes the files."""
-        for storage in self._storages:
-            storage.close()
-        self._storages = []
+        """Removes what was unpacked; no file stays open between two passes."""
+        self._files = []
+        if self._unpacked is not None:
+            self._unpacked.cleanup()
+            self._unpacked = None
 
     @property
     def connections(self) -> list[Connection]:
         """Connections of all files."""
-        return [connection for storage in self._storages for connection in storage.connections]
+        return [connection for file in self._files for connection in file.connections]
 
     def topics(self) -> list[Topic]:
         """The topics by name."""
         found: dict[tuple[str, str], Topic] = {}
-        for storage in self._storages:
+        for file in self._files:
             publishers: dict[tuple[str, str], int] = {}
-            for item in storage.connections:
+            for item in file.connections:
                 key = item.topic, item.msgtype
                 publishers[key] = publishers.get(key, 0) + 1
                 old = found.get(key, Topic(*key, 0, 0, False))
@@ -130,18 +143,17 @@ class Bag:
             topics: Names.
             types: Messages of other types are left out; empty: none is.
         """
-        for index, storage in enumerate(self._storages):
+        for file in self._files:
             count = 0
             try:
-                for message in storage.messages(topics, types):
+                for connection, time, payload in file.messages(topics, types):
+                    data = unpack_zstd(payload) if self._packed else payload
                     count += 1
-                    yield message
-            except GeneratorExit:
-                raise
-            except Exception as error:  # the storage libraries raise many types
-                if index in self._cut_off:
+                    yield connection, time, data
+            except StorageError as error:
+                if file.damage:  # there is a note
                     continue
-                total = sum(item.msgcount for item in storage.connections if item.topic in topics)
+                total = sum(item.msgcount for item in file.connections if item.topic in topics)
                 note = (
                     f"{self.path.name}: the bag is damaged after {count} of {total} messages "
                     f"({_first_line(error)}); what comes before is used"
@@ -167,15 +179,34 @@ class Bag:
                 current = {topic: Block() for topic in topics}
                 start, size = time, 0
             block = current[connection.topic]
-            if not isinstance(payload, bytes):  # sqlite3 returns the type that a bad page says
-                payload = b""
             block.payloads.append(payload)
             block.received.append(time)
-            size += len(payload)
+            size += len(payload) + _MESSAGE_BYTES
         yield current
 
-    def _open_files(self, reason: str) -> None:
-        """Opens the files of a directory without metadata one by one."""
+    def _open_directory(self) -> None:
+        """Opens the files that metadata.yaml names, or without it all that there are."""
+        try:
+            names, packed = _metadata(self.path)
+        except StorageError as error:
+            self._open_without_metadata(_first_line(error))
+            return
+        self._packed = packed == "message"
+        refused: list[str] = []
+        for name in names:
+            file = self.path / name
+            try:
+                if packed == "file":
+                    self._unpacked = self._unpacked or TemporaryDirectory()
+                    file = unpack_file(file, Path(self._unpacked.name))
+                self._open_file(file)
+            except (BagError, StorageError) as error:
+                refused.append(getattr(error, "problem", str(error)))
+                self.notes.append(f"{name}: {refused[-1]}")
+        if not self._files:
+            raise BagError(refused[0] if refused else "contains no files", str(self.path))
+
+    def _open_without_metadata(self, reason: str) -> None:
         names = sorted(file.name for file in self.path.iterdir())
         files = [self.path / name for name in names if name.endswith(_SUFFIXES)]
         if not files:
@@ -188,88 +219,78 @@ class Bag:
         self.notes.append(f"{self.path.name}: {reason}; its files are read without metadata.yaml")
         refused: list[BagError] = []
         for file in files:
-            reader, reason = _open_whole(file)
             try:
-                if reader is None:
-                    self._open_damaged(file, reason)
-                else:
-                    self._storages.append(WholeBag(reader))
+                self._open_file(file)
             except BagError as error:
                 refused.append(error)
                 self.notes.append(f"{file.name}: {error.problem}")
         if len(refused) == len(files):
             raise refused[0]
 
-    def _open_damaged(self, file: Path, reason: str) -> None:
-        """Opens a file that rosbags refuses, to read it from the front."""
-        with file.open("rb") as stream:
+    def _open_file(self, path: Path) -> None:
+        """Opens a storage file; a damaged one is read from the front.
+
+        Raises:
+            BagError: It is none, or contains no complete message.
+        """
+        with path.open("rb") as stream:
             start = stream.read(16)
-        storage: McapFile | SqliteFile
+        file: McapFile | SqliteFile
         if start.startswith(MCAP_MAGIC):
-            storage = McapFile(file)
+            file = McapFile(path)
         elif start == SQLITE_MAGIC:
-            storage = SqliteFile(file)
+            file = SqliteFile(path)
         else:
-            what = "is empty" if not start else f"is neither mcap nor sqlite3 ({reason})"
+            what = "is empty" if not start else "is neither mcap nor sqlite3"
             problem = f"{what}. Give the directory of a rosbag2 bag, or its .mcap or .db3 file"
-            raise BagError(problem, str(file))
-        damage = storage.count()
-        count = sum(item.msgcount for item in storage.connections)
-        if count == 0:
-            problem = f"is damaged ({reason}) and contains no complete message. Record again"
-            raise BagError(problem, str(file))
-        if damage:
-            note = f"damaged ({reason}; {damage}). The {count} messages before that are used"
-        else:
-            note = f"read without its index, {count} messages, because rosbags reports: {reason}"
-        self.notes.append(f"{file.name}: {note}")
-        self._cut_off.add(len(self._storages))
-        self._storages.append(storage)
+            raise BagError(problem, str(path))
+        if file.damage:
+            count = sum(item.msgcount for item in file.connections)
+            if count == 0:
+                problem = f"is damaged ({file.damage}) and contains no complete message"
+                raise BagError(f"{problem}. Record again", str(path))
+            self.notes.append(
+                f"{path.name}: damaged ({file.damage}). The {count} messages before that are used"
+            )
+        self._files.append(file)
 
 
-class WholeBag:
-    """A bag that rosbags has opened; its mcap files are read by McapFile, which is faster.
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """A loader without merge keys, which can grow without bound."""
 
-    Args:
-        reader: Open.
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Leaves merge keys as they are."""
+
+
+def _metadata(folder: Path) -> tuple[list[str], str]:
+    """Names of a bag's files, and what of it is compressed: "file", "message" or "".
+
+    Raises:
+        StorageError: metadata.yaml is missing, damaged or of a later version, or a file is missing.
     """
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.connections = list(reader.connections)
-
-    def messages(self, topics: Collection[str], types: Collection[str]) -> Iterator[Message]:
-        """Yields messages of some topics and, unless empty, of some types."""
-        storages = getattr(self._reader.storage, "storages", [self._reader.storage])
-        mcap = all(isinstance(storage, McapReader) for storage in storages)
-        if mcap and self._reader.compression_mode != "message":
-            for storage in storages:
-                yield from McapFile(Path(str(storage.path))).messages(topics, types)
-            return
-        wanted = [
-            item
-            for item in self.connections
-            if item.topic in topics and (not types or item.msgtype in types)
-        ]
-        if wanted:
-            yield from self._reader.messages(wanted)
-
-    def close(self) -> None:
-        """Closes the files."""
-        with suppress(Exception):
-            self._reader.close()
-
-
-def _open_whole(path: Path) -> tuple[Reader | None, str]:
-    """Opens a bag by rosbags; where that fails, returns why."""
     try:
-        reader = Reader(path)
-        reader.open()
+        with (folder / "metadata.yaml").open("rb") as stream:
+            text = stream.read(_MAX_METADATA + 1)
+        if len(text) > _MAX_METADATA:
+            raise StorageError("metadata.yaml is too large")
+        data = yaml.load(text, Loader=_Loader)["rosbag2_bagfile_information"]  # noqa: S506
+        version, paths = int(data["version"]), list(data["relative_file_paths"])
+        mode = str(data.get("compression_mode") or "").lower()
+        names = [PurePath(path).name for path in paths]
+        missing = [name for name in names if not (folder / name).is_file()]
+    except FileNotFoundError:
+        raise StorageError("metadata.yaml is missing") from None
     except PermissionError:
         raise
-    except Exception as error:  # rosbags raises many types on damaged bytes
-        return None, _first_line(error)
-    return reader, ""
+    except StorageError:
+        raise
+    except Exception as error:  # damaged text becomes values of any type
+        raise StorageError(f"metadata.yaml cannot be read: {_first_line(error)}") from error
+    if version > _NEWEST:
+        raise StorageError(f"metadata.yaml has version {version}, known are those up to {_NEWEST}")
+    if missing or not names:
+        raise StorageError(f"files of metadata.yaml are missing: {listing(missing) or 'all'}")
+    return names, mode
 
 
 def _first_line(error: Exception) -> str:

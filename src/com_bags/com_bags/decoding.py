@@ -7,6 +7,7 @@ layout have in common, and where the numbers are. All others are compared and sl
 
 from __future__ import annotations
 
+import re
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -295,6 +296,8 @@ def _numbers(message: object, field: str) -> Array:
 
 
 _IDL = "=" * 80 + "\n"
+_MAX_DEFINITION = 2**16  # characters
+_LARGE_ARRAY = re.compile(r"\[\D*\d{6,}\]|array<[^>]*\d{6,}>")  # what rosbags would unroll
 
 
 def foreign_store(connection: Connection) -> Typestore | None:
@@ -313,6 +316,9 @@ def foreign_store(connection: Connection) -> Typestore | None:
         return None
     known = get_typestore(Stores.LATEST).fielddefs
     try:
+        text = connection.msgdef.data
+        if len(text) > _MAX_DEFINITION or _LARGE_ARRAY.search(text):
+            raise ValueError("it is too long, or has an array of a million entries")
         types = _types(connection)
         if all(types.get(name) == known.get(name) for name in types if name in known):
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from com_model.text import quote
+from com_model.text import quote, shorten
 
 
 class BagError(Exception):
@@ -14,7 +14,7 @@ class BagError(Exception):
     """
 
     def __init__(self, problem: str, source: str) -> None:
-        super().__init__(f"{source}: {problem}")
+        super().__init__(shorten(f"{source}: {problem}"))
         self.source = source
         self.problem = problem
 

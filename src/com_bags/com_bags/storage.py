@@ -1,9 +1,12 @@
 """Storage files of a bag, read from the front: mcap and sqlite3, with or without their end.
 
-A recorder that was killed, or a full disk, leaves files without footer and index, which rosbags
-does not open. Read in the order of the file, all complete records before the end are there. For
-mcap this is also the fast way to read whole files: 0.6 us a message against 2.1 us by rosbags and
-4.3 us by the mcap package, because no object is made but the payload.
+A recorder that was killed, or a full disk, leaves files without footer and index. Read in the order
+of the file, all complete records before the end are there. For mcap this is also the fast way to
+read whole files: 0.6 us a message against 2.1 us by rosbags and 4.3 us by the mcap package, because
+no object is made but the payload.
+
+What a damaged length, a chunk or a table may cost is bounded: MAX_RECORD bytes, and steps of sqlite
+in proportion to the file.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ from binascii import crc32
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import closing, suppress
+from io import BytesIO
 from pathlib import Path
-from typing import Protocol
+from typing import Any, BinaryIO
 from urllib.parse import quote as quote_url
 
 from rosbags.interfaces import (
@@ -24,7 +28,7 @@ from rosbags.interfaces import (
     MessageDefinition,
     MessageDefinitionFormat,
 )
-from rosbags.rosbag2.storage_mcap import DECOMPRESSORS
+from rosbags.rosbag2 import storage_mcap
 
 from com_bags.exceptions import BagError, StorageError
 
@@ -33,10 +37,15 @@ Message = tuple[Connection, int, bytes]
 
 MCAP_MAGIC = b"\x89MCAP0\r\n"
 SQLITE_MAGIC = b"SQLite format 3\0"
-MAX_RECORD = 2**30  # bytes; a longer one is a damaged length
-_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _DATA_END = 0x02, 0x03, 0x04, 0x05, 0x06, 0x0F
+MAX_RECORD = 2**27  # bytes; a longer one is a damaged length
+_LAST_NS = 2**63  # times are signed 64-bit numbers
+_MOST_GROWTH = 1000  # of a compressed file
+_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _STATISTICS = 0x02, 0x03, 0x04, 0x05, 0x06, 0x0B
+_DATA_END = 0x0F
 _HEAD = struct.Struct("<BQ")  # type and length of a record
 _MESSAGE_HEAD = struct.Struct("<H4xQ8x")  # channel and time of recording
+_FOOTER_SIZE = _HEAD.size + 20 + len(MCAP_MAGIC)
+_COUNTS = 42  # bytes of the statistics before the numbers of messages by channel
 _FORMATS = {
     "ros2msg": MessageDefinitionFormat.MSG,
     "ros2idl": MessageDefinitionFormat.IDL,
@@ -45,58 +54,35 @@ _FORMATS = {
 _UNDEFINED = MessageDefinition(MessageDefinitionFormat.NONE, "")
 
 
-class Storage(Protocol):
-    """One or more files with messages.
-
-    Attributes:
-        connections: With the number of their messages.
-    """
-
-    connections: list[Connection]
-
-    def messages(self, topics: Collection[str], types: Collection[str]) -> Iterator[Message]:
-        """Yields messages of some topics and, unless empty, of some types.
-
-        Raises:
-            Exception: Of any type, where a file is damaged.
-        """
-
-    def close(self) -> None:
-        """Closes the files."""
-
-
 class McapFile:
-    """An mcap file, read from the front.
+    """An mcap file.
 
     Args:
         path: The file.
 
     Attributes:
-        connections: Empty before count().
+        connections: With the number of their messages.
+        damage: What is damaged, as far as a look at its end shows; "" for a whole file.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._schemas: dict[int, tuple[str, MessageDefinition]] = {}
         self._channels: dict[int, Connection] = {}
-        self.connections: list[Connection] = []
-
-    def count(self) -> str:
-        """Reads the file for its connections; returns what is damaged, "" for a whole file."""
-        counts: Counter[int] = Counter()
-        damage = ""
+        self.damage = ""
         try:
-            for connection, _, _ in self.messages(None, ()):
-                counts[connection.id] += 1
-        except Exception as error:  # decompressors raise many types
-            damage = str(error)
+            counts = self._summary()
+        except StorageError:
+            self._schemas, self._channels = {}, {}
+            counts = self._count()
         self.connections = [
             channel._replace(msgcount=counts[number])
             for number, channel in sorted(self._channels.items())
         ]
-        return damage
 
-    def messages(self, topics: Collection[str] | None, types: Collection[str]) -> Iterator[Message]:
+    def messages(
+        self, topics: Collection[str] | None, types: Collection[str] = ()
+    ) -> Iterator[Message]:
         """Yields messages in the order of the file.
 
         Args:
@@ -108,23 +94,16 @@ class McapFile:
         """
         wanted = self._select(topics, types)
         for records in self._records():
-            at, end = 0, len(records)
-            while at + _HEAD.size <= end:
-                kind, length = _HEAD.unpack_from(records, at)
-                start = at + _HEAD.size
-                at = start + length
-                if at > end:
-                    break
-                if kind == _MESSAGE and length >= _MESSAGE_HEAD.size:
+            for kind, start, end in _split(records):
+                if kind == _MESSAGE and end - start >= _MESSAGE_HEAD.size:
                     channel, time = _MESSAGE_HEAD.unpack_from(records, start)
                     if channel in wanted:
-                        yield wanted[channel], time, records[start + _MESSAGE_HEAD.size : at]
+                        if time >= _LAST_NS:
+                            raise StorageError(f"a message has the impossible time {time} ns")
+                        yield wanted[channel], time, records[start + _MESSAGE_HEAD.size : end]
                 elif kind in (_SCHEMA, _CHANNEL):
-                    self._define(kind, records[start:at])
+                    self._define(kind, records[start:end])
                     wanted = self._select(topics, types)
-
-    def close(self) -> None:
-        """Does nothing: no file stays open between passes."""
 
     def _select(
         self, topics: Collection[str] | None, types: Collection[str]
@@ -134,6 +113,48 @@ class McapFile:
             for number, item in self._channels.items()
             if (topics is None or item.topic in topics) and (not types or item.msgtype in types)
         }
+
+    def _summary(self) -> Counter[int]:
+        """Numbers of messages by channel, from the summary at the end of the file.
+
+        Raises:
+            StorageError: There is no whole one.
+        """
+        with self._path.open("rb") as stream:
+            end = self._path.stat().st_size - _FOOTER_SIZE
+            stream.seek(max(0, end))
+            footer = stream.read(_FOOTER_SIZE)
+            if len(footer) < _FOOTER_SIZE or not footer.endswith(MCAP_MAGIC):
+                raise StorageError("the end is missing")
+            start, _, crc = struct.unpack_from("<QQI", footer, _HEAD.size)
+            if footer[0] != _FOOTER or not 0 < start < end or end - start > MAX_RECORD:
+                raise StorageError("there is no summary")
+            stream.seek(start)
+            summary = stream.read(end - start)
+        if crc and crc32(summary + footer[: _HEAD.size + 16]) != crc:
+            raise StorageError("the summary's checksum is wrong")
+        counts: Counter[int] | None = None
+        for kind, at, after in _split(summary):
+            if kind in (_SCHEMA, _CHANNEL):
+                self._define(kind, summary[at:after])
+            elif kind == _STATISTICS:
+                pairs = summary[at + _COUNTS + 4 : after]
+                if len(pairs) % 10:
+                    raise StorageError("the summary's numbers of messages are damaged")
+                counts = Counter(dict(struct.iter_unpack("<HQ", pairs)))
+        if counts is None or not self._schemas or not self._channels:
+            raise StorageError("the summary does not list the topics")
+        return counts
+
+    def _count(self) -> Counter[int]:
+        """Counts the messages by channel, to the end of the file or to its damage."""
+        counts: Counter[int] = Counter()
+        try:
+            for connection, _, _ in self.messages(None):
+                counts[connection.id] += 1
+        except StorageError as error:
+            self.damage = str(error)
+        return counts
 
     def _records(self) -> Iterator[bytes]:
         """Yields the records outside of chunks one by one, and those of each chunk together."""
@@ -157,30 +178,38 @@ class McapFile:
                 )
 
     def _define(self, kind: int, content: bytes) -> None:
-        """Adds a schema or a channel."""
-        if kind == _SCHEMA:
-            (number,) = struct.unpack_from("<H", content)
-            name, at = _string(content, 2)
-            encoding, at = _string(content, at)
-            text, _ = _string(content, at)
-            form = _FORMATS.get(encoding)
-            definition = _UNDEFINED if form is None else MessageDefinition(form, text)
-            self._schemas[number] = name, definition
-            return
-        number, schema = struct.unpack_from("<HH", content)
-        topic, at = _string(content, 4)
-        encoding, _ = _string(content, at)
+        """Adds a schema or a channel.
+
+        Raises:
+            StorageError: It is damaged.
+        """
+        try:
+            number, schema = struct.unpack_from("<HH", content)
+            if kind == _SCHEMA:
+                name, at = _string(content, 2)
+                encoding, at = _string(content, at)
+                text, _ = _string(content, at)
+                self._schemas[number] = name, _definition(encoding, text)
+                return
+            topic, at = _string(content, 4)
+            encoding, _ = _string(content, at)
+        except (struct.error, UnicodeDecodeError) as error:
+            raise StorageError(f"a topic or its type is damaged: {error}") from error
         name, definition = self._schemas.get(schema, ("", _UNDEFINED))
-        ext = ConnectionExtRosbag2(encoding, [])
-        connection = Connection(number, topic, name, definition, "", 0, ext, self)
-        self._channels.setdefault(number, connection)
+        self._channels.setdefault(
+            number, _connection(number, topic, name, definition, encoding, self)
+        )
 
 
 class SqliteFile:
-    """An sqlite3 file, read from the front.
+    """An sqlite3 file.
 
     Args:
         path: The file.
+
+    Attributes:
+        connections: With the number of their messages.
+        damage: What is damaged; "" for a whole file.
 
     Raises:
         BagError: Not even the list of topics can be read.
@@ -188,6 +217,7 @@ class SqliteFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.damage = ""
         try:
             topics = list(self._rows("SELECT id, name, type, serialization_format FROM topics"))
         except sqlite3.Error as error:
@@ -196,40 +226,26 @@ class SqliteFile:
         definitions: dict[str, MessageDefinition] = {}
         query = "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
         with suppress(sqlite3.Error):  # old bags have no such table
-            for name, encoding, text in self._rows(query):
-                if encoding in _FORMATS:
-                    definitions[name] = MessageDefinition(_FORMATS[encoding], text)
+            definitions = {
+                name: _definition(encoding, text)
+                for name, encoding, text in self._rows(query)
+                if isinstance(text, str)
+            }
+        good = [row for row in topics if list(map(type, row)) == [int, str, str, str]]
+        if len(good) < len(topics):
+            self.damage = f"{len(topics) - len(good)} topics without a name or a type"
+        counts = self._count()
         self.connections = [
-            Connection(
-                number,
-                topic,
-                kind,
-                definitions.get(kind, _UNDEFINED),
-                "",
-                0,
-                ConnectionExtRosbag2(encoding, []),
-                self,
-            )
-            for number, topic, kind, encoding in sorted(topics)
-        ]
+            _connection(number, topic, kind, definitions.get(kind, _UNDEFINED), encoding, self)
+            ._replace(msgcount=counts[number])
+            for number, topic, kind, encoding in sorted(good)
+        ]  # fmt: skip
 
-    def count(self) -> str:
-        """Counts the messages; returns what is damaged, "" for a whole file."""
-        counts: Counter[int] = Counter()
-        damage = ""
-        try:
-            for topic, _ in self._rows("SELECT topic_id, length(data) FROM messages NOT INDEXED"):
-                counts[topic] += 1
-        except sqlite3.Error as error:
-            damage = str(error)
-        self.connections = [item._replace(msgcount=counts[item.id]) for item in self.connections]
-        return damage
-
-    def messages(self, topics: Collection[str], types: Collection[str]) -> Iterator[Message]:
+    def messages(self, topics: Collection[str], types: Collection[str] = ()) -> Iterator[Message]:
         """Yields messages in the order of the file.
 
         Raises:
-            sqlite3.Error: A page is damaged or missing.
+            StorageError: A page or a row is damaged, or a page is missing.
         """
         wanted = {
             item.id: item
@@ -237,19 +253,114 @@ class SqliteFile:
             if item.topic in topics and (not types or item.msgtype in types)
         }
         query = "SELECT topic_id, timestamp, data FROM messages NOT INDEXED ORDER BY id"
-        for topic, time, data in self._rows(query):
-            if topic in wanted:
-                yield wanted[topic], time, data
+        try:
+            for topic, time, data in self._rows(query):
+                if topic in wanted:
+                    if not isinstance(time, int):
+                        raise StorageError("a message has no time")
+                    # sqlite3 returns the type that a damaged page says
+                    yield wanted[topic], time, data if isinstance(data, bytes) else b""
+        except sqlite3.Error as error:
+            raise StorageError(str(error)) from error
 
-    def close(self) -> None:
-        """Does nothing: no file stays open between passes."""
+    def _count(self) -> Counter[object]:
+        """Counts the messages by topic, to the end of the file or to its damage."""
+        counts: Counter[object] = Counter()
+        try:
+            counts.update(
+                dict(self._rows("SELECT topic_id, count(*) FROM messages GROUP BY topic_id"))
+            )
+        except sqlite3.Error:
+            try:
+                query = "SELECT topic_id, length(data) FROM messages NOT INDEXED"
+                for topic, _ in self._rows(query):
+                    counts[topic] += 1
+            except sqlite3.Error as error:
+                self.damage = str(error)
+        return counts
 
-    def _rows(self, query: str) -> Iterator[tuple]:
+    def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
         path = f"file:{quote_url(str(self._path))}?immutable=1"
+        size = self._path.stat().st_size
         with closing(sqlite3.connect(path, uri=True)) as database:
             # Without it sqlite refuses a file that is shorter than its header says.
             database.execute("PRAGMA writable_schema=ON")
+            # Damaged pages may refer to each other in circles.
+            steps = iter(range(100 + size // 1000))
+            database.set_progress_handler(lambda: next(steps, None) is None, 100_000)
+            if hasattr(database, "setlimit"):  # Python 3.11
+                database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_RECORD)
             yield from database.execute(query)
+
+
+def unpack_zstd(data: bytes, most: int = MAX_RECORD) -> bytes:
+    """Unpacks bytes of a bag.
+
+    Raises:
+        StorageError: They are damaged, or become more than `most` bytes.
+    """
+    try:
+        with zstd_stream(BytesIO(data)) as stream:
+            content = stream.read(most + 1)
+    except Exception as error:  # libraries raise many types
+        raise StorageError(f"compressed bytes cannot be unpacked: {error}") from error
+    if len(content) > most:
+        raise StorageError(f"compressed bytes become more than {most}")
+    return content
+
+
+def unpack_file(path: Path, folder: Path) -> Path:
+    """Unpacks a compressed file of a bag into a folder; returns its path there.
+
+    Raises:
+        StorageError: It is damaged.
+        OSError: The disk is full.
+    """
+    target, most = folder / path.stem, _MOST_GROWTH * path.stat().st_size
+    with path.open("rb") as packed, target.open("wb") as unpacked:
+        stream = zstd_stream(packed)
+        while True:
+            try:
+                part = stream.read(2**20)
+            except Exception as error:  # likewise
+                raise StorageError(f"{path.name} cannot be unpacked: {error}") from error
+            if not part:
+                return target
+            unpacked.write(part)
+            if unpacked.tell() > most:
+                raise StorageError(f"{path.name} becomes {_MOST_GROWTH} times as large unpacked")
+
+
+def zstd_stream(packed: BinaryIO) -> Any:
+    """Opens a compressed stream with the library that rosbags has."""
+    zstd = getattr(storage_mcap, "zstd", None)
+    if zstd is not None:
+        return zstd.open(packed, "rb")
+    return storage_mcap.zstandard.ZstdDecompressor().stream_reader(packed)
+
+
+def _split(records: bytes) -> Iterator[tuple[int, int, int]]:
+    """Type, start and end of each record; a cut-off one at the end is left out."""
+    at, end = 0, len(records)
+    while at + _HEAD.size <= end:
+        kind, length = _HEAD.unpack_from(records, at)
+        start = at + _HEAD.size
+        at = start + length
+        if at > end:
+            return
+        yield kind, start, at
+
+
+def _definition(encoding: str, text: str) -> MessageDefinition:
+    form = _FORMATS.get(encoding)
+    return _UNDEFINED if form is None else MessageDefinition(form, text)
+
+
+def _connection(
+    number: int, topic: str, kind: str, definition: MessageDefinition, encoding: str, owner: object
+) -> Connection:
+    ext = ConnectionExtRosbag2(encoding, [])
+    return Connection(number, topic, kind, definition, "", 0, ext, owner)
 
 
 def _chunk_data(content: bytes) -> tuple[str, bytes]:
@@ -269,8 +380,13 @@ def _unpack_chunk(content: bytes) -> bytes:
         _, _, size, crc = struct.unpack_from("<QQQI", content)
         compression, data = _chunk_data(content)
         if size > MAX_RECORD:
-            raise ValueError("it declares more than 1 GiB")
-        records = DECOMPRESSORS[compression](data, size)
+            raise ValueError(f"it declares more than {MAX_RECORD} bytes")
+        if compression == "zstd":
+            records = unpack_zstd(data, size)
+        elif compression in ("", "lz4") and len(data) <= 2 * size + 1024:
+            records = storage_mcap.DECOMPRESSORS[compression](data, size)
+        else:
+            raise ValueError(f"its compression {compression[:20]!r} is unknown")
         if len(records) != size or (crc and crc32(records) != crc):
             raise ValueError("its checksum is wrong")
     except Exception as error:  # decompressors raise many types

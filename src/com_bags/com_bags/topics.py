@@ -12,7 +12,7 @@ from com_model import Foot
 from com_model.text import closest, listing, quote
 
 MARKERS = ("std_msgs/msg/String", "std_msgs/msg/Bool")
-_SHOWN = 60  # topics in a message
+_SHOWN = 5  # topics in a message
 
 
 @dataclass(frozen=True)
@@ -154,6 +154,7 @@ class _Finder:
     def _missing(self, problem: str, role: str, fitting: Sequence[str], option: str) -> TopicError:
         would = f"would fit, with {option}: {listing(fitting)}" if fitting else "none would fit"
         there = listing([f"{topic.name} ({topic.type_name})" for topic in self._topics], _SHOWN)
+        there += "; --list-topics shows all" if len(self._topics) > _SHOWN else ""
         return TopicError(
             f"{problem}. Of the bag's topics {would}. There are: {there or 'none'}",
             self._source,

@@ -67,7 +67,7 @@ def test_of_an_mcap_that_was_cut_all_whole_records_are_read(write_bag, entries):
         (topic,) = [topic for topic in bag.topics() if topic.name == "/joint_states"]
         assert topic.count == len(got)
         assert topic.defined
-    assert "bag.mcap: damaged (File end magic is invalid; the last " in note
+    assert "bag.mcap: damaged (the last " in note
     assert f"of {len(data) * 6 // 10} bytes are no complete record). The " in note
     assert "messages before that are used" in note
 
@@ -127,10 +127,7 @@ def test_an_mcap_that_does_not_say_that_it_is_of_ros_2_is_read(write_bag, entrie
     file.write_bytes(data[:21] + b"ros9" + data[25:])
     with Bag(file) as bag:
         assert len(stamps(bag)) == COUNT
-        assert bag.notes == [
-            f"bag.mcap: read without its index, {COUNT + 3} messages, because rosbags reports: "
-            "Profile is not ros2"
-        ]
+        assert bag.notes == []
 
 
 def test_an_old_sqlite3_bag_has_no_definitions(tmp_path, messages):
