@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from rosbags.interfaces import Connection
-from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from com_bags import Bag, BagError, Topic
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import BLOCK, Rows
 from com_control.motion.layout import MotionLayout
@@ -60,9 +60,12 @@ class BagMotion:
     def __init__(self, path: str | os.PathLike[str], layout: MotionLayout, topic: str = "") -> None:
         self._path, self._layout = Path(path), layout
         self.messages = Messages(layout.joints)
-        with self._open() as reader:
-            found = [c for c in reader.connections if c.msgtype in (TRAJECTORY, STATE)]
-            self.topic = _chosen(self._path, found, topic)
+        try:
+            with Bag(path) as bag:
+                found = [t for t in bag.topics() if t.type_name in (TRAJECTORY, STATE)]
+        except BagError as error:
+            raise MotionError(f"{path} cannot be read as a bag: {error.problem}") from error
+        self.topic = _chosen(self._path, found, topic)
 
     def rows(self, period: float, block: int = BLOCK) -> Iterator[Rows]:
         """Yields rows at whole periods (s), on straight lines between what was recorded.
@@ -80,30 +83,24 @@ class BagMotion:
 
     def _samples(self) -> Iterator[Sample]:
         store = get_typestore(Stores.ROS2_JAZZY)
-        with self._open() as reader:
-            used = [c for c in reader.connections if c.topic == self.topic]
-            messages = (
-                (time_ns, store.deserialize_cdr(data, connection.msgtype))
-                for connection, time_ns, data in reader.messages(connections=used)
-            )
-            try:
-                if used[0].msgtype == STATE:
+        try:
+            with Bag(self._path) as bag:
+                found = {t.type_name for t in bag.topics() if t.name == self.topic}
+                kind = TRAJECTORY if TRAJECTORY in found else STATE
+                messages = (
+                    (time_ns, store.deserialize_cdr(data, kind))
+                    for _, time_ns, data in bag.messages([self.topic], [kind])
+                )
+                if kind == STATE:
                     yield from samples_of_states(map(_state, messages), self.messages)
                 else:
                     yield from samples_of_trajectories(map(_trajectory, messages), self.messages)
-            except MotionError:
-                raise
-            except Exception as error:  # rosbags lets through what the bytes make of its readers
-                raise MotionError(f"{self._path} is damaged: {_line(error)}") from error
-
-    def _open(self) -> Reader:
-        try:
-            reader = Reader(self._path)
-            reader.open()
-            reader.close()
-        except Exception as error:  # likewise
-            raise MotionError(f"{self._path} cannot be read as a bag: {_line(error)}") from error
-        return Reader(self._path)
+                if bag.notes:
+                    raise MotionError(f"{self._path} is damaged: {bag.notes[0]}")
+        except MotionError:
+            raise
+        except Exception as error:  # rosbags lets through what the bytes make of its readers
+            raise MotionError(f"{self._path} is damaged: {_line(error)}") from error
 
 
 def write_bag(
@@ -198,9 +195,9 @@ def _time_ns(message: Any, recorded_ns: int) -> int:
     return int(stamp.sec * _NS_PER_S + stamp.nanosec) or recorded_ns
 
 
-def _chosen(path: Path, found: list[Connection], topic: str) -> str:
+def _chosen(path: Path, found: list[Topic], topic: str) -> str:
     """The topic to read."""
-    kinds = {c.topic: c.msgtype for c in found}
+    kinds = {item.name: item.type_name for item in found}
     if topic:
         if topic not in kinds:
             there = listing(sorted(kinds)) or "none"
