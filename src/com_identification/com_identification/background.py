@@ -6,14 +6,16 @@ process can also be ended at any moment, which is how it is cancelled; it writes
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import traceback
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -63,7 +65,7 @@ class BackgroundJob:
         self._task = task
         self._outcome: Outcome | None = None
         self._cancelled = threading.Event()
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         # Starting takes as long as the other process needs to load its libraries.
         self._thread = threading.Thread(target=self._supervise, daemon=True)
@@ -78,7 +80,7 @@ class BackgroundJob:
         """Ends it, whatever it does."""
         with self._lock:
             self._cancelled.set()
-            if self._process is not None and self._process.is_alive():
+            if self._process is not None:
                 self._process.kill()
 
     def wait(self, timeout: float | None = None) -> Outcome | None:
@@ -95,51 +97,79 @@ class BackgroundJob:
             )
 
     def _run(self) -> Outcome:
-        context = multiprocessing.get_context("spawn")  # a fork would copy the middleware's locks
-        receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=_work, args=(sender, self._task), daemon=True)
+        """Starts the process and follows it to its end.
+
+        Not by multiprocessing: a child of that prints a traceback when its parent is killed while
+        it starts, and it runs the parent's main module again.
+        """
+        own, other = Pipe()
+        script = f"from {__name__} import work; work({other.fileno()})"
         # Ctrl-C goes to all processes of a terminal; this one is ended by cancel() only.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        process.start()
-        sender.close()
-        with self._lock:
-            self._process = process
-            if self._cancelled.is_set():
-                process.kill()
-        outcome = self._listen(receiver)
-        process.join()
+        process = subprocess.Popen(
+            [sys.executable, "-c", script],
+            pass_fds=[other.fileno()],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        other.close()
+        with own:
+            with self._lock:
+                self._process = process
+                if self._cancelled.is_set():
+                    process.kill()
+            outcome = self._follow(own)
+            process.wait()
         if self._cancelled.is_set():
             return Outcome(problem="cancelled", cancelled=True)
         return outcome or Outcome(
-            problem=f"the computation ended with code {process.exitcode} before it was done: "
+            problem=f"the computation ended with code {process.returncode} before it was done: "
             "look for a lack of memory"
         )
 
-    def _listen(self, receiver: Connection) -> Outcome | None:
-        with suppress(EOFError):
+    def _follow(self, connection: Connection) -> Outcome | None:
+        with suppress(EOFError, OSError):
+            connection.send(self._task)
             while True:
-                message = receiver.recv()
+                message = connection.recv()
                 if isinstance(message, Outcome):
                     return message
                 self.progress, self.step = message
         return None
 
 
-def _work(sender: Connection, task: Task) -> None:
-    """Runs in the other process."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+def work(descriptor: int) -> None:
+    """Runs in the other process; it ends without a word when its parent does.
+
+    Args:
+        descriptor: Of its end of the pipe, by which the task comes.
+    """
+    connection = Connection(descriptor)
+    with _end_with_parent():
+        task = connection.recv()
+    threading.Thread(target=_watch, args=(connection,), daemon=True).start()
     os.nice(_NICENESS)
+
+    def send(message: object) -> None:
+        with _end_with_parent():
+            connection.send(message)
+
     try:
-        outcome = Outcome(task(lambda fraction, step: sender.send((float(fraction), step))))
+        outcome = Outcome(task(lambda fraction, step: send((float(fraction), step))))
     except (IdentificationError, ComModelError) as error:
         outcome = Outcome(problem=str(error))
     except Exception as error:
         outcome = Outcome(problem=f"a bug: {error!r}", trace=traceback.format_exc())
-    sender.send(outcome)
+    send(outcome)
 
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
+def _watch(connection: Connection) -> None:
+    with _end_with_parent():
+        connection.recv()  # nothing else is sent: this is the end of the parent
+
+
+@contextmanager
+def _end_with_parent() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError):
         os._exit(1)
