@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from com_model.text import shorten
+
 
 class IdentificationError(Exception):
     """Root of all errors that the identification raises on purpose."""
@@ -52,6 +54,9 @@ class CaptureRefused(IdentificationError):  # noqa: N818 (a refusal, not a fault
 class StoreError(IdentificationError):
     """The file of postures cannot be read or written; what it holds is as it was."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(shorten(message))
+
 
 class OutputError(IdentificationError):
     """A result cannot be written where it was asked for; nothing was written."""
@@ -63,6 +68,9 @@ class Cancelled(IdentificationError):  # noqa: N818 (a wish, not a fault)
 
 class ProtocolError(IdentificationError):
     """Root of all errors that the posture protocol raises on purpose."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shorten(message))
 
 
 class RefusedFitError(ProtocolError):

@@ -32,13 +32,20 @@ def test_times_count_from_the_first_joint_state_or_are_stamps(tmp_path):
         ("1", "line 1: "),
         ("1,3\n2,4", "2 to 4 s overlaps 1 to 3 s. Marks must not overlap"),
         ("x" * 2**21, "is larger than 1024 KiB"),
+        ("1700000002,1700000002.00000001", "line 1: .* start before end"),
+        ("1,200000000", "line 1: .* start before end"),
+        ("1,1e300", "line 1: .* start before end"),
+        ("1,2\n" + "x" * 200_000, "line 2: expected"),
+        ("1,2\n1,\x00\U0010ffff" + "\U0010ffff" * 5000, "line 2: expected"),
+        ("1,2\n1700000001.5,1700000003", "1.5 to 3 s overlaps 1 to 2 s"),
     ],
 )
 def test_lines_that_cannot_be_read_are_named(tmp_path, text, words):
     file = tmp_path / "marks.csv"
     file.write_text(text)
-    with pytest.raises(MarksError, match=words):
+    with pytest.raises(MarksError, match=words) as error:
         read_marks(file, ORIGIN)
+    assert len(str(error.value)) <= 500
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -328,3 +328,16 @@ def test_no_infinite_number_is_kept(hoap2, path):
         with pytest.raises(StoreError, match="bias of a sensor must be finite"):
             store.set_bias(0, np.full(6, np.nan))
         assert path.stat().st_size == size
+
+
+def test_when_no_further_id_can_be_given_nothing_is_written(hoap2, path):
+    model, feet = hoap2
+    PostureStore(path, model, feet).close()
+    with path.open("a") as file:
+        file.write(record(id=2**62 - 1) + "\n")
+    data = path.read_bytes()
+    with PostureStore(path, model, feet) as store:
+        with pytest.raises(StoreError, match="cannot be stored: id: expected a whole number"):
+            store.add(posture(model))
+        assert list(store.postures) == [2**62 - 1]
+    assert path.read_bytes() == data

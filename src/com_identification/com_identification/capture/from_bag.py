@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 import struct
 from collections.abc import Callable
 from contextlib import closing
@@ -13,10 +12,13 @@ from pathlib import Path
 from com_bags import Bag, MarksError, SensorReader
 from com_identification.capture.options import NS_PER_S, Mark, StationaryInterval
 from com_identification.capture.recorder import PostureRecorder
+from com_identification.exceptions import IdentificationError
 from com_model.text import quote
 
 MAX_BYTES = 2**20
 _ABSOLUTE = 1e8  # s; larger times are stamps, smaller ones count from the first joint state
+_LAST = 4e9  # s; the year 2096
+_LONGEST_LABEL = 200  # characters
 
 
 def record_postures(
@@ -73,15 +75,17 @@ def read_marks(path: Path, origin_ns: int) -> list[Mark]:
         raise MarksError(f"cannot be read: {error.strerror or error}", str(path)) from error
     except UnicodeDecodeError as error:
         raise MarksError("is no text file. Expected lines of start,end,label", str(path)) from error
-    spans = [span for n, line in enumerate(lines) if (span := _line(line, n, path)) is not None]
-    if not spans:
+    read = (_line(line, n, path, origin_ns) for n, line in enumerate(lines))
+    marks = sorted((mark for mark in read if mark is not None), key=lambda mark: mark.t0_ns)
+    if not marks:
         raise MarksError("contains no marks. Expected lines of start,end,label", str(path))
-    spans.sort()
-    for before, after in pairwise(spans):
-        if after[0] <= before[1]:
-            problem = f"{after[0]:g} to {after[1]:g} s overlaps {before[0]:g} to {before[1]:g} s"
+    for before, after in pairwise(marks):
+        if after.t0_ns <= before.t1_ns:
+            times = (after.t0_ns, after.t1_ns, before.t0_ns, before.t1_ns)
+            a, b, c, d = ((time - origin_ns) / NS_PER_S for time in times)
+            problem = f"{a:g} to {b:g} s overlaps {c:g} to {d:g} s"
             raise MarksError(f"{problem}. Marks must not overlap", str(path))
-    return [Mark(_ns(t0, origin_ns), _ns(t1, origin_ns), label) for t0, t1, label in spans]
+    return marks
 
 
 def marks_of_topic(bag: Bag, joint_topic: str, marker_topic: str, received: bool) -> list[Mark]:
@@ -121,21 +125,26 @@ def marks_of_topic(bag: Bag, joint_topic: str, marker_topic: str, received: bool
     return marks
 
 
-def _line(line: str, number: int, path: Path) -> tuple[float, float, str] | None:
-    fields = [part.strip() for part in next(csv.reader([line]), [])]
-    if not fields or not any(fields) or fields[0].startswith("#"):
-        return None
-    where = f"line {number + 1}"
-    expected = "expected start,end[,label] in seconds"
+def _line(line: str, number: int, path: Path, origin_ns: int) -> Mark | None:
+    """The mark of a line; None of one that is to be skipped."""
+    fields: list[str] = []
     try:
-        start, end = float(fields[0]), float(fields[1])
-    except (ValueError, IndexError):
-        if number == 0 and not fields[0][:1].isdigit():
+        fields = [part.strip() for part in next(csv.reader([line]), [])]
+        if not any(fields) or fields[0].startswith("#"):
+            return None
+        start, end = (float(field) for field in fields[:2])
+        if -_ABSOLUTE < start < end < _LAST:
+            label = fields[2][:_LONGEST_LABEL] if len(fields) > 2 else ""
+            return Mark(_ns(start, origin_ns), _ns(end, origin_ns), label)
+        problem = ", start before end"
+    except (ValueError, csv.Error):
+        if number == 0 and fields and not fields[0][:1].isdigit():
             return None  # names of the columns
-        raise MarksError(f"{where}: {expected}, got {quote(line)}", str(path)) from None
-    if not (math.isfinite(start) and math.isfinite(end) and start < end):
-        raise MarksError(f"{where}: {expected}, start before end, got {quote(line)}", str(path))
-    return start, end, fields[2] if len(fields) > 2 else ""
+        problem = ""
+    except IdentificationError:  # a time of the recording and a stamp
+        problem = ", start before end"
+    expected = f"expected start,end[,label] in seconds{problem}"
+    raise MarksError(f"line {number + 1}: {expected}, got {quote(line)}", str(path))
 
 
 def _ns(seconds: float, origin_ns: int) -> int:

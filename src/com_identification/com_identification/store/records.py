@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -21,6 +21,7 @@ MAX_LINE = 2**18
 """Bytes of one line: a hundred times what a robot of forty joints needs."""
 _MAX_DEPTH = 6  # of nested lists and dictionaries
 _MAX_LABEL = 200  # characters
+_LARGEST = 2**62  # above all whole numbers of a record; stamps in ns need as many
 
 
 def robot_record(model: RobotModel, feet: Sequence[Foot]) -> dict[str, Any]:
@@ -72,9 +73,12 @@ def posture_of(record: Mapping[str, Any], model: RobotModel, feet: int) -> Postu
         wrenches = np.array([_numbers(row, 6) for row in _list(record["wrenches"])])
         if len(wrenches) not in (0, feet):
             raise ValueError(f"{len(wrenches)} wrenches for {feet} feet")
+        constraints = _list(record["constraints"])
+        if len(constraints) > _MAX_CONSTRAINTS:
+            raise ValueError(f"more than {_MAX_CONSTRAINTS} constraints")
         limits = tuple(
-            ComConstraint(str(link), _numbers(normal, 3), float(offset), float(deviation))
-            for link, normal, offset, deviation in _list(record["constraints"])
+            ComConstraint(str(link), _numbers(normal, 3), *_numbers([offset, std], 2).tolist())
+            for link, normal, offset, std in constraints
         )
         up = _numbers(record["up"], 3)
         return make_posture(
@@ -119,21 +123,9 @@ def whole(record: Mapping[str, Any], key: str) -> int:
         ValueError: It is none.
     """
     value = record.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**63:
-        raise ValueError(f"{key}: expected a whole number, 0 or more")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST:
+        raise ValueError(f"{key}: expected a whole number from 0 to {_LARGEST - 1}")
     return value
-
-
-def bias_of(record: Mapping[str, Any]) -> Array:
-    """Reads the bias of a sensor, (6,).
-
-    Raises:
-        ValueError: It is none.
-    """
-    offset = _numbers(record.get("offset"), 6)
-    if not np.isfinite(offset).all():
-        raise ValueError("offset: expected 6 numbers")
-    return offset
 
 
 def _depth(line: bytes) -> int:
@@ -172,7 +164,9 @@ def _numbers(value: Any, count: int) -> Array:
     return array
 
 
-_MAX_POSTURES = 100_000
+_MAX_POSTURES = 20_000
+_MAX_LINES = 100_000
+_MAX_CONSTRAINTS = 100  # of a posture
 
 
 class StoreContents:
@@ -198,38 +192,46 @@ class StoreContents:
         self.size = 0
         self.warnings: tuple[str, ...] = ()
 
-    def apply(self, record: Mapping[str, Any], model: RobotModel) -> None:
-        """Applies a change.
+    def change(self, record: Mapping[str, Any], model: RobotModel) -> Callable[[], None]:
+        """Checks a change, and returns what applies it.
 
         Raises:
             ValueError: It is not valid; says why.
         """
         kind = record["kind"]
         if kind == "posture":
+            identity = whole(record, "id")
             stamp_ns = whole(record, "stamp_ns") if "stamp_ns" in record else 0
-            self._add(whole(record, "id"), posture_of(record, model, len(self.bias)), stamp_ns)
-        elif kind == "remove":
-            if self.postures.pop(whole(record, "id"), None) is None:
-                raise ValueError(f"no posture has the id {record['id']}")
-            del self.stamps[record["id"]]
-        elif kind == "tare":
-            foot = whole(record, "foot")
+            if identity in self.postures:
+                raise ValueError(f"the id {identity} is there twice")
+            if len(self.postures) >= _MAX_POSTURES:
+                raise ValueError(f"there are more than {_MAX_POSTURES} postures")
+            posture = posture_of(record, model, len(self.bias))
+            return lambda: self._add(identity, posture, stamp_ns)
+        if kind == "remove":
+            identity = whole(record, "id")
+            if identity not in self.postures:
+                raise ValueError(f"no posture has the id {identity}")
+            return lambda: self._remove(identity)
+        if kind == "tare":
+            foot, bias = whole(record, "foot"), _numbers(record.get("offset"), 6)
             if foot >= len(self.bias):
                 raise ValueError(f"there is no foot {foot}")
-            self.bias[foot] = bias_of(record)
-        elif kind == "next":
-            self.next_id = max(self.next_id, whole(record, "id"))
-        else:
-            raise ValueError(f"unknown kind {kind[:20]!r}")
+            if not np.isfinite(bias).all():
+                raise ValueError("offset: expected 6 numbers")
+            return lambda: self.bias.__setitem__(foot, bias)
+        if kind == "next":
+            next_id = max(self.next_id, whole(record, "id"))
+            return lambda: setattr(self, "next_id", next_id)
+        raise ValueError(f"unknown kind {kind[:20]!r}")
 
     def _add(self, identity: int, posture: Posture, stamp_ns: int) -> None:
-        if identity < self.next_id and self.postures.get(identity) is not None:
-            raise ValueError(f"the id {identity} is there twice")
-        if len(self.postures) >= _MAX_POSTURES:
-            raise ValueError(f"there are more than {_MAX_POSTURES} postures")
         self.postures[identity] = posture
         self.stamps[identity] = stamp_ns
         self.next_id = max(self.next_id, identity + 1)
+
+    def _remove(self, identity: int) -> None:
+        del self.postures[identity], self.stamps[identity]
 
 
 def read_contents(
@@ -250,6 +252,8 @@ def read_contents(
     number = 0
     while line := stream.readline(MAX_LINE + 1):
         number += 1
+        if number > _MAX_LINES:
+            raise StoreError(f"{name} has more than {_MAX_LINES} lines: give another file")
         if not line.endswith(b"\n"):
             if len(line) > MAX_LINE:
                 raise _damaged(name, number, f"it is longer than {MAX_LINE} bytes")
@@ -259,7 +263,7 @@ def read_contents(
         try:
             record = decode(line)
             if number > 1:
-                contents.apply(record, model)
+                contents.change(record, model)()
         except (ValueError, RecursionError, OverflowError) as error:
             raise _damaged(name, number, str(error)) from error
         if number == 1:

@@ -18,7 +18,6 @@ from com_identification.store.records import (
     StoreContents,
     decode,
     encode,
-    posture_of,
     posture_record,
     read_contents,
     robot_record,
@@ -218,12 +217,11 @@ class PostureStore:
     def _append(self, record: Mapping[str, Any]) -> None:
         try:
             line = encode(record)
-            if record["kind"] == "posture":
-                posture_of(decode(line), self._model, len(self._feet))
+            apply = self._contents.change(decode(line), self._model)
         except ValueError as error:
             raise StoreError(f"the posture cannot be stored: {error}") from error
         self._write(line)
-        self._contents.apply(record, self._model)
+        apply()
 
     def _write(self, line: bytes) -> None:
         if self._file is None:
