@@ -26,7 +26,7 @@ from com_identification.store.store import PostureStore
 from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.report import TipTable
 from com_model import ComModelError, RobotConfig, RobotModel
-from com_model.posture_file import read_postures, write_postures
+from com_model.postures import read_postures, write_postures
 
 ROBOTS = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
 START_NS = 1_700_000_000_000_000_000
