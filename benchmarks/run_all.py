@@ -40,6 +40,8 @@ ALL = (
     "com_balance",
     "posture_protocol",
     "workspace",
+    "faults",
+    "soak",
 )
 
 

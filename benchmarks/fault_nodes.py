@@ -1,0 +1,442 @@
+"""The nodes that benchmarks/faults.py tries: what each does when it works, and when it is wrong."""
+
+# ruff: noqa: D101, D102 - Case says what the classes and methods are
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from fault_cases import Batch, Fault
+from fault_lab import Lab, Robot, SimulatedRobot, load_robot
+from scipy.spatial.transform import Rotation
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trot_lab import TrotRun, run_trot
+
+from com_msgs.msg import (
+    BalanceState,
+    CenterOfMass,
+    GaitPhase,
+    IdentificationState,
+    MotionState,
+    TrunkCom,
+    WalkGoal,
+    WalkState,
+)
+from com_msgs.srv import CapturePosture
+from com_ros.conversions import numpy_to_joint_state, numpy_to_quaternion, numpy_to_vector3
+from com_simulation.physics.robots import find_robot
+
+SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
+COM_TOLERANCE = 0.005  # m, of a CoM that is said to be known
+TRUNK_TOLERANCE = 0.003  # m
+
+
+class Case:
+    """A node under test; the methods tell what it does when it works.
+
+    Attributes:
+        package, node: Of its program.
+        outputs: Topics that are looked at.
+    """
+
+    package = "com_control"
+    node = ""
+    outputs: ClassVar[dict[str, type]] = {}
+    robot_name = "hoap2"
+
+    def robot(self) -> Robot:
+        """The robot that it works on."""
+        return SimulatedRobot(self.robot_name, 0.005)
+
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        """Of the node."""
+        files = find_robot(self.robot_name)
+        return {
+            "robot_description": Path(files.urdf).read_text(),
+            "robot_config": str(files.config),
+        }
+
+    def works(self, lab: Lab) -> bool:
+        """Whether the node does its work."""
+        raise NotImplementedError
+
+    def activate(self, lab: Lab) -> None:
+        """Ask for work, if it must be asked."""
+
+    def deactivate(self, lab: Lab) -> None:
+        """Ask for none."""
+
+    def begin(self, lab: Lab, fault: Fault) -> None:
+        """Called before a fault."""
+
+    def false_claim(self, lab: Lab, fault: Fault, topic: str, msg: Any) -> str:
+        """What a message claims although it is wrong; empty: nothing."""
+        return ""
+
+    def after(self, lab: Lab, fault: Fault) -> str:
+        """What the node claims wrongly at the end of a fault; empty: nothing."""
+        return ""
+
+
+class SescPublisher(Case):
+    package, node = "com_estimation", "sesc_publisher"
+    outputs: ClassVar[dict[str, type]] = {"com": CenterOfMass}
+
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        return super().parameters(folder) | {"use_imu": True}
+
+    def works(self, lab: Lab) -> bool:
+        com = lab.outputs.get("com")
+        return com is not None and com.status == CenterOfMass.STATUS_OK
+
+    def false_claim(self, lab: Lab, fault: Fault, topic: str, msg: Any) -> str:
+        if msg.status != CenterOfMass.STATUS_OK:
+            return ""
+        com = np.array([msg.position.x, msg.position.y, msg.position.z])
+        error = np.linalg.norm(com - lab.robot.truth.com)
+        return "" if error < COM_TOLERANCE else f"OK with an error of {1e3 * error:.3g} mm"
+
+
+@dataclass
+class _Moment:
+    """What the checks need of a log's instant."""
+
+    position: np.ndarray
+    com: np.ndarray
+
+
+class LogRobot:
+    """A trotting robot whose log is repeated by whole strides."""
+
+    def __init__(self, name: str, seconds: float = 12.0, rate: float = 250.0) -> None:
+        self._log = run_trot(TrotRun(name, seconds=seconds, rate=rate))
+        self.model, self.config, self.period = self._log.model, self._log.config, 1.0 / rate
+        self._first, self._stride = round(4.0 * rate), round(8.0 * rate)  # at 1 Hz: 8 strides
+        self._imu = Imu()
+        self._imu.header.frame_id = self.config.imu_link or self.model.root_link
+        self._joints = JointState(name=list(self.model.joint_names))
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self._k = self._first
+
+    def advance(self, stamp: Any) -> Batch:
+        """Joints and IMU of the next instant."""
+        log, k = self._log, self._k
+        self._k = self._first + (k + 1 - self._first) % self._stride
+        numpy_to_joint_state(
+            self._joints.name, log.position[k], log.velocity[k], log.effort[k], stamp,
+            out=self._joints,
+        )  # fmt: skip
+        msg = self._imu
+        msg.header.stamp = stamp
+        R = log.R_world_imu[k]
+        numpy_to_quaternion(Rotation.from_matrix(R).as_quat(), msg.orientation)
+        numpy_to_vector3(log.angular_velocity[k], msg.angular_velocity)
+        numpy_to_vector3(log.specific_force[k], msg.linear_acceleration)
+        return [("joints", self._joints), ("imu", msg)]
+
+    def follow(self, msg: JointTrajectory, age_s: float) -> None:
+        """A log cannot be commanded."""
+
+    @property
+    def truth(self) -> Any:
+        """Posture and trunk CoM of the instant."""
+        return _Moment(self._log.position[self._k], self._log.trunk_com[self._k])
+
+    @property
+    def fallen(self) -> bool:
+        """It did not fall."""
+        return False
+
+
+class TrunkEstimator(Case):
+    package, node = "com_estimation", "trunk_estimator"
+    outputs: ClassVar[dict[str, type]] = {"trunk_com": TrunkCom}
+    robot_name = "scalf2"
+
+    def robot(self) -> Robot:
+        return LogRobot(self.robot_name)
+
+    def works(self, lab: Lab) -> bool:
+        msg = lab.outputs.get("trunk_com")
+        good = (TrunkCom.STATUS_ESTIMATING, TrunkCom.STATUS_CONVERGED)
+        return msg is not None and msg.status in good
+
+    def false_claim(self, lab: Lab, fault: Fault, topic: str, msg: Any) -> str:
+        if msg.status != TrunkCom.STATUS_CONVERGED:
+            return ""
+        com = np.array([msg.position.x, msg.position.y, msg.position.z])
+        std = np.sqrt(np.diag(np.array(msg.covariance).reshape(3, 3)))
+        error = np.abs(com - lab.robot.truth.com)
+        wrong = error > np.maximum(TRUNK_TOLERANCE, 4.0 * std)
+        if not wrong.any():
+            return ""
+        return f"CONVERGED with errors of {(1e3 * error).round(2).tolist()} mm"
+
+
+class ComIdentification(Case):
+    package, node = "com_identification", "com_identification"
+    outputs: ClassVar[dict[str, type]] = {"identification/state": IdentificationState}
+
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        store = folder / "postures"
+        store.mkdir(exist_ok=True)
+        own = {"storage_directory": str(store), "fit.use_imu": True, "capture.samples": 50}
+        return super().parameters(folder) | own
+
+    def works(self, lab: Lab) -> bool:
+        return "identification/state" in lab.outputs and self._capture(lab) is not None
+
+    def _capture(self, lab: Lab) -> Any:
+        request = CapturePosture.Request(timeout=2.0)
+        answer = lab.call(CapturePosture, "com_identification/capture_posture", request, 4.0)
+        return answer if answer is not None and answer.success else None
+
+    def begin(self, lab: Lab, fault: Fault) -> None:
+        client = lab.node.create_client(CapturePosture, "com_identification/capture_posture")
+        self._pending = (client, client.call_async(CapturePosture.Request(timeout=1.0)))
+
+    def after(self, lab: Lab, fault: Fault) -> str:
+        client, future = self._pending
+        lab.run(2.0, future.done)
+        lab.node.destroy_client(client)
+        answer = future.result() if future.done() else None
+        if answer is None or not answer.success or not fault.visible:
+            return ""
+        error = np.abs(np.array(answer.posture.joint_positions) - lab.robot.truth.position).max()
+        return "" if error < 0.01 else f"captured a posture that is {error:.3g} rad off"
+
+
+class ComBalancer(Case):
+    node = "com_balancer"
+    outputs: ClassVar[dict[str, type]] = {"balance/state": BalanceState}
+
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        return super().parameters(folder) | {"demonstration": "sway", "rate_hz": 200.0}
+
+    def works(self, lab: Lab) -> bool:
+        msg = lab.outputs.get("balance/state")
+        return msg is not None and msg.state == BalanceState.BALANCING
+
+    def activate(self, lab: Lab) -> None:
+        lab.trigger("com_balancer/start")
+
+    def deactivate(self, lab: Lab) -> None:
+        lab.trigger("com_balancer/stop")
+
+    def after(self, lab: Lab, fault: Fault) -> str:
+        return still_moves(self, lab, fault)
+
+
+class TrotGait(Case):
+    node = "trot_gait"
+    outputs: ClassVar[dict[str, type]] = {"gait/stance": GaitPhase}
+    robot_name = "a1"
+
+    def robot(self) -> Robot:
+        return SimulatedRobot(self.robot_name, 0.005)
+
+    def works(self, lab: Lab) -> bool:
+        msg = lab.outputs.get("gait/stance")
+        return msg is not None and msg.state == GaitPhase.TROTTING
+
+    def activate(self, lab: Lab) -> None:
+        lab.trigger("trot_gait/start")
+
+    def deactivate(self, lab: Lab) -> None:
+        lab.trigger("trot_gait/stop")
+
+    def after(self, lab: Lab, fault: Fault) -> str:
+        return still_moves(self, lab, fault)
+
+
+class CcgdGait(Case):
+    node = "ccgd_gait"
+    outputs: ClassVar[dict[str, type]] = {"gait/state": WalkState}
+
+    def works(self, lab: Lab) -> bool:
+        msg = lab.outputs.get("gait/state")
+        return msg is not None and msg.state == WalkState.WALKING
+
+    def activate(self, lab: Lab) -> None:
+        """Walk on the spot; the robot is put to its start first."""
+        state = lab.outputs.get("gait/state")
+        if state is not None and state.state in (WalkState.UNKNOWN, WalkState.READY,
+                                                 WalkState.REFUSED, WalkState.FALLEN):  # fmt: skip
+            lab.restart_robot()
+            lab.run(0.5)
+            if not hasattr(self, "_goal"):
+                self._goal = lab.node.create_publisher(WalkGoal, "gait/footsteps", 10)
+            lab.run(0.3, lambda: self._goal.get_subscription_count() > 0)
+            self._goal.publish(WalkGoal(steps=[20], step_length=[0.0]))
+            lab.run(8.0, lambda: self.works(lab))
+
+    def deactivate(self, lab: Lab) -> None:
+        lab.trigger("ccgd_gait/stop")
+
+    def after(self, lab: Lab, fault: Fault) -> str:
+        return still_moves(self, lab, fault)
+
+
+class MotionPlayer(Case):
+    node = "motion_player"
+    outputs: ClassVar[dict[str, type]] = {"motion/state": MotionState}
+
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        return super().parameters(folder) | {
+            "motion_layout": str(SHARE / "config" / "motion" / "hoap2.yaml"),
+            "motion_directory": str(SHARE / "motions"),
+            "motion": "hoap2_squat_and_wave.csv",
+        }
+
+    def works(self, lab: Lab) -> bool:
+        msg = lab.outputs.get("motion/state")
+        return msg is not None and msg.state in (MotionState.APPROACHING, MotionState.PLAYING)
+
+    def activate(self, lab: Lab) -> None:
+        lab.restart_robot()
+        lab.run(0.2)
+        lab.trigger("motion_player/play")
+
+    def deactivate(self, lab: Lab) -> None:
+        lab.trigger("motion_player/stop")
+
+    def after(self, lab: Lab, fault: Fault) -> str:
+        return still_moves(self, lab, fault)
+
+
+class Hoap2Moves(Case):
+    """Words are typed while it stands the faults."""
+
+    node = "hoap2moves"
+
+    def works(self, lab: Lab) -> bool:
+        lab.diagnosed = 0
+        return lab.run(2.0, lambda: lab.diagnosed > 0)
+
+    def begin(self, lab: Lab, fault: Fault) -> None:
+        name = lab.robot.model.joint_names[0]
+        if lab.process.stdin is not None and lab.process.poll() is None:
+            lab.process.stdin.write(f"by {name} 0.1\nby {name} -0.1\n".encode())
+            lab.process.stdin.flush()
+
+
+class PostureTour(Case):
+    """Waits for an identification that does not come."""
+
+    package, node = "com_identification", "posture_tour"
+
+    def works(self, lab: Lab) -> bool:
+        lab.diagnosed = 0
+        return lab.run(2.0, lambda: lab.diagnosed > 0)
+
+
+class Simulator(Case):
+    """Given commands that no robot can follow; its sensors must stay finite."""
+
+    package, node = "com_simulation", "simulator"
+    outputs: ClassVar[dict[str, type]] = {"joint_states": JointState}
+
+    def parameters(self, folder: Path) -> dict[str, Any]:
+        return super().parameters(folder) | {"publish_rate_hz": 200.0}
+
+    def works(self, lab: Lab) -> bool:
+        before = lab.outputs.pop("joint_states", None)
+        return before is not None and bool(np.isfinite(before.position).all())
+
+    def false_claim(self, lab: Lab, fault: Fault, topic: str, msg: Any) -> str:
+        return "" if np.isfinite(msg.position).all() else "publishes positions that are not finite"
+
+
+CASES = (
+    SescPublisher,
+    TrunkEstimator,
+    ComIdentification,
+    ComBalancer,
+    TrotGait,
+    CcgdGait,
+    MotionPlayer,
+    Hoap2Moves,
+    PostureTour,
+    Simulator,
+)
+
+
+def still_moves(case: Case, lab: Lab, fault: Fault) -> str:
+    """Whether a robot whose joints do not follow is still being moved."""
+    return "goes on although no joint follows" if fault.name == "frozen joints" and case.works(
+        lab) else ""  # fmt: skip
+
+
+def command_faults() -> list[Fault]:
+    """What the simulator is commanded: the messages of an instant become these."""
+    model, _ = load_robot("hoap2")
+    names, n = list(model.joint_names), model.n_joints
+    zeros = [0.0] * n
+
+    def trajectory(points: list[tuple[list[float], float]], names: list[str], **stamp: int) -> Any:
+        msg = JointTrajectory(joint_names=names)
+        msg.header.stamp.sec = stamp.get("sec", 0)
+        for q, after in points:
+            point = JointTrajectoryPoint(positions=q)
+            point.time_from_start.sec = int(after)
+            point.time_from_start.nanosec = round((after - int(after)) * 1e9)
+            msg.points.append(point)
+        return msg
+
+    good = [(zeros, 0.5)]
+    messages: list[tuple[str, Any]] = [
+        ("no points", trajectory([], names)),
+        ("no names", trajectory(good, [])),
+        ("unknown name", trajectory(good, ["nobody", *names[1:]])),
+        ("a name twice", trajectory(good, [names[1], *names[1:]])),
+        ("too few positions", trajectory([(zeros[1:], 0.5)], names)),
+        ("too many positions", trajectory([([*zeros, 0.0], 0.5)], names)),
+        ("no positions", trajectory([([], 0.5)], names)),
+        ("times that decrease", trajectory([(zeros, 1.0), (zeros, 0.5)], names)),
+        ("equal times", trajectory([(zeros, 1.0), (zeros, 1.0)], names)),
+        ("time 0", trajectory([(zeros, 0.0)], names)),
+        ("time -1", trajectory([(zeros, -1.0)], names)),
+        ("time 2e9", trajectory([(zeros, 2e9)], names)),
+        ("10 000 points", trajectory([(zeros, 0.001 * (i + 1)) for i in range(10_000)], names)),
+        *((f"stamp {sec}", trajectory(good, names, sec=sec)) for sec in
+          (-(2**31), -1, 1, 2**31 - 1)),
+    ]  # fmt: skip
+    values = (np.nan, np.inf, -np.inf, 1e300, -1e300, 1e6, 10.0, -10.0)
+    for value in values:
+        one = [float(value), *zeros[1:]]
+        all_of_them = [float(value)] * n
+        messages += [
+            (f"position {value:g}", trajectory([(one, 0.5)], names)),
+            (f"all positions {value:g}", trajectory([(all_of_them, 0.5)], names)),
+            (f"at once {value:g}", trajectory([(one, 1e-9)], names)),
+            (f"targets {value:g}", Float64MultiArray(data=all_of_them)),
+        ]
+    messages += [
+        ("targets too few", Float64MultiArray(data=zeros[1:])),
+        ("no targets", Float64MultiArray(data=[])),
+        ("a million targets", Float64MultiArray(data=[0.0] * 1_000_000)),
+    ]
+
+    def change(msg: Any) -> Callable[..., Batch]:
+        topic = "targets" if isinstance(msg, Float64MultiArray) else "trajectory"
+        return lambda _batch, progress: [(topic, msg)] if progress.tick % 10 == 0 else []
+
+    return [Fault(f"command {name}", change(msg)) for name, msg in messages]
+
+
+class StillRobot(SimulatedRobot):
+    """No drivers: the simulator under test is the robot."""
+
+    def advance(self, stamp: Any) -> Batch:
+        """No messages."""
+        super().advance(stamp)
+        return []

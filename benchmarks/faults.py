@@ -1,0 +1,198 @@
+"""What the nodes do when their robot's drivers send nonsense.
+
+    tools/in_env python benchmarks/faults.py [--full] [--nodes NODE ...] [--only stamp]
+
+Each node runs as the installed program, on a robot in MuJoCo (trunk_estimator: on the log of a
+trot), and stands every fault of fault_cases.py: while it is active, and with --full also while it
+is idle. After each fault the robot is healthy again and the node must recover.
+
+The last line is one JSON object:
+    nodes, faults       how many nodes, and how many faults all of them had
+    crashes             a node ended
+    tracebacks          in a node's log
+    bad_commands        faults with a command that is not finite, beyond limits, or jumps
+    false_ok            faults under which the node claimed a good result that was wrong, or went on
+                        moving a robot that does not follow
+    unrecovered         the node did not work again within 5 s (where it must be asked to: asked)
+    recovery_s          median and largest time until it did
+    by_node             the same for each node, with what happened
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fault_cases import Fault, faults
+from fault_lab import Lab, say
+from fault_nodes import CASES, Case, StillRobot, command_faults
+from processes import in_processes
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory
+
+START_LIMIT = 120.0  # s, until a node works; kernels may be compiled
+RECOVERY_LIMIT = 5.0  # s
+AFTER = 0.5  # s that a false claim may still come after a fault
+
+
+@dataclass
+class Tally:
+    """What happened to one node."""
+
+    node: str
+    faults: int = 0
+    crashes: list[str] = field(default_factory=list)
+    tracebacks: int = 0
+    bad_commands: list[str] = field(default_factory=list)
+    false_ok: list[str] = field(default_factory=list)
+    unrecovered: list[str] = field(default_factory=list)
+    recovery: list[float] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def try_node(job: tuple[str, bool, str, int]) -> Tally:
+    """Run one node through its faults."""
+    name, full, only, domain = job
+    os.environ["ROS_DOMAIN_ID"] = str(domain)
+    case = next(kind for kind in CASES if kind.node == name)()
+    tally, begin = Tally(name), time.monotonic()
+    chosen = [f for f in (command_faults() if name == "simulator" else faults()) if only in f.name]
+    with tempfile.TemporaryDirectory() as folder:
+        robot = StillRobot("hoap2", 0.005) if name == "simulator" else case.robot()
+        command = (case.package, case.node)
+        lab = Lab(robot, command, case.parameters(Path(folder)), case.outputs, Path(folder))
+        if name == "simulator":
+            lab.add_publisher("trajectory", JointTrajectory, "joint_trajectory")
+            lab.add_publisher("targets", Float64MultiArray, "joint_commands")
+        try:
+            wait_until_it_works(case, lab)
+            modes = (True, False) if full else (True,)
+            for active in modes:
+                if not active:
+                    case.deactivate(lab)
+                for index, fault in enumerate(chosen):
+                    try_fault(case, lab, fault, index, active, tally)
+        finally:
+            lab.close()
+            text = lab.log_text()
+            keep = os.environ.get("FAULTS_LOGS")
+            if keep:
+                (Path(keep) / f"{name}.log").write_text(text)
+    tally.crashes = lab.crashes
+    tally.tracebacks = text.count("Traceback (most recent call last)")
+    tally.bad_commands = sorted(lab.checks.bad)
+    tally.seconds = round(time.monotonic() - begin, 1)
+    return tally
+
+
+def wait_until_it_works(case: Case, lab: Lab) -> None:
+    """Wait for a node that may compile its kernels first."""
+    end = lab.now_s + START_LIMIT
+    while not case.works(lab):
+        if lab.now_s > end or lab.process.poll() is not None:
+            raise SystemExit(f"{case.node} does not work:\n{lab.log_text()[-3000:]}")
+        case.activate(lab)
+        lab.run(1.0)
+
+
+def try_fault(case: Case, lab: Lab, fault: Fault, index: int, active: bool, tally: Tally) -> None:
+    """Try one fault and wait until the node works again."""
+    tally.faults += 1
+    false: list[str] = []
+
+    def on_output(topic: str, msg: Any) -> None:
+        claim = case.false_claim(lab, fault, topic, msg) if fault.visible else ""
+        if claim:
+            false.append(claim)
+
+    lab.on_output = on_output
+    case.begin(lab, fault)
+    lab.inject(fault, index)
+    claim = case.after(lab, fault) if active else ""
+    lab.run(AFTER)
+    lab.on_output = lambda _topic, _msg: None
+    if claim or false:
+        tally.false_ok.append(f"{fault.name}: {claim or false[0]}")
+    begin = time.monotonic()
+    lab.outputs.clear()
+    if not recovers(case, lab, active):
+        tally.unrecovered.append(fault.name)
+    elif not fault.parameters:
+        tally.recovery.append(time.monotonic() - begin + AFTER)
+    lab.fault = "no fault"
+
+
+def recovers(case: Case, lab: Lab, active: bool) -> bool:
+    """Whether the node works within RECOVERY_LIMIT; in vain the program is started anew."""
+    end = lab.now_s + RECOVERY_LIMIT
+    crashed = not lab.look_after_node()
+    if not active and not crashed:
+        lab.diagnosed = 0
+        return lab.run(RECOVERY_LIMIT, lambda: lab.diagnosed > 0)
+    first = True
+    while lab.now_s < end and not crashed:
+        if lab.run(0.3 if first else 0.5, lambda: case.works(lab)):
+            return True
+        if lab.robot.fallen:
+            lab.restart_robot()
+        case.activate(lab)
+        first, crashed = False, not lab.look_after_node()
+    if not crashed:
+        lab.restart_node()
+    lab.restart_robot()
+    wait_until_it_works(case, lab)
+    return False
+
+
+def main() -> int:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    names = [case.node for case in CASES]
+    parser.add_argument("--full", action="store_true", help="also while the nodes are idle")
+    parser.add_argument("--nodes", nargs="+", default=names, choices=names, metavar="NODE")
+    parser.add_argument("--only", default="", help="faults whose name has this in it")
+    parser.add_argument("--processes", type=int, default=2, help="nodes at a time")
+    options = parser.parse_args()
+    first = 1 + os.getpid() % 80
+    jobs = [(name, options.full, options.only, first + i) for i, name in enumerate(options.nodes)]
+    tallies = in_processes(try_node, jobs, "nodes", options.processes)
+    for tally in tallies:
+        describe(tally)
+    times = sorted(t for tally in tallies for t in tally.recovery)
+    result = {
+        "nodes": len(tallies),
+        "faults": sum(tally.faults for tally in tallies),
+        "crashes": sum(len(tally.crashes) for tally in tallies),
+        "tracebacks": sum(tally.tracebacks for tally in tallies),
+        "bad_commands": sum(len({b.split(": ")[0] for b in t.bad_commands}) for t in tallies),
+        "false_ok": sum(len(tally.false_ok) for tally in tallies),
+        "unrecovered": sum(len(tally.unrecovered) for tally in tallies),
+        "recovery_s": [round(float(np.median(times)), 2), round(times[-1], 2)] if times else None,
+        "by_node": {
+            tally.node: {key: value for key, value in vars(tally).items() if key != "recovery"}
+            for tally in tallies
+        },
+    }
+    print(json.dumps(result), flush=True)
+    return 0
+
+
+def describe(tally: Tally) -> None:
+    """A few lines for people."""
+    say(f"{tally.node}: {tally.faults} faults in {tally.seconds:.0f} s, "
+        f"{len(tally.crashes)} crashes, {tally.tracebacks} tracebacks")  # fmt: skip
+    for title in ("crashes", "bad_commands", "false_ok", "unrecovered"):
+        for text in getattr(tally, title):
+            say(f"  {title}: {text}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

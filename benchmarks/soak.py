@@ -1,0 +1,251 @@
+"""Whether nodes keep up for long: memory, lost messages, latency.
+
+    tools/in_env python benchmarks/soak.py [--minutes 10] [--rate 1000] [--nodes sesc_publisher]
+    tools/in_env python benchmarks/soak.py --full    30 minutes of two nodes each
+
+A driver process sends a standing robot's messages at the rate, the installed node answers, this
+process listens. All nodes are run one after the other, each for its part of --minutes.
+
+The last line is one JSON object:
+    minutes, rate_hz    that each node ran, and of joint_states
+    lost                samples that no answer came to and that the node did not say it skipped
+    rss_slope_mb_h      growth of the node's memory, MB an hour, the largest of the nodes
+    p99_ratio           99th percentile of the latency at the end over that at the beginning
+    by_node             the same for each node, with the latencies
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+import yaml
+from ament_index_python.packages import get_package_prefix
+from fault_lab import SimulatedRobot, say
+from geometry_msgs.msg import WrenchStamped
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from sensor_msgs.msg import Imu, JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from com_msgs.msg import CenterOfMass, IdentificationState
+from com_ros.conversions import ns_to_stamp, stamp_to_ns
+
+SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
+ROBOT = "hoap2"
+START_LIMIT = 120.0  # s, until the first answer
+WARM_UP = 10.0  # s, at most a tenth of the time: caches and pools fill
+WINDOWS = 10  # of time; latency is compared between the first and the last
+RSS_PERIOD = 2.0  # s
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A node that is soaked.
+
+    Attributes:
+        package: Of its program.
+        topic: On which it answers each sample.
+        message: Type of the answer.
+        parameters: Of the node besides the robot's.
+        every_sample: Whether each sample has an answer.
+    """
+
+    package: str
+    topic: str
+    message: type
+    parameters: dict[str, Any]
+    every_sample: bool = True
+
+
+KINDS = {
+    "sesc_publisher": Kind("com_estimation", "com", CenterOfMass, {"use_imu": True}),
+    "com_balancer": Kind(
+        "com_control", "joint_trajectory", JointTrajectory, {"autostart": True, "rate_hz": 2000.0}
+    ),
+    "com_identification": Kind(
+        "com_identification", "identification/state", IdentificationState, {}, False
+    ),
+}
+
+
+def main() -> int:
+    """Soak the nodes."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--minutes", type=float, default=9.0, help="for all nodes together")
+    parser.add_argument("--rate", type=float, default=1000.0, help="joint_states a second")
+    parser.add_argument("--full", action="store_true", help="30 minutes a node, two nodes")
+    parser.add_argument("--nodes", nargs="+", default=list(KINDS), choices=list(KINDS))
+    options = parser.parse_args()
+    os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
+    names = ["sesc_publisher", "com_balancer"] if options.full else options.nodes
+    minutes = 30.0 if options.full else options.minutes / len(names)
+    by_node = {}
+    for name in names:
+        by_node[name] = soak(name, 60.0 * minutes, options.rate)
+        say(f"{name}: {json.dumps(by_node[name])}")
+    answered = [r for r in by_node.values() if r["p99_ratio"] is not None]
+    print(
+        json.dumps(
+            {
+                "minutes": round(minutes, 2),
+                "rate_hz": min(r["rate_hz"] for r in by_node.values()),
+                "lost": sum(r["lost"] for r in by_node.values()),
+                "rss_slope_mb_h": max(r["rss_slope_mb_h"] for r in by_node.values()),
+                "p99_ratio": max(r["p99_ratio"] for r in answered),
+                "by_node": by_node,
+            }
+        ),
+        flush=True,
+    )
+    return 0
+
+
+def soak(name: str, seconds: float, rate_hz: float) -> dict[str, Any]:
+    """Run one node for a time; figures as in the last line."""
+    kind = KINDS[name]
+    with tempfile.TemporaryDirectory() as folder:
+        node = start_node(name, kind, Path(folder))
+        driver = multiprocessing.get_context("spawn").Process(
+            target=drive, args=(rate_hz,), daemon=True
+        )
+        driver.start()
+        try:
+            listener = Listener(kind)
+            listener.run(START_LIMIT, lambda: bool(listener.answers))
+            if not listener.answers:
+                raise SystemExit(f"{name} does not answer within {START_LIMIT:g} s")
+            listener.run(min(WARM_UP, 0.1 * seconds))
+            listener.clear()
+            memory: list[tuple[float, float]] = []
+            end = time.monotonic() + seconds
+            while (left := end - time.monotonic()) > 0.0:
+                memory.append((time.monotonic(), rss_mb(node.pid)))
+                listener.run(min(RSS_PERIOD, left))
+                for process, what in ((node.poll(), name), (driver.exitcode, "the driver")):
+                    if process is not None:
+                        raise SystemExit(f"{what} ended with code {process}")
+            return listener.figures(seconds, kind) | {"rss_slope_mb_h": slope(memory)}
+        finally:
+            driver.terminate()
+            driver.join()
+            node.terminate()
+            node.wait(20.0)
+
+
+def start_node(name: str, kind: Kind, folder: Path) -> subprocess.Popen[bytes]:
+    """Start the installed program."""
+    robot = {
+        "robot_description": (SHARE / "urdf" / f"{ROBOT}.urdf").read_text(),
+        "robot_config": str(SHARE / "config" / f"{ROBOT}.yaml"),
+    }
+    file = folder / "parameters.yaml"
+    values = {"/**": {"ros__parameters": robot | kind.parameters}}
+    file.write_text(yaml.safe_dump(values, width=1e9))
+    program = Path(get_package_prefix(kind.package)) / "lib" / kind.package / name
+    return subprocess.Popen([program, "--ros-args", "--params-file", file], stdout=sys.stderr)
+
+
+def drive(rate_hz: float) -> None:
+    """Publish a standing robot's messages until killed."""
+    robot = SimulatedRobot(ROBOT, 1.0 / rate_hz)
+    batch = [robot.advance(ns_to_stamp(0)) for _ in range(round(rate_hz))][-1]  # at rest
+    rclpy.init()
+    node = Node("soak_driver")
+    kinds = {"joints": (JointState, "joint_states"), "imu": (Imu, "imu")}
+    for i, foot in enumerate(robot.config.feet):
+        kinds[f"wrench{i}"] = (WrenchStamped, foot.wrench_topic)
+    publishers = {name: node.create_publisher(*kind, 200) for name, kind in kinds.items()}
+    begin = time.perf_counter()
+    for count in range(sys.maxsize):
+        stamp = ns_to_stamp(time.time_ns())
+        for name, msg in batch:
+            msg.header.stamp = stamp
+            publishers[name].publish(msg)
+        time.sleep(max(0.0, begin + (count + 1) / rate_hz - time.perf_counter()))
+
+
+class Listener:
+    """Notes when each answer comes, and each sample was sent."""
+
+    def __init__(self, kind: Kind) -> None:
+        if not rclpy.ok():
+            rclpy.init()
+        self._node = Node("soak_listener")
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self._node)
+        self.answers: list[tuple[int, int]] = []
+        self.samples: list[int] = []
+        self._node.create_subscription(kind.message, kind.topic, self._on_answer, 2000)
+        self._node.create_subscription(JointState, "joint_states", self._on_sample, 2000)
+
+    def _on_answer(self, msg: Any) -> None:
+        self.answers.append((stamp_to_ns(msg.header.stamp), time.time_ns()))
+
+    def _on_sample(self, msg: JointState) -> None:
+        self.samples.append(stamp_to_ns(msg.header.stamp))
+
+    def clear(self) -> None:
+        """Forget what came so far."""
+        self.answers.clear()
+        self.samples.clear()
+
+    def run(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
+        """Listen for a time."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0.0 and not until():
+            self._executor.spin_once(timeout_sec=left)
+
+    def figures(self, seconds: float, kind: Kind) -> dict[str, Any]:
+        """Rate, loss and latency."""
+        self._executor.shutdown()
+        self._node.destroy_node()
+        answers = np.array(self.answers, dtype=np.int64).reshape(-1, 2)
+        result: dict[str, Any] = {
+            "rate_hz": round(len(self.samples) / seconds, 1),
+            "answers": len(answers),
+            "lost": 0,
+            "p99_ratio": None,
+        }
+        if not kind.every_sample:
+            return result
+        last = answers[-1, 0] if len(answers) else 0
+        expected = {stamp for stamp in self.samples if stamp <= last}
+        result["lost"] = len(expected - set(answers[:, 0].tolist()))
+        latency = (answers[:, 1] - answers[:, 0]) / 1e6
+        windows = np.array_split(latency, WINDOWS)
+        p99 = [float(np.percentile(window, 99)) for window in windows]
+        result |= {
+            "p99_ms": [round(p99[0], 3), round(p99[-1], 3)],
+            "p50_ms": round(float(np.median(latency)), 3),
+            "p99_ratio": round(p99[-1] / p99[0], 3),
+        }
+        return result
+
+
+def rss_mb(pid: int) -> float:
+    """Resident memory of a process, MB."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def slope(memory: list[tuple[float, float]]) -> float:
+    """Growth of memory, MB an hour, by least squares over the second half."""
+    times, values = np.array(memory[len(memory) // 2 :]).T
+    return round(float(np.polyfit(times - times[0], values, 1)[0]) * 3600.0, 2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
