@@ -48,6 +48,7 @@ class Tally:
     leaks: int = 0
     hangs: int = 0
     longest_s: float = 0.0
+    slowest: int = -1
     peak_mb: float = 0.0
     kinds: dict[str, list[int]] = field(default_factory=dict)
 
@@ -143,10 +144,11 @@ def _read(reader: Any, number: int, folder: Path) -> tuple[str, str]:
 
 
 def _kind(error: BaseException, origin: BaseException) -> str:
-    """An exception with the places that it came through, by which leaks are told apart."""
+    """An exception with the places that it came through, by which leaks are distinguished."""
     frames = traceback.extract_tb(origin.__traceback__)[-3:]
     places = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames))
-    return f"{type(error).__name__} at {places}: {str(error)[:100]!r}"
+    text = "" if error is not origin else f": {str(error)[:100]!r}"
+    return f"{type(error).__name__} at {places}{text}"
 
 
 def _run_one(name: str, number: int) -> int:
@@ -194,6 +196,8 @@ def _run(arguments: argparse.Namespace, top: Path) -> dict[str, Tally]:
     from fuzz_readers import readers
 
     chosen = [r for r in readers() if arguments.reader in ("", r.name)]
+    for reader in chosen:
+        reader.check_seeds(top / "seeds")
     if not chosen:
         sys.exit(f"no reader {arguments.reader!r}")
     weights = sum(reader.weight for reader in chosen)
@@ -233,7 +237,8 @@ def _receive(worker: _Worker, tallies: dict[str, Tally]) -> bool:
             _, (what, kind), seconds, peak = message
             tally = tallies[name]
             tally.inputs += 1
-            tally.longest_s = max(tally.longest_s, seconds)
+            if seconds > tally.longest_s:
+                tally.longest_s, tally.slowest = seconds, number
             tally.peak_mb = max(tally.peak_mb, peak)
             tally.refused += what == "refused"
             if what == "leak":
@@ -267,11 +272,13 @@ def _replace(worker: _Worker, tallies: dict[str, Tally], why: str) -> None:
 
 
 def _print(tallies: dict[str, Tally]) -> None:
-    print(f"{'reader':14}{'inputs':>8}{'refused':>9}{'leaks':>7}{'hangs':>7}{'s':>7}{'MB':>7}")
+    print(
+        f"{'reader':14}{'inputs':>8}{'refused':>9}{'leaks':>7}{'hangs':>7}{'s':>7}{'slowest':>9}{'MB':>7}"
+    )
     for name, t in tallies.items():
         print(
             f"{name:14}{t.inputs:8}{t.refused:9}{t.leaks:7}{t.hangs:7}{t.longest_s:7.1f}"
-            f"{t.peak_mb:7.0f}"
+            f"{t.slowest:9}{t.peak_mb:7.0f}"
         )
     for name, t in tallies.items():
         for kind, numbers in sorted(t.kinds.items()):
