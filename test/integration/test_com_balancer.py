@@ -205,6 +205,29 @@ def test_it_holds_while_an_input_is_bad_and_goes_on(bench, reading, said):
     assert np.abs(targets(robot) - held).max() < 0.005
 
 
+@pytest.mark.parametrize("absurd", [1e300, 1e6, 2.0 * math.pi])
+def test_an_absurd_position_makes_it_hold_until_start(bench, absurd):
+    robot = bench()
+    robot.balance()
+    robot.desire(0.03, 0.0)
+    slipped = POSTURE.copy()
+    slipped[MODEL.joint_index("RLEG_JOINT4")] += absurd
+    state = robot.sample(position=slipped)
+    assert state.state == BalanceState.HOLDING
+    assert state.reason.startswith("holds: RLEG_JOINT4 reports")
+    for _ in range(30):
+        last = targets(robot)
+        state = robot.sample(position=last)
+        assert (targets(robot) <= MODEL.upper).all()
+        assert np.abs(targets(robot) - last).max() <= 0.01 * 2.0
+    assert state.state == BalanceState.HOLDING
+    np.testing.assert_array_equal(targets(robot), last)
+    assert robot.call("start").success
+    for _ in range(25):
+        state = robot.sample(position=last)
+    assert state.state == BalanceState.BALANCING
+
+
 def test_it_refuses_to_start_without_its_inputs(bench):
     robot = bench()
     assert robot.sample(orientation=None).state == BalanceState.UNKNOWN

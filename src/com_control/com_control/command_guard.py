@@ -69,6 +69,7 @@ class CommandGuard:
     Attributes:
         options: The same.
         reason: Why it has stopped; "" while it has not.
+        implausible: What is wrong with the last position that joints reported; "" for nothing.
         limited: Names of the joints whose last command was changed to keep a limit.
     """
 
@@ -100,7 +101,7 @@ class CommandGuard:
 
     def restart(self) -> None:
         """Begins again: the next command must be near to where the joints are."""
-        self.reason = ""
+        self.reason = self.implausible = ""
         self._held: Array | None = None
         self._time, self._measured = -np.inf, np.full(len(self._names), np.nan)
         self._forget()
@@ -130,7 +131,7 @@ class CommandGuard:
         if time < self._time:
             self._time = -np.inf
             self._forget()
-        problem = self._implausible(time, measured)
+        self.implausible = problem = self._implausible(time, measured)
         if not problem:
             self._time, self._measured = time, np.array(measured, dtype=float)
             problem = self._not_following(time)
@@ -260,11 +261,11 @@ class CommandGuard:
         """Where the drives are sent already (n,), and the time (m,) s from there on."""
         if not self._dues:  # the limit of velocity does not hold for the first one
             return self._measured, np.diff(due, prepend=-np.inf)
-        begin = min(max(self._last_due, float(due[0]) - MAX_GAP), float(due[0]))
+        begin = max(self._last_due, float(due[0]) - MAX_GAP)
         sent = self._expected(begin)
         sent = self._targets[0] if sent is None else sent
         before = np.where(np.isnan(sent), self._measured, sent)
-        return before, np.diff(due, prepend=begin)
+        return before, np.diff(due, prepend=min(begin, float(due[0])))  # a clock may go back
 
     def _within_limits(self, before: Array, spans: Array, wanted: Array) -> tuple[Array, Array]:
         """Positions (m, n) that keep the limits, and their slopes (m, n)."""

@@ -211,6 +211,15 @@ def test_a_clock_that_goes_back_is_no_error_of_the_joints():
     assert follow(guard, swing([0.2, 0.0, 0.0], 0.5), begin=3.0 + DT) is None
 
 
+def test_a_due_time_that_goes_back_leaves_the_joints_where_they_are_sent():
+    guard = started()
+    for k in range(2, 20):
+        last, _ = send(guard, k * DT, away(0.01 * k, 0.0, 0.0))
+    sent, _ = send(guard, -50.0, away(0.4, 0.0, 0.0))
+    np.testing.assert_allclose(sent, last, atol=1e-8)
+    assert guard.reason == ""
+
+
 def test_joints_that_are_not_driven_may_have_no_command():
     guard = make()
     guard.measure(0.0, HOME)

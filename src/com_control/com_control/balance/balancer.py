@@ -346,6 +346,7 @@ class Balancer:
         """Least and greatest velocities (n,): limits, acceleration, and the give of the drives."""
         o = self.options
         change = o.joint_acceleration * max(dt, 1e-6)
+        q = np.clip(q, self._lower, self._upper)  # a joint beyond its limits is to come back
         floor = np.maximum(self._lower, q - o.max_following_error) - self.position
         ceiling = np.minimum(self._upper, q + o.max_following_error) - self.position
         least = np.clip(floor / _LIMIT_TIME, -self._speed, self._speed)

@@ -11,6 +11,7 @@ import numpy as np
 from com_control.balance.balancer import STILL, Balancer, BalanceStep
 from com_control.balance.options import BalanceOptions, StandingLimits
 from com_control.balance.soles import Soles, balance_frame, check_plane
+from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import BalanceError
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
@@ -66,15 +67,18 @@ class BalanceSession:
     """Balances when asked to, holds when something is wrong, and says why.
 
     A robot that does not stand yet is waited for. One that falls while it is balanced stays FALLEN
-    until start() is called.
+    until start() is called; one that the guard stops stays HOLDING until then.
 
     Args:
         model: The robot.
         config: Its configuration; feet without a flat sole are left out.
         options: Of the control.
         limits: Of standing.
+        guard: Bounds of what joints report and of what they are sent.
+        horizon: s, by which commands are ahead of their reading.
 
     Attributes:
+        guard: Checks all commands.
         state: What it does.
         reason: Why it holds, or does not begin; "" when all is well.
         desired: (3,) m, CoM in the balance frame as asked for; None: where it stood.
@@ -90,8 +94,11 @@ class BalanceSession:
         config: RobotConfig,
         options: BalanceOptions | None = None,
         limits: StandingLimits | None = None,
+        guard: GuardOptions | None = None,
+        horizon: float = 0.01,
     ) -> None:
         config.check(model)
+        self.guard, self._horizon = CommandGuard.from_model(model, guard), horizon
         self.model, self.options = model, options or BalanceOptions()
         self._feet = [(i, foot) for i, foot in enumerate(config.feet) if len(foot.corners) > 2]
         if not self._feet:
@@ -134,10 +141,18 @@ class BalanceSession:
         self._wanted = True
         if self.state == State.FALLEN:
             self.state = State.STANDING
+        if self.guard.reason:
+            self._release()
 
     def stop(self) -> None:
         """Leaves the joints where they are."""
-        self._wanted, self._balancer, self.desired, self._stance = False, None, None, None
+        self._wanted, self.desired = False, None
+        self._release()
+
+    def _release(self) -> None:
+        """Sends nothing more until it begins again."""
+        self._balancer = self._stance = None
+        self.guard.restart()
 
     def desire(self, com: Array, velocity: Array = STILL) -> str:
         """Takes in a desired CoM.
@@ -161,7 +176,7 @@ class BalanceSession:
 
     def problem(self, reading: BalanceReading) -> str:
         """Why balancing cannot begin at a reading and how to fix it; "" when it can."""
-        problem = self._unusable(reading)
+        problem = self._unusable(reading) or self.guard.implausible
         if problem:
             return problem
         try:
@@ -180,7 +195,7 @@ class BalanceSession:
         Raises:
             BalanceError: Gravity does not point into the ground, or is not known.
         """
-        problem = self._unusable(reading)
+        problem = self._unusable(reading) or self.guard.implausible
         if problem:
             raise BalanceError(problem)
         soles = self._all if self._balancer is None else self._balancer.soles
@@ -191,6 +206,7 @@ class BalanceSession:
         """What is to be sent to the drives at a reading; None: nothing."""
         dt, problem = self._pass_time(reading.time)
         problem = problem or self._unusable(reading)
+        problem = problem or self.guard.measure(reading.time, reading.position)
         if self.state == State.FALLEN and self._wanted:
             return None
         fall = "" if problem else self._fall(reading)
@@ -198,7 +214,7 @@ class BalanceSession:
             return self._begin(reading) if self._stand(reading, problem, fall) else None
         if fall:
             self.state, self.reason = State.FALLEN, f"{fall}; then call ~/start"
-            self._balancer = self._stance = None
+            self._release()
             return None
         return self._hold(problem, dt) if problem else self._balance(reading, dt)
 
@@ -301,7 +317,9 @@ class BalanceSession:
     def _hold(self, problem: str, dt: float) -> BalanceCommand:
         assert self._balancer is not None  # noqa: S101 - the caller has looked
         self.state, self.reason, self._paused = State.HOLDING, f"holds: {problem}", True
-        return BalanceCommand(*self._balancer.brake(dt))
+        if self.guard.reason:
+            self.reason += "; then call ~/start"
+        return self._guarded(*self._balancer.brake(dt))
 
     def _balance(self, reading: BalanceReading, dt: float) -> BalanceCommand:
         balancer = self._balancer
@@ -316,5 +334,17 @@ class BalanceSession:
             step = balancer.step(dt, reading.position, up, self.desired, self._velocity)
         except BalanceError as error:
             return self._hold(str(error), dt)
+        command = self._guarded(step.position, step.velocity, step)
+        if self.guard.held:
+            return self._hold(self.guard.reason, dt)
         self.state, self.reason = State.BALANCING, "; ".join(step.problems)
-        return BalanceCommand(step.position, step.velocity, step)
+        return command
+
+    def _guarded(
+        self, position: Array, velocity: Array, step: BalanceStep | None = None
+    ) -> BalanceCommand:
+        """What may be sent of a command."""
+        assert self._time is not None  # noqa: S101 - there was a reading
+        due = np.array([self._time + self._horizon])
+        positions, velocities = self.guard.limit(due, position[None], velocity[None])
+        return BalanceCommand(positions[0], velocities[0], step)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from com_control.balance.demonstrations import DEMONSTRATIONS
 from com_control.balance.options import BalanceOptions, StandingLimits
+from com_control.command_guard import GuardOptions
 from com_ros.parameters import SensorParameters, parameter
 
 
@@ -13,6 +14,7 @@ class Parameters(SensorParameters):
 
     control: BalanceOptions = field(default_factory=BalanceOptions)
     check: StandingLimits = field(default_factory=StandingLimits)
+    guard: GuardOptions = field(default_factory=lambda: GuardOptions(0.15, 0.5))
     autostart: bool = parameter(
         False, "balance as soon as the robot stands, without ~/start; after a fall call it"
     )

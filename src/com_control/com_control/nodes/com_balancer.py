@@ -22,8 +22,9 @@ Services:
     ~/stop (std_srvs/Trigger): leave the joints where they are.
 
 It holds the joints where they are, and says why, when imu or wrenches time out or are not finite,
-and goes on when they are back. A robot that does not stand yet is waited for. When it falls while
-it is balanced no more is sent until ~/start.
+and goes on when they are back. When joints do not follow or report absurd positions it holds until
+~/start. A robot that does not stand yet is waited for. When it falls while it is balanced no more
+is sent until ~/start.
 
 Parameters: see balancer_parameters.Parameters.
 """
@@ -94,7 +95,7 @@ class ComBalancerNode(RobotNode[Parameters]):
         """Make what belongs to a new model."""
         p = self.parameters
         try:
-            session = BalanceSession(model, self._config, p.control, p.check)
+            session = BalanceSession(model, self._config, p.control, p.check, p.guard, p.horizon)
         except ComControlError as error:
             raise ComRosError(f"this robot cannot be balanced: {error}") from error
         if p.autostart and (self._robot is None or self._robot.session.active):
@@ -107,6 +108,7 @@ class ComBalancerNode(RobotNode[Parameters]):
         self.set_sample_rate(new.rate_hz)
         if self._robot is not None:
             self._robot.session.set_options(new.control, new.check)
+            self._robot.session.guard.options = new.guard
             self._robot.input.set_timeouts(new)
 
     # --- inputs --------------------------------------------------------------------------------

@@ -116,6 +116,16 @@ def test_limits_of_joints_are_kept_and_said(robot, balancer, model):
     assert np.abs(step.velocity).max() < 0.2
 
 
+def test_a_joint_beyond_its_limit_draws_no_command_beyond_it(robot, balancer, model):
+    up = robot.up(np.eye(3))
+    balancer.start(robot.q, up)
+    q, arm = robot.q.copy(), model.joint_index("LARM_JOINT1")
+    q[arm] = model.upper[arm] + 1.0
+    for _ in range(300):
+        step = balancer.step(DT, q, up, balancer.reference.position)
+        assert (step.position <= model.upper + 1e-9).all()
+
+
 def test_steep_ground_is_said(robot, model, config):
     R, _ = link_pose(model, robot.q, "l_sole")
     balancer = Balancer(model, config.feet, R[:, 2], BalanceOptions(friction=0.1))
@@ -301,3 +311,80 @@ def test_numbers_that_are_none_never_come_out(model, config, posture):
         assert (session.reason == "") == (session.state == State.BALANCING) or (
             "margin" in session.reason or "limit" in session.reason
         )
+
+
+class Follower:
+    """A session that balances, and a robot whose joints follow but for those in `frozen`."""
+
+    def __init__(self, model, config, posture):
+        self.model, self.q, self.time = model, posture.copy(), 0.0
+        self.session = started(model, config)
+        self.frozen = np.zeros(model.n_joints, dtype=bool)
+        self.sent = [posture]
+        self.step()
+        assert self.session.state == State.BALANCING
+        self.session.desire(np.array([0.03, 0.0, np.nan]))
+
+    def step(self, q=None):
+        self.time += DT
+        command = self.session.step(reading(self.time, self.q if q is None else q))
+        if command is not None:
+            limit = np.minimum(self.model.velocity_limits, 2.0)
+            assert (np.abs(command.position - self.sent[-1]) <= limit * DT + 1e-7).all()
+            assert (command.position >= self.model.lower - 1e-9).all()
+            assert (command.position <= self.model.upper + 1e-9).all()
+            self.sent.append(command.position)
+            self.q = np.where(self.frozen, self.q, command.position)
+        return command
+
+    def begins_again(self):
+        assert self.session.problem(reading(self.time, self.q)) == ""
+        self.session.start()
+        self.sent = [self.q]
+        self.step()
+        assert self.session.state == State.BALANCING
+
+
+@pytest.mark.parametrize("absurd", [1e300, -1e6, 2.0 * np.pi, -2.0 * np.pi])
+@pytest.mark.parametrize("lasting", [False, True])
+def test_an_absurd_position_makes_it_hold_until_start(model, config, posture, absurd, lasting):
+    robot, joint = Follower(model, config, posture), model.joint_index("LLEG_JOINT4")
+    for _ in range(60):
+        robot.step()
+    for k in range(60):
+        robot.step(robot.q + absurd * (np.arange(model.n_joints) == joint) * (lasting or k == 0))
+        assert robot.session.state == State.HOLDING
+        assert robot.session.reason.startswith("holds: LLEG_JOINT4 reports ")
+        assert robot.session.reason.endswith("; then call ~/start")
+    np.testing.assert_array_equal(robot.sent[-1], robot.sent[-30])
+    if lasting:
+        slipped = reading(robot.time, robot.q + absurd * (np.arange(model.n_joints) == joint))
+        assert "LLEG_JOINT4 reports" in robot.session.problem(slipped)
+        robot.session.start()
+        assert robot.step(slipped.position) is None
+        assert "LLEG_JOINT4 reports" in robot.session.reason
+    robot.session.start()
+    robot.step()
+    robot.begins_again()
+
+
+def test_joints_that_do_not_follow_make_it_hold(model, config, posture):
+    robot = Follower(model, config, posture)
+    robot.frozen[:] = True
+    for _ in range(400):
+        robot.step()
+    assert robot.session.state == State.HOLDING
+    assert "is the drive off" in robot.session.reason
+    np.testing.assert_array_equal(robot.sent[-1], robot.sent[-20])
+    robot.frozen[:] = False
+    robot.begins_again()
+
+
+def test_an_absurd_position_before_it_begins_is_waited_for(model, config, posture):
+    session = started(model, config)
+    for time in np.arange(0.0, 0.5, 0.1):
+        assert session.step(reading(time, posture + 1e6)) is None
+        assert session.state == State.UNKNOWN
+        assert "reports 1e+06" in session.reason
+    session.step(reading(2.0, posture))
+    assert session.state == State.BALANCING
