@@ -71,6 +71,8 @@ class CommandGuard:
         reason: Why it has stopped; "" while it has not.
         implausible: What is wrong with the last position that joints reported; "" for nothing.
         limited: Names of the joints whose last command was changed to keep a limit.
+        error: rad or m, of the joint farthest from its target; NaN where not known.
+        joint: Its name, or "".
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class CommandGuard:
         self._dues: list[float] = []  # of commands, s, rising
         self._targets: list[Array] = []
         self._last_due = -np.inf  # first one of the last trajectory
+        self.error, self.joint = float("nan"), ""
         self._far_since = np.full(len(self._names), np.inf)
         self._looks: deque[tuple[Array, Array]] = deque(maxlen=LOOKS)
         self._next_look = -np.inf
@@ -131,6 +134,7 @@ class CommandGuard:
         if time < self._time:
             self._time = -np.inf
             self._forget()
+        self.error, self.joint = float("nan"), ""
         self.implausible = problem = self._implausible(time, measured)
         if not problem:
             self._time, self._measured = time, np.array(measured, dtype=float)
@@ -169,6 +173,9 @@ class CommandGuard:
         if expected is None:
             return ""
         error, most = np.abs(self._measured - expected), self.options.following_error
+        if not np.isnan(error).all():
+            farthest = int(np.nanargmax(error))
+            self.error, self.joint = float(error[farthest]), self._names[farthest]
         self._far_since = np.where(error > most, np.minimum(self._far_since, time), np.inf)
         late = time - self._far_since >= self.options.following_time - CLOSE
         if late.any():

@@ -7,14 +7,13 @@ smoothly, and when the next message comes late the path goes on from where the t
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
 from com_control.motion.motion import Motion, approach
@@ -80,50 +79,6 @@ class Targets:
         freeze(self)
 
 
-_REMEMBERED = 2000  # targets
-
-
-class Tracking:
-    """Remembers targets until they are due.
-
-    Args:
-        joints: k names.
-
-    Attributes:
-        error: rad or m, of the joint farthest from its target; NaN where not known.
-        joint: Its name, or "".
-    """
-
-    def __init__(self, joints: Sequence[str]) -> None:
-        self._joints = joints
-        self._due_targets: deque[tuple[float, Array]] = deque(maxlen=_REMEMBERED)
-        self.error, self.joint = float("nan"), ""
-
-    def clear(self) -> None:
-        """Forgets all targets."""
-        self._due_targets.clear()
-        self.error, self.joint = float("nan"), ""
-
-    def add_target(self, due: float, target: Array) -> None:
-        """A target (k,) that is due at a time, s; NaN for joints without one."""
-        self._due_targets.append((due, target))
-
-    def measure(self, time: float, measured: Array) -> None:
-        """Where the joints (k,) are at a time, s; targets are on lines in between."""
-        self.error, self.joint = float("nan"), ""
-        while len(self._due_targets) > 1 and self._due_targets[1][0] <= time:
-            self._due_targets.popleft()
-        targets = self._due_targets
-        if not targets or targets[0][0] > time or not np.isfinite(measured).all():
-            return
-        before, after = targets[0], targets[min(1, len(targets) - 1)]
-        fraction = (time - before[0]) / (after[0] - before[0]) if after[0] > before[0] else 0.0
-        error = np.abs(measured - before[1] - fraction * (after[1] - before[1]))
-        if np.isfinite(error).any():
-            farthest = int(np.nanargmax(error))
-            self.error, self.joint = float(error[farthest]), self._joints[farthest]
-
-
 APPROACH_PERIOD = 0.01  # s, between the rows of the way to the first row
 TAIL_POINTS = 8
 NEAR = 0.05  # rad or m; a target that the joints stand so near to is where they are held
@@ -140,13 +95,19 @@ class Player:
         state: What it does.
         reason: Why it stopped or refuses; "" when all is well.
         name: Of the motion; "" for none.
-        tracking: How far the joints are from their targets.
+        guard: Checks all commands, and how far the joints are from them.
     """
 
     def __init__(self, layout: MotionLayout, options: PlayerOptions | None = None) -> None:
         self._layout, self._options = layout, options or PlayerOptions()
         self.state, self.reason, self.name = State.EMPTY, "", ""
-        self.tracking = Tracking(layout.joints)
+        self.guard = CommandGuard(
+            layout.joints,
+            layout.lower,
+            layout.upper,
+            layout.velocity,
+            GuardOptions(following_error=self._options.following_error, following_time=0.0),
+        )
         self._file: RowPath | None = None
         self._path: PlayedPath | None = None
         self._timing: PathTiming | None = None
@@ -192,14 +153,19 @@ class Player:
 
         Raises:
             MotionError: There is nothing to play, it is under way, or where the joints are is not
-                known.
+                known or absurd.
         """
         if self._file is None:
             raise MotionError(self.reason or "no motion is loaded: load one")
         if self.state in UNDER_WAY:
             raise MotionError("it is being played: stop it first, or resume it when it is paused")
         options, first = self._options, self._file.motion.positions[0]
-        start = self._start(as_array("measured", measured, (len(self._layout.joints),)))
+        measured = as_array("measured", measured, (len(self._layout.joints),))
+        self.guard.restart()
+        if np.isfinite(measured).all() and (problem := self.guard.measure(time, measured)):
+            raise MotionError(problem)
+        held = np.abs(self._held - measured) < NEAR
+        start = np.where(held, self._held, measured)  # where a joint is held near to where it is
         way = approach(
             self._layout, start, first, APPROACH_PERIOD, fraction or options.approach_fraction
         )
@@ -207,7 +173,6 @@ class Player:
         self._timing = PathTiming(time + options.horizon, options.stop_time)
         self._timing.change(time + options.horizon, 1.0)
         self._time, self._due = time, time + options.horizon
-        self.tracking.clear()
         self.state, self.reason = State.APPROACHING, ""
         return way
 
@@ -260,7 +225,7 @@ class Player:
         """
         if self._timing is None:
             return None
-        self.tracking.measure(time, as_array("measured", measured, (len(self._layout.joints),)))
+        self.guard.measure(time, as_array("measured", measured, (len(self._layout.joints),)))
         if time < self._time and self.state in UNDER_WAY:
             self._rebase(time)
             return None
@@ -275,14 +240,11 @@ class Player:
         return self._targets() if moving else None
 
     def _check_gap(self, time: float) -> None:
-        gap, most = time - self._time, self._options.following_error
+        gap = time - self._time
         if gap > self._options.timeout:
             self.stop(f"joint_states timed out, none for {gap:.2f} s: check its driver")
-        elif self.tracking.error > most and self.state in (State.APPROACHING, State.PLAYING):
-            self.stop(
-                f"{self.tracking.joint} is {self.tracking.error:.2f} rad from its target, "
-                f"following_error is {most:.2f}: is it blocked, or is the drive off?"
-            )
+        elif self.guard.reason and self.state in (State.APPROACHING, State.PLAYING):
+            self.stop(self.guard.reason)
 
     def _catch_up(self, time: float) -> None:
         """The drives have followed the tail from when they ran out of commands until now."""
@@ -359,11 +321,6 @@ class Player:
             return None
         return self._path.file_time(self._timing.place(self._due))
 
-    def _start(self, measured: Array) -> Array:
-        """Where each joint is held; where it is, if it is not held near there."""
-        held = np.abs(self._held - measured) < NEAR
-        return np.where(held, self._held, measured)
-
     def _targets(self) -> Targets:
         """The next target, and the tail behind it."""
         assert self._timing is not None and self._path is not None  # noqa: S101, PT018
@@ -375,12 +332,12 @@ class Player:
         times = due + np.linspace(0.0, left, TAIL_POINTS + 1 if left > 0.0 else 1)
         points = [self._path.at(tail.place(t), tail.rate(t)) for t in times.tolist()]
         drive = np.isfinite(self._file.motion.positions[0])
-        positions = np.array([position for position, _ in points])
+        positions, velocities = self.guard.limit(
+            times, np.array([x for x, _ in points]), np.array([v for _, v in points]), drive
+        )
+        if self.guard.held:
+            self.stop(self.guard.reason)
         self._held = np.where(drive, positions[-1], self._held)
-        self.tracking.add_target(due, np.where(drive, positions[0], np.nan))
         return Targets(
-            self._file.motion.driven,
-            times - self._time,
-            positions[:, drive],
-            np.array([velocity for _, velocity in points])[:, drive],
+            self._file.motion.driven, times - self._time, positions[:, drive], velocities[:, drive]
         )

@@ -18,7 +18,8 @@ Services:
     ~/pause, ~/resume: slows down along the motion, goes on.
     ~/stop: slows down along the motion; then ~/play starts again.
 
-It stops smoothly, and says why, when joint_states time out or a joint does not follow.
+It stops smoothly, and says why, when joint_states time out, a joint does not follow or reports an
+absurd position.
 
 Parameters: see motion_parameters.PlayerParameters.
 """
@@ -202,8 +203,8 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
             time=player.motion_time,
             duration=player.duration,
             rate=player.rate,
-            tracking_error=player.tracking.error,
-            tracking_joint=player.tracking.joint,
+            tracking_error=player.guard.error,
+            tracking_joint=player.guard.joint,
         )
         msg.header.stamp = ns_to_stamp(time_ns)
         self._state.publish(msg)
@@ -233,7 +234,7 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
             "motion": player.name,
             "row": player.row,
             "rows": player.rows,
-            "tracking_error_rad": player.tracking.error,
+            "tracking_error_rad": player.guard.error,
             "subscribed": self._drive.heard,
         }
         return Diagnosis(level, waiting or player.reason or player.state.name.lower(), values)

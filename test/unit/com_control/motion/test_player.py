@@ -208,6 +208,37 @@ def test_a_joint_that_does_not_follow_stops_it(bench):
     assert "following_error is 0.10: is it blocked" in robot.player.reason
 
 
+@pytest.mark.parametrize("absurd", [1e300, 1e6, 2.0 * np.pi])
+def test_an_absurd_position_stops_it_smoothly_and_play_is_refused_while_it_lasts(bench, absurd):
+    robot = bench()
+    robot.player.play(robot.time, robot.measured)
+    robot.run(0.8)
+    slipped = robot.q + absurd * (np.arange(len(robot.q)) == 3)
+    robot.time += DT
+    robot.move()
+    robot.take(robot.player.step(robot.time, slipped))
+    assert robot.player.state is State.STOPPING
+    robot.run(0.8)
+    assert robot.player.state is State.READY
+    assert f"{robot.layout.joints[3]} reports" in robot.player.reason
+    assert robot.smooth()[1] < 25.0
+    with pytest.raises(MotionError, match=f"{robot.layout.joints[3]} reports .* check its encoder"):
+        robot.player.play(robot.time, slipped)
+    robot.player.play(robot.time, robot.measured)
+    robot.run(4.0)
+    assert robot.player.state is State.FINISHED
+
+
+def test_a_joint_that_does_not_move_at_all_stops_it(bench):
+    robot = bench()
+    robot.player.play(robot.time, robot.measured)
+    robot.run(0.5)
+    robot.blocked = True
+    robot.run(1.6)
+    assert robot.player.state is State.READY
+    assert "do not follow" in robot.player.reason or "from its target" in robot.player.reason
+
+
 def test_stamps_that_go_back_stop_it(bench):
     robot = bench()
     robot.player.play(robot.time, robot.measured)
@@ -247,7 +278,7 @@ def test_joints_that_are_not_driven_are_left_alone(layout, swing):
 
 
 def test_a_single_row_is_a_posture_to_go_to(layout, swing):
-    row = np.array(swing.positions[:1]) + 0.05
+    row = np.clip(np.array(swing.positions[:1]) + 0.05, layout.lower, layout.upper)
     robot = Bench(layout, swing)
     robot.player.load("posture.csv", Motion(swing.joints, np.zeros(1), row))
     robot.player.play(robot.time, robot.measured)
