@@ -96,7 +96,8 @@ def run(
         if reading.time < SETTLE:
             session.step(_seen(reading, world.posture))
             continue
-        session.start()
+        if not session.active:
+            session.start()
         wanted = desire(reading.time - SETTLE, session)
         if wanted is not None:
             session.desire(*wanted)

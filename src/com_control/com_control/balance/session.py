@@ -206,10 +206,11 @@ class BalanceSession:
         """What is to be sent to the drives at a reading; None: nothing."""
         dt, problem = self._pass_time(reading.time)
         problem = problem or self._unusable(reading)
-        problem = problem or self.guard.measure(reading.time, reading.position)
+        stopped = problem or self.guard.measure(reading.time, reading.position)
         if self.state == State.FALLEN and self._wanted:
             return None
-        fall = "" if problem else self._fall(reading)
+        fall = "" if problem or self.guard.implausible else self._fall(reading)
+        problem = problem or stopped
         if self._balancer is None:
             return self._begin(reading) if self._stand(reading, problem, fall) else None
         if fall:
