@@ -16,7 +16,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import Float64MultiArray, Header, String
 from std_srvs.srv import SetBool, Trigger
 from tf2_msgs.msg import TFMessage
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -456,30 +456,31 @@ def test_a_floor_that_tilts_on_demand(bench, angle):
     bench.until(lambda: abs(pitch() - before) > 2.8, "it tilts")
 
 
-def test_it_waits_for_a_controller_that_answers(bench):
-    bench = bench(
-        **HOAP2, command_wait=20.0, publish_clock=True, publish_rate_hz=100.0, real_time_factor=0.0
-    )
+def test_it_waits_for_nodes_that_answer(bench):
+    waits = {"lockstep.nodes": ["gait"], "lockstep.timeout": 1.0, "lockstep.start_timeout": 60.0}
+    bench = bench(**HOAP2, **waits, publish_clock=True, publish_rate_hz=100.0, real_time_factor=0.0)
     joints = bench.heard["joint_states"]
-
-    def answer(k):
-        """Command the posture, late, in answer to the k-th joint_states."""
-        msg = JointTrajectory(joint_names=joints[k].name)
-        msg.header.stamp = joints[k].header.stamp
-        msg.points.append(JointTrajectoryPoint(positions=joints[k].position))
-        bench.trajectory.publish(msg)
-
-    bench.wait_for("joint_states", 20)
-    for _ in range(20):
-        count = len(joints)
-        answer(-1)
+    answers = bench.node.create_publisher(Header, "lockstep", qos.RESULT)
+    bench.until(answers.get_subscription_count, "subscription")
+    bench.spin(0.5)
+    assert not joints
+    answers.publish(Header(frame_id="gait"))  # it is ready
+    bench.wait_for("joint_states")
+    for count in range(1, 21):
+        bench.spin(0.05)
+        assert [stamp_to_ns(msg.header.stamp) for msg in joints] == [
+            k * 10_000_000 for k in range(1, count + 1)
+        ]
+        answers.publish(Header(frame_id="gait", stamp=joints[-1].header.stamp))
         bench.until(lambda count=count: len(joints) > count, "the next sample")
-    for _ in range(20):
-        count = len(joints)
-        time.sleep(0.05)
-        answer(-1)
-        bench.until(lambda count=count: len(joints) > count, "the next sample")
-        assert len(joints) == count + 1
+    bench.until(lambda: len(joints) > 100, "it goes on without")
+
+    def warnings():
+        found = [status for msg in bench.heard["/diagnostics"] for status in msg.status]
+        return [status.message for status in found if status.level == DiagnosticStatus.WARN]
+
+    late = "goes on without gait, which did not answer"
+    bench.until(lambda: late in warnings(), "a warning")
 
 
 def test_a_fixed_robot_has_no_hoist(bench):

@@ -8,7 +8,7 @@ from com_msgs.msg import BalanceState
 from com_ros.conversions import stamp_to_ns
 
 SLOW = ["use_sim_time:=true", "real_time_factor:=0.5", "sesc:=false", "rviz:=false"]
-RATE = ["publish_rate_hz:=250.0", "command_wait:=2.0"]
+RATE = ["publish_rate_hz:=250.0", "lockstep:=true"]
 TILT = ["tilt_angle_deg:=10.0", "tilt_start:=1e6", "tilt_hold:=1000.0"]
 
 

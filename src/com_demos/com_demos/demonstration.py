@@ -92,6 +92,22 @@ def launch_words(file: str, arguments: Mapping[str, object]) -> list[str]:
     return [*start, "com_bringup", file, *(f"{name}:={arguments[name]}" for name in arguments)]
 
 
+def lockstep_arguments(speed: float, *nodes: str) -> dict[str, object]:
+    """Return the launch arguments of a simulation that waits for nodes: each run is the same.
+
+    Args:
+        speed: simulated over wall time, at most.
+        nodes: names.
+    """
+    return {
+        "lockstep": "true",
+        "lockstep_nodes": list(nodes),
+        "use_sim_time": "true",
+        "input_timeout": 60.0,
+        "real_time_factor": speed,
+    }
+
+
 def listen(
     command: Sequence[str],
     make_monitor: Callable[[], Monitor],
@@ -100,7 +116,6 @@ def listen(
     what: str,
     out: Path,
     ended: Callable[[Monitor], bool] = lambda _: False,
-    act: Callable[[Monitor], None] = lambda _: None,
 ) -> Monitor:
     """Start a launch, show and record what arrives, stop it.
 
@@ -112,7 +127,6 @@ def listen(
         what: printed first: what runs.
         out: folder for the log.
         ended: whether the run is over before its time.
-        act: called again and again while recording.
 
     Returns:
         The node, with what it has recorded.
@@ -126,7 +140,7 @@ def listen(
     with launched(command, log) as launch:
         monitor = make_monitor()
         view = LiveView(title, times.record, Console())
-        record(monitor, launch, times, view, lambda: ended(monitor), lambda: act(monitor))
+        record(monitor, launch, times, view, lambda: ended(monitor))
         return monitor
 
 

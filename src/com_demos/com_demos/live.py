@@ -12,9 +12,10 @@ from rich.panel import Panel
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-LINE_EVERY_S = 2.0
+LINE_EVERY_S, WAITING_LINE_S = 2.0, 10.0
 WAITING = "waiting"  # name of the first row while there is nothing to show
 LONGEST = 60  # letters of a reason
+LONGEST_ROW = 90
 Rows = list[tuple[str, str]]
 """Names and values, with their units, of what is shown."""
 
@@ -34,6 +35,7 @@ class LiveView:
         self.console = console
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
         self._last_line = -math.inf
+        self._last_waiting = time.monotonic()
 
     def __enter__(self) -> LiveView:
         if self._live:
@@ -51,12 +53,19 @@ class LiveView:
             rows: of the newest samples; one that is WAITING while there is none.
             done: s of the run so far; None before it begins.
         """
-        due = time.monotonic() - self._last_line >= LINE_EVERY_S
         if self._live:
             self._live.update(table(self.title, rows, done, self.seconds), refresh=True)
-        elif due and rows[0][0] != WAITING:
-            self._last_line = time.monotonic()
-            self.console.print(line(rows, done), soft_wrap=True, highlight=False)
+            return
+        now = time.monotonic()
+        if rows[0][0] == WAITING:
+            if now - self._last_waiting < WAITING_LINE_S:
+                return
+            self._last_waiting = now
+        elif now - self._last_line < LINE_EVERY_S:
+            return
+        else:
+            self._last_line = now
+        self.console.print(line(rows, done), soft_wrap=True, highlight=False)
 
 
 def millimetres(values: Iterable[float]) -> str:
@@ -82,7 +91,7 @@ def table(title: str, rows: Rows, done: float | None, seconds: float) -> Panel:
     grid.add_column(style="dim")
     grid.add_column(justify="left", min_width=36)
     for name, value in rows:
-        grid.add_row(name, value)
+        grid.add_row(name, value[:LONGEST_ROW])
     shown = 0.0 if done is None else min(done, seconds)
     grid.add_row("time", "starting" if done is None else f"{shown:.0f} of {seconds:.0f} s")
     grid.add_row("", ProgressBar(total=seconds, completed=shown, width=36))

@@ -9,40 +9,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Protocol
 
 from com_demos.background import Background
-from com_demos.live import LiveView, Rows
+from com_demos.live import WAITING, LiveView
+from com_demos.nodes.listener import ListeningNode
 from com_simulation.exceptions import RunError
 
 POLL_S = 0.01
 REFRESH_S = 0.25
 # What tools/run_launch and ros2 launch print of a node that ended by an error.
 DEAD_NODE = re.compile(r"^\[run_launch\] \S+ (died|cannot be started)|: process has died ", re.M)
-
-
-class Listener(Protocol):
-    """What receives a run; see com_demos.nodes.listener."""
-
-    @property
-    def received(self) -> int:
-        """Number of messages so far that say something."""
-
-    @property
-    def ready(self) -> bool:
-        """Whether what is to be recorded has begun."""
-
-    def poll(self) -> None:
-        """Process what has arrived."""
-
-    def start_over(self) -> None:
-        """Forget what need not be recorded."""
-
-    def rows(self) -> Rows:
-        """Return what a view shows."""
-
-    def problem(self, seconds: float) -> str:
-        """Return why nothing came, or was not ready, for a time."""
+LOG_PREFIX = re.compile(r"^(\[[^]]*\]:? ?)*")  # of a node's line in the log
 
 
 @dataclass(frozen=True)
@@ -50,49 +27,54 @@ class Times:
     """How long the parts of a run last, s.
 
     Attributes:
-        record: of data, at most.
+        record: of data, at most, by its stamps.
         settle: from the first message on, not recorded: further programs start meanwhile, and
             take the processors.
         first_message: until then one must have arrived; a first start compiles kernels.
-        silence: longest pause between messages.
+        silence: longest pause between messages; a simulator in lockstep waits for kernels, too.
         ready: until then, from the first message on, what is to be recorded must have begun.
     """
 
     record: float
-    settle: float = 4.0
-    first_message: float = 90.0
-    silence: float = 5.0
-    ready: float = 60.0
+    settle: float = 0.0
+    first_message: float = 600.0
+    silence: float = 600.0
+    ready: float = 600.0
 
 
 def record(
-    listener: Listener,
+    monitor: ListeningNode,
     launch: Background,
     times: Times,
     view: LiveView,
     ended: Callable[[], bool] = lambda: False,
-    act: Callable[[], None] = lambda: None,
 ) -> None:
     """Listen to a launch until the data of a run has arrived.
 
     Args:
-        listener: receives the run.
+        monitor: receives the run.
         launch: what is listened to.
         times: how long.
         view: shows what is received.
         ended: whether all is over before its time.
-        act: called again and again while recording.
 
     Raises:
         RunError: no data came, or it stopped coming, or the launch ended.
         KeyboardInterrupt: SIGINT or SIGTERM arrived.
     """
     with view, deferred_interrupts() as interrupts:
-        session = _Session(listener, launch, view, interrupts)
-        session.listen(lambda _: listener.received > 0, times.first_message)
-        session.settle(times)
-        listener.start_over()
-        session.listen(lambda seconds: ended() or seconds >= times.record, times.silence, act)
+        session = _Session(monitor, launch, view, interrupts)
+        session.listen(lambda _: monitor.received > 0, times.first_message)
+
+        def settled(seconds: float) -> bool:
+            if not monitor.ready and seconds > times.ready:
+                raise session.problem(seconds)
+            return monitor.ready and seconds >= times.settle
+
+        session.listen(settled, times.silence)
+        monitor.start_over()
+        session.recording = True
+        session.listen(lambda _: ended() or monitor.elapsed >= times.record, times.silence)
 
 
 @contextmanager
@@ -112,45 +94,38 @@ def deferred_interrupts() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Session:
-    listener: Listener
+    monitor: ListeningNode
     launch: Background
     view: LiveView
     interrupts: list[int]
+    recording: bool = False
 
-    def listen(
-        self,
-        done: Callable[[float], bool],
-        timeout: float,
-        act: Callable[[], None] | None = None,
-    ) -> None:
-        """Listen until done(seconds), while something arrives within timeout (s).
-
-        With act, which is called again and again, this is what is recorded.
-        """
+    def listen(self, done: Callable[[float], bool], timeout: float) -> None:
+        """Listen until done(seconds), while something arrives within timeout (s)."""
         begin = last = now = time.monotonic()
         while not done(now - begin):
-            count = self.listener.received
+            count = self.monitor.received
             self._poll(REFRESH_S)
             now = time.monotonic()
-            last = now if self.listener.received > count else last
-            self.view.show(self.listener.rows(), now - begin if act else None)
+            last = now if self.monitor.received > count else last
+            self._show(now - begin)
             self._check_launch()
             if now - last > timeout:
-                raise self._silence(now - last)
-            if act:
-                act()
+                raise self.problem(now - last)
 
-    def settle(self, times: Times) -> None:
-        """Listen until the listener is ready, and for a while at least."""
+    def problem(self, seconds: float) -> RunError:
+        """Return why nothing came, or nothing began, for a time."""
+        problem = self.monitor.problem(seconds)
+        return RunError(f"{problem}; the launch's log ends with:\n{self.launch.tail()}")
 
-        def done(seconds: float) -> bool:
-            if not self.listener.ready and seconds > times.ready:
-                raise self._silence(seconds)
-            return self.listener.ready and seconds >= times.settle
-
-        self.listen(done, times.silence)
+    def _show(self, seconds: float) -> None:
+        rows = self.monitor.rows()
+        if rows[0][0] == WAITING:
+            log = LOG_PREFIX.sub("", self.launch.tail(lines=1))
+            rows = [(WAITING, f"{rows[0][1]}, {seconds:.0f} s"), ("log", log)]
+        self.view.show(rows, self.monitor.elapsed if self.recording else None)
 
     def _check_launch(self) -> None:
         if self.launch.exit_code is not None:
@@ -161,11 +136,7 @@ class _Session:
     def _poll(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            self.listener.poll()
+            self.monitor.poll()
             if self.interrupts:
                 raise KeyboardInterrupt
             time.sleep(POLL_S)
-
-    def _silence(self, seconds: float) -> RunError:
-        problem = self.listener.problem(seconds)
-        return RunError(f"{problem}; the launch's log ends with:\n{self.launch.tail()}")

@@ -98,7 +98,7 @@ def run(
     """
     stands = "stands on its feet" if config is not None and config.feet else "hangs from its base"
     what = f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}"
-    times = Times(options.seconds)
+    times = Times(options.seconds, settle=4.0)
     command = launch_command(robot)
     return listen(command, lambda: SwayMonitor(model), times, robot.name, what, options.out)
 

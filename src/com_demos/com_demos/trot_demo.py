@@ -27,10 +27,11 @@ from com_model.robot_config import RobotConfig
 from com_simulation.exceptions import RunError
 from com_simulation.physics.robots import RobotFiles
 
-DROP_AT = 5.0  # s of trotting
+DROP_AT = 5.0  # s of trotting, or a little later
 OFFSET = (-0.024, 0.08)  # of the trunk's CoM, over the distances of the hips along x and y
+MARGIN = 0.1  # s, recorded beyond the end, so that nothing of it is missing
 LOAD = 1.0 / 15.0  # of the trunk's mass: 20 kg for 300
-ON_CALL = "1e6"  # payload_time: the simulator waits for its service
+STANDING = 2.0  # s, at most, before the robot trots
 MAX_ERROR = 0.01  # of the distance of the hips along x
 
 
@@ -113,12 +114,12 @@ def launch_command(robot: RobotFiles, plan: Plan) -> list[str]:
         "rviz": "false",
         "sesc": "false",
         "noise": "trot",
-        "use_sim_time": "true",
-        "real_time_factor": plan.speed,
         "feedback": str(plan.feedback).lower(),
         "payload_mass": plan.load,
-        "payload_time": ON_CALL,
+        "payload_time": STANDING + DROP_AT,
     }
+    nodes = ("trot_gait", "trunk_estimator", "trot_monitor")
+    arguments |= demonstration.lockstep_arguments(plan.speed, *nodes)
     arguments |= {f"offset_{axis}": value for axis, value in zip("xy", plan.offset, strict=True)}
     arguments |= {f"payload_{axis}": value for axis, value in zip("xyz", plan.place, strict=True)}
     return demonstration.launch_words("trot.launch.xml", arguments)
@@ -131,33 +132,22 @@ def run(
     plan: Plan,
     options: argparse.Namespace,
 ) -> TrunkSeries:
-    """Start the launch file, record, drop the load, stop.
+    """Start the launch file, record, stop.
 
     Raises:
         RunError: no data came, or it stopped coming, or the robot does not trot.
     """
-    seconds = options.seconds / plan.speed
-    times = Times(seconds, settle=0.0, silence=5.0 / min(plan.speed, 1.0))
     link = config.imu_link or model.root_link
     R_imu_root = model.bodies.R_body_link[model.link_index(link)].T
-    dropped = False
-
-    def drop(monitor: TrotMonitor) -> None:
-        nonlocal dropped
-        if not dropped and monitor.recording.elapsed() >= DROP_AT:
-            dropped = True
-            monitor.drop_payload()
-
     monitor = demonstration.listen(
         launch_command(robot, plan),
         lambda: TrotMonitor(R_imu_root),
-        times,
+        Times(options.seconds + MARGIN),
         robot.name,
         f"{robot.name}: {model.mass:.2f} kg trot at {plan.speed:g} times real time",
         options.out,
-        act=drop,
     )
-    return monitor.recording.series()
+    return monitor.recording.series(until=options.seconds)
 
 
 def check(figures: dict, plan: Plan) -> None:

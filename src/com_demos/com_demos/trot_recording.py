@@ -191,14 +191,15 @@ class TrunkRecording(Pairs[TrunkSample, Array]):
             return 0.0
         return (self.samples[-1].stamp_ns - max(first, self.began_ns)) / NS_PER_S
 
-    def series(self, last: int | None = None) -> TrunkSeries:
-        """Return all estimates, or only the last few, as arrays."""
+    def series(self, last: int = 0, until: float = math.inf) -> TrunkSeries:
+        """Return all estimates, or only the last few, as arrays; until a time of the trot, s."""
         zero = self.began_ns or (self.samples[0].stamp_ns if self.samples else 0)
-        start = 0 if last is None else max(0, len(self.samples) - last)
-        samples = self.samples[start:]
-        truths = [np.full(4, np.nan) if t is None else t for t in self.truths[start:]]
-        tilts = np.array(self._tilts if last is None else self._tilts[-last:]).reshape(-1, 3)
-        gaits = np.array(self._gaits if last is None else self._gaits[-last:]).reshape(-1, 4)
+        end_ns = zero + until * NS_PER_S
+        count = sum(sample.stamp_ns <= end_ns for sample in self.samples)
+        samples = self.samples[:count][-last:]
+        truths = [np.full(4, np.nan) if t is None else t for t in self.truths[:count][-last:]]
+        tilts = np.array([t for t in self._tilts if t[0] <= end_ns][-last:]).reshape(-1, 3)
+        gaits = np.array([g for g in self._gaits if g[0] <= end_ns][-last:]).reshape(-1, 4)
 
         def since(stamps: object) -> Array:
             return (np.asarray(stamps, dtype=np.float64) - zero) / NS_PER_S

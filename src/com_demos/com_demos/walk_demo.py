@@ -75,13 +75,12 @@ def launch_command(robot: RobotFiles, options: argparse.Namespace) -> list[str]:
         "config": robot.config,
         "rviz": "false",
         "sesc": "false",
-        "use_sim_time": "true",
-        "real_time_factor": options.speed,
         "walk": "true",
         "steps": options.steps,
         "step_time": options.step_time,
         "method": options.method,
     }
+    arguments |= demonstration.lockstep_arguments(options.speed, "ccgd_gait", "walk_monitor")
     file = "itu_biped.launch.xml" if robot.name == PAPER else "walk.launch.xml"
     return demonstration.launch_words(file, arguments)
 
@@ -94,11 +93,11 @@ def run(
     Raises:
         RunError: no data came, or it stopped coming, or the robot does not walk.
     """
-    seconds = (options.steps * (options.step_time + 0.4) + STANDING) / options.speed
+    seconds = options.steps * (options.step_time + 0.4) + STANDING
     monitor = demonstration.listen(
         launch_command(robot, options),
         lambda: WalkMonitor(model),
-        Times(seconds, settle=0.0, silence=5.0 / min(options.speed, 1.0)),
+        Times(seconds),
         robot.name,
         f"{robot.name}: {model.mass:.2f} kg walk at {options.speed:g} times real time",
         options.out,

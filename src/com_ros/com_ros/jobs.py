@@ -29,7 +29,13 @@ class BackgroundJobs:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=node.get_name())
         self._done: deque[tuple[Future, Callable[[Future], None]]] = deque()
         self._wake = node.create_guard_condition(self.finish)
+        self._pending = 0
         self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether some work has begun whose result is not handed on yet."""
+        return self._pending > 0
 
     def do(self, work: Callable[[], T], then: Callable[[T | Exception], None]) -> None:
         """Do some work in the thread, and hand its result on in the node's executor.
@@ -43,12 +49,14 @@ class BackgroundJobs:
             error = future.exception()
             then(error if isinstance(error, Exception) else future.result())
 
+        self._pending += 1
         self._pool.submit(work).add_done_callback(lambda future: self._ended(future, hand_on))
 
     def finish(self) -> None:
         """Hand on what is done; the node's executor calls it, too."""
         while self._done:
             future, hand_on = self._done.popleft()
+            self._pending -= 1
             hand_on(future)
 
     def close(self) -> None:

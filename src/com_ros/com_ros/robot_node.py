@@ -54,16 +54,17 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.exceptions import ComModelError
 from com_ros import diagnostics, qos
-from com_ros.conversions import NS_PER_S
+from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.input_watch import InputWatch, sample_time_ns
 from com_ros.joint_input import JointInput, JointSample
+from com_ros.lockstep import LockstepAnswers
 from com_ros.parameters import JointTimeout, RobotParameters, declare
 from com_ros.robot_description import RobotDescription
 from com_ros.throttle import ThrottledLog
@@ -72,6 +73,7 @@ from com_ros.wrench_input import WrenchInputs
 P = TypeVar("P", bound=RobotParameters)
 
 EVERY_SAMPLE = 500  # messages of a stream that may wait while a node is busy: 0.5 s at 1 kHz
+SENSORS = (Imu, JointState, WrenchStamped)  # messages that a simulator publishes for each sample
 CLOCK_JUMP_NS = 10 * NS_PER_S  # stamps that go back further are of another recording
 SLACK_NS = 500_000  # that a sample may be early and still count as due
 
@@ -107,6 +109,7 @@ class RobotNode(Node, Generic[P]):
         joints: takes in joint_states; made by use_model.
         joint_watch: how long ago usable joint_states came.
         meter: rate and latency of what is made of joint_states.
+        lockstep: answers to a simulator that waits for this node.
     """
 
     def __init__(
@@ -119,6 +122,7 @@ class RobotNode(Node, Generic[P]):
         timeout_s = self._joint_timeout
         self.joint_watch = InputWatch(timeout_s)
         self.meter = diagnostics.RateMeter()
+        self.lockstep = LockstepAnswers(self)
         self._description: RobotDescription | None = None
         self._joint_states: Subscription | None = None
         self._on_sample: Callable[[JointSample], None] = lambda _: None
@@ -199,8 +203,8 @@ class RobotNode(Node, Generic[P]):
         """
         self._on_sample, self._handles_problems = on_sample, with_problems
         self._rate = RateLimit(rate_hz)
-        self._joint_states = self.create_subscription(
-            JointState, "joint_states", self._guarded(self._on_joint_states), qos.stream(depth)
+        self._joint_states = self.subscribe_with(
+            JointState, "joint_states", self._on_joint_states, qos.stream(depth)
         )
 
     def follow_wrenches(self, feet: Sequence[Foot], inputs: WrenchInputs, depth: int = 1) -> None:
@@ -230,7 +234,12 @@ class RobotNode(Node, Generic[P]):
         self, kind: type, topic: str, callback: Callable[[Any], None], profile: QoSProfile
     ) -> Subscription:
         """Subscribe with another quality of service; the callback gets the message only."""
-        return self.create_subscription(kind, topic, self._guarded(callback), profile)
+        process = self._guarded(callback)
+        if kind not in SENSORS:
+            return self.create_subscription(kind, topic, process, profile)
+        sensor = self.create_subscription(kind, topic, self._answering(topic, process), profile)
+        self.lockstep.sensors.append(sensor)
+        return sensor
 
     def set_sample_rate(self, rate_hz: float) -> None:
         """Change the rate of follow_joint_states, 1/s."""
@@ -308,6 +317,8 @@ class RobotNode(Node, Generic[P]):
         if self._joint_states is not None:
             self._watch_joints(self._joint_states.topic_name)
         self.watch()
+        if self._joint_states is not None:
+            self.lockstep.watch(self.joints is not None)
 
     def _watch_joints(self, topic: str) -> None:
         watch = self.joint_watch
@@ -326,6 +337,15 @@ class RobotNode(Node, Generic[P]):
         if name:
             values["model"] = name
         self._diagnostics.publish(found.level, found.text, values, name)
+
+    def _answering(self, topic: str, process: Callable[[Any], None]) -> Callable[[Any], None]:
+        """A callback after which a simulator that waits gets its answer."""
+
+        def answering(msg: Any) -> None:
+            process(msg)
+            self.lockstep.received(topic, stamp_to_ns(msg.header.stamp))
+
+        return answering
 
     def _guarded(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
         """A callback whose exceptions drop the message."""

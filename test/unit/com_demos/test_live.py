@@ -60,6 +60,19 @@ def test_lines_every_two_seconds_where_there_is_no_terminal(
     assert [text.split()[0] for text in lines] == ["0.0", "2.0", "4.0"]
 
 
+def test_lines_while_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("com_demos.live.time.monotonic", lambda: now[0])
+    out = io.StringIO()
+    with LiveView("box", 20, Console(file=out)) as view:
+        for second in range(0, 26):
+            now[0] = 100.0 + second
+            view.show([("waiting", f"for the first message, {second} s")], None)
+    seconds = [10, 20]
+    lines = [f"starting waiting for the first message, {second} s" for second in seconds]
+    assert out.getvalue().splitlines() == lines
+
+
 def test_table_on_a_terminal() -> None:
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=80)

@@ -35,6 +35,11 @@ class Listener:
         self.forgotten = 0
         self.received = 0
         self.ready = True
+        self.begin = time.monotonic()
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.begin
 
     def poll(self) -> None:
         self.polls += 1
@@ -43,6 +48,7 @@ class Listener:
 
     def start_over(self) -> None:
         self.forgotten, self.received = self.received, 0
+        self.begin = time.monotonic()
 
     def rows(self) -> list[tuple[str, str]]:
         return [("received", f"{self.received}")]
@@ -85,11 +91,16 @@ def test_what_never_begins(view: LiveView) -> None:
     assert listener.forgotten == 0
 
 
-def test_act_is_called_while_recording(view: LiveView) -> None:
-    listener, acts = Listener(), []
-    record(listener, Launch(), QUICK, view, act=lambda: acts.append(listener.forgotten))
-    assert acts
-    assert 0 not in acts
+def test_a_wait_shows_how_long_and_what_the_log_says(view: LiveView, monkeypatch) -> None:
+    listener, launch, shown = Listener(lambda poll: poll > 40), Launch(), []
+    launch.log = "[simulator] [WARN] [17.3] [simulator]: waits for ccgd_gait to answer the start"
+    listener.rows = lambda: [("waiting", "for data") if listener.polls < 40 else ("data", "here")]
+    monkeypatch.setattr(view, "show", lambda rows, done: shown.append((rows, done)))
+    record(listener, launch, replace(QUICK, first_message=60.0), view)
+    log = ("log", "waits for ccgd_gait to answer the start")
+    assert shown[0] == ([("waiting", "for data, 0 s"), log], None)
+    assert shown[-1][0] == [("data", "here")]
+    assert shown[-1][1] > 0.4
 
 
 def test_launch_that_ends(view: LiveView) -> None:

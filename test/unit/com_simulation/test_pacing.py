@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from com_simulation.physics.pacing import MAX_BACKLOG, CommandWait, Pacer
+from com_simulation.physics.pacing import MAX_BACKLOG, Lockstep, Pacer
 
 
 class Clock:
@@ -78,57 +78,39 @@ def test_as_fast_as_possible_never_waits(clock):
     assert pacer.report(1000.0).drift == 0.0
 
 
-def test_a_sample_waits_for_its_command_once_there_are_some():
-    wait = CommandWait(20.0)
-    assert wait.wait(10)  # nobody answers yet
-    wait.answered(10)
-    assert wait.wait(20)  # one may be all that is to come
-    wait.answered(20)
+def test_a_sample_waits_for_all_nodes():
+    lockstep = Lockstep(["gait", "estimator"])
+    assert lockstep.wait(0, 0.0) == ("gait", "estimator")
+    lockstep.answer("gait", 0)
+    lockstep.answer("gait", 10)
+    lockstep.answer("somebody", 10)
+    assert lockstep.wait(10, 0.0) == ("estimator",)
     begin = time.monotonic()
-    late = threading.Timer(0.2, wait.answered, [30])
+    late = threading.Timer(0.2, lockstep.answer, ["estimator", 10])
     late.start()
-    assert wait.wait(30)
+    assert lockstep.wait(10, 20.0) == ()
     assert 0.1 < time.monotonic() - begin < 10.0
     late.join()
+    assert lockstep.wait(20, 0.0) == ("gait", "estimator")
 
 
-def test_samples_that_are_not_answered_each_do_not_wait():
-    wait = CommandWait(20.0)
-    wait.answered(10)
-    wait.answered(15)
-    begin = time.monotonic()
-    assert all(wait.wait(stamp) for stamp in range(10, 20))
-    assert time.monotonic() - begin < 10.0
-    late = threading.Timer(0.2, wait.answered, [20])
-    late.start()
-    assert wait.wait(20)
-    assert time.monotonic() - begin > 0.1
-    late.join()
+def test_a_node_that_is_late_is_waited_for_when_it_has_caught_up():
+    lockstep = Lockstep(["gait", "estimator"])
+    lockstep.answer("gait", 10)
+    lockstep.leave_behind(lockstep.wait(10, 0.0))
+    assert lockstep.late == ("estimator",)
+    lockstep.answer("gait", 20)
+    assert lockstep.wait(20, 0.0) == ()
+    lockstep.answer("estimator", 10)  # an old one
+    lockstep.answer("gait", 30)
+    assert lockstep.wait(30, 0.0) == ()
+    assert lockstep.late == ("estimator",)
+    lockstep.answer("estimator", 30)
+    assert lockstep.wait(30, 0.0) == ()
+    assert lockstep.late == ()
+    lockstep.answer("gait", 40)
+    assert lockstep.wait(40, 0.0) == ("estimator",)
 
 
-def test_commands_that_stay_away_hold_up_one_sample_only():
-    wait = CommandWait(0.1)
-    wait.answered(10)
-    wait.answered(20)
-    assert not wait.wait(30)
-    begin = time.monotonic()
-    assert all(wait.wait(stamp) for stamp in range(40, 140))
-    wait.answered(140)
-    assert wait.wait(150)
-    assert time.monotonic() - begin < 1.0
-    wait.answered(150)
-    assert not wait.wait(160)
-
-
-def test_a_clock_of_commands_that_goes_back_starts_over():
-    wait = CommandWait(0.1)
-    for stamp in (100, 110, 5):
-        wait.answered(stamp)
-    assert wait.wait(200)
-
-
-def test_without_a_longest_time_nothing_waits():
-    wait = CommandWait(0.0)
-    wait.answered(10)
-    wait.answered(20)
-    assert wait.wait(30)
+def test_without_nodes_nothing_waits():
+    assert Lockstep([]).wait(10, 20.0) == ()

@@ -82,6 +82,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
         feet = [f for side in ("left", "right") for f in self._config.feet if f.side == side]
         self._wrenches = WrenchInputs(feet, p.wrench_timeout)
         self._jobs = BackgroundJobs(self)
+        self.lockstep.held = lambda: self._jobs.busy
         self._output = WalkOutput(self, p)
         log = self.get_logger()
         self._control = WalkControl(p, self._output, self._jobs, self.joint_watch, log)

@@ -10,6 +10,7 @@ Subscribes:
 from __future__ import annotations
 
 import math
+import time
 
 from std_msgs.msg import String
 
@@ -17,6 +18,7 @@ from com_demos.live import WAITING, Rows
 from com_demos.nodes.listener import ListeningNode
 from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros import qos
+from com_ros.conversions import NS_PER_S, stamp_to_ns
 
 ENDS = "the tour ends"  # begins posture_tour's last status when it fails
 WAITS = "waits for "  # begins what it says before the tour
@@ -34,6 +36,8 @@ class IdentifyMonitor(ListeningNode):
     def __init__(self) -> None:
         super().__init__("identify_monitor", "identification/state")
         self._count = 0
+        self._began_ns = 0
+        self._job_began = 0.0
         self.result: IdentificationResult | None = None
         self.failure = ""
         self._state = IdentificationState()
@@ -50,6 +54,12 @@ class IdentifyMonitor(ListeningNode):
         return self._count
 
     @property
+    def elapsed(self) -> float:
+        """Time since the first state, s."""
+        stamp_ns = stamp_to_ns(self._state.header.stamp)
+        return (stamp_ns - self._began_ns) / NS_PER_S if self._began_ns else 0.0
+
+    @property
     def ready(self) -> bool:  # type: ignore[override]
         """Whether the tour has begun."""
         return bool(self._status) and not self._status.startswith(WAITS)
@@ -64,7 +74,9 @@ class IdentifyMonitor(ListeningNode):
         if not self.received:
             return [(WAITING, "for com_identification")]
         state = self._state
-        job = f"{state.job}: {state.progress:.0%} {state.step}" if state.job else "nothing"
+        lasts = time.monotonic() - self._job_began
+        progress = "" if math.isnan(state.progress) else f"{state.progress:.0%} "
+        job = f"{state.job}: {progress}{state.step}, {lasts:.0f} s" if state.job else "nothing"
         offset = f"{1000 * self._offset:.2f} mm off the feet's"
         return [
             ("postures", str(state.postures)),
@@ -81,7 +93,10 @@ class IdentifyMonitor(ListeningNode):
 
     def _on_state(self, msg: IdentificationState, _info: dict) -> None:
         self._count += 1
+        if msg.job != self._state.job:
+            self._job_began = time.monotonic()
         self._state = msg
+        self._began_ns = self._began_ns or stamp_to_ns(msg.header.stamp)
 
     def _on_check(self, msg: ModelCheck, _info: dict) -> None:
         off = msg.difference

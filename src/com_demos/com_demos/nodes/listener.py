@@ -9,22 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import rclpy
+from builtin_interfaces.msg import Time
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
+from std_msgs.msg import Header
 
 from com_demos.background import Background
 from com_demos.live import Rows
+from com_ros import lockstep, qos
 
 QUEUE = QoSProfile(depth=2000)  # reliable: a recording is to miss nothing
+FOR_EVER = Time(sec=2**31 - 1)  # stamp of an answer after which the simulator need not wait again
 
 
 class ListeningNode(Node, ABC):
     """Processes messages in poll(), in place of an executor.
 
     That would take several times as much of the processor for messages at such rates. The times of
-    receipt are the middleware's, so that it does not matter when poll() is called.
+    receipt are the middleware's, so that it does not matter when poll() is called. A simulator in
+    lockstep that waits for this node begins when its topics are connected.
 
     Args:
         name: of the node.
@@ -40,11 +45,18 @@ class ListeningNode(Node, ABC):
         super().__init__(name, enable_rosout=False, start_parameter_services=False)
         self._topic = topic
         self._inputs: list[tuple[Subscription, Callable[[Any, dict], None]]] = []
+        self._lockstep = self.create_publisher(Header, lockstep.TOPIC, qos.RESULT)
+        self._connected = False
 
     @property
     @abstractmethod
     def received(self) -> int:
         """Number of messages so far that say something."""
+
+    @property
+    @abstractmethod
+    def elapsed(self) -> float:
+        """How long what is to be recorded lasts, by its stamps, s."""
 
     @abstractmethod
     def rows(self) -> Rows:
@@ -66,10 +78,19 @@ class ListeningNode(Node, ABC):
 
     def poll(self) -> None:
         """Process whatever has arrived; to be called again and again."""
+        if not self._connected:
+            self._connect()
         for subscription, process in self._inputs:
             with subscription.handle:
                 while taken := subscription.handle.take_message(subscription.msg_type, False):
                     process(*taken)
+
+    def _connect(self) -> None:
+        """Let a simulator that waits for this node begin, when all topics are connected."""
+        inputs = all(subscription.get_publisher_count() for subscription, _ in self._inputs)
+        self._connected = inputs and self._lockstep.get_subscription_count() > 0
+        if self._connected:
+            self._lockstep.publish(Header(stamp=FOR_EVER, frame_id=self.get_name()))
 
     def _listen(
         self,

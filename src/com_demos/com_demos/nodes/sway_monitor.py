@@ -18,7 +18,7 @@ from com_demos.sway_recording import Recording, Sample
 from com_estimation.nodes.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
 from com_model.model import RobotModel
 from com_msgs.msg import CenterOfMass, SescChain
-from com_ros.conversions import stamp_to_ns
+from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.joint_input import JointInput
 from com_simulation.drawing.scene import Snapshot
 
@@ -60,6 +60,12 @@ class SwayMonitor(ListeningNode):
     def received(self) -> int:
         """Number of CoMs that are known."""
         return len(self.recording.samples)
+
+    @property
+    def elapsed(self) -> float:
+        """Time between the first and the last CoM, s."""
+        samples = self.recording.samples
+        return (samples[-1].stamp_ns - samples[0].stamp_ns) / NS_PER_S if samples else 0.0
 
     def rows(self) -> Rows:
         """Return what a view shows."""

@@ -6,9 +6,6 @@ Subscribes:
     ground_reaction (com_msgs/GroundReaction): the feet's forces, for the view.
     gait/stance (com_msgs/GaitPhase): when the trot began, and the shift of the feet.
     imu (sensor_msgs/Imu): roll and pitch.
-
-Calls:
-    simulator/payload (std_srvs/SetBool): puts the payload on.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ import math
 
 import numpy as np
 from sensor_msgs.msg import Imu
-from std_srvs.srv import SetBool
 
 from com_demos.live import Rows
 from com_demos.nodes.listener import ListeningNode
@@ -46,7 +42,6 @@ class TrotMonitor(ListeningNode):
         self._tilt_ns = 0
         self._lift = math.nan
         self._gait = GaitPhase()
-        self._payload = self.create_client(SetBool, "simulator/payload")
         self._listen(TrunkCom, "trunk_com", self._on_trunk)
         self._listen(CenterOfMass, "ground_truth/trunk_com", self._on_truth)
         self._listen(GroundReaction, "ground_reaction", self._on_forces)
@@ -57,6 +52,11 @@ class TrotMonitor(ListeningNode):
     def received(self) -> int:
         """Number of estimates, also those that are not known."""
         return len(self.recording.samples)
+
+    @property
+    def elapsed(self) -> float:
+        """Time since the robot began to trot, s."""
+        return self.recording.elapsed()
 
     @property
     def ready(self) -> bool:  # type: ignore[override]
@@ -74,13 +74,6 @@ class TrotMonitor(ListeningNode):
         """Return why no trot began."""
         reason = self._gait.reason or "nothing on gait/stance says why"
         return f"the robot does not trot after {seconds:.0f} s: {reason}"
-
-    def drop_payload(self) -> bool:
-        """Have the payload put on the trunk; whether there is who does it. Nobody waits for it."""
-        if not self._payload.service_is_ready():
-            return False
-        self._payload.call_async(SetBool.Request(data=True))
-        return True
 
     def _on_trunk(self, msg: TrunkCom, _info: dict) -> None:
         variances = np.diag(np.reshape(msg.covariance, (3, 3)))

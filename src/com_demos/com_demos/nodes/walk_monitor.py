@@ -22,6 +22,7 @@ from com_demos.walk_recording import WalkRecording, WalkSample, walk_rows
 from com_model.model import RobotModel
 from com_msgs.msg import CenterOfMass, WalkState
 from com_ros.conversions import (
+    NS_PER_S,
     point_to_numpy,
     points_to_numpy,
     stamp_to_ns,
@@ -66,6 +67,7 @@ class WalkMonitor(ListeningNode):
         self._names = model.joint_names
         self._state = WalkState()
         self._walked = False
+        self._began_ns = 0
         self._listen(WalkState, "gait/state", self._on_state)
         self._listen(MarkerArray, "gait/markers", self._on_markers)
         self._listen(CenterOfMass, "ground_truth/com", self._on_truth)
@@ -76,6 +78,12 @@ class WalkMonitor(ListeningNode):
     def received(self) -> int:
         """Number of messages of the gait that know the robot."""
         return len(self.recording.samples)
+
+    @property
+    def elapsed(self) -> float:
+        """Time since the robot began to move, s."""
+        samples = self.recording.samples
+        return (samples[-1].stamp_ns - self._began_ns) / NS_PER_S if samples else 0.0
 
     @property
     def ready(self) -> bool:  # type: ignore[override]
@@ -116,6 +124,7 @@ class WalkMonitor(ListeningNode):
             return  # no robot yet
         self._state = msg
         if msg.state in MOVING:
+            self._began_ns = self._began_ns or stamp_to_ns(msg.header.stamp)
             self._walked = True
             self.steps, self.recording.duration = msg.steps, msg.duration
         values = walk_state_to_values(msg)

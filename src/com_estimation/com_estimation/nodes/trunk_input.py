@@ -103,7 +103,7 @@ class TrunkInput:
             specific_force=imu.specific_force,
             R_world_imu=imu.R_world_imu,
             foot_forces=forces,
-            stance=self._stance.current(pair.time_ns),
+            stance=self._stance.current(pair.time_ns - 1),  # that of this sample comes in a race
         )
         return sample, problems
 

@@ -40,7 +40,7 @@ from com_identification.nodes.store_services import StoreServices
 from com_model import RobotModel
 from com_msgs.msg import IdentificationState
 from com_ros import diagnostics
-from com_ros.conversions import ns_to_stamp
+from com_ros.conversions import NS_PER_S, ns_to_stamp
 from com_ros.exceptions import ParameterError
 from com_ros.input_watch import InputWatch
 from com_ros.joint_input import JointInput, JointSample
@@ -48,6 +48,7 @@ from com_ros.main import make_fast_executor, run
 from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode, require_config
 
 SERVE_PERIOD = 0.05  # s, between two blocks of readings, and two looks at pending requests
+SERVE_PERIOD_NS = round(SERVE_PERIOD * NS_PER_S)
 
 
 class ComIdentification(RobotNode[Parameters]):
@@ -62,12 +63,14 @@ class ComIdentification(RobotNode[Parameters]):
             raise ParameterError("robot_config", p.robot_config, "give it feet with force sensors")
         self._current: Session | None = None
         self._check: ModelCheckResult | None = None
+        self._period = 0  # number of the present SERVE_PERIOD
         self._stream = InputWatch(p.end_of_stream)
 
         self._output = IdentificationOutput(self)
         self._captures = CaptureServices(self, self._reasons)
         self._jobs = JobServices(self, self._session, self._publish_result)
         self._store = StoreServices(self, self._session, self._publish_result)
+        self.lockstep.held = lambda: self._jobs.busy
         self.follow_robot_description()
         self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE, with_problems=True)
         if self._settings.fit.use_imu:
@@ -119,6 +122,10 @@ class ComIdentification(RobotNode[Parameters]):
         self._stream.received()
         if self._current is not None:
             self._current.buffer.add_joints(sample)
+        period = sample.time_ns // SERVE_PERIOD_NS
+        if period != self._period and self.lockstep.awaited:
+            self._period = period
+            self._serve_captures()
 
     def _on_wrench(self, index: int, msg: WrenchStamped, time_ns: int) -> None:
         if self._current is not None:
@@ -134,14 +141,19 @@ class ComIdentification(RobotNode[Parameters]):
 
     # --- timers ------------------------------------------------------------------------------
     def _on_serve(self) -> None:
-        """Hand readings to the recorder; serve pending requests."""
+        """Serve pending requests; captures are served by the stamps in lockstep."""
+        if not self.lockstep.awaited:
+            self._serve_captures()
+        self._jobs.serve()
+
+    def _serve_captures(self) -> None:
+        """Hand readings to the recorder; serve pending captures."""
         session = self._current
         if session is not None:
             session.buffer.hand_over()
             self._captures.store_finished(session, ended=self._stream.timed_out())
             session.describe_one()
         self._captures.serve(session)
-        self._jobs.serve()
 
     def _on_state(self) -> None:
         session = self._current

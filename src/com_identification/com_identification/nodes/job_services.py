@@ -81,6 +81,11 @@ class JobServices:
         DeferredService(node, IdentifyTotalCom, "~/identify_total_com", self._identify_total)
 
     @property
+    def busy(self) -> bool:
+        """Whether a computation is running."""
+        return self._running is not None or bool(self._totals)
+
+    @property
     def state(self) -> tuple[str, float, str]:
         """Name, progress and step of the running computation; empty and NaN without one."""
         run = self._running

@@ -52,7 +52,8 @@ from com_ros.main import run
 from com_ros.parameters import JointTimeout, RobotParameters, parameter
 from com_ros.robot_node import RobotNode, require_config
 
-TICK = 0.05  # s
+TICK = 0.05  # s, in real time; in lockstep by the stamps of joint_states
+TICK_NS = round(TICK * NS_PER_S)
 ARRIVAL_TIMEOUT = 3.0  # s, after which a joint that is not at its target is blocked
 STOP_TIME = 0.3  # s, in which a robot stops
 
@@ -117,6 +118,8 @@ class PostureTour(RobotNode[Parameters]):
         self._state: _TourState | None = None
         self._q: Array | None = None
         self._time_ns = 0
+        self._tick = 0  # number of the present TICK
+        self._begun = False
         self._confirmed = False
         self._moving = False
         self.finished = False
@@ -129,7 +132,8 @@ class PostureTour(RobotNode[Parameters]):
         self.serve_trigger("~/next", self._on_next, needs_model=False)
         self.serve_trigger("~/stop", self._on_stop, needs_model=False)
         self._script = self._tour()
-        self.create_steady_timer(TICK, self._on_tick)
+        self.lockstep.held = lambda: not self._begun and bool(self._unconnected())
+        self.create_steady_timer(TICK, self._on_timer)
 
     def use_model(self, model: RobotModel) -> None:
         """Prepare the motions of a model; refused while the robot moves."""
@@ -150,6 +154,15 @@ class PostureTour(RobotNode[Parameters]):
     # --- inputs ------------------------------------------------------------------------------
     def _on_joints(self, sample: JointSample) -> None:
         self._q, self._time_ns = sample.position, sample.time_ns
+        # Between those of com_identification, so that an answer to one tick has come by the next.
+        tick = (sample.time_ns + TICK_NS // 2) // TICK_NS
+        if tick != self._tick and self.lockstep.awaited:
+            self._tick = tick
+            self._on_tick()
+
+    def _on_timer(self) -> None:
+        if not self.lockstep.awaited:
+            self._on_tick()
 
     def on_joints_timeout(self, reason: str) -> None:
         """A robot that moves is stopped by the next tick; waiting for joint_states is reported."""
@@ -208,6 +221,7 @@ class PostureTour(RobotNode[Parameters]):
             if self.log.warn(kind, f"waits for {text}"):
                 self._status.publish(String(data=f"waits for {text}"))
             yield
+        self._begun = True
         return self._need()
 
     def _missing(self) -> tuple[str, str] | None:
@@ -217,13 +231,8 @@ class PostureTour(RobotNode[Parameters]):
             return "robot", self.waiting or "robot_description"
         if self._q is None or self.joint_watch.stale:
             return "joint_states", "joint_states: start the robot's driver"
-        if not self._calls.ready:
-            return "services", f"the services of {self.parameters.identification}: start it"
-        if self._hoist is not None and not self._hoist.service_is_ready():
-            return "hoist", f"the service {self._hoist.srv_name}: start the hoist"
-        if not self._trajectory.get_subscription_count():
-            topic = self._trajectory.topic_name
-            return "subscriber", f"a subscriber of {topic}: start the robot's drivers"
+        if unconnected := self._unconnected():
+            return unconnected
         off = np.abs(self._q - state.nominal)
         worst = int(np.argmax(off))
         if off[worst] <= self.parameters.start_tolerance:
@@ -232,6 +241,17 @@ class PostureTour(RobotNode[Parameters]):
             f"the nominal posture: joint {state.model.joint_names[worst]!r} is {off[worst]:.2f} "
             "off; bring the robot there, standing on its feet"
         )
+
+    def _unconnected(self) -> tuple[str, str] | None:
+        """What of the other nodes is missing: its kind and how to provide it; None: nothing."""
+        if not self._calls.ready:
+            return "services", f"the services of {self.parameters.identification}: start it"
+        if self._hoist is not None and not self._hoist.service_is_ready():
+            return "hoist", f"the service {self._hoist.srv_name}: start the hoist"
+        if not self._trajectory.get_subscription_count():
+            topic = self._trajectory.topic_name
+            return "subscriber", f"a subscriber of {topic}: start the robot's drivers"
+        return None
 
     def _visit(self, posture: ProposedPosture, number: int) -> Generator[None, None, str]:
         """Go to a posture and have it captured; return what went wrong."""
@@ -247,7 +267,8 @@ class PostureTour(RobotNode[Parameters]):
         yield from self._wait(self.parameters.settle)
         yield from self._confirm("to capture it")
         answer = yield from self._calls.capture(f"tour {number}")
-        self._report(answer.message)
+        count = self.parameters.count
+        self._report(f"{number} of {count} captured" if answer.success else answer.message)
         return "" if answer.success else answer.message
 
     def _go(self, q: Array, what: str = "the nominal posture") -> Generator[None, None, str]:

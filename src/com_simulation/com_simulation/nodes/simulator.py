@@ -13,6 +13,7 @@ Subscribes
     joint_trajectory (trajectory_msgs/JointTrajectory): joints by name, cubics where every point has
         velocities, else lines; a stamp of 0 starts it at once
     joint_commands (std_msgs/Float64MultiArray): one target per joint, in the order of joint_states
+    lockstep (std_msgs/Header): with lockstep.nodes, their answers; see com_ros.lockstep
     robot_description (std_msgs/String): when neither of the parameters gives the robot
 Services
     ~/hoist (std_srvs/SetBool): lift the robot off the ground by its root, or put it on its soles
@@ -22,18 +23,19 @@ Parameters: see simulator_parameters.Parameters.
 """
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import Float64MultiArray, Header, String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from com_model import RobotModel
-from com_ros import diagnostics, qos
+from com_ros import diagnostics, lockstep, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
 from com_ros.exceptions import ComRosError
 from com_ros.main import run
@@ -42,7 +44,7 @@ from com_simulation.exceptions import CommandError, ComSimulationError
 from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, TimeOutput
 from com_simulation.nodes.simulator_parameters import Parameters
 from com_simulation.physics.motion_commands import read_targets, read_trajectory
-from com_simulation.physics.pacing import CommandWait, Pacer
+from com_simulation.physics.pacing import Lockstep, Pacer
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.suspension_rig import LIFT_TIME
 from com_simulation.physics.true_errors import true_robot, write_urdf
@@ -52,6 +54,9 @@ from com_simulation.physics.world_builder import build_world
 POSE_RATE_HZ = 50.0
 FURTHEST_START = 60.0  # s; a trajectory that begins later was stamped by another clock
 LATE = 0.1  # s behind the wall clock from which on the machine counts as too slow
+CONNECT = 0.5  # s, for the other side of the connections, when the nodes have theirs
+WAIT_STEP = 0.25  # s, between two looks whether the simulation is to end
+LONG_WAIT = 3.0  # s, for nodes, that is worth a warning
 LATE_REPORTS = 3  # one a second; fewer in a row are a hiccup that is caught up, and not logged
 
 
@@ -119,7 +124,10 @@ class Simulator(RobotNode[Parameters]):
         self.create_service(Trigger, "~/tilt", self._on_tilt)
         self._start_ns = 0 if options.publish_clock else self.get_clock().now().nanoseconds
         self._pacer = Pacer(options.real_time_factor)
-        self._command_wait = CommandWait(options.command_wait)
+        self._lockstep = Lockstep(options.lockstep.nodes)
+        if options.lockstep.nodes:
+            # After joint_trajectory, so that what a node commands has come before its answer.
+            self.create_subscription(Header, lockstep.TOPIC, self._on_answer, qos.RESULT)
         self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
         self._thread.start()
 
@@ -165,6 +173,10 @@ class Simulator(RobotNode[Parameters]):
     # --- the simulation's thread ---------------------------------------------------------------
     def _run(self) -> None:
         try:
+            if self.parameters.lockstep.nodes:
+                self._wait_for_nodes(0, self.parameters.lockstep.start_timeout)
+                time.sleep(CONNECT)
+                self._simulation.advance()  # stamp 0 means no stamp
             while not self._stop.is_set() and self.context.ok():
                 self._advance()
         except Exception as error:
@@ -185,8 +197,26 @@ class Simulator(RobotNode[Parameters]):
         self._sensors.publish(reading, stamp)
         if self._pose is not None:
             self._pose.publish(reading, stamp)
-        if not self._command_wait.wait(stamp_to_ns(stamp)):
-            self.log.warn("command_wait", "no joint_trajectory answers the samples any more")
+        if self.parameters.lockstep.nodes:
+            self._wait_for_nodes(stamp_to_ns(stamp), self.parameters.lockstep.timeout)
+
+    def _wait_for_nodes(self, stamp_ns: int, timeout: float) -> None:
+        """Wait until lockstep.nodes have answered the sample of a stamp; 0: are ready."""
+        begin = time.monotonic()
+        while not self._stop.is_set() and self.context.ok():
+            missing = self._lockstep.wait(stamp_ns, WAIT_STEP)
+            waited = time.monotonic() - max(begin, self._lockstep.newest)
+            if not missing:
+                return
+            what = f"the sample of {self._simulation.time:.3f} s" if stamp_ns else "the start"
+            if waited > timeout:
+                self._lockstep.leave_behind(missing)
+                self.get_logger().error(
+                    f"no answer of {', '.join(missing)} to {what} within {timeout:g} s: the "
+                    "simulation goes on without; see the log of the node"
+                )
+            elif waited > LONG_WAIT:
+                self.log.warn("lockstep", f"waits for {', '.join(missing)} to answer {what}")
 
     # --- the executor's thread -----------------------------------------------------------------
     def _on_trajectory(self, msg: JointTrajectory) -> None:
@@ -203,8 +233,9 @@ class Simulator(RobotNode[Parameters]):
             self.log.warn("joint_trajectory", f"joint_trajectory refused: {error}")
             return
         self._commands.append(lambda: self._simulation.follow(trajectory, start))
-        if start is not None:
-            self._command_wait.answered(stamp_to_ns(msg.header.stamp))
+
+    def _on_answer(self, msg: Header) -> None:
+        self._lockstep.answer(msg.frame_id, stamp_to_ns(msg.stamp))
 
     def _on_targets(self, msg: Float64MultiArray) -> None:
         try:
@@ -274,8 +305,12 @@ class Simulator(RobotNode[Parameters]):
         time = self._simulation.time
         pace = self._pacer.report(time)
         level, message = diagnostics.OK, "simulating"
-        self._late_reports = self._late_reports + 1 if pace.drift > LATE else 0
-        if self._late_reports:
+        waits = bool(self.parameters.lockstep.nodes)  # then being slow is no fault
+        self._late_reports = self._late_reports + 1 if pace.drift > LATE and not waits else 0
+        if self._lockstep.late:
+            level = diagnostics.WARN
+            message = f"goes on without {', '.join(self._lockstep.late)}, which did not answer"
+        elif self._late_reports:
             level = diagnostics.WARN
             message = (
                 f"the machine is too slow: {pace.drift:.3g} s behind, "

@@ -61,7 +61,15 @@ class SensorOutput:
         )
 
     def publish(self, reading: Reading, stamp: Time) -> None:
-        """Publish one instant; joint_states first, because control loops hang on it."""
+        """Publish one instant; joint_states last, for nodes combine it with what came before."""
+        self._publish_truth(reading, stamp)
+        self._publish_imu(reading, stamp)
+        for publisher, msg, wrench in zip(
+            self._wrench_publishers, self._wrenches, reading.wrenches, strict=True
+        ):
+            msg.header.stamp = stamp
+            numpy_to_wrench(wrench, msg.wrench)
+            publisher.publish(msg)
         numpy_to_joint_state(
             self._joint_names,
             reading.position,
@@ -71,14 +79,6 @@ class SensorOutput:
             out=self._joints,
         )
         self._joints_publisher.publish(self._joints)
-        self._publish_imu(reading, stamp)
-        for publisher, msg, wrench in zip(
-            self._wrench_publishers, self._wrenches, reading.wrenches, strict=True
-        ):
-            msg.header.stamp = stamp
-            numpy_to_wrench(wrench, msg.wrench)
-            publisher.publish(msg)
-        self._publish_truth(reading, stamp)
 
     def _publish_imu(self, reading: Reading, stamp: Time) -> None:
         msg = self._imu

@@ -71,6 +71,23 @@ class PayloadParameters:
 
 
 @dataclass(frozen=True)
+class LockstepParameters:
+    """Nodes that the simulation waits for, lockstep.<name>."""
+
+    nodes: tuple[str, ...] = parameter(
+        (), "names of nodes that must have processed a sample before the next one comes"
+    )
+    timeout: float = parameter(
+        20.0,
+        "s of real time, after which the simulation goes on without a late node",
+        (0.1, 3600.0),
+    )
+    start_timeout: float = parameter(
+        300.0, "s of real time for the first answer: a first start compiles kernels", (0.1, 3600.0)
+    )
+
+
+@dataclass(frozen=True)
 class TiltParameters:
     """How the floor tilts while the robot stands on it, tilt.<name>."""
 
@@ -99,12 +116,6 @@ class Parameters(SimulatedRobot, FramePrefix):
     real_time_factor: float = parameter(
         1.0, "simulated over wall time; 0: as fast as the machine can", (0.0, 1000.0)
     )
-    command_wait: float = parameter(
-        0.0,
-        "s of real time, at most, that a sample waits for a joint_trajectory with its stamp, where "
-        "a controller answers each sample, or each n-th; 0: never",
-        (0.0, 60.0),
-    )
     publish_rate_hz: float = parameter(
         500.0, "of joint_states, imu, wrenches and truth, in simulated time, 1/s", (0.1, 10000.0)
     )
@@ -130,6 +141,7 @@ class Parameters(SimulatedRobot, FramePrefix):
     publish_odom_tf: bool = parameter(True, "publish odom -> root link on /tf")
     publish_robot_description: bool = parameter(False, "publish the URDF on robot_description")
     ground_slope_deg: float = parameter(0.0, "rise of the ground forwards, degrees", (-60.0, 60.0))
+    lockstep: LockstepParameters = field(default_factory=LockstepParameters)
     noise: NoiseParameters = field(default_factory=NoiseParameters)
     payload: PayloadParameters = field(default_factory=PayloadParameters)
     tilt: TiltParameters = field(default_factory=TiltParameters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 MAX_BACKLOG = 1.0  # s; what is further behind is given up, not caught up in a burst
@@ -75,44 +75,49 @@ class Pacer:
         return report
 
 
-class CommandWait:
-    """Lets a simulation wait for a controller in another process.
-
-    That answers the later the busier the machine is, and a robot that it balances falls then. A
-    simulation that waits lags behind instead.
+class Lockstep:
+    """Lets a simulation wait until nodes have processed its last sample.
 
     Args:
-        longest: s of real time that one sample waits at most; 0: none waits.
+        nodes: Names of those that are waited for; none: nothing waits.
+
+    Attributes:
+        newest: When the newest answer came, by time.monotonic(); also one that is repeated.
+        late: Names of those that did not answer in time; until they do, nothing waits for them.
     """
 
-    def __init__(self, longest: float) -> None:
-        self._longest = longest
-        self._answered_ns = self._every_ns = (
-            0  # the newest answer, and its time from the one before
-        )
+    def __init__(self, nodes: Sequence[str]) -> None:
+        self._answered = dict.fromkeys(nodes, -1)  # stamps, ns
         self._changed = threading.Condition()
+        self.newest = time.monotonic()
+        self.late: tuple[str, ...] = ()
 
-    def answered(self, stamp_ns: int) -> None:
-        """A command came that was computed from the sample of a stamp."""
+    def answer(self, node: str, stamp_ns: int) -> None:
+        """A node has processed the samples up to a stamp."""
         with self._changed:
-            known = 0 < self._answered_ns < stamp_ns
-            self._every_ns = stamp_ns - self._answered_ns if known else 0
-            self._answered_ns = stamp_ns
-            self._changed.notify_all()
+            if node in self._answered:
+                self._answered[node], self.newest = stamp_ns, time.monotonic()
+                self._changed.notify_all()
 
-    def wait(self, stamp_ns: int) -> bool:
-        """Waits until the sample of a stamp is answered, or is not to be, by the time of answers.
+    def wait(self, stamp_ns: int, longest: float) -> tuple[str, ...]:
+        """Waits for the answers to the sample of a stamp, at most for a time (s).
 
         Returns:
-            False when no answer came; then nothing waits until there are two again.
+            The nodes whose answer is missing, without those that were late before.
         """
         with self._changed:
-            if self._longest <= 0.0 or not self._every_ns:
-                return True
-            if self._changed.wait_for(lambda: self._is_answered(stamp_ns), self._longest):
-                return True
-            self._answered_ns = self._every_ns = 0
-            return False
+            self._changed.wait_for(lambda: not self._missing(stamp_ns), longest)
+            missing = self._missing(stamp_ns)
+            self.late = tuple(name for name in self.late if self._answered[name] < stamp_ns)
+            return missing
 
-    def _is_answered(self, stamp_ns: int) -> bool:
-        return not self._every_ns or stamp_ns - self._answered_ns < self._every_ns
+    def leave_behind(self, nodes: Sequence[str]) -> None:
+        """Goes on without nodes, until they answer the last sample again."""
+        self.late += tuple(nodes)
+
+    def _missing(self, stamp_ns: int) -> tuple[str, ...]:
+        return tuple(
+            name
+            for name, answered_ns in self._answered.items()
+            if answered_ns < stamp_ns and name not in self.late
+        )

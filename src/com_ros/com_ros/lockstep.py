@@ -1,0 +1,75 @@
+"""Answers to a simulator that waits until the nodes have processed its last sample.
+
+A simulator that uses simulated time outruns nodes on a busy machine. One that waits (the parameter
+lockstep.nodes of com_simulation's simulator) subscribes `lockstep` (std_msgs/Header), on which each
+node that follows joint_states answers: frame_id is its name, the stamp that up to which it has
+received all of its sensors and published what it makes of them. Its first answer, with stamp 0,
+says that it has a model and that its sensors are connected. While a computation holds its answer
+back it repeats the one before. Without a subscriber nothing is sent.
+"""
+
+from collections.abc import Callable
+
+from rclpy.node import Node
+from rclpy.subscription import Subscription
+from std_msgs.msg import Header
+
+from com_ros import qos
+from com_ros.conversions import ns_to_stamp
+
+TOPIC = "lockstep"
+
+
+class LockstepAnswers:
+    """The answers of one node.
+
+    Args:
+        node: that answers.
+
+    Attributes:
+        awaited: a simulator waits: what the node does by a timer it must do by the stamps.
+        sensors: subscriptions of what a simulator publishes for each sample.
+        held: says that nothing is to be answered now, as a computation of the node runs whose
+            result is to be of the last sample.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._publisher = node.create_publisher(Header, TOPIC, qos.RESULT)
+        self._name = node.get_name()
+        self._newest: dict[str, int] = {}  # stamp, ns, of each sensor's last message
+        self._answered = 0  # stamp, ns
+        self._due = False
+        self.awaited = False
+        self.sensors: list[Subscription] = []
+        self.held: Callable[[], bool] = lambda: False
+
+    def received(self, topic: str, stamp_ns: int) -> None:
+        """A sensor's message has been processed; answers when it completes a sample."""
+        if not self.awaited:
+            return
+        self._newest[topic] = stamp_ns
+        if len(self._newest) == len(self.sensors) and min(self._newest.values()) == stamp_ns:
+            self._due = True
+            self._answer()
+
+    def watch(self, ready: bool) -> None:
+        """Notice a simulator that waits, and answer what was held back; a few times a second.
+
+        Args:
+            ready: the node has a model.
+        """
+        self.awaited = self._publisher.get_subscription_count() > 0
+        connected = all(sensor.get_publisher_count() for sensor in self.sensors)
+        self._due |= self.awaited and ready and connected and not self._newest
+        self._answer()
+
+    def _answer(self) -> None:
+        if not self._due:
+            return
+        if not self.held():
+            self._due = False
+            self._answered = min(self._newest.values(), default=0)
+        elif not self._answered:
+            return
+        stamp = ns_to_stamp(self._answered)
+        self._publisher.publish(Header(stamp=stamp, frame_id=self._name))
