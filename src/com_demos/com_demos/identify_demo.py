@@ -74,7 +74,7 @@ def show(options: argparse.Namespace) -> None:
 
 def launch_command(robot: RobotFiles, folder: Path, options: argparse.Namespace) -> list[str]:
     """Return the command that starts the launch file."""
-    arguments = {
+    arguments: dict[str, object] = {
         "urdf": robot.urdf,
         "config": robot.config,
         "storage": folder.resolve(),

@@ -108,7 +108,7 @@ def plan_of(model: RobotModel, config: RobotConfig, options: argparse.Namespace)
 
 def launch_command(robot: RobotFiles, plan: Plan) -> list[str]:
     """Return the command that starts the launch file."""
-    arguments = {
+    arguments: dict[str, object] = {
         "urdf": robot.urdf,
         "config": robot.config,
         "rviz": "false",

@@ -70,7 +70,7 @@ def show(options: argparse.Namespace) -> None:
 
 def launch_command(robot: RobotFiles, options: argparse.Namespace) -> list[str]:
     """Return the command that starts the launch file."""
-    arguments = {
+    arguments: dict[str, object] = {
         "urdf": robot.urdf,
         "config": robot.config,
         "rviz": "false",
