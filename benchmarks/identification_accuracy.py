@@ -67,13 +67,13 @@ from identification_scenario import (
 from rich.console import Console
 from rich.table import Table
 
-from com_identification.planning.feasible import PlanOptions
-from com_identification.regression.identify import Options, identify
+from com_identification.regression.identify import identify
 from com_identification.regression.postures import Posture
+from com_identification.settings import FitSettings, IdentificationSettings, PlanOptions
 from com_identification.store.export import corrected_urdf
 
 MM = 1e3
-OPTIONS = Options(noise=NOISE, folds=0)
+SETTINGS = IdentificationSettings(noise=NOISE, fit=FitSettings(folds=0, use_effort=True))
 HEADLINE = "both feet: predicted CoM"
 
 
@@ -115,7 +115,7 @@ def predictions(
     results: dict[str, list[Array]] = {}
 
     def ours(name: str, some: Sequence[Posture]) -> None:
-        found = identify(scenario.model, scenario.feet, some, scenario.priors, OPTIONS)
+        found = identify(scenario.model, scenario.feet, some, SETTINGS, scenario.priors)
         robot = PinocchioRobot(corrected_urdf(scenario.model, found), scenario.model, scenario.feet)
         results[name] = [com_error(truth, q, robot.com(q)) for q in Q]
 
@@ -136,7 +136,9 @@ def predictions(
 def held_out(console: Console, effort: Effort) -> dict[str, float]:
     """Errors of the predicted CoM from 30 and 60 postures, by method."""
     scenario = hoap2()
-    anywhere = [q for q, _, _ in scenario.planner(PlanOptions(seed=5)).feasible(160, anywhere=True)]
+    anywhere = [
+        q for q, _, _ in scenario.planner(PlanOptions(seed=5)).feasible.sample(160, anywhere=True)
+    ]
     Q, others = np.array(anywhere[:100]), anywhere[100:]
     table = Table(title=f"predicted CoM in 100 other postures, mm RMS, {effort.robots} robots")
     table.add_column("method")
@@ -169,7 +171,7 @@ def sagittal_errors(console: Console, effort: Effort) -> dict[str, float]:
     scenario, rows = sagittal(), part_rows()
     planned = [posture.q for posture in scenario.planned(effort.leg_plan, 48)]
     planner = scenario.planner(replace(effort.leg_plan, seed=5))
-    random = [q for q, _, _ in planner.feasible(48, anywhere=True)]
+    random = [q for q, _, _ in planner.feasible.sample(48, anywhere=True)]
     table = Table(title=f"sagittal leg, 48 postures, mm RMS (x and z), {effort.legs} robots")
     for heading in ("postures", *rows):
         table.add_column(heading)
@@ -180,7 +182,7 @@ def sagittal_errors(console: Console, effort: Effort) -> dict[str, float]:
             rng = np.random.default_rng([seed, 48])
             truth, parameters = wrong_leg(rng)
             readings = [truth.posture(q, rng) for q in Q]
-            found = identify(scenario.model, scenario.feet, readings, scenario.priors, OPTIONS)
+            found = identify(scenario.model, scenario.feet, readings, SETTINGS, scenario.priors)
             for part, columns in rows.items():
                 errors[part].append(columns @ (found.parameters - parameters))
         results[kind] = {part: MM * rms_length(values) for part, values in errors.items()}
@@ -194,14 +196,16 @@ def comparisons(effort: Effort) -> list[Comparison]:
     results: list[Comparison] = []
     informer = Informer(sagittal())
     plan = effort.leg_plan
-    pool = informer.scenario.planner(replace(plan, seed=7)).feasible(effort.random, anywhere=True)
+    pool = informer.scenario.planner(replace(plan, seed=7)).feasible.sample(
+        effort.random, anywhere=True
+    )
     measure = leg(informer)
     curve = random_curve([informer.information(*entry[:2]) for entry in pool], measure)
     results += compare("sagittal leg", informer, plan, effort.leg_counts, curve, measure)
 
     informer = Informer(hoap2())
     plan = effort.plan
-    pool = informer.scenario.planner(replace(plan, seed=7)).feasible(
+    pool = informer.scenario.planner(replace(plan, seed=7)).feasible.sample(
         effort.random + 100, anywhere=True
     )
     measure = whole_robot(informer, [entry[:2] for entry in pool[effort.random :]])
@@ -216,7 +220,7 @@ def comparisons(effort: Effort) -> list[Comparison]:
         results += compare(name, informer, options, effort.counts, both, measure)
     if effort.settings:  # random postures on one foot too
         planner = informer.scenario.planner(replace(plan, seed=7, stands=STANCES))
-        pool = planner.feasible(effort.random, anywhere=True)
+        pool = planner.feasible.sample(effort.random, anywhere=True)
         curve = random_curve([informer.information(*entry[:2]) for entry in pool], measure)
         results += compare(
             "one foot too, random as well",

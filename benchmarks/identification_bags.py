@@ -19,8 +19,8 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from rosbags.typesys.store import Typestore
 
-from com_identification.planning.feasible import PlanOptions
 from com_identification.planning.planner import PosturePlanner
+from com_identification.settings import IdentificationSettings, PlanOptions
 from com_identification.store.export import corrected_inertials
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
@@ -88,8 +88,8 @@ class Scene:
         """Postures (count, n) in which the robot stands flat, on all feet or on some in turn."""
         plan = PlanOptions(candidates=count, seed=seed, stands=stands)
         rest = self.config.nominal_posture(self.model)
-        planner = PosturePlanner(self.model, self.feet, rest, plan=plan)
-        return np.array([entry[0] for entry in planner.feasible(count)])
+        planner = PosturePlanner(self.model, self.feet, rest, IdentificationSettings(plan=plan))
+        return np.array([entry[0] for entry in planner.feasible.sample(count)])
 
     def readings(self, q: Array, shares: Array | None = None) -> tuple[Array, Array, Array]:
         """What sensors without noise read.

@@ -10,9 +10,14 @@ from identification_scenario import NOISE, Array, PinocchioRobot, hoap2, wrong_r
 from rich.console import Console
 from rich.table import Table
 
-from com_identification.planning.feasible import PlanOptions
-from com_identification.regression.identify import Options, identify
-from com_identification.regression.postures import Posture, SensorPriors, make_posture
+from com_identification.regression.identify import identify
+from com_identification.regression.postures import Posture, make_posture
+from com_identification.settings import (
+    FitSettings,
+    IdentificationSettings,
+    PlanOptions,
+    SensorPriors,
+)
 
 POSTURES = 30
 SENSORS = SensorPriors(force_bias=2.0, moment_bias=0.1, joint_offset=float(np.radians(0.5)))
@@ -75,9 +80,10 @@ def nees_cases(console: Console, robots: int, plan: PlanOptions) -> dict[str, fl
         for seed in range(robots):
             rng = np.random.default_rng([seed, 7])
             robot, truth = wrong_robot(scenario, rng)
-            options = Options(noise=NOISE, sensors=sensors, folds=0)
+            fit = FitSettings(folds=0, use_effort=True)
+            settings = IdentificationSettings(noise=NOISE, sensors=sensors, fit=fit)
             found = identify(
-                scenario.model, scenario.feet, read(robot, Q, rng), scenario.priors, options
+                scenario.model, scenario.feet, read(robot, Q, rng), settings, scenario.priors
             )
             error = told @ (found.parameters - truth)
             scatter = told @ found.covariance @ told.T

@@ -15,11 +15,12 @@ import numpy as np
 from identification_sagittal import part_rows
 from identification_scenario import GRAVITY, NOISE, SAMPLES, Array, Scenario
 
-from com_identification.planning.feasible import PlanOptions
 from com_identification.planning.planner import prediction_rows
-from com_identification.regression.observations import ObservationModel, SensorPrediction
+from com_identification.regression.observations import ObservationModel
+from com_identification.regression.postures import SensorPrediction
 from com_identification.regression.solve import whiten
 from com_identification.regression.statics import Statics
+from com_identification.settings import PlanOptions
 
 Stand = tuple[int, ...]
 Errors = Mapping[str, float]

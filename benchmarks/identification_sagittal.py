@@ -42,7 +42,7 @@ def sagittal() -> Scenario:
     rest = model.neutral.copy()
     for name in model.joint_names:
         rest[model.joint_index(name)] = whole.rest[whole.model.joint_index(name)]
-    priors = urdf_priors(model, np.sqrt(squares) / bodies.mass, shape_margin=None)
+    priors = urdf_priors(model, np.sqrt(squares) / bodies.mass)
     return Scenario(model, whole.feet, rest, priors)
 
 

@@ -11,11 +11,10 @@ import numpy as np
 import pinocchio
 from numpy.typing import NDArray
 
-from com_identification.planning.feasible import PlanOptions
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
-from com_identification.regression.identify import Options
-from com_identification.regression.postures import Posture, SensorNoise, make_posture
+from com_identification.regression.postures import Posture, make_posture
 from com_identification.regression.priors import BodyPriors, urdf_priors
+from com_identification.settings import IdentificationSettings, PlanOptions, SensorNoise
 from com_identification.store.export import corrected_inertials
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
@@ -48,8 +47,8 @@ class Scenario:
     @cache  # noqa: B019 - laboratories live as long as the benchmark
     def planner(self, plan: PlanOptions) -> PosturePlanner:
         """A planner for this robot's sensors."""
-        options = Options(noise=NOISE)
-        return PosturePlanner(self.model, self.feet, self.rest, self.priors, options, plan)
+        settings = IdentificationSettings(noise=NOISE, plan=plan)
+        return PosturePlanner(self.model, self.feet, self.rest, settings, self.priors)
 
     @cache  # noqa: B019
     def planned(self, plan: PlanOptions, count: int) -> tuple[PlannedPosture, ...]:
@@ -65,7 +64,7 @@ def hoap2() -> Scenario:
     rest = model.neutral.copy()
     for name, value in config.posture.items():
         rest[model.joint_index(name)] = value
-    return Scenario(model, tuple(config.feet), rest, urdf_priors(model, OFF, shape_margin=None))
+    return Scenario(model, tuple(config.feet), rest, urdf_priors(model, OFF))
 
 
 class PinocchioRobot:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from com_identification.job import TotalCom
+from com_identification.feet.total_com import TotalCom
 from com_identification.nodes.identification_output import fill_total, issues_of, summary
 from com_identification.regression.identify import Residual, identify
 from com_identification.regression.postures import make_posture

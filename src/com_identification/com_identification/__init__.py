@@ -13,28 +13,49 @@ if TYPE_CHECKING:
     from com_identification.exceptions import IdentificationError, PostureError, RankError
     from com_identification.feet.feet_reading import FeetReading, read_feet
     from com_identification.feet.model_check import ModelCheck
+    from com_identification.feet.total_com import TotalCom, identify_total
     from com_identification.feet.wrench_check import diagnose
-    from com_identification.job import identify_links, identify_total
-    from com_identification.planning.feasible import PlanOptions
     from com_identification.planning.planner import PosturePlanner
     from com_identification.regression.identify import Identification, identify
     from com_identification.regression.observations import ObservationModel
-    from com_identification.regression.postures import (
-        ComConstraint,
-        Posture,
+    from com_identification.regression.postures import ComConstraint, Posture, make_posture
+    from com_identification.regression.priors import BodyPriors, body_priors, urdf_priors
+    from com_identification.settings import (
+        CaptureOptions,
+        FitSettings,
+        IdentificationSettings,
+        PlanOptions,
         SensorNoise,
         SensorPriors,
-        make_posture,
     )
-    from com_identification.regression.priors import BodyPriors, urdf_priors
-    from com_identification.settings import IdentificationSettings
     from com_identification.tip_over.protocol import Protocol
     from com_identification.tip_over.quasi_static import QuasiStatic
 
+_NAMES = {
+    "capture.recorder": "PostureRecorder",
+    "exceptions": "IdentificationError PostureError RankError",
+    "feet.feet_reading": "FeetReading read_feet",
+    "feet.model_check": "ModelCheck",
+    "feet.total_com": "TotalCom identify_total",
+    "feet.wrench_check": "diagnose",
+    "planning.planner": "PosturePlanner",
+    "regression.identify": "Identification identify",
+    "regression.observations": "ObservationModel",
+    "regression.postures": "ComConstraint Posture make_posture",
+    "regression.priors": "BodyPriors body_priors urdf_priors",
+    "settings": "CaptureOptions FitSettings IdentificationSettings PlanOptions SensorNoise "
+    "SensorPriors",
+    "tip_over.protocol": "Protocol",
+    "tip_over.quasi_static": "QuasiStatic",
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+
 __all__ = [
     "BodyPriors",
+    "CaptureOptions",
     "ComConstraint",
     "FeetReading",
+    "FitSettings",
     "Identification",
     "IdentificationError",
     "IdentificationSettings",
@@ -50,39 +71,15 @@ __all__ = [
     "RankError",
     "SensorNoise",
     "SensorPriors",
+    "TotalCom",
+    "body_priors",
     "diagnose",
     "identify",
-    "identify_links",
     "identify_total",
     "make_posture",
     "read_feet",
     "urdf_priors",
 ]
-
-_MODULES = {
-    "capture.recorder": ("PostureRecorder",),
-    "exceptions": ("IdentificationError", "PostureError", "RankError"),
-    "feet.feet_reading": ("FeetReading", "read_feet"),
-    "feet.model_check": ("ModelCheck",),
-    "feet.wrench_check": ("diagnose",),
-    "job": ("identify_links", "identify_total"),
-    "planning.feasible": ("PlanOptions",),
-    "planning.planner": ("PosturePlanner",),
-    "regression.identify": ("Identification", "identify"),
-    "regression.observations": ("ObservationModel",),
-    "regression.postures": (
-        "ComConstraint",
-        "Posture",
-        "SensorNoise",
-        "SensorPriors",
-        "make_posture",
-    ),
-    "regression.priors": ("BodyPriors", "urdf_priors"),
-    "settings": ("IdentificationSettings",),
-    "tip_over.protocol": ("Protocol",),
-    "tip_over.quasi_static": ("QuasiStatic",),
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Long computations in a process of their own, beside the callbacks of a node.
+"""The long computations of a live identification, in a process of their own beside the node.
 
 A thread would delay the callbacks, because the computations are many small steps in Python. A
 process can also be ended at any moment, which is how it is cancelled; it writes nothing.
@@ -11,24 +11,33 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
-from com_identification.exceptions import IdentificationError
+from com_identification.exceptions import IdentificationError, RankError
+from com_identification.planning.planner import PlannedPosture, PosturePlanner
+from com_identification.regression.identify import Identification, Progress, identify
+from com_identification.regression.postures import Posture
+from com_identification.settings import IdentificationSettings
+from com_model import Foot, RobotModel
+from com_model.arrays import Array
 from com_model.exceptions import ComModelError
 
 _NICENESS = 5  # nodes that follow sensors go first
+_FEW = 60  # candidates for one posture as a hint
+_BEGUN = 0.05  # fraction of the time from which the time that is left is estimated
 
 
 class Task(Protocol):
     """A computation; it is sent to the other process, and its result is sent back."""
 
-    def __call__(self, progress: Callable[[float, str], None]) -> Any:
+    def __call__(self, progress: Progress) -> Any:
         """Computes; raises IdentificationError or ComModelError where it cannot."""
 
 
@@ -56,8 +65,8 @@ class BackgroundJob:
         task: What to compute.
 
     Attributes:
-        progress: 0 to 1.
-        step: The present step.
+        progress: Fraction of the time that is over, 0 to 1.
+        step: The present step in words, with the time that is left.
     """
 
     def __init__(self, task: Task) -> None:
@@ -153,8 +162,14 @@ def work(descriptor: int) -> None:
         with _end_with_parent():
             connection.send(message)
 
+    started = time.monotonic()
+
+    def report(fraction: float, step: str) -> None:
+        left = _time_left(fraction, time.monotonic() - started)
+        send((float(fraction), step + left))
+
     try:
-        outcome = Outcome(task(lambda fraction, step: send((float(fraction), step))))
+        outcome = Outcome(task(report))
     except (IdentificationError, ComModelError) as error:
         outcome = Outcome(problem=str(error))
     except Exception as error:
@@ -173,3 +188,94 @@ def _end_with_parent() -> Iterator[None]:
         yield
     except (EOFError, OSError):
         os._exit(1)
+
+
+def _time_left(fraction: float, elapsed: float) -> str:
+    """In words, to 5 s; empty where it is short or not known."""
+    if not _BEGUN <= fraction < 1.0:
+        return ""
+    left = 5 * round(elapsed * (1.0 - fraction) / fraction / 5.0)
+    return f", about {left} s left" if left else ""
+
+
+@dataclass(frozen=True, eq=False)
+class IdentificationTask:
+    """The input of all computations.
+
+    Attributes:
+        xml: The URDF's text.
+        feet: The robot's feet.
+        postures: The readings.
+        settings: See IdentificationSettings.
+        rest: (n,) a posture in which the robot stands without self-collision.
+    """
+
+    xml: str
+    feet: tuple[Foot, ...]
+    postures: tuple[Posture, ...]
+    settings: IdentificationSettings
+    rest: Array
+
+    def planner(self, candidates: int | None = None) -> PosturePlanner:
+        """A planner with these settings."""
+        settings = self.settings
+        if candidates is not None:
+            plan = replace(settings.plan, candidates=min(candidates, settings.plan.candidates))
+            settings = replace(settings, plan=plan)
+        return PosturePlanner(RobotModel.from_urdf(self.xml), self.feet, self.rest, settings)
+
+
+@dataclass(frozen=True, eq=False)
+class LinksAnswer:
+    """The outcome of an identification.
+
+    Attributes:
+        found: The result; None where there is none.
+        problem: Why not and how to fix it.
+        helpful: Postures that would help, where those given are redundant.
+    """
+
+    found: Identification | None
+    problem: str = ""
+    helpful: tuple[PlannedPosture, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifyTask(IdentificationTask):
+    """Identifies all links."""
+
+    def __call__(self, progress: Progress) -> LinksAnswer:
+        """Computes; redundant postures are answered with one that would help."""
+        model = RobotModel.from_urdf(self.xml)
+        try:
+            return LinksAnswer(
+                identify(model, self.feet, self.postures, self.settings, progress=progress)
+            )
+        except RankError as error:
+            return LinksAnswer(None, str(error), self._helpful(progress))
+
+    def _helpful(self, progress: Progress) -> tuple[PlannedPosture, ...]:
+        def report(fraction: float, step: str) -> None:
+            progress(0.5 + 0.5 * fraction, f"finding a posture that would help: {step}")
+
+        try:
+            samples = self.settings.capture.samples
+            return self.planner(_FEW).propose(1, self.postures, samples, report)
+        except IdentificationError:
+            return ()  # the problem is reported without a hint
+
+
+@dataclass(frozen=True, eq=False)
+class ProposeTask(IdentificationTask):
+    """Proposes postures.
+
+    Attributes:
+        count: How many.
+    """
+
+    count: int = 1
+
+    def __call__(self, progress: Progress) -> tuple[PlannedPosture, ...]:
+        """Computes."""
+        samples = self.settings.capture.samples
+        return self.planner().propose(self.count, self.postures, samples, progress)

@@ -62,10 +62,6 @@ class OutputError(IdentificationError):
     """A result cannot be written where it was asked for; nothing was written."""
 
 
-class Cancelled(IdentificationError):  # noqa: N818 (a wish, not a fault)
-    """The caller asked a long computation to stop."""
-
-
 class ProtocolError(IdentificationError):
     """Root of all errors that the posture protocol raises on purpose."""
 

@@ -1,28 +1,103 @@
-"""Settings of an identification, from a YAML file or a mapping; a node has them as parameters."""
+"""Settings of an identification: the one place of their defaults, for node, commands and Python.
+
+A node has them as parameters (noise.force, prior.com_std, ...), a YAML file as sections; what is
+not given has the default of the dataclasses below.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
+from math import isfinite, pi, radians
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-from com_identification.capture.options import CaptureOptions
 from com_identification.exceptions import IdentificationError
-from com_identification.planning.feasible import PlanOptions
-from com_identification.regression.identify import Options
-from com_identification.regression.postures import SensorNoise, SensorPriors
-from com_identification.regression.priors import BodyPriors, urdf_priors
 from com_model import ConfigError, RobotModel, UnknownNameError
 from com_model.dynamics import GRAVITY
 from com_model.parameters import NOT_NEGATIVE, parameter
 from com_model.strict_yaml import Section, read_yaml
 
 LOSSES = ("none", "huber", "tukey")
+CRITERIA = ("parameters", "prediction")
 T = TypeVar("T")
-_PARTS = ("noise", "sensors", "prior", "fit", "capture", "plan")
+_COUNT = (0, 10**9)
+
+
+def _check_fields(part: Any) -> None:
+    """Checks numbers and choices by the bounds of their fields.
+
+    Raises:
+        IdentificationError: Names the field, what it expects and what it got.
+    """
+    for item in fields(part):
+        value, bounds = getattr(part, item.name), item.metadata.get("bounds")
+        choices = item.metadata.get("choices")
+        if choices and value not in choices:
+            expected = f"one of {', '.join(choices)}"
+            raise IdentificationError(f"{item.name}: expected {expected}, got {value!r}")
+        if bounds and not (isfinite(value) and bounds[0] <= value <= bounds[1]):
+            expected = f"{bounds[0]:g} or more" if bounds[1] >= 1e9 else "{:g} to {:g}"
+            expected = expected.format(*bounds)
+            raise IdentificationError(f"{item.name}: expected {expected}, got {value}")
+
+
+@dataclass(frozen=True)
+class SensorNoise:
+    """Standard deviations of one reading; the mean of N readings has 1/sqrt(N) of them.
+
+    Constant errors are not noise: they are parameters of the identification (SensorPriors).
+    """
+
+    force: float = parameter(0.5, "N, each axis of a foot's sensor", NOT_NEGATIVE)
+    moment: float = parameter(0.025, "N m, each axis", NOT_NEGATIVE)
+    effort: float = parameter(0.1, "N m or N, each joint", NOT_NEGATIVE)
+    position: float = parameter(radians(0.05), "rad or m, of each joint's position", NOT_NEGATIVE)
+    tilt: float = parameter(
+        0.0,
+        "rad, of the direction against gravity about each axis; also of ground that is "
+        "assumed to be horizontal. Not averaged: it is constant during a posture",
+        NOT_NEGATIVE,
+    )
+    least_fraction: float = parameter(
+        0.0, "Fraction of a standard deviation that averaging does not reduce", NOT_NEGATIVE
+    )
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
+    def std_ratio(self, samples: int) -> float:
+        """Returns the standard deviation of a mean over that of one reading."""
+        return float(np.hypot(1.0 / np.sqrt(samples), self.least_fraction))
+
+
+@dataclass(frozen=True)
+class SensorPriors:
+    """Standard deviations of the sensors' constant errors before any data; 0: not estimated.
+
+    True values from readings, component by component:
+
+      wrench   true = (1 - gain) reading - bias, in the sensor's frame
+      effort   true = (1 + gain) reading - offset;  [Muscolo] eq. 4, M = K I: gain is K's error
+      joint    true = reading + offset - compliance times effort
+      tilt     the measured direction against gravity, rotated by (x, y, z) rad in root axes
+    """
+
+    force_bias: float = parameter(0.0, "N, each axis of each foot's sensor", NOT_NEGATIVE)
+    moment_bias: float = parameter(0.0, "N m, each axis", NOT_NEGATIVE)
+    wrench_gain: float = parameter(0.0, "1, one for each foot's sensor", NOT_NEGATIVE)
+    effort_gain: float = parameter(0.0, "1, each joint", NOT_NEGATIVE)
+    effort_offset: float = parameter(0.0, "N m or N, each joint", NOT_NEGATIVE)
+    joint_offset: float = parameter(
+        0.0, "rad or m, each joint: the encoder's zero offset", NOT_NEGATIVE
+    )
+    compliance: float = parameter(0.0, "rad/(N m) or m/N, each joint", NOT_NEGATIVE)
+    tilt: float = parameter(0.0, "rad, how the IMU is mounted", NOT_NEGATIVE)
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -58,6 +133,9 @@ class PriorSettings:
     )
     shape_margin: float = parameter(0.02, "m, how far outside of them it may be", NOT_NEGATIVE)
 
+    def __post_init__(self) -> None:
+        _check_fields(self)
+
 
 @dataclass(frozen=True)
 class FitSettings:
@@ -65,57 +143,156 @@ class FitSettings:
 
     loss: str = parameter("tukey", "how outliers are weighted", choices=LOSSES)
     folds: int = parameter(
-        5,
-        "Parts of the postures that are left out in turn for the held-out error; 0: none",
-        (0, 10**9),
+        5, "Parts of the postures that are left out in turn for the held-out error; 0: none", _COUNT
     )
-    gravity: float = parameter(GRAVITY, "m/s^2", NOT_NEGATIVE)
+    gravity: float = parameter(GRAVITY, "m/s^2", (0.1, 100.0))
     use_effort: bool = parameter(False, "Whether joint efforts are used")
     use_imu: bool = parameter(
         False, "Whether gravity's direction is measured by an IMU; else the ground is horizontal"
     )
 
+    def __post_init__(self) -> None:
+        _check_fields(self)
 
-def read_part(top: Section, name: str, kind: type[T]) -> T:
-    """Reads a section by the fields of a dataclass, their types and defaults.
 
-    Raises:
-        ConfigError: A key is wrong; names it and what it expects.
+@dataclass(frozen=True)
+class CaptureOptions:
+    """When a robot counts as stationary, and how many readings make a posture.
+
+    Time is cut into slices. Noise of the sensors comes on top of the thresholds: within a slice the
+    range of readings may exceed them by 10 standard deviations, between slices that of the means by
+    10 standard deviations of a mean.
     """
-    section, hints, default = top.section(name), get_type_hints(kind), kind()
-    values = {
-        item.name: _value(section, item.name, hints[item.name], getattr(default, item.name))
-        for item in fields(kind)  # type: ignore[arg-type]
-    }
-    section.finish()
-    return kind(**values)
 
-
-def _value(section: Section, key: str, kind: Any, default: Any) -> Any:
-    if kind is bool:
-        return section.flag(key, default)
-    if kind is str:
-        return section.text(key, default)
-    if kind is int:
-        return section.whole(key, default, least=0)
-    if kind is float:
-        return section.number(key, default, least=0.0)
-    return tuple(tuple(row) for row in section.indices(key))
-
-
-def read_link(section: Section) -> LinkPrior:
-    """Reads what is known of a link.
-
-    Raises:
-        ConfigError: A key is wrong; names it and what it expects.
-    """
-    link = LinkPrior(
-        com_std=section.number("com_std", None, least=0.0),
-        mass_std_fraction=section.number("mass_std_fraction", None, least=0.0),
-        mass=section.number("mass", None, least=1e-9),
+    samples: int = parameter(100, "Readings of each stream that a posture needs at least", _COUNT)
+    max_samples: int = parameter(
+        1000, "With so many, a stationary interval is complete; the newest so many count", _COUNT
     )
-    section.finish()
-    return link
+    settle_time: float = parameter(
+        0.5,
+        "s, how long the robot must be stationary before the first reading counts",
+        NOT_NEGATIVE,
+    )
+    slice_time: float = parameter(
+        0.1, "s; each stream must have at least one reading in each slice", (1e-3, 10.0)
+    )
+    joint_travel: float = parameter(0.003, "rad or m, of a joint within a slice", NOT_NEGATIVE)
+    joint_drift: float = parameter(
+        0.003, "rad or m, of a joint's mean over a stationary interval", NOT_NEGATIVE
+    )
+    force_travel: float = parameter(
+        0.05, "Fraction of the robot's weight, of a force within a slice", NOT_NEGATIVE
+    )
+    force_drift: float = parameter(
+        0.01, "Fraction of the weight, of a force's mean over a stationary interval", NOT_NEGATIVE
+    )
+    pressure_travel: float = parameter(
+        0.01, "m, of a moment over the weight within a slice", NOT_NEGATIVE
+    )
+    pressure_drift: float = parameter(
+        0.003, "m, of a moment's mean over the weight over a stationary interval", NOT_NEGATIVE
+    )
+    tilt_travel: float = parameter(
+        0.01, "1, of a component of the direction against gravity within a slice", NOT_NEGATIVE
+    )
+    tilt_drift: float = parameter(0.003, "1, of its mean over a stationary interval", NOT_NEGATIVE)
+    timeout: float = parameter(
+        0.5, "s behind the newest reading of all, after which a stream is timed out", NOT_NEGATIVE
+    )
+    lag: float = parameter(
+        2.0,
+        "s that a stream may be behind the others; readings that come later are left out",
+        NOT_NEGATIVE,
+    )
+    jump_back: float = parameter(
+        1.0, "s; a stamp that is older than the newest by more restarts the recorder", NOT_NEGATIVE
+    )
+    frozen_time: float = parameter(
+        0.5,
+        "s, after which a force sensor or an IMU whose readings are identical counts as "
+        "frozen; 0: never, for simulations without noise",
+        NOT_NEGATIVE,
+    )
+    force_limit: float = parameter(
+        0.0, "N, of each axis, where a sensor saturates; 0: unknown", NOT_NEGATIVE
+    )
+    moment_limit: float = parameter(0.0, "N m, of each axis; 0: unknown", NOT_NEGATIVE)
+    min_load: float = parameter(
+        0.05, "Fraction of the weight that the feet must carry together", NOT_NEGATIVE
+    )
+    min_foot_load: float = parameter(
+        0.02, "Fraction of the weight above which a foot is in contact", NOT_NEGATIVE
+    )
+    all_feet: bool = parameter(False, "Whether every foot must be in contact")
+    missing_feet: bool = parameter(
+        False,
+        "Whether a posture may be captured without the readings of some feet, which then are NaN",
+    )
+    min_change: float = parameter(
+        0.01,
+        "rad or m, the least change of some joint from the posture before that makes a "
+        "new posture; 0: each stationary interval is one",
+        NOT_NEGATIVE,
+    )
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        if not 1 <= self.samples <= self.max_samples:
+            raise IdentificationError(
+                f"samples: expected 1 to max_samples ({self.max_samples}), got {self.samples}"
+            )
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """Which postures may be proposed, and how they are scored.
+
+    Attributes:
+        stands: Which feet are in contact, as indices, in turn; all feet by default.
+    """
+
+    candidates: int = parameter(200, "How many postures to choose from", _COUNT)
+    refinements: int = parameter(30, "How many changes of each chosen posture are tried", _COUNT)
+    margin: float = parameter(
+        0.015,
+        "m, of the URDF's CoM inside the support polygon; more than the URDF may be off by",
+        NOT_NEGATIVE,
+    )
+    limit_fraction: float = parameter(
+        0.95, "Fraction of each joint's range, about its middle, that is used", NOT_NEGATIVE
+    )
+    clearance: float = parameter(
+        0.005, "m, between the boxes of links that are not adjacent", NOT_NEGATIVE
+    )
+    stands: tuple[tuple[int, ...], ...] = ()
+    efforts: bool = parameter(False, "Whether joint efforts are measured, too")
+    seed: int = parameter(0, "Of the random postures", _COUNT)
+    keep_feet: bool = parameter(
+        False,
+        "Whether feet in contact keep their poses relative to each other of the rest "
+        "posture, so that the robot needs no step between postures",
+    )
+    effort_fraction: float = parameter(
+        0.9,
+        "Fraction of the URDF's effort limits that the joints may need to hold the "
+        "posture; 0: not checked. Limits of 0 count as not known",
+        NOT_NEGATIVE,
+    )
+    most_tilt: float = parameter(
+        pi,
+        "rad, by which the root may tilt against the rest posture; postures in which a "
+        "robot bows deeply are informative, but risky",
+        (1e-3, 1e9),
+    )
+    criterion: str = parameter(
+        "parameters",
+        "'parameters': minimises the volume of the uncertainty of all parameters. "
+        "'prediction': the mean variance of the CoM in postures like the candidates",
+        choices=CRITERIA,
+    )
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -140,15 +317,6 @@ class IdentificationSettings:
     capture: CaptureOptions = field(default_factory=CaptureOptions)
     plan: PlanOptions = field(default_factory=PlanOptions)
 
-    def __post_init__(self) -> None:
-        for name in _PARTS:
-            for item in fields(getattr(self, name)):
-                _check_number(f"{name}.{item.name}", getattr(getattr(self, name), item.name))
-        if self.fit.loss not in LOSSES:
-            raise _error(f"expected one of {', '.join(LOSSES)}, got {self.fit.loss!r}", "fit.loss")
-        if not self.fit.gravity > 0.0:
-            raise _error(f"expected more than 0, got {self.fit.gravity:g}", "fit.gravity")
-
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> IdentificationSettings:
         """Reads a YAML file; missing keys have their defaults.
@@ -157,7 +325,7 @@ class IdentificationSettings:
             ConfigError: The file or a key in it is wrong; names the key and what it expects.
         """
         data = read_yaml(path)
-        return _settings(Section({} if data is None else data, str(path)))
+        return cls.from_dict({} if data is None else data, str(path))
 
     @classmethod
     def from_dict(
@@ -168,33 +336,14 @@ class IdentificationSettings:
         Raises:
             ConfigError: As from_file.
         """
-        return _settings(Section(data, source))
-
-    @property
-    def use_imu(self) -> bool:
-        """Whether gravity's direction is read from an IMU."""
-        return self.fit.use_imu
-
-    @property
-    def use_effort(self) -> bool:
-        """Whether joint efforts are used."""
-        return self.fit.use_effort
-
-    @property
-    def gravity(self) -> float:
-        """m/s^2."""
-        return self.fit.gravity
-
-    def using(
-        self, *, imu: bool | None = None, effort: bool | None = None
-    ) -> IdentificationSettings:
-        """The same with other readings; None leaves one as it is."""
-        fit = replace(
-            self.fit,
-            use_imu=self.use_imu if imu is None else imu,
-            use_effort=self.use_effort if effort is None else effort,
+        top = Section(data, source)
+        links = top.section("links")
+        found = cls(
+            links={name: _read_link(links.section(name)) for name in links.entries()},
+            **{name: _read_part(top.section(name), kind) for name, kind in _PARTS.items()},
         )
-        return replace(self, fit=fit)
+        top.finish()
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Returns what from_dict reads."""
@@ -213,68 +362,56 @@ class IdentificationSettings:
             ConfigError: One is not; lists those that there are.
         """
         for name in self.links:
-            key = f"links.{name}"
+            key, source = f"links.{name}", "identification settings"
             if name not in model.link_names:
-                raise _error(str(UnknownNameError("link", name, model.link_names)), key)
+                problem = str(UnknownNameError("link", name, model.link_names))
+                raise ConfigError(problem, source, key)
             if not model.bodies.mass[model.bodies.body_of_link[model.link_index(name)]] > 0.0:
-                raise _error("it has no mass in the URDF: give it an inertial there first", key)
-
-    def priors(self, model: RobotModel) -> BodyPriors:
-        """Returns the priors of the bodies.
-
-        Raises:
-            ConfigError: As check().
-        """
-        self.check(model)
-        count = model.bodies.count
-        mass = np.array(model.bodies.mass)
-        com_std = np.full(count, self.prior.com_std)
-        mass_std_fraction = np.full(count, self.prior.mass_std_fraction)
-        for name, link in self.links.items():
-            body = model.bodies.body_of_link[model.link_index(name)]
-            mass[body] = mass[body] if link.mass is None else link.mass
-            if link.com_std is not None:
-                com_std[body] = link.com_std
-            if link.mass_std_fraction is not None:
-                mass_std_fraction[body] = link.mass_std_fraction
-        margin = self.prior.shape_margin if self.prior.bounded else None
-        priors = urdf_priors(model, com_std, mass_std_fraction, margin)
-        return replace(priors, mass=mass, mass_std=mass * mass_std_fraction)
-
-    def options(self, refuse_redundant: bool = True) -> Options:
-        """Returns the options of identify()."""
-        return Options(
-            noise=self.noise,
-            sensors=self.sensors,
-            gravity=self.fit.gravity,
-            loss=self.fit.loss,
-            folds=self.fit.folds,
-            refuse_redundant=refuse_redundant,
-        )
+                problem = "it has no mass in the URDF: give it an inertial there first"
+                raise ConfigError(problem, source, key)
 
 
-def _settings(top: Section) -> IdentificationSettings:
-    links = top.section("links")
+_PARTS: dict[str, type] = {
+    "noise": SensorNoise,
+    "sensors": SensorPriors,
+    "prior": PriorSettings,
+    "fit": FitSettings,
+    "capture": CaptureOptions,
+    "plan": PlanOptions,
+}
+
+
+def _read_part(section: Section, kind: type[T]) -> T:
+    """Reads a section by the fields of a dataclass, their types, bounds and defaults."""
+    hints, default = get_type_hints(kind), kind()
+    values = {
+        item.name: _value(section, item, hints[item.name], getattr(default, item.name))
+        for item in fields(kind)  # type: ignore[arg-type]
+    }
+    section.finish()
     try:
-        found = IdentificationSettings(
-            noise=read_part(top, "noise", SensorNoise),
-            sensors=read_part(top, "sensors", SensorPriors),
-            prior=read_part(top, "prior", PriorSettings),
-            links={name: read_link(links.section(name)) for name in links.entries()},
-            fit=read_part(top, "fit", FitSettings),
-            capture=read_part(top, "capture", CaptureOptions),
-            plan=read_part(top, "plan", PlanOptions),
-        )
+        return kind(**values)
     except IdentificationError as error:
-        raise top.error(str(error)) from error
-    top.finish()
-    return found
+        raise section.error(str(error)) from error
 
 
-def _check_number(key: str, value: Any) -> None:
-    if isinstance(value, float) and not (np.isfinite(value) and value >= 0.0):
-        raise _error(f"expected a finite number, 0 or more, got {value}", key)
+def _value(section: Section, item: Any, kind: Any, default: Any) -> Any:
+    if kind is bool:
+        return section.flag(item.name, default)
+    if kind is str:
+        return section.text(item.name, default, item.metadata["choices"])
+    if kind is int:
+        return section.whole(item.name, default)
+    if kind is float:
+        return section.number(item.name, default, item.metadata["bounds"][0])
+    return tuple(tuple(row) for row in section.indices(item.name))
 
 
-def _error(message: str, key: str) -> ConfigError:
-    return ConfigError(message, "identification settings", key)
+def _read_link(section: Section) -> LinkPrior:
+    link = LinkPrior(
+        com_std=section.number("com_std", None, least=0.0),
+        mass_std_fraction=section.number("mass_std_fraction", None, least=0.0),
+        mass=section.number("mass", None, least=1e-9),
+    )
+    section.finish()
+    return link

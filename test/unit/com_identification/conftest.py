@@ -6,7 +6,8 @@ import numpy as np
 import pinocchio
 import pytest
 
-from com_identification.regression.postures import SensorNoise, make_posture
+from com_identification.regression.postures import make_posture
+from com_identification.settings import SensorNoise
 from com_identification.store.export import corrected_inertials
 from com_model import RobotConfig, RobotModel
 from com_model.urdf.editing import edit_inertials

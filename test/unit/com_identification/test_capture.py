@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from com_identification.capture.options import CaptureOptions, CaptureStatus, Mark
+from com_identification.capture.options import CaptureStatus, Mark
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import CaptureRefused, IdentificationError
-from com_identification.regression.postures import SensorNoise
+from com_identification.settings import CaptureOptions, SensorNoise
 from com_identification.store.export import corrected_inertials
 from com_model import Foot, RobotModel, ShapeError
 from com_model.urdf.editing import edit_inertials

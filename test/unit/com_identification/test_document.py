@@ -9,9 +9,8 @@ import pytest
 import yaml
 
 from com_identification.exceptions import OutputError
-from com_identification.job import identify_links
-from com_identification.regression.postures import SensorNoise
-from com_identification.settings import IdentificationSettings
+from com_identification.regression.identify import identify
+from com_identification.settings import IdentificationSettings, SensorNoise
 from com_identification.store.document import plain, read_document, to_document, write_yaml
 from com_model import ConfigError
 
@@ -26,7 +25,7 @@ def result(hoap2, perturbed, random_q):
     settings = IdentificationSettings.from_dict(
         {"fit": {"folds": 0}, "sensors": {"force_bias": 1.0}}
     )
-    found = identify_links(*hoap2, postures, settings, refuse_redundant=False)
+    found = identify(*hoap2, postures, settings, refuse_redundant=False)
     return found, hoap2[0], settings, postures
 
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import IdentificationError, OutputError
-from com_identification.job import identify_links
-from com_identification.regression.postures import SensorNoise
-from com_identification.settings import IdentificationSettings
+from com_identification.regression.identify import identify
+from com_identification.settings import IdentificationSettings, SensorNoise
 from com_identification.store.export import export_urdf, trusted_bodies
 from com_model import RobotModel
 
@@ -30,7 +29,7 @@ def found(hoap2, perturbed, random_q):
         q[still] = 0.0
         postures.append(robot.posture(q, [1.0, 0.0], NOISE, rng, 100))
     settings = IdentificationSettings.from_dict({"fit": {"folds": 0}})
-    return identify_links(*hoap2, postures, settings, refuse_redundant=False)
+    return identify(*hoap2, postures, settings, refuse_redundant=False)
 
 
 def export(hoap2, found, tmp_path, name="robot", **keys):

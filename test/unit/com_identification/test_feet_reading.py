@@ -21,11 +21,13 @@ def test_what_is_read_too_much_on_one_foot(robot, random_q):
     q = random_q(np.random.default_rng(2))
     posture = robot.posture(q, (1.0, 0.0))
     posture = replace(posture, wrenches=posture.wrenches + np.outer([1.0, 0.0], OFFSET))
-    found = estimate_wrench_bias(robot.model, robot.feet, posture, 0, urdf_priors(robot.model))
+    found = estimate_wrench_bias(
+        robot.model, robot.feet, posture, 0, urdf_priors(robot.model, 0.02)
+    )
     np.testing.assert_allclose(found, OFFSET, atol=1e-9)
 
 
 def test_two_feet_that_share_the_weight_are_refused(robot, random_q):
     posture = robot.posture(random_q(np.random.default_rng(2)), (0.5, 0.5))
     with pytest.raises(CaptureRefused, match=r"r_sole carries too: .* lift it, so that l_sole"):
-        estimate_wrench_bias(robot.model, robot.feet, posture, 0, urdf_priors(robot.model))
+        estimate_wrench_bias(robot.model, robot.feet, posture, 0, urdf_priors(robot.model, 0.02))

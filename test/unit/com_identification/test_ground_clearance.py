@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from com_identification.planning.collision import SelfCollision
-from com_identification.planning.feasible import PlanOptions
 from com_identification.planning.planner import PosturePlanner
 from com_identification.regression.statics import Statics
+from com_identification.settings import IdentificationSettings, PlanOptions
 from com_model import RobotConfig, RobotModel, link_poses
 from com_simulation.physics.world_builder import build_world
 
@@ -49,11 +49,11 @@ def test_only_soles_touch_the_ground_in_what_is_planned(robot):
     model, config = robot
     rest = config.nominal_posture(model)
     plan = PlanOptions(candidates=60, refinements=0)
-    planner = PosturePlanner(model, config.feet, rest, plan=plan)
+    planner = PosturePlanner(model, config.feet, rest, IdentificationSettings(plan=plan))
     boxes = SelfCollision(Statics(model), rest)
     soles = [model.link_index(foot.frame) for foot in config.feet]
     own = model.bodies.body_of_link[soles]
-    for q, _, _ in planner.feasible(60):
+    for q, _, _ in planner.feasible.sample(60):
         R, p = link_poses(model, q)
         up = R[soles[0]][:, 2]
         heights = boxes.heights(q[None], up[None], np.array([up @ p[soles[0]]]))[0]

@@ -16,7 +16,7 @@ def statics(hoap2):
 
 @pytest.fixture(scope="module")
 def factor(hoap2):
-    priors = urdf_priors(hoap2[0], shape_margin=None)
+    priors = urdf_priors(hoap2[0], 0.02)
     return priors.factor[:, priors.used]
 
 
@@ -142,7 +142,7 @@ def test_efforts_tell_nothing_more_in_varied_postures_but_need_fewer(
 
 
 def test_no_efforts_nor_feet_tell_masses_apart_at_a_joint(hoap2, statics, free):
-    priors = urdf_priors(hoap2[0], mass_std_fraction=0.1, shape_margin=None)
+    priors = urdf_priors(hoap2[0], 0.02, mass_std_fraction=0.1)
     factor = priors.factor[:, priors.used]
     assert factor.shape[1] == 104
     found = report(statics, factor, free, hoap2[1], efforts=True)

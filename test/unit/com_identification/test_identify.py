@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import IdentificationError, PostureError, RankError
-from com_identification.regression.identify import Options, identify
-from com_identification.regression.postures import SensorNoise, SensorPriors, make_posture
+from com_identification.regression.identify import identify
+from com_identification.regression.postures import make_posture
 from com_identification.regression.priors import urdf_priors
 from com_identification.regression.statics import Statics
+from com_identification.settings import (
+    FitSettings,
+    IdentificationSettings,
+    SensorNoise,
+    SensorPriors,
+)
 from com_identification.store.export import corrected_inertials, corrected_urdf
 from com_model import RobotModel, Sesc
 
@@ -25,8 +31,14 @@ def free_postures(robot, rng, count, random_q, **keys):
     ]
 
 
+def settings_of(noise=NOISE, sensors=None, **fit):
+    """All readings are used."""
+    fit = FitSettings(use_effort=True, use_imu=True, **fit)
+    return IdentificationSettings(noise=noise, sensors=sensors or SensorPriors(), fit=fit)
+
+
 def priors_of(model, mass_std_fraction=0.0):
-    return urdf_priors(model, OFF, mass_std_fraction, shape_margin=None)
+    return urdf_priors(model, OFF, mass_std_fraction)
 
 
 def held_out_rms(robot, found, rng, random_q, count=100):
@@ -45,7 +57,7 @@ def identified(hoap2, perturbed, random_q):
     rng = np.random.default_rng(0)
     robot, mass, com = perturbed(rng, OFF)
     postures = free_postures(robot, rng, 60, random_q)
-    found = identify(*hoap2, postures, priors_of(hoap2[0]), Options(noise=NOISE))
+    found = identify(*hoap2, postures, settings_of(), priors_of(hoap2[0]))
     return robot, mass, com, found
 
 
@@ -77,8 +89,8 @@ def test_deviations_are_honest(hoap2, perturbed, random_q):
         rng = np.random.default_rng(100 + seed)
         robot, mass, com = perturbed(rng, OFF)
         postures = free_postures(robot, rng, 30, random_q)
-        options = Options(noise=NOISE, folds=0)
-        found = identify(*hoap2, postures, priors, options)
+        settings = settings_of(folds=0)
+        found = identify(*hoap2, postures, settings, priors)
         truth = np.column_stack((mass, mass[:, None] * com)).ravel()
         error, covariance = to_x @ (found.parameters - truth), to_x @ found.covariance @ to_x.T
         nees.append(error @ np.linalg.solve(covariance, error) / len(error))
@@ -86,12 +98,43 @@ def test_deviations_are_honest(hoap2, perturbed, random_q):
     assert np.mean(nees) == pytest.approx(1.0, abs=0.25)
 
 
+def test_efforts_are_used_only_where_the_settings_say_so_and_progress_is_in_words(
+    hoap2, perturbed, random_q
+):
+    rng = np.random.default_rng(0)
+    robot, _, _ = perturbed(rng, OFF)
+    postures = [
+        robot.posture(random_q(rng), [1.0, 0.0], NOISE, rng, 100, effort=True) for _ in range(16)
+    ]
+    settings = IdentificationSettings.from_dict({"fit": {"folds": 2}})
+    reported = []
+    found = identify(*hoap2, postures, settings, progress=lambda *step: reported.append(step))
+    bare = [make_posture(hoap2[0], p.q, p.wrenches, samples=100) for p in postures]
+    same = identify(*hoap2, bare, settings)
+    np.testing.assert_array_equal(found.parameters, same.parameters)
+    fractions, steps = zip(*reported, strict=True)
+    assert list(fractions) == sorted(fractions)
+    assert (fractions[0], fractions[-1], steps[-1]) == (0.0, 1.0, "done")
+    assert steps[0] == "fitting 16 postures, round 1 of at most 6"
+    assert "predicting postures left out, part 2 of 2" in steps
+
+    def stop(fraction, step):
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        identify(*hoap2, postures, settings, progress=stop)
+    with pytest.raises(RankError, match="postures determine"):
+        identify(*hoap2, postures[:3], settings)
+    few = identify(*hoap2, postures[:3], settings, refuse_redundant=False)
+    assert few.identifiability.rank <= 6
+
+
 def test_unknown_masses_are_found_as_far_as_can_be(hoap2, perturbed, random_q):
     rng = np.random.default_rng(2)
     robot, mass, _ = perturbed(rng, OFF, mass_std_fraction=0.05)
     postures = free_postures(robot, rng, 60, random_q)
     priors = priors_of(hoap2[0], mass_std_fraction=0.05)
-    found = identify(*hoap2, postures, priors, Options(noise=NOISE))
+    found = identify(*hoap2, postures, settings_of(), priors)
     assert abs(found.total_mass - mass.sum()) < 4.0 * found.total_mass_std
     assert found.total_mass_std < 0.02, "the feet are a scale"
     assert held_out_rms(robot, found, rng, random_q) < 0.5e-3
@@ -115,7 +158,7 @@ def test_links_that_were_weighed_stay_as_they_are(hoap2, perturbed, random_q):
         known, mass=mean_mass, com=mean_com, mass_std=share * mean_mass, com_std=spread
     )
     postures = free_postures(robot, rng, 40, random_q, effort=True)
-    found = identify(*hoap2, postures, priors, Options(noise=NOISE, folds=0))
+    found = identify(*hoap2, postures, settings_of(folds=0), priors)
     np.testing.assert_allclose(found.mass[[trunk, head]], mass[[trunk, head]], rtol=1e-12)
     np.testing.assert_allclose(found.com[head], com[head], atol=1e-12)
     assert (found.com_std[head] == 0.0).all()
@@ -152,8 +195,8 @@ def test_deviations_are_honest_with_sensor_errors_and_spoilt_postures(
                     samples=100,
                 )
             )
-        options = Options(noise=NOISE, sensors=sensors, folds=0)
-        found = identify(*hoap2, postures, priors, options)
+        settings = settings_of(sensors=sensors, folds=0)
+        found = identify(*hoap2, postures, settings, priors)
         truth = np.column_stack((mass, mass[:, None] * com)).ravel()
         error, covariance = to_x @ (found.parameters - truth), to_x @ found.covariance @ to_x.T
         nees.append(error @ np.linalg.solve(covariance, error) / len(error))
@@ -174,7 +217,7 @@ def test_a_spoilt_posture_is_found_and_left_out(hoap2, perturbed, random_q):
         bad[i % 2, 3:] += [3.0, -2.0, 0.0]  # someone held the robot
         postures[i] = make_posture(robot.model, postures[i].q, bad, samples=100)
     results = {
-        loss: identify(*hoap2, postures, priors_of(hoap2[0]), Options(noise=NOISE, loss=loss))
+        loss: identify(*hoap2, postures, settings_of(loss=loss), priors_of(hoap2[0]))
         for loss in ("none", "huber", "tukey")
     }
     assert results["tukey"].outliers == results["huber"].outliers == (7, 21)
@@ -218,9 +261,7 @@ def test_efforts_and_sensor_errors_are_found_together(hoap2, perturbed, random_q
     sensors = SensorPriors(
         force_bias=3.0, moment_bias=0.2, effort_gain=0.1, joint_offset=np.radians(0.5)
     )
-    found = identify(
-        *hoap2, postures, priors_of(model), Options(noise=NOISE, sensors=sensors, folds=0)
-    )
+    found = identify(*hoap2, postures, settings_of(sensors=sensors, folds=0), priors_of(model))
     assert set(found.sensor_errors) == {"force_bias", "moment_bias", "effort_gain", "joint_offset"}
     assert found.sensor_errors["force_bias"]["l_sole z"] + found.sensor_errors["force_bias"][
         "r_sole z"
@@ -232,7 +273,7 @@ def test_efforts_and_sensor_errors_are_found_together(hoap2, perturbed, random_q
         assert np.sqrt(np.mean((error / deviation) ** 2)) < 1.5, kind
         # A joint's zero is told from the CoMs beside it only as far as the prior knows these.
         assert deviation[knee] < share * getattr(sensors, kind), kind
-    blind = identify(*hoap2, postures, priors_of(model), Options(noise=NOISE, folds=0))
+    blind = identify(*hoap2, postures, settings_of(folds=0), priors_of(model))
     assert blind.variance_factor > 10.0 * found.variance_factor
 
 
@@ -241,10 +282,12 @@ def test_bounds_keep_the_com_inside_the_link(hoap2, perturbed, random_q):
     rng = np.random.default_rng(6)
     robot, _, _ = perturbed(rng, 0.05)
     postures = free_postures(robot, rng, 12, random_q)
-    wide = urdf_priors(model, 0.3, shape_margin=None)
+    wide = urdf_priors(model, 0.3)
     narrow = urdf_priors(model, 0.3, shape_margin=0.0)
-    free = identify(*hoap2, postures, wide, Options(noise=NOISE, folds=0, refuse_redundant=False))
-    held = identify(*hoap2, postures, narrow, Options(noise=NOISE, folds=0, refuse_redundant=False))
+    free, held = (
+        identify(*hoap2, postures, settings_of(folds=0), priors, refuse_redundant=False)
+        for priors in (wide, narrow)
+    )
     assert not ((narrow.com_low <= free.com) & (free.com <= narrow.com_high)).all()
     slack = 1e-9
     assert (narrow.com_low - slack <= held.com).all()
@@ -255,7 +298,7 @@ def test_bounds_keep_the_com_inside_the_link(hoap2, perturbed, random_q):
 def test_same_input_gives_the_same_bits(hoap2, perturbed, random_q):
     robot, _, _ = perturbed(np.random.default_rng(7), OFF)
     postures = free_postures(robot, np.random.default_rng(8), 20, random_q)
-    twice = [identify(*hoap2, postures, options=Options(noise=NOISE, folds=0)) for _ in range(2)]
+    twice = [identify(*hoap2, postures, settings_of(folds=0)) for _ in range(2)]
     assert (twice[0].parameters == twice[1].parameters).all()
     assert twice[0].identifiability.lost == twice[1].identifiability.lost
 
@@ -270,18 +313,18 @@ def test_refuses_what_cannot_be_identified(hoap2, perturbed, random_q):
     with pytest.raises(RankError, match=r"20 postures determine .* of 53 .* move BODY_JOINT1"):
         identify(*hoap2, alike)
     with pytest.raises(IdentificationError, match="all parameters are known"):
-        identify(*hoap2, alike, urdf_priors(hoap2[0], 0.0))
+        identify(*hoap2, alike, priors=urdf_priors(hoap2[0], 0.0))
     good = free_postures(robot, rng, 30, random_q)
     good[4] = make_posture(robot.model, q)
     with pytest.raises(PostureError, match="posture 4: it has no foot wrench"):
         identify(*hoap2, good)
     with pytest.raises(IdentificationError, match="loss: expected one of none, huber, tukey"):
-        identify(*hoap2, good[:4], options=Options(loss="l1"))
-    with pytest.raises(IdentificationError, match="joint_offset: expected a standard deviation"):
+        settings_of(loss="l1")
+    with pytest.raises(IdentificationError, match="joint_offset: expected 0 or more, got -1"):
         SensorPriors(joint_offset=-1.0)
-    silent = Options(noise=SensorNoise(0.0, 0.0, 0.0, 0.0))
+    without_noise = settings_of(SensorNoise(0.0, 0.0, 0.0, 0.0))
     with pytest.raises(IdentificationError, match="give every sensor a standard deviation"):
-        identify(*hoap2, good[:4], options=silent)
+        identify(*hoap2, good[:4], without_noise)
 
 
 def test_corrected_urdf_has_the_new_centres_of_mass_and_nothing_else(identified):

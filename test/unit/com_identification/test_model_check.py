@@ -9,7 +9,8 @@ from scipy.spatial.transform import Rotation
 from com_identification.feet.model_check import ModelCheck, Verdict
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.observations import ObservationModel
-from com_identification.regression.postures import SensorNoise, make_posture
+from com_identification.regression.postures import make_posture
+from com_identification.settings import SensorNoise
 from com_identification.store.export import corrected_inertials
 from com_model import RobotConfig
 from com_model.urdf.editing import edit_inertials

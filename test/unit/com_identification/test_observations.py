@@ -5,8 +5,9 @@ import pytest
 
 from com_identification.exceptions import PostureError
 from com_identification.regression.observations import ObservationModel
-from com_identification.regression.postures import ComConstraint, SensorNoise, make_posture
+from com_identification.regression.postures import ComConstraint, make_posture
 from com_identification.regression.priors import urdf_priors
+from com_identification.settings import SensorNoise
 from com_model.arrays import ShapeError
 
 UP = np.array([0.05, -0.1, 1.0]) / np.linalg.norm([0.05, -0.1, 1.0])
@@ -130,7 +131,7 @@ def test_a_foot_without_reading_takes_only_its_own_rows(case):
 
 def test_priors_keep_their_own_copy_and_their_bounds(hoap2):
     model, _ = hoap2
-    priors = urdf_priors(model)
+    priors = urdf_priors(model, 0.02)
     with pytest.raises(ValueError, match="read-only"):
         priors.mass[0] = 1.0
     np.testing.assert_allclose(priors.parameters.reshape(-1, 4)[:, 1:], model.bodies.first_moment)

@@ -7,6 +7,7 @@ import pytest
 
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.regression.identify import identify
+from com_identification.regression.priors import body_priors
 from com_identification.settings import IdentificationSettings, LinkPrior
 from com_model import ConfigError
 
@@ -41,8 +42,6 @@ def test_a_file_is_read(tmp_path, names):
     assert (found.fit.loss, found.fit.folds, found.fit.use_effort) == ("huber", 3, True)
     assert (found.capture.samples, found.capture.all_feet) == (50, True)
     assert found.plan.stands == ((0,), (1,), (0, 1))
-    options = found.options(refuse_redundant=False)
-    assert (options.noise, options.loss, options.refuse_redundant) == (found.noise, "huber", False)
     assert IdentificationSettings.from_dict(found.to_dict()) == found
     empty = tmp_path / "empty.yaml"
     empty.write_text("# nothing\n")
@@ -61,7 +60,7 @@ def test_a_file_is_read(tmp_path, names):
         ("fit: {folds: 2.5}", r"fit\.folds: expected a whole number, got 2.5"),
         ("fit: {folds: true}", r"fit\.folds: expected a number, got true or false"),
         ("fit: {use_imu: 1}", r"fit\.use_imu: expected true or false, got 1"),
-        ("fit: {gravity: 0}", r"fit\.gravity: expected more than 0"),
+        ("fit: {gravity: 0}", r"fit\.gravity: expected at least 0.1, got 0"),
         ("capture: {samples: 0}", r"samples: expected 1 to max_samples"),
         ("plan: {stands: [0]}", r"plan\.stands: expected lists of whole numbers"),
         ("plan: {stands: [[-1]]}", r"plan\.stands: expected at least 0"),
@@ -90,16 +89,15 @@ def test_priors_by_link(hoap2, names):
             },
         }
     )
-    priors = settings.priors(model)
+    priors = body_priors(model, settings)
     others = [b for b in range(model.bodies.count) if b not in bodies]
     np.testing.assert_allclose(priors.mass[others], model.bodies.mass[others])
     np.testing.assert_allclose(priors.mass_std[others], 0.05 * priors.mass[others])
     assert priors.mass[bodies[0]] == 3.0
     assert priors.mass_std[bodies[0]] == pytest.approx(0.003)
     assert not priors.used.reshape(-1, 4)[bodies[1]].any(), "it is known"
-    assert np.isinf(
-        IdentificationSettings.from_dict({"prior": {"bounded": False}}).priors(model).com_high
-    ).all()
+    unbounded = IdentificationSettings.from_dict({"prior": {"bounded": False}})
+    assert np.isinf(body_priors(model, unbounded).com_high).all()
 
 
 def test_a_weighed_mass_goes_into_the_result(hoap2, perturbed, random_q, names):
@@ -110,9 +108,7 @@ def test_a_weighed_mass_goes_into_the_result(hoap2, perturbed, random_q, names):
     settings = IdentificationSettings.from_dict(
         {"links": {names[0]: {"mass": 2.9}}, "fit": {"folds": 0}}
     )
-    found = identify(
-        model, feet, postures, settings.priors(model), settings.options(refuse_redundant=False)
-    )
+    found = identify(model, feet, postures, settings, refuse_redundant=False)
     body = int(model.bodies.body_of_link[model.link_index(names[0])])
     assert found.mass[body] == 2.9
 
@@ -121,7 +117,7 @@ def test_links_must_be_the_models(hoap2):
     model = hoap2[0]
     wrong = IdentificationSettings.from_dict({"links": {"LEG": {"mass": 1.0}}})
     with pytest.raises(ConfigError, match=r"links\.LEG: no link 'LEG'.*valid: "):
-        wrong.priors(model)
+        body_priors(model, wrong)
 
 
 def test_a_recorder_has_the_settings(hoap2):

@@ -5,10 +5,11 @@ import pytest
 from baselines.tip_over_chain import chain_rows, edge_constraint, fit_chain, predict
 
 from com_identification.exceptions import IdentificationError, RankError
-from com_identification.regression.identify import Options, identify
-from com_identification.regression.postures import ComConstraint, SensorNoise, make_posture
+from com_identification.regression.identify import identify
+from com_identification.regression.postures import ComConstraint, make_posture
 from com_identification.regression.priors import urdf_priors
 from com_identification.regression.statics import Statics
+from com_identification.settings import FitSettings, IdentificationSettings, SensorNoise
 from com_model import Foot, RobotModel, Sesc
 
 SOLE = np.array([[0.1, 0.05], [0.1, -0.05], [-0.05, -0.05], [-0.05, 0.05]])
@@ -120,7 +121,7 @@ def test_together_with_the_urdf_they_correct_it(leg, tipped):
     shift = np.zeros((3, 3))
     shift[1:] = [[0.015, 0.01, -0.03], [-0.01, -0.02, 0.02]]
     theta = Statics(model).parameters.reshape(-1, 4)
-    prior = urdf_priors(model, 0.03, shape_margin=None)
+    prior = urdf_priors(model, 0.03)
     start = prior.com + shift
     wrong = type(prior)(mass, start, prior.mass_std, prior.com_std, prior.com_low, prior.com_high)
     noise = SensorNoise(position=1e-5)
@@ -128,8 +129,8 @@ def test_together_with_the_urdf_they_correct_it(leg, tipped):
         make_posture(model, q, up=[0, 0, 1], constraints=(c,))
         for q, c in zip(Q, constraints, strict=True)
     ]
-    options = Options(noise=noise, folds=4, refuse_redundant=False)
-    found = identify(model, [foot], postures, wrong, options)
+    settings = IdentificationSettings(noise=noise, fit=FitSettings(folds=4, use_imu=True))
+    found = identify(model, [foot], postures, settings, wrong, refuse_redundant=False)
     truth = theta[1:, 1:] / theta[1:, :1]
     error = np.abs(found.com[1:] - truth)
     assert (error[:, [0, 2]] < 3.0 * found.com_std[1:, [0, 2]] + 1e-6).all()

@@ -10,7 +10,8 @@ from scipy.spatial.transform import Rotation
 from com_identification.feet.wrench_check import WrenchFault, diagnose
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.observations import ObservationModel
-from com_identification.regression.postures import SensorNoise, make_posture
+from com_identification.regression.postures import make_posture
+from com_identification.settings import SensorNoise
 from com_model import RobotConfig
 
 NOISE = SensorNoise()

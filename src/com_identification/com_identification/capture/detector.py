@@ -16,10 +16,11 @@ from com_identification.capture.motion import (
     TimeSlice,
     frozen_sensor,
 )
-from com_identification.capture.options import NS_PER_S, CaptureOptions, StationaryInterval
+from com_identification.capture.options import NS_PER_S, StationaryInterval
 from com_identification.capture.slices import Timeline
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture, make_posture
+from com_identification.settings import CaptureOptions
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 

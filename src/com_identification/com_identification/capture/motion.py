@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_identification.capture.options import NS_PER_S, CaptureOptions
+from com_identification.capture.options import NS_PER_S
 from com_identification.capture.slices import SliceStats
-from com_identification.regression.postures import SensorNoise
+from com_identification.settings import CaptureOptions, SensorNoise
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 

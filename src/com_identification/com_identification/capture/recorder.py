@@ -11,7 +11,6 @@ from com_identification.capture.detector import PostureBuilder, StationaryDetect
 from com_identification.capture.motion import SensorHealth, motion_limits
 from com_identification.capture.options import (
     NS_PER_S,
-    CaptureOptions,
     CaptureState,
     CaptureStatus,
     DroppedReadings,
@@ -21,8 +20,8 @@ from com_identification.capture.options import (
 from com_identification.capture.slices import Timeline
 from com_identification.capture.streams import SensorStreams, usable_numbers
 from com_identification.exceptions import CaptureRefused, IdentificationError
-from com_identification.regression.postures import Posture, SensorNoise
-from com_identification.settings import IdentificationSettings
+from com_identification.regression.postures import Posture
+from com_identification.settings import CaptureOptions, IdentificationSettings, SensorNoise
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
 from com_model.dynamics import GRAVITY

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from com_identification.capture.detector import StationaryDetector
 from com_identification.capture.motion import Issue, MotionLimits, TimeSlice
-from com_identification.capture.options import NS_PER_S, CaptureOptions, DroppedReadings
+from com_identification.capture.options import NS_PER_S, DroppedReadings
 from com_identification.capture.slices import SliceStats, Timeline
 from com_identification.exceptions import IdentificationError
+from com_identification.settings import CaptureOptions
 from com_model.arrays import Array
 
 Times = NDArray[np.int64]

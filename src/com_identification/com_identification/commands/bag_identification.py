@@ -38,10 +38,10 @@ from com_identification.exceptions import (
     RankError,
     StoreError,
 )
+from com_identification.feet.total_com import TotalCom, identify_total
 from com_identification.feet.wrench_check import WrenchFault, WrenchIssue, diagnose
-from com_identification.job import TotalCom, identify_links, identify_total
 from com_identification.planning.planner import PosturePlanner
-from com_identification.regression.identify import Identification
+from com_identification.regression.identify import Identification, identify
 from com_identification.regression.postures import Posture
 from com_model.exceptions import ComModelError
 
@@ -140,12 +140,14 @@ def _solve(robot: RobotInputs, postures: Sequence[Posture]) -> Identification:
     with progress_bar("identifying") as progress:
         task = progress.add_task("identifying", total=100)
         try:
-            return identify_links(
+            return identify(
                 robot.model,
                 robot.feet,
                 postures,
                 robot.settings,
-                lambda fraction, _: progress.update(task, completed=round(100.0 * fraction)),
+                progress=lambda fraction, _: progress.update(
+                    task, completed=round(100.0 * fraction)
+                ),
             )
         except RankError as error:
             raise Refusal("\n".join([str(error), *_helpful_postures(robot, postures)])) from error
@@ -266,9 +268,7 @@ def _helpful_postures(robot: RobotInputs, postures: Sequence[Posture]) -> list[s
     settings, model = robot.settings, robot.model
     rest = robot.config.nominal_posture(model)
     try:
-        planner = PosturePlanner(
-            model, robot.feet, rest, settings.priors(model), settings.options(), settings.plan
-        )
+        planner = PosturePlanner(model, robot.feet, rest, settings)
         planned = planner.propose(_PROPOSED, postures, settings.capture.samples)
     except (IdentificationError, ComModelError) as error:
         return [f"No posture can be proposed: {error}"]

@@ -10,9 +10,10 @@ from typing import Any
 
 from com_bags import Bag, SensorReader, SensorTopics, Topic
 from com_identification.commands.bag_inputs import Recording, RobotInputs
-from com_identification.job import TotalCom
+from com_identification.feet.total_com import TotalCom
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
+from com_identification.regression.priors import body_priors
 from com_identification.report.contents import Contents, TopicLine, compare_postures, residual_rows
 from com_identification.report.report import report_page
 from com_identification.store.document import to_document, write_yaml
@@ -102,7 +103,7 @@ def _contents(outcome: Outcome, export: Export) -> Contents:
         model=model,
         feet=feet,
         found=found,
-        prior_std=settings.priors(model).com_std,
+        prior_std=body_priors(model, settings).com_std,
         total=outcome.total,
         fits=compare_postures(model, feet, outcome.postures, found, settings.fit.gravity),
         changed=export.changed,

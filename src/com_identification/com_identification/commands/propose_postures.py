@@ -87,8 +87,7 @@ def _plan(
     model: RobotModel, config: RobotConfig, settings: IdentificationSettings, count: int
 ) -> tuple[PlannedPosture, ...]:
     rest = config.nominal_posture(model)
-    priors, fit = settings.priors(model), settings.options()
-    planner = PosturePlanner(model, config.feet, rest, priors, fit, settings.plan)
+    planner = PosturePlanner(model, config.feet, rest, settings)
     return planner.propose(count, samples=settings.capture.samples)
 
 

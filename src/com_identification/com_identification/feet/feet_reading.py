@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_identification.exceptions import CaptureRefused
-from com_identification.regression.observations import ObservationModel, SensorPrediction
-from com_identification.regression.postures import Posture
+from com_identification.regression.observations import ObservationModel
+from com_identification.regression.postures import Posture, SensorPrediction
 from com_identification.regression.priors import BodyPriors
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze

@@ -114,7 +114,7 @@ class ModelCheck:
     ) -> None:
         self._settings = settings or IdentificationSettings()
         self._observations = ObservationModel(
-            model, feet, self._settings.noise, self._settings.gravity
+            model, feet, self._settings.noise, self._settings.fit.gravity
         )
         self._com, self._mass = com_tolerance, mass_tolerance
         self._tilt = tilt_tolerance
@@ -201,7 +201,7 @@ class ModelCheck:
 
     def _faults(self, posture: Posture) -> str:
         """Why the readings cannot be true, other than by a foot in the air or the weight."""
-        noise, gravity = self._settings.noise, self._settings.gravity
+        noise, gravity = self._settings.noise, self._settings.fit.gravity
         model, feet = self._observations.model, self._observations.feet
         issues = diagnose(model, feet, posture, noise, gravity=gravity)
         harmless = (WrenchFault.IN_AIR, WrenchFault.WEIGHT)

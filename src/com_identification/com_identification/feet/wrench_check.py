@@ -14,7 +14,8 @@ import numpy as np
 
 from com_identification.feet.wrench_faults import Hypothesis, WrenchFault, hypotheses
 from com_identification.regression.observations import ObservationModel
-from com_identification.regression.postures import Posture, SensorNoise
+from com_identification.regression.postures import Posture
+from com_identification.settings import SensorNoise
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY

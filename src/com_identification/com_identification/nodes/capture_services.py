@@ -17,6 +17,7 @@ from com_identification.feet.feet_reading import estimate_wrench_bias
 from com_identification.nodes.identification_conversions import numpy_to_captured_posture
 from com_identification.nodes.identification_parameters import Parameters
 from com_identification.nodes.identification_session import Session
+from com_identification.regression.priors import body_priors
 from com_model.arrays import Array
 from com_msgs.srv import CapturePosture, TareWrench
 from com_ros.conversions import ns_to_stamp, numpy_to_wrench
@@ -170,7 +171,12 @@ def _measure_bias(session: Session, foot: int, request: TareWrench.Request) -> A
         raise CaptureRefused(session.recorder.state(now_ns).reasons)
     model, settings = session.model, session.settings
     excess = estimate_wrench_bias(
-        model, session.config.feet, posture, foot, settings.priors(model), settings.fit.gravity
+        model,
+        session.config.feet,
+        posture,
+        foot,
+        body_priors(model, settings),
+        settings.fit.gravity,
     )
     return np.asarray(session.store.bias[foot] + excess)
 

@@ -14,7 +14,7 @@ from rclpy.node import Node
 from visualization_msgs.msg import Marker, MarkerArray
 
 from com_identification.feet.model_check import ModelCheckResult
-from com_identification.job import TotalCom
+from com_identification.feet.total_com import TotalCom
 from com_identification.nodes.identification_conversions import numpy_to_model_check
 from com_identification.nodes.identification_result import (
     BodyValues,

@@ -15,13 +15,19 @@ from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
-from com_identification.background import BackgroundJob, Outcome, Task
+from com_identification.background import (
+    BackgroundJob,
+    IdentifyTask,
+    LinksAnswer,
+    Outcome,
+    ProposeTask,
+    Task,
+)
 from com_identification.exceptions import IdentificationError
-from com_identification.job import TotalCom, identify_total
+from com_identification.feet.total_com import TotalCom, identify_total
 from com_identification.nodes.identification_conversions import numpy_to_proposed_posture
 from com_identification.nodes.identification_output import fill_total, result_message, summary
 from com_identification.nodes.identification_session import Result, Session
-from com_identification.tasks import IdentifyTask, LinksAnswer, ProposeTask
 from com_model.exceptions import ComModelError
 from com_msgs import action, srv
 from com_msgs.srv import IdentifyTotalCom

@@ -39,7 +39,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from com_identification.exceptions import IdentificationError
 from com_identification.nodes.posture_tour_calls import Calls, TourError
-from com_identification.planning.planner import TourPaths
+from com_identification.planning.feasible import TourPaths
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.postures import TimedPath

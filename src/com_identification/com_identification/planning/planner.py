@@ -19,22 +19,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_identification.planning.feasible import (
-    Entry,
-    FeasiblePostures,
-    PlanOptions,
-    path_with_soles_in_place,
-)
-from com_identification.regression.identify import Options
-from com_identification.regression.observations import ObservationModel, SensorPrediction
-from com_identification.regression.postures import Posture
-from com_identification.regression.priors import BodyPriors, WhitenedParameters, urdf_priors
+from com_identification.planning.feasible import Entry, FeasiblePostures
+from com_identification.regression.observations import ObservationModel
+from com_identification.regression.postures import Posture, SensorPrediction
+from com_identification.regression.priors import BodyPriors, WhitenedParameters, body_priors
 from com_identification.regression.solve import whiten
 from com_identification.regression.statics import Poses, Statics
+from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, as_array, freeze
-from com_model.postures import TimedPath, time_path
+from com_model.arrays import Array, freeze
 
+Progress = Callable[[float, str], None]
+"""Receives the fraction of the time that is over, 0 to 1, and the present step in words."""
 Score = Callable[[Array, Array], Array]
 """Takes P (U, U) and the rows of m postures (m, R, U); returns their scores, (m,)."""
 _STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
@@ -145,9 +141,8 @@ class PosturePlanner:
         model: The robot.
         feet: Its feet, with corners.
         rest: (n,) a posture in which it stands and does not touch itself.
-        priors: What is known of the bodies; as for identify().
-        options: Noise and unknown errors of the sensors; as for identify().
-        plan: What postures may be proposed.
+        settings: Noise and unknown errors of the sensors, priors, what postures may be proposed.
+        priors: What is known of the bodies; by default what the settings say.
 
     Raises:
         IdentificationError: A foot has no corners.
@@ -158,27 +153,28 @@ class PosturePlanner:
         model: RobotModel,
         feet: Sequence[Foot],
         rest: Array,
+        settings: IdentificationSettings | None = None,
         priors: BodyPriors | None = None,
-        options: Options | None = None,
-        plan: PlanOptions | None = None,
     ) -> None:
-        options, self.plan = options or Options(), plan or PlanOptions()
+        settings = settings or IdentificationSettings()
+        gravity, self.plan = settings.fit.gravity, settings.plan
         self.model, self.feet = model, tuple(feet)
-        self._rest = as_array("rest", rest, (model.n_joints,))
-        self._observations = ObservationModel(model, feet, options.noise, options.gravity)
-        statics = self._observations.statics
-        priors = urdf_priors(model) if priors is None else priors
+        priors = body_priors(model, settings) if priors is None else priors
+        self._observations = ObservationModel(model, feet, settings.noise, gravity)
         self._parameters = WhitenedParameters(
-            priors, self._observations.errors.prior_stds(options.sensors)
+            priors, self._observations.errors.prior_stds(settings.sensors)
         )
-        self._prediction = SensorPrediction(statics, feet, priors.parameters, options.gravity)
-        self._feasible = FeasiblePostures(
-            statics, self.feet, self._rest, self._prediction, self.plan
-        )
+        statics = self._observations.statics
+        self._prediction = SensorPrediction(statics, feet, priors.parameters, gravity)
+        self.feasible = FeasiblePostures(statics, self.feet, rest, self.plan, self._prediction)
         self._drawn: dict[tuple[int, int], tuple[list[Entry], Array]] = {}
 
     def propose(
-        self, count: int, taken: Sequence[Posture] = (), samples: int = 100
+        self,
+        count: int,
+        taken: Sequence[Posture] = (),
+        samples: int = 100,
+        progress: Progress | None = None,
     ) -> tuple[PlannedPosture, ...]:
         """Chooses postures, the most informative first.
 
@@ -186,17 +182,28 @@ class PosturePlanner:
             count: How many.
             taken: Postures that have been captured.
             samples: Readings that will be averaged in each.
+            progress: Called now and then; what it raises ends the work.
 
         Raises:
             IdentificationError: Hardly any posture is possible; lists the reasons.
         """
-        pool, rows = self._candidates(max(self.plan.candidates, count), samples)
+        progress = progress or (lambda fraction, step: None)
+        wanted = max(self.plan.candidates, count)
+        effort = wanted / (wanted + _ROUNDS * count * (1 + self.plan.refinements))
+        pool, rows = self._candidates(wanted, samples, lambda f, step: progress(effort * f, step))
         score = self._score(pool)
         scatter = np.eye(self._parameters.count)
         for posture in taken:
             scatter = update_covariance(scatter, self._rows(posture))
-        chosen = choose_greedily(rows, count, scatter, score)
-        picked, rows = self._exchange(pool, rows, chosen, scatter, score, samples)
+        picked, rows = self._exchange(
+            pool,
+            rows,
+            choose_greedily(rows, count, scatter, score),
+            scatter,
+            score,
+            samples,
+            lambda f, step: progress(effort + (1.0 - effort) * f, step),
+        )
         planned: list[PlannedPosture] = []
         for i in choose_greedily(rows, count, scatter, score):
             q, stand, margin = picked[i]
@@ -204,46 +211,18 @@ class PosturePlanner:
             scatter = update_covariance(scatter, rows[i])
             names = tuple(self.feet[foot].frame for foot in stand)
             planned.append(PlannedPosture(q, names, margin, gain))
+        progress(1.0, "done")
         return tuple(planned)
 
-    def _candidates(self, count: int, samples: int) -> tuple[list[Entry], Array]:
+    def _candidates(
+        self, count: int, samples: int, progress: Progress
+    ) -> tuple[list[Entry], Array]:
         """Returns the candidates and their whitened rows (m, R, U); cached."""
         if (count, samples) not in self._drawn:
-            pool = self.feasible(count)
+            pool = self.feasible.sample(count, progress=progress)
             rows = [self._rows(self._predicted(entry, samples)) for entry in pool]
             self._drawn = {(count, samples): (pool, np.array(rows))}
         return self._drawn[count, samples]
-
-    def feasible(self, count: int, anywhere: bool = False) -> list[Entry]:
-        """Samples postures in which the robot can stand: q, the feet in contact, margin m.
-
-        Args:
-            count: How many.
-            anywhere: True: joints anywhere in their limits, each place as likely, before the soles
-                come to the ground. False: as for planning, from close to rest to the ends.
-
-        Raises:
-            IdentificationError: Hardly any posture is possible; lists the reasons.
-        """
-        return self._feasible.sample(count, anywhere)
-
-    def path_between(self, start: Array, end: Array, step: float = 0.05) -> Array | None:
-        """Finds postures between two, through which the robot moves without lifting a foot.
-
-        All feet keep their poses relative to each other, and all postures on the path could be
-        proposed. The joints move as straight as that allows.
-
-        Args:
-            start: (n,) a posture that may be proposed.
-            end: (n,) another with the feet at the same places, as `keep_feet` plans them.
-            step: rad or m, that no joint exceeds from one posture to the next.
-
-        Returns:
-            (k, n) from start to end, or None where there is no such path. Then go through a third
-            posture, the rest posture for example.
-        """
-        start, end = (as_array("posture", q, (self.model.n_joints,)) for q in (start, end))
-        return path_with_soles_in_place(self._feasible, self.feet, start, end, step)
 
     def _exchange(
         self,
@@ -253,30 +232,34 @@ class PosturePlanner:
         scatter: Array,
         score: Score,
         samples: int,
+        progress: Progress,
     ) -> tuple[list[Entry], Array]:
         """Exchanges each chosen posture in turn for the best one beside the others."""
         rng = np.random.default_rng([self.plan.seed, 1])
         picked, kept = [pool[i] for i in chosen], rows[list(chosen)]
-        for _ in range(_ROUNDS):
-            for place in range(len(picked)):
-                beside = covariance_without(scatter, kept, place)
-                best = int(np.argmax(score(beside, rows)))
-                changed = self._changes(rng, picked[place])
-                offers = [picked[place], pool[best], *changed]
-                alternatives = [self._rows(self._predicted(change, samples)) for change in changed]
-                matrices = np.array([kept[place], rows[best], *alternatives])
-                winner = int(np.argmax(score(beside, matrices)))
-                picked[place], kept[place] = offers[winner], matrices[winner]
+        for step in range(_ROUNDS * len(picked)):
+            turn, place = divmod(step, len(picked))
+            what = f"improving posture {place + 1} of {len(picked)}"
+            what += f", round {turn + 1} of {_ROUNDS}"
+            progress(step / (_ROUNDS * len(picked)), what)
+            beside = covariance_without(scatter, kept, place)
+            best = int(np.argmax(score(beside, rows)))
+            changed = self._changes(rng, picked[place])
+            offers = [picked[place], pool[best], *changed]
+            alternatives = [self._rows(self._predicted(change, samples)) for change in changed]
+            matrices = np.array([kept[place], rows[best], *alternatives])
+            winner = int(np.argmax(score(beside, matrices)))
+            picked[place], kept[place] = offers[winner], matrices[winner]
         return picked, kept
 
     def _changes(self, rng: np.random.Generator, entry: Entry) -> list[Entry]:
         """Samples changes of a posture in which the robot can stand."""
         count, n = self.plan.refinements, self.model.n_joints
-        low, high = self._feasible.low, self._feasible.high
+        low, high = self.feasible.low, self.feasible.high
         size = rng.normal(0.0, rng.choice(_STEPS, (count, 1)), (count, n)) * (high - low) / 2.0
         moved = rng.random((count, n)) < rng.choice(_MOVED, (count, 1))
         starts = np.clip(entry[0] + size * moved, low, high)
-        found = self._feasible.stand(rng, starts, [entry[1]] * count)
+        found = self.feasible.stand(rng, starts, [entry[1]] * count)
         return [change for change in found if not isinstance(change, str)]
 
     def _score(self, pool: Sequence[Entry]) -> Score:
@@ -294,7 +277,7 @@ class PosturePlanner:
         return prediction_score(target)
 
     def _up(self, entry: Entry) -> Array:
-        return np.asarray(self._feasible.stances[entry[1]].up_directions(entry[0][None])[0])
+        return np.asarray(self.feasible.stances[entry[1]].up_directions(entry[0][None])[0])
 
     def _predicted(self, entry: Entry, samples: int) -> Posture:
         """Returns what the sensors would read with the prior's parameters."""
@@ -306,51 +289,3 @@ class PosturePlanner:
         rows = self._observations.linearize(posture, self._parameters.priors.parameters, zero)
         matrix = self._parameters.columns(rows.bodies, rows.errors)
         return whiten(matrix, rows.residual, rows.covariance).matrix
-
-
-class TourPaths:
-    """Finds paths from posture to posture for a robot that moves through a plan.
-
-    Args:
-        model: The robot.
-        feet: Its feet, with corners.
-        nominal: (n,) posture in which it stands; feet in contact keep its foot poses.
-        margin: m, of the URDF's CoM inside the support polygon on the path.
-        speed: rad/s or m/s, of any joint at most.
-        velocity_fraction: Of the model's velocity limits that is used at most.
-
-    Raises:
-        IdentificationError: A foot has no corners.
-    """
-
-    def __init__(
-        self,
-        model: RobotModel,
-        feet: Sequence[Foot],
-        nominal: Array,
-        margin: float,
-        speed: float,
-        velocity_fraction: float,
-    ) -> None:
-        # The planner of the postures has checked the efforts at either end.
-        plan = PlanOptions(keep_feet=True, margin=margin, effort_fraction=0.0)
-        self._planner = PosturePlanner(model, feet, nominal, plan=plan)
-        self._nominal = nominal
-        limits = np.where(model.velocity_limits > 0.0, model.velocity_limits, np.inf)
-        self.speeds = np.minimum(speed, velocity_fraction * limits)
-
-    def standing(self, start: Array, end: Array) -> list[TimedPath]:
-        """Returns paths in sequence that keep the feet in place; empty where there is none."""
-        direct = self._planner.path_between(start, end)
-        if direct is not None:
-            return [time_path(direct, self.speeds)]
-        stations = (start, self._nominal), (self._nominal, end)
-        parts = [self._planner.path_between(*ends) for ends in stations]
-        if any(part is None for part in parts):
-            return []
-        return [time_path(part, self.speeds) for part in parts if part is not None]
-
-    def in_air(self, start: Array, end: Array) -> list[TimedPath]:
-        """Returns the paths of a lifted robot, through the nominal posture to avoid collisions."""
-        stations = (start, self._nominal), (self._nominal, end)
-        return [time_path(np.array(ends), self.speeds) for ends in stations]

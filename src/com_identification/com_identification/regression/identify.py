@@ -9,7 +9,7 @@ they converge. docs/derivations.md has the equations.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,15 +21,17 @@ from com_identification.regression.identifiability import (
     stack_root,
 )
 from com_identification.regression.observations import ObservationModel
-from com_identification.regression.postures import Posture, SensorNoise, SensorPriors
-from com_identification.regression.priors import BodyPriors, WhitenedParameters, urdf_priors
+from com_identification.regression.postures import Posture
+from com_identification.regression.priors import BodyPriors, WhitenedParameters, body_priors
 from com_identification.regression.solve import Block, Solution, scale_noise, solve, whiten
+from com_identification.settings import FitSettings, IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
-from com_model.dynamics import GRAVITY
 
 Progress = Callable[[float, str], None]
-"""Receives the fraction that is done, 0 to 1, and the name of the next step."""
+"""Receives the fraction of the time that is over, 0 to 1, and the present step in words."""
+_ROUNDS = 6  # of linearisation
+_CHECKED, _HELD_OUT = 0.5, 0.6  # progress at which these steps begin
 _OUTLIER = 0.5  # weight
 _CONVERGED = 1e-3  # prior standard deviations
 
@@ -139,58 +141,38 @@ class Identification:
         freeze(self)
 
 
-@dataclass(frozen=True)
-class Options:
-    """How the identification works.
-
-    Attributes:
-        noise: Of one reading.
-        sensors: Which constant errors of the sensors are unknown.
-        gravity: m/s^2.
-        loss: "none", "huber" or "tukey"; see solve().
-        folds: Number of parts of the postures that are left out in turn for the held-out error; 0
-            for none.
-        rounds: How often at most the equations are linearised.
-        refuse_redundant: Whether postures that are too redundant are an error.
-    """
-
-    noise: SensorNoise = field(default_factory=SensorNoise)
-    sensors: SensorPriors = field(default_factory=SensorPriors)
-    gravity: float = GRAVITY
-    loss: str = "tukey"
-    folds: int = 5
-    rounds: int = 6
-    refuse_redundant: bool = True
-
-
 def identify(
     model: RobotModel,
     feet: Sequence[Foot],
     postures: Sequence[Posture],
+    settings: IdentificationSettings | None = None,
     priors: BodyPriors | None = None,
-    options: Options | None = None,
     progress: Progress | None = None,
+    refuse_redundant: bool = True,
 ) -> Identification:
     """Identifies a robot's masses and centres of mass.
 
     Args:
         model: The robot as its URDF has it.
         feet: Its feet with their force sensors, as its configuration has them.
-        postures: The readings, P of them.
-        priors: What is known before; by default masses as in the URDF, centres of mass within
-            20 mm of it and inside the links' shapes.
-        options: See Options.
+        postures: The readings, P of them. Efforts and directions of gravity are used only where
+            the settings say so.
+        settings: See IdentificationSettings.
+        priors: What is known of the bodies before; by default what the settings say.
         progress: Called before each step; what it raises ends the work.
+        refuse_redundant: Whether redundant postures are an error.
 
     Raises:
         PostureError: Readings that cannot be used; names the posture.
-        RankError: The postures are too redundant.
+        RankError: The postures are redundant; names joints to move.
         IdentificationError: There are no postures, or all parameters are known.
+        ConfigError: The settings name a link that the model has not.
     """
-    options = options or Options()
-    priors = urdf_priors(model) if priors is None else priors
-    observations = ObservationModel(model, feet, options.noise, options.gravity)
-    whitened = WhitenedParameters(priors, observations.errors.prior_stds(options.sensors))
+    settings = settings or IdentificationSettings()
+    priors = body_priors(model, settings) if priors is None else priors
+    postures = [_usable(posture, settings.fit) for posture in postures]
+    observations = ObservationModel(model, feet, settings.noise, settings.fit.gravity)
+    whitened = WhitenedParameters(priors, observations.errors.prior_stds(settings.sensors))
     if not postures:
         raise IdentificationError("no postures: capture some first")
     if whitened.bodies == 0:
@@ -198,8 +180,8 @@ def identify(
             "all parameters are known: give a mass or CoM a standard deviation above 0"
         )
     progress = progress or (lambda fraction, step: None)
-    blocks, solution = _fit(observations, whitened, postures, options, progress)
-    progress(0.5, "identifiability")
+    blocks, solution = _fit(observations, whitened, postures, settings.fit.loss, progress)
+    progress(_CHECKED, f"which of {whitened.bodies} parameters are identifiable")
     body_rows = [block.matrix[:, : whitened.bodies] for block in blocks]
     covariance = solution.covariance[: whitened.bodies, : whitened.bodies]
     informed = int(np.sum(np.linalg.eigvalsh(covariance) < 0.5))
@@ -207,25 +189,35 @@ def identify(
     up = np.array([observations.up_direction(posture) for posture in postures])
     root = stack_root(body_rows, whitened.bodies)
     found = examine(observations.statics, root, whitened.factor, informed, Q, up)
-    if options.refuse_redundant:
+    if refuse_redundant:
         check_spread(observations.statics, root, whitened.factor, Q)
-    held_out = _held_out(observations, whitened, postures, blocks, options, progress)
+    held_out = _held_out(observations, whitened, postures, blocks, settings.fit, progress)
+    progress(1.0, "done")
     return _result(observations, whitened, postures, solution, found, held_out)
+
+
+def _usable(posture: Posture, fit: FitSettings) -> Posture:
+    """The posture without the readings that are not to be used."""
+    if not fit.use_effort and np.isfinite(posture.effort).any():
+        posture = replace(posture, effort=np.full(len(posture.effort), np.nan))
+    if not fit.use_imu and np.isfinite(posture.up).any():
+        posture = replace(posture, up=np.full(3, np.nan))
+    return posture
 
 
 def _fit(
     observations: ObservationModel,
     whitened: WhitenedParameters,
     postures: Sequence[Posture],
-    options: Options,
+    loss: str,
     progress: Progress,
 ) -> tuple[list[Block], Solution]:
     x = np.zeros(whitened.count)
-    rounds = max(1, options.rounds)
-    for done in range(rounds):
-        progress(0.5 * done / rounds, f"fit, round {done + 1}")
+    for done in range(_ROUNDS):
+        step = f"fitting {len(postures)} postures, round {done + 1} of at most {_ROUNDS}"
+        progress(_CHECKED * done / _ROUNDS, step)
         blocks = [_block(observations, whitened, i, p, x) for i, p in enumerate(postures)]
-        solution = solve(blocks, *whitened.bounds(x), loss=options.loss)
+        solution = solve(blocks, *whitened.bounds(x), loss=loss)
         change = float(np.abs(solution.x - x).max())
         x = solution.x
         if change < _CONVERGED:
@@ -253,19 +245,20 @@ def _held_out(
     whitened: WhitenedParameters,
     postures: Sequence[Posture],
     blocks: Sequence[Block],
-    options: Options,
+    fit: FitSettings,
     progress: Progress,
 ) -> Array:
     """Returns errors (P,) m of postures left out of the fit, fold by fold; NaN where not known."""
     gaps = np.full(len(postures), np.nan)
-    folds = min(options.folds, len(postures))
+    folds = min(fit.folds, len(postures))
     if folds < 2:
         return gaps
     bounds = whitened.bounds(np.zeros(whitened.count))
     for fold in range(folds):
-        progress(0.6 + 0.4 * fold / folds, f"held-out error, part {fold + 1} of {folds}")
+        done = _HELD_OUT + (1.0 - _HELD_OUT) * fold / folds
+        progress(done, f"predicting postures left out, part {fold + 1} of {folds}")
         kept = [block for i, block in enumerate(blocks) if i % folds != fold]
-        values = whitened.values(solve(kept, *bounds, loss=options.loss).x)
+        values = whitened.values(solve(kept, *bounds, loss=fit.loss).x)
         gaps[fold::folds] = _com_errors(observations, postures[fold::folds], values)
     return gaps
 

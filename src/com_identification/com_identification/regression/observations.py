@@ -11,16 +11,17 @@ times the root's height, and the joint covariance removes it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from com_identification.exceptions import PostureError
-from com_identification.regression.postures import Posture, SensorErrors, SensorNoise, make_posture
+from com_identification.regression.postures import Posture
 from com_identification.regression.statics import Poses, Statics
+from com_identification.settings import SensorNoise, SensorPriors
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
@@ -30,7 +31,55 @@ Flags = NDArray[np.bool_]
 
 _STEP = 1e-6  # rad or m, of central differences
 _LOADED = 0.1  # of the forces' sum: a foot with more stands
-_LEVER = 0.05  # m, about half a sole
+
+
+class SensorErrors:
+    """Which entry of a vector of S constant errors is which.
+
+    Args:
+        feet: Names of the f feet.
+        joints: Names of the n joints.
+    """
+
+    def __init__(self, feet: tuple[str, ...], joints: tuple[str, ...]) -> None:
+        axes = ("x", "y", "z")
+        names: dict[str, list[str]] = {
+            "force_bias": [f"{foot} {axis}" for foot in feet for axis in axes],
+            "moment_bias": [f"{foot} {axis}" for foot in feet for axis in axes],
+            "wrench_gain": list(feet),
+            "tilt": list(axes),
+        }
+        per_joint = ("effort_gain", "effort_offset", "joint_offset", "compliance")
+        names.update({kind: list(joints) for kind in per_joint})
+        self.names: list[tuple[str, str]] = []
+        self._slices: dict[str, slice] = {}
+        for kind in (item.name for item in fields(SensorPriors)):
+            start = len(self.names)
+            self.names += [(kind, name) for name in names[kind]]
+            self._slices[kind] = slice(start, len(self.names))
+
+    @property
+    def count(self) -> int:
+        """S."""
+        return len(self.names)
+
+    def part(self, kind: str) -> slice:
+        """Returns the slice of the errors of one kind."""
+        return self._slices[kind]
+
+    def prior_stds(self, priors: SensorPriors) -> Array:
+        """Returns the prior standard deviation of each error, (S,)."""
+        return np.concatenate(
+            [np.full(s.stop - s.start, getattr(priors, kind)) for kind, s in self._slices.items()]
+        )
+
+    def by_name(self, values: Array, used: Flags) -> Mapping[str, dict[str, float]]:
+        """Sorts values by kind and name; only those that are used."""
+        result: dict[str, dict[str, float]] = {}
+        for (kind, name), value, use in zip(self.names, values, used, strict=True):
+            if use:
+                result.setdefault(kind, {})[name] = float(value)
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,74 +405,3 @@ class ObservationModel:
 
 def _first(poses: Poses) -> Poses:
     return Poses(poses.R[:1], poses.p[:1], poses.z[:1])
-
-
-class SensorPrediction:
-    """Predicts foot wrenches and joint efforts of static postures.
-
-    Where several feet stand, statics alone do not determine their wrenches: the smallest are taken,
-    moments over a lever counted like forces.
-
-    Args:
-        statics: Of the robot.
-        feet: All its feet, f of them.
-        parameters: (4 B,) masses and first moments.
-        gravity: m/s^2.
-    """
-
-    def __init__(
-        self, statics: Statics, feet: Sequence[Foot], parameters: Array, gravity: float
-    ) -> None:
-        self.statics, self.feet = statics, tuple(feet)
-        self._parameters, self._gravity = parameters, gravity
-        self._links = [statics.model.link_index(foot.wrench_frame) for foot in feet]
-        self._signs = wrench_signs(feet)
-
-    def wrenches_and_efforts(
-        self, poses: Poses, up: Array, stand: tuple[int, ...]
-    ) -> tuple[Array, Array]:
-        """Computes the ground's wrenches on the feet and what the actuators give.
-
-        Of all wrenches W with sum of G_i W_i = w, the one with the least |S^-1 W|:
-          W = S^2 G^T (G S^2 G^T)^-1 w,  S = diag(1 N, lever N m)
-
-        Args:
-            poses: N configurations.
-            up: (N, 3) against gravity, root axes.
-            stand: The feet that stand.
-
-        Returns:
-            (N, f, 6) in the axes of the sensors and about their origins; (N, n) N m or N.
-        """
-        a = self._gravity * up
-        wrench, torque = self.statics.wrench_and_torques(poses, a, self._parameters)
-        root, joints = self.statics.contact_maps(poses, self._links)
-        scale = np.repeat([1.0, _LEVER], 3) ** 2
-        maps = root[:, list(stand)]  # (N, s, 6, 6)
-        weighted = scale[:, None] * maps.transpose(0, 1, 3, 2)
-        shares = np.linalg.solve((maps @ weighted).sum(axis=1), wrench[..., None])
-        wrenches = np.zeros((len(up), len(self.feet), 6))
-        wrenches[:, list(stand)] = (weighted @ shares[:, None])[..., 0]
-        return wrenches, torque - np.einsum("nfij,nfj->ni", joints, wrenches)
-
-    def posture(
-        self, q: Array, up: Array, stand: tuple[int, ...], efforts: bool, samples: int
-    ) -> Posture:
-        """Makes the readings of a posture, without noise.
-
-        Args:
-            q: (n,) joint positions.
-            up: (3,) against gravity, root axes.
-            stand: The feet that stand.
-            efforts: Whether joint efforts are read.
-            samples: Readings that are averaged.
-        """
-        poses = self.statics.poses(q[None])
-        wrenches, effort = self.wrenches_and_efforts(poses, up[None], stand)
-        return make_posture(
-            self.statics.model,
-            q,
-            self._signs * wrenches[0],
-            effort[0] if efforts else None,
-            samples=samples,
-        )

@@ -1,19 +1,20 @@
-"""Readings of a posture, and the noise and constant errors of the sensors."""
+"""Readings of a stationary robot: measured, or predicted by statics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from com_identification.exceptions import IdentificationError, PostureError
-from com_model import RobotModel
+from com_identification.exceptions import PostureError
+from com_identification.regression.statics import Poses, Statics
+from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array, freeze
-from com_model.parameters import NOT_NEGATIVE, parameter
+from com_model.wrenches import wrench_signs
 
-Flags = NDArray[np.bool_]
+_LEVER = 0.05  # m, about half a sole
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,114 +117,72 @@ def make_posture(
     )
 
 
-@dataclass(frozen=True)
-class SensorNoise:
-    """Standard deviations of one reading; the mean of N readings has 1/sqrt(N) of them.
+class SensorPrediction:
+    """Predicts foot wrenches and joint efforts of static postures.
 
-    Constant errors are not noise: they are parameters of the identification (SensorPriors).
-    """
-
-    force: float = parameter(0.5, "N, each axis of a foot's sensor", NOT_NEGATIVE)
-    moment: float = parameter(0.025, "N m, each axis", NOT_NEGATIVE)
-    effort: float = parameter(0.1, "N m or N, each joint", NOT_NEGATIVE)
-    position: float = parameter(
-        float(np.radians(0.05)), "rad or m, of each joint's position", NOT_NEGATIVE
-    )
-    tilt: float = parameter(
-        0.0,
-        "rad, of the direction against gravity about each axis; also of ground that is "
-        "assumed to be horizontal. Not averaged: it is constant during a posture",
-        NOT_NEGATIVE,
-    )
-    least_fraction: float = parameter(
-        0.0, "Fraction of a standard deviation that averaging does not reduce", NOT_NEGATIVE
-    )
-
-    def std_ratio(self, samples: int) -> float:
-        """Returns the standard deviation of a mean over that of one reading."""
-        return float(np.hypot(1.0 / np.sqrt(samples), self.least_fraction))
-
-
-@dataclass(frozen=True)
-class SensorPriors:
-    """Standard deviations of the sensors' constant errors before any data; 0: not estimated.
-
-    True values from readings, component by component:
-
-      wrench   true = (1 - gain) reading - bias, in the sensor's frame
-      effort   true = (1 + gain) reading - offset;  [Muscolo] eq. 4, M = K I: gain is K's error
-      joint    true = reading + offset - compliance times effort
-      tilt     the measured direction against gravity, rotated by (x, y, z) rad in root axes
-    """
-
-    force_bias: float = parameter(0.0, "N, each axis of each foot's sensor", NOT_NEGATIVE)
-    moment_bias: float = parameter(0.0, "N m, each axis", NOT_NEGATIVE)
-    wrench_gain: float = parameter(0.0, "1, one for each foot's sensor", NOT_NEGATIVE)
-    effort_gain: float = parameter(0.0, "1, each joint", NOT_NEGATIVE)
-    effort_offset: float = parameter(0.0, "N m or N, each joint", NOT_NEGATIVE)
-    joint_offset: float = parameter(
-        0.0, "rad or m, each joint: the encoder's zero offset", NOT_NEGATIVE
-    )
-    compliance: float = parameter(0.0, "rad/(N m) or m/N, each joint", NOT_NEGATIVE)
-    tilt: float = parameter(0.0, "rad, how the IMU is mounted", NOT_NEGATIVE)
-
-    def __post_init__(self) -> None:
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if not (np.isfinite(value) and value >= 0.0):
-                raise IdentificationError(
-                    f"{item.name}: expected a standard deviation, 0 or more, got {value}"
-                )
-
-
-KINDS = tuple(item.name for item in fields(SensorPriors))
-"""Kinds of constant errors, in the order of their columns."""
-
-
-class SensorErrors:
-    """Which entry of a vector of S constant errors is which.
+    Where several feet stand, statics alone do not determine their wrenches: the smallest are taken,
+    moments over a lever counted like forces.
 
     Args:
-        feet: Names of the f feet.
-        joints: Names of the n joints.
+        statics: Of the robot.
+        feet: All its feet, f of them.
+        parameters: (4 B,) masses and first moments.
+        gravity: m/s^2.
     """
 
-    def __init__(self, feet: tuple[str, ...], joints: tuple[str, ...]) -> None:
-        axes = ("x", "y", "z")
-        names: dict[str, list[str]] = {
-            "force_bias": [f"{foot} {axis}" for foot in feet for axis in axes],
-            "moment_bias": [f"{foot} {axis}" for foot in feet for axis in axes],
-            "wrench_gain": list(feet),
-            "tilt": list(axes),
-        }
-        per_joint = ("effort_gain", "effort_offset", "joint_offset", "compliance")
-        names.update({kind: list(joints) for kind in per_joint})
-        self.names: list[tuple[str, str]] = []
-        self._slices: dict[str, slice] = {}
-        for kind in KINDS:
-            start = len(self.names)
-            self.names += [(kind, name) for name in names[kind]]
-            self._slices[kind] = slice(start, len(self.names))
+    def __init__(
+        self, statics: Statics, feet: Sequence[Foot], parameters: Array, gravity: float
+    ) -> None:
+        self.statics, self.feet = statics, tuple(feet)
+        self._parameters, self._gravity = parameters, gravity
+        self._links = [statics.model.link_index(foot.wrench_frame) for foot in feet]
+        self._signs = wrench_signs(feet)
 
-    @property
-    def count(self) -> int:
-        """S."""
-        return len(self.names)
+    def wrenches_and_efforts(
+        self, poses: Poses, up: Array, stand: tuple[int, ...]
+    ) -> tuple[Array, Array]:
+        """Computes the ground's wrenches on the feet and what the actuators give.
 
-    def part(self, kind: str) -> slice:
-        """Returns the slice of the errors of one kind."""
-        return self._slices[kind]
+        Of all wrenches W with sum of G_i W_i = w, the one with the least |S^-1 W|:
+          W = S^2 G^T (G S^2 G^T)^-1 w,  S = diag(1 N, lever N m)
 
-    def prior_stds(self, priors: SensorPriors) -> Array:
-        """Returns the prior standard deviation of each error, (S,)."""
-        return np.concatenate(
-            [np.full(s.stop - s.start, getattr(priors, kind)) for kind, s in self._slices.items()]
+        Args:
+            poses: N configurations.
+            up: (N, 3) against gravity, root axes.
+            stand: The feet that stand.
+
+        Returns:
+            (N, f, 6) in the axes of the sensors and about their origins; (N, n) N m or N.
+        """
+        a = self._gravity * up
+        wrench, torque = self.statics.wrench_and_torques(poses, a, self._parameters)
+        root, joints = self.statics.contact_maps(poses, self._links)
+        scale = np.repeat([1.0, _LEVER], 3) ** 2
+        maps = root[:, list(stand)]  # (N, s, 6, 6)
+        weighted = scale[:, None] * maps.transpose(0, 1, 3, 2)
+        factors = np.linalg.solve((maps @ weighted).sum(axis=1), wrench[..., None])
+        wrenches = np.zeros((len(up), len(self.feet), 6))
+        wrenches[:, list(stand)] = (weighted @ factors[:, None])[..., 0]
+        return wrenches, torque - np.einsum("nfij,nfj->ni", joints, wrenches)
+
+    def posture(
+        self, q: Array, up: Array, stand: tuple[int, ...], efforts: bool, samples: int
+    ) -> Posture:
+        """Makes the readings of a posture, without noise.
+
+        Args:
+            q: (n,) joint positions.
+            up: (3,) against gravity, root axes.
+            stand: The feet that stand.
+            efforts: Whether joint efforts are read.
+            samples: Readings that are averaged.
+        """
+        poses = self.statics.poses(q[None])
+        wrenches, effort = self.wrenches_and_efforts(poses, up[None], stand)
+        return make_posture(
+            self.statics.model,
+            q,
+            self._signs * wrenches[0],
+            effort[0] if efforts else None,
+            samples=samples,
         )
-
-    def by_name(self, values: Array, used: Flags) -> Mapping[str, dict[str, float]]:
-        """Sorts values by kind and name; only those that are used."""
-        result: dict[str, dict[str, float]] = {}
-        for (kind, name), value, use in zip(self.names, values, used, strict=True):
-            if use:
-                result.setdefault(kind, {})[name] = float(value)
-        return result

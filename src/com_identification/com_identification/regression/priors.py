@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from com_identification.exceptions import IdentificationError
+from com_identification.settings import IdentificationSettings
 from com_model import RobotModel
 from com_model.arrays import Array, as_array, freeze
 from com_model.urdf.shapes import SCHEMA_WITH_SHAPES, bounds_of
 from com_model.urdf.xml_reader import read_xml
 
-_LEAST_MASS_SHARE = 0.05  # of the URDF's: the lower bound
+_LEAST_MASS_FRACTION = 0.05  # of the URDF's: the lower bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class BodyPriors:
     def bounds(self, masses: Array) -> tuple[Array, Array]:
         """Bounds of x (4 B,), low and high, with the CoM's taken at given masses.
 
-        x_c = (m / m_0) (c - c_0) / deviation, so the bounds of c move with the mass.
+        x_c = (m / m_0) (c - c_0) / std, so the bounds of c move with the mass.
 
         Args:
             masses: (B,) kg.
@@ -79,7 +80,7 @@ class BodyPriors:
         low, high = np.full((2, len(self.mass), 4), np.inf)
         low = -low
         with np.errstate(divide="ignore", invalid="ignore"):
-            low[:, 0] = -(1.0 - _LEAST_MASS_SHARE) * self.mass / self.mass_std
+            low[:, 0] = -(1.0 - _LEAST_MASS_FRACTION) * self.mass / self.mass_std
             scale = (masses / self.mass)[:, None] / self.com_std
             low[:, 1:] = scale * (self.com_low - self.com)
             high[:, 1:] = scale * (self.com_high - self.com)
@@ -89,9 +90,9 @@ class BodyPriors:
 
 def urdf_priors(
     model: RobotModel,
-    com_std: ArrayLike = 0.02,
+    com_std: ArrayLike,
     mass_std_fraction: ArrayLike = 0.0,
-    shape_margin: float | None = 0.02,
+    shape_margin: float | None = None,
 ) -> BodyPriors:
     """Makes priors with the URDF for the mean.
 
@@ -123,6 +124,29 @@ def urdf_priors(
         com_low=low,
         com_high=high,
     )
+
+
+def body_priors(model: RobotModel, settings: IdentificationSettings) -> BodyPriors:
+    """Makes the priors that the settings describe: the URDF, and what differs for some links.
+
+    Raises:
+        ConfigError: The settings name a link that the model has not, or one without mass.
+    """
+    settings.check(model)
+    prior, count = settings.prior, model.bodies.count
+    mass = np.array(model.bodies.mass)
+    com_std = np.full(count, prior.com_std)
+    mass_std_fraction = np.full(count, prior.mass_std_fraction)
+    for name, link in settings.links.items():
+        body = model.bodies.body_of_link[model.link_index(name)]
+        mass[body] = mass[body] if link.mass is None else link.mass
+        if link.com_std is not None:
+            com_std[body] = link.com_std
+        if link.mass_std_fraction is not None:
+            mass_std_fraction[body] = link.mass_std_fraction
+    margin = prior.shape_margin if prior.bounded else None
+    priors = urdf_priors(model, com_std, mass_std_fraction, margin)
+    return replace(priors, mass=mass, mass_std=mass * mass_std_fraction)
 
 
 def _boxes(model: RobotModel) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_identification.capture.options import DroppedReadings, StationaryInterval
-from com_identification.job import TotalCom
+from com_identification.feet.total_com import TotalCom
 from com_identification.regression.identify import Identification, Residual, Residuals
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture

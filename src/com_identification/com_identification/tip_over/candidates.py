@@ -161,7 +161,7 @@ def torso_shift(model: RobotModel, link: str, axes: str = "x", std: float = np.i
         ProtocolError: The link has no shapes, so that its bounds are not known.
     """
     body = int(model.bodies.body_of_link[model.link_index(link)])
-    priors = urdf_priors(model, shape_margin=0.0)
+    priors = urdf_priors(model, 0.0, shape_margin=0.0)
     index = ["xyz".index(axis) for axis in axes]
     low, high = (
         b[body, index] - priors.com[body, index] for b in (priors.com_low, priors.com_high)
@@ -187,7 +187,7 @@ def link_shifts(
         limit: m, the largest shift along an axis; all three axes keep it together by 1/sqrt(3).
     """
     bodies = model.bodies
-    priors = urdf_priors(model, shape_margin=0.0)
+    priors = urdf_priors(model, 0.0, shape_margin=0.0)
     heavy = np.flatnonzero(bodies.mass > 0.0)
     body, axis = np.repeat(heavy, 3), np.tile(np.arange(3), len(heavy))
     most = limit / np.sqrt(3.0)

@@ -1,16 +1,15 @@
-"""The two computations that the node and the offline command share."""
+"""The robot's mass and the error of its model's CoM by the feet alone, from several postures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from com_identification.exceptions import Cancelled, IdentificationError, PostureError
+from com_identification.exceptions import IdentificationError, PostureError
 from com_identification.feet.feet_reading import FeetReading, read_feet
 from com_identification.feet.wrench_check import WrenchFault, diagnose
-from com_identification.regression.identify import Identification, identify
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
@@ -20,9 +19,6 @@ from com_model.arrays import Array, freeze
 _MIN_INFORMATION = 1e-3  # of the largest; tilts of 2 deg give so much
 _MAX_CHECKED = 20  # postures; a fault of a sensor shows in many
 _MAX_LOST = 0.01  # unobservable fraction of a component
-
-Progress = Callable[[float, str], None]
-"""Called with the progress, 0 to 1, and the present step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,59 +52,13 @@ class TotalCom:
         freeze(self)
 
 
-def identify_links(
-    model: RobotModel,
-    feet: Sequence[Foot],
-    postures: Sequence[Posture],
-    settings: IdentificationSettings | None = None,
-    progress: Progress | None = None,
-    cancelled: Callable[[], bool] | None = None,
-    refuse_redundant: bool = True,
-) -> Identification:
-    """Identifies the centres of mass (and masses, if unknown) of all links.
-
-    Efforts and directions of gravity are used only where the settings say so.
-
-    Args:
-        model: The robot as its URDF has it.
-        feet: Its feet.
-        postures: The readings.
-        settings: See IdentificationSettings.
-        progress: Called with the progress.
-        cancelled: Asked now and then whether to stop.
-        refuse_redundant: Whether redundant postures are an error.
-
-    Raises:
-        Cancelled: It was asked to stop.
-        RankError: The postures are redundant; names joints to move.
-        PostureError: Readings that cannot be used; names the posture.
-        IdentificationError: There are no postures, or all parameters are known.
-        ConfigError: The settings name a link that the model has not.
-    """
-    settings = settings or IdentificationSettings()
-
-    def observe(fraction: float, what: str) -> None:
-        if cancelled is not None and cancelled():
-            raise Cancelled("the identification was stopped before it was done")
-        if progress is not None:
-            progress(fraction, what)
-
-    observe(0.0, "postures")
-    used = [_usable(posture, settings) for posture in postures]
-    found = identify(
-        model, feet, used, settings.priors(model), settings.options(refuse_redundant), observe
-    )
-    observe(1.0, "done")
-    return found
-
-
 def identify_total(
     model: RobotModel,
     feet: Sequence[Foot],
     postures: Sequence[Posture],
     settings: IdentificationSettings | None = None,
 ) -> TotalCom:
-    """Finds mass and offset of the CoM by the feet alone: a quick answer, one posture will do.
+    """Finds the total mass and the offset of the CoM: a quick answer, one posture will do.
 
     The offset is one shift o in the axes of the root, as if the root's body were wrong alone. With
     P = 1 - up up^T, posture by posture, and weighted by the sensors' noise,
@@ -120,8 +70,8 @@ def identify_total(
         PostureError: Readings that cannot be used; names the posture.
     """
     settings = settings or IdentificationSettings()
-    builder = ObservationModel(model, feet, settings.noise, settings.gravity)
-    readings = _readings(builder, postures)
+    observations = ObservationModel(model, feet, settings.noise, settings.fit.gravity)
+    readings = _readings(observations, postures)
     if not readings:
         raise IdentificationError(
             "no posture has the wrenches of all feet: capture one with the robot on its feet"
@@ -143,24 +93,15 @@ def identify_total(
         residual_before=before,
         residual_after=after,
         postures=len(readings),
-        reasons=_issues(builder, postures, settings),
+        reasons=_issues(observations, postures, settings),
     )
 
 
-def _usable(posture: Posture, settings: IdentificationSettings) -> Posture:
-    """The posture without the readings that are not to be used."""
-    if not settings.use_effort and np.isfinite(posture.effort).any():
-        posture = replace(posture, effort=np.full(len(posture.effort), np.nan))
-    if not settings.use_imu and np.isfinite(posture.up).any():
-        posture = replace(posture, up=np.full(3, np.nan))
-    return posture
-
-
-def _readings(builder: ObservationModel, postures: Sequence[Posture]) -> list[FeetReading]:
+def _readings(observations: ObservationModel, postures: Sequence[Posture]) -> list[FeetReading]:
     found = []
     for index, posture in enumerate(postures):
         try:
-            reading = read_feet(builder, posture, builder.statics.parameters)
+            reading = read_feet(observations, posture, observations.statics.parameters)
         except PostureError as error:
             raise PostureError(error.problem, index) from error
         if reading is not None:
@@ -169,7 +110,7 @@ def _readings(builder: ObservationModel, postures: Sequence[Posture]) -> list[Fe
 
 
 def _shift(readings: Sequence[FeetReading]) -> tuple[Array, Array]:
-    """The shift (3,) that explains all gaps best, and its standard stds; inf where none does."""
+    """The shift (3,) that explains all gaps best, and its std; inf where not known."""
     information, right, squared = np.zeros((3, 3)), np.zeros(3), 0.0
     for each in readings:
         horizontal = np.linalg.svd(each.up[None])[2][1:]  # (2, 3), rows perpendicular to up
@@ -193,14 +134,18 @@ def _horizontal(vector: Array, up: Array) -> Array:
 
 
 def _issues(
-    builder: ObservationModel, postures: Sequence[Posture], settings: IdentificationSettings
+    observations: ObservationModel, postures: Sequence[Posture], settings: IdentificationSettings
 ) -> tuple[str, ...]:
     """Issues of the wrenches, each fault of the first posture that shows it."""
     texts: dict[WrenchFault, str] = {}
     step = max(1, -(-len(postures) // _MAX_CHECKED))
     for index in range(0, len(postures), step):
         found = diagnose(
-            builder.model, builder.feet, postures[index], settings.noise, gravity=settings.gravity
+            observations.model,
+            observations.feet,
+            postures[index],
+            settings.noise,
+            gravity=settings.fit.gravity,
         )
         for each in found:
             if each.fault != WrenchFault.IN_AIR:

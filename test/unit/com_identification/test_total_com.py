@@ -1,13 +1,12 @@
-"""What node and command share: links and total, progress, cancelling, bad postures."""
+"""Total mass and offset of the CoM by the feet alone; bad postures."""
 
 import numpy as np
 import pytest
 
-from com_identification.exceptions import Cancelled, IdentificationError, PostureError, RankError
-from com_identification.job import identify_links, identify_total
-from com_identification.regression.identify import identify
-from com_identification.regression.postures import SensorNoise, make_posture
-from com_identification.settings import IdentificationSettings
+from com_identification.exceptions import IdentificationError, PostureError
+from com_identification.feet.total_com import identify_total
+from com_identification.regression.postures import make_posture
+from com_identification.settings import SensorNoise
 from com_identification.store.export import corrected_inertials
 from com_model.urdf.editing import edit_inertials
 
@@ -25,33 +24,6 @@ def shifted(hoap2, perturbed):
     xml = edit_inertials(model.xml, corrected_inertials(model, bodies.mass, com))
     robot = type(perturbed(np.random.default_rng(0), 0.0)[0])(xml, model, feet)
     return robot, np.array([0.012, -0.008, 0.005]) * bodies.mass[0] / model.mass
-
-
-def test_links_are_identified_as_by_identify(hoap2, perturbed, random_q):
-    rng = np.random.default_rng(0)
-    robot, _, _ = perturbed(rng, 0.005)
-    postures = [robot.posture(random_q(rng), LEFT, NOISE, rng, 100, effort=True) for _ in range(16)]
-    settings = IdentificationSettings.from_dict({"fit": {"folds": 2}})
-    seen = []
-    found = identify_links(
-        *hoap2, postures, settings, lambda share, what: seen.append((share, what))
-    )
-    bare = [make_posture(hoap2[0], p.q, p.wrenches, samples=100) for p in postures]
-    same = identify(*hoap2, bare, settings.priors(hoap2[0]), settings.options())
-    np.testing.assert_array_equal(found.parameters, same.parameters)
-    shares = [share for share, _ in seen]
-    assert shares == sorted(shares)
-    assert (shares[0], shares[-1], seen[-1][1]) == (0.0, 1.0, "done")
-    assert "held-out error, part 2 of 2" in [what for _, what in seen]
-    stops = iter([False, False, True])
-    with pytest.raises(Cancelled, match="stopped before it was done"):
-        identify_links(*hoap2, postures, settings, cancelled=lambda: next(stops))
-    assert next(stops, None) is None, "it stopped at once"
-    with pytest.raises(RankError, match="postures determine"):
-        identify_links(*hoap2, postures[:3], settings)
-    loose = IdentificationSettings.from_dict({"fit": {"folds": 0}})
-    few = identify_links(*hoap2, postures[:3], loose, refuse_redundant=False)
-    assert few.identifiability.rank <= 6
 
 
 def test_total_finds_a_shift_of_the_trunk(hoap2, shifted, random_q):
@@ -105,12 +77,12 @@ def test_total_needs_wrenches(hoap2, shifted, random_q):
     good = robot.posture(np.zeros(25), [0.5, 0.5], NOISE, np.random.default_rng(0), 100)
     half = good.wrenches.copy()
     half[1] = np.nan
-    silent = make_posture(model, good.q, half)
+    half_known = make_posture(model, good.q, half)
     with pytest.raises(IdentificationError, match="no posture has the wrenches of all feet"):
-        identify_total(*hoap2, [silent])
+        identify_total(*hoap2, [half_known])
     with pytest.raises(IdentificationError, match="no posture has"):
         identify_total(*hoap2, [])
-    assert identify_total(*hoap2, [silent, good]).postures == 1
+    assert identify_total(*hoap2, [half_known, good]).postures == 1
     assert identify_total(*hoap2, [good, make_posture(model, good.q)]).postures == 1
     with pytest.raises(PostureError, match=r"posture 1: 1 wrenches for 2 feet"):
         identify_total(*hoap2, [good, make_posture(model, good.q, good.wrenches[:1])])
