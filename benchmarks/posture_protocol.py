@@ -21,8 +21,14 @@ from baselines.tip_over_chain import pseudo_inverse
 from tip_ramp import Turn, ramp_tip_angle, stiff_world
 
 from com_identification.exceptions import RefusedFitError
-from com_identification.tip_over.candidates import known_candidates
-from com_identification.tip_over.fit import Fit, cross_validate, families, fit, leave_out
+from com_identification.tip_over.fit import (
+    Fit,
+    cross_validate,
+    families,
+    fit,
+    known_candidates,
+    leave_out,
+)
 from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import QuasiStatic
 from com_identification.tip_over.report import TipTable, difference

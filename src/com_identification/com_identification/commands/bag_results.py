@@ -14,8 +14,8 @@ from com_identification.feet.total_com import TotalCom
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
 from com_identification.regression.priors import body_priors
-from com_identification.report.contents import Contents, TopicLine, compare_postures, residual_rows
-from com_identification.report.report import report_page
+from com_identification.report.comparison import body_labels, compare_postures, residual_rows
+from com_identification.report.report import Contents, TopicLine, report_page
 from com_identification.store.document import to_document, write_yaml
 from com_identification.store.export import Export, export_urdf
 from com_identification.store.files import write_whole
@@ -217,7 +217,7 @@ def result_text(contents: Contents) -> str:
 def _links_text(contents: Contents) -> str:
     found = contents.found
     rows = []
-    for b, label in enumerate(contents.labels):
+    for b, label in enumerate(body_labels(contents.model, found.bodies)):
         if found.mass[b] > 0.0:
             change = _MM * (found.com[b] - found.prior_com[b])
             pairs = zip(change, _MM * found.com_std[b], strict=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from io import BytesIO
 
 import numpy as np
 
 from com_identification.exceptions import IdentificationError, ProtocolError
 from com_identification.store.files import path_inside, write_whole
-from com_identification.tip_over.candidates import known_candidates
-from com_identification.tip_over.fit import fit, write_correction
+from com_identification.tip_over.fit import fit, known_candidates, write_correction
 from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, read_joint_errors
 from com_identification.tip_over.report import (
@@ -175,8 +175,9 @@ def _standing(by_model: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:
 
 
 def _write(simulation: QuasiStatic, comparison: Comparison, folder: str, overwrite: bool) -> None:
-    picture = plot_angles(comparison)
-    files = {".png": picture, ".html": report_page(comparison).encode()}
+    picture = BytesIO()
+    plot_angles(comparison).savefig(picture, format="png")
+    files = {".png": picture.getvalue(), ".html": report_page(comparison).encode()}
     paths = [
         write_whole(path_inside(folder, _file(simulation, suffix)), content, overwrite)
         for suffix, content in files.items()

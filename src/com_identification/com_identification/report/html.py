@@ -5,6 +5,10 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterable, Sequence
+from io import StringIO
+
+import matplotlib
+from matplotlib.figure import Figure
 
 UNKNOWN = "–"
 
@@ -63,12 +67,12 @@ def number(value: float, digits: int = 2, scale: float = 1.0) -> str:
     return f"{scale * value:.{digits}f}".replace("-", "−")
 
 
-def bar(value: float, deviation: float, prior_std: float) -> Raw:
-    """A bar of a change with its uncertainty, against three deviations of the prior.
+def bar(value: float, std: float, prior_std: float) -> Raw:
+    """A bar of a change with its uncertainty, against three standard deviations of the prior.
 
     Args:
         value: Change against the prior's mean.
-        deviation: Standard deviation after the data.
+        std: Standard deviation after the data.
         prior_std: Before.
     """
     if not (math.isfinite(value) and prior_std > 0.0):
@@ -78,12 +82,21 @@ def bar(value: float, deviation: float, prior_std: float) -> Raw:
     def x(place: float) -> str:
         return f"{min(max(width / 2.0 + unit * place, 0.0), width):.1f}"
 
-    low, high = value - deviation, value + deviation
+    low, high = value - std, value + std
     prior = f'<rect x="{x(-prior_std)}" y="3" width="40.0" height="8" fill="#f1f3f5"/>'
     zero = '<line x1="60" x2="60" y1="0" y2="14" stroke="#adb5bd"/>'
     spread = f'<line x1="{x(low)}" x2="{x(high)}" y1="7" y2="7" stroke="#1971c2" stroke-width="4"/>'
     dot = f'<circle cx="{x(value)}" cy="7" r="3" fill="#212529"/>'
     return Raw(f'<svg width="120" height="14">{prior}{zero}{spread}{dot}</svg>')
+
+
+def svg(figure: Figure) -> Raw:
+    """A figure as an <svg> element with text as text, without date or version of the tool."""
+    out = StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "report", "svg.fonttype": "none"}):
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    return Raw(text[text.index("<svg") :])
 
 
 def page(title: str, *parts: Raw) -> str:

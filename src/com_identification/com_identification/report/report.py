@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from com_identification.report.contents import Contents, PostureFit, residual_rows
-from com_identification.report.html import UNKNOWN, Raw, bar, bullets, element, number, page, table
-from com_model import Foot
+from com_identification.capture.options import DroppedReadings, StationaryInterval
+from com_identification.feet.total_com import TotalCom
+from com_identification.regression.identify import Identification
+from com_identification.report.comparison import PostureFit, body_labels, residual_rows
+from com_identification.report.html import (
+    UNKNOWN,
+    Raw,
+    bar,
+    bullets,
+    element,
+    number,
+    page,
+    svg,
+    table,
+)
+from com_model import Foot, RobotModel
+from com_model.arrays import Array
+from com_model.plotting import BLUE, INK, RED, RULE, new_figure, style_axes
 
-BEFORE, AFTER, INK, RULE, REFUSED = "#d9480f", "#1971c2", "#212529", "#ced4da", "#adb5bd"
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",  # text stays text
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 9.0,
-    "axes.edgecolor": RULE,
-    "axes.labelcolor": INK,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.unicode_minus": True,
-    "text.usetex": False,
-    "text.parse_math": False,
-}
+BEFORE, AFTER = RED, BLUE
+NS_PER_S = 1_000_000_000
 _MOST_BARS, _MOST_PLACES, _MOST_SPANS = 150, 500, 1000
 _MM = 1000.0
 
@@ -50,91 +49,70 @@ _REVOLUTE = {"effort_offset": "N m", "joint_offset": "rad", "compliance": "rad/(
 _PRISMATIC = {"effort_offset": "N", "joint_offset": "m", "compliance": "m/N"}
 
 
-def sole_plot(fits: Sequence[PostureFit], feet: Sequence[Foot]) -> str:
-    """CoM of each posture on the sole: by the feet, by the URDF, by the result."""
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(9.2, 4.2), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        shown = [fit for fit in fits if fit.sole >= 0][:_MOST_PLACES]
-        measured = _MM * np.array([fit.measured for fit in shown]).reshape(-1, 2)
-        for name, color in (("before", BEFORE), ("after", AFTER)):
-            places = _MM * np.array([getattr(fit, name) for fit in shown]).reshape(-1, 2)
-            lines = np.stack((measured, places), axis=1)
-            left.add_collection(LineCollection(list(lines), colors=color, linewidths=0.8))
-            left.plot(*places.T, ".", color=color, ms=4)
-            right.plot(*(places - measured).T, ".", color=color, ms=5)
-        left.plot(*measured.T, "x", color=INK, ms=4)
-        _outline(left, fits, feet)
-        left.set_title("in the sole's frame (cross: measured by the feet)")
-        right.set_title("error against the feet")
-        right.axhline(0.0, color=RULE, lw=0.8, zorder=0)
-        right.axvline(0.0, color=RULE, lw=0.8, zorder=0)
-        for axes in (left, right):
-            axes.set_aspect("equal", adjustable="datalim")
-            axes.set_xlabel("x of the sole (mm)")
-            axes.set_ylabel("y of the sole (mm)")
-        _legend(figure)
-        return _svg(figure, "sole")
+@dataclass(frozen=True)
+class TopicLine:
+    """A topic that was read.
+
+    Attributes:
+        role: What it was read for.
+        name: Of the topic.
+        type_name: Of its messages.
+        messages: How many could be read.
+    """
+
+    role: str
+    name: str
+    type_name: str
+    messages: int
 
 
-def residual_plot(fits: Sequence[PostureFit]) -> str:
-    """Distance from the readings to the model's CoM, posture by posture."""
-    with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(9.2, 2.8), layout="constrained")
-        axes = figure.subplots()
-        shown = fits[:_MOST_BARS]
-        places = 1.0 + np.arange(len(shown))
-        for shift, name, color in ((-0.2, "error_before", BEFORE), (0.2, "error_after", AFTER)):
-            heights = _MM * np.nan_to_num([getattr(fit, name) for fit in shown])
-            axes.bar(places + shift, heights, width=0.4, color=color)
-        for place, fit in zip(places, shown, strict=True):
-            if fit.weight < 0.5:
-                axes.annotate("outlier", (place, 0.0), rotation=90, fontsize=7, ha="center")
-        axes.set_xlabel("posture")
-        axes.set_ylabel("error (mm)")
-        axes.set_xticks(places[:: max(1, len(shown) // 25)])
-        _legend(figure)
-        return _svg(figure, "residuals")
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """All that a report shows.
 
+    Attributes:
+        robot: Name of the robot.
+        inputs: Paths by name: bag, URDF, configuration, settings, as the user wrote them.
+        topics: That were read.
+        seconds: Between first and newest joint state.
+        first_ns: Stamp of the first joint state, ns; times count from it.
+        notes: Warnings about the recording, sentences.
+        dropped: Readings that were left out.
+        tally: Seconds that the robot was stationary, and seconds not usable by cause.
+        intervals: Still intervals, in order.
+        issues: Issues of the wrenches, sentences.
+        model: The robot as its URDF has it.
+        feet: Its feet.
+        found: The result.
+        prior_std: (B, 3) m, standard deviations of the centres of mass before the data.
+        total: By the feet alone, of the postures that fit; None where none has their wrenches.
+        fits: Posture by posture.
+        changed: Links that have new values in the corrected URDF.
+        kept: Why others have none, sentences.
+    """
 
-def timeline_plot(spans: Sequence[Span], seconds: float) -> str:
-    """Stationary intervals of the recording: those that gave a posture, and the others."""
-    with matplotlib.rc_context(_STYLE):
-        shown = spans[:_MOST_SPANS]
-        figure = Figure(figsize=(9.2, 1.1), layout="constrained")
-        axes = figure.subplots()
-        for used, color in ((True, AFTER), (False, REFUSED)):
-            bars = [(t0, max(t1 - t0, seconds / 500.0)) for t0, t1, ok in shown if ok is used]
-            axes.broken_barh(bars, (0.0, 1.0), facecolors=color)
-        axes.set_xlim(0.0, max(seconds, 1e-3))
-        axes.set_yticks([])
-        axes.set_xlabel("time (s)")
-        return _svg(figure, "timeline")
+    robot: str
+    inputs: Mapping[str, str]
+    topics: Sequence[TopicLine]
+    seconds: float
+    first_ns: int
+    notes: Sequence[str]
+    dropped: DroppedReadings
+    tally: Mapping[str, float]
+    intervals: Sequence[StationaryInterval]
+    issues: Sequence[str]
+    model: RobotModel
+    feet: Sequence[Foot]
+    found: Identification
+    prior_std: Array
+    total: TotalCom | None
+    fits: Sequence[PostureFit]
+    changed: Sequence[str]
+    kept: Sequence[str]
 
-
-def _outline(axes: Axes, fits: Sequence[PostureFit], feet: Sequence[Foot]) -> None:
-    """Draws the outlines of the soles."""
-    for i in sorted({fit.sole for fit in fits if fit.sole >= 0}):
-        corners = _MM * feet[i].corners
-        if len(corners):
-            closed = np.vstack((corners, corners[:1]))
-            axes.plot(*closed.T, color=RULE, lw=1.2, zorder=0)
-
-
-def _legend(figure: Figure) -> None:
-    pairs = ((BEFORE, "URDF"), (AFTER, "identified"))
-    handles = [Patch(color=color, label=label) for color, label in pairs]
-    figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False, fontsize=8)
-
-
-def _svg(figure: Figure, salt: str) -> str:
-    """The figure as an <svg> element, without date or version of the tool."""
-    FigureCanvasSVG(figure)
-    out = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": salt}):
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
+    def since_start(self, time_ns: int) -> float:
+        """Seconds from the first joint state."""
+        return (time_ns - self.first_ns) / NS_PER_S
 
 
 def report_page(contents: Contents) -> str:
@@ -206,14 +184,13 @@ def _fit(contents: Contents) -> Raw:
 def _parameters(contents: Contents) -> Raw:
     found = contents.found
     rows = []
-    for b, label in enumerate(contents.labels):
+    for b, label in enumerate(body_labels(contents.model, found.bodies)):
         if not found.mass[b] > 0.0:
             continue
         for i, axis in enumerate("xyz"):
             prior = float(contents.prior_std[b, i])
             change = float(found.com[b, i] - found.prior_com[b, i])
-            deviation = float(found.com_std[b, i])
-            mass = _mass(float(found.mass[b]), float(found.mass_std[b]))
+            mass = _mass_text(float(found.mass[b]), float(found.mass_std[b]))
             rows.append(
                 (
                     label if i == 0 else "",
@@ -221,8 +198,8 @@ def _parameters(contents: Contents) -> Raw:
                     axis,
                     number(found.prior_com[b, i], 2, _MM),
                     number(found.com[b, i], 2, _MM),
-                    number(deviation, 2, _MM),
-                    bar(change, deviation, prior),
+                    number(found.com_std[b, i], 2, _MM),
+                    bar(change, float(found.com_std[b, i]), prior),
                 )
             )
     head = ("link", "mass (kg)", "axis", "URDF (mm)", "identified (mm)", "std (mm)", "change")
@@ -355,7 +332,6 @@ def _wrenches(contents: Contents) -> Raw:
 
 
 def _recording(contents: Contents) -> Raw:
-    given = [(name, value) for name, value in contents.inputs.items()]
     rows = [(t.role, t.messages, t.name, t.type_name) for t in contents.topics]
     drop = contents.dropped
     left_out = (
@@ -364,7 +340,7 @@ def _recording(contents: Contents) -> Raw:
     )
     return Raw(
         element("h2", "The recording")
-        + table(("input", ""), given, words=1)
+        + table(("input", ""), contents.inputs.items(), words=1)
         + element("p", f"{number(contents.seconds, 1)} s of joint states.")
         + table(("read as", "messages", "topic", "type"), rows, words=2)
         + element("p", left_out)
@@ -372,10 +348,10 @@ def _recording(contents: Contents) -> Raw:
     )
 
 
-def _mass(value: float, deviation: float) -> str:
-    """A mass; one that is taken as known has no deviation."""
+def _mass_text(value: float, std: float) -> str:
+    """A mass; one that is taken as known has no standard deviation."""
     text = number(value, 3)
-    return f"{text} ± {number(deviation, 3)}" if deviation > 0.0 else text
+    return f"{text} ± {number(std, 3)}" if std > 0.0 else text
 
 
 def _unit(contents: Contents, kind: str, name: str) -> str:
@@ -388,3 +364,72 @@ def _unit(contents: Contents, kind: str, name: str) -> str:
 
 def _mm(value: float) -> str:
     return f"{number(value, 2, _MM)} mm" if np.isfinite(value) else UNKNOWN
+
+
+def sole_plot(fits: Sequence[PostureFit], feet: Sequence[Foot]) -> Raw:
+    """CoM of each posture on the sole: by the feet, by the URDF, by the result."""
+    figure, (left, right) = _new_plot(4.2, 2, "CoM on the sole")
+    shown = [fit for fit in fits if fit.sole >= 0][:_MOST_PLACES]
+    measured = _MM * np.array([fit.measured for fit in shown]).reshape(-1, 2)
+    for name, color in (("before", BEFORE), ("after", AFTER)):
+        places = _MM * np.array([getattr(fit, name) for fit in shown]).reshape(-1, 2)
+        lines = np.stack((measured, places), axis=1)
+        left.add_collection(LineCollection(list(lines), colors=color, linewidths=0.8))
+        left.plot(*places.T, ".", color=color, ms=4)
+        right.plot(*(places - measured).T, ".", color=color, ms=5)
+    left.plot(*measured.T, "x", color=INK, ms=4)
+    for i in sorted({fit.sole for fit in fits if fit.sole >= 0}):
+        corners = _MM * feet[i].corners
+        left.plot(*np.vstack((corners, corners[:1])).T, color=RULE, lw=1.2, zorder=0)
+    left.set_title("in the sole's frame (cross: measured by the feet)", fontsize=9)
+    right.set_title("error against the feet", fontsize=9)
+    for axes in (left, right):
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.set_xlabel("x of the sole (mm)")
+        axes.set_ylabel("y of the sole (mm)")
+    _legend(figure)
+    return svg(figure)
+
+
+def residual_plot(fits: Sequence[PostureFit]) -> Raw:
+    """Distance from the readings to the model's CoM, posture by posture."""
+    figure, (axes,) = _new_plot(2.8, 1, "Error of the CoM in each posture")
+    shown = fits[:_MOST_BARS]
+    places = 1.0 + np.arange(len(shown))
+    for shift, name, color in ((-0.2, "error_before", BEFORE), (0.2, "error_after", AFTER)):
+        heights = _MM * np.nan_to_num([getattr(fit, name) for fit in shown])
+        axes.bar(places + shift, heights, width=0.4, color=color)
+    for place, fit in zip(places, shown, strict=True):
+        if fit.weight < 0.5:
+            axes.annotate("outlier", (place, 0.0), rotation=90, fontsize=7, ha="center")
+    axes.set_xlabel("posture")
+    axes.set_ylabel("error (mm)")
+    axes.set_xticks(places[:: max(1, len(shown) // 25)])
+    _legend(figure)
+    return svg(figure)
+
+
+def timeline_plot(spans: Sequence[Span], seconds: float) -> Raw:
+    """Stationary intervals of the recording: those that gave a posture, and the others."""
+    figure, (axes,) = _new_plot(1.4, 1, "Stationary intervals")
+    for used, color in ((True, AFTER), (False, RULE)):
+        bars = [(a, max(b - a, seconds / 500.0)) for a, b, ok in spans[:_MOST_SPANS] if ok is used]
+        axes.broken_barh(bars, (0.0, 1.0), facecolors=color)
+    axes.set_xlim(0.0, max(seconds, 1e-3))
+    axes.set_yticks([])
+    axes.set_xlabel("time (s)")
+    return svg(figure)
+
+
+def _new_plot(height: float, columns: int, title: str) -> tuple[Figure, list[Axes]]:
+    figure = new_figure((9.2, height), title)
+    panels = list(figure.subplots(1, columns, squeeze=False)[0])
+    for axes in panels:
+        style_axes(axes)
+    return figure, panels
+
+
+def _legend(figure: Figure) -> None:
+    pairs = ((BEFORE, "URDF"), (AFTER, "identified"))
+    handles = [Patch(color=color, label=label) for color, label in pairs]
+    figure.legend(handles=handles, loc="outside upper right", ncols=2, frameon=False, fontsize=9)

@@ -1,10 +1,16 @@
-"""Fits candidates to measured tip angles, cross-validates and writes what was found."""
+"""Explains measured tip angles by errors of a robot: candidates, fits, cross-validation, results.
+
+Each candidate is linear in its parameters x: zero offsets, compliances, backlashes of joints and
+first moments of bodies are those of the model plus a matrix times x. The sum of two candidates has
+the parameters of both.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from itertools import combinations
 from pathlib import Path
 
@@ -14,18 +20,192 @@ from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
 from com_identification.exceptions import ProtocolError, RefusedFitError
+from com_identification.regression.priors import urdf_priors
 from com_identification.store.export import corrected_inertials
 from com_identification.store.files import path_inside, write_whole
-from com_identification.tip_over.candidates import COM_LIMIT, Candidate
+from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import JointErrors, QuasiStatic, joint_errors_document
 from com_model import RobotModel
 from com_model.arrays import Array, as_array, freeze
 from com_model.bodies import Indices
 from com_model.urdf.editing import edit_inertials
 
+OFFSET_STD = np.radians(1.5)  # rad: play and jig of a robot like HOAP-2
+COM_LIMIT = 0.005  # m, largest plausible error of a link's CoM
+SOFTEST = 0.2  # rad/(N m)
 NOISE = np.radians(0.5)  # rad, of a measured tip angle
 _PROBE = np.radians(0.05)  # rad, for the slope of the margin
 _FAR = np.radians(60.0)  # rad, error where there is no tip angle
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """P parameters, their prior and bounds, and what they change.
+
+    Attributes:
+        labels: P names, with unit.
+        start: (P,) where a search starts.
+        std: (P,) standard deviations of the prior, whose mean is 0; inf: no prior.
+        low: (P,) bounds.
+        high: (P,)
+        offset: (n, P) rad per unit of x.
+        compliance: (n, P) rad/(N m) per unit of x.
+        backlash: (n, P) rad per unit of x.
+        moment: (B, 3, P) kg m per unit of x.
+    """
+
+    labels: tuple[str, ...]
+    start: Array
+    std: Array
+    low: Array
+    high: Array
+    offset: Array
+    compliance: Array
+    backlash: Array
+    moment: Array
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def __add__(self, other: Candidate) -> Candidate:
+        """Returns the candidate with the parameters of both."""
+        names = [item.name for item in fields(self)[1:]]
+        arrays = (
+            np.concatenate((getattr(self, name), getattr(other, name)), axis=-1) for name in names
+        )
+        return Candidate(self.labels + other.labels, *arrays)
+
+    @property
+    def count(self) -> int:
+        """Number of parameters, P."""
+        return len(self.labels)
+
+    def errors(self, x: Array) -> JointErrors:
+        """Returns the errors of the joints at x (P,)."""
+        return JointErrors(
+            self.offset @ x,
+            np.maximum(self.compliance @ x, 0.0),
+            np.maximum(self.backlash @ x, 0.0),
+        )
+
+    def moments(self, model: RobotModel, x: Array) -> Array:
+        """Returns the first moments (B, 3) kg m of the bodies at x (P,)."""
+        return np.asarray(model.bodies.first_moment + self.moment @ x)
+
+    def com_shifts(self, model: RobotModel, x: Array) -> Array:
+        """Returns the shift of each body's CoM (B, 3) m at x (P,)."""
+        mass = model.bodies.mass[:, None]
+        return np.divide(self.moment @ x, mass, out=np.zeros((len(mass), 3)), where=mass > 0.0)
+
+
+def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candidate]:
+    """Makes the candidates that a protocol's parameters allow, by name.
+
+    "offsets + compliance" is what HOAP-2's tip angles speak for (docs/hoap2_lab.md).
+
+    Raises:
+        UnknownNameError: A joint or link is not the model's.
+        ProtocolError: The trunk has no shapes, so that its bounds are not known.
+    """
+    parameters = protocol.parameters
+    offsets = zero_offsets(model, list(parameters.zero_offsets.values()))
+    soft = compliance(model, parameters.compliant)
+    play = backlash(model, parameters.compliant)
+    candidates = {
+        "specification": _candidate(model, (), 0.0, np.inf, 0.0, 0.0),
+        "compliance": soft,
+        "backlash": play,
+        "offsets": offsets,
+        "offsets + backlash": offsets + play,
+        "offsets + compliance": offsets + soft,
+        "offsets + compliance + links": offsets + soft + link_shifts(model),
+    }
+    if parameters.trunk is not None:
+        trunk = torso_shift(model, parameters.trunk)
+        candidates |= {"trunk": trunk, "trunk + compliance": trunk + soft}
+    return candidates
+
+
+def zero_offsets(model: RobotModel, groups: Sequence[Sequence[str]]) -> Candidate:
+    """Zero offsets, one a group of joints (a left and a right one), rad."""
+    labels = tuple(f"offset {', '.join(group)} (rad)" for group in groups)
+    offset = _columns(model, groups)
+    return _candidate(model, labels, 0.0, OFFSET_STD, -0.2, 0.2, offset=offset)
+
+
+def compliance(model: RobotModel, joints: Sequence[str]) -> Candidate:
+    """One compliance for some joints, rad/(N m)."""
+    label = ("compliance (rad/(N m))",)
+    columns = _columns(model, [joints])
+    return _candidate(model, label, 0.01, np.inf, 0.0, SOFTEST, compliance=columns)
+
+
+def backlash(model: RobotModel, joints: Sequence[str]) -> Candidate:
+    """One backlash for some joints, rad: its whole width."""
+    columns = _columns(model, [joints])
+    return _candidate(model, ("backlash (rad)",), 0.01, np.inf, 0.0, 0.2, backlash=columns)
+
+
+def torso_shift(model: RobotModel, link: str, std: float = np.inf) -> Candidate:
+    """A shift of one link's CoM along x within the box around its body's shapes, m.
+
+    Raises:
+        UnknownNameError: No such link.
+        ProtocolError: The link has no shapes, so that its bounds are not known.
+    """
+    index = model.link_index(link)
+    body = int(model.bodies.body_of_link[index])
+    priors = urdf_priors(model, 0.0, shape_margin=0.0)
+    low, high = (b[body, :1] - priors.com[body, :1] for b in (priors.com_low, priors.com_high))
+    if not np.isfinite([low, high]).all():
+        raise ProtocolError(f"link {link!r} has no shapes, so its bounds are not known: give them")
+    moment = np.zeros((model.bodies.count, 3, 1))
+    moment[body, 0] = mass = model.link_masses[index]
+    fraction = mass / model.bodies.mass[body]
+    label = (f"CoM of {link}, x (m)",)
+    return _candidate(model, label, 0.0, std, low / fraction, high / fraction, moment=moment)
+
+
+def link_shifts(model: RobotModel) -> Candidate:
+    """Shifts of all bodies' CoMs, each within the box around its shapes and COM_LIMIT, m."""
+    bodies = model.bodies
+    priors = urdf_priors(model, 0.0, shape_margin=0.0)
+    heavy = np.flatnonzero(bodies.mass > 0.0)
+    body, axis = np.repeat(heavy, 3), np.tile(np.arange(3), len(heavy))
+    most = COM_LIMIT / np.sqrt(3.0)  # along each axis, so that all three keep the limit
+    low = np.maximum((priors.com_low - priors.com)[body, axis], -most)
+    high = np.minimum((priors.com_high - priors.com)[body, axis], most)
+    moment = np.zeros((bodies.count, 3, len(body)))
+    moment[body, axis, np.arange(len(body))] = bodies.mass[body]
+    labels = tuple(
+        f"CoM of {bodies.names[b]}, {'xyz'[a]} (m)" for b, a in zip(body, axis, strict=True)
+    )
+    slack = 1e-9  # the search wants its start inside
+    std = COM_LIMIT / 2.0
+    return _candidate(model, labels, 0.0, std, low - slack, high + slack, moment=moment)
+
+
+def _columns(model: RobotModel, groups: Sequence[Sequence[str]]) -> Array:
+    columns = np.zeros((model.n_joints, len(groups)))
+    for i, group in enumerate(groups):
+        columns[[model.joint_index(joint) for joint in group], i] = 1.0
+    return columns
+
+
+def _candidate(
+    model: RobotModel,
+    labels: tuple[str, ...],
+    start: float,
+    std: float,
+    low: float | Array,
+    high: float | Array,
+    **changes: Array,
+) -> Candidate:
+    count, n = len(labels), model.n_joints
+    empty = {name: np.zeros((n, count)) for name in ("offset", "compliance", "backlash")}
+    empty["moment"] = np.zeros((model.bodies.count, 3, count))
+    vector = [np.broadcast_to(v, (count,)) for v in (start, std, low, high)]
+    return Candidate(labels, *vector, **(empty | changes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +250,7 @@ def fit(
 ) -> Fit:
     """Finds the parameters of a candidate (maximum a posteriori).
 
-      min over x of  sum of 2 (sqrt(1 + e_i^2) - 1) + sum of ((x_j - mean_j) / std_j)^2
+      min over x of  sum of 2 (sqrt(1 + e_i^2) - 1) + sum of (x_j / std_j)^2
 
     with e_i the error of a tip angle over its noise, within the candidate's bounds. The first term
     is e^2 near 0 and 2 |e| far away: robust against single wrong angles.
@@ -173,14 +353,11 @@ class _Problem:
 
     def _margins(self, x: Array, angles: Array) -> Array:
         errors, moment = self.candidate.errors(x), self.candidate.moments(self.simulation.model, x)
-        pairs = zip(self.used.tolist(), angles.tolist(), strict=True)
-        return np.array([self._margin(i, angle, errors, moment) for i, angle in pairs])
-
-    def _margin(self, test: int, angle: float, errors: JointErrors, moment: Array) -> float:
-        try:
-            return self.simulation.find_equilibrium(test, angle, errors, moment).margin
-        except ProtocolError:  # no equilibrium: no slope
-            return float("nan")
+        margins = np.full(len(angles), np.nan)  # without equilibrium: no slope
+        for i, (test, angle) in enumerate(zip(self.used.tolist(), angles.tolist(), strict=True)):
+            with suppress(ProtocolError):
+                margins[i] = self.simulation.find_equilibrium(test, angle, errors, moment).margin
+        return margins
 
 
 def _search(problem: _Problem, x: Array) -> Array:
@@ -199,7 +376,7 @@ def _search(problem: _Problem, x: Array) -> Array:
         return (angles(x) - problem.measured[problem.used]) / problem.noise
 
     def residuals(x: Array) -> Array:
-        return np.concatenate((_robust(errors(x)), weights @ (x - candidate.mean)))
+        return np.concatenate((_robust(errors(x)), weights @ x))
 
     def jacobian(x: Array) -> Array:
         slopes = problem.slopes(x, angles(x)) / problem.noise
@@ -224,27 +401,18 @@ def _robust_slope(e: Array) -> Array:
     return np.asarray(np.sqrt((root + 1.0) / 2.0) / root)
 
 
-def check_physical(model: RobotModel, fit: Fit, limit: float = COM_LIMIT) -> None:
-    """Refuses a fit whose centres of mass are moved too far.
-
-    Raises:
-        RefusedFitError: Names the bodies.
-    """
-    shifts = np.linalg.norm(fit.candidate.com_shifts(model, fit.x), axis=1)
-    far = np.flatnonzero(shifts > limit * (1.0 + 1e-6))
-    if len(far):
-        worst = (f"{model.bodies.names[b]} {1e3 * shifts[b]:.1f} mm" for b in far)
-        raise RefusedFitError((f"CoMs moved by more than {1e3 * limit:g} mm: {', '.join(worst)}",))
-
-
 def corrected_urdf(model: RobotModel, fit: Fit) -> str:
     """Writes the CoMs of a fit into the text of the URDF; all else stays byte for byte.
 
     Raises:
-        RefusedFitError: A CoM is moved by more than 5 mm.
+        RefusedFitError: A CoM is moved by more than COM_LIMIT; names the bodies.
     """
-    check_physical(model, fit)
     bodies = model.bodies
+    shifts = np.linalg.norm(fit.candidate.com_shifts(model, fit.x), axis=1)
+    far = np.flatnonzero(shifts > COM_LIMIT * (1.0 + 1e-6))
+    if len(far):
+        worst = ", ".join(f"{bodies.names[b]} {1e3 * shifts[b]:.1f} mm" for b in far)
+        raise RefusedFitError((f"CoMs moved by more than {1e3 * COM_LIMIT:g} mm: {worst}",))
     moment = fit.candidate.moments(model, fit.x)
     mass = bodies.mass[:, None]
     com = np.divide(moment, mass, out=np.zeros_like(moment), where=mass > 0.0)

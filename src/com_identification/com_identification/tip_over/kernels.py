@@ -49,13 +49,13 @@ class Soles(NamedTuple):
     edges: Array
 
 
-class Joints(NamedTuple):
-    """Errors of n joints.
+class JointErrors(NamedTuple):
+    """Errors of n joints that a rigid model neglects.
 
     Attributes:
-        offset: (n,) rad, zero offset.
-        compliance: (n,) rad/(N m).
-        backlash: (n,) rad, whole width.
+        offset: (n,) rad, position of a joint where its encoder reads 0.
+        compliance: (n,) rad/(N m), 0 or more.
+        backlash: (n,) rad, whole width, 0 or more.
     """
 
     offset: Array
@@ -76,7 +76,7 @@ class Robot(NamedTuple):
     tree: Tree
     moment: Array
     soles: Soles
-    joints: Joints
+    joints: JointErrors
 
 
 class State(NamedTuple):

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from com_identification.exceptions import ProtocolError
 from com_identification.tip_over import kernels
+from com_identification.tip_over.kernels import JointErrors
 from com_identification.tip_over.protocol import DIRECTIONS, Protocol, TipTest, soles
 from com_model import Foot, RobotConfig, RobotModel, SupportPolygon
 from com_model.arrays import Array, as_array, freeze
@@ -33,32 +34,6 @@ _KEYS = {
 _FACING = 0.5  # cosine: edges within 60 degrees of the direction count as on that side
 _FLAT = 2e-3  # rad and m: how far the soles may be from lying on one ground
 _SCAN = 64  # angles at which to look before searching
-
-
-@dataclass(frozen=True, eq=False)
-class JointErrors:
-    """Errors of joints that a rigid model neglects.
-
-    Attributes:
-        offset: (n,) rad, position of a joint where its encoder reads 0.
-        compliance: (n,) rad/(N m).
-        backlash: (n,) rad, whole width.
-    """
-
-    offset: Array
-    compliance: Array
-    backlash: Array
-
-    def __post_init__(self) -> None:
-        for name in ("compliance", "backlash"):
-            if not (getattr(self, name) >= 0.0).all():
-                raise ProtocolError(f"{name}: expected numbers, 0 or more")
-        freeze(self)
-
-    @classmethod
-    def none(cls, model: RobotModel) -> JointErrors:
-        """Returns rigid joints with exact encoders."""
-        return cls(*np.zeros((3, model.n_joints)))
 
 
 def joint_errors_document(
@@ -97,16 +72,20 @@ def read_joint_errors(path: str | os.PathLike[str], model: RobotModel) -> JointE
             "give the file of this robot"
         )
     top.number("mean_error_deg", 0.0, least=0.0)
-    errors = JointErrors(*(_column(top.section(key), model) for key in _KEYS))
+    columns = np.zeros((len(_KEYS), model.n_joints))
+    for column, key in zip(columns, _KEYS, strict=True):
+        section = top.section(key)
+        for joint in section.entries():
+            column[model.joint_index(joint)] = section.number(joint, 0.0)
     top.finish()
+    return _check_errors(JointErrors(*columns))
+
+
+def _check_errors(errors: JointErrors) -> JointErrors:
+    for name in ("compliance", "backlash"):
+        if not (getattr(errors, name) >= 0.0).all():
+            raise ProtocolError(f"{name}: expected numbers, 0 or more")
     return errors
-
-
-def _column(section: Section, model: RobotModel) -> Array:
-    column = np.zeros(model.n_joints)
-    for joint in section.entries():
-        column[model.joint_index(joint)] = section.number(joint, 0.0)
-    return column
 
 
 @dataclass(frozen=True)
@@ -246,23 +225,27 @@ class QuasiStatic:
         return tuple(case.test for case in self.cases)
 
     def find_equilibrium(
-        self, test: int, angle: float, errors: JointErrors, moment: ArrayLike | None = None
+        self,
+        test: int,
+        angle: float,
+        errors: JointErrors | None = None,
+        moment: ArrayLike | None = None,
     ) -> Equilibrium:
         """Computes where the robot is in equilibrium in a test.
 
         Args:
             test: Its number.
             angle: rad, of its joints by their encoders.
-            errors: Of the joints.
+            errors: Of the joints; none by default.
             moment: (B, 3) kg m, first moments of the bodies; those of the URDF by default.
 
         Raises:
             ProtocolError: There is no equilibrium: the joints are too soft.
         """
         case, n = self.cases[test], self.model.n_joints
-        encoders = case.start + angle * case.rate
-        state = kernels.State(encoders + errors.offset, np.empty(3), np.empty(n))
-        if not kernels.settle(encoders, self._robot(case, errors, moment), state):
+        encoders, robot = case.start + angle * case.rate, self._robot(case, errors, moment)
+        state = kernels.State(encoders + robot.joints.offset, np.empty(3), np.empty(n))
+        if not kernels.settle(encoders, robot, state):
             raise ProtocolError(f"{case.test.name}: the robot sinks down: its joints are too soft")
         margin = float(kernels.edge_distance(state.com, case.soles.edges))
         return Equilibrium(state.com, margin, state.q, state.load)
@@ -327,9 +310,9 @@ class QuasiStatic:
         if moment is None:
             moment = self.model.bodies.first_moment
         moment = np.array(as_array("moment", moment, (self.model.bodies.count, 3)))
-        errors = errors or JointErrors.none(self.model)
-        joints = kernels.Joints(errors.offset, errors.compliance, errors.backlash)
-        return kernels.Robot(self.tree, moment, case.soles, joints)
+        if errors is None:
+            errors = JointErrors(*np.zeros((3, self.model.n_joints)))
+        return kernels.Robot(self.tree, moment, case.soles, _check_errors(errors))
 
 
 def _tip_angle(case: Case, guess: float, robot: kernels.Robot) -> float:

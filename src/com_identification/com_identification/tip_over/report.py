@@ -6,27 +6,36 @@ import csv
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from math import degrees
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from com_identification.exceptions import ProtocolError
-from com_identification.report.html import Raw, bullets, element, number, page, table
+from com_identification.report.html import Raw, bullets, element, number, page, svg, table
 from com_identification.tip_over.fit import Fit, cross_validate, families, leave_out
 from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import QuasiStatic
 from com_model.arrays import Array
+from com_model.plotting import (
+    BLUE,
+    FAINT,
+    GREEN,
+    GRID,
+    INK,
+    RED,
+    RULE,
+    new_figure,
+    plain_text,
+    style_axes,
+)
 
 _SUFFIX = "_rad"
-INK, FAINT = "#343a40", "#868e96"
-OURS = ("#1971c2", "#e8590c", "#2f9e44")
+OURS = (BLUE, RED, GREEN)
 _WIDEST = 10.0  # degrees: errors beyond the edge of the right side
 
 
@@ -133,72 +142,6 @@ def _angle(text: str | None, where: str) -> float:
     return value
 
 
-def plot_angles(comparison: Comparison, file_format: str = "png") -> bytes:
-    """Plots the angles of each test, and beside them the errors; same input, same bytes.
-
-    Other sources are small numbers in their order from 1 on; at most three of ours are shown.
-
-    Args:
-        comparison: The angles.
-        file_format: "png" or "svg".
-
-    Returns:
-        The file.
-    """
-    content = BytesIO()
-    metadata = {"Date": None, "Creator": None} if file_format == "svg" else None
-    with matplotlib.rc_context({"svg.hashsalt": "tip_angles", "svg.fonttype": "none"}):
-        _figure(comparison).savefig(content, format=file_format, metadata=metadata)
-    return content.getvalue()
-
-
-def _figure(comparison: Comparison) -> Figure:
-    tests, measured = comparison.tests, comparison.found.measured
-    figure = Figure(figsize=(11.0, 1.1 + 0.32 * len(tests)), dpi=90, layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.4, 1.0))
-    rows = np.arange(len(tests))
-    left.barh(rows, np.degrees(measured), color="#e9ecef", edgecolor="#adb5bd", label="measured")
-    for axes, zero in ((left, np.zeros(len(tests))), (right, measured)):
-        _points(axes, zero, comparison.others, comparison.ours)
-        _style(axes)
-    left.set_yticks(rows, [_plain(test) for test in tests])
-    left.invert_yaxis()
-    left.set_xlabel("tip angle (deg)")
-    right.set_xlabel(f"error (deg), shown up to {_WIDEST:g}")
-    right.set_xlim(-_WIDEST, _WIDEST)
-    right.axvline(0.0, color=INK, lw=0.8)
-    handles = left.get_legend_handles_labels()
-    figure.legend(*handles, loc="outside upper center", ncols=5, frameon=False)
-    return figure
-
-
-def _points(
-    axes: Axes, zero: Array, others: Mapping[str, Array], ours: Mapping[str, Array]
-) -> None:
-    """Angles less `zero` (T,) rad, one line of the picture a test."""
-    rows = np.arange(len(zero))
-    for i, (name, angles) in enumerate(others.items(), start=1):
-        error = np.degrees(angles - zero)
-        axes.plot(error, rows, ls="", marker=f"${i}$", color=FAINT, ms=6, label=_plain(name))
-    for (name, angles), colour in zip(ours.items(), OURS, strict=False):
-        error = np.degrees(angles - zero)
-        axes.plot(error, rows, "o", color=colour, ms=5, label=_plain(name))
-
-
-def _plain(name: str) -> str:
-    """A name as it stands: no formula, and not hidden from the legend by an underscore."""
-    return name.replace("$", r"\$").removeprefix("_")
-
-
-def _style(axes: Axes) -> None:
-    axes.grid(axis="x", color="#dee2e6", lw=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(colors=INK, length=0)
-
-
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Measured tip angles beside others' and ours.
@@ -231,6 +174,41 @@ class Comparison:
         }
 
 
+def plot_angles(comparison: Comparison) -> Figure:
+    """Plots the angles of each test, and beside them the errors; same input, same picture.
+
+    Other sources are small numbers in their order from 1 on; at most three of ours are shown.
+    """
+    tests, measured = comparison.tests, comparison.found.measured
+    title = f"{comparison.robot}: tip angles"
+    figure = new_figure((11.0, 1.4 + 0.32 * len(tests)), title)
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.4, 1.0))
+    rows = np.arange(len(tests))
+    left.barh(rows, np.degrees(measured), color=GRID, edgecolor=RULE, label="measured")
+    for axes, zero in ((left, np.zeros(len(tests))), (right, measured)):
+        style_axes(axes)
+        for i, (name, angles) in enumerate(comparison.others.items(), start=1):
+            style: dict[str, Any] = {"marker": f"${i}$", "color": FAINT, "ms": 6}
+            _plot_points(axes, angles - zero, name, style)
+        for (name, angles), colour in zip(comparison.ours.items(), OURS, strict=False):
+            _plot_points(axes, angles - zero, name, {"marker": "o", "color": colour, "ms": 5})
+    left.set_yticks(rows, [plain_text(test) for test in tests])
+    left.invert_yaxis()
+    left.set_xlabel("tip angle (deg)")
+    right.set_xlabel(f"error (deg), shown up to {_WIDEST:g}")
+    right.set_xlim(-_WIDEST, _WIDEST)
+    right.axvline(0.0, color=INK, lw=0.8)
+    handles = left.get_legend_handles_labels()
+    figure.legend(*handles, loc="outside lower center", ncols=5, frameon=False)
+    return figure
+
+
+def _plot_points(axes: Axes, angles: Array, name: str, style: dict[str, Any]) -> None:
+    """Angles (T,) rad, one line of the picture a test."""
+    label = plain_text(name).removeprefix("_")  # which would hide it from the legend
+    axes.plot(np.degrees(angles), np.arange(len(angles)), ls="", label=label, **style)
+
+
 def errors_left_out(simulation: QuasiStatic, found: Fit) -> dict[str, float]:
     """Leaves out each test, then each family; mean absolute errors of their predictions, deg."""
     used = set(found.used.tolist())
@@ -244,8 +222,9 @@ def errors_left_out(simulation: QuasiStatic, found: Fit) -> dict[str, float]:
 
 def report_page(comparison: Comparison) -> str:
     """Writes the page: mean errors, picture, all angles, what the fit found."""
-    picture = plot_angles(comparison, "svg").decode()
-    picture = picture[picture.index("<svg") :]
+    found = comparison.found
+    pairs = zip(found.candidate.labels, found.x.tolist(), strict=True)
+    parameters = [(label, number(value, 5)) for label, value in pairs]
     return page(
         f"{comparison.robot}: tip angles",
         element("h1", f"{comparison.robot}: tip angles"),
@@ -253,11 +232,11 @@ def report_page(comparison: Comparison) -> str:
         element("h2", "Mean error"),
         table(("angles of", "deg"), _rows(comparison.mean_errors())),
         element("h2", "Test by test"),
-        Raw(picture),
+        svg(plot_angles(comparison)),
         _angles(comparison),
         bullets(comparison.notes),
         element("h2", "What explains the measured angles"),
-        table(("parameter", "found"), _parameters(comparison.found)),
+        table(("parameter", "found"), parameters),
         element("h2", "Tests that the fit has not seen"),
         table(("left out", "mean error (deg)"), _rows(comparison.left_out)),
     )
@@ -265,11 +244,6 @@ def report_page(comparison: Comparison) -> str:
 
 def _rows(values: Mapping[str, float]) -> list[tuple[str, str]]:
     return [(name, number(value)) for name, value in values.items()]
-
-
-def _parameters(found: Fit) -> list[tuple[str, str]]:
-    pairs = zip(found.candidate.labels, found.x.tolist(), strict=True)
-    return [(label, number(value, 5)) for label, value in pairs]
 
 
 def _angles(comparison: Comparison) -> Raw:

@@ -43,6 +43,6 @@ def found(scene, postures):
 
 @pytest.fixture(scope="session")
 def fits(scene, postures, found):
-    from com_identification.report.contents import compare_postures
+    from com_identification.report.comparison import compare_postures
 
     return compare_postures(scene.model, scene.feet, postures, found, 9.81)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from com_identification.report.contents import compare_postures
+from com_identification.report.comparison import compare_postures
 from com_model import RobotModel, Sesc
 from com_model.dynamics.link_frames import LinkFrames
 

@@ -8,9 +8,16 @@ import numpy as np
 import pytest
 
 from com_identification.capture.options import DroppedReadings, StationaryInterval
-from com_identification.report.contents import Contents, TopicLine, body_labels
+from com_identification.report.comparison import body_labels
 from com_identification.report.html import Raw, bar, element, number, table
-from com_identification.report.report import report_page, residual_plot, sole_plot, timeline_plot
+from com_identification.report.report import (
+    Contents,
+    TopicLine,
+    report_page,
+    residual_plot,
+    sole_plot,
+    timeline_plot,
+)
 
 EVIL = '"><script>alert(1)</script>\x1b[31m'
 S = 1_000_000_000

@@ -8,22 +8,20 @@ import yaml
 from baselines.tip_over_chain import pseudo_inverse
 
 from com_identification.exceptions import OutputError, ProtocolError, RefusedFitError
-from com_identification.tip_over.candidates import (
-    compliance,
-    known_candidates,
-    link_shifts,
-    torso_shift,
-    zero_offsets,
-)
 from com_identification.tip_over.fit import (
     _Problem,
+    compliance,
     corrected_urdf,
     cross_validate,
     families,
     fit,
+    known_candidates,
     leave_out,
+    link_shifts,
     predict,
+    torso_shift,
     write_correction,
+    zero_offsets,
 )
 from com_model import RobotModel
 

@@ -59,7 +59,7 @@ def test_loads_are_the_slopes_of_the_potential_energy(simulation, model):
     for test in (0, 5, 12, 15):
         case = simulation.cases[test]
         angle = rng.uniform(-0.2, 0.2)
-        rigid = simulation.find_equilibrium(test, angle, JointErrors.none(model))
+        rigid = simulation.find_equilibrium(test, angle)
         weight = model.mass * GRAVITY
 
         def energy(q, case=case, weight=weight):
@@ -80,7 +80,7 @@ def test_loads_are_the_slopes_of_the_potential_energy(simulation, model):
 
 def test_pitch_torques_of_a_pair_are_those_of_pinocchio(simulation, model):
     """Both legs alike: gravity's torque in one ankle is half of what the whole robot needs."""
-    standing = simulation.find_equilibrium(8, -0.1, JointErrors.none(model))  # leg5 Front
+    standing = simulation.find_equilibrium(8, -0.1)  # leg5 Front
     whole = model.mass * GRAVITY * standing.com[0]
     robot = pinocchio.buildModelFromXML(model.xml)
     data = robot.createData()
@@ -103,7 +103,7 @@ def test_compiled_kernels_do_what_they_say(simulation, model):
     rng = np.random.default_rng(5)
     case, moment = simulation.cases[2], np.array(model.bodies.first_moment)
     n = model.n_joints
-    joints = kernels.Joints(rng.normal(0, 0.02, n), np.full(n, 0.01), np.full(n, 0.005))
+    joints = kernels.JointErrors(rng.normal(0, 0.02, n), np.full(n, 0.01), np.full(n, 0.005))
     robot = kernels.Robot(simulation.tree, moment, case.soles, joints)
     encoders = case.start - 0.3 * case.rate
     results = []
@@ -178,7 +178,7 @@ def test_angles_and_limits_count_from_the_start(rod, tmp_path):
     np.testing.assert_allclose(simulation.tip_angles(), expected, atol=1e-8)
 
 
-def test_it_says_whether_the_limit_comes_before_the_fall(rod, tmp_path):
+def test_it_reports_whether_the_limit_comes_before_the_fall(rod, tmp_path):
     stiff = of_rod(rod, tmp_path, ROD_PROTOCOL, ROD.replace('upper="1"', 'upper="0.15"'))
     front, back = stiff.find_tips()
     assert (front.test, front.angle, front.falls) == ("Front", 0.15, False)
@@ -237,9 +237,9 @@ def test_joints_that_cannot_carry_the_robot(rod):
         rod.find_equilibrium(0, 0.1, soft)
 
 
-def test_negative_compliance_is_refused():
+def test_negative_compliance_is_refused(rod):
     with pytest.raises(ProtocolError, match="compliance: expected numbers, 0 or more"):
-        errors(compliance=-0.1)
+        rod.tip_angles(errors(compliance=-0.1))
 
 
 @pytest.mark.parametrize(
