@@ -56,6 +56,7 @@ from identification_ranks import level_ranks, torque_ranks
 from identification_sagittal import part_rows, sagittal, wrong_leg
 from identification_scenario import (
     NOISE,
+    PLAN,
     Array,
     PinocchioRobot,
     Scenario,
@@ -94,12 +95,12 @@ class Effort:
     @property
     def plan(self) -> PlanOptions:
         """Of the whole robot, on both feet."""
-        return PlanOptions(candidates=self.candidates, refinements=self.refinements)
+        return replace(PLAN, candidates=self.candidates, refinements=self.refinements)
 
     @property
     def leg_plan(self) -> PlanOptions:
         """Of the legs that move alike."""
-        return PlanOptions(candidates=self.candidates // 2, keep_feet=True)
+        return replace(PLAN, candidates=self.candidates // 2, keep_feet=True)
 
 
 QUICK = Effort(1, 1, 2, 120, 4, 64, (30,), (12,), settings=False)
@@ -137,7 +138,7 @@ def held_out(console: Console, effort: Effort) -> dict[str, float]:
     """Errors of the predicted CoM from 30 and 60 postures, by method."""
     scenario = hoap2()
     anywhere = [
-        q for q, _, _ in scenario.planner(PlanOptions(seed=5)).feasible.sample(160, anywhere=True)
+        q for q, _, _ in scenario.planner(replace(PLAN, seed=5)).feasible.sample(160, anywhere=True)
     ]
     Q, others = np.array(anywhere[:100]), anywhere[100:]
     table = Table(title=f"predicted CoM in 100 other postures, mm RMS, {effort.robots} robots")

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 CONFIG = Path(__file__).resolve().parents[1] / "src/robot_descriptions/config/hoap2.yaml"
 OFF = 0.005  # m, standard deviation of each centre of mass, each axis
 SAMPLES = 100
+PLAN = PlanOptions(margin=0.015, most_tilt=np.pi)
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=float(np.radians(0.05)))
 
 

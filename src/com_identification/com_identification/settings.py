@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from math import isfinite, pi, radians
+from math import isfinite, radians
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
@@ -123,7 +123,7 @@ class PriorSettings:
     """Standard deviations and bounds of the URDF's values."""
 
     com_std: float = parameter(
-        0.02, "m, standard deviation of each component of a link's centre of mass", NOT_NEGATIVE
+        0.01, "m, standard deviation of each component of a link's centre of mass", NOT_NEGATIVE
     )
     mass_std_fraction: float = parameter(
         0.0, "Standard deviation of a link's mass over the mass; 0: masses are known", NOT_NEGATIVE
@@ -254,7 +254,7 @@ class PlanOptions:
     candidates: int = parameter(200, "How many postures to choose from", _COUNT)
     refinements: int = parameter(30, "How many changes of each chosen posture are tried", _COUNT)
     margin: float = parameter(
-        0.015,
+        0.025,
         "m, of the URDF's CoM inside the support polygon; more than the URDF may be off by",
         NOT_NEGATIVE,
     )
@@ -279,9 +279,9 @@ class PlanOptions:
         NOT_NEGATIVE,
     )
     most_tilt: float = parameter(
-        pi,
+        0.6,
         "rad, by which the root may tilt against the rest posture; postures in which a "
-        "robot bows deeply are informative, but risky",
+        "robot bows deeply are informative, but risky; pi: any",
         (1e-3, 1e9),
     )
     criterion: str = parameter(

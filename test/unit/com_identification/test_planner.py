@@ -38,8 +38,9 @@ ARM = """<joint name="{n}" type="prismatic"><parent link="base"/><child link="{n
   <collision><geometry>{shape}</geometry></collision></link>"""
 
 
-def settings_of(**plan):
-    return IdentificationSettings(noise=NOISE, plan=PlanOptions(**plan))
+def settings_of(margin=0.015, most_tilt=np.pi, **plan):
+    plan = PlanOptions(margin=margin, most_tilt=most_tilt, **plan)
+    return IdentificationSettings(noise=NOISE, plan=plan)
 
 
 @pytest.fixture(scope="module")

@@ -262,7 +262,7 @@ class TourPaths:
         velocity_fraction: float,
     ) -> None:
         # Without prediction: the planner of the postures has checked the efforts at either end.
-        plan = PlanOptions(keep_feet=True, margin=margin)
+        plan = PlanOptions(keep_feet=True, margin=margin, most_tilt=np.pi)
         self._feasible = FeasiblePostures(Statics(model), feet, nominal, plan)
         self._nominal = nominal
         limits = np.where(model.velocity_limits > 0.0, model.velocity_limits, np.inf)
