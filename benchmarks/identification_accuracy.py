@@ -14,11 +14,11 @@ sagittal_rms_mm         x and z of trunk, thighs, shanks after 48 planned postur
 ranks                   of 78 numbers, masses known: joints free or on both feet, CoM's projection
                         or its height too; expected 52, 53, 51 and 52
 ranks_with_torques      what joint torques add, kind of postures by kind: without, with
-planned_over_random     planned postures over as telling random ones for the CoM's prediction, whole
-                        robot on both feet, mean of 30 and 60; required 0.5.
+planned_over_random     planned postures over as informative random ones for the CoM's prediction,
+                        whole robot on both feet, mean of 30 and 60; required 0.5.
                         `planned_over_random_by` has other settings and accuracies
-nees                    squared errors over their covariance, of what the postures tell: 1 where the
-                        deviations are honest. `nees_by` has it with other sensors and errors
+nees                    squared errors over their covariance, of what the postures determine: 1
+                        where standard deviations are right. `nees_by`: other sensors and errors
 
 The last line is one JSON object.
 """

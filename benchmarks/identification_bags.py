@@ -38,7 +38,7 @@ _BLOCK = 5000  # samples that are made at a time
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations of one reading: rad, N, N m, N m, rad."""
+    """Standard stds of one reading: rad, N, N m, N m, rad."""
 
     position: float = float(np.radians(0.05))
     force: float = 0.5
@@ -53,7 +53,7 @@ class Scene:
     Args:
         urdf: Its URDF.
         config: Its configuration.
-        deviation: m, of each component of the bodies' centres of mass.
+        std: m, of each component of the bodies' centres of mass.
         seed: Of those.
 
     Attributes:
@@ -62,7 +62,7 @@ class Scene:
         xml: The true URDF.
     """
 
-    def __init__(self, urdf: Path, config: Path, deviation: float = 0.005, seed: int = 1) -> None:
+    def __init__(self, urdf: Path, config: Path, std: float = 0.005, seed: int = 1) -> None:
         self.config = RobotConfig.from_file(config)
         self.model = RobotModel.from_file(urdf)
         self.feet = self.config.feet
@@ -74,7 +74,7 @@ class Scene:
             out=np.zeros((len(mass), 3)),
             where=mass[:, None] > 0,
         )
-        change = np.random.default_rng(seed).normal(0.0, deviation, own.shape)
+        change = np.random.default_rng(seed).normal(0.0, std, own.shape)
         self.com = own + change * (mass > 0.0)[:, None]
         self.xml = edit_inertials(self.model.xml, corrected_inertials(self.model, mass, self.com))
         self._oracle = pinocchio.buildModelFromXML(self.xml, pinocchio.JointModelFreeFlyer())
@@ -91,12 +91,12 @@ class Scene:
         planner = PosturePlanner(self.model, self.feet, rest, IdentificationSettings(plan=plan))
         return np.array([entry[0] for entry in planner.feasible.sample(count)])
 
-    def readings(self, q: Array, shares: Array | None = None) -> tuple[Array, Array, Array]:
+    def readings(self, q: Array, fractions: Array | None = None) -> tuple[Array, Array, Array]:
         """What sensors without noise read.
 
         Args:
             q: (n,) the posture.
-            shares: (f,) of the weight on each foot; by default two feet share it as they must.
+            fractions: (f,) of the weight on each foot; by default two feet share it as they must.
 
         Returns:
             Wrenches (f, 6), efforts (n,), up (3,) in IMU axes.
@@ -105,17 +105,17 @@ class Scene:
         model, data = self._oracle, self._data
         pinocchio.framesForwardKinematics(model, data, full)
         frames = [data.oMf[model.getFrameId(foot.wrench_frame)] for foot in self.feet]
-        ground = 0 if shares is None else int(np.argmax(shares))
+        ground = 0 if fractions is None else int(np.argmax(fractions))
         up = data.oMf[model.getFrameId(self.feet[ground].frame)].rotation[:, 2].copy()
         weight = pinocchio.computeTotalMass(model) * GRAVITY * up
         moment = np.cross(pinocchio.centerOfMass(model, data, full), weight)
         places = np.array([pose.translation for pose in frames])
-        if shares is None:
-            shares = _shares(places, np.cross(up, moment) / (weight @ up), up)
-        rest = moment - np.cross(shares @ places, weight)
+        if fractions is None:
+            fractions = _load_fractions(places, np.cross(up, moment) / (weight @ up), up)
+        rest = moment - np.cross(fractions @ places, weight)
         local = [
-            share * np.concatenate((pose.rotation.T @ weight, pose.rotation.T @ rest))
-            for pose, share in zip(frames, shares, strict=True)
+            fraction * np.concatenate((pose.rotation.T @ weight, pose.rotation.T @ rest))
+            for pose, fraction in zip(frames, fractions, strict=True)
         ]
         model.gravity.linear = -GRAVITY * up
         torque = pinocchio.computeGeneralizedGravity(model, data, full).copy()
@@ -183,7 +183,7 @@ def samples(
     tour: Tour,
     noise: Noise | None = None,
     seed: int = 2,
-    shares: Sequence[Array | None] = (),
+    fractions: Sequence[Array | None] = (),
 ) -> Iterator[Samples]:
     """Yields the samples of a tour, block by block; it starts again when it is over.
 
@@ -193,11 +193,11 @@ def samples(
         tour: Times.
         noise: Of the sensors.
         seed: Of the noise.
-        shares: P of (f,), of the weight on each foot; see readings().
+        fractions: P of (f,), of the weight on each foot; see readings().
     """
     noise = noise or Noise()
     rng = np.random.default_rng(seed)
-    loads = list(shares) or [None] * len(postures)
+    loads = list(fractions) or [None] * len(postures)
     read = [scene.readings(q, load) for q, load in zip(postures, loads, strict=True)]
     wrenches, effort, up = (np.array(parts) for parts in zip(*read, strict=True))
     leg = tour.still + tour.moving
@@ -208,12 +208,12 @@ def samples(
         here = (time // leg).astype(int) % len(postures)
         after = (here + 1) % len(postures)
         way = np.clip((time % leg - tour.still) / max(tour.moving, 1e-9), 0.0, 1.0)
-        share = ((1.0 - np.cos(np.pi * way)) / 2.0)[:, None]
+        done = ((1.0 - np.cos(np.pi * way)) / 2.0)[:, None]
         mix = [
             (1.0 - s) * values[here] + s * values[after]
-            for values, s in ((postures, share), (effort, share), (up, share))
+            for values, s in ((postures, done), (effort, done), (up, done))
         ]
-        forces = (1.0 - share[:, :, None]) * wrenches[here] + share[:, :, None] * wrenches[after]
+        forces = (1.0 - done[:, :, None]) * wrenches[here] + done[:, :, None] * wrenches[after]
         spread = np.repeat([noise.force, noise.moment], 3)
         up_read = mix[2] + rng.normal(0.0, noise.tilt, mix[2].shape)
         yield Samples(
@@ -319,14 +319,14 @@ class BagWriter:
         self._writer.write(self._marks, time, bytes(payload))
 
 
-def _shares(places: Array, com: Array, up: Array) -> Array:
+def _load_fractions(places: Array, com: Array, up: Array) -> Array:
     """How two feet share the weight: as where the CoM projects between them; more feet: alike."""
     if len(places) != 2:
         return np.full(len(places), 1.0 / len(places))
     way = places[1] - places[0]
     way -= (way @ up) * up
-    share = np.clip((com - places[0]) @ way / (way @ way), 0.1, 0.9)
-    return np.array([1.0 - share, share])
+    fraction = np.clip((com - places[0]) @ way / (way @ way), 0.1, 0.9)
+    return np.array([1.0 - fraction, fraction])
 
 
 def _joint_template(store: Typestore, model: RobotModel) -> Template:

@@ -1,4 +1,4 @@
-"""Whether the identification's deviations are honest: NEES with several readings and errors."""
+"""Whether the identification's stds are honest: NEES with several readings and errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from com_identification.settings import (
 
 POSTURES = 30
 SENSORS = SensorPriors(force_bias=2.0, moment_bias=0.1, joint_offset=float(np.radians(0.5)))
-SPOILT = 0.05  # share of the postures
+OUTLIERS = 0.05  # fraction of the postures
 PUSH = 1.0  # N m, what holds or pushes the robot in those
 
 Reader = Callable[[PinocchioRobot, Array, np.random.Generator], list[Posture]]
@@ -48,7 +48,7 @@ def _sensor_errors(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) ->
 
 def _outliers(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) -> list[Posture]:
     postures = _feet(robot, Q, rng)
-    for i in rng.permutation(len(Q))[: round(SPOILT * len(Q))]:
+    for i in rng.permutation(len(Q))[: round(OUTLIERS * len(Q))]:
         wrenches = postures[i].wrenches.copy()
         wrenches[0, 3:] += rng.choice([-PUSH, PUSH], 3)
         q, samples = postures[i].q, postures[i].samples
@@ -60,18 +60,20 @@ CASES: dict[str, tuple[Reader, SensorPriors]] = {
     "feet": (_feet, SensorPriors()),
     "joint torques too": (_torques, SensorPriors()),
     "sensors' biases and zeros unknown": (_sensor_errors, SENSORS),
-    "5 % of the postures spoilt": (_outliers, SensorPriors()),
+    "5 % of the postures are outliers": (_outliers, SensorPriors()),
 }
 
 
 def nees_cases(console: Console, robots: int, plan: PlanOptions) -> dict[str, float]:
-    """Mean NEES of what postures on both feet tell, by case."""
+    """Mean NEES of what postures on both feet determine, by case."""
     scenario = hoap2()
     Q = np.array([posture.q for posture in scenario.planned(plan, POSTURES)])
     informer = Informer(scenario)
     _, s, Vt = np.linalg.svd(informer.prediction([(q, (0, 1)) for q in Q]), full_matrices=False)
-    told = Vt[s > 1e-9 * s[0]] @ np.linalg.pinv(informer.factor)
-    table = Table(title=f"NEES of {len(told)} combinations, {robots} robots, {POSTURES} postures")
+    observable = Vt[s > 1e-9 * s[0]] @ np.linalg.pinv(informer.factor)
+    table = Table(
+        title=f"NEES of {len(observable)} combinations, {robots} robots, {POSTURES} postures"
+    )
     for heading in ("case", "NEES", "outliers found, a robot"):
         table.add_column(heading)
     results = {}
@@ -85,9 +87,9 @@ def nees_cases(console: Console, robots: int, plan: PlanOptions) -> dict[str, fl
             found = identify(
                 scenario.model, scenario.feet, read(robot, Q, rng), settings, scenario.priors
             )
-            error = told @ (found.parameters - truth)
-            scatter = told @ found.covariance @ told.T
-            values.append(float(error @ np.linalg.solve(scatter, error)) / len(told))
+            error = observable @ (found.parameters - truth)
+            scatter = observable @ found.covariance @ observable.T
+            values.append(float(error @ np.linalg.solve(scatter, error)) / len(observable))
             outliers.append(len(found.outliers))
         results[name] = float(np.mean(values))
         table.add_row(name, f"{results[name]:.2f}", f"{np.mean(outliers):.1f}")

@@ -1,4 +1,4 @@
-"""How many random postures tell as much as planned ones.
+"""How many random postures determine as much as planned ones.
 
 Random postures are what one takes without a planner: joints anywhere in their limits, each place as
 likely, soles brought to the ground, and taken where the robot balances with the same margin, is
@@ -54,7 +54,7 @@ class Comparison:
 
 
 class Informer:
-    """What postures tell of a robot's bodies.
+    """What postures determine of a robot's bodies.
 
     Args:
         scenario: The robot.
@@ -75,7 +75,7 @@ class Informer:
         return np.asarray(R[0, 0, :, 2])
 
     def information(self, q: Array, stand: Stand) -> Array:
-        """A^T A (U, U) of one posture, in prior deviations."""
+        """A^T A (U, U) of one posture, in prior standard deviations."""
         up = self.up(q, stand)
         posture = self._prediction.posture(q, up, stand, efforts=False, samples=SAMPLES)
         rows = self._builder.linearize(posture, self.scenario.priors.parameters, self._zero)
@@ -92,20 +92,20 @@ class Informer:
 
 
 def whole_robot(informer: Informer, held_out: Sequence[tuple[Array, Stand]]) -> Measure:
-    """Errors of the predicted CoM, and of the combinations of CoMs that postures tell."""
+    """Errors of the predicted CoM, and of the combinations of CoMs that postures determine."""
     C = informer.prediction(held_out)
     target = C.T @ C / len(held_out)
     _, s, Vt = np.linalg.svd(C, full_matrices=False)
-    told = Vt[s > 1e-9 * s[0]]
+    observable = Vt[s > 1e-9 * s[0]]
 
     def errors(scatter: Array) -> Errors:
-        combined = told @ scatter @ told.T
-        deviation = informer.scenario.priors.com_std.max() * MM
+        combined = observable @ scatter @ observable.T
+        std = informer.scenario.priors.com_std.max() * MM
         return {
             "predicted CoM": MM * float(np.sqrt(np.trace(scatter @ target))),
-            "combinations, RMS": deviation * float(np.sqrt(np.trace(combined) / len(told))),
-            "combinations, geometric": deviation
-            * float(np.exp(np.linalg.slogdet(combined)[1] / 2.0 / len(told))),
+            "combinations, RMS": std * float(np.sqrt(np.trace(combined) / len(observable))),
+            "combinations, geometric": std
+            * float(np.exp(np.linalg.slogdet(combined)[1] / 2.0 / len(observable))),
         }
 
     return errors
@@ -122,7 +122,7 @@ def leg(informer: Informer) -> Measure:
 
 
 def scatter_of(information: Sequence[Array]) -> Array:
-    """The covariance after postures, in prior deviations."""
+    """The covariance after postures, in prior standard deviations."""
     return np.asarray(np.linalg.inv(np.eye(len(information[0])) + np.sum(information, axis=0)))
 
 

@@ -1,4 +1,4 @@
-"""How many combinations of HOAP-2's 78 first moments postures tell, and what joint torques add."""
+"""Ranks: combinations of HOAP-2's 78 first moments that postures determine; what torques add."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def level_ranks() -> dict[str, int]:
 
 
 def torque_ranks(console: Console) -> dict[str, dict[str, int]]:
-    """Ranks of the feet's wrenches, without and with joint torques; prints what is told besides."""
+    """Ranks of the feet's wrenches, without and with joint torques; prints what they add."""
     double = _double(kept=False)
     kinds = {
         "free": _free(),
@@ -74,9 +74,9 @@ def torque_ranks(console: Console) -> dict[str, dict[str, int]]:
         without, with_torques = _report(Q, torques=False), _report(Q, torques=True)
         ranks[name] = {"feet": without.rank, "with_torques": with_torques.rank}
         console.print(f"{name}: rank {without.rank}, with joint torques {with_torques.rank}")
-        told = [text for text in without.lost if text not in with_torques.lost]
-        for text in told if len(Q) > FEW else told[:0]:
-            console.print(f"  told by torques only: {text}")
+        observable = [text for text in without.lost if text not in with_torques.lost]
+        for text in observable if len(Q) > FEW else observable[:0]:
+            console.print(f"  observable by torques only: {text}")
     return ranks
 
 

@@ -1,7 +1,7 @@
 """HOAP-2 in the sagittal plane: hips, knees and ankles pitch, both legs alike, soles as they stand.
 
 All other joints are fixed in the URDF. Feet, shanks, thighs and trunk move as in [Muscolo] and
-[Cotton]; left and right never turn against each other, so that their sums are what can be told.
+[Cotton]; left and right never turn against each other, so that their sums are what is observable.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Scenario:
     rest: Array
     priors: BodyPriors
 
-    @cache  # noqa: B019 - laboratories live as long as the benchmark
+    @cache  # noqa: B019 - scenarios live as long as the benchmark
     def planner(self, plan: PlanOptions) -> PosturePlanner:
         """A planner for this robot's sensors."""
         settings = IdentificationSettings(noise=NOISE, plan=plan)
@@ -69,11 +69,11 @@ def hoap2() -> Scenario:
 
 
 class PinocchioRobot:
-    """A robot that stands on flat feet; what its sensors say, by Pinocchio.
+    """A robot that stands on flat feet; what its sensors read, by Pinocchio.
 
     Args:
         xml: The true URDF.
-        model: What the URDF is urdf to be; the joints' order.
+        model: What the URDF is taken to be; the joints' order.
         feet: Its feet.
     """
 
@@ -109,14 +109,14 @@ class PinocchioRobot:
         weight = self.mass * GRAVITY * up
         moment = np.cross(self.com(q), weight)
         rest = moment - sum(
-            np.cross(p, share * weight) for share, (_, p) in zip(load, frames, strict=True)
+            np.cross(p, fraction * weight) for fraction, (_, p) in zip(load, frames, strict=True)
         )
         self.pin.gravity.linear = -GRAVITY * up
         full = self.full(q)
         torque = np.array(pinocchio.computeGeneralizedGravity(self.pin, self.data, full))
         wrenches = []
-        for foot, share, (R, _) in zip(self.feet, load, frames, strict=True):
-            local = share * np.concatenate((R.T @ weight, R.T @ rest))
+        for foot, fraction, (R, _) in zip(self.feet, load, frames, strict=True):
+            local = fraction * np.concatenate((R.T @ weight, R.T @ rest))
             J = pinocchio.computeFrameJacobian(
                 self.pin, self.data, full, self.pin.getFrameId(foot.wrench_frame)
             )
@@ -127,7 +127,7 @@ class PinocchioRobot:
     def posture(
         self, q: Array, rng: np.random.Generator, stand: Sequence[int] = (), effort: bool = False
     ) -> Posture:
-        """What the sensors say, means of SAMPLES readings.
+        """What the sensors read, means of SAMPLES readings.
 
         Args:
             q: (n,) rad, true joint positions.

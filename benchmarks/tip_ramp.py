@@ -1,9 +1,9 @@
 """Slow ramps of joints in MuJoCo until the robot tips over ([Cominoli] 7.3, postures_protocol).
 
-The standing foot that turns by a threshold tells the fall; the robot turns with it about the edge
+The standing foot that turns by a threshold shows the fall; the robot turns with it about the edge
 while the joints go on, so the threshold is taken off the angle. Placing the robot in the tipping
 posture and letting go would make it fall degrees early, by the impact of the contacts. Joints that
-give way have servos that are as soft, and zero offsets are added to what the servos are told.
+give way have servos that are as soft, and zero offsets are added to what the servos are commanded.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Turn:
 
     Attributes:
         joints: Joints that turn from their start posture, all by the same angle.
-        feet: Links whose tilt tells the fall.
+        feet: Links whose tilt shows the fall.
         opposite: Joints that turn by as much with the other sign.
         offsets: rad by joint, where joints are when their encoders say 0.
     """
@@ -120,7 +120,7 @@ def ramp_tip_angle(
 
 
 def _commands(world: World, turn: Turn) -> tuple[Array, Array]:
-    """What the servos are told beside the posture: offsets (n,) rad, and (n,) per angle."""
+    """What the servos are commanded beside the posture: offsets (n,) rad, and (n,) per angle."""
     offset, rate = np.zeros((2, len(world.posture)))
     for joint, value in turn.offsets.items():
         offset[world.robot.joint_index(joint)] = value
@@ -143,9 +143,9 @@ def _angle(time: float, begin: float, sign: float, ramp: Ramp) -> float:
     return begin * _smooth((time - ramp.settle) / ramp.approach) + sign * ramp.speed * slow
 
 
-def _smooth(share: float) -> float:
+def _smooth(fraction: float) -> float:
     """From 0 to 1, at rest at both ends."""
-    s = min(max(share, 0.0), 1.0)
+    s = min(max(fraction, 0.0), 1.0)
     return s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
 
 

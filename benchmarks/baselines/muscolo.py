@@ -4,7 +4,7 @@ The robot stands with both feet side by side and moves in the plane x (forward),
 point of the ground between the feet. A link that is tilted by phi from z towards x has its centre
 of mass l along it and r across it, at x = l sin phi + r cos phi, z = l cos phi - r sin phi from
 its joint.
-Lengths may be in any one unit. docs/derivations.md tells which equations are printed wrong.
+Lengths may be in any one unit. docs/derivations.md lists which equations are printed wrong.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class PlanarFoot:
 
 @dataclass(frozen=True, eq=False)
 class TiltedPair:
-    """What two tilts of one shape tell (eqs 19, 20).
+    """What two tilts of one shape determine (eqs 19, 20).
 
     Attributes:
         across: x of the centre of mass of all above the ankle, upright, from the ankle: r_w.
@@ -110,7 +110,7 @@ def coefficients(
 
     Raises:
         ShapeError: internal_moment is not (3,).
-        ValueError: The feet are not pressed onto the ground; tells of a wrong sign.
+        ValueError: The feet are not pressed onto the ground; a sign of a wrong sign.
     """
     force, moment = readings.forces.sum(axis=0), readings.moments.sum(axis=0)
     moment = moment + as_array("internal_moment", internal_moment, (3,))
@@ -259,7 +259,7 @@ def planar_links(
 
     Raises:
         ShapeError: An argument has the wrong shape.
-        RankError: The postures do not tell all links apart.
+        RankError: The postures do not distinguish all links.
     """
     m = as_array("masses", masses, (None,))
     n = len(m)
@@ -284,7 +284,7 @@ def planar_links(
 
 def _too_few(rank: int, n: int, postures: int) -> str:
     return (
-        f"{postures} postures tell {rank} of {2 * n} numbers of {n} links: add postures in which "
-        f"each joint is bent differently, {n} or more with the height of the total centre of mass, "
+        f"{postures} postures determine {rank} of {2 * n} numbers of {n} links: add postures in "
+        f"which each joint is bent differently, {n} or more with the height of the total CoM, "
         f"{2 * n} or more without"
     )

@@ -8,8 +8,8 @@ The equations in print need reading: A_0 .. A_n in (13) to (15) are orientations
 products of (7) and (11), not the joints' own matrices; r has three times as many numbers as links,
 so that m = n postures are too few; and with turning joints no number of postures gives the matrix
 of (15) an inverse: each joint's axis hides one combination. `fit_chain` is therefore eq. 15 with a
-pseudo-inverse that says what it did not see, and it refuses to predict what was not told: fitted
-to few tip-over postures, r can be metres long. com_identification.regression.identify takes the
+pseudo-inverse that reports what was not observable, and it refuses to predict that: fitted to
+few tip-over postures, r can be metres long. com_identification.regression.identify takes the
 same postures as constraints together with what the URDF knows; use that.
 """
 
@@ -29,7 +29,7 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array, freeze
 from com_model.sesc.packing import sesc_vectors
 
-_TOLD = 1e-6  # share of a row that may be outside of what the postures tell
+_OUTSIDE = 1e-6  # fraction of a row that may be outside of what the postures determine
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +38,10 @@ class ChainFit:
 
     Attributes:
         parameters: (K, 3) m, r_k in the bodies' frames: the shortest that fit.
-        rank: Combinations of the 3 K numbers that the postures tell.
+        rank: Combinations of the 3 K numbers that the postures determine.
         condition: Largest over smallest singular value within that rank.
         residuals: (m,) m, of the equations.
-        row_space: (rank, 3 K) orthonormal: what is told.
+        row_space: (rank, 3 K) orthonormal: what is observable.
     """
 
     parameters: Array
@@ -59,13 +59,13 @@ class ChainFit:
         return len(self.residuals) > self.rank
 
 
-def edge_constraint(foot: Foot, edge: str, deviation: float, lean: float = 0.0) -> ComConstraint:
+def edge_constraint(foot: Foot, edge: str, std: float, lean: float = 0.0) -> ComConstraint:
     """Says that the CoM is above an edge of a sole.
 
     Args:
         foot: The foot that stays on the ground, flat.
         edge: "front", "back", "left" or "right" of the sole, in its frame.
-        deviation: m, how well that is known.
+        std: m, how well that is known.
         lean: rad, slope of the ground: positive where it falls towards that edge; the line of
             gravity then leans that way.
 
@@ -83,7 +83,7 @@ def edge_constraint(foot: Foot, edge: str, deviation: float, lean: float = 0.0) 
     normal[2] = np.tan(lean)
     length = float(np.linalg.norm(normal))
     offset = float((sign * foot.corners[:, axis]).max())
-    return ComConstraint(foot.frame, normal / length, offset / length, deviation)
+    return ComConstraint(foot.frame, normal / length, offset / length, std)
 
 
 def chain_rows(
@@ -127,7 +127,7 @@ def fit_chain(rows: ArrayLike, right: ArrayLike, tolerance: float = 1e-9) -> Cha
     Args:
         rows: (m, 3 K) of chain_rows; those of several robots' readings may be stacked.
         right: (m,) m.
-        tolerance: Singular values below this share of the largest count as 0.
+        tolerance: Singular values below this fraction of the largest count as 0.
 
     Raises:
         ShapeError: The arrays do not fit.
@@ -145,24 +145,24 @@ def predict(fit: ChainFit, rows: ArrayLike) -> Array:
     """Predicts the right sides of other postures' rows, in m.
 
     Raises:
-        RankError: The fitted postures did not tell what these ask for.
+        RankError: The fitted postures did not determine what these ask for.
     """
     rows = as_array("rows", rows, (None, fit.parameters.size))
     outside = rows - (rows @ fit.row_space.T) @ fit.row_space
-    share = np.linalg.norm(outside, axis=1) / np.linalg.norm(rows, axis=1)
-    worst = int(np.argmax(share)) if len(share) else 0
-    if len(share) and share[worst] > _TOLD:
+    fraction = np.linalg.norm(outside, axis=1) / np.linalg.norm(rows, axis=1)
+    worst = int(np.argmax(fraction)) if len(fraction) else 0
+    if len(fraction) and fraction[worst] > _OUTSIDE:
         raise RankError(
-            f"posture {worst} asks for {share[worst]:.0%} that the fitted postures do not tell "
-            f"(rank {fit.rank} of {fit.parameters.size}): fit more and other tip-over postures, or "
-            "use them together with the URDF",
+            f"posture {worst} asks for {fraction[worst]:.0%} that the fitted postures do not "
+            f"determine (rank {fit.rank} of {fit.parameters.size}): fit more and other tip-over "
+            "postures, or use them together with the URDF",
             fit.rank,
             fit.parameters.size,
         )
     return np.asarray(rows @ fit.parameters.ravel())
 
 
-_SPARE = 2.0  # postures a combination that they tell, at least
+_SPARE = 2.0  # postures a combination that they determine, at least
 LARGEST_SHIFT = 0.05  # m: a link's CoM that lies further off is not inside a small humanoid's link
 
 
@@ -189,15 +189,15 @@ class PseudoInverse:
             RefusedFitError: Too few postures are left to check it, or a CoM would lie far out.
         """
         reasons = []
-        count, told, unknown = (
+        count, observable, unknown = (
             len(self.chain.residuals),
             self.chain.rank,
             self.chain.parameters.size,
         )
-        if count < _SPARE * told:
+        if count < _SPARE * observable:
             reasons.append(
-                f"{count} postures tell {told} combinations of {unknown} numbers, so that hardly "
-                "any is left to check them: take more, or use them together with the URDF "
+                f"{count} postures determine {observable} combinations of {unknown} numbers, so "
+                "that hardly any is left to check them: take more, or use them with the URDF "
                 "(posture_protocol.fit)"
             )
         if self.com_shift > LARGEST_SHIFT:

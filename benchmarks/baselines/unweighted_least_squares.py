@@ -51,7 +51,7 @@ class UrdfRobot:
         return columns[:, :, 0] @ self.mass, columns[:, :, 1:].reshape(3, -1)
 
     def torque_regressor(self, posture: Posture, up: Array) -> tuple[Array, Array]:
-        """Torques (n,) without m c and (n, 3 B) of m c, the feet's share taken off."""
+        """Torques (n,) without m c and (n, 3 B) of m c, the feet's fraction taken off."""
         robot, zero = self.robot, np.zeros(self.robot.pin.nv)
         robot.pin.gravity.linear = -GRAVITY * up
         full = robot.full(posture.q)

@@ -48,14 +48,14 @@ class Robot:
         mass = pinocchio.computeTotalMass(self.oracle)
         weight = mass * G * up
         moment = np.cross(self.com(q), weight)
-        forces = [share * weight for share in load]
+        forces = [fraction * weight for fraction in load]
         rest = moment - sum(np.cross(p, f) for (_, p), f in zip(frames, forces, strict=True))
         wrenches = []
         self.oracle.gravity.linear = -G * up
         full = self._q(q)
         gravity = pinocchio.computeGeneralizedGravity(self.oracle, self.data, full)
-        for foot, share, (R, _), f in zip(self.feet, load, frames, forces, strict=True):
-            local = np.concatenate((R.T @ f, R.T @ (share * rest)))
+        for foot, fraction, (R, _), f in zip(self.feet, load, frames, forces, strict=True):
+            local = np.concatenate((R.T @ f, R.T @ (fraction * rest)))
             J = pinocchio.computeFrameJacobian(
                 self.oracle, self.data, full, self.oracle.getFrameId(foot.wrench_frame)
             )
@@ -65,7 +65,7 @@ class Robot:
         return np.array(wrenches), torque, up
 
     def posture(self, q, load, noise=QUIET, rng=None, samples=1, effort=False, up=None):
-        """What the sensors say; the IMU speaks where `up` is given."""
+        """What the sensors read; the IMU is read where `up` is given."""
         wrenches, torque, true_up = self.read(q, load, up)
         rng, s = rng or np.random.default_rng(0), 1.0 / np.sqrt(samples)
         spread = np.repeat([noise.force, noise.moment], 3)
@@ -91,11 +91,11 @@ def perturbed(hoap2):
     """perturbed(rng, 0.005): HOAP-2 with CoMs of all bodies off by so much, and those (B, 3)."""
     model, feet = hoap2
 
-    def make(rng, deviation, mass_std_fraction=0.0):
+    def make(rng, std, mass_std_fraction=0.0):
         bodies = model.bodies
         mass = bodies.mass * (1.0 + mass_std_fraction * rng.normal(size=bodies.count))
         com = bodies.first_moment / bodies.mass[:, None]
-        com = com + rng.normal(0, deviation, com.shape)
+        com = com + rng.normal(0, std, com.shape)
         xml = edit_inertials(model.xml, corrected_inertials(model, mass, com))
         return Robot(xml, model, feet), mass, com
 

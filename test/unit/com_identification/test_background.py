@@ -89,7 +89,7 @@ def test_a_result_comes_from_another_process(tasks):
         ("Dies", "ended with code -9 before it was done: look for a lack of memory", ""),
     ],
 )
-def test_what_went_wrong_is_told(tasks, name, problem, trace):
+def test_what_went_wrong_is_reported(tasks, name, problem, trace):
     outcome = BackgroundJob(getattr(tasks, name)()).wait(PATIENCE)
     assert problem in outcome.problem
     assert (trace in outcome.trace) if trace else not outcome.trace

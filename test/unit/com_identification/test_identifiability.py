@@ -1,4 +1,4 @@
-"""What postures can tell: ranks, and what is lost in words."""
+"""What is identifiable from postures: ranks, and what is lost in words."""
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def report(statics, factor, Q, feet, efforts=False):
     return examine(statics, root, factor, 0, Q, up)
 
 
-def test_what_both_feet_do_not_tell_in_words(statics, factor, double, hoap2):
+def test_what_both_feet_do_not_determine_in_words(statics, factor, double, hoap2):
     found = report(statics, factor, double, hoap2[1])
     assert (found.unknowns, found.rank) == (78, 51)
     assert len(found.lost) == 27
@@ -93,7 +93,7 @@ def test_words_are_true(statics, factor, free, hoap2):
             assert (np.abs(rows @ change.ravel()).max() > 1e-6) == seen
 
 
-def test_efforts_tell_what_parallel_feet_hide(statics, factor, hoap2):
+def test_efforts_determine_what_parallel_feet_hide(statics, factor, hoap2):
     """Bodies that never rotate relative to each other: feet determine the sum, efforts more.
 
     The legs bend in vertical planes with level soles: feet and pelvis keep their orientation.
@@ -116,7 +116,7 @@ def test_efforts_tell_what_parallel_feet_hide(statics, factor, hoap2):
     assert len(with_efforts.lost) == 78 - with_efforts.rank
 
 
-def test_efforts_tell_what_soles_that_stay_hide(statics, factor, hoap2):
+def test_efforts_determine_what_soles_that_stay_hide(statics, factor, hoap2):
     """Soles that never step keep their orientation: left and right shin and foot mix."""
     model, feet = hoap2
     stance, rng = FlatStance(statics, feet, model.neutral), np.random.default_rng(4)
@@ -131,7 +131,7 @@ def test_efforts_tell_what_soles_that_stay_hide(statics, factor, hoap2):
     assert together not in with_efforts.lost
 
 
-def test_efforts_tell_nothing_more_in_varied_postures_but_need_fewer(
+def test_efforts_determine_nothing_more_in_varied_postures_but_need_fewer(
     statics, factor, double, hoap2
 ):
     feet = hoap2[1]
@@ -141,7 +141,7 @@ def test_efforts_tell_nothing_more_in_varied_postures_but_need_fewer(
     assert few.rank == 51
 
 
-def test_no_efforts_nor_feet_tell_masses_apart_at_a_joint(hoap2, statics, free):
+def test_no_efforts_nor_feet_distinguish_masses_at_a_joint(hoap2, statics, free):
     priors = urdf_priors(hoap2[0], 0.02, mass_std_fraction=0.1)
     factor = priors.factor[:, priors.used]
     assert factor.shape[1] == 104
@@ -151,7 +151,7 @@ def test_no_efforts_nor_feet_tell_masses_apart_at_a_joint(hoap2, statics, free):
     assert found.rank == 104 - len(found.lost)
 
 
-def test_what_is_hardly_told_is_named_too(statics, factor, double, hoap2):
+def test_what_is_weakly_observable_is_named_too(statics, factor, double, hoap2):
     rows, up = rows_of(statics, double, hoap2[1])
     faint = stack_root((1e-3 * block @ factor for block in rows), 78)
     found = examine(statics, faint, factor, 0, double, up)

@@ -1,4 +1,4 @@
-"""From readings to masses and centres of mass: accuracy, honest deviations, outliers, bounds."""
+"""From readings to masses and CoMs: accuracy, right standard deviations, outliers, bounds."""
 
 from dataclasses import replace
 
@@ -68,7 +68,7 @@ def test_predicts_the_com_of_other_postures(identified, random_q):
     assert rms < 0.3e-3
 
 
-def test_tells_how_well_it_fits(identified):
+def test_reports_how_well_it_fits(identified):
     found = identified[-1]
     assert found.residual.count == found.held_out.count == 60
     assert found.residual.rms < found.held_out.rms < 0.5 * found.prior_residual.rms
@@ -80,7 +80,7 @@ def test_tells_how_well_it_fits(identified):
     assert found.identifiability.condition > 1.0
 
 
-def test_deviations_are_honest(hoap2, perturbed, random_q):
+def test_stds_are_right(hoap2, perturbed, random_q):
     """Squared errors over their covariance, averaged over robots: 1."""
     priors = priors_of(hoap2[0])
     to_x = np.linalg.pinv(priors.factor[:, priors.used])
@@ -149,13 +149,13 @@ def test_links_that_were_weighed_stay_as_they_are(hoap2, perturbed, random_q):
     robot, mass, com = perturbed(rng, OFF, mass_std_fraction=0.05)
     trunk, head = 0, model.bodies.joint_names.index("HEAD_JOINT2")
     spread = np.full((model.bodies.count, 3), OFF)
-    share = np.full(model.bodies.count, 0.05)
-    spread[head], share[[trunk, head]] = 0.0, 0.0
+    fraction = np.full(model.bodies.count, 0.05)
+    spread[head], fraction[[trunk, head]] = 0.0, 0.0
     known = priors_of(model)
     mean_mass, mean_com = known.mass.copy(), known.com.copy()
     mean_mass[[trunk, head]], mean_com[head] = mass[[trunk, head]], com[head]
     priors = replace(
-        known, mass=mean_mass, com=mean_com, mass_std=share * mean_mass, com_std=spread
+        known, mass=mean_mass, com=mean_com, mass_std=fraction * mean_mass, com_std=spread
     )
     postures = free_postures(robot, rng, 40, random_q, effort=True)
     found = identify(*hoap2, postures, settings_of(folds=0), priors)
@@ -170,10 +170,8 @@ def test_links_that_were_weighed_stay_as_they_are(hoap2, perturbed, random_q):
     assert found.identifiability.unknowns == unknown.sum()
 
 
-@pytest.mark.parametrize("spoilt", [0, 2])
-def test_deviations_are_honest_with_sensor_errors_and_spoilt_postures(
-    hoap2, perturbed, random_q, spoilt
-):
+@pytest.mark.parametrize("wrong", [0, 2])
+def test_stds_are_right_with_sensor_errors_and_outliers(hoap2, perturbed, random_q, wrong):
     model, _ = hoap2
     priors, nees = priors_of(model), []
     to_x = np.linalg.pinv(priors.factor[:, priors.used])
@@ -185,7 +183,7 @@ def test_deviations_are_honest_with_sensor_errors_and_spoilt_postures(
         bias = rng.normal(0, 1, (2, 6)) * np.repeat([2.0, 0.1], 3)
         postures = []
         for i, posture in enumerate(free_postures(robot, rng, 40, random_q, effort=True)):
-            pushed = bias + np.eye(2, 6, 3) * (2.0 if i < spoilt else 0.0)
+            pushed = bias + np.eye(2, 6, 3) * (2.0 if i < wrong else 0.0)
             postures.append(
                 make_posture(
                     model,
@@ -201,9 +199,9 @@ def test_deviations_are_honest_with_sensor_errors_and_spoilt_postures(
         error, covariance = to_x @ (found.parameters - truth), to_x @ found.covariance @ to_x.T
         nees.append(error @ np.linalg.solve(covariance, error) / len(error))
         errors = np.array(list(found.sensor_errors["joint_offset"].values())) - offset
-        deviations = np.array(list(found.sensor_stds["joint_offset"].values()))
-        assert np.sqrt(np.mean((errors / deviations) ** 2)) < 1.5
-        assert found.outliers == tuple(range(spoilt))
+        stds = np.array(list(found.sensor_stds["joint_offset"].values()))
+        assert np.sqrt(np.mean((errors / stds) ** 2)) < 1.5
+        assert found.outliers == tuple(range(wrong))
     print("NEES", np.round(nees, 2))
     assert np.mean(nees) == pytest.approx(1.0, abs=0.3)
 
@@ -223,7 +221,7 @@ def test_a_spoilt_posture_is_found_and_left_out(hoap2, perturbed, random_q):
     assert results["tukey"].outliers == results["huber"].outliers == (7, 21)
     everything, good = results["tukey"], results["tukey"].without_outliers
     assert (everything.held_out.count, good.held_out.count, good.residual.count) == (40, 38, 38)
-    assert everything.residual.maximum > 5e-3, "the spoilt ones count as they come"
+    assert everything.residual.maximum > 5e-3, "outliers have full weight"
     assert good.residual.maximum < 1e-3
     assert good.held_out.maximum < 3e-3
     rms = {
@@ -267,12 +265,12 @@ def test_efforts_and_sensor_errors_are_found_together(hoap2, perturbed, random_q
         "r_sole z"
     ] == pytest.approx(1.0, abs=0.2)
     knee = model.joint_names.index("LLEG_JOINT4")
-    for kind, truth, share in (("effort_gain", constant, 0.1), ("joint_offset", offset, 0.8)):
+    for kind, truth, fraction in (("effort_gain", constant, 0.1), ("joint_offset", offset, 0.8)):
         error = np.array(list(found.sensor_errors[kind].values())) - truth
-        deviation = np.array(list(found.sensor_stds[kind].values()))
-        assert np.sqrt(np.mean((error / deviation) ** 2)) < 1.5, kind
-        # A joint's zero is told from the CoMs beside it only as far as the prior knows these.
-        assert deviation[knee] < share * getattr(sensors, kind), kind
+        std = np.array(list(found.sensor_stds[kind].values()))
+        assert np.sqrt(np.mean((error / std) ** 2)) < 1.5, kind
+        # A joint's zero is observable beside the CoMs only as far as the prior knows these.
+        assert std[knee] < fraction * getattr(sensors, kind), kind
     blind = identify(*hoap2, postures, settings_of(folds=0), priors_of(model))
     assert blind.variance_factor > 10.0 * found.variance_factor
 
@@ -309,11 +307,11 @@ def test_refuses_what_cannot_be_identified(hoap2, perturbed, random_q):
     with pytest.raises(IdentificationError, match="no postures: capture some first"):
         identify(*hoap2, [])
     q = random_q(rng)
-    alike = [robot.posture(q, [1.0, 0.0], NOISE, rng, 100) for _ in range(20)]
+    same = [robot.posture(q, [1.0, 0.0], NOISE, rng, 100) for _ in range(20)]
     with pytest.raises(RankError, match=r"20 postures determine .* of 53 .* move BODY_JOINT1"):
-        identify(*hoap2, alike)
+        identify(*hoap2, same)
     with pytest.raises(IdentificationError, match="all parameters are known"):
-        identify(*hoap2, alike, priors=urdf_priors(hoap2[0], 0.0))
+        identify(*hoap2, same, priors=urdf_priors(hoap2[0], 0.0))
     good = free_postures(robot, rng, 30, random_q)
     good[4] = make_posture(robot.model, q)
     with pytest.raises(PostureError, match="posture 4: it has no foot wrench"):

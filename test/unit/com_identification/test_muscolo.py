@@ -115,12 +115,12 @@ def test_n_links_come_back(n, height):
 
 def test_too_few_postures_are_refused_with_what_is_missing():
     phi = np.array([[0.1, 0.2, 0.3], [0.0, 0.3, 0.1]])
-    with pytest.raises(RankError, match="2 postures tell 4 of 6 numbers of 3 links") as caught:
+    with pytest.raises(RankError, match="2 postures determine 4 of 6 numbers of 3 links") as caught:
         planar_links([1, 1, 1], [300, 300], FOOT, phi, np.zeros((2, 2)))
     assert (caught.value.rank, caught.value.needed) == (4, 6)
-    alike = np.repeat(phi[:1], 5, axis=0)
+    same = np.repeat(phi[:1], 5, axis=0)
     with pytest.raises(RankError, match="add postures in which each joint is bent differently"):
-        planar_links([1, 1, 1], [300, 300], FOOT, alike, np.zeros((5, 2)))
+        planar_links([1, 1, 1], [300, 300], FOOT, same, np.zeros((5, 2)))
 
 
 # The first formulation, in metres.
@@ -137,15 +137,15 @@ def upper_body(tilt):
     return (feet + BODY * np.array([x, z])) / (ANKLES.mass + BODY)
 
 
-def readings(com, slope=(0.0, 0.0), share=0.4, y=0.02, noise=None):
+def readings(com, slope=(0.0, 0.0), fraction=0.4, y=0.02, noise=None):
     """Two feet at y = -+0.2 m that carry a weight at com; slope: fx/fz and fy/fz of the weight."""
     weight = (ANKLES.mass + BODY) * G
     force = weight * np.array([slope[0], slope[1], 1.0])
-    forces = np.array([(1 - share) * force, share * force])
+    forces = np.array([(1 - fraction) * force, fraction * force])
     center = np.array([com[0], y, com[1]])
     arms = np.array([[0, -0.2, 0], [0, 0.2, 0]])
     rest = np.cross(center, force) - np.cross(arms, forces).sum(axis=0)
-    moments = np.array([(1 - share) * rest, share * rest])
+    moments = np.array([(1 - fraction) * rest, fraction * rest])
     if noise is not None:
         forces = forces + noise.normal(0, 0.5, (2, 3))
         moments = moments + noise.normal(0, 0.025, (2, 3))

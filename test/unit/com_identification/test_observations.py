@@ -83,7 +83,7 @@ def test_horizontal_forces_take_their_noise_out_of_the_moments(case):
     assert np.trace(given) < 0.5 * np.trace(moments)
 
 
-def test_feet_alone_tell_mass_and_projection(case):
+def test_feet_alone_determine_mass_and_projection(case):
     builder, robot, theta, q = case
     mass, point, up, _ = builder.measured_com(robot.posture(q, [0.0, 1.0]))
     np.testing.assert_allclose(up, robot.frame(q, "r_sole")[0][:, 2], atol=1e-12)

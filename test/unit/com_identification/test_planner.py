@@ -1,4 +1,4 @@
-"""Planned postures: the robot can take them, and they tell more than random ones."""
+"""Planned postures: the robot can take them, and they are more informative than random ones."""
 
 import re
 from pathlib import Path
@@ -111,7 +111,7 @@ def test_it_does_not_touch_itself_in_them(hoap2, rest, planned):
     assert seen > 5
 
 
-def test_the_most_telling_come_first(planned):
+def test_the_most_informative_come_first(planned):
     gains = [posture.gain for posture in planned]
     assert np.all(np.diff(gains) < 0.2 * gains[0])
     assert gains[0] > 3.0 * gains[-1]
@@ -133,8 +133,10 @@ def test_what_was_taken_is_not_proposed_again(small, perturbed):
     assert not any(np.allclose(p.q, old.q) for p in then for old in first)
 
 
-def test_planned_postures_tell_more_than_as_many_random_ones(hoap2, planner, planned, perturbed):
-    """Mean (geometric) deviation of the 51 combinations that postures on both feet tell."""
+def test_planned_postures_are_more_informative_than_as_many_random_ones(
+    hoap2, planner, planned, perturbed
+):
+    """Mean (geometric) std of the 51 combinations that postures on both feet determine."""
     model, feet = hoap2
     rng = np.random.default_rng(1)
     robot = perturbed(rng, 0.0)[0]
@@ -144,12 +146,12 @@ def test_planned_postures_tell_more_than_as_many_random_ones(hoap2, planner, pla
     R, _ = statics.link_frames(statics.poses(Q), [model.link_index("l_sole")])
     rows = R[:, 0].transpose(0, 2, 1) @ statics.first_moment(statics.poses(Q)) @ factor
     _, s, Vt = np.linalg.svd(rows[:, :2].reshape(-1, 78), full_matrices=False)
-    told = Vt[s > 1e-9 * s[0]]
-    assert len(told) == 51
+    observable = Vt[s > 1e-9 * s[0]]
+    assert len(observable) == 51
 
     builder, zero = ObservationModel(model, feet, NOISE), np.zeros(2 * 13 + 4 * 25 + 3)
 
-    def deviation(postures):
+    def std(postures):
         information = np.eye(78)
         for q in postures:
             rows = builder.linearize(
@@ -157,12 +159,12 @@ def test_planned_postures_tell_more_than_as_many_random_ones(hoap2, planner, pla
             )
             A = whiten(rows.bodies @ factor, rows.residual, rows.covariance).matrix
             information += A.T @ A
-        scatter = told @ np.linalg.inv(information) @ told.T
-        return np.exp(np.linalg.slogdet(scatter)[1] / 2 / len(told))
+        scatter = observable @ np.linalg.inv(information) @ observable.T
+        return np.exp(np.linalg.slogdet(scatter)[1] / 2 / len(observable))
 
-    by_plan = deviation([posture.q for posture in planned[:15]])
-    by_chance = [deviation(Q[rng.permutation(len(Q))[:15]]) for _ in range(5)]
-    print(f"15 planned {by_plan:.3f}, 15 random {np.mean(by_chance):.3f} of the prior's deviation")
+    by_plan = std([posture.q for posture in planned[:15]])
+    by_chance = [std(Q[rng.permutation(len(Q))[:15]]) for _ in range(5)]
+    print(f"15 planned {by_plan:.3f}, 15 random {np.mean(by_chance):.3f} of the prior's std")
     assert by_plan < 0.95 * np.min(by_chance)
 
 
@@ -195,7 +197,7 @@ def test_prediction_as_the_criterion_predicts_better(hoap2, rest):
         PlanOptions(criterion="best")
 
 
-def test_impossible_wishes_are_refused_with_what_stood_in_the_way(hoap2, rest):
+def test_impossible_requests_are_refused_with_the_reasons(hoap2, rest):
     settings = settings_of(candidates=10, margin=0.2)
     planner = PosturePlanner(*hoap2, rest, settings)
     with pytest.raises(IdentificationError, match=r"0 postures of 300 .* margin"):
@@ -280,8 +282,10 @@ def test_what_the_motors_cannot_hold_is_not_proposed(hoap2, rest, perturbed):
     robot = perturbed(np.random.default_rng(0), 0.0)[0]
     weak = RobotModel.from_urdf(re.sub(r'effort="[0-9.]+"', 'effort="2"', model.xml))
 
-    def largest_effort(share):
-        settings = settings_of(candidates=16, stands=((0,),), margin=0.005, effort_fraction=share)
+    def largest_effort(fraction):
+        settings = settings_of(
+            candidates=16, stands=((0,),), margin=0.005, effort_fraction=fraction
+        )
         pool = PosturePlanner(weak, feet, rest, settings).feasible.sample(16)
         return max(np.abs(robot.read(q, [1.0, 0.0])[1]).max() for q, _, _ in pool)
 

@@ -52,8 +52,8 @@ def test_bounds_give_the_best_point_inside():
 @pytest.mark.parametrize("loss", ["huber", "tukey"])
 def test_gross_errors_lose_their_weight(loss):
     truth, blocks = problem()
-    spoilt = [Block(x.matrix, x.right + (40.0 if i < 4 else 0.0)) for i, x in enumerate(blocks)]
-    plain, robust = (solve(spoilt, *FREE, loss=name) for name in ("none", loss))
+    wrong = [Block(x.matrix, x.right + (40.0 if i < 4 else 0.0)) for i, x in enumerate(blocks)]
+    plain, robust = (solve(wrong, *FREE, loss=name) for name in ("none", loss))
     assert (robust.weights[:4] < 0.2).all()
     assert np.mean(robust.weights[4:]) > 0.95
     assert np.linalg.norm(robust.x - truth) < 0.3 * np.linalg.norm(plain.x - truth)
@@ -76,7 +76,7 @@ def test_whitening_gives_unit_noise():
     np.testing.assert_allclose(block.right @ block.right, b @ inverse @ b, rtol=1e-6)
 
 
-def test_larger_noise_makes_worse_what_the_data_tell_and_nothing_else():
+def test_larger_noise_makes_worse_what_the_data_determine_and_nothing_else():
     _, blocks = problem()
     half = [Block(block.matrix * [1.0, 1.0, 1.0, 0.0], block.right) for block in blocks]
     scaled = [Block(block.matrix / 3.0, block.right / 3.0) for block in half]

@@ -1,4 +1,4 @@
-"""A chain from tip-over postures ([Cotton] VI.B): what it tells, and what is to be refused."""
+"""A chain from tip-over postures ([Cotton] VI.B): what it determines, and what is to be refused."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def test_joints_own_matrices_instead_of_their_products_do_not_fit(leg, tipped):
     assert np.abs(fit_chain(own, right).residuals).max() > 1e-3
 
 
-def test_predicts_other_tip_over_postures_and_refuses_what_was_not_told(leg, tipped):
+def test_predicts_other_tip_over_postures_and_refuses_what_is_not_observable(leg, tipped):
     model, foot = leg
     fit = fit_chain(*chain_rows(model, *tipped))
     other = np.array([tip_over(model, "front", 0.37)])

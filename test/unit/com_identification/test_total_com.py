@@ -44,7 +44,7 @@ def test_total_finds_a_shift_of_the_trunk(hoap2, shifted, random_q):
     assert 0.3 < np.mean(nees) < 2.0
 
 
-def test_one_level_posture_tells_two_components(hoap2, shifted):
+def test_one_horizontal_posture_determines_two_components(hoap2, shifted):
     robot, shift = shifted
     q = np.zeros(25)
     posture = robot.posture(q, [0.5, 0.5], NOISE, np.random.default_rng(1), 100)

@@ -28,8 +28,8 @@ def postures(scene):
     """40 postures on both feet, the last one on the left foot."""
     made = []
     for i, q in enumerate(scene.postures(40)):
-        shares = np.array([1.0, 0.0]) if i == 39 else None
-        wrenches, effort, _ = scene.readings(q, shares)
+        fractions = np.array([1.0, 0.0]) if i == 39 else None
+        wrenches, effort, _ = scene.readings(q, fractions)
         made.append(make_posture(scene.model, q, wrenches, effort, samples=100, label=f"p{i}"))
     return made
 

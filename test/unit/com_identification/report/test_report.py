@@ -77,7 +77,7 @@ class Page(HTMLParser):
         self.texts.append(text)
 
 
-def test_the_page_is_whole_and_tells_everything(contents):
+def test_the_page_is_whole_and_has_everything(contents):
     page = Page(report_page(contents))
     text = " ".join(page.texts)
     for words in (
@@ -186,7 +186,7 @@ def test_numbers_and_tables():
 
 def test_bars_show_change_and_uncertainty_and_stay_in_their_box():
     drawn = bar(0.01, 0.005, 0.02)
-    assert 'x1="65.0" x2="75.0"' in drawn  # 20 pixels are one deviation of the prior
+    assert 'x1="65.0" x2="75.0"' in drawn  # 20 pixels are one std of the prior
     assert 'cx="70.0"' in drawn
     assert 'cx="120.0"' in bar(9.0, 0.005, 0.02)
     assert bar(0.01, 0.005, 0.0) == ""

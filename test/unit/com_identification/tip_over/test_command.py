@@ -97,7 +97,7 @@ def test_a_column_without_angles(run, angles, tmp_path):
     assert "column 'real' has no angles" in output.err
 
 
-def test_wrong_arguments_tell_what_there_is(run, angles, tmp_path):
+def test_wrong_arguments_list_the_valid_ones(run, angles, tmp_path):
     code, output = run("--angles", angles, "--measured", "true")
     assert code == 2
     assert "no column 'true'; valid: real, world1" in output.err

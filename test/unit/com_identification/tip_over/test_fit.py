@@ -122,7 +122,9 @@ def test_the_pseudo_inverse_overfits_and_is_refused(simulation, real):
     raw = pseudo_inverse(simulation, real)
     assert raw.error_deg < 0.1
     assert raw.com_shift > 0.5
-    with pytest.raises(RefusedFitError, match="16 postures tell 14 combinations of 78") as refusal:
+    with pytest.raises(
+        RefusedFitError, match="16 postures determine 14 combinations of 78"
+    ) as refusal:
         raw.check()
     assert len(refusal.value.reasons) == 2
 

@@ -51,7 +51,7 @@ def test_talos_tips_where_its_com_is_over_an_edge(talos):
     assert falls == 14  # its waist does not bend so far
 
 
-def test_both_sides_of_talos_tip_alike(talos):
+def test_both_sides_of_talos_tip_at_like_angles(talos):
     tips = {tip.test: tip.angle for tip in talos[2].find_tips()}
     for arms in ("arms_down", "forearms_forward"):
         assert tips[f"roll Left, {arms}"] == pytest.approx(-tips[f"roll Right, {arms}"], abs=0.005)
