@@ -63,7 +63,7 @@ def test_a_bag_gives_the_same_links_whoever_identifies(world, tmp_path):
     with PostureStore(out / "postures.jsonl", scene.model, scene.feet) as written:
         by_python = identify(scene.model, scene.feet, list(written.postures.values()))
 
-    assert list(by_node.names) == [body["name"] for body in by_command["bodies"]]
+    assert list(by_node.names) == [body["link"] for body in by_command["bodies"]]
     for b, body in enumerate(by_command["bodies"]):
         for name in ("com", "com_std"):
             found = np.array(body[name], dtype=float)

@@ -131,7 +131,7 @@ def test_a_foot_without_reading_takes_only_its_own_rows(case):
 
 def test_priors_keep_their_own_copy_and_their_bounds(hoap2):
     model, _ = hoap2
-    priors = urdf_priors(model, 0.02)
+    priors = urdf_priors(model, 0.02, shape_margin=0.02)
     with pytest.raises(ValueError, match="read-only"):
         priors.mass[0] = 1.0
     np.testing.assert_allclose(priors.parameters.reshape(-1, 4)[:, 1:], model.bodies.first_moment)

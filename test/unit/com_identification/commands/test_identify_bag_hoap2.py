@@ -21,7 +21,7 @@ def found(bags, tmp_path_factory):
     folder = tmp_path_factory.mktemp("hoap2")
     with bags.BagWriter(folder / "bag", scene) as writer:
         tour = bags.Tour(rate=100.0, moving=0.5)
-        for block in bags.samples(scene, postures, tour, shares=shares):
+        for block in bags.samples(scene, postures, tour, fractions=shares):
             writer.write(block)
     arguments = [folder / "bag", "--robot", urdf, "--config", config, "--out", folder / "out"]
     assert main([str(argument) for argument in arguments]) == 0
