@@ -165,7 +165,7 @@ def work(descriptor: int) -> None:
     started = time.monotonic()
 
     def report(fraction: float, step: str) -> None:
-        left = _time_left(fraction, time.monotonic() - started)
+        left = time_left(fraction, time.monotonic() - started)
         send((float(fraction), step + left))
 
     try:
@@ -190,8 +190,13 @@ def _end_with_parent() -> Iterator[None]:
         os._exit(1)
 
 
-def _time_left(fraction: float, elapsed: float) -> str:
-    """In words, to 5 s; empty where it is short or not known."""
+def time_left(fraction: float, elapsed: float) -> str:
+    """The time that is left in words, to 5 s; empty where it is short or not known.
+
+    Args:
+        fraction: Of the time that is over, 0 to 1.
+        elapsed: s, since the start.
+    """
     if not _BEGUN <= fraction < 1.0:
         return ""
     left = 5 * round(elapsed * (1.0 - fraction) / fraction / 5.0)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from com_identification.background import BackgroundJob
+from com_identification.background import BackgroundJob, time_left
 
 PATIENCE = 60.0  # s
 
@@ -94,6 +94,21 @@ def test_what_went_wrong_is_reported(tasks, name, problem, trace):
     assert problem in outcome.problem
     assert (trace in outcome.trace) if trace else not outcome.trace
     assert not outcome.cancelled
+
+
+@pytest.mark.parametrize(
+    ("fraction", "elapsed", "text"),
+    [
+        (0.0, 9.0, ""),
+        (0.01, 9.0, ""),
+        (0.25, 20.0, ", about 60 s left"),
+        (0.9, 88.0, ", about 10 s left"),
+        (0.99, 100.0, ""),
+        (1.0, 100.0, ""),
+    ],
+)
+def test_the_time_that_is_left_is_said_where_it_is_known_and_long(fraction, elapsed, text):
+    assert time_left(fraction, elapsed) == text
 
 
 def test_it_can_be_cancelled_at_any_moment(tasks):

@@ -124,6 +124,17 @@ def test_same_seed_gives_the_same_postures(hoap2, rest, small):
             np.testing.assert_array_equal(one.q, two.q)
 
 
+def test_progress_moves_and_is_in_words(hoap2, rest):
+    planner, reported = PosturePlanner(*hoap2, rest, settings_of(candidates=20, refinements=2)), []
+    planner.propose(3, progress=lambda *step: reported.append(step))
+    fractions, steps = zip(*reported, strict=True)
+    assert list(fractions) == sorted(fractions)
+    assert (fractions[0], fractions[-1]) == (0.0, 1.0)
+    assert len(set(fractions)) == len(fractions), "each report is of something that was done"
+    assert steps[0] == "0 of 20 postures found in which the robot can stand"
+    assert steps[-2:] == ("improving posture 3 of 3, round 2 of 2", "done")
+
+
 def test_what_was_taken_is_not_proposed_again(small, perturbed):
     robot = perturbed(np.random.default_rng(0), 0.0)[0]
     first = small.propose(10)

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
+from com_identification.regression.identify import Progress
 from com_identification.settings import IdentificationSettings
 from com_model import RobotConfig, RobotModel
 from com_model.commands import command_parser
@@ -46,8 +47,10 @@ def main(words: Sequence[str] | None = None) -> int:
     except (ComModelError, IdentificationError) as error:
         parser.error(str(error))
     try:
-        with Console(stderr=True).status(f"planning {options.count} postures"):
-            planned = _plan(model, config, settings, options.count)
+        with Console(stderr=True).status(f"planning {options.count} postures") as status:
+            planned = _plan(
+                model, config, settings, options.count, lambda _, step: status.update(step)
+            )
         rows = np.array([posture.q for posture in planned])
         write_postures(options.out, model, rows, _note(model, settings))
     except (IdentificationError, OSError) as error:
@@ -84,11 +87,15 @@ def _settings(options: argparse.Namespace) -> IdentificationSettings:
 
 
 def _plan(
-    model: RobotModel, config: RobotConfig, settings: IdentificationSettings, count: int
+    model: RobotModel,
+    config: RobotConfig,
+    settings: IdentificationSettings,
+    count: int,
+    progress: Progress,
 ) -> tuple[PlannedPosture, ...]:
     rest = config.nominal_posture(model)
     planner = PosturePlanner(model, config.feet, rest, settings)
-    return planner.propose(count, samples=settings.capture.samples)
+    return planner.propose(count, samples=settings.capture.samples, progress=progress)
 
 
 def _note(model: RobotModel, settings: IdentificationSettings) -> str:

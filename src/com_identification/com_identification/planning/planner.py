@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_identification.planning.feasible import Entry, FeasiblePostures
+from com_identification.regression.identify import Progress
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorPrediction
 from com_identification.regression.priors import BodyPriors, WhitenedParameters, body_priors
@@ -29,8 +30,6 @@ from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, freeze
 
-Progress = Callable[[float, str], None]
-"""Receives the fraction of the time that is over, 0 to 1, and the present step in words."""
 Score = Callable[[Array, Array], Array]
 """Takes P (U, U) and the rows of m postures (m, R, U); returns their scores, (m,)."""
 _STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
