@@ -35,6 +35,7 @@ Score = Callable[[Array, Array], Array]
 _STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
 _MOVED = (0.1, 0.2, 0.5)  # fraction of the joints that it moves
 _ROUNDS = 2  # of exchange
+_EFFORT = 10.0  # time that finding a candidate takes, over that of a change of a chosen posture
 
 
 def information_gain(scatter: Array, rows: Array) -> Array:
@@ -188,7 +189,8 @@ class PosturePlanner:
         """
         progress = progress or (lambda fraction, step: None)
         wanted = max(self.plan.candidates, count)
-        effort = wanted / (wanted + _ROUNDS * count * (1 + self.plan.refinements))
+        effort = _EFFORT * wanted
+        effort /= effort + _ROUNDS * count * (1 + self.plan.refinements)
         pool, rows = self._candidates(wanted, samples, lambda f, step: progress(effort * f, step))
         score = self._score(pool)
         scatter = np.eye(self._parameters.count)
@@ -218,8 +220,13 @@ class PosturePlanner:
     ) -> tuple[list[Entry], Array]:
         """Returns the candidates and their whitened rows (m, R, U); cached."""
         if (count, samples) not in self._drawn:
-            pool = self.feasible.sample(count, progress=progress)
-            rows = [self._rows(self._predicted(entry, samples)) for entry in pool]
+            pool = self.feasible.sample(count, progress=lambda f, step: progress(0.75 * f, step))
+            rows = []
+            for i, entry in enumerate(pool):
+                if i % 10 == 0:
+                    what = f"predicting the readings of posture {i + 1} of {len(pool)}"
+                    progress(0.75 + 0.25 * i / len(pool), what)
+                rows.append(self._rows(self._predicted(entry, samples)))
             self._drawn = {(count, samples): (pool, np.array(rows))}
         return self._drawn[count, samples]
 
