@@ -11,7 +11,7 @@ import numpy as np
 
 from com_identification.exceptions import IdentificationError, ProtocolError
 from com_identification.store.files import path_inside, write_whole
-from com_identification.tip_over.fit import fit, known_candidates, write_correction
+from com_identification.tip_over.fit import fit, known_candidates
 from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import QuasiStatic, TipAngle, read_joint_errors
 from com_identification.tip_over.report import (
@@ -20,6 +20,7 @@ from com_identification.tip_over.report import (
     errors_left_out,
     plot_angles,
     report_page,
+    write_correction,
 )
 from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
 from com_model.arrays import Array

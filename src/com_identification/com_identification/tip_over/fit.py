@@ -7,28 +7,22 @@ the parameters of both.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
-import yaml
 from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
-from com_identification.exceptions import ProtocolError, RefusedFitError
+from com_identification.exceptions import ProtocolError
 from com_identification.regression.priors import urdf_priors
-from com_identification.store.export import corrected_inertials
-from com_identification.store.files import path_inside, write_whole
 from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import JointErrors, QuasiStatic, joint_errors_document
+from com_identification.tip_over.quasi_static import JointErrors, QuasiStatic
 from com_model import RobotModel
 from com_model.arrays import Array, as_array, freeze
 from com_model.bodies import Indices
-from com_model.urdf.editing import edit_inertials
 
 OFFSET_STD = np.radians(1.5)  # rad: play and jig of a robot like HOAP-2
 COM_LIMIT = 0.005  # m, largest plausible error of a link's CoM
@@ -399,42 +393,3 @@ def _robust_slope(e: Array) -> Array:
     """Its derivative."""
     root = np.sqrt(1.0 + e * e)
     return np.asarray(np.sqrt((root + 1.0) / 2.0) / root)
-
-
-def corrected_urdf(model: RobotModel, fit: Fit) -> str:
-    """Writes the CoMs of a fit into the text of the URDF; all else stays byte for byte.
-
-    Raises:
-        RefusedFitError: A CoM is moved by more than COM_LIMIT; names the bodies.
-    """
-    bodies = model.bodies
-    shifts = np.linalg.norm(fit.candidate.com_shifts(model, fit.x), axis=1)
-    far = np.flatnonzero(shifts > COM_LIMIT * (1.0 + 1e-6))
-    if len(far):
-        worst = ", ".join(f"{bodies.names[b]} {1e3 * shifts[b]:.1f} mm" for b in far)
-        raise RefusedFitError((f"CoMs moved by more than {1e3 * COM_LIMIT:g} mm: {worst}",))
-    moment = fit.candidate.moments(model, fit.x)
-    mass = bodies.mass[:, None]
-    com = np.divide(moment, mass, out=np.zeros_like(moment), where=mass > 0.0)
-    return edit_inertials(model.xml, corrected_inertials(model, bodies.mass, com))
-
-
-def write_correction(
-    directory: str | os.PathLike[str], model: RobotModel, fit: Fit, overwrite: bool = False
-) -> tuple[Path, Path]:
-    """Writes <robot>_corrected.urdf and <robot>_joint_errors.yaml into a directory.
-
-    Raises:
-        RefusedFitError: A CoM is moved by more than 5 mm.
-        OutputError: The directory or the files cannot be written, or a file is there already.
-    """
-    found = joint_errors_document(model, fit.candidate.errors(fit.x), fit.mean_error_deg)
-    texts = {
-        "_corrected.urdf": corrected_urdf(model, fit),
-        "_joint_errors.yaml": yaml.safe_dump(found, sort_keys=False),
-    }
-    urdf, errors = (
-        write_whole(path_inside(directory, model.name + suffix), text.encode(), overwrite)
-        for suffix, text in texts.items()
-    )
-    return urdf, errors

@@ -141,11 +141,6 @@ class Protocol:
             raise ProtocolError(f"{path}: there are no moves, so there is nothing to test")
         return cls(robot, tests, parameters)
 
-    @property
-    def families(self) -> tuple[str, ...]:
-        """Names of the families, in order."""
-        return tuple(dict.fromkeys(test.family for test in self.tests))
-
     def check(self, model: RobotModel, config: RobotConfig) -> None:
         """Checks that every joint is the model's and every foot one with a sole.
 

@@ -1,4 +1,4 @@
-"""Tip angles as tables, plots and one page of HTML: measured ones, of others, of the fit."""
+"""Tip angles as tables, plots and one page of HTML; the corrected URDF of a fit."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import yaml
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from com_identification.exceptions import ProtocolError
+from com_identification.exceptions import ProtocolError, RefusedFitError
 from com_identification.report.html import Raw, bullets, element, number, page, svg, table
-from com_identification.tip_over.fit import Fit, cross_validate, families, leave_out
+from com_identification.store.export import corrected_inertials
+from com_identification.store.files import path_inside, write_whole
+from com_identification.tip_over.fit import COM_LIMIT, Fit, cross_validate, families, leave_out
 from com_identification.tip_over.protocol import Protocol
-from com_identification.tip_over.quasi_static import QuasiStatic
+from com_identification.tip_over.quasi_static import QuasiStatic, joint_errors_document
+from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.plotting import (
     BLUE,
@@ -33,6 +37,7 @@ from com_model.plotting import (
     plain_text,
     style_axes,
 )
+from com_model.urdf.editing import edit_inertials
 
 _SUFFIX = "_rad"
 OURS = (BLUE, RED, GREEN)
@@ -252,3 +257,42 @@ def _angles(comparison: Comparison) -> Raw:
     rows = zip(comparison.tests, degrees, strict=True)
     cells = ((test, *(number(value) for value in row)) for test, row in rows)
     return table(("test", *columns), cells)
+
+
+def corrected_urdf(model: RobotModel, fit: Fit) -> str:
+    """Writes the CoMs of a fit into the text of the URDF; all else stays byte for byte.
+
+    Raises:
+        RefusedFitError: A CoM is moved by more than COM_LIMIT; names the bodies.
+    """
+    bodies = model.bodies
+    shifts = np.linalg.norm(fit.candidate.com_shifts(model, fit.x), axis=1)
+    far = np.flatnonzero(shifts > COM_LIMIT * (1.0 + 1e-6))
+    if len(far):
+        worst = ", ".join(f"{bodies.names[b]} {1e3 * shifts[b]:.1f} mm" for b in far)
+        raise RefusedFitError((f"CoMs moved by more than {1e3 * COM_LIMIT:g} mm: {worst}",))
+    moment = fit.candidate.moments(model, fit.x)
+    mass = bodies.mass[:, None]
+    com = np.divide(moment, mass, out=np.zeros_like(moment), where=mass > 0.0)
+    return edit_inertials(model.xml, corrected_inertials(model, bodies.mass, com))
+
+
+def write_correction(
+    directory: str | os.PathLike[str], model: RobotModel, fit: Fit, overwrite: bool = False
+) -> tuple[Path, Path]:
+    """Writes <robot>_corrected.urdf and <robot>_joint_errors.yaml into a directory.
+
+    Raises:
+        RefusedFitError: A CoM is moved by more than 5 mm.
+        OutputError: The directory or the files cannot be written, or a file is there already.
+    """
+    found = joint_errors_document(model, fit.candidate.errors(fit.x), fit.mean_error_deg)
+    texts = {
+        "_corrected.urdf": corrected_urdf(model, fit),
+        "_joint_errors.yaml": yaml.safe_dump(found, sort_keys=False),
+    }
+    urdf, errors = (
+        write_whole(path_inside(directory, model.name + suffix), text.encode(), overwrite)
+        for suffix, text in texts.items()
+    )
+    return urdf, errors

@@ -11,7 +11,6 @@ from com_identification.exceptions import OutputError, ProtocolError, RefusedFit
 from com_identification.tip_over.fit import (
     _Problem,
     compliance,
-    corrected_urdf,
     cross_validate,
     families,
     fit,
@@ -20,9 +19,9 @@ from com_identification.tip_over.fit import (
     link_shifts,
     predict,
     torso_shift,
-    write_correction,
     zero_offsets,
 )
+from com_identification.tip_over.report import corrected_urdf, write_correction
 from com_model import RobotModel
 
 ADOPTED = "offsets + compliance"
