@@ -25,7 +25,7 @@ from com_identification.nodes.identification_result import (
     numpy_to_identification_result,
 )
 from com_identification.planning.planner import PlannedPosture
-from com_identification.regression.postures import KINDS
+from com_identification.settings import SensorPriors
 from com_msgs.msg import (
     CapturedPosture,
     IdentificationResult,
@@ -172,7 +172,7 @@ def test_result(over_the_wire):
         held_out=(math.nan, math.nan, math.nan),
         variance_factor=1.1,
         outliers=(5,),
-        sensor_errors={(kind, "x"): (0.1, 0.2) for kind in KINDS},
+        sensor_errors={(kind.name, "x"): (0.1, 0.2) for kind in fields(SensorPriors)},
     )
     msg = over_the_wire(numpy_to_identification_result(values, STAMP, "base_link"))
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
