@@ -24,6 +24,7 @@ from com_identification.regression.postures import make_posture
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
 from com_identification.tip_over.protocol import Protocol
+from com_identification.tip_over.quasi_static import QuasiStatic
 from com_identification.tip_over.report import TipTable
 from com_model import ComModelError, RobotConfig, RobotModel
 from com_model.postures import read_postures, write_postures
@@ -154,7 +155,7 @@ def readers() -> list[Reader]:
         Reader(
             "protocol_yaml",
             robots("config/posture_protocol/hoap2.yaml"),
-            lambda path: Protocol.from_file(path).check(model, config),
+            lambda path: QuasiStatic.from_protocol(model, config, Protocol.from_file(path)),
             (*config_errors, ProtocolError),
         ),
         Reader(

@@ -22,16 +22,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import numpy as np
-
 from com_identification.exceptions import ProtocolError
-from com_model import Foot, RobotConfig, RobotModel
-from com_model.arrays import Array
 from com_model.strict_yaml import Section, read_yaml
-from com_model.text import listing, quote
+from com_model.text import quote
 
 DIRECTIONS = ("front", "back", "left", "right")
-_SLACK = 1e-6  # rad: rounded limits
 
 
 @dataclass(frozen=True)
@@ -59,32 +54,6 @@ class TipTest:
     turn: int
     falls: str
     feet: tuple[str, ...]
-
-    def start_position(self, model: RobotModel) -> Array:
-        """Returns the joint positions (n,) that it starts from, rad."""
-        q = np.zeros(model.n_joints)
-        for joint, position in self.start.items():
-            q[model.joint_index(joint)] = position
-        return q
-
-    def rate(self, model: RobotModel) -> Array:
-        """Returns (n,) 1 for the joints that turn, -1 for those opposite, 0 for the others."""
-        rate = np.zeros(model.n_joints)
-        rate[[model.joint_index(joint) for joint in self.joints]] = 1.0
-        rate[[model.joint_index(joint) for joint in self.opposite]] = -1.0
-        return rate
-
-    def limits(self, model: RobotModel) -> tuple[float, float]:
-        """Returns the least and the largest angle that all its joints reach from the start, rad.
-
-        Half a turn is the most.
-        """
-        rate = self.rate(model)
-        turning = rate != 0.0
-        start, rate = self.start_position(model)[turning], rate[turning]
-        ends = (np.array([model.lower[turning], model.upper[turning]]) - start) * rate
-        low, high = ends.min(axis=0).max(), ends.max(axis=0).min()
-        return max(float(low), -np.pi), min(float(high), np.pi)
 
 
 @dataclass(frozen=True)
@@ -140,45 +109,6 @@ class Protocol:
         if not tests:
             raise ProtocolError(f"{path}: there are no moves, so there is nothing to test")
         return cls(robot, tests, parameters)
-
-    def check(self, model: RobotModel, config: RobotConfig) -> None:
-        """Checks that every joint is the model's and every foot one with a sole.
-
-        Raises:
-            UnknownNameError: No such joint; lists those that there are.
-            ProtocolError: No such foot, or one without corners; or a test starts with its joints
-                beyond their limits.
-        """
-        for test in self.tests:
-            low, high = test.limits(model)
-            if not low - _SLACK <= 0.0 <= high + _SLACK:
-                raise ProtocolError(
-                    f"{test.name}: {listing(test.joints + test.opposite)} cannot be where the "
-                    f"posture puts them: they would have to turn by {low:.3f} to {high:.3f} rad "
-                    "to be within their limits"
-                )
-            soles(test, config.feet)
-        joints = self.parameters.compliant + sum(self.parameters.zero_offsets.values(), ())
-        for joint in joints:
-            model.joint_index(joint)
-        if self.parameters.trunk is not None:
-            model.link_index(self.parameters.trunk)
-
-
-def soles(test: TipTest, feet: tuple[Foot, ...]) -> list[Foot]:
-    """Finds the feet that stand in a test.
-
-    Raises:
-        ProtocolError: No such foot, or one without corners.
-    """
-    known = {foot.frame: foot for foot in feet}
-    for name in test.feet:
-        if name not in known:
-            valid = ", ".join(known) or "none"
-            raise ProtocolError(f"{test.name}: no foot {name!r}; valid: {valid}")
-        if len(known[name].corners) < 3:
-            raise ProtocolError(f"{test.name}: foot {name!r} has no sole to tip over: give corners")
-    return [known[name] for name in test.feet]
 
 
 def _posture(section: Section) -> Mapping[str, float]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,12 +19,13 @@ from numpy.typing import ArrayLike
 from com_identification.exceptions import ProtocolError
 from com_identification.tip_over import kernels
 from com_identification.tip_over.kernels import JointErrors
-from com_identification.tip_over.protocol import DIRECTIONS, Protocol, TipTest, soles
+from com_identification.tip_over.protocol import DIRECTIONS, Protocol, TipTest
 from com_model import Foot, RobotConfig, RobotModel, SupportPolygon
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, as_array
 from com_model.dynamics.kinematics import link_pose
 from com_model.dynamics.tree_kernels import Tree, tree_of
 from com_model.strict_yaml import Section, read_yaml
+from com_model.text import listing
 
 _KEYS = {
     "zero_offset_rad": "offset",
@@ -33,6 +34,7 @@ _KEYS = {
 }
 _FACING = 0.5  # cosine: edges within 60 degrees of the direction count as on that side
 _FLAT = 2e-3  # rad and m: how far the soles may be from lying on one ground
+_SLACK = 1e-6  # rad: rounded limits
 _SCAN = 64  # angles at which to look before searching
 
 
@@ -111,11 +113,18 @@ def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
     """Prepares a test.
 
     Raises:
-        ProtocolError: A foot is not the robot's, or the soles do not lie on one ground.
+        UnknownNameError: A joint is not the model's.
+        ProtocolError: A foot is not the robot's or has no corners, the soles do not lie on one
+            ground, or joints start beyond their limits.
     """
-    standing = soles(test, feet)
-    q = test.start_position(model)
-    poses = [link_pose(model, q, foot.frame) for foot in standing]
+    start, rate = np.zeros((2, model.n_joints))
+    for joint, position in test.start.items():
+        start[model.joint_index(joint)] = position
+    rate[[model.joint_index(joint) for joint in test.joints]] = 1.0
+    rate[[model.joint_index(joint) for joint in test.opposite]] = -1.0
+    limits, standing = _limits(model, test, start, rate), _soles(test, feet)
+    links = [model.link_index(foot.frame) for foot in standing]
+    poses = [link_pose(model, start, foot.frame) for foot in standing]
     base_R, base_p = poses[0]
     R = np.array([base_R.T @ R for R, _ in poses])
     p = np.array([base_R.T @ (p - base_p) for _, p in poses])
@@ -124,23 +133,44 @@ def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
             f"{test.name}: the soles of {', '.join(test.feet)} do not lie on one ground in the "
             "start posture: fix the posture, or let one foot stand"
         )
-    links = [model.link_index(foot.frame) for foot in standing]
     bodies = model.bodies
-    return Case(
-        test,
-        q,
-        test.rate(model),
-        test.limits(model),
-        kernels.Soles(
-            np.array(bodies.body_of_link[links]),
-            np.array(bodies.R_body_link[links]),
-            np.array(bodies.p_body_link[links]),
-            R,
-            p,
-            np.full(len(links), 1.0 / len(links)),
-            _edges(R, p, standing, test),
-        ),
+    soles = kernels.Soles(
+        np.array(bodies.body_of_link[links]),
+        np.array(bodies.R_body_link[links]),
+        np.array(bodies.p_body_link[links]),
+        R,
+        p,
+        np.full(len(links), 1.0 / len(links)),
+        _edges(R, p, standing, test),
     )
+    return Case(test, start, rate, limits, soles)
+
+
+def _soles(test: TipTest, feet: tuple[Foot, ...]) -> list[Foot]:
+    """The feet that stand in a test."""
+    known = {foot.frame: foot for foot in feet}
+    for name in test.feet:
+        if name not in known:
+            valid = ", ".join(known) or "none"
+            raise ProtocolError(f"{test.name}: no foot {name!r}; valid: {valid}")
+        if len(known[name].corners) < 3:
+            raise ProtocolError(f"{test.name}: foot {name!r} has no sole to tip over: give corners")
+    return [known[name] for name in test.feet]
+
+
+def _limits(model: RobotModel, test: TipTest, start: Array, rate: Array) -> tuple[float, float]:
+    """The least and the largest angle that all its joints reach, at most half a turn, rad."""
+    turning = rate != 0.0
+    limits = np.array([model.lower[turning], model.upper[turning]])
+    ends = (limits - start[turning]) * rate[turning]
+    low, high = float(ends.min(axis=0).max()), float(ends.max(axis=0).min())
+    if not low - _SLACK <= 0.0 <= high + _SLACK:
+        raise ProtocolError(
+            f"{test.name}: {listing(test.joints + test.opposite)} cannot be where the "
+            f"posture puts them: they would have to turn by {low:.3f} to {high:.3f} rad "
+            "to be within their limits"
+        )
+    return max(low, -np.pi), min(high, np.pi)
 
 
 def _edges(R: Array, p: Array, standing: list[Foot], test: TipTest) -> Array:
@@ -154,8 +184,7 @@ def _edges(R: Array, p: Array, standing: list[Foot], test: TipTest) -> Array:
     return np.ascontiguousarray(edges[out @ side > _FACING])
 
 
-@dataclass(frozen=True, eq=False)
-class Equilibrium:
+class Equilibrium(NamedTuple):
     """The robot in static equilibrium.
 
     Attributes:
@@ -169,9 +198,6 @@ class Equilibrium:
     margin: float
     q: Array
     load: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 @dataclass(frozen=True)
@@ -211,13 +237,16 @@ class QuasiStatic:
         """Prepares a protocol.
 
         Raises:
-            UnknownNameError: A joint is not the model's.
-            ProtocolError: A foot is not the robot's, the soles do not lie on one ground, or joints
-                start beyond their limits.
+            UnknownNameError: A joint or the trunk is not the model's.
+            ProtocolError: As make_case.
         """
-        protocol.check(model, config)
-        tree = tree_of(model.bodies)
-        return cls(model, tuple(make_case(model, config.feet, t) for t in protocol.tests), tree)
+        parameters = protocol.parameters
+        for joint in parameters.compliant + sum(parameters.zero_offsets.values(), ()):
+            model.joint_index(joint)
+        if parameters.trunk is not None:
+            model.link_index(parameters.trunk)
+        cases = tuple(make_case(model, config.feet, test) for test in protocol.tests)
+        return cls(model, cases, tree_of(model.bodies))
 
     @property
     def tests(self) -> tuple[TipTest, ...]:
