@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from com_identification.regression.statics import Statics
 from com_model import RobotModel
 from com_model.arrays import Array, as_array
-from com_model.geometry.rotations import rotation_from_rpy
-from com_model.urdf.shapes import SCHEMA_WITH_SHAPES
-from com_model.urdf.xml_reader import Node, read_xml
+from com_model.urdf.shapes import SCHEMA_WITH_SHAPES, Primitive, read_primitive
+from com_model.urdf.xml_reader import read_xml
 
 _BATCH = 64  # postures at once
 
@@ -37,10 +36,11 @@ class SelfCollision:
         self.statics = statics
         node, _ = read_xml(model.xml, SCHEMA_WITH_SHAPES)
         boxes = [
-            (model.link_index(link.attributes["name"]), *box)
+            (model.link_index(link.attributes["name"]), box.center, box.R, box.half, _radius(box))
             for link in node.all("link")
             if link.attributes["name"] in model.link_names
-            for box in _boxes(link)
+            for box in map(read_primitive, link.all("collision"))
+            if box is not None
         ]
         guesses = _solid_boxes(model, {box[0] for box in boxes})
         self.approximated = tuple(model.link_names[box[0]] for box in guesses)
@@ -168,7 +168,7 @@ def _ancestors(parent: NDArray[np.int64], body: int, steps: int) -> list[int]:
 def _solid_boxes(
     model: RobotModel, known: set[int]
 ) -> list[tuple[int, Array, Array, Array, float]]:
-    """Boxes with mass and inertia of the links without a known one: as _boxes, with the link.
+    """Boxes with mass and inertia of the links without a known one: link, box, no radius.
 
     Half sizes a, b, c of a solid box: I_a = m (b^2 + c^2) / 3, so a^2 = 3 (I_b + I_c - I_a) / 2m.
     """
@@ -184,34 +184,6 @@ def _solid_boxes(
     return found
 
 
-def _boxes(link: Node) -> list[tuple[Array, Array, Array, float]]:
-    """Centre (3,), axes (3, 3), half size (3,) of each primitive, m; a ball's radius, or NaN."""
-    found = []
-    for shape in link.all("collision"):
-        primitives = [node for geometry in shape.all("geometry") for node in geometry.children]
-        half = _half_size(primitives[0]) if primitives else None
-        if half is not None:
-            origin = next(iter(shape.all("origin")), None)
-            place = {} if origin is None else origin.attributes
-            xyz = np.array([float(word) for word in place.get("xyz", "0 0 0").split()])
-            rpy = [float(word) for word in place.get("rpy", "0 0 0").split()]
-            radius = float(half[0]) if primitives[0].tag == "sphere" else np.nan
-            found.append((xyz, rotation_from_rpy(rpy), half, radius))
-    return found
-
-
-def _half_size(primitive: Node) -> Array | None:
-    try:
-        size = {
-            key: np.array([float(word) for word in text.split()])
-            for key, text in primitive.attributes.items()
-            if key in ("size", "radius", "length")
-        }
-        if primitive.tag == "box":
-            return np.asarray(size["size"] / 2.0)
-        if primitive.tag == "sphere":
-            return np.full(3, size["radius"][0])
-        radius, length = size["radius"][0], size["length"][0]
-        return np.array([radius, radius, length / 2.0])
-    except (KeyError, ValueError, IndexError):
-        return None
+def _radius(primitive: Primitive) -> float:
+    """Of a ball, m; NaN of another shape."""
+    return float(primitive.half[0]) if primitive.tag == "sphere" else np.nan

@@ -1,8 +1,9 @@
-"""The room that a link's primitive shapes take up, as far as an audit needs it."""
+"""Primitive shapes of links, and the room that they take up, as far as it is needed here."""
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,22 @@ def has_shape(link: Node) -> bool:
     return bool(link.all("visual") or link.all("collision"))
 
 
+class Primitive(NamedTuple):
+    """A box, a ball or a cylinder, the latter two in the box around them.
+
+    Attributes:
+        tag: "box", "sphere" or "cylinder".
+        center: (3,) m, in the link's frame.
+        R: (3, 3) orientation in the link.
+        half: (3,) m, half sizes of the box.
+    """
+
+    tag: str
+    center: Array
+    R: Array
+    half: Array
+
+
 def bounds_of(link: Node) -> tuple[Array, Array] | None:
     """Finds the box around a link's shapes.
 
@@ -33,14 +50,17 @@ def bounds_of(link: Node) -> tuple[Array, Array] | None:
         Lowest and highest corner (3,) m in the link's frame; None where the link has no shape, a
         mesh, or a shape with numbers that cannot be read.
     """
-    boxes = [_bounds(shape) for shape in (*link.all("visual"), *link.all("collision"))]
-    known = [box for box in boxes if box is not None]
-    if not known or len(known) < len(boxes):
+    primitives = [read_primitive(shape) for shape in (*link.all("visual"), *link.all("collision"))]
+    known = [shape for shape in primitives if shape is not None]
+    if not known or len(known) < len(primitives):
         return None
-    return np.min([low for low, _ in known], axis=0), np.max([high for _, high in known], axis=0)
+    reach = np.array([np.abs(shape.R) @ shape.half for shape in known])
+    centers = np.array([shape.center for shape in known])
+    return (centers - reach).min(axis=0), (centers + reach).max(axis=0)
 
 
-def _bounds(shape: Node) -> tuple[Array, Array] | None:
+def read_primitive(shape: Node) -> Primitive | None:
+    """Reads a <visual> or <collision>; None where it is a mesh or has numbers that are none."""
     primitives = [node for geometry in shape.all("geometry") for node in geometry.children]
     try:
         half = _half_size(primitives[0])
@@ -49,8 +69,7 @@ def _bounds(shape: Node) -> tuple[Array, Array] | None:
         rpy = np.zeros(3) if origin is None else _numbers(origin, "rpy", "0 0 0", 3)
     except (ValueError, IndexError):
         return None
-    reach = np.abs(rotation_from_rpy(rpy.tolist())) @ half
-    return center - reach, center + reach
+    return Primitive(primitives[0].tag, center, rotation_from_rpy(rpy.tolist()), half)
 
 
 def _half_size(primitive: Node) -> Array:
