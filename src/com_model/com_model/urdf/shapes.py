@@ -13,15 +13,10 @@ from com_model.urdf.parsing import SCHEMA
 from com_model.urdf.xml_reader import Node, Schema
 
 _SHAPE: Schema = {"origin": {}, "geometry": {"box": {}, "cylinder": {}, "sphere": {}}}
+_ROBOT = SCHEMA["robot"]
 SCHEMA_WITH_SHAPES: Schema = {
-    "robot": {**SCHEMA["robot"], "link": {**SCHEMA["robot"]["link"]}},
+    "robot": _ROBOT | {"link": _ROBOT["link"] | {"visual": _SHAPE, "collision": _SHAPE}}
 }
-SCHEMA_WITH_SHAPES["robot"]["link"].update(visual=_SHAPE, collision=_SHAPE)
-
-
-def has_shape(link: Node) -> bool:
-    """Whether a link has something to see or to touch."""
-    return bool(link.all("visual") or link.all("collision"))
 
 
 class Primitive(NamedTuple):
