@@ -107,7 +107,7 @@ def build_bodies(tree: Tree) -> Bodies:
         R[b] = R_link[carrier] @ joint.R
         d[b] = p_link[carrier] + R_link[carrier] @ joint.d
     q_index, multiplier, offset = _drives(tree, joints)
-    mass, first_moment = _masses(tree, body_of_link, R_link, p_link, len(heads))
+    mass, first_moment, inertia = _sum_links(tree, body_of_link, R_link, p_link, len(heads))
     kinds = [PRISMATIC if joint.kind == "prismatic" else REVOLUTE for joint in joints]
     return Bodies(
         names=tuple(tree.links[i].name for i in heads),
@@ -122,7 +122,7 @@ def build_bodies(tree: Tree) -> Bodies:
         offset=offset,
         mass=mass,
         first_moment=first_moment,
-        inertia=_inertias(tree, body_of_link, R_link, p_link, len(heads)),
+        inertia=inertia,
         subtree_mass=sum_over_subtrees(parent, mass),
         subtree_end=_subtree_ends(parent),
         body_of_link=body_of_link,
@@ -179,19 +179,24 @@ def _drives(tree: Tree, joints: Sequence[Joint]) -> tuple[Indices, Array, Array]
     )
 
 
-def _masses(tree: Tree, body: Indices, R: Array, p: Array, count: int) -> tuple[Array, Array]:
-    mass, first_moment = np.zeros(count), np.zeros((count, 3))
-    for i, link in enumerate(tree.links):
-        mass[body[i]] += link.mass
-        first_moment[body[i]] += link.mass * (p[i] + R[i] @ link.com)
-    return mass, first_moment
+def steiner(r: Array) -> Array:
+    """|r|^2 1 - r r^T of lever arms (..., 3): the inertia of unit masses, (..., 3, 3)."""
+    square = (r * r).sum(axis=-1)[..., None, None]
+    return np.asarray(square * np.eye(3) - r[..., :, None] * r[..., None, :])
 
 
-def _inertias(tree: Tree, body: Indices, R: Array, p: Array, count: int) -> Array:
-    """I = sum over the links of R I_c R^T + m (|r|^2 1 - r r^T), r from the body's origin."""
-    inertia = np.zeros((count, 3, 3))
-    for i, link in enumerate(tree.links):
-        r = p[i] + R[i] @ link.com
-        inertia[body[i]] += R[i] @ link.inertia @ R[i].T
-        inertia[body[i]] += link.mass * (r @ r * np.eye(3) - np.outer(r, r))
-    return inertia
+def _sum_links(
+    tree: Tree, body: Indices, R: Array, p: Array, count: int
+) -> tuple[Array, Array, Array]:
+    """Mass, first moment and inertia of the bodies, about their origins.
+
+    I = sum over the links of R I_c R^T + m (|r|^2 1 - r r^T), r from the body's origin.
+    """
+    m = np.array([link.mass for link in tree.links])
+    r = p + np.einsum("lij,lj->li", R, np.array([link.com for link in tree.links]))
+    turned = R @ np.array([link.inertia for link in tree.links]) @ R.transpose(0, 2, 1)
+    mass, first_moment, inertia = np.zeros(count), np.zeros((count, 3)), np.zeros((count, 3, 3))
+    np.add.at(mass, body, m)
+    np.add.at(first_moment, body, m[:, None] * r)
+    np.add.at(inertia, body, turned + m[:, None, None] * steiner(r))
+    return mass, first_moment, inertia

@@ -69,9 +69,20 @@ def quadruped_legs(model: RobotModel, config: RobotConfig) -> tuple[Leg, Leg, Le
     """
     config.check(model)
     indices = [_find_foot(config, side, end) for side, end in LEGS]
-    chains = [_chain(model, config.feet[index]) for index in indices]
-    for (one, first), (two, second) in combinations(zip(indices, chains, strict=True), 2):
-        _check_apart(model, config, (one, first), (two, second))
+    feet = [config.feet[i] for i in indices]
+    chains = [
+        model.bodies.path_to(model.bodies.body_of_link[model.link_index(foot.frame)])
+        for foot in feet
+    ]
+    for i, j in combinations(range(len(LEGS)), 2):
+        common = set(model.bodies.q_index[chains[i]]) & set(model.bodies.q_index[chains[j]])
+        if common:
+            names = listing([model.joint_names[k] for k in sorted(common)])
+            problem = (
+                f"{names} also moves foot {feet[j].frame!r}: the root link must be the "
+                "trunk from which all four legs start"
+            )
+            raise ConfigError(problem, config.source, f"feet.{feet[i].frame}")
     legs = [_leg(model, config, i, chain) for i, chain in zip(indices, chains, strict=True)]
     return legs[0], legs[1], legs[2], legs[3]
 
@@ -91,26 +102,6 @@ def _find_foot(config: RobotConfig, side: str, end: str) -> int:
         problem = "a leg of three joints ends in a point foot: give radius, not corners"
         raise ConfigError(problem, config.source, f"feet.{foot.frame}.corners")
     return found[0]
-
-
-def _chain(model: RobotModel, foot: Foot) -> list[int]:
-    """Lists the moving bodies from the root, which is left out, to the one with the foot."""
-    return model.bodies.path_to(model.bodies.body_of_link[model.link_index(foot.frame)])
-
-
-def _check_apart(
-    model: RobotModel, config: RobotConfig, one: tuple[int, list[int]], two: tuple[int, list[int]]
-) -> None:
-    """Refuses two legs that one joint moves."""
-    q_index = model.bodies.q_index
-    shared = {int(q_index[b]) for b in one[1]} & {int(q_index[b]) for b in two[1]}
-    if shared:
-        names = listing([model.joint_names[i] for i in sorted(shared)])
-        problem = (
-            f"{names} also moves foot {config.feet[two[0]].frame!r}: the root link must be the "
-            "trunk from which all four legs start"
-        )
-        raise ConfigError(problem, config.source, f"feet.{config.feet[one[0]].frame}")
 
 
 def _leg(model: RobotModel, config: RobotConfig, index: int, chain: list[int]) -> Leg:

@@ -11,11 +11,13 @@ postures:          # rad or m, one row each
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import yaml
 from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, as_array, freeze
@@ -45,13 +47,18 @@ def write_postures(
         OSError: The file cannot be written.
     """
     rows = as_array("postures", postures, (None, model.n_joints))
-    lines = [f"# {note}"] if note else []
-    lines += [f"robot: {_quoted(model.name)}", "joints:"]
-    lines += [f"- {_quoted(name)}" for name in model.joint_names]
-    lines += ["postures:  # rad or m, one row each"]
-    lines += ["- [" + ", ".join(f"{value + 0.0:.{DIGITS}f}" for value in row) + "]" for row in rows]
+    content = {
+        "robot": model.name,
+        "joints": list(model.joint_names),
+        "postures": (rows.round(DIGITS) + 0.0).tolist(),
+    }
+    comment = f"# {note}\n" if note else ""
+    comment += "# postures: rad or m, one row each\n"
+    text = yaml.safe_dump(
+        content, default_flow_style=None, sort_keys=False, allow_unicode=True, width=math.inf
+    )
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, "\n".join(lines) + "\n")
+    write_file(path, comment + text)
 
 
 def read_postures(path: str | os.PathLike[str], model: RobotModel) -> Array:
@@ -95,10 +102,6 @@ def _check_limits(rows: Array, model: RobotModel, file: Section) -> None:
             f"are {model.lower[joint]:g} to {model.upper[joint]:g}",
             "postures",
         )
-
-
-def _quoted(name: str) -> str:
-    return "'" + name.replace("'", "''") + "'"
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -229,11 +229,6 @@ def _servo(section: Section) -> Servo:
 
 
 def _gains(section: Section, default: ServoGains) -> ServoGains:
-    gains = ServoGains(
-        stiffness=section.number("stiffness", default.stiffness, least=0.0),
-        damping=section.number("damping", default.damping, least=0.0),
-        armature=section.number("armature", default.armature, least=0.0),
-        effort=section.number("effort", default.effort, least=0.0),
-    )
+    gains = {key: section.number(key, value, least=0.0) for key, value in asdict(default).items()}
     section.finish()
-    return gains
+    return ServoGains(**gains)

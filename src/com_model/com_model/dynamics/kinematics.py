@@ -53,26 +53,14 @@ def link_pose(
     R_world_root: ArrayLike | None = None,
     p_world_root: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
-    """Computes the pose of one link; see link_poses.
-
-    Returns:
-        R_world_link (3, 3), and the origin of the link's frame in the world (3,) m.
-
-    Raises:
-        ComModelError: R_world_root is not a rotation.
-    """
+    """Computes the pose of one link: R_world_link (3, 3) and its origin (3,) m; see link_poses."""
     index = model.link_index(link)
     R, p = link_poses(model, q, R_world_root, p_world_root)
     return R[index].copy(), p[index].copy()
 
 
 def link_pose_batch(model: RobotModel, Q: ArrayLike, link: str) -> tuple[Array, Array]:
-    """Computes the pose of one link in the root link's frame for many configurations.
-
-    Args:
-        model: The robot.
-        Q: (N, n) joint positions, rad or m.
-        link: Its name.
+    """Computes the pose of one link in the root link's frame for configurations Q (N, n).
 
     Returns:
         R_root_link (N, 3, 3), and the origins of the link's frame (N, 3) m.

@@ -51,12 +51,7 @@ class LinkFrames:
         self._poses = entry_point(_poses, np.empty(0), *self._constant, *results)
 
     def poses(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Poses at joint positions.
-
-        See com_model.dynamics.kinematics.link_poses for the equations.
-
-        Args:
-            q: (n,) rad or m, in the model's order.
+        """Poses at joint positions q (n,), rad or m; see com_model.dynamics.kinematics.link_poses.
 
         Returns:
             R_root_link (k, 3, 3), and the links' origins in the root frame (k, 3), m.

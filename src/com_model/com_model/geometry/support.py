@@ -53,13 +53,11 @@ class SupportPolygon:
 
         Args:
             points: (m, 3) m, contacts in any frame and order, duplicates allowed.
-            normal: (3,) direction out of the ground, same frame, any length.
-            gravity: (3,) direction of gravity, same frame, any length; against the normal by
-                default.
+            normal: (3,) direction out of the ground, any length.
+            gravity: (3,) direction of gravity, any length; against the normal by default.
 
         Raises:
-            GeometryError: No points, values that are not finite, a zero direction, or gravity
-                along the ground.
+            GeometryError: No points, not finite, a zero direction, or gravity along the ground.
         """
         points = as_array("points", points, (None, 3))
         if len(points) == 0:
@@ -90,7 +88,7 @@ class SupportPolygon:
         normal: ArrayLike | None = None,
         gravity: ArrayLike | None = None,
     ) -> SupportPolygon:
-        """Builds the polygon of the soles that stand on the ground.
+        """Builds the polygon of the soles that stand on the ground; see from_points.
 
         Args:
             R: (f, 3, 3) orientations of the sole frames, z out of the ground.
@@ -98,9 +96,6 @@ class SupportPolygon:
             corners: Per sole (k, 2) m, corners in the x and y of its frame; empty for a point foot.
             normal: (3,) direction out of the ground; the mean of the soles' z by default.
             gravity: As in from_points.
-
-        Raises:
-            GeometryError: As from_points.
         """
         R, p = as_array("R", R, (None, 3, 3)), as_array("p", p, (None, 3))
         if not len(R) == len(p) == len(corners):
@@ -115,28 +110,18 @@ class SupportPolygon:
         return cls.from_points(np.concatenate([np.zeros((0, 3)), *points]), normal, gravity)
 
     def project(self, point: ArrayLike) -> Array:
-        """Lets points fall onto the ground along gravity.
-
-        Args:
-            point: (3,) or (N, 3) m.
-
-        Returns:
-            The same shape; NaN for points that are NaN.
-        """
+        """Moves points (3,) or (N, 3) m along gravity onto the ground; NaN stays NaN."""
         points = _points(point)
         height = (points - self.origin) @ self.normal / (self.gravity @ self.normal)
         return np.asarray(points - height[..., None] * self.gravity)
 
     def margin(self, point: ArrayLike) -> float | Array:
-        """Measures how far inside the polygon points fall.
-
-        Args:
-            point: (3,) m, or (N, 3) for many.
+        """Measures how far inside the polygon the projection of a point (3,) m, or (N, 3), is.
 
         Returns:
-            Signed distance in the ground plane from the point's projection to the nearest edge, m:
-            positive inside, negative outside, NaN for NaN. With one contact, or all on a line,
-            minus the distance to it. A float for one point, (N,) for many.
+            Signed distance in the ground plane to the nearest edge, m: positive inside, negative
+            outside, NaN for NaN. With one contact, or all on a line, minus the distance to it. A
+            float for one point, (N,) for many.
         """
         flat = (self.project(point) - self.origin) @ self._axes
         signed = signed_distance(self._corners, np.atleast_2d(flat))
@@ -146,14 +131,8 @@ class SupportPolygon:
 def sole_points(R: Array, p: Array, corners: ArrayLike, name: str = "corners") -> Array:
     """Places the corners of one sole: p + R (x, y, 0); the origin p where there are none.
 
-    Args:
-        R: (3, 3) orientation of the sole's frame.
-        p: (3,) m, its origin.
-        corners: (k, 2) m, in the frame's x and y.
-        name: Name of the corners in messages.
-
-    Returns:
-        (k, 3) m, or (1, 3) for a point foot.
+    R (3, 3) and p (3,) m are the pose of its frame, corners (k, 2) m; gives (k, 3) m, or (1, 3) for
+    a point foot. Messages call the corners by `name`.
     """
     if np.size(corners) == 0:
         return np.array([p])

@@ -1,9 +1,9 @@
 """Compiled: the centre of mass and its Jacobian at one configuration.
 
 The robot comes as the array that com_model.sesc.packing makes: a row a quantity, a column a body,
-in the order of com_model.bodies. Joints turn about, or slide along, the z axes of aligned frames.
+in the order of com_model.bodies. Joints rotate about, or move along, the z axes of aligned frames.
 With C the constant rotation from a body's to its parent's axes, Z the joint's turn about z, t its
-travel times the share of the mass that it moves, and r the body's SESC vector:
+travel times the fraction of the mass that it moves, and r the body's SESC vector:
 
   pull, from the leaves to the root   S = t e_z + Z (r + sum over the children of C_j S_j)
   CoM  = p_root + R_root S_root
@@ -31,9 +31,9 @@ PARENT = 0  # index of the parent body; of the root: B, the number of bodies
 DRIVER = 1  # index into q of the joint that moves the body
 CHAINED = 2  # 1: the parent is the body before this one, and C is a turn about x by "tilt"
 FORKS = 3  # 1: some child is not chained, so that this body must be remembered
-TURN = 4  # rad per unit of q; 0 where the joint slides
+TURN = 4  # rad per unit of q; 0 for a prismatic joint
 OFFSET = 5  # rad
-SLIDE = 6  # m per unit of q, times the subtree's share of the mass; 0 where the joint turns
+SLIDE = 6  # m per unit of q, times the subtree's fraction of the mass; 0 for a revolute joint
 REST = 7  # three rows: r, m
 COS_TILT = 10
 SIN_TILT = 11
@@ -177,8 +177,8 @@ def pull(q: Array, robot: Array) -> None:
             parent = index(robot[PARENT, k])
             for i in range(3):
                 row = ALIGN + 3 * i
-                share = robot[row, k] * x + robot[row + 1, k] * y + robot[row + 2, k] * z
-                robot[SUMS + i, parent] += share
+                moved = robot[row, k] * x + robot[row + 1, k] * y + robot[row + 2, k] * z
+                robot[SUMS + i, parent] += moved
             x = y = z = 0.0
     robot[SUMS, 0] += x + robot[REST, 0]
     robot[SUMS + 1, 0] += y + robot[REST + 1, 0]

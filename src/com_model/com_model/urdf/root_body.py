@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_model.arrays import Array, as_array
+from com_model.arrays import as_array
+from com_model.bodies import steiner
 from com_model.exceptions import UrdfError
 from com_model.model import RobotModel
 from com_model.text import quote
@@ -27,7 +28,7 @@ def root_body_inertial(model: RobotModel) -> Inertial:
     bodies = model.bodies
     mass, moment = float(bodies.mass[0]), bodies.first_moment[0]
     com = moment / mass if mass > 0.0 else np.zeros(3)
-    return Inertial(mass, com, bodies.inertia[0] - mass * _steiner(com))
+    return Inertial(mass, com, bodies.inertia[0] - mass * steiner(com))
 
 
 def correct_root_body(
@@ -64,18 +65,14 @@ def correct_root_body(
     c = (old * r + mass * center - bodies.first_moment[0]) / m
     own = model.link_inertias[link]
     if inertia is not None:
-        about_origin = R @ own @ R.T + old * _steiner(r) - bodies.inertia[0]
-        about_origin += as_array("inertia", inertia, (3, 3)) + mass * _steiner(center)
-        own = R.T @ (about_origin - m * _steiner(c)) @ R
+        about_origin = R @ own @ R.T + old * steiner(r) - bodies.inertia[0]
+        about_origin += as_array("inertia", inertia, (3, 3)) + mass * steiner(center)
+        own = R.T @ (about_origin - m * steiner(c)) @ R
         moments = np.linalg.eigvalsh(own)
         if not moments[0] >= _LEAST_EIGENVALUE * max(moments[2], 0.0):
             problem = f"its smallest moment of inertia would be {moments[0]:.3g} kg m^2"
             raise _unphysical(name, problem, others, mass)
     return {name: Inertial(m, R.T @ (c - p), (own + own.T) / 2)}
-
-
-def _steiner(d: Array) -> Array:
-    return float(d @ d) * np.eye(3) - np.outer(d, d)
 
 
 def _unphysical(link: str, problem: str, others: float, mass: float) -> UrdfError:

@@ -44,10 +44,7 @@ class Workspace:
 
     @classmethod
     def of(cls, points: ArrayLike) -> Workspace:
-        """Builds the hull.
-
-        Args:
-            points: (N, 3) m.
+        """Builds the hull of points (N, 3) m.
 
         Raises:
             GeometryError: Fewer than four points, all in a plane, or not finite.
@@ -79,11 +76,7 @@ class Workspace:
         return np.asarray((self.vertices @ directions.T / length).max(axis=0))
 
     def slice_at(self, height: float, thickness: float = 0.01) -> Array:
-        """Outlines the samples between two heights.
-
-        Args:
-            height: m, z of the middle.
-            thickness: m.
+        """Outlines the samples within half a thickness (m) of a height z (m).
 
         Returns:
             (k, 2) m, convex outline in x and y, counter-clockwise; (0, 2) where there are none.
@@ -143,11 +136,7 @@ def sample_postures(
     rest: ArrayLike | None = None,
     seed: int = 0,
 ) -> Array:
-    """Draws random postures: those of sample_coms with one thread, (count, n) rad or m.
-
-    Raises:
-        ComModelError: count is no positive number.
-    """
+    """Draws random postures: those of sample_coms with one thread, (count, n) rad or m."""
     _check_numbers(count, 1)
     (source,) = np.random.SeedSequence(seed).spawn(1)
     Q = np.empty((count, model.n_joints))

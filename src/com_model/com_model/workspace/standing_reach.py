@@ -63,10 +63,7 @@ class StandingReach:
         return float(standing.min()), float(standing.max())
 
     def over_edges(self) -> dict[str, float]:
-        """How far the projection comes beyond the support polygon, m, to each side.
-
-        Negative where the robot cannot bring it to that edge.
-        """
+        """How far the projection comes beyond the support polygon, m (to no edge: negative)."""
         reach, edge = self.points[:, :2], self.support
         return {
             "front": float(reach[:, 0].max() - edge[:, 0].max()),
