@@ -20,15 +20,10 @@ def wrench_signs(feet: Sequence[Foot]) -> Array:
 
 
 def ground_wrenches(readings: ArrayLike, feet: Sequence[Foot]) -> Array:
-    """Wrenches (or forces) of the ground on f feet from raw readings of their sensors.
+    """Wrenches (or forces) of the ground on f feet from raw readings of their sensors, or back.
 
     Args:
         readings: (..., f, 6) N and N m, or (..., f, 3) N.
         feet: f feet.
     """
     return np.asarray(wrench_signs(feet) * np.asarray(readings, dtype=np.float64))
-
-
-def sensor_readings(wrenches: ArrayLike, feet: Sequence[Foot]) -> Array:
-    """Raw readings for wrenches of the ground on f feet: the inverse of ground_wrenches."""
-    return ground_wrenches(wrenches, feet)  # a sign is its own inverse

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from scipy.spatial.transform import Rotation
 from visualization_msgs.msg import Marker
 
-from com_model.geometry.rotations import rotation_from_vector
 from com_ros.conversions import points_to_numpy, quaternion_to_rotation
 from com_ros.diagnostics import WARN, Diagnostics, RateMeter
 from com_ros.markers import MarkerMaker, clear_markers
@@ -110,7 +110,7 @@ def test_frames(make_node):
 def test_a_frame_with_a_rotation(make_node):
     frames = FramePublisher(make_node())
     frames._publisher = Recorder()
-    R = rotation_from_vector(np.array([1.0, 2.0, 3.0]))
+    R = Rotation.from_rotvec([1.0, 2.0, 3.0]).as_matrix()
     frames.send_pose(STAMP, "odom", "base_link", R, [1, 2, 3])
     (transform,) = frames._publisher.messages[0].transforms
     np.testing.assert_allclose(quaternion_to_rotation(transform.transform.rotation), R, atol=1e-12)

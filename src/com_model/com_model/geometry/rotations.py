@@ -47,19 +47,8 @@ def rotations_about(axes: Array, angles: Array) -> Array:
     return np.eye(3) + sine[:, None, None] * cross + versine[:, None, None] * (cross @ cross)
 
 
-def rotation_about(axis: Array, angle: float) -> Array:
-    """Rotation (3, 3) about one unit axis (3,) by an angle, rad; see rotations_about."""
-    return np.asarray(rotations_about(np.asarray(axis, dtype=float)[None], np.array([angle]))[0])
-
-
-def rotation_from_vector(v: Array) -> Array:
-    """Rotation (3, 3) about the direction of v (3,) by its length, rad: exp [v]x."""
-    angle = float(np.linalg.norm(v))
-    return rotation_about(v / angle, angle) if angle > 0.0 else np.eye(3)
-
-
 def rotation_vector(R: Array) -> Array:
-    """Axis times angle (3,) rad of a rotation (3, 3), the inverse of rotation_from_vector.
+    """Axis times angle (3,) rad of a rotation (3, 3).
 
     Up to half a turn, where the sign of the axis is free. NaN gives NaN.
     """
