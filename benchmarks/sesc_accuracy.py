@@ -34,10 +34,10 @@ STEP = 1e-5  # rad or m, of the central differences
 KEYS = ("com", "jacobian", "fixed_com", "fixed_jacobian", "mujoco", "differences", "chain")
 
 
-def deviation(ours: Result, theirs: Result, size: float) -> tuple[float, float]:
+def largest_errors(ours: Result, theirs: Result, size: float) -> tuple[float, float]:
     """Largest difference of the CoM, and of the Jacobian, over the robot's size.
 
-    Columns of the Jacobian that belong to sliding joints have no length in them and are compared
+    Columns of the Jacobian that belong to prismatic joints have no length in them and are compared
     as if they had: robots are of the order of a metre.
     """
     com = float(np.abs(ours[0] - theirs[0]).max()) / size
@@ -68,14 +68,14 @@ def measure(model: RobotModel, path: Path, count: int, seed: int) -> dict[str, f
     for _ in range(count):
         q, (R, p) = random_positions(model, rng), random_pose(rng)
         ours = sesc.com_and_floating_jacobian(q, R, p)
-        com, jacobian = deviation(ours, floating.com_and_jacobian(q, R, p), size)
+        com, jacobian = largest_errors(ours, floating.com_and_jacobian(q, R, p), size)
         note(com=com, jacobian=jacobian)
         in_root = sesc.com_and_jacobian(q)
-        com, jacobian = deviation(in_root, fixed.com_and_jacobian(q, R, p), size)
+        com, jacobian = largest_errors(in_root, fixed.com_and_jacobian(q, R, p), size)
         note(fixed_com=com, fixed_jacobian=jacobian)
         note(chain=float(np.abs(sesc.chain(q, R, p)[-1] - ours[0]).max()) / size)
         if mujoco is not None:
-            note(mujoco=max(deviation(ours, mujoco.com_and_jacobian(q, R, p), size)))
+            note(mujoco=max(largest_errors(ours, mujoco.com_and_jacobian(q, R, p), size)))
     numeric = differences(sesc.com, q)
     note(differences=float(np.abs(numeric - in_root[1]).max(initial=0.0)) / size)
     if mujoco is None:

@@ -4,7 +4,7 @@
     make_hoap2_motion.py [FILE]
 
 It begins and ends at rest in the nominal posture of the configuration. The soles stay level, hips
-and ankles share the squat so that the centre of mass stays where it is over the soles.
+and ankles divide the squat so that the centre of mass stays where it is over the soles.
 """
 
 import sys
@@ -18,8 +18,8 @@ from com_control.motion.motion import Motion
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 
-SHARE = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
-FILE = SHARE / "motions" / "hoap2_squat_and_wave.csv"
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"
+FILE = PACKAGE / "motions" / "hoap2_squat_and_wave.csv"
 PERIOD = 0.01  # s, of a row
 SQUAT = 0.5  # rad, of the knees
 HIP_FRACTION = 0.55  # by which the hips, not the ankles, bring the trunk upright
@@ -60,10 +60,10 @@ def squat_and_wave(layout: MotionLayout, config: RobotConfig, model: RobotModel)
 
 def main() -> None:
     """Writes the file."""
-    config = RobotConfig.from_file(SHARE / "config" / "hoap2.yaml")
+    config = RobotConfig.from_file(PACKAGE / "config" / "hoap2.yaml")
     assert config.urdf is not None  # noqa: S101 - the configuration names it
     model = RobotModel.from_file(config.urdf)
-    layout = MotionLayout.from_file(SHARE / "config" / "motion" / "hoap2.yaml", config, model)
+    layout = MotionLayout.from_file(PACKAGE / "config" / "motion" / "hoap2.yaml", config, model)
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else FILE
     write_motion(path, squat_and_wave(layout, config, model), layout)
 

@@ -103,7 +103,7 @@ def build() -> urdf.Element:
     comment = (
         "Written by tools/robots/make_hoap2_urdf.py from the tables in data/: edit those. "
         "Masses, centres of mass and inertias are those of the inspection report, appendix "
-        "12.1 of P. Cominoli, diploma thesis, EPFL 2005; data/README.md tells the rest."
+        "12.1 of P. Cominoli, diploma thesis, EPFL 2005; data/README.md has the rest."
     )
     robot = urdf.new_robot("hoap2", comment, COLOURS)
     urdf.add(robot, "link", name=ROOT)

@@ -76,7 +76,9 @@ def add_inertial(link: urdf.Element, row: urdf.Row, R: Matrix, bodies: dict[str,
     mass = float(row["mass_kg"])
     if not mass:
         return
-    assumed = f"assumed: the inertia, that of HOAP-2's {row['like']} times its share of mass"
+    assumed = (
+        f"assumed: the inertia, that of HOAP-2's {row['like']} times the ratio of their masses"
+    )
     repaired = f"; repaired: {row['repaired']}" if row["repaired"] else ""
     link.append(ElementTree.Comment(f" {assumed}{repaired} "))
     like = bodies[row["like"]]
@@ -87,9 +89,9 @@ def add_inertial(link: urdf.Element, row: urdf.Row, R: Matrix, bodies: dict[str,
         xyz=urdf.text(apply(R, urdf.vector(row, "com_x_m", "com_y_m", "com_z_m"))),
     )
     urdf.add(inertial, "mass", value=urdf.text([mass]))
-    share = mass / float(like["mass_kg"])
+    ratio = mass / float(like["mass_kg"])
     names = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
-    values = {n: urdf.text([share * 1e-6 * float(like[f"{n}_kgmm2"])]) for n in names}
+    values = {n: urdf.text([ratio * 1e-6 * float(like[f"{n}_kgmm2"])]) for n in names}
     urdf.add(inertial, "inertia", **values)
 
 
@@ -134,7 +136,7 @@ def build() -> urdf.Element:
     comment = (
         "Written by tools/robots/make_hoap3_urdf.py from the tables in data/: edit those. "
         "Joints, masses and centres of mass are those of the public description package of "
-        "HOAP-3, with repairs; inertias and looks are HOAP-2's. data/README.md tells the rest."
+        "HOAP-3, with repairs; inertias and looks are HOAP-2's. data/README.md has the rest."
     )
     robot = urdf.new_robot("hoap3", comment, COLOURS)
     urdf.add(robot, "link", name=ROOT)

@@ -6,7 +6,7 @@
 
 The tables:
   itu_biped_parameters.csv  lengths, masses, limits, each with its source or "assumed"
-  itu_biped_shapes.csv      what the bodies look like and collide with, in mm; both legs are alike
+  itu_biped_shapes.csv      what the bodies look like and collide with, in mm; both legs are equal
 data/README.md says more. [CCGD] = "Precise Inverse Kinematic Calculation of the Center of Gravity
 for Bipedal Walking Robots", 2024. To change the robot, edit a table and run this.
 """
@@ -168,7 +168,7 @@ def build() -> urdf.Element:
     comment = (
         "Written by tools/robots/make_itu_biped_urdf.py from the tables in data/: edit those. "
         "A robot like the ITU biped of [CCGD]: its proportions are assumed, so that the "
-        "heights in the paper come out; data/README.md tells."
+        "heights in the paper come out; data/README.md says how."
     )
     robot = urdf.new_robot("itu_biped", comment, COLOURS)
     add_pelvis(robot, p, shapes)

@@ -129,7 +129,7 @@ def build(name: str, leg_mass: float) -> urdf.Element:
     comment = (
         "Written by tools/robots/make_scalf2_urdf.py from the tables in data/, with legs of"
         f" {leg_mass:.10g} kg: edit those. Lengths and the mass of the trunk are those of"
-        " Table I of [Ding], the rest is assumed; data/README.md tells which."
+        " Table I of [Ding], the rest is assumed; data/README.md says which."
     )
     robot = urdf.new_robot(name, comment, COLOURS)
     add_trunk(robot, p, shapes)

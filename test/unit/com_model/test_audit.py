@@ -33,7 +33,7 @@ def joint(child, xyz, parent="base", kind="continuous"):
 
 
 def legs(left=None, right=None):
-    """A base with two legs that mirror each other at y = 0 unless told otherwise."""
+    """A base with two legs that mirror each other at y = 0 unless given otherwise."""
     left = inertial(2, "0.01 0.02 -0.1") if left is None else left
     right = inertial(2, "0.01 -0.02 -0.1") if right is None else right
     return (
@@ -66,7 +66,7 @@ def test_it_takes_a_model_text_bytes_or_a_path(data):
         assert audit(robot).text() == "arm: 2 links, 1 joints, 3.0000 kg\nno errors, no warnings"
 
 
-def test_a_misspelt_inertial_on_every_link_is_said_in_those_words(data):
+def test_a_misspelt_inertial_on_every_link_is_named(data):
     report = audit(data / "misspelt.urdf")
     assert not report.ok
     tag, mass = report.issues

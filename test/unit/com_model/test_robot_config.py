@@ -1,4 +1,4 @@
-"""Robot configurations: what is read, what is filled in, and what each mistake is told."""
+"""Robot configurations: what is read, what is filled in, and the message of each mistake."""
 
 import numpy as np
 import pytest

@@ -43,7 +43,7 @@ def test_nothing_is_wrong_with_it(robot):
 
 
 def test_the_papers_method_finds_its_links_from_its_com(robot):
-    """Both legs move alike: shins, and thighs with the waist, are the two links of the plane."""
+    """Both legs move together: shins, and thighs with the waist, are the two links of the plane."""
     model, _ = robot
     sesc, tilts, com = Sesc(model), [(0.2, 0.2), (0.0, 0.2), (-0.1, 0.3)], []
     for shin, thigh in tilts:

@@ -133,8 +133,8 @@ def test_inertias_are_hoap2s_by_mass(model):
         if not float(row["mass_kg"]):
             continue
         like, link = HOAP2[row["like"]], model.link_index(row["link"])
-        share = float(row["mass_kg"]) / float(like["mass_kg"])
-        expected = [share * 1e-6 * float(like[f"{e}_kgmm2"]) for e in ("ixx", "iyy", "izz")]
+        ratio = float(row["mass_kg"]) / float(like["mass_kg"])
+        expected = [ratio * 1e-6 * float(like[f"{e}_kgmm2"]) for e in ("ixx", "iyy", "izz")]
         np.testing.assert_allclose(np.diag(model.link_inertias[link]), expected, rtol=1e-8)
 
 
