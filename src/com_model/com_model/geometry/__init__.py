@@ -1,1 +1,1 @@
-"""Rotations, convex hulls, support polygons, shapes."""
+"""Rotations, vectors, convex hulls, support polygons."""

@@ -1,1 +1,1 @@
-"""URDFs: reading, cleaning, editing, auditing."""
+"""URDFs: reading, editing, auditing."""
