@@ -206,12 +206,7 @@ class Section:
 
 def _words(value: Any) -> str:
     """Names a value in the words of YAML."""
-    kinds = {
-        bool: "true or false ",
-        Mapping: "keys with values ",
-        list: "a list ",
-        str: "the text ",
-    }
-    kind = next((f"{kind} " for type_, kind in kinds.items() if isinstance(value, type_)), "")
+    kinds = {bool: "true or false", Mapping: "keys with values", list: "a list", str: "the text"}
+    kind = next((f"{name} " for type_, name in kinds.items() if isinstance(value, type_)), "")
     shown = repr(value)
     return "nothing" if value is None else kind + shown[:60] + "..." * (len(shown) > 60)
