@@ -5,19 +5,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from builtin_interfaces.msg import Time
-from rclpy.clock import Clock
-
-from com_ros.conversions import NS_PER_S, stamp_to_ns
+from com_ros.conversions import NS_PER_S
 
 T = TypeVar("T")
 
 HISTORY = 500  # values kept: half a second at 1 kHz
-
-
-def sample_time_ns(stamp: Time, clock: Clock) -> int:
-    """Time of a sample: its stamp, or the time of the clock where the stamp was left at zero."""
-    return stamp_to_ns(stamp) or clock.now().nanoseconds
 
 
 class Latest(Generic[T]):

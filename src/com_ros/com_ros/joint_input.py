@@ -16,11 +16,13 @@ from sensor_msgs.msg import JointState
 from com_model.text import listing
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.exceptions import ParameterError
+from com_ros.input_limits import InputBounds, InputLimits
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 NEVER = -(2**62)
+RESTART_NS = NS_PER_S  # stamps that go back further are of another recording
 MAX_LAYOUTS = 64  # distinct lists of names that are remembered
 
 
@@ -80,6 +82,9 @@ class JointInput:
         timeout_s: how far apart parts of the joints may be in time, s.
         assumed: positions (rad or m) of joints that no message carries; a measured value wins.
 
+    Attributes:
+        implausible: messages so far with a number that cannot be (com_ros.input_limits).
+
     Raises:
         ParameterError: when an assumed joint is not a joint of the model.
     """
@@ -96,6 +101,8 @@ class JointInput:
         self._assumed = np.zeros(len(names), dtype=bool)
         self._layouts: dict[tuple[str, ...], _Layout] = {}
         self._layout = self._make_layout([])
+        self.implausible = 0
+        self.set_bounds(InputBounds(InputLimits()))
         for name, position in (assumed or {}).items():
             if name not in self._index:
                 raise ParameterError("assumed_joints", name, f"valid: {listing(names, 200)}")
@@ -117,8 +124,14 @@ class JointInput:
         layout = self._layout_of(msg.name)
         stamp_ns = stamp_to_ns(msg.header.stamp)
         time_ns = stamp_ns or received_ns
-        warnings = self._check_stamp(layout, stamp_ns)
-        error = layout.error or self._store(layout, msg, time_ns) or self._missing(layout, time_ns)
+        warnings = self._check_stamp(layout, stamp_ns, received_ns)
+        error = layout.error or self._store(layout, msg, time_ns)
+        wrong = (self._values < self._lowest) | (self._values > self._highest)
+        if wrong.any():
+            self.implausible += 1
+            error = error or self._wrong_positions(wrong[0])
+            warnings += self._forget_wrong(wrong)
+        error = error or self._missing(layout, time_ns)
         if error:
             return JointSample.unknown(len(self._names), error, time_ns, msg.header.stamp)
         if not layout.joints.size and not self._assumed.all():
@@ -135,6 +148,10 @@ class JointInput:
     @timeout_s.setter
     def timeout_s(self, value: float) -> None:
         self._timeout_ns = int(value * NS_PER_S)
+
+    def set_bounds(self, bounds: InputBounds) -> None:
+        """What is believed of the joints."""
+        self._lowest, self._highest = bounds.of_joints(self._names)
 
     # --- names -------------------------------------------------------------------------------
     def _layout_of(self, names: Sequence[str]) -> _Layout:
@@ -180,7 +197,8 @@ class JointInput:
         self._values[2, target] = _part(layout, msg.effort)
         self._assumed[target] = False
         self._time_ns[target] = time_ns
-        self._newest_ns = max(self._newest_ns, time_ns)
+        back = self._newest_ns - time_ns
+        self._newest_ns = time_ns if back < 0 or back > RESTART_NS else self._newest_ns
         finite = np.isfinite(position)
         if finite.all():
             return ""
@@ -188,6 +206,44 @@ class JointInput:
         self._time_ns[broken] = NEVER
         bad = listing(self._names[i] for i in broken)
         return f"joint_states has a position that is not finite: {bad}; check the joint's driver"
+
+    def _wrong_positions(self, wrong: NDArray[np.bool_]) -> str:
+        """Why positions (n,) are not believed; empty when all are. Their joints are not known."""
+        joints = np.flatnonzero(wrong)
+        if not joints.size:
+            return ""
+        self._time_ns[joints] = NEVER
+        text = self._describe(0, joints)
+        self._values[0, joints] = np.nan
+        return (
+            f"joint_states has a position that cannot be: {text}; check the joint's driver and its "
+            "unit (rad, m) and the limits in the URDF, or raise input_limits.position_margin"
+        )
+
+    def _forget_wrong(self, wrong: NDArray[np.bool_]) -> tuple[str, ...]:
+        """Makes velocities and efforts (of wrong, (3, n)) that are not believed NaN."""
+        found = []
+        for row, name in ((1, "velocity"), (2, "effort")):
+            joints = np.flatnonzero(wrong[row])
+            if joints.size:
+                text = self._describe(row, joints)
+                self._values[row, joints] = np.nan
+                found.append(
+                    f"joint_states has a {name} that cannot be: {text}; it counts as not known: "
+                    "check the joint's driver, or raise input_limits.factor"
+                )
+        return tuple(found)
+
+    def _describe(self, row: int, joints: Indices) -> str:
+        """Values of joints and what is believed."""
+        return listing(
+            (
+                f"{self._names[i]} is {self._values[row, i]:.6g}, expected "
+                f"{self._lowest[row, i]:.4g} to {self._highest[row, i]:.4g}"
+                for i in joints
+            ),
+            3,
+        )
 
     def _missing(self, layout: _Layout, time_ns: int) -> str:
         """Which joints are not known at a time, in words; empty when all are."""
@@ -212,11 +268,13 @@ class JointInput:
         )
 
     # --- warnings --------------------------------------------------------------------
-    def _check_stamp(self, layout: _Layout, stamp_ns: int) -> tuple[str, ...]:
+    def _check_stamp(self, layout: _Layout, stamp_ns: int, received_ns: int) -> tuple[str, ...]:
         """Warnings about a stamp, before the message is stored."""
         if stamp_ns > self._newest_ns and stamp_ns:
             return ()
         if stamp_ns == 0:
+            if self._newest_ns == NEVER or received_ns == 0:  # its clock has not started yet
+                return ()
             return ("joint_states has no stamp: its driver must fill header.stamp",)
         previous_ns = int(self._time_ns[layout.target].max(initial=NEVER))
         if previous_ns == NEVER or stamp_ns > previous_ns:

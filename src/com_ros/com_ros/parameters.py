@@ -19,7 +19,7 @@ parameters and keep their default.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar, get_type_hints
 
 from rcl_interfaces.msg import (
@@ -34,6 +34,7 @@ from rclpy.parameter import Parameter
 from com_model.exceptions import ComModelError
 from com_model.parameters import parameter
 from com_ros.exceptions import ComRosError, ParameterError
+from com_ros.input_limits import InputLimits
 
 T = TypeVar("T")
 
@@ -50,10 +51,11 @@ _TYPE_NAMES = {
 # --- parameters that several nodes have --------------------------------------------------------
 @dataclass(frozen=True)
 class RobotParameters:
-    """Which robot."""
+    """Which robot, and what is believed of its sensors."""
 
     robot_description: str = parameter("", "the robot's URDF; empty: wait for the topic")
     robot_config: str = parameter("", "path of the robot's configuration (YAML)")
+    input_limits: InputLimits = field(default_factory=InputLimits)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@
             self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
 
         def on_joints_timeout(self, reason): ...   # once, when joint_states become stale
+        def on_restart(self): ...                  # the stamps of joint_states have jumped for good
         def watch(self): ...                       # several times a second, also without input
         def apply_parameters(self, new): ...       # live parameters; raise to refuse them
         def diagnose(self) -> Diagnosis: ...       # once a second, for /diagnostics
@@ -34,20 +35,23 @@ each thing that is missing; rate and latency in /diagnostics; timeouts and other
 checked, applied and refused with the reason. An exception in the callback of a message drops this
 message and is reported: no message ends a node. (One in a timer or a service is a bug that does.)
 
+Every stamped message goes through com_ros.stream first: a node that is too slow uses the newest
+one, stamps that jump are held back (com_ros.stamps), and numbers that cannot be are dropped
+(com_ros.input_limits); each is counted and reported on /diagnostics with how to fix it.
+
 One clock policy: a sample's time is its stamp, or the node's clock at receipt where the stamp is
-zero (`time_ns`); values are combined by these times, so that a replayed bag gives the same result.
-Only the absence of messages is measured in real time, by timers on a steady clock.
+zero; values are combined by these times, so that a replayed bag gives the same result. Only the
+absence of messages is measured in real time, by timers on a steady clock.
 """
 
 import math
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -60,13 +64,16 @@ from std_srvs.srv import Trigger
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.exceptions import ComModelError
 from com_ros import diagnostics, qos
-from com_ros.conversions import NS_PER_S, stamp_to_ns
+from com_ros.conversions import stamp_to_ns
 from com_ros.exceptions import ComRosError, ParameterError
-from com_ros.input_watch import InputWatch, sample_time_ns
+from com_ros.input_limits import InputBounds
+from com_ros.input_watch import InputWatch
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.lockstep import LockstepAnswers
 from com_ros.parameters import JointTimeout, RobotParameters, declare
 from com_ros.robot_description import RobotDescription
+from com_ros.stamps import RateLimit
+from com_ros.stream import Backlog, Faults, Stream, with_info
 from com_ros.throttle import ThrottledLog
 from com_ros.wrench_input import WrenchInputs
 
@@ -74,8 +81,6 @@ P = TypeVar("P", bound=RobotParameters)
 
 EVERY_SAMPLE = 500  # messages of a stream that may wait while a node is busy: 0.5 s at 1 kHz
 SENSORS = (Imu, JointState, WrenchStamped)  # messages that a simulator publishes for each sample
-CLOCK_JUMP_NS = 10 * NS_PER_S  # stamps that go back further are of another recording
-SLACK_NS = 500_000  # that a sample may be early and still count as due
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,7 @@ class RobotNode(Node, Generic[P]):
         description: where the model comes from; after follow_robot_description.
         joints: takes in joint_states; made by use_model.
         joint_watch: how long ago usable joint_states came.
+        faults: what was dropped of the inputs.
         meter: rate and latency of what is made of joint_states.
         lockstep: answers to a simulator that waits for this node.
     """
@@ -118,13 +124,17 @@ class RobotNode(Node, Generic[P]):
         super().__init__(name, **options)
         self.parameters: P = declare(self, parameters, self._change_parameters)
         self.log = ThrottledLog(self.get_logger())
+        self.faults = Faults(self.log)
         self.joints: JointInput | None = None
+        self._backlogs: list[Backlog] = []
+        self._bounds = InputBounds(self.parameters.input_limits)
+        self._bounded: JointInput | None = None
         timeout_s = self._joint_timeout
         self.joint_watch = InputWatch(timeout_s)
         self.meter = diagnostics.RateMeter()
         self.lockstep = LockstepAnswers(self)
         self._description: RobotDescription | None = None
-        self._joint_states: Subscription | None = None
+        self._joint_states: Stream | None = None
         self._on_sample: Callable[[JointSample], None] = lambda _: None
         self._handles_problems = False
         self._rate = RateLimit(math.inf)
@@ -139,6 +149,9 @@ class RobotNode(Node, Generic[P]):
     def on_joints_timeout(self, reason: str) -> None:
         """joint_states have become stale: once each time."""
         self.get_logger().error(reason)
+
+    def on_restart(self) -> None:
+        """The stamps of joint_states have jumped for good: a sample of another time follows."""
 
     def watch(self) -> None:
         """Called several times a second, on a steady clock."""
@@ -176,13 +189,9 @@ class RobotNode(Node, Generic[P]):
     def follow_robot_description(self) -> None:
         """Load the parameter robot_description, and follow the topic of that name."""
         xml = self.parameters.robot_description
-        self._description = RobotDescription(self, self.use_model, xml, self.log, self._guarded)
+        self._description = RobotDescription(self, self._use_model, xml, self.log, self._guarded)
 
     # --- inputs --------------------------------------------------------------------------------
-    def time_ns(self, stamp: Time) -> int:
-        """Time of a sample: its stamp, or the node's clock where the stamp is zero."""
-        return sample_time_ns(stamp, self.get_clock())
-
     def follow_joint_states(
         self,
         on_sample: Callable[[JointSample], None],
@@ -203,8 +212,8 @@ class RobotNode(Node, Generic[P]):
         """
         self._on_sample, self._handles_problems = on_sample, with_problems
         self._rate = RateLimit(rate_hz)
-        self._joint_states = self.subscribe_with(
-            JointState, "joint_states", self._on_joint_states, qos.stream(depth)
+        self._joint_states = self._subscribe(
+            JointState, "joint_states", self._on_joint_states, depth, self._restart
         )
 
     def follow_wrenches(self, feet: Sequence[Foot], inputs: WrenchInputs, depth: int = 1) -> None:
@@ -214,36 +223,31 @@ class RobotNode(Node, Generic[P]):
 
     def subscribe(
         self, kind: type, topic: str, callback: Callable[[Any, int], None], depth: int = 1
-    ) -> Subscription:
-        """Subscribe a stream of stamped messages, best effort.
+    ) -> None:
+        """Subscribe a stream of stamped messages, best effort; see com_ros.stream.
 
         Args:
             kind: of message, with a header.
             topic: name.
-            callback: called with each message and its time, ns.
+            callback: called with each good message and its time, ns.
             depth: messages that may wait while the node is busy.
         """
-        return self.subscribe_with(
-            kind,
-            topic,
-            lambda msg: callback(msg, self.time_ns(msg.header.stamp)),
-            qos.stream(depth),
-        )
+        self._subscribe(kind, topic, callback, depth)
 
     def subscribe_with(
         self, kind: type, topic: str, callback: Callable[[Any], None], profile: QoSProfile
     ) -> Subscription:
         """Subscribe with another quality of service; the callback gets the message only."""
-        process = self._guarded(callback)
-        if kind not in SENSORS:
-            return self.create_subscription(kind, topic, process, profile)
-        sensor = self.create_subscription(kind, topic, self._answering(topic, process), profile)
-        self.lockstep.sensors.append(sensor)
-        return sensor
+        return self.create_subscription(kind, topic, self._guarded(callback), profile)
 
     def set_sample_rate(self, rate_hz: float) -> None:
         """Change the rate of follow_joint_states, 1/s."""
         self._rate.set(rate_hz)
+
+    @property
+    def too_slow(self) -> str:
+        """Which topics the node is too slow for at present and how to fix it; else empty."""
+        return next((b.problem for b in self._backlogs if b.problem), "")
 
     # --- services and timers -------------------------------------------------------------------
     def serve_trigger(
@@ -280,6 +284,45 @@ class RobotNode(Node, Generic[P]):
         return self.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     # --- inside --------------------------------------------------------------------------------
+    def _subscribe(
+        self,
+        kind: type,
+        topic: str,
+        callback: Callable[[Any, int], None],
+        depth: int,
+        on_restart: Callable[[], None] = lambda: None,
+    ) -> Stream:
+        stream = Stream(
+            self,
+            self.resolve_topic_name(topic),
+            callback,
+            lambda msg, name: self._bounds.problem(msg, name),
+            self.faults,
+            on_restart,
+        )
+        process = self._guarded(stream.update)
+        backlog = Backlog(
+            self, kind, self._answering(topic, process) if kind in SENSORS else process
+        )
+        backlog.subscription = self.create_subscription(
+            kind, topic, with_info(backlog.receive), qos.stream(depth)
+        )
+        if kind in SENSORS:
+            self.lockstep.sensors.append(backlog.subscription)
+        self._backlogs.append(backlog)
+        return stream
+
+    def _use_model(self, model: RobotModel) -> None:
+        self.use_model(model)
+        self._set_bounds(self.parameters, model)
+
+    def _set_bounds(self, parameters: P, model: RobotModel | None) -> None:
+        self._bounds, self._bounded = InputBounds(parameters.input_limits, model), None
+
+    def _restart(self) -> None:
+        self._rate.restart()
+        self.on_restart()
+
     @property
     def _joint_timeout(self) -> float:
         p = self.parameters
@@ -287,13 +330,13 @@ class RobotNode(Node, Generic[P]):
 
     def _change_parameters(self, new: P) -> None:
         self.apply_parameters(new)
+        self._set_bounds(new, None if self._description is None else self._description.model)
         self.parameters = new
         self.joint_watch.timeout_s = self._joint_timeout
         if self.joints is not None:
             self.joints.timeout_s = self._joint_timeout
 
-    def _on_joint_states(self, msg: JointState) -> None:
-        time_ns = self.time_ns(msg.header.stamp)
+    def _on_joint_states(self, msg: JointState, time_ns: int) -> None:
         sample = self._sample(msg, time_ns)
         if sample is None:
             return
@@ -307,15 +350,26 @@ class RobotNode(Node, Generic[P]):
             self.meter.add(self.get_clock().now().nanoseconds - time_ns)
 
     def _sample(self, msg: JointState, time_ns: int) -> JointSample | None:
-        if self.joints is None:
+        joints = self.joints
+        if joints is None:
             return JointSample.unknown(0, self.waiting, time_ns, msg.header.stamp)
-        return self.joints.update(msg, time_ns)
+        if joints is not self._bounded:
+            joints.set_bounds(self._bounds)
+            self._bounded = joints
+        count = joints.implausible
+        sample = joints.update(msg, time_ns)
+        if joints.implausible > count and sample is not None:
+            self.faults.add("implausible", "joint_states", sample.error or sample.warnings[-1])
+        slow = self.too_slow
+        if slow and sample is not None:
+            sample = replace(sample, warnings=(*sample.warnings, slow))
+        return sample
 
     def _on_watch(self) -> None:
         if self._description is not None:
             self._description.warn_while_waiting()
         if self._joint_states is not None:
-            self._watch_joints(self._joint_states.topic_name)
+            self._watch_joints(self._joint_states.topic)
         self.watch()
         if self._joint_states is not None:
             self.lockstep.watch(self.joints is not None)
@@ -333,10 +387,15 @@ class RobotNode(Node, Generic[P]):
 
     def _on_diagnostics(self) -> None:
         found, name = self.diagnose(), self.robot_name
-        values = {**self.meter.take(time.monotonic_ns()), **found.values}
+        values = {**self.meter.take(time.monotonic_ns()), **found.values, **self.faults.counts}
+        values["skipped"] = sum(backlog.skipped for backlog in self._backlogs)
         if name:
             values["model"] = name
-        self._diagnostics.publish(found.level, found.text, values, name)
+        level, text = found.level, found.text
+        for fault in (self.too_slow, self.faults.take_recent()):
+            if fault and fault not in text:
+                level, text = max(level, diagnostics.WARN), f"{text}; {fault}"
+        self._diagnostics.publish(level, text, values, name)
 
     def _answering(self, topic: str, process: Callable[[Any], None]) -> Callable[[Any], None]:
         """A callback after which a simulator that waits gets its answer."""
@@ -347,17 +406,18 @@ class RobotNode(Node, Generic[P]):
 
         return answering
 
-    def _guarded(self, callback: Callable[[Any], None]) -> Callable[[Any], None]:
+    def _guarded(self, callback: Callable[..., None]) -> Callable[..., None]:
         """A callback whose exceptions drop the message."""
 
-        def guarded(msg: Any) -> None:
+        def guarded(msg: Any, *more: Any) -> None:
             try:
-                callback(msg)
+                callback(msg, *more)
             except Exception as error:
                 if not self.context.ok():  # ROS was shut down meanwhile
                     raise
                 kind = type(msg).__name__
                 text = f"a {kind} was dropped: {type(error).__name__}: {error}"
+                self.faults.counts["failed"] += 1
                 if self.log.warn(f"dropped {kind}", text):
                     self.get_logger().error(traceback.format_exc())
 
@@ -365,29 +425,6 @@ class RobotNode(Node, Generic[P]):
 
 
 CHECK = "check its driver"
-
-
-class RateLimit:
-    """Leaves out samples that come more often than a rate, by their times.
-
-    Args:
-        rate_hz: 1/s; inf: none is left out.
-    """
-
-    def __init__(self, rate_hz: float) -> None:
-        self._next_ns = 0
-        self.set(rate_hz)
-
-    def set(self, rate_hz: float) -> None:
-        """Change the rate."""
-        self._period_ns = int(NS_PER_S / rate_hz)  # 0 for inf
-
-    def due(self, time_ns: int) -> bool:
-        """Whether a sample of this time is to be used; a clock that goes back begins again."""
-        if self._period_ns and self._next_ns - CLOCK_JUMP_NS < time_ns < self._next_ns:
-            return False
-        self._next_ns = time_ns + self._period_ns - SLACK_NS
-        return True
 
 
 def require_config(path: str, needs: str = "") -> RobotConfig:

@@ -5,16 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Quaternion, WrenchStamped
-from rclpy.clock import ROSClock
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu
 
 from com_estimation.whole_body.stance import point_foot
 from com_ros.conversions import rotation_to_quaternion
 from com_ros.imu_input import ImuInput
-from com_ros.input_watch import InputWatch, Latest, sample_time_ns
+from com_ros.input_watch import InputWatch, Latest
 from com_ros.throttle import ThrottledLog
 from com_ros.wrench_input import WrenchInputs
 
@@ -79,13 +77,6 @@ def test_latest_describes_why_it_has_nothing():
     assert latest.describe("/imu", 500 * MS) == (
         "/imu is 0.50 s ahead of joint_states (other clock, or overloaded node)"
     )
-
-
-def test_the_time_of_a_sample_is_its_stamp_or_that_of_the_clock():
-    clock = ROSClock()
-    assert sample_time_ns(Time(sec=2), clock) == 2_000_000_000
-    before = clock.now().nanoseconds
-    assert before <= sample_time_ns(Time(), clock) <= clock.now().nanoseconds
 
 
 # --- timeouts ------------------------------------------------------------------------------------

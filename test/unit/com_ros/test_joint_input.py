@@ -152,8 +152,13 @@ def test_stamps_that_go_back_or_repeat(joints):
 
 
 def test_no_stamp(joints):
-    (warning,) = accept(joints, message(t=0.0)).warnings
-    assert warning == "joint_states has no stamp: its driver must fill header.stamp"
+    assert joints.update(message(t=0.0), 0).warnings == ()  # the clock has not started
+    sample = joints.update(message(t=0.0), 1)
+    assert sample.warnings == ("joint_states has no stamp: its driver must fill header.stamp",)
+
+
+def test_a_first_stamp_of_zero_is_no_fault(joints):
+    assert joints.update(message(t=0.0), 1_700_000_000 * 10**9).warnings == ()
 
 
 def test_parts_of_several_publishers_are_merged(joints):

@@ -1,18 +1,21 @@
 """RobotNode: what every node of the suite gets from its base."""
 
+import time
 from dataclasses import dataclass
 
 import pytest
 import rclpy
+from geometry_msgs.msg import Vector3
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from com_ros import diagnostics
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.joint_input import JointInput
 from com_ros.parameters import JointTimeout, RobotParameters, parameter
-from com_ros.robot_node import RateLimit, RobotNode, require_config
+from com_ros.robot_node import RobotNode, require_config
 
 MS = 1_000_000
 URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass value="1"/>
@@ -29,7 +32,7 @@ class Parameters(RobotParameters, JointTimeout):
 class ArmNode(RobotNode[Parameters]):
     def __init__(self, with_problems=False, rate_hz=float("inf"), **options):
         super().__init__("arm", Parameters, **options)
-        self.samples, self.timeouts, self.imus = [], [], []
+        self.samples, self.timeouts, self.imus, self.restarts = [], [], [], 0
         self.follow_robot_description()
         self.follow_joint_states(self.samples.append, rate_hz=rate_hz, with_problems=with_problems)
         self.subscribe(Imu, "imu", lambda msg, time_ns: self.imus.append(time_ns))
@@ -40,6 +43,9 @@ class ArmNode(RobotNode[Parameters]):
 
     def on_joints_timeout(self, reason):
         self.timeouts.append(reason)
+
+    def on_restart(self):
+        self.restarts += 1
 
     def apply_parameters(self, new):
         if new.gain == 7.0:
@@ -71,7 +77,7 @@ def joints(t_ms, position=0.5, name="lift"):
 
 
 def receive(node, msg):
-    node._guarded(node._on_joint_states)(msg)
+    node._backlogs[0]._deliver(msg)
 
 
 def test_samples_carry_time_and_stamp(make_arm):
@@ -109,13 +115,6 @@ def test_samples_that_come_too_often_are_left_out(make_arm):
     receive(node, joints(50))
     receive(node, joints(51))
     assert len(node.samples) == 6
-
-
-def test_a_rate_limit_begins_again_with_another_recording():
-    limit = RateLimit(10.0)
-    assert limit.due(10**12)
-    assert not limit.due(10**12 + 50 * MS)
-    assert limit.due(0)
 
 
 def test_a_timeout_is_reported_once(make_arm):
@@ -180,3 +179,70 @@ def test_triggers_refuse_with_the_reason(make_arm):
 def test_a_configuration_that_is_needed():
     with pytest.raises(ParameterError, match=r"'robot_config' is '': give the path .*, with feet"):
         require_config("", "feet")
+
+
+# --- faults of the inputs ------------------------------------------------------------------------
+def diagnosis(node):
+    """Level, text and values of the next status."""
+    found = []
+    node._diagnostics.publish = lambda *values: found.append(values)
+    node._on_diagnostics()
+    return found[0][:3]
+
+
+def test_numbers_that_cannot_be_are_dropped_counted_and_reported(make_arm):
+    node = make_arm(with_problems=True)
+    imu = Imu(angular_velocity=Vector3(x=1e160))
+    node._backlogs[1]._deliver(imu)
+    receive(node, joints(0, 1e300))
+    receive(node, joints(1))
+    assert not node.imus
+    assert [bool(sample.error) for sample in node.samples] == [True, False]
+    level, text, values = diagnosis(node)
+    assert level == diagnostics.WARN
+    assert values["implausible"] == 2
+    assert "joint_states has a position that cannot be: lift is 1e+300, expected" in text
+    assert diagnosis(node)[:2] == (diagnostics.OK, "running")
+
+
+def test_limits_of_the_input_are_live_parameters(make_arm):
+    node = make_arm()
+    imu = Imu(angular_velocity=Vector3(x=200.0))
+    node._backlogs[1]._deliver(imu)
+    assert not node.imus
+    change = rclpy.Parameter("input_limits.angular_velocity", value=300.0)
+    assert node.set_parameters([change])[0].successful
+    node._backlogs[1]._deliver(imu)
+    assert len(node.imus) == 1
+
+
+def test_a_stamp_that_jumps_is_held_back_and_reported(make_arm):
+    node = make_arm()
+    receive(node, joints(0))
+    receive(node, joints(3_600_000))
+    receive(node, joints(1))
+    assert [s.time_ns for s in node.samples] == [10**12, 10**12 + MS]
+    _, text, values = diagnosis(node)
+    assert values["clock_jumps"] == 1
+    assert "/joint_states jumped 3600 s ahead: such messages are held back" in text
+
+
+@pytest.mark.parametrize("jump_ms", [-20_000, 9_000])
+def test_stamps_that_jump_for_good_begin_again(make_arm, jump_ms):
+    node = make_arm(rate_hz=100.0)
+    for t in range(50):
+        receive(node, joints(t))
+    for t in range(300):
+        receive(node, joints(jump_ms + t))
+    assert node.restarts == 1
+    assert len(node.samples) == 10
+    assert "count from now on" in diagnosis(node)[1]
+
+
+def test_a_short_pause_of_the_node_costs_no_message(make_arm):
+    node = make_arm()
+    for t in range(50):
+        info = {"received_timestamp": time.time_ns() - (50 - t) * MS}
+        node._backlogs[0].receive(joints(t), info)
+    assert len(node.samples) == 50
+    assert (node._backlogs[0].skipped, node.too_slow) == (0, "")

@@ -1,0 +1,148 @@
+"""Which numbers of joint_states, imu and wrenches are believed: one rule for all nodes.
+
+What is beyond these limits cannot be: it is a broken driver, a wrong unit or a flipped bit, and
+never reaches the maths. The limits are far beyond what a robot does, so that neither spikes of a
+real sensor nor limits that a URDF has too narrow stop a node:
+
+    position of a joint       `position_margin` (a full turn) beyond its limits; 1e7 rad or m of a
+                              continuous joint, or without limits
+    velocity of a joint       `factor` times its limit, which is taken to be at least 10 rad/s or
+                              m/s; 1000 without a limit
+    effort of a joint         `factor` times the larger of its limit and the robot's weight (at 1 m)
+    imu                       `angular_velocity`, `acceleration`; a quaternion's length is 1 +- 1 %
+    wrench of a foot          `weight_factor` times the robot's weight (torque: at 1 m)
+
+A position that is not believed makes its joint unknown; a velocity or an effort alone becomes NaN;
+an imu or wrench message is dropped; an orientation alone is unknown. The weight is at least
+MIN_WEIGHT, because the masses of a URDF may be placeholders. NaN means "not known" and passes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from geometry_msgs.msg import Vector3, WrenchStamped
+from numpy.typing import NDArray
+from sensor_msgs.msg import Imu
+
+from com_model import RobotModel
+from com_model.dynamics import GRAVITY
+from com_model.parameters import parameter
+
+Array = NDArray[np.float64]
+
+UNLIMITED = 1e7  # rad or m, of a joint without limits
+FASTEST = 1000.0  # rad/s or m/s, of a joint without a limit
+USUAL_SPEED = 10.0  # rad/s or m/s, that a limit is at least taken to be
+MIN_WEIGHT = 50.0  # N
+
+
+@dataclass(frozen=True)
+class InputLimits:
+    """Parameters: from where on an input is not believed."""
+
+    position_margin: float = parameter(
+        6.3,
+        "rad or m beyond a joint's limits from where its position is wrong",
+        (0.0, 1e6),
+        live=True,
+    )
+    factor: float = parameter(
+        10.0,
+        "of a joint's limits of velocity and effort, from where these are wrong",
+        (1.0, 1e6),
+        live=True,
+    )
+    angular_velocity: float = parameter(
+        150.0, "rad/s, from where an imu's angular velocity is wrong", (1.0, 1e6), live=True
+    )
+    acceleration: float = parameter(
+        2000.0, "m/s^2, from where an imu's linear acceleration is wrong", (10.0, 1e6), live=True
+    )
+    weight_factor: float = parameter(
+        100.0, "of the robot's weight, from where a foot's wrench is wrong", (1.0, 1e6), live=True
+    )
+
+
+class InputBounds:
+    """The limits of one robot.
+
+    Args:
+        limits: the parameters.
+        model: None: not known yet; then a robot of 1000 kg with joints without limits.
+    """
+
+    def __init__(self, limits: InputLimits, model: RobotModel | None = None) -> None:
+        self._limits = limits
+        self._index = {} if model is None else {n: i for i, n in enumerate(model.joint_names)}
+        weight = 1e4 if model is None else max(model.mass * GRAVITY, MIN_WEIGHT)
+        self._wrench = limits.weight_factor * weight
+        n, factor = len(self._index), limits.factor
+        highest = np.full((3, n + 1), [[UNLIMITED], [factor * FASTEST], [factor * weight]])
+        lowest = -highest
+        if model is not None:
+            turning = np.array([kind == "continuous" for kind in model.joint_types], dtype=bool)
+            lower, upper = (
+                model.lower - limits.position_margin,
+                model.upper + limits.position_margin,
+            )
+            lowest[0, :n] = np.where(turning, -UNLIMITED, np.maximum(lower, -UNLIMITED))
+            highest[0, :n] = np.where(turning, UNLIMITED, np.minimum(upper, UNLIMITED))
+            speed = factor * np.maximum(model.velocity_limits, USUAL_SPEED)
+            effort = factor * np.maximum(model.effort_limits, weight)
+            highest[1, :n] = np.where(np.isfinite(speed), speed, FASTEST)
+            highest[2, :n] = np.where(np.isfinite(effort), effort, factor * weight)
+            lowest[1:] = -highest[1:]
+        self._lowest, self._highest = lowest, highest
+
+    def of_joints(self, names: Sequence[str]) -> tuple[Array, Array]:
+        """Lowest and highest position, velocity and effort, (3, n) each, of joints by name."""
+        rows = [self._index.get(name, -1) for name in names]
+        return self._lowest[:, rows], self._highest[:, rows]
+
+    def problem(self, msg: object, topic: str) -> str:
+        """Why an Imu or WrenchStamped must not be used and how to fix it; empty when it may."""
+        if isinstance(msg, Imu):
+            return self._imu_problem(msg, topic)
+        if isinstance(msg, WrenchStamped):
+            return self._wrench_problem(msg, topic)
+        return ""
+
+    def _imu_problem(self, msg: Imu, topic: str) -> str:
+        limits = self._limits
+        if _beyond(msg.angular_velocity, limits.angular_velocity):
+            return (
+                f"{topic}: the angular velocity is {_text(msg.angular_velocity)} rad/s, expected "
+                f"at most {limits.angular_velocity:g}: check the driver and its unit, or raise "
+                "input_limits.angular_velocity"
+            )
+        if _beyond(msg.linear_acceleration, limits.acceleration):
+            return (
+                f"{topic}: the acceleration is {_text(msg.linear_acceleration)} m/s^2, expected "
+                f"at most {limits.acceleration:g}: check the driver and its unit, or raise "
+                "input_limits.acceleration"
+            )
+        return ""
+
+    def _wrench_problem(self, msg: WrenchStamped, topic: str) -> str:
+        force, torque = msg.wrench.force, msg.wrench.torque
+        if not (_beyond(force, self._wrench) or _beyond(torque, self._wrench)):
+            return ""
+        return (
+            f"{topic}: the force is {_text(force)} N, the torque {_text(torque)} N m, expected at "
+            f"most {self._wrench:.6g}, {self._limits.weight_factor:g} times the robot's weight: "
+            "check the force sensor and its unit and the masses in the URDF, or raise "
+            "input_limits.weight_factor"
+        )
+
+
+def _beyond(v: Vector3, largest: float) -> bool:
+    """Whether a vector is longer; NaN is not known and passes."""
+    x, y, z = v.x, v.y, v.z
+    if x * x + y * y + z * z <= largest * largest:
+        return False
+    return any(abs(value) > largest for value in (x, y, z))
+
+
+def _text(v: Vector3) -> str:
+    return f"({v.x:.4g}, {v.y:.4g}, {v.z:.4g})"

@@ -1,0 +1,100 @@
+"""A node that is too slow for a topic: it uses the newest message, counts and reports the rest."""
+
+import statistics
+import threading
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+
+from com_ros import qos
+from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
+from com_ros.joint_input import JointInput
+from com_ros.parameters import JointTimeout, RobotParameters
+from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+
+URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass value="1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="lift" type="continuous"><parent link="base"/><child link="tip"/></joint></robot>"""
+
+
+@dataclass(frozen=True)
+class Parameters(RobotParameters, JointTimeout):
+    pass
+
+
+class SlowNode(RobotNode[Parameters]):
+    """Takes a given time for each sample; ages (ns) are of the samples when it is done."""
+
+    def __init__(self, work_s, **options):
+        super().__init__("slow", Parameters, **options)
+        self.work_s, self.ages, self.done, self.warnings = work_s, [], [], []
+        self.follow_robot_description()
+        self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE)
+
+    def use_model(self, model):
+        self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
+
+    def _on_joints(self, sample):
+        time.sleep(self.work_s)
+        self.done.append(time.time_ns())
+        self.ages.append(self.done[-1] - sample.time_ns)
+        self.warnings.append(sample.warnings)
+
+
+def make_executor(kind, context):
+    if kind == "default":
+        return SingleThreadedExecutor(context=context)
+    events = pytest.importorskip("rclpy.experimental.events_executor")
+    return events.EventsExecutor(context=context)
+
+
+def publish(node, stop):
+    """joint_states at 500 Hz, as well as time.sleep goes, until told to stop."""
+    publisher = node.create_publisher(JointState, "joint_states", qos.RESULT)
+    while not stop.wait(0.002):
+        stamp = ns_to_stamp(time.time_ns())
+        publisher.publish(numpy_to_joint_state(["lift"], [0.5], stamp=stamp))
+
+
+@pytest.fixture
+def run(ros_context):
+    """run(executor, work_s, seconds): a slow node that has followed joint_states for a while."""
+    nodes, threads, stop = [], [], threading.Event()
+
+    def start(kind, work_s, seconds):
+        given = [rclpy.Parameter("robot_description", value=URDF)]
+        node = SlowNode(work_s, context=ros_context, parameter_overrides=given)
+        driver = Node("driver", context=ros_context)
+        nodes.extend((node, driver))
+        executor = make_executor(kind, ros_context)
+        executor.add_node(node)
+        threads.append(threading.Thread(target=publish, args=(driver, stop)))
+        threads[0].start()
+        executor.spin_until_future_complete(Future(), timeout_sec=seconds)
+        executor.shutdown()
+        return node
+
+    yield start
+    stop.set()
+    threads[0].join()
+    for node in nodes:
+        node.destroy_node()
+
+
+@pytest.mark.parametrize("kind", ["default", "events"])
+def test_a_node_that_is_too_slow_uses_the_newest_message(run, kind):
+    node = run(kind, 0.02, 3.0)
+    (backlog,) = node._backlogs
+    assert backlog.skipped > len(node.ages)  # more than half
+    assert "cannot keep up with /joint_states" in node.too_slow
+    half = len(node.ages) // 2
+    age, period = statistics.median(node.ages[half:]), statistics.median(np.diff(node.done[half:]))
+    assert age < 5 * period  # a second of messages fits in the queue, 50 periods
+    assert all("cannot keep up" in warnings[0] for warnings in node.warnings[half:])
