@@ -3,9 +3,16 @@
     tools/in_env python benchmarks/node_latency.py [--seconds 10] [--rate 1000]
 
 1. A driver process publishes HOAP-2's 25 named joints (in an order that is not the model's), the
-   installed sesc_publisher follows, a third process listens to `com`.
-2. The same with the simulator as the driver: foot forces, IMU and truth come at the same rate,
-   and the node uses forces and IMU.
+   installed sesc_publisher follows, a third process listens to `com`. In turn with it, a bare rclpy
+   node with the same executor takes its place: it receives the same topics, computes nothing, and
+   answers each joint_states by a `com` of the same size. ratio_p50 and ratio_cpu are the node's
+   median latency and processor time over those of the bare node.
+2. The same with an IMU and the wrenches of two feet at the same rate, which the node uses:
+   ratio_p50_sensors, ratio_cpu_sensors.
+3. The same with the simulator as the driver.
+4. overload: joint_states as fast as the driver goes show which rate the node can follow; then they
+   come at twice that rate. rate_hz is the rate that came, age_p99_ms the age of the data in `com`
+   when it is published, skipped the number of messages that were not used.
 
 Latency: from publication, as DDS dates it, to the listener's callback; com carries the stamp of its
 joint_states on, so each is matched. The stamp itself is a little earlier: our driver takes it right
@@ -34,34 +41,86 @@ TIME_LIMIT_S = 60.0  # for what should take a few seconds
 
 
 def main() -> int:
-    """Measure with both drivers and print the result."""
+    """Measure with all drivers and print the result."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--seconds", type=float, default=10.0, help="time to measure")
+    parser.add_argument("--seconds", type=float, default=10.0, help="time to measure, each time")
     parser.add_argument("--rate", type=float, default=1000.0, help="joint_states per second")
+    parser.add_argument("--repeats", type=int, default=3, help="turns of node and bare node")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the processes are stopped
     os.environ.setdefault("ROS_DOMAIN_ID", str(1 + os.getpid() % 100))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        driver = [sys.executable, str(ROLES), "drive", "--rate", str(options.rate)]
-        result = measure(driver, {}, options.seconds, folder)
-        describe("driver", result)
+        result, ratios = compare(options, folder, sensors=False)
+        with_sensors, more = compare(options, folder, sensors=True)
         simulator = simulator_command(options.rate, folder)
-        with_simulator = measure(simulator, {"use_imu": True}, options.seconds, folder)
+        node = node_command({"use_imu": True}, folder)
+        with_simulator = measure(simulator, node, options.seconds, folder)
         describe("simulator", with_simulator)
-    print(json.dumps(result | {"simulator": with_simulator}), flush=True)
+        overload = measure_overload(options.seconds, folder)
+    result |= ratios | more | {"overload": overload}
+    print(json.dumps(result | {"sensors": with_sensors, "simulator": with_simulator}), flush=True)
     return 0
 
 
+Figures = dict[str, float]
+
+
+def compare(options: argparse.Namespace, folder: Path, sensors: bool) -> tuple[Figures, Figures]:
+    """Figures of the node with our driver, and its ratios to a bare node; the median of turns."""
+    more = ["--sensors"] if sensors else []
+    source = role("drive", "--rate", str(options.rate), *more)
+    bare, node = role("bare", *more), node_command({"use_imu": sensors}, folder)
+    found: dict[str, list[Figures]] = {"bare": [], "node": []}
+    for _ in range(options.repeats):
+        for name, command in (("bare", bare), ("node", node)):
+            found[name].append(measure(source, command, options.seconds, folder))
+            describe(f"{name}{' with sensors' if sensors else ''}", found[name][-1])
+    middle = {name: _median(turns) for name, turns in found.items()}
+    end = "_sensors" if sensors else ""
+    ratios = {
+        f"ratio_{short}{end}": round(middle["node"][key] / middle["bare"][key], 3)
+        for short, key in (("p50", "p50_ms"), ("cpu", "node_cpu"))
+    }
+    bare_figures = {f"bare_{key}": middle["bare"][key] for key in ("p50_ms", "p99_ms", "node_cpu")}
+    return middle["node"] | bare_figures, ratios
+
+
+def _median(turns: Sequence[Figures]) -> Figures:
+    return {key: float(np.median([turn[key] for turn in turns])) for key in turns[0]}
+
+
+def measure_overload(seconds: float, folder: Path) -> Figures:
+    """rate_hz, age_p99_ms and skipped at twice the rate that the node can follow; see above."""
+    node = node_command({}, folder)
+    flood = measure(role("drive", "--rate", "0"), node, seconds, folder)
+    follows = flood["rate_hz"]
+    found = measure(role("drive", "--rate", str(2.0 * follows)), node, seconds, folder)
+    result = {
+        "rate_hz": round(found["sent"] / seconds, 1),
+        "follows_hz": follows,
+        "age_p50_ms": found["age_p50_ms"],
+        "age_p99_ms": found["age_p99_ms"],
+        "skipped": found["sent"] - found["received"],
+    }
+    print(f"overload: {result}", flush=True)
+    return result
+
+
+def role(*arguments: str) -> list[str]:
+    """Command line of a process of latency_roles.py."""
+    return [sys.executable, str(ROLES), *arguments]
+
+
 def measure(
-    source_command: Sequence[str], parameters: dict[str, object], seconds: float, folder: Path
-) -> dict[str, float]:
+    source_command: Sequence[str], node_command: Sequence[str], seconds: float, folder: Path
+) -> Figures:
     """Run source, node and listener and compare what went in with what came out."""
-    heard = folder / "heard.npz"
-    first = heard.with_suffix(".first")
+    received = folder / "received.npz"
+    first = received.with_suffix(".first")
     first.unlink(missing_ok=True)
-    listener = start([sys.executable, str(ROLES), "listen", str(heard)])
-    node = start(node_command(parameters, folder))
+    listener = start(role("listen", str(received)))
+    node = start(node_command)
     source = start(source_command)
     processes = [source, node, listener]
     try:
@@ -74,23 +133,25 @@ def measure(
     finally:
         for process in (source, node, listener):
             stop(process)
-    return evaluate(np.load(heard), begin_ns, end_ns) | {"node_cpu": round(cpu / seconds, 3)}
+    return evaluate(np.load(received), begin_ns, end_ns) | {"node_cpu": round(cpu / seconds, 3)}
 
 
-def evaluate(heard: Mapping[str, np.ndarray], begin_ns: int, end_ns: int) -> dict[str, float]:
+def evaluate(received: Mapping[str, np.ndarray], begin_ns: int, end_ns: int) -> Figures:
     """Figures of the joint_states that were published between two times.
 
     Returns:
         rate_hz (of com), sent, received; p50_ms, p99_ms, max_ms from publication, and stamp_p50_ms,
-        stamp_p99_ms from the stamp, to the listener.
+        stamp_p99_ms from the stamp, to the listener; age_p50_ms, age_p99_ms of the data when com
+        was published.
     """
-    published_ns = dict(zip(heard["joint_stamp_ns"], heard["joint_time_ns"], strict=True))
+    joints = received["joint_stamp_ns"], received["joint_time_ns"]
+    published_ns = dict(zip(*joints, strict=True))
     sent = {stamp: at for stamp, at in published_ns.items() if begin_ns <= at <= end_ns}
-    answers = heard["com_stamp_ns"], heard["com_time_ns"], heard["com_known"]
+    names = ("com_stamp_ns", "com_sent_ns", "com_time_ns", "com_known")
     times = np.array(
         [
-            (heard_ns - sent[stamp], heard_ns - stamp)
-            for stamp, heard_ns, known in zip(*answers, strict=True)
+            (received_ns - sent[stamp], received_ns - stamp, sent_ns - stamp)
+            for stamp, sent_ns, received_ns, known in zip(*map(received.get, names), strict=True)
             if known and stamp in sent
         ]
     )
@@ -106,6 +167,8 @@ def evaluate(heard: Mapping[str, np.ndarray], begin_ns: int, end_ns: int) -> dic
         "max_ms": largest[0],
         "stamp_p50_ms": p50[1],
         "stamp_p99_ms": p99[1],
+        "age_p50_ms": p50[2],
+        "age_p99_ms": p99[2],
     }
 
 

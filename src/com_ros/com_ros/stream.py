@@ -1,8 +1,8 @@
 """One subscribed topic: what happens to its messages before a node's callback gets them.
 
-1. A node that is too slow for a topic uses the newest messages. When one has waited for MAX_WAIT_S,
-   all but the newest are skipped and counted, and so on until none had to be skipped for CALM_S.
-   A pause of the node that is shorter than MAX_WAIT_S costs no message.
+1. A node that is too slow for a topic uses the newest messages. When each message of BEHIND_S has
+   waited for MAX_WAIT_S, all but the newest are skipped and counted, and so on until none had to be
+   skipped for CALM_S. A pause that the node makes up for within BEHIND_S costs no message.
 2. A stamp that jumps holds the message back (com_ros.stamps).
 3. What is beyond what can be is dropped (com_ros.input_limits).
 """
@@ -23,11 +23,13 @@ from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.stamps import CONFIRM_S, StampGate
 from com_ros.throttle import ThrottledLog
 
-MAX_WAIT_S = 0.1
+MAX_WAIT_S = 0.05
+BEHIND_S = 0.5
 CALM_S = 1.0
 PERIOD_S = 0.0005  # of the timer that hands on the newest
 
-_MAX_WAIT_NS, _CALM_NS = int(MAX_WAIT_S * NS_PER_S), int(CALM_S * NS_PER_S)
+_MAX_WAIT_NS, _BEHIND_NS = int(MAX_WAIT_S * NS_PER_S), int(BEHIND_S * NS_PER_S)
+_CALM_NS = int(CALM_S * NS_PER_S)
 
 
 class Faults:
@@ -80,7 +82,8 @@ class Backlog:
         self._node, self._kind, self._deliver = node, kind, deliver
         self._timer: Timer | None = None
         self._newest: Any = None
-        self._skipped_ns = 0  # when, on the system's clock as DDS uses it
+        self._behind_ns = 0  # since when each message has waited, on the system's clock as in DDS
+        self._skipped_ns = 0  # when messages were skipped
 
     @property
     def problem(self) -> str:
@@ -95,15 +98,16 @@ class Backlog:
     def receive(self, msg: Any, info: dict[str, Any]) -> None:
         """The subscription's callback."""
         now_ns = time.time_ns()
-        waited_ns = now_ns - info["received_timestamp"]
-        if self._timer is None and waited_ns <= _MAX_WAIT_NS:
-            self._deliver(msg)
-            return
-        self._skip_to(msg, now_ns)
-        if waited_ns > _MAX_WAIT_NS:
-            self._skipped_ns = now_ns
         if self._timer is None:
-            self._start()
+            if now_ns - info["received_timestamp"] <= _MAX_WAIT_NS:
+                self._behind_ns = 0
+            elif not self._behind_ns:
+                self._behind_ns = now_ns
+            if not self._behind_ns or now_ns - self._behind_ns <= _BEHIND_NS:
+                self._deliver(msg)
+                return
+            self._start(now_ns)
+        self._skip_to(msg, now_ns)
 
     def _skip_to(self, msg: Any, now_ns: int) -> None:
         """Store the newest of a message, what waits for the timer and what waits in DDS."""
@@ -117,7 +121,8 @@ class Backlog:
         if count:
             self._skipped_ns = now_ns
 
-    def _start(self) -> None:
+    def _start(self, now_ns: int) -> None:
+        self._skipped_ns = now_ns
         if self.subscription is not None:
             self.subscription.raw = True
         clock = Clock(clock_type=ClockType.STEADY_TIME)
@@ -129,7 +134,7 @@ class Backlog:
             self._deliver(deserialize_message(msg, self._kind) if type(msg) is bytes else msg)
         if self._timer is not None and time.time_ns() - self._skipped_ns > _CALM_NS:
             self._node.destroy_timer(self._timer)
-            self._timer = None
+            self._timer, self._behind_ns = None, 0
             if self.subscription is not None:
                 self.subscription.raw = False
 
