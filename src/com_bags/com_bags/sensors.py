@@ -10,20 +10,12 @@ import numpy as np
 from com_bags.bag import Bag
 from com_bags.decoding import IMU, JOINT_STATE, WRENCH
 from com_bags.exceptions import TopicError
-from com_bags.streams import INTERLEAVED, JointReader, Times, TopicReader, UpReader
+from com_bags.streams import INTERLEAVED, NS_PER_S, JointReader, Times, TopicReader, UpReader
 from com_bags.topics import SensorTopics
-from com_bags.warnings import (
-    decoding_errors,
-    definition_warnings,
-    frame_warnings,
-    joint_warnings,
-    topic_warnings,
-)
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 from com_model.text import listing, quote
 
-NS_PER_S = 1_000_000_000
 _JUMP_RAD, _JUMP_N, _JUMP_UP = 0.01, 5.0, 0.05  # see PublisherCheck
 
 
@@ -128,25 +120,37 @@ class SensorReader:
             yield SensorBlock(times, Q, effort, tuple(wrenches), up, count)
         for reader in self._readers:
             if not reader.count:
-                problem = "no message of it can be decoded" + decoding_errors(reader)
+                problem = "no message of it can be decoded" + reader.errors
                 raise TopicError(problem, reader.topic, "sensor")
         self._joints.check()
 
     def warnings(self) -> list[str]:
         """What may be wrong with the bag and its topics, in sentences; to ask after the end."""
         joints = self._joint_topic
-        texts = [*self._bag.notes, *definition_warnings(self._bag, self.messages)]
-        for reader in self._readers:
-            texts += topic_warnings(reader, joints)
-        texts += joint_warnings(self._joints, joints.topic)
+        texts = [*self._bag.notes, *self._definition_warnings(), *joints.warnings(joints)]
         for reader, foot in zip(self._wrenches, self._feet, strict=True):
-            texts += frame_warnings(reader, foot.wrench_frame, "wrench.frame")
+            texts += reader.warnings(joints, foot.wrench_frame, "wrench.frame")
         if self._imu is not None and self._up is not None:
-            texts += frame_warnings(self._imu, self._imu_link or "", "imu.link")
+            texts += self._imu.warnings(joints, self._imu_link or "", "imu.link")
             if self._up.without_orientation:
                 texts.append(
                     f"{self._imu.topic}: {self._up.without_orientation} messages without "
                     "orientation; the direction of gravity is taken from their acceleration"
+                )
+        return texts + self._joints.warnings()
+
+    def _definition_warnings(self) -> list[str]:
+        """Topics with several publishers, and types that the bag does not define."""
+        texts, used = [], self.messages
+        for topic in self._bag.topics():
+            if topic.name in used and topic.publishers > 1:
+                texts.append(
+                    f"{topic.name}: {topic.publishers} publishers; their readings may be mixed"
+                )
+            if topic.name in used and not topic.defined:
+                texts.append(
+                    f"{topic.name}: the bag has no definition of {topic.type_name}; that of all "
+                    "ROS 2 distributions is used"
                 )
         return texts
 

@@ -19,11 +19,13 @@ from com_model.text import listing, quote
 
 Times = NDArray[np.int64]
 
+NS_PER_S = 1_000_000_000
 INTERLEAVED = 20  # changes back and forth that two publishers make
 _HOLD_NS = 100_000_000  # how long a joint's value counts for messages that do not name the joint
 _UNIT = 1e-3  # largest error of a quaternion's norm
 _MAX_LATE = 0.02  # fraction of messages
 _MIN_VALUES = 20  # of a block whose values are looked at
+_MAX_CLOCK_DIFFERENCE_NS = NS_PER_S  # between the delays from stamp to recording of two topics
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +159,10 @@ class TopicReader:
         self._decoder = Decoder(type_name, foreign_store(own[0]) if own else None)
 
     @property
-    def errors(self) -> dict[str, int]:
-        """Number of messages that cannot be decoded, by reason."""
-        return dict(self._decoder.errors)
+    def errors(self) -> str:
+        """Why messages could not be decoded, in brackets; empty where all could."""
+        reasons = sorted(self._decoder.errors)
+        return f" ({listing(reasons, 3)})" if reasons else ""
 
     def read(self, block: Block) -> DecodedBlock:
         """Decodes a block."""
@@ -180,6 +183,39 @@ class TopicReader:
         self.publishers.add_times(times[readable])
         self.publishers.add_frames(batches, decoded.count)
         return decoded
+
+    def warnings(self, joints: TopicReader, frame: str | None = None, key: str = "") -> list[str]:
+        """What may be wrong with the topic, in sentences.
+
+        Args:
+            joints: Of the joint states, with whose clock its own is compared.
+            frame: The frame in whose axes its readings are taken; None: of no matter.
+            key: Of the configuration, that sets the frame.
+        """
+        texts, topic = [], self.topic
+        if self.errors:
+            count = sum(self._decoder.errors.values())
+            texts.append(f"{topic}: {count} messages cannot be decoded{self.errors}")
+        if self.unstamped:
+            texts.append(
+                f"{topic}: {self.unstamped} messages without stamp; the time of their recording is "
+                "used"
+            )
+        signs = self.publishers.signs()
+        texts += [f"{topic}: it seems to have two publishers: {sign}" for sign in signs]
+        delay, own = self.delay_ns, joints.delay_ns
+        if delay is not None and own is not None and abs(delay - own) > _MAX_CLOCK_DIFFERENCE_NS:
+            texts.append(
+                f"{topic}: its stamps are {(own - delay) / NS_PER_S:.3g} s ahead of those of "
+                f"{joints.topic}: the clocks differ. Try --time received"
+            )
+        texts += [
+            f"{topic}: frame_id is {quote(other)}, but readings are taken in the axes of {frame}, "
+            f"as the configuration says ({key})"
+            for other in sorted(self.publishers.frames)
+            if frame is not None and other not in ("", frame)
+        ]
+        return texts
 
 
 class JointReader:
@@ -254,6 +290,22 @@ class JointReader:
                 self._topic,
                 "joint states",
             )
+
+    def warnings(self) -> list[str]:
+        """Messages without positions, names that change, unknown joints, in sentences."""
+        texts, topic = [], self._topic
+        if self.incomplete:
+            texts.append(f"{topic}: {self.incomplete} messages without a position for each name")
+        if len(self.layouts) > 1:
+            what = "in another order" if self.shared() else "of different joints"
+            texts.append(
+                f"{topic}: names change {self.switches} times ({len(self.layouts)} lists of names, "
+                f"{what}); joints are matched by name"
+            )
+        if self.foreign:
+            names = listing(sorted(self.foreign))
+            texts.append(f"{topic}: joints that are not moving joints of the robot: {names}")
+        return texts
 
     def shared(self) -> list[str]:
         """Joints that messages of different layouts name."""
