@@ -27,23 +27,25 @@ Parameters: see Parameters.
 """
 
 import sys
+import time
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from rclpy.client import Client
 from rclpy.duration import Duration
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from com_identification.exceptions import IdentificationError
-from com_identification.nodes.posture_tour_calls import Calls, TourError
 from com_identification.planning.feasible import TourPaths
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.postures import TimedPath
 from com_msgs.msg import ProposedPosture
+from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks, ProposePostures
 from com_ros import qos
 from com_ros.conversions import NS_PER_S
 from com_ros.exceptions import ComRosError
@@ -57,8 +59,19 @@ TICK_NS = round(TICK * NS_PER_S)
 ARRIVAL_TIMEOUT = 3.0  # s, after which a joint that is not at its target is blocked
 STOP_TIME = 0.3  # s, in which a robot stops
 
+SERVICES = {
+    "propose_postures": ProposePostures,
+    "capture_posture": CapturePosture,
+    "identify_links": IdentifyLinks,
+    "export_urdf": ExportUrdf,
+}
+
 Script = Generator[None, None, None]
 """What is done one after the other: it yields while it waits."""
+
+
+class TourError(Exception):
+    """The tour cannot go on; the message says why and how to fix it."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +138,10 @@ class PostureTour(RobotNode[Parameters]):
         self.finished = False
         self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
         self._status = self.create_publisher(String, "~/status", qos.LATCHED)
-        self._calls = Calls(self, p.identification, p.answer_timeout)
+        self._identification = {
+            name: self.create_client(kind, f"{p.identification}/{name}")
+            for name, kind in SERVICES.items()
+        }
         self._hoist = self.create_client(SetBool, p.hoist) if p.hoist else None
         self.follow_robot_description()
         self.follow_joint_states(self._on_joints)
@@ -201,7 +217,7 @@ class PostureTour(RobotNode[Parameters]):
         while captured < self.parameters.count:
             wanted = min(self.parameters.batch, self.parameters.count - captured)
             self._report(f"requesting {wanted} postures")
-            answer = yield from self._calls.propose(wanted)
+            answer = yield from self._call("propose_postures", count=wanted)
             for posture in _check(answer).postures:
                 problem = yield from self._visit(posture, captured + 1)
                 captured, failed = (captured, failed + 1) if problem else (captured + 1, 0)
@@ -209,9 +225,10 @@ class PostureTour(RobotNode[Parameters]):
                     raise TourError(f"{failed} postures in a row failed, the last one: {problem}")
         yield from self._go(state.nominal)
         self._report("identifying")
-        found = _check((yield from self._calls.identify()))
+        found = _check((yield from self._call("identify_links")))
         self._report(found.message)
-        written = _check((yield from self._calls.export(self.parameters.export_name)))
+        name = self.parameters.export_name
+        written = _check((yield from self._call("export_urdf", name=name, overwrite=True)))
         self._report(f"{captured} postures captured; {found.message}; {written.message}")
 
     def _begin(self) -> Generator[None, None, _TourState]:
@@ -244,7 +261,7 @@ class PostureTour(RobotNode[Parameters]):
 
     def _unconnected(self) -> tuple[str, str] | None:
         """What of the other nodes is missing: its kind and how to provide it; None: nothing."""
-        if not self._calls.ready:
+        if not all(client.service_is_ready() for client in self._identification.values()):
             return "services", f"the services of {self.parameters.identification}: start it"
         if self._hoist is not None and not self._hoist.service_is_ready():
             return "hoist", f"the service {self._hoist.srv_name}: start the hoist"
@@ -266,7 +283,7 @@ class PostureTour(RobotNode[Parameters]):
             return problem
         yield from self._wait(self.parameters.settle)
         yield from self._confirm("to capture it")
-        answer = yield from self._calls.capture(f"tour {number}")
+        answer = yield from self._call("capture_posture", label=f"tour {number}")
         count = self.parameters.count
         self._report(f"{number} of {count} captured" if answer.success else answer.message)
         return "" if answer.success else answer.message
@@ -319,9 +336,26 @@ class PostureTour(RobotNode[Parameters]):
     def _lift(self, up: bool) -> Script:
         assert self._hoist is not None  # noqa: S101 - the caller has looked
         self._report("lifting the robot" if up else "putting the robot down")
-        answer = yield from self._calls.ask(self._hoist, SetBool.Request(data=up))
+        answer = yield from self._ask(self._hoist, SetBool.Request(data=up))
         _check(answer)
         yield from self._wait(self.parameters.hoist_time)
+
+    def _call(self, name: str, **fields: Any) -> Generator[None, None, Any]:
+        """Call a service of com_identification."""
+        return self._ask(self._identification[name], SERVICES[name].Request(**fields))
+
+    def _ask(self, client: Client, request: Any) -> Generator[None, None, Any]:
+        """Call a service, and wait for its answer."""
+        future, timeout = client.call_async(request), self.parameters.answer_timeout
+        deadline = time.monotonic() + timeout
+        while not future.done():
+            if time.monotonic() > deadline:
+                client.remove_pending_request(future)
+                raise TourError(
+                    f"{client.srv_name} did not answer within {timeout:g} s: is its node running?"
+                )
+            yield
+        return future.result()
 
     def _confirm(self, what: str) -> Script:
         if self.parameters.automatic:
