@@ -14,19 +14,16 @@ from std_srvs.srv import Trigger
 from visualization_msgs.msg import MarkerArray
 
 from com_identification.nodes.com_identification import ComIdentification
-from com_identification.nodes.identification_conversions import (
-    captured_posture_to_numpy,
-    proposed_posture_to_numpy,
-)
-from com_identification.nodes.identification_result import identification_result_to_numpy
 from com_msgs import action, srv
 from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros.conversions import (
     ns_to_stamp,
     numpy_to_joint_state,
     numpy_to_wrench,
+    point_to_numpy,
     rotation_to_quaternion,
     stamp_to_ns,
+    vector3_to_numpy,
 )
 from com_ros.exceptions import ParameterError
 from com_ros.qos import LATCHED
@@ -156,17 +153,18 @@ def test_postures_are_captured_and_stored(scenario, world):
     q, load = scenario.robot.random_posture()
     answer = scenario.capture(q, load, label="first")
     assert answer.success, answer.message
-    values = captured_posture_to_numpy(answer.posture)
+    values = answer.posture
     assert (values.id, values.label) == (1, "first")
     assert values.samples >= SAMPLES
-    np.testing.assert_allclose(values.q, q, atol=5e-4)
-    assert values.in_contact.tolist() == (load > 0).tolist()
+    np.testing.assert_allclose(values.joint_positions, q, atol=5e-4)
+    assert list(values.in_contact) == (load > 0).tolist()
     assert values.mass == pytest.approx(scenario.robot.model.mass, abs=0.05)
     truth, urdf = scenario.robot.com(q), scenario.robot.com(q, scenario.robot.model.xml)
     up = scenario.robot.frame(q, scenario.robot.config.feet[int(np.argmax(load))].frame)[0][:, 2]
     gap = urdf - truth
-    np.testing.assert_allclose(values.model_offset, gap - (gap @ up) * up, atol=5e-4)
-    np.testing.assert_allclose(values.com_line, urdf - values.model_offset, atol=1e-4)
+    offset = vector3_to_numpy(values.model_offset)
+    np.testing.assert_allclose(offset, gap - (gap @ up) * up, atol=5e-4)
+    np.testing.assert_allclose(point_to_numpy(values.com_line), urdf - offset, atol=1e-4)
     assert answer.posture.header.frame_id == "base_link"
     assert answer.posture.header.stamp == ns_to_stamp(scenario.time_ns)
 
@@ -238,9 +236,9 @@ def test_links_are_identified_and_written(scenario, world):
 
     answer = scenario.call(srv.IdentifyLinks, "identify_links")
     assert answer.success, answer.message
-    result = identification_result_to_numpy(answer.result)
-    assert result.residual[1] < 0.3 * result.prior_residual[1]
-    assert result.postures == tuple(range(1, 9))
+    result = answer.result
+    assert result.residual_rms < 0.3 * result.prior_residual_rms
+    assert list(result.postures) == list(range(1, 9))
     assert result.rank <= result.n_parameters == 15
     assert any("slides along the axis" in text for text in result.unidentifiable)
     world.spin_until(lambda: len(scenario.results) == 2, "the result")
@@ -281,7 +279,7 @@ def test_postures_that_are_alike_are_refused_with_one_that_helps(scenario):
     assert not answer.success
     assert re.search(r"redundant|not enough", answer.message), answer.message
     (helpful,) = answer.helpful
-    assert np.abs(proposed_posture_to_numpy(helpful).q - q).max() > 0.05
+    assert np.abs(np.array(helpful.joint_positions) - q).max() > 0.05
 
 
 def test_actions_tell_progress_and_can_be_cancelled(scenario, world):
@@ -318,11 +316,11 @@ def test_actions_tell_progress_and_can_be_cancelled(scenario, world):
 def test_proposed_postures_can_be_taken(scenario):
     answer = scenario.call(srv.ProposePostures, "propose_postures", count=2)
     assert answer.success, answer.message
-    first, second = map(proposed_posture_to_numpy, answer.postures)
-    assert first.joint_names == scenario.robot.model.joint_names
+    first, second = answer.postures
+    assert tuple(first.joint_names) == scenario.robot.model.joint_names
     assert first.margin > 0
-    assert first.gain >= second.gain > 0
-    captured = scenario.capture(first.q, np.array([0.5, 0.5]))
+    assert first.information_gain >= second.information_gain > 0
+    captured = scenario.capture(np.array(first.joint_positions), np.array([0.5, 0.5]))
     assert captured.success, captured.message
 
 
@@ -399,7 +397,7 @@ def test_the_imu_says_what_tilt_explains(world, robot, tmp_path, tilt, verdict):
     scenario.imu_tilt = tilt
     answer = scenario.capture(*POSTURE)
     assert answer.success, answer.message
-    up = captured_posture_to_numpy(answer.posture).up
+    up = vector3_to_numpy(answer.posture.up)
     R_root_sole, _ = robot.frame(POSTURE[0], "l_sole")
     np.testing.assert_allclose(R_root_sole.T @ up, [0.0, math.sin(tilt), math.cos(tilt)], atol=1e-3)
     scenario.play_until(lambda: any(c.verdict for c in scenario.checks), "verdict")

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from com_identification.feet.total_com import TotalCom
-from com_identification.nodes.identification_output import fill_total, issues_of, summary
+from com_identification.nodes.identification_conversions import (
+    issues_of,
+    numpy_to_total,
+    summary,
+)
 from com_identification.regression.identify import Residual, identify
 from com_identification.regression.postures import make_posture
-from com_msgs.srv import IdentifyTotalCom
 
 
 @pytest.fixture
@@ -64,8 +67,7 @@ def test_what_no_posture_determines_is_nan():
         postures=2,
         reasons=("the sensors drift",),
     )
-    response = IdentifyTotalCom.Response()
-    fill_total(total, response)
+    response = numpy_to_total(total)
     assert (response.offset.x, response.offset.y) == (0.001, 0.002)
     assert math.isnan(response.offset.z)
     assert math.isnan(response.offset_std.z)

@@ -17,8 +17,6 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from com_identification.nodes.identification_conversions import proposed_posture_to_numpy
-from com_identification.nodes.identification_result import identification_result_to_numpy
 from com_msgs import action, srv
 from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, numpy_to_wrench
@@ -260,9 +258,9 @@ def check_identification(drivers, ids):
     assert answer.success, answer.message
     assert feedback
     drivers.ear.until(lambda: results and results[-1].status, "result")
-    values = identification_result_to_numpy(results[-1])
-    assert values.postures == tuple(ids)
-    assert values.residual[1] < 0.3 * values.prior_residual[1]
+    values = results[-1]
+    assert list(values.postures) == list(ids)
+    assert values.residual_rms < 0.3 * values.prior_residual_rms
     again = drivers.call(srv.IdentifyLinks, "identify_links")
     assert repr(again.result) == repr(answer.result)  # same input, same result
     return values
@@ -278,8 +276,8 @@ def check_files(drivers, program, robot, result):
 
     proposed = drivers.call(srv.ProposePostures, "propose_postures", count=1)
     assert proposed.success, proposed.message
-    best = proposed_posture_to_numpy(proposed.postures[0])
-    drivers.capture(best.q, np.array([0.5, 0.5]))
+    best = np.array(proposed.postures[0].joint_positions)
+    drivers.capture(best, np.array([0.5, 0.5]))
     saved = drivers.call(srv.SavePostures, "save", name="kept")
     assert saved.success, saved.message
     assert drivers.call(Trigger, "reset").success

@@ -1,7 +1,7 @@
-"""Messages of the identification: round trips, and that their constants fit the maths."""
+"""Messages of the identification, and that their constants fit the maths."""
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -10,48 +10,20 @@ from builtin_interfaces.msg import Time
 from com_identification.capture.options import CaptureStatus
 from com_identification.feet.model_check import ModelCheckResult, Verdict
 from com_identification.nodes.identification_conversions import (
-    CapturedValues,
-    captured_posture_to_numpy,
-    model_check_to_numpy,
+    no_result,
     numpy_to_captured_posture,
+    numpy_to_identification_result,
     numpy_to_model_check,
     numpy_to_proposed_posture,
-    proposed_posture_to_numpy,
-)
-from com_identification.nodes.identification_result import (
-    BodyValues,
-    ResultValues,
-    identification_result_to_numpy,
-    numpy_to_identification_result,
 )
 from com_identification.planning.planner import PlannedPosture
-from com_identification.settings import SensorPriors
-from com_msgs.msg import (
-    CapturedPosture,
-    IdentificationResult,
-    IdentificationState,
-    ModelCheck,
-    ProposedPosture,
-)
-from com_ros.exceptions import ConversionError
+from com_identification.regression.identify import identify
+from com_identification.regression.postures import make_posture
+from com_identification.store.export import trusted_bodies
+from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
+from com_ros.conversions import point_to_numpy, vector3_to_numpy, wrench_to_numpy
 
 STAMP = Time(sec=12, nanosec=34)
-
-
-def same(got, values):
-    """All attributes alike, NaN like NaN."""
-    for name in values.__dataclass_fields__:
-        expected, actual = getattr(values, name), getattr(got, name)
-        if hasattr(expected, "__dataclass_fields__"):
-            same(actual, expected)
-        elif isinstance(expected, np.ndarray) or (
-            isinstance(expected, tuple) and expected and isinstance(expected[0], float)
-        ):
-            np.testing.assert_array_equal(actual, expected, err_msg=name)
-        elif isinstance(expected, float):
-            np.testing.assert_equal(actual, expected, err_msg=name)
-        else:
-            assert actual == expected, name
 
 
 def test_constants_are_those_of_the_maths():
@@ -61,128 +33,113 @@ def test_constants_are_those_of_the_maths():
         assert getattr(ModelCheck, verdict.name) == verdict
 
 
-def captured(rng):
-    return CapturedValues(
-        id=7,
-        label="knees bent",
-        samples=120,
-        joint_names=("a", "b"),
-        q=rng.normal(size=2),
-        effort=np.array([math.nan, 1.5]),
-        up=np.full(3, math.nan),
-        feet=("l_sole", "r_sole", "hand"),
-        in_contact=np.array([True, False, True]),
-        wrenches=rng.normal(size=(3, 6)),
-        mass=6.9,
-        com_line=rng.normal(size=3),
-        model_offset=np.array([0.003, -0.004, 0.0]),
-        problems=("l_sole reads the weight upside down",),
+@pytest.fixture
+def check():
+    rng = np.random.default_rng(2)
+    known = {item.name: 0.1 * i for i, item in enumerate(fields(ModelCheckResult))}
+    vectors = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
+    known |= {name: rng.normal(size=3) for name in vectors}
+    known |= {"verdict": Verdict.WRONG_TILT, "reason": "not level", "tilt": math.nan}
+    return ModelCheckResult(**known | {"sloped": True})
+
+
+@pytest.fixture
+def robot(make_standing_robot):
+    return make_standing_robot("biped3")
+
+
+def postures(robot, count):
+    for _ in range(count):
+        Q, W = robot.read(*robot.random_posture(), 20)
+        yield make_posture(robot.model, Q.mean(0), W.mean(0), samples=20, label="knees bent")
+
+
+def test_captured_posture(over_the_wire, robot, check):
+    (posture,) = postures(robot, 1)
+    check = replace(check, up=np.array([0.0, 0.0, 1.0]), mass=6.9)
+    com = check.measured + np.array([0.003, -0.004, 0.5])
+    loaded = np.array([True, False])
+    msg = over_the_wire(
+        numpy_to_captured_posture(posture, ["l_sole", "r_sole"], loaded, check, com)
     )
-
-
-def test_captured_posture(over_the_wire):
-    values = captured(np.random.default_rng(1))
-    msg = over_the_wire(numpy_to_captured_posture(values, STAMP, "base_link"))
-    assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
+    np.testing.assert_array_equal(msg.joint_positions, posture.q)
+    np.testing.assert_array_equal(msg.joint_efforts, posture.effort)  # NaN: not known
+    np.testing.assert_array_equal(vector3_to_numpy(msg.up), posture.up)
+    np.testing.assert_array_equal([wrench_to_numpy(w) for w in msg.wrenches], posture.wrenches)
+    assert (msg.label, msg.samples, msg.feet) == ("knees bent", 20, ["l_sole", "r_sole"])
+    assert (list(msg.in_contact), msg.mass) == ([True, False], 6.9)
+    np.testing.assert_allclose(vector3_to_numpy(msg.model_offset), [0.003, -0.004, 0.0], atol=1e-15)
+    above = check.measured + np.array([0.0, 0.0, 0.5])
+    np.testing.assert_allclose(point_to_numpy(msg.com_line), above)
     assert msg.model_distance == pytest.approx(0.005, rel=1e-12)
-    same(captured_posture_to_numpy(msg), values)
-
-
-@pytest.mark.parametrize(
-    ("field", "text"),
-    [
-        ("joint_positions", "1 positions and 2 efforts for 2 joints; expected as many of each"),
-        ("in_contact", "2 contacts and 3 wrenches for 3 feet; expected as many of each"),
-    ],
-)
-def test_captured_posture_of_wrong_size(field, text):
-    msg = numpy_to_captured_posture(captured(np.random.default_rng(1)), STAMP, "base_link")
-    setattr(msg, field, list(getattr(msg, field))[:-1])
-    with pytest.raises(ConversionError, match=text):
-        captured_posture_to_numpy(msg)
-
-
-def test_empty_captured_posture():
-    values = captured_posture_to_numpy(CapturedPosture())
-    assert values.wrenches.shape == (0, 6)
-    assert (values.id, values.q.size) == (0, 0)
+    assert msg.problems == []
+    wrong = replace(check, verdict=Verdict.WRONG_WRENCH)
+    assert numpy_to_captured_posture(posture, [], loaded, wrong, com).problems == ["not level"]
 
 
 def test_proposed_posture(over_the_wire):
     values = PlannedPosture(np.array([0.1, -0.2]), ("l_sole",), 0.02, 3.5)
     msg = over_the_wire(numpy_to_proposed_posture(values, ["a", "b"]))
-    got = proposed_posture_to_numpy(msg)
-    assert got.joint_names == ("a", "b")
-    same(got, values)
-    with pytest.raises(ConversionError, match="0 positions for 1 joints; expected as many"):
-        proposed_posture_to_numpy(ProposedPosture(joint_names=["a"]))
+    assert (msg.joint_names, list(msg.joint_positions)) == (["a", "b"], [0.1, -0.2])
+    assert (msg.feet, msg.margin, msg.information_gain) == (["l_sole"], 0.02, 3.5)
 
 
-def test_model_check(over_the_wire):
-    rng = np.random.default_rng(2)
-    known = {item.name: 0.1 * i for i, item in enumerate(fields(ModelCheckResult))}
-    vectors = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
-    known |= {name: rng.normal(size=3) for name in vectors}
-    result = ModelCheckResult(
-        **known
-        | {"verdict": Verdict.WRONG_TILT, "reason": "not level", "tilt": math.nan, "sloped": True}
-    )
-    msg = over_the_wire(numpy_to_model_check(result, STAMP, "base_link"))
+def test_model_check(over_the_wire, check):
+    msg = over_the_wire(numpy_to_model_check(check, STAMP, "base_link"))
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
-    values = model_check_to_numpy(msg)
-    same(values, result)
+    assert (msg.verdict, msg.reason, msg.sloped) == (Verdict.WRONG_TILT, "not level", True)
+    for name in ("up", "difference", "tilt_part", "model_part"):
+        np.testing.assert_array_equal(vector3_to_numpy(getattr(msg, name)), getattr(check, name))
+    np.testing.assert_array_equal(point_to_numpy(msg.model_projection), check.projection)
+    np.testing.assert_array_equal(point_to_numpy(msg.measured_projection), check.measured)
+    assert msg.model_part_std == check.model_std
+    for name in ("tilt", "force_tilt", "mass", "mass_std", "model_mass"):
+        np.testing.assert_equal(getattr(msg, name), getattr(check, name))
 
 
-def bodies(rng):
-    vectors, numbers = rng.normal(size=(4, 2, 3)), rng.normal(size=(4, 2))
-    vectors[0, 1] = vectors[2, 1] = math.nan  # a body without mass
-    return BodyValues(
-        names=("base_link", "tool"),
-        mass=numbers[0],
-        mass_std=numbers[1],
-        com=vectors[0],
-        com_std=vectors[1],
-        prior_mass=numbers[2],
-        prior_mass_std=numbers[3],
-        prior_com=vectors[2],
-        prior_com_std=vectors[3],
-        trusted=np.array([True, False]),
-        at_bound=np.array([False, True]),
+def test_result(over_the_wire, robot):
+    found = identify(robot.model, robot.config.feet, list(postures(robot, 8)))
+    found = replace(
+        found,
+        outliers=(1,),
+        at_bound=(found.bodies[1],),
+        sensor_errors={"force_bias": {"l_sole x": 0.1}},
+        sensor_stds={"force_bias": {"l_sole x": 0.2}},
     )
+    msg = over_the_wire(numpy_to_identification_result(found, range(11, 19)))
+    assert msg.status == IdentificationResult.STATUS_DEGRADED
+    assert "would be outside of the link's shape" in msg.reason
+    assert (list(msg.postures), list(msg.outliers)) == (list(range(11, 19)), [12])
+    assert [body.name for body in msg.bodies] == list(found.bodies)
+    assert [body.trusted for body in msg.bodies] == trusted_bodies(found).tolist()
+    assert [body.name for body in msg.bodies if body.at_bound] == list(msg.at_bound)
+    for i, body in enumerate(msg.bodies):
+        for name in ("mass", "mass_std", "prior_mass", "prior_mass_std"):
+            assert getattr(body, name) == getattr(found, name)[i]
+        for name in ("com", "prior_com"):
+            np.testing.assert_array_equal(
+                point_to_numpy(getattr(body, name)), getattr(found, name)[i]
+            )
+            np.testing.assert_array_equal(
+                vector3_to_numpy(getattr(body, f"{name}_std")), getattr(found, f"{name}_std")[i]
+            )
+    good, what = found.without_outliers, found.identifiability
+    for name in ("residual", "prior_residual", "held_out"):
+        distances = getattr(good, name)
+        assert getattr(msg, f"{name}_mean") == distances.mean
+        assert getattr(msg, f"{name}_rms") == distances.rms
+        assert getattr(msg, f"{name}_max") == distances.maximum
+    assert (msg.total_mass, msg.total_mass_std) == (found.total_mass, found.total_mass_std)
+    assert (msg.n_parameters, msg.rank, msg.n_improved) == (what.unknowns, what.rank, what.informed)
+    assert (msg.condition, msg.variance_factor) == (what.condition, found.variance_factor)
+    assert msg.unidentifiable == list(what.lost)
+    assert msg.weakly_identifiable == list(what.weak)
+    (error,) = msg.sensor_errors
+    assert (error.kind, error.name, error.value, error.std) == ("force_bias", "l_sole x", 0.1, 0.2)
 
 
-def test_result(over_the_wire):
-    values = ResultValues(
-        status=IdentificationResult.STATUS_DEGRADED,
-        reason="capture more",
-        robot="hoap2",
-        postures=(3, 5, 6),
-        bodies=bodies(np.random.default_rng(3)),
-        total_mass=7.1,
-        total_mass_std=0.02,
-        model_mass=7.2,
-        n_parameters=78,
-        rank=52,
-        n_improved=40,
-        condition=1e4,
-        unidentifiable=("slides along the axis of knee",),
-        weakly_identifiable=("height of the foot",),
-        residual=(1e-4, 2e-4, 3e-4),
-        prior_residual=(1e-3, 2e-3, 3e-3),
-        held_out=(math.nan, math.nan, math.nan),
-        variance_factor=1.1,
-        outliers=(5,),
-        sensor_errors={(kind.name, "x"): (0.1, 0.2) for kind in fields(SensorPriors)},
-    )
-    msg = over_the_wire(numpy_to_identification_result(values, STAMP, "base_link"))
-    assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "base_link")
-    assert msg.at_bound == ["tool"]
-    same(identification_result_to_numpy(msg), values)
-
-
-def test_a_result_that_is_not_known_is_nan():
-    msg = numpy_to_identification_result(ResultValues(reason="nothing yet"), STAMP, "base_link")
+def test_a_result_that_is_not_known_is_nan(over_the_wire):
+    msg = over_the_wire(no_result("nothing yet"))
     assert (msg.status, msg.reason) == (IdentificationResult.STATUS_UNKNOWN, "nothing yet")
-    assert math.isnan(msg.total_mass)
-    assert math.isnan(msg.held_out_rms)
-    same(identification_result_to_numpy(msg), ResultValues(reason="nothing yet"))
+    for name in ("total_mass", "held_out_rms", "residual_mean", "condition", "variance_factor"):
+        assert math.isnan(getattr(msg, name))

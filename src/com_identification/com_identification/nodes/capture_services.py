@@ -14,13 +14,12 @@ import numpy as np
 
 from com_identification.exceptions import CaptureRefused, IdentificationError, StoreError
 from com_identification.feet.feet_reading import estimate_wrench_bias
-from com_identification.nodes.identification_conversions import numpy_to_captured_posture
 from com_identification.nodes.identification_parameters import Parameters
 from com_identification.nodes.identification_session import Session
 from com_identification.regression.priors import body_priors
 from com_model.arrays import Array
 from com_msgs.srv import CapturePosture, TareWrench
-from com_ros.conversions import ns_to_stamp, numpy_to_wrench
+from com_ros.conversions import numpy_to_wrench
 from com_ros.jobs import DeferredService, Reply
 from com_ros.robot_node import RobotNode
 
@@ -110,11 +109,10 @@ class CaptureServices:
         now_ns, time_ns = session.buffer.now_ns, session.buffer.newest_ns
         posture = session.recorder.capture(request.label, request.samples or None, now_ns)
         identity = session.add_posture(posture, time_ns)
-        values = session.describe(identity, posture)
-        problems = f"; but {' '.join(values.problems)}" if values.problems else ""
+        captured = session.describe(identity, posture)
+        problems = f"; but {' '.join(captured.problems)}" if captured.problems else ""
         message = f"posture {identity} of {len(store.postures)}: {posture.samples} samples"
         self._logger.info(message + problems)
-        captured = numpy_to_captured_posture(values, ns_to_stamp(time_ns), session.frame)
         return CapturePosture.Response(success=True, message=message + problems, posture=captured)
 
     # --- tare --------------------------------------------------------------------------------

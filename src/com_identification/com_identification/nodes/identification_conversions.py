@@ -1,165 +1,74 @@
-"""Messages of the identification <-> numpy; see com_ros.conversions for the rules.
+"""What the identification found, as messages; see com_ros.conversions for the rules.
 
-Vectors are in the frame of the message's header, SI units; what is not known is NaN.
+Vectors are in the frame of the message's header, those of a body in its own, SI units; what is not
+known is NaN.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from numpy.typing import NDArray
 
 from com_identification.feet.model_check import ModelCheckResult, Verdict
+from com_identification.feet.total_com import TotalCom
 from com_identification.planning.planner import PlannedPosture
-from com_msgs.msg import CapturedPosture, ModelCheck, ProposedPosture
+from com_identification.regression.identify import Identification
+from com_identification.regression.postures import Posture
+from com_identification.store.export import trusted_bodies
+from com_model.arrays import Array
+from com_msgs.msg import (
+    CapturedPosture,
+    IdentificationResult,
+    IdentifiedBody,
+    ModelCheck,
+    ProposedPosture,
+    SensorError,
+)
+from com_msgs.srv import IdentifyTotalCom
 from com_ros.conversions import (
-    Array,
-    doubles_to_numpy,
     numpy_to_doubles,
     numpy_to_point,
     numpy_to_vector3,
     numpy_to_wrench,
-    point_to_numpy,
-    vector3_to_numpy,
-    wrench_to_numpy,
 )
-from com_ros.exceptions import ConversionError
 
-Flags = NDArray[np.bool_]
+_NOISY = 4.0  # variance factor: the noise is twice as large as the settings say
 
 
-@dataclass(frozen=True, eq=False)
-class CapturedValues:
-    """A CapturedPosture message as arrays.
+def numpy_to_captured_posture(
+    posture: Posture, feet: Sequence[str], loaded: Array, check: ModelCheckResult, com: Array
+) -> CapturedPosture:
+    """CapturedPosture message of a posture, without header, names of the joints and id.
 
-    Attributes:
-        id: in the store; 0: not stored.
-        label: a name.
-        samples: readings behind the means.
-        joint_names: n names.
-        q: (n,) rad or m.
-        effort: (n,) N m or N.
-        up: (3,) unit vector against gravity.
+    Args:
+        posture: The readings.
         feet: f sole frames.
-        in_contact: (f,) which feet carry load.
-        wrenches: (f, 6) N and N m, as read.
-        mass: kg that the feet carry.
-        com_line: (3,) m, a point of the line of gravity through the CoM, by the feet.
-        model_offset: (3,) m, the model's CoM less com_line.
-        problems: sentences.
+        loaded: (f,) whether each carries load.
+        check: Of the model in this posture.
+        com: (3,) m, of the model, root axes.
     """
-
-    id: int
-    label: str
-    samples: int
-    joint_names: tuple[str, ...]
-    q: Array
-    effort: Array
-    up: Array
-    feet: tuple[str, ...]
-    in_contact: Flags
-    wrenches: Array
-    mass: float
-    com_line: Array
-    model_offset: Array
-    problems: tuple[str, ...] = ()
-
-
-def captured_posture_to_numpy(msg: CapturedPosture) -> CapturedValues:
-    """Values of a CapturedPosture message.
-
-    Raises:
-        ConversionError: when its arrays are not as long as its names.
-    """
-    n, f = len(msg.joint_names), len(msg.feet)
-    if not len(msg.joint_positions) == len(msg.joint_efforts) == n:
-        raise ConversionError(
-            f"captured posture: {len(msg.joint_positions)} positions and {len(msg.joint_efforts)} "
-            f"efforts for {n} joints; expected as many of each"
-        )
-    if not len(msg.in_contact) == len(msg.wrenches) == f:
-        raise ConversionError(
-            f"captured posture: {len(msg.in_contact)} contacts and {len(msg.wrenches)} "
-            f"wrenches for {f} feet; expected as many of each"
-        )
-    return CapturedValues(
-        id=msg.id,
-        label=msg.label,
-        samples=msg.samples,
-        joint_names=tuple(msg.joint_names),
-        q=doubles_to_numpy(msg.joint_positions),
-        effort=doubles_to_numpy(msg.joint_efforts),
-        up=vector3_to_numpy(msg.up),
-        feet=tuple(msg.feet),
-        in_contact=np.array(msg.in_contact, dtype=np.bool_),
-        wrenches=np.array([wrench_to_numpy(w) for w in msg.wrenches]).reshape(-1, 6),
-        mass=msg.mass,
-        com_line=point_to_numpy(msg.com_line),
-        model_offset=vector3_to_numpy(msg.model_offset),
-        problems=tuple(msg.problems),
-    )
-
-
-def numpy_to_captured_posture(values: CapturedValues, stamp: Time, frame: str) -> CapturedPosture:
-    """CapturedPosture message of values; the distance is the length of the offset."""
-    msg = CapturedPosture(id=values.id, label=values.label, samples=values.samples)
-    msg.header.stamp, msg.header.frame_id = stamp, frame
-    msg.joint_names = list(values.joint_names)
-    msg.joint_positions = numpy_to_doubles(values.q)
-    msg.joint_efforts = numpy_to_doubles(values.effort)
-    numpy_to_vector3(values.up, msg.up)
-    msg.feet = list(values.feet)
-    msg.in_contact = values.in_contact.tolist()
-    msg.wrenches = [numpy_to_wrench(wrench) for wrench in values.wrenches]
-    msg.mass = float(values.mass)
-    numpy_to_point(values.com_line, msg.com_line)
-    numpy_to_vector3(values.model_offset, msg.model_offset)
-    msg.model_distance = float(np.linalg.norm(values.model_offset))
-    msg.problems = list(values.problems)
+    line = check.measured + ((com - check.measured) @ check.up) * check.up
+    msg = CapturedPosture(label=posture.label, samples=posture.samples, feet=list(feet))
+    msg.joint_positions = numpy_to_doubles(posture.q)
+    msg.joint_efforts = numpy_to_doubles(posture.effort)
+    numpy_to_vector3(posture.up, msg.up)
+    msg.in_contact = loaded.tolist()
+    msg.wrenches = [numpy_to_wrench(wrench) for wrench in posture.wrenches]
+    msg.mass = float(check.mass)
+    numpy_to_point(line, msg.com_line)
+    numpy_to_vector3(com - line, msg.model_offset)
+    msg.model_distance = float(np.linalg.norm(com - line))
+    msg.problems = [check.reason] if check.verdict is Verdict.WRONG_WRENCH else []
     return msg
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedValues:
-    """A ProposedPosture message as arrays.
-
-    Attributes:
-        joint_names: n names.
-        q: (n,) rad or m.
-        feet: sole frames that stand.
-        margin: m, of the CoM inside their polygon.
-        gain: nats.
-    """
-
-    joint_names: tuple[str, ...]
-    q: Array
-    feet: tuple[str, ...]
-    margin: float
-    gain: float
-
-
-def proposed_posture_to_numpy(msg: ProposedPosture) -> PlannedValues:
-    """Values of a ProposedPosture message.
-
-    Raises:
-        ConversionError: when there is not one position for each joint.
-    """
-    if len(msg.joint_positions) != len(msg.joint_names):
-        raise ConversionError(
-            f"proposed posture: {len(msg.joint_positions)} positions for {len(msg.joint_names)} "
-            "joints; expected as many of each"
-        )
-    names, q = tuple(msg.joint_names), doubles_to_numpy(msg.joint_positions)
-    return PlannedValues(names, q, tuple(msg.feet), msg.margin, msg.information_gain)
 
 
 def numpy_to_proposed_posture(
     values: PlannedPosture, joint_names: Sequence[str]
 ) -> ProposedPosture:
-    """ProposedPosture message of values."""
+    """ProposedPosture message of a planned posture."""
     return ProposedPosture(
         joint_names=list(joint_names),
         joint_positions=numpy_to_doubles(values.q),
@@ -169,42 +78,135 @@ def numpy_to_proposed_posture(
     )
 
 
-def model_check_to_numpy(msg: ModelCheck) -> ModelCheckResult:
-    """Values of a ModelCheck message."""
-    return ModelCheckResult(
-        verdict=Verdict(msg.verdict),
-        reason=msg.reason,
-        up=vector3_to_numpy(msg.up),
-        projection=point_to_numpy(msg.model_projection),
-        measured=point_to_numpy(msg.measured_projection),
-        difference=vector3_to_numpy(msg.difference),
-        tilt_part=vector3_to_numpy(msg.tilt_part),
-        model_part=vector3_to_numpy(msg.model_part),
-        model_std=msg.model_part_std,
-        tilt=msg.tilt,
-        force_tilt=msg.force_tilt,
-        sloped=msg.sloped,
-        mass=msg.mass,
-        mass_std=msg.mass_std,
-        model_mass=msg.model_mass,
+def numpy_to_model_check(values: ModelCheckResult, stamp: Time, frame: str) -> ModelCheck:
+    """ModelCheck message of a comparison."""
+    msg = ModelCheck(verdict=int(values.verdict), reason=values.reason)
+    msg.header.stamp, msg.header.frame_id = stamp, frame
+    numpy_to_point(values.projection, msg.model_projection)
+    numpy_to_point(values.measured, msg.measured_projection)
+    for name in ("up", "difference", "tilt_part", "model_part"):
+        numpy_to_vector3(getattr(values, name), getattr(msg, name))
+    msg.model_part_std = float(values.model_std)
+    for name in ("tilt", "force_tilt", "mass", "mass_std", "model_mass"):
+        setattr(msg, name, float(getattr(values, name)))
+    msg.sloped = bool(values.sloped)
+    return msg
+
+
+def no_result(reason: str) -> IdentificationResult:
+    """IdentificationResult message before there is a result."""
+    msg = IdentificationResult(status=IdentificationResult.STATUS_UNKNOWN, reason=reason)
+    for name, kind in IdentificationResult.get_fields_and_field_types().items():
+        if kind == "double":
+            setattr(msg, name, math.nan)
+    return msg
+
+
+def numpy_to_identification_result(
+    found: Identification, ids: Sequence[int]
+) -> IdentificationResult:
+    """IdentificationResult message of a result, without header, robot and its mass.
+
+    Args:
+        found: The result.
+        ids: Of the postures that led to it.
+    """
+    issues, what, good = issues_of(found), found.identifiability, found.without_outliers
+    status = IdentificationResult.STATUS_DEGRADED if issues else IdentificationResult.STATUS_OK
+    msg = IdentificationResult(
+        status=status,
+        reason=" ".join(issues),
+        postures=list(ids),
+        total_mass=float(found.total_mass),
+        total_mass_std=float(found.total_mass_std),
+        n_parameters=what.unknowns,
+        rank=what.rank,
+        n_improved=what.informed,
+        condition=float(what.condition),
+        unidentifiable=list(what.lost),
+        weakly_identifiable=list(what.weak),
+        variance_factor=float(found.variance_factor),
+        outliers=[ids[i] for i in found.outliers],
+        at_bound=list(found.at_bound),
+    )
+    for name in ("residual", "prior_residual", "held_out"):
+        distances = getattr(good, name)
+        for part, value in (("mean", "mean"), ("rms", "rms"), ("max", "maximum")):
+            setattr(msg, f"{name}_{part}", float(getattr(distances, value)))
+    trusted = trusted_bodies(found)
+    msg.bodies = [_body(found, i, bool(trusted[i])) for i in range(len(found.bodies))]
+    msg.sensor_errors = [
+        SensorError(
+            kind=kind, name=name, value=float(value), std=float(found.sensor_stds[kind][name])
+        )
+        for kind, values in found.sensor_errors.items()
+        for name, value in values.items()
+    ]
+    return msg
+
+
+def _body(found: Identification, i: int, trusted: bool) -> IdentifiedBody:
+    name = found.bodies[i]
+    msg = IdentifiedBody(name=name, trusted=trusted, at_bound=name in found.at_bound)
+    for key in ("mass", "mass_std", "prior_mass", "prior_mass_std"):
+        setattr(msg, key, float(getattr(found, key)[i]))
+    for key in ("com", "prior_com"):
+        numpy_to_point(getattr(found, key)[i], getattr(msg, key))
+        numpy_to_vector3(getattr(found, f"{key}_std")[i], getattr(msg, f"{key}_std"))
+    return msg
+
+
+def issues_of(found: Identification) -> list[str]:
+    """Issues of a result, with how to fix them."""
+    issues, good = [], found.without_outliers
+    if found.variance_factor > _NOISY:
+        issues.append(
+            f"The readings scatter {np.sqrt(found.variance_factor):.1f} times as much as noise.* "
+            "says: raise it, tare the sensors, or have their errors estimated (sensors.*)."
+        )
+    if good.held_out.rms > good.prior_residual.rms:
+        issues.append(
+            f"Postures that were left out are predicted to {1e3 * good.held_out.rms:.2f} mm, "
+            f"worse than by the URDF ({1e3 * good.prior_residual.rms:.2f} mm): capture more."
+        )
+    if found.at_bound:
+        issues.append(
+            f"The centre of mass of {', '.join(found.at_bound)} would be outside of the link's "
+            "shape: check the sensors and the shapes, or set prior.bounded to false."
+        )
+    if 3 * len(found.outliers) > len(found.weights):
+        issues.append(
+            f"{len(found.outliers)} of {len(found.weights)} postures are inconsistent with the "
+            "others: see the problems in the answer of get_postures."
+        )
+    return issues
+
+
+def summary(found: Identification) -> str:
+    """A result in one sentence."""
+    what, good = found.identifiability, found.without_outliers
+    count = len(found.weights)
+    return (
+        f"{count - len(found.outliers)} of {count} postures fit: the feet's CoM is met to "
+        f"{1e3 * good.residual.rms:.2f} mm rms (URDF {1e3 * good.prior_residual.rms:.2f} mm, "
+        f"left-out postures {1e3 * good.held_out.rms:.2f} mm), rank {what.rank} of "
+        f"{what.unknowns}, total mass {found.total_mass:.4g} kg"
     )
 
 
-def numpy_to_model_check(values: ModelCheckResult, stamp: Time, frame: str) -> ModelCheck:
-    """ModelCheck message of values."""
-    msg = ModelCheck(verdict=int(values.verdict), reason=values.reason)
-    msg.header.stamp, msg.header.frame_id = stamp, frame
-    numpy_to_vector3(values.up, msg.up)
-    numpy_to_point(values.projection, msg.model_projection)
-    numpy_to_point(values.measured, msg.measured_projection)
-    numpy_to_vector3(values.difference, msg.difference)
-    numpy_to_vector3(values.tilt_part, msg.tilt_part)
-    numpy_to_vector3(values.model_part, msg.model_part)
-    msg.model_part_std = float(values.model_std)
-    msg.tilt = float(values.tilt)
-    msg.force_tilt = float(values.force_tilt)
-    msg.sloped = bool(values.sloped)
-    msg.mass = float(values.mass)
-    msg.mass_std = float(values.mass_std)
-    msg.model_mass = float(values.model_mass)
-    return msg
+def numpy_to_total(total: TotalCom) -> IdentifyTotalCom.Response:
+    """Response with mass and offset of the whole robot."""
+    known = np.isfinite(total.offset_std)
+    response = IdentifyTotalCom.Response(success=True, issues=list(total.reasons))
+    response.mass, response.mass_std = float(total.mass), float(total.mass_std)
+    response.model_mass, response.used = float(total.model_mass), int(total.postures)
+    numpy_to_vector3(np.where(known, total.offset, np.nan), response.offset)
+    numpy_to_vector3(np.where(known, total.offset_std, np.nan), response.offset_std)
+    before, after = total.residual_before, total.residual_after
+    response.distance_mean, response.distance_max = float(np.mean(before)), float(np.max(before))
+    response.shifted_mean, response.shifted_max = float(np.mean(after)), float(np.max(after))
+    response.message = (
+        f"mass by the feet {total.mass:.4g} kg (URDF {total.model_mass:.4g} kg); the URDF's centre "
+        f"of mass is {1e3 * response.distance_mean:.2f} mm from the line by the feet on average"
+    )
+    return response

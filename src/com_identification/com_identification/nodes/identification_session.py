@@ -10,8 +10,8 @@ import numpy as np
 
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import IdentificationError, StoreError
-from com_identification.feet.model_check import ModelCheck, Verdict
-from com_identification.nodes.identification_conversions import CapturedValues
+from com_identification.feet.model_check import ModelCheck
+from com_identification.nodes.identification_conversions import numpy_to_captured_posture
 from com_identification.nodes.identification_parameters import Parameters
 from com_identification.nodes.sensor_buffer import SensorBuffer
 from com_identification.regression.identify import Identification
@@ -22,6 +22,8 @@ from com_identification.store.store import PostureStore
 from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
 from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
+from com_msgs.msg import CapturedPosture
+from com_ros.conversions import ns_to_stamp
 from com_ros.exceptions import ParameterError
 
 
@@ -61,7 +63,7 @@ class Session:
     result: Result | None = None
     problem: str = ""
     _store: PostureStore | None = None
-    _described: dict[int, CapturedValues] = field(default_factory=dict)
+    _described: dict[int, CapturedPosture] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._builder = ObservationModel(
@@ -145,14 +147,18 @@ class Session:
         return {identity: postures[identity] for identity in chosen} if chosen else postures
 
     # --- postures ----------------------------------------------------------------------------
-    def describe(self, identity: int, posture: Posture) -> CapturedValues:
-        """A posture with the CoM by its feet; that of a stored one is computed once."""
-        found = self._described.get(identity)
-        if found is None:
-            found = self._describe(identity, posture)
-            if identity:
-                self._described[identity] = found
-        return found
+    def describe(self, identity: int, posture: Posture) -> CapturedPosture:
+        """A stored posture with the CoM by its feet, as a message; computed once."""
+        if identity not in self._described:
+            feet = [foot.frame for foot in self.config.feet]
+            loaded, com = self._builder.loaded_feet(posture.wrenches), self._sesc.com(posture.q)
+            check = self.check.update(posture)
+            msg = numpy_to_captured_posture(posture, feet, loaded, check, com)
+            msg.id, msg.joint_names = identity, list(self.model.joint_names)
+            msg.header.stamp = ns_to_stamp(self.stamp_ns(identity))
+            msg.header.frame_id = self.frame
+            self._described[identity] = msg
+        return self._described[identity]
 
     def describe_one(self) -> None:
         """Describes one of the postures that were stored before, ahead of a request."""
@@ -160,27 +166,6 @@ class Session:
         identity = next((i for i in stored if i not in self._described), None)
         if identity is not None:
             self.describe(identity, stored[identity])
-
-    def _describe(self, identity: int, posture: Posture) -> CapturedValues:
-        result = self.check.update(posture)
-        com = self._sesc.com(posture.q)
-        line = result.measured + ((com - result.measured) @ result.up) * result.up
-        return CapturedValues(
-            id=identity,
-            label=posture.label,
-            samples=posture.samples,
-            joint_names=self.model.joint_names,
-            q=posture.q,
-            effort=posture.effort,
-            up=posture.up,
-            feet=tuple(foot.frame for foot in self.config.feet),
-            in_contact=self._builder.loaded_feet(posture.wrenches),
-            wrenches=posture.wrenches,
-            mass=result.mass,
-            com_line=line,
-            model_offset=com - line,
-            problems=(result.reason,) if result.verdict is Verdict.WRONG_WRENCH else (),
-        )
 
     def model_com(self, q: Array) -> Array:
         """CoM of the model, (3,) m in root axes."""

@@ -25,8 +25,12 @@ from com_identification.background import (
 )
 from com_identification.exceptions import IdentificationError
 from com_identification.feet.total_com import TotalCom, identify_total
-from com_identification.nodes.identification_conversions import numpy_to_proposed_posture
-from com_identification.nodes.identification_output import fill_total, result_message, summary
+from com_identification.nodes.identification_conversions import (
+    numpy_to_proposed_posture,
+    numpy_to_total,
+    summary,
+)
+from com_identification.nodes.identification_output import result_message
 from com_identification.nodes.identification_session import Result, Session
 from com_model.exceptions import ComModelError
 from com_msgs import action, srv
@@ -203,13 +207,11 @@ class JobServices:
         self._totals.append((self._pool.submit(identify_total, *arguments), reply))
 
     def _total_answer(self, future: Future[TotalCom]) -> IdentifyTotalCom.Response:
-        response = IdentifyTotalCom.Response()
         try:
-            fill_total(future.result(), response)
+            response = numpy_to_total(future.result())
         except (IdentificationError, ComModelError) as error:
-            response.message = str(error)
-        else:
-            self._logger.info(response.message)
+            return IdentifyTotalCom.Response(message=str(error))
+        self._logger.info(response.message)
         return response
 
     def _start(

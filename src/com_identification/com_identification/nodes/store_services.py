@@ -13,7 +13,6 @@ from typing import Any
 from std_srvs.srv import Trigger
 
 from com_identification.exceptions import IdentificationError, OutputError, StoreError
-from com_identification.nodes.identification_conversions import numpy_to_captured_posture
 from com_identification.nodes.identification_parameters import Parameters
 from com_identification.nodes.identification_session import Result, Session
 from com_identification.store.document import to_document, write_yaml
@@ -27,7 +26,6 @@ from com_msgs.srv import (
     RemovePosture,
     SavePostures,
 )
-from com_ros.conversions import ns_to_stamp
 from com_ros.robot_node import RobotNode
 
 Handler = Callable[[Session, Any, Any], None]
@@ -76,10 +74,7 @@ class StoreServices:
     # --- what is stored ----------------------------------------------------------------------
     def _get(self, session: Session, request: Any, response: GetPostures.Response) -> None:
         postures = session.store.postures
-        for identity, posture in postures.items():
-            stamp = ns_to_stamp(session.stamp_ns(identity))
-            values = session.describe(identity, posture)
-            response.postures.append(numpy_to_captured_posture(values, stamp, session.frame))
+        response.postures = [session.describe(i, posture) for i, posture in postures.items()]
         response.message = f"{len(postures)} postures in {session.store.path}"
 
     def _remove(
