@@ -6,17 +6,14 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from com_bags import Bag, BagError, SensorTopics, TopicRequest
+from com_bags import Bag, BagError, SensorTopics, TopicRequest, find_topics
 from com_identification.capture.options import StationaryInterval
 from com_identification.commands.bag_inputs import (
-    ReadOptions,
     Recording,
     RobotInputs,
-    choose_topics,
     load_robot,
     progress_bar,
     read_bag,
@@ -73,16 +70,16 @@ def _fail(error: Exception, status: int) -> int:
 def _run(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> int:
     wrenches = dict(each.split("=", 1) for each in arguments.wrench)
     request = TopicRequest(arguments.joint_states, arguments.imu, wrenches, arguments.marker_topic)
-    marks = None if arguments.marks is None else Path(arguments.marks)
-    options = ReadOptions(request, marks, arguments.time == "received")
-    topics = choose_topics(bag, robot, options)
+    use_imu = robot.settings.fit.use_imu
+    topics = find_topics(bag.topics(), robot.feet, request, use_imu, str(bag.path))
     if arguments.dry_run:
         print(used_topics_text(topic_lines(bag, robot, topics, None)))
         for note in bag.notes:
             print(f"note: {note}")
         return 0
     with OutputDirectory(arguments.out, NAMES, arguments.force) as out:
-        outcome = _identify(bag, robot, topics, options, arguments.ignore_wrench_check)
+        recording = read_bag(bag, robot, topics, arguments.marks, arguments.time == "received")
+        outcome = _identify(bag, robot, topics, recording, arguments.ignore_wrench_check)
         contents = write_results(out.staging, outcome)
         places = out.publish()
     print(result_text(contents))
@@ -91,14 +88,13 @@ def _run(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> int:
 
 
 def _identify(
-    bag: Bag, robot: RobotInputs, topics: SensorTopics, options: ReadOptions, trust: bool
+    bag: Bag, robot: RobotInputs, topics: SensorTopics, recording: Recording, trust: bool
 ) -> Outcome:
-    """Reads and identifies.
+    """Checks the readings and identifies.
 
     Raises:
         Refusal: The recording contains too little, or its wrenches cannot be true.
     """
-    recording = read_bag(bag, robot, topics, options)
     first_ns = recording.reader.first_ns or 0
     intervals = [_labelled(interval, first_ns) for interval in recording.intervals]
     postures = _require_postures(intervals, recording)

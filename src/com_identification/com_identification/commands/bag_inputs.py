@@ -20,8 +20,6 @@ from com_bags import (
     SensorTopics,
     TopicError,
     TopicReader,
-    TopicRequest,
-    find_topics,
 )
 from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
 from com_identification.capture.options import NS_PER_S, Mark, StationaryInterval
@@ -70,21 +68,6 @@ class RobotInputs:
         return self.model.name if self.config is None else self.config.name
 
 
-@dataclass(frozen=True)
-class ReadOptions:
-    """How a recording is read.
-
-    Attributes:
-        request: Topics that the user names.
-        marks: A CSV file of marks, or None.
-        received: Whether times are those of recording.
-    """
-
-    request: TopicRequest
-    marks: Path | None = None
-    received: bool = False
-
-
 @dataclass(frozen=True, eq=False)
 class Recording:
     """What was read of a bag.
@@ -129,21 +112,28 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
     return RobotInputs(model, config, feet, settings, paths)
 
 
-def choose_topics(bag: Bag, robot: RobotInputs, options: ReadOptions) -> SensorTopics:
-    """Finds the topics; see find_topics()."""
-    use_imu = robot.settings.fit.use_imu
-    return find_topics(bag.topics(), robot.feet, options.request, use_imu, str(bag.path))
-
-
-def read_bag(bag: Bag, robot: RobotInputs, topics: SensorTopics, options: ReadOptions) -> Recording:
+def read_bag(
+    bag: Bag, robot: RobotInputs, topics: SensorTopics, marks_file: str | None, received: bool
+) -> Recording:
     """Reads the whole bag, with a progress bar.
+
+    Args:
+        bag: Open.
+        robot: Whose it is.
+        topics: The topics.
+        marks_file: A CSV file of marks, or None.
+        received: Whether times are those of recording.
 
     Raises:
         BagError: The topics cannot be used, or the marks cannot be read.
     """
-    marks = _read_marks(bag, topics, options)
+    marks: list[Mark] = []
+    if marks_file is not None:
+        marks = read_marks(Path(marks_file), _first_stamp(bag, topics.joint_states, received))
+    elif topics.markers is not None:
+        marks = marks_of_topic(bag, topics.joint_states, topics.markers, received)
     recorder = PostureRecorder.from_settings(robot.settings, robot.model, robot.feet, marks)
-    reader = SensorReader(bag, robot.model, robot.feet, topics, robot.imu_link, options.received)
+    reader = SensorReader(bag, robot.model, robot.feet, topics, robot.imu_link, received)
     total = sum(topic.count for topic in bag.topics() if topic.name in topics.names)
     span = round(min(1.0, robot.settings.capture.lag / 2.0) * NS_PER_S)
     with progress_bar("reading") as progress:
@@ -173,16 +163,6 @@ def _bare_feet(requests: list[str], model: RobotModel) -> tuple[Foot, ...]:
         model.link_index(link)  # raises, and lists the links
         feet.append(Foot(link, "", np.zeros((0, 2)), 0.0, topic, link, 1))
     return tuple(feet)
-
-
-def _read_marks(bag: Bag, topics: SensorTopics, options: ReadOptions) -> list[Mark]:
-    """Reads the marks, if there are to be any."""
-    if options.marks is not None:
-        origin_ns = _first_stamp(bag, topics.joint_states, options.received)
-        return read_marks(options.marks, origin_ns)
-    if topics.markers is not None:
-        return marks_of_topic(bag, topics.joint_states, topics.markers, options.received)
-    return []
 
 
 def _first_stamp(bag: Bag, topic: str, received: bool) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 
 from com_identification.exceptions import OutputError
@@ -14,7 +15,6 @@ from com_model.files import sync
 from com_model.text import listing, quote
 
 _STAGING = ".identify_bag."
-_MEND = "Free space on the disk, or give --out a directory that can be written to"
 
 
 class OutputDirectory:
@@ -37,17 +37,15 @@ class OutputDirectory:
     """
 
     def __init__(self, path: str | Path, names: Sequence[str], force: bool = False) -> None:
-        self._path = Path(path)
-        self._names = tuple(names)
-        self._made: list[Path] = []
+        self._path, self._names = Path(path), tuple(names)
+        self._made: list[Path] = []  # directories that were missing, the innermost first
         self._published = False
-        try:
+        with self._refusing("cannot be used"):
             self._check(force)
-            self._make()
+            folders = [self._path, *self._path.parents]
+            self._made = list(takewhile(lambda folder: not folder.exists(), folders))
+            self._path.mkdir(parents=True, exist_ok=True)
             self.staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self._path))
-        except OSError as error:
-            self._unmake()
-            raise OutputError(f"{self._path} cannot be used: {_words(error)}. {_MEND}") from error
 
     def __enter__(self) -> OutputDirectory:
         return self
@@ -63,32 +61,22 @@ class OutputDirectory:
         Raises:
             OutputError: One is missing, or cannot be put there.
         """
-        places = []
-        try:
+        with self._refusing("cannot take the results"):
             for name in self._names:
                 sync(self.staging / name)
             for name in self._names:
                 os.replace(self.staging / name, self._path / name)
-                places.append(self._path / name)
             sync(self._path)
-        except OSError as error:
-            raise OutputError(
-                f"the results cannot be put into {self._path}: {_words(error)}. {_MEND}"
-            ) from error
         self._published = True
-        return places
+        return [self._path / name for name in self._names]
 
     def _check(self, force: bool) -> None:
         if "\0" in str(self._path):
             raise OutputError(f"--out: {quote(str(self._path))} is no path")
         if self._path.exists() and not self._path.is_dir():
             raise OutputError(f"{self._path} is no directory: give --out another one")
-        if not self._path.is_dir():
-            return
-        names = sorted(entry.name for entry in self._path.iterdir())
-        there = [
-            name for name in names if not name.startswith(_STAGING)
-        ]  # of a run that was killed
+        names = sorted(entry.name for entry in self._path.iterdir()) if self._path.exists() else []
+        there = [name for name in names if not name.startswith(_STAGING)]  # left by a kill
         if there and not force:
             raise OutputError(
                 f"{self._path} is not empty: it holds {listing(there)}. Give another directory, "
@@ -98,22 +86,20 @@ class OutputDirectory:
             if (self._path / name).is_dir():
                 raise OutputError(f"{self._path / name} is a directory: remove it first")
 
-    def _make(self) -> None:
-        missing = []
-        folder = self._path
-        while not folder.exists():
-            missing.append(folder)
-            folder = folder.parent
-        for folder in reversed(missing):
-            folder.mkdir()
-            self._made.append(folder)
+    @contextmanager
+    def _refusing(self, problem: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self._unmake()
+            words = error.strerror or str(error)
+            raise OutputError(
+                f"{self._path} {problem}: {words}. Free space on the disk, or give --out a "
+                "directory that can be written to"
+            ) from error
 
     def _unmake(self) -> None:
         """Removes the directories that were made, if nothing has come into them."""
-        for folder in reversed(self._made):
+        for folder in self._made:
             with suppress(OSError):
                 folder.rmdir()
-
-
-def _words(error: OSError) -> str:
-    return error.strerror or str(error)
