@@ -10,9 +10,9 @@ from identification_bags import BagWriter, Scene, Tour, samples
 from com_identification import IdentificationSettings, identify
 from com_identification.commands.identify_bag import main
 from com_identification.nodes.com_identification import ComIdentification
-from com_identification.nodes.identification_result import identification_result_to_numpy
 from com_identification.store.store import PostureStore
 from com_msgs import srv
+from com_ros.conversions import point_to_numpy, vector3_to_numpy
 
 ROOT = Path(__file__).resolve().parents[2]
 DESCRIPTIONS = ROOT / "src/robot_descriptions"
@@ -58,14 +58,14 @@ def test_a_bag_gives_the_same_links_whoever_identifies(world, tmp_path):
     future = client.call_async(srv.IdentifyLinks.Request())
     world.spin_until(future.done, "an answer", timeout=120.0)
     assert future.result().success, future.result().message
-    by_node = identification_result_to_numpy(future.result().result).bodies
+    by_node = future.result().result.bodies
 
     with PostureStore(out / "postures.jsonl", scene.model, scene.feet) as written:
         by_python = identify(scene.model, scene.feet, list(written.postures.values()))
 
-    assert list(by_node.names) == [body["link"] for body in by_command["bodies"]]
+    assert [body.name for body in by_node] == [body["link"] for body in by_command["bodies"]]
     for b, body in enumerate(by_command["bodies"]):
-        for name in ("com", "com_std"):
+        for name, to_numpy in (("com", point_to_numpy), ("com_std", vector3_to_numpy)):
             found = np.array(body[name], dtype=float)
-            np.testing.assert_allclose(getattr(by_node, name)[b], found, atol=1e-9)
+            np.testing.assert_allclose(to_numpy(getattr(by_node[b], name)), found, atol=1e-9)
             np.testing.assert_allclose(getattr(by_python, name)[b], found, atol=1e-9)
