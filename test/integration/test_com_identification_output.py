@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from com_identification.feet.total_com import TotalCom
+from com_identification.feet.feet_reading import TotalCom
 from com_identification.nodes.identification_conversions import (
     issues_of,
     numpy_to_total,

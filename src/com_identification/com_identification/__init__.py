@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from com_identification.capture.recorder import PostureRecorder
     from com_identification.exceptions import IdentificationError, PostureError, RankError
-    from com_identification.feet.feet_reading import FeetReading, read_feet
+    from com_identification.feet.feet_reading import (
+        FeetReading,
+        TotalCom,
+        identify_total,
+        read_feet,
+    )
     from com_identification.feet.model_check import ModelCheck
-    from com_identification.feet.total_com import TotalCom, identify_total
     from com_identification.feet.wrench_check import diagnose
     from com_identification.planning.planner import PosturePlanner
     from com_identification.regression.identify import Identification, identify
@@ -34,9 +38,8 @@ if TYPE_CHECKING:
 _NAMES = {
     "capture.recorder": "PostureRecorder",
     "exceptions": "IdentificationError PostureError RankError",
-    "feet.feet_reading": "FeetReading read_feet",
+    "feet.feet_reading": "FeetReading TotalCom identify_total read_feet",
     "feet.model_check": "ModelCheck",
-    "feet.total_com": "TotalCom identify_total",
     "feet.wrench_check": "diagnose",
     "planning.planner": "PosturePlanner",
     "regression.identify": "Identification identify",

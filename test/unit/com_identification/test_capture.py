@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from com_identification.capture.options import CaptureStatus, Mark
-from com_identification.capture.recorder import PostureRecorder
+from com_identification.capture.recorder import CaptureStatus, PostureRecorder
+from com_identification.capture.slices import Mark
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.settings import CaptureOptions, SensorNoise
 from com_identification.store.export import corrected_inertials

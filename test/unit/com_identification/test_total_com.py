@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import IdentificationError, PostureError
-from com_identification.feet.total_com import identify_total
+from com_identification.feet.feet_reading import identify_total
 from com_identification.regression.postures import make_posture
 from com_identification.settings import SensorNoise
 from com_identification.store.export import corrected_inertials

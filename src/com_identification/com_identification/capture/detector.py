@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from com_identification.capture.motion import (
-    Issue,
     MotionLimits,
     RunMeans,
     SensorHealth,
     StationaryRun,
-    TimeSlice,
     frozen_sensor,
 )
-from com_identification.capture.options import NS_PER_S, StationaryInterval
-from com_identification.capture.slices import Timeline
+from com_identification.capture.slices import NS_PER_S, Issue, Timeline, TimeSlice
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture, make_posture
 from com_identification.settings import CaptureOptions
@@ -26,6 +24,25 @@ from com_model.arrays import Array
 
 _CONSTANT = 10  # identical readings make a sensor frozen
 _MAX_BIAS = 0.2  # fraction of the weight
+
+
+@dataclass(frozen=True, eq=False)
+class StationaryInterval:
+    """A stationary interval that has ended, or a mark.
+
+    Attributes:
+        t0_ns: Stamp of the first reading that counts, ns.
+        t1_ns: Of the last.
+        posture: Means of its readings; None where it cannot be used.
+        reasons: Why not.
+        label: Of the mark.
+    """
+
+    t0_ns: int
+    t1_ns: int
+    posture: Posture | None
+    reasons: tuple[str, ...] = ()
+    label: str = ""
 
 
 class PostureBuilder:

@@ -10,8 +10,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from com_bags import Bag, MarksError, SensorReader
-from com_identification.capture.options import NS_PER_S, Mark, StationaryInterval
+from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.recorder import PostureRecorder
+from com_identification.capture.slices import NS_PER_S, Mark
 from com_identification.exceptions import IdentificationError
 from com_model.text import quote
 

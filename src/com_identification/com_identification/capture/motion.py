@@ -8,30 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_identification.capture.options import NS_PER_S
-from com_identification.capture.slices import SliceStats
+from com_identification.capture.slices import NS_PER_S, Issue, SliceStats, TimeSlice
 from com_identification.settings import CaptureOptions, SensorNoise
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 
 _NOISE = 10.0  # standard deviations: the range of a hundred readings is never that large
 _UNITS = ("N", "N", "N", "N m", "N m", "N m")
-
-TimeSlice = Sequence[SliceStats | None]
-"""Of each stream in one slice of time: joints, feet, direction against gravity."""
-
-
-@dataclass(frozen=True)
-class Issue:
-    """Why a slice of time cannot be used.
-
-    Attributes:
-        cause: A few words, to group by.
-        text: What is wrong and how to fix it.
-    """
-
-    cause: str
-    text: str
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,30 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_identification.capture.detector import PostureBuilder, StationaryDetector
-from com_identification.capture.motion import SensorHealth, motion_limits
-from com_identification.capture.options import (
-    NS_PER_S,
-    CaptureState,
-    CaptureStatus,
-    DroppedReadings,
-    Mark,
+from com_identification.capture.detector import (
+    PostureBuilder,
+    StationaryDetector,
     StationaryInterval,
 )
-from com_identification.capture.slices import Timeline
-from com_identification.capture.streams import SensorStreams, usable_numbers
+from com_identification.capture.motion import SensorHealth, motion_limits
+from com_identification.capture.slices import NS_PER_S, Mark, Timeline
+from com_identification.capture.streams import DroppedReadings, SensorStreams, usable_numbers
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture
 from com_identification.settings import CaptureOptions, IdentificationSettings, SensorNoise
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, as_array
+from com_model.arrays import Array, as_array, freeze
 from com_model.dynamics import GRAVITY
 
 _UNIT = 0.01  # how far the length of a direction may be off
+
+
+class CaptureStatus(IntEnum):
+    """State of a recorder; the values are those of com_msgs/IdentificationState."""
+
+    UNKNOWN = 0
+    """No reading yet."""
+    WAITING = 1
+    """Some stream is timed out."""
+    MOVING = 2
+    """The robot moves, or its forces or its tilt change."""
+    SETTLING = 3
+    """It is stationary, but not for long enough."""
+    REFUSED = 4
+    """It is stationary, but a sensor is saturated or frozen, or feet have no contact."""
+    COLLECTING = 5
+    """Readings count, but there are too few so far."""
+    READY = 6
+    """A posture can be captured."""
+
+
+@dataclass(frozen=True, eq=False)
+class CaptureState:
+    """What a recorder reports now.
+
+    Attributes:
+        status: See CaptureStatus.
+        reasons: Why no posture can be captured and how to fix it, sentences; empty when READY.
+        samples: Readings that count so far, of the stream with the fewest.
+        needed: Number of readings that a posture needs.
+        stationary_for: s that the robot has been stationary.
+        loads: (f,) N, magnitude of each foot's force in the newest slice; NaN where unknown.
+        dropped: Readings that were left out so far.
+    """
+
+    status: CaptureStatus
+    reasons: tuple[str, ...]
+    samples: int
+    needed: int
+    stationary_for: float
+    loads: Array
+    dropped: DroppedReadings
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a posture can be captured."""
+        return self.status == CaptureStatus.READY
 
 
 class PostureRecorder:
@@ -72,14 +120,15 @@ class PostureRecorder:
         weight = model.mass * gravity
         timeline = Timeline(int(options.slice_time * NS_PER_S), marks)
         self._builder = PostureBuilder(model, feet, options, weight, use_effort, use_up)
-        channels = motion_limits(model, feet, options, noise or SensorNoise(), weight, use_up)
+        limits = motion_limits(model, feet, options, noise or SensorNoise(), weight, use_up)
         health = SensorHealth(feet, options, use_up)
         self._detector = StationaryDetector(
-            options, timeline, channels, health, self._builder, len(self.feet)
+            options, timeline, limits, health, self._builder, len(self.feet)
         )
         names = ["joint_states", *(f"the force sensor of {foot.frame}" for foot in feet)]
         names += ["the IMU"] if use_up else []
         needed = [model.n_joints, *(6 for _ in feet), *([3] if use_up else [])]
+        channels = [limit.channels for limit in limits]
         self._streams = SensorStreams(
             names, channels, needed, len(self.feet), timeline, self._detector, options
         )

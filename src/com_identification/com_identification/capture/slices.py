@@ -1,4 +1,4 @@
-"""Slices of time: their numbers, and statistics of the readings in them."""
+"""Slices of time: their numbers, statistics of the readings in them, what is wrong with them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from com_identification.capture.options import Mark
 from com_identification.exceptions import IdentificationError
 from com_model.arrays import Array
 
+NS_PER_S = 1_000_000_000
 Times = NDArray[np.int64]
 
 
@@ -47,6 +47,44 @@ class SliceStats:
         np.minimum(self.low, other.low, out=self.low)
         np.maximum(self.high, other.high, out=self.high)
         self.last_ns = other.last_ns
+
+
+TimeSlice = Sequence[SliceStats | None]
+"""Of each stream in one slice of time: joints, feet, direction against gravity."""
+
+
+@dataclass(frozen=True)
+class Issue:
+    """Why a slice of time cannot be used.
+
+    Attributes:
+        cause: A few words, to group by.
+        text: What is wrong and how to fix it.
+    """
+
+    cause: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A part of a recording that somebody marked as a posture.
+
+    Attributes:
+        t0_ns: First stamp, ns.
+        t1_ns: Last stamp, ns.
+        label: A name.
+    """
+
+    t0_ns: int
+    t1_ns: int
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.t0_ns < self.t1_ns:
+            raise IdentificationError(
+                f"mark {self.label!r}: it ends ({self.t1_ns} ns) before it begins ({self.t0_ns} ns)"
+            )
 
 
 class Timeline:

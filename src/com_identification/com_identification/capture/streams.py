@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from com_identification.capture.detector import StationaryDetector
-from com_identification.capture.motion import Issue, MotionLimits, TimeSlice
-from com_identification.capture.options import NS_PER_S, DroppedReadings
-from com_identification.capture.slices import SliceStats, Timeline
+from com_identification.capture.slices import (
+    NS_PER_S,
+    Issue,
+    SliceStats,
+    Timeline,
+    Times,
+    TimeSlice,
+)
 from com_identification.exceptions import IdentificationError
 from com_identification.settings import CaptureOptions
 from com_model.arrays import Array
-
-Times = NDArray[np.int64]
 
 _LAST_NS = 2**62  # later stamps are invalid
 _LARGEST = 1e12  # of any sensor value, in any unit
@@ -144,12 +148,45 @@ def valid_stamps(t_ns: Times) -> NDArray[np.bool_]:
     return np.asarray((t_ns >= 0) & (t_ns < _LAST_NS))
 
 
+@dataclass(frozen=True)
+class DroppedReadings:
+    """Readings that were left out, of all streams.
+
+    Attributes:
+        late: Older than the stream's newest.
+        repeated: With the stamp of the one before.
+        unusable: NaN, infinite, or no unit vector.
+        restarts: How often time jumped back and the recorder restarted.
+    """
+
+    late: int = 0
+    repeated: int = 0
+    unusable: int = 0
+    restarts: int = 0
+
+
+class SliceHandler(Protocol):
+    """What the slices of time go to."""
+
+    def add(self, number: int, parts: TimeSlice, missing: Sequence[Issue]) -> None:
+        """Adds the next slice of time."""
+
+    def end(self) -> None:
+        """Ends what goes on, as before a jump of time."""
+
+    def end_marks(self) -> None:
+        """Ends all marks."""
+
+    def restart(self) -> None:
+        """Drops what was read."""
+
+
 class SensorStreams:
     """All streams in step: a slice is complete when every stream has passed it.
 
     Args:
         names: Of the streams: joints, feet, direction against gravity.
-        limits: Of each stream, with its channels.
+        channels: Names of the channels of each stream.
         needed: How many channels of each must be finite.
         feet: How many of them are feet, from the second on.
         timeline: Numbers the slices.
@@ -160,16 +197,16 @@ class SensorStreams:
     def __init__(
         self,
         names: Sequence[str],
-        limits: Sequence[MotionLimits],
+        channels: Sequence[Sequence[str]],
         needed: Sequence[int],
         feet: int,
         timeline: Timeline,
-        detector: StationaryDetector,
+        detector: SliceHandler,
         options: CaptureOptions,
     ) -> None:
         self._streams = [
-            SensorStream(name, limit.channels, count, timeline)
-            for name, limit, count in zip(names, limits, needed, strict=True)
+            SensorStream(name, own, count, timeline)
+            for name, own, count in zip(names, channels, needed, strict=True)
         ]
         self._feet, self._timeline, self._detector = feet, timeline, detector
         self._options = options

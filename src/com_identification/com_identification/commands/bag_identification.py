@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from com_bags import Bag, BagError, SensorTopics, TopicRequest, find_topics
-from com_identification.capture.options import StationaryInterval
+from com_identification.capture.detector import StationaryInterval
 from com_identification.commands.bag_inputs import (
     Recording,
     RobotInputs,
@@ -35,7 +35,7 @@ from com_identification.exceptions import (
     RankError,
     StoreError,
 )
-from com_identification.feet.total_com import TotalCom, identify_total
+from com_identification.feet.feet_reading import TotalCom, identify_total
 from com_identification.feet.wrench_check import WrenchFault, WrenchIssue, diagnose
 from com_identification.planning.planner import PosturePlanner
 from com_identification.regression.identify import Identification, identify

@@ -21,9 +21,10 @@ from com_bags import (
     TopicError,
     TopicReader,
 )
+from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
-from com_identification.capture.options import NS_PER_S, Mark, StationaryInterval
 from com_identification.capture.recorder import PostureRecorder
+from com_identification.capture.slices import NS_PER_S, Mark
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.exceptions import ConfigError

@@ -10,7 +10,7 @@ from typing import Any
 
 from com_bags import Bag, SensorReader, SensorTopics, Topic
 from com_identification.commands.bag_inputs import Recording, RobotInputs
-from com_identification.feet.total_com import TotalCom
+from com_identification.feet.feet_reading import TotalCom
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
 from com_identification.regression.priors import body_priors

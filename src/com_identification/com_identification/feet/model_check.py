@@ -11,7 +11,7 @@ import numpy as np
 
 from com_identification.exceptions import PostureError
 from com_identification.feet.feet_reading import FeetReading, read_feet
-from com_identification.feet.wrench_check import WrenchFault, diagnose
+from com_identification.feet.wrench_check import WrenchFault, angle_between, diagnose
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
@@ -147,8 +147,10 @@ class ModelCheck:
         tilt, force = np.nan, reading.force / np.linalg.norm(reading.force)
         sloped = False
         if np.isfinite(posture.up).all():
-            tilt = _angle(reading.up, n)
-            sloped = bool(_angle(force, reading.up) < _angle(force, n) and tilt > self._tilt)
+            tilt = angle_between(reading.up, n)
+            sloped = bool(
+                angle_between(force, reading.up) < angle_between(force, n) and tilt > self._tilt
+            )
         return ModelCheckResult(
             verdict=Verdict.UNKNOWN,
             reason="",
@@ -160,7 +162,7 @@ class ModelCheck:
             model_part=level - reading.pressure,
             model_std=float(np.sqrt(np.trace(reading.covariance) / 2.0)),
             tilt=tilt,
-            force_tilt=_angle(force, reading.up),
+            force_tilt=angle_between(force, reading.up),
             sloped=sloped,
             mass=reading.mass,
             mass_std=reading.mass_std,
@@ -221,7 +223,3 @@ def _verdict(found: ModelCheckResult, verdict: Verdict, reason: str) -> ModelChe
 def _along(point: Array, direction: Array, normal: Array, center: Array) -> Array:
     """Where a line through a point meets the ground."""
     return np.asarray(point - direction * ((point - center) @ normal) / (direction @ normal))
-
-
-def _angle(a: Array, b: Array) -> float:
-    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))

@@ -130,7 +130,7 @@ class WrenchRules:
         found = [Violation("weight", off, text)]
         if not np.isfinite(up).all() or not size > 2.0 * self._force:
             return found
-        lean = _angle(force, up)
+        lean = angle_between(force, up)
         text = f"their force leans {np.degrees(lean):.0f} deg against gravity"
         found.append(Violation("lean", lean / (_LEAN + 2.0 * self._force / size), text))
         far = float(np.linalg.norm(self._gap(wrenches, forces, up)))
@@ -154,7 +154,7 @@ class WrenchRules:
         name, size = self.feet[i].frame, float(np.linalg.norm(force))
         found = []
         if np.isfinite(up).all():
-            angle = _angle(force, up)
+            angle = angle_between(force, up)
             text = (
                 f"{name} reads {size:.3g} N at {np.degrees(angle):.0f} deg against gravity, less "
                 f"than {np.degrees(_SLIDE):.0f} deg was expected"
@@ -180,7 +180,8 @@ class WrenchRules:
         return [Violation("edge", far / (_EDGE + self._moment / abs(f[2])), text, i)]
 
 
-def _angle(a: Array, b: Array) -> float:
+def angle_between(a: Array, b: Array) -> float:
+    """Angle between two vectors (3,), rad."""
     return float(np.arctan2(np.linalg.norm(np.cross(a, b)), a @ b))
 
 

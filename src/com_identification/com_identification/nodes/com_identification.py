@@ -28,7 +28,7 @@ from typing import Any
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu
 
-from com_identification.capture.options import CaptureStatus
+from com_identification.capture.recorder import CaptureStatus
 from com_identification.exceptions import IdentificationError
 from com_identification.feet.model_check import ModelCheckResult, Verdict
 from com_identification.nodes.capture_services import CaptureServices

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from builtin_interfaces.msg import Time
 
+from com_identification.feet.feet_reading import TotalCom
 from com_identification.feet.model_check import ModelCheckResult, Verdict
-from com_identification.feet.total_com import TotalCom
 from com_identification.planning.planner import PlannedPosture
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture

@@ -24,7 +24,7 @@ from com_identification.background import (
     Task,
 )
 from com_identification.exceptions import IdentificationError
-from com_identification.feet.total_com import TotalCom, identify_total
+from com_identification.feet.feet_reading import TotalCom, identify_total
 from com_identification.nodes.identification_conversions import (
     numpy_to_proposed_posture,
     numpy_to_total,

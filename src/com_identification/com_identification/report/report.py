@@ -11,8 +11,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from com_identification.capture.options import DroppedReadings, StationaryInterval
-from com_identification.feet.total_com import TotalCom
+from com_identification.capture.detector import StationaryInterval
+from com_identification.capture.streams import DroppedReadings
+from com_identification.feet.feet_reading import TotalCom
 from com_identification.regression.identify import Identification
 from com_identification.report.comparison import PostureFit, body_labels, residual_rows
 from com_identification.report.html import (

@@ -7,7 +7,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from com_identification.capture.options import DroppedReadings, StationaryInterval
+from com_identification.capture.detector import StationaryInterval
+from com_identification.capture.streams import DroppedReadings
 from com_identification.report.comparison import body_labels
 from com_identification.report.html import Raw, bar, element, number, table
 from com_identification.report.report import (
