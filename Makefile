@@ -14,7 +14,7 @@ OUT ?= out
 # Tests that run side by side.
 JOBS ?= 2
 
-.PHONY: help setup demo demo-trot demo-identify demo-walk test test-fast lint bench clean
+.PHONY: help setup setup-dev demo demo-trot demo-identify demo-walk test test-fast lint bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -22,6 +22,9 @@ help:
 
 setup:
 	@tools/setup.sh
+
+setup-dev:
+	@tools/setup.sh dev
 
 demo: setup
 	@tools/in_env python -m com_demos.sway_demo "$(or $(ROBOT),hoap2)" --seconds $(SECONDS) --out "$(OUT)"
@@ -36,18 +39,18 @@ demo-identify: setup
 demo-walk: setup
 	@tools/in_env python -m com_demos.walk_demo "$(or $(ROBOT),itu_biped)" --out "$(OUT)"
 
-test: setup
+test: setup-dev
 	@tools/in_env python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
-test-fast: setup
+test-fast: setup-dev
 	@tools/in_env python -m pytest -n $(JOBS) --dist loadfile test/unit $(PYTEST_ARGS)
 
-lint: setup
+lint: setup-dev
 	@tools/in_env ruff check .
 	@tools/in_env ruff format --check .
 	@tools/in_env mypy
 
-bench: setup
+bench: setup-dev
 	@tools/in_env python benchmarks/run_all.py $(BENCH)
 
 clean:

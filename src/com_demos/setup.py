@@ -4,7 +4,7 @@ from pathlib import Path
 from runpy import run_path
 
 COMMANDS = {
-    "": "identify_demo sway_demo trot_demo walk_demo",
+    "": "compile_kernels identify_demo sway_demo trot_demo walk_demo",
 }
 
 shared = run_path(str(Path(__file__).resolve().parents[1] / "package_setup.py"))

@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = [
-    *("bash", "cat", "cut", "dirname", "env", "find", "flock", "grep", "head", "mkdir", "rm"),
-    *("sed", "sha256sum", "sort", "tail", "touch", "tr", "uname", "xargs"),
+    *("bash", "cat", "cut", "dirname", "env", "find", "flock", "grep", "head", "mkdir"),
+    *("nproc", "rm", "sed", "sha256sum", "sort", "tail", "touch", "tr", "uname", "xargs"),
     *("gcc", "g++", "make", "cmake", "python3"),
 ]
 

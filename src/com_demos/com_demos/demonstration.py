@@ -144,9 +144,15 @@ def listen(
         return monitor
 
 
+def setup_time() -> float | None:
+    """Return the time, s, that setting up took before this run; None when it was not tools/setup.sh."""
+    text = os.environ.get("COM_SETUP_S", "")
+    return float(text) if text else None
+
+
 def write_figures(figures: Mapping[str, object], path: Path) -> None:
     """Print the figures of a run as JSON on one line, and write them to a file."""
-    text = json.dumps(figures)
+    text = json.dumps({**figures, "setup_s": setup_time()})
     path.write_text(text + "\n")
     print(text)
 

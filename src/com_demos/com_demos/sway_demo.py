@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from com_demos.demonstration import DemoParser, launch_words, listen, run_demo
+from com_demos.demonstration import DemoParser, launch_words, listen, run_demo, setup_time
 from com_demos.nodes.sway_monitor import SwayMonitor
 from com_demos.session import Times
 from com_demos.sway_plot import plot_figure
@@ -48,7 +48,7 @@ def show(options: argparse.Namespace) -> None:
     series = monitor.recording.series()
     figures = {"robot": robot.name, **series.summary()}
     figures |= write_images(robot, model, config, monitor, series, options.out)
-    print(json.dumps(figures))
+    print(json.dumps({**figures, "setup_s": setup_time()}))
     check(figures)
 
 

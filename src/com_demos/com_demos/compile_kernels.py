@@ -1,0 +1,109 @@
+"""Compiles the kernels of all packages into numba's cache, so that no node has to at its start.
+
+tools/setup.sh runs it; after a plain `colcon build`: ros2 run com_demos compile_kernels. What is
+compiled already is only loaded. Without it the first start of a node compiles what the node needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from com_model.exceptions import ComModelError
+from com_model.model import RobotModel
+from com_model.robot_config import RobotConfig
+from com_simulation.physics.robots import DESCRIPTIONS, package_shares
+
+DT = 0.001  # s
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command line; return 0, or 1 when a robot cannot be read."""
+    parser = argparse.ArgumentParser("compile_kernels", description=str(__doc__).partition("\n")[0])
+    parser.add_argument("parts", nargs="?", default=",".join(PARTS), help="default: %(default)s")
+    parser.add_argument("--robots", type=Path, help="folder of robot configurations")
+    options = parser.parse_args(words)
+    if unknown := set(options.parts.split(",")) - set(PARTS):
+        parser.error(f"unknown parts {', '.join(sorted(unknown))}; there are {', '.join(PARTS)}")
+    folders = [options.robots] if options.robots else _installed_robots()
+    if not folders:
+        parser.error("robot_descriptions is not on AMENT_PREFIX_PATH: source it or give --robots")
+    try:
+        for name in options.parts.split(","):
+            begin = time.perf_counter()
+            PARTS[name](folders[0])
+            print(f"{name}: {time.perf_counter() - begin:.1f} s", flush=True)
+    except ComModelError as error:
+        print(f"compile_kernels: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _installed_robots() -> list[Path]:
+    return [share / "config" for share in package_shares(DESCRIPTIONS)]
+
+
+def _load(folder: Path, name: str) -> tuple[RobotModel, RobotConfig]:
+    config = RobotConfig.from_file(folder / f"{name}.yaml")
+    return RobotModel.from_file(config.urdf), config
+
+
+def compile_com(folder: Path) -> None:
+    """CoM, Jacobian, stance, inverse dynamics."""
+    from com_estimation.whole_body.com_state import ComObserver
+    from com_model.dynamics.inverse_dynamics import Dynamics
+
+    model, config = _load(folder, "hoap2")
+    sesc = ComObserver(model, config.feet).sesc
+    sesc.com_batch(np.array([model.neutral]))
+    sesc.com(model.neutral, np.eye(3), np.zeros(3))
+    sesc.com_and_jacobian(model.neutral, np.eye(3), np.zeros(3))
+    Dynamics(model)
+
+
+def compile_balance(folder: Path) -> None:
+    """The control of a standing robot."""
+    from com_control.balance.balancer import Balancer
+
+    model, config = _load(folder, "hoap2")
+    q, up = config.nominal_posture(model), np.array([0.0, 0.0, 1.0])
+    balancer = Balancer(model, config.feet, up)
+    balancer.start(q, up)
+    balancer.step(DT, q, up, balancer.reference.position)
+
+
+def compile_walking(folder: Path) -> None:
+    """The inverse kinematics of bipeds, with legs of closed form and without."""
+    from com_control.walking.biped import Biped, sole_poses
+    from com_control.walking.com_ik import ComIk
+    from com_control.walking.whole_body_ik import WholeBodyIk
+    from com_model import Sesc
+
+    model, config = _load(folder, "itu_biped")
+    biped = Biped.from_config(model, config)
+    WholeBodyIk(biped)
+    com, feet = Sesc(model).com(biped.posture), sole_poses(biped, biped.posture)
+    ComIk(biped).solve_path(np.array([com]), np.array([feet]), np.eye(3)[None])
+
+
+def compile_trunk(folder: Path) -> None:
+    """The Kalman filter of a quadruped's trunk."""
+    from com_estimation.trunk.floating_base.estimator import FloatingBaseEstimator
+
+    FloatingBaseEstimator(*_load(folder, "scalf2"))
+
+
+PARTS: dict[str, Callable[[Path], None]] = {
+    "com": compile_com,
+    "balance": compile_balance,
+    "walking": compile_walking,
+    "trunk": compile_trunk,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
