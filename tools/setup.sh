@@ -170,7 +170,7 @@ if [ "$(cat install/.workspace 2>/dev/null)" != "$workspace_key" ]; then
   say "building the workspace"
   begin=$(now)
   cmake=(-DBUILD_TESTING=OFF "-DPython3_EXECUTABLE=$venv/bin/python" --no-warn-unused-cli)
-  # Wheels come with Fast DDS alone and nobody compiles C++ against them.
+  # Nobody compiles C++ against the wheels.
   [ "$kind" = wheels ] && cmake+=(-DCOM_MSGS_FOR_PYTHON=ON)
   set +u
   # shellcheck disable=SC1091

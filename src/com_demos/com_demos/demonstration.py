@@ -145,7 +145,7 @@ def listen(
 
 
 def setup_time() -> float | None:
-    """Return the time, s, that setting up took before this run; None when it was not tools/setup.sh."""
+    """Return the time, s, that tools/setup.sh took last; None without it."""
     text = os.environ.get("COM_SETUP_S", "")
     return float(text) if text else None
 
