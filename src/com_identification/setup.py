@@ -1,12 +1,42 @@
-"""The commands of com_identification; see package.xml and src/package_setup.py for the rest."""
+"""How colcon and pip build com_identification."""
 
-from pathlib import Path
-from runpy import run_path
+import sys
 
+from setuptools import find_packages, setup
+
+PACKAGE = "com_identification"
 COMMANDS = {
-    "commands": "identify_bag posture_protocol propose_postures",
-    "nodes": "com_identification posture_protocol_server=posture_protocol posture_tour",
+    "identify_bag": "commands.identify_bag",
+    "posture_protocol": "commands.posture_protocol",
+    "propose_postures": "commands.propose_postures",
+    "com_identification": "nodes.com_identification",
+    "posture_protocol_server": "nodes.posture_protocol",
+    "posture_tour": "nodes.posture_tour",
 }
+if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):  # pip: com-a-command on the PATH
+    COMMANDS = {f"com-{c.removeprefix('com_').replace('_', '-')}": m for c, m in COMMANDS.items()}
 
-shared = run_path(str(Path(__file__).resolve().parents[1] / "package_setup.py"))
-shared["setup_package"](__file__, COMMANDS)
+
+setup(
+    name=PACKAGE,
+    version="0.1.0",
+    license="Apache-2.0",
+    packages=find_packages(),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
+        (f"share/{PACKAGE}", ["package.xml"]),
+    ],
+    python_requires=">=3.10",
+    install_requires=[
+        "com_bags",
+        "com_model",
+        "matplotlib>=3.6",
+        "numba>=0.59",
+        "numpy>=1.26",
+        "rich>=13",
+        "scipy>=1.11",
+        "PyYAML>=6",
+    ],
+    extras_require={"test": ["pytest"]},  # colcon test
+    entry_points={"console_scripts": [f"{c} = {PACKAGE}.{m}:main" for c, m in COMMANDS.items()]},
+)

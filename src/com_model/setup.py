@@ -1,11 +1,29 @@
-"""The commands of com_model; see package.xml and src/package_setup.py for the rest."""
+"""How colcon and pip build com_model."""
 
-from pathlib import Path
-from runpy import run_path
+import sys
 
+from setuptools import find_packages, setup
+
+PACKAGE = "com_model"
 COMMANDS = {
-    "commands": "audit workspace",
+    "audit": "commands.audit",
+    "workspace": "commands.workspace",
 }
+if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):  # pip: com-a-command on the PATH
+    COMMANDS = {f"com-{c.removeprefix('com_').replace('_', '-')}": m for c, m in COMMANDS.items()}
 
-shared = run_path(str(Path(__file__).resolve().parents[1] / "package_setup.py"))
-shared["setup_package"](__file__, COMMANDS)
+
+setup(
+    name=PACKAGE,
+    version="0.1.0",
+    license="Apache-2.0",
+    packages=find_packages(),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
+        (f"share/{PACKAGE}", ["package.xml"]),
+    ],
+    python_requires=">=3.10",
+    install_requires=["matplotlib>=3.6", "numba>=0.59", "numpy>=1.26", "scipy>=1.11", "PyYAML>=6"],
+    extras_require={"test": ["pytest"]},  # colcon test
+    entry_points={"console_scripts": [f"{c} = {PACKAGE}.{m}:main" for c, m in COMMANDS.items()]},
+)

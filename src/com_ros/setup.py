@@ -1,9 +1,18 @@
-"""The commands of com_ros; see package.xml and src/package_setup.py for the rest."""
+"""How colcon and pip build com_ros."""
 
-from pathlib import Path
-from runpy import run_path
+from setuptools import find_packages, setup
 
-COMMANDS: dict[str, str] = {}
-
-shared = run_path(str(Path(__file__).resolve().parents[1] / "package_setup.py"))
-shared["setup_package"](__file__, COMMANDS)
+PACKAGE = "com_ros"
+setup(
+    name=PACKAGE,
+    version="0.1.0",
+    license="Apache-2.0",
+    packages=find_packages(),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
+        (f"share/{PACKAGE}", ["package.xml"]),
+    ],
+    python_requires=">=3.10",
+    install_requires=["com_model", "numpy>=1.26"],
+    extras_require={"test": ["pytest"]},  # colcon test
+)

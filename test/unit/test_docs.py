@@ -86,11 +86,12 @@ def commands(text: str) -> list[str]:
 
 
 def executables() -> set[tuple[str, str]]:
-    """(package, executable) of all commands that the setup.py files list by folder."""
+    """(package, executable) of all commands that the setup.py files list."""
     found = set()
     for path in _tracked("src/*/setup.py"):
-        for _, names in re.findall(r'"(commands|nodes|)": "([^"]+)"', path.read_text()):
-            found |= {(path.parent.name, name.split("=")[0]) for name in names.split()}
+        commands = re.search(r"^COMMANDS = \{$(.*?)^\}$", path.read_text(), re.M | re.S)
+        names = re.findall(r'"(\w+)": "[\w.]+"', commands[1]) if commands else ()
+        found |= {(path.parent.name, name) for name in names}
     assert ("com_estimation", "sesc_publisher") in found, "the form of setup.py has changed"
     return found
 

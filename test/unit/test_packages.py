@@ -13,18 +13,20 @@ PYTHON = [path.parent for path in MANIFESTS if (path.parent / "setup.py").exists
 KEYS = {
     "ament_index_python": "ament_index_python",
     "matplotlib": "python3-matplotlib",
+    "mujoco": "python3-mujoco-pip",
     "numba": "python3-numba",
     "numpy": "python3-numpy",
     "PIL": "python3-pil",
     "rich": "python3-rich",
+    "rosbags": "python3-rosbags-pip",
     "scipy": "python3-scipy",
     "tf_transformations": "tf_transformations",
     "yaml": "python3-yaml",
 }
 """rosdep keys of Python modules; those of ROS packages are the modules' names."""
-PIP_ONLY = {"mujoco", "rosbags"}
-"""Modules without a rosdep key."""
-SHARED = {"maintainer", "license", "version", "url"}
+PIP = {"PIL": "pillow", "urdf_parser_py": "urdf-parser-py", "yaml": "PyYAML"}
+"""What pip calls modules, where it is not their name."""
+SHARED = {"maintainer", "license", "version"}
 
 
 def manifest(package):
@@ -47,14 +49,30 @@ def imports(package):
 def test_what_is_imported_is_depended_on(package):
     root = manifest(package)
     modules = imports(package)
-    keys = {KEYS.get(module, module) for module in modules - PIP_ONLY}
+    keys = {KEYS.get(module, module) for module in modules}
     named = {element.text for element in root.iter("exec_depend")}
     without_module = {"com_bringup", "robot_descriptions"}  # found by the ament index
     assert named - without_module == keys
-    assert {element.text for element in root.iter("pip_depend")} == modules & PIP_ONLY
 
 
-def test_all_packages_have_the_same_maintainer_licence_version_and_url():
+@pytest.mark.parametrize("package", PYTHON, ids=lambda path: path.name)
+def test_pip_installs_what_rosdep_does(package):
+    from_pip = {key: PIP.get(module, module) for module, key in KEYS.items()}
+    needed = {
+        from_pip.get(element.text, element.text)
+        + (f">={element.get('version_gte')}" if element.get("version_gte") else "")
+        for element in manifest(package).iter("exec_depend")
+        if element.text.startswith(("python3-", "urdfdom", "com_bags", "com_model"))
+    }
+    text = package.joinpath("setup.py").read_text()
+    setup = ast.parse(text).body[-1].value
+    said = {keyword.arg: keyword.value for keyword in setup.keywords}
+    assert set(ast.literal_eval(said["install_requires"])) == needed
+    assert said["version"].value == manifest(package).findtext("version")
+    assert said["license"].value == manifest(package).findtext("license")
+
+
+def test_all_packages_have_the_same_maintainer_licence_and_version():
     values = [
         {tag: [e.text for e in ElementTree.parse(path).getroot().findall(tag)] for tag in SHARED}
         for path in MANIFESTS
