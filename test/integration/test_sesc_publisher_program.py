@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,25 @@ def test_it_ends_cleanly(run_node, walker, number):
     _, err = process.communicate(timeout=30)
     assert process.returncode == 0, err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("after", [0.3, 0.6, 1.0, 1.5])
+def test_ctrl_c_while_it_starts(run_node, walker, after):
+    """Also while modules are imported: no traceback; 0, or ended by the signal as a shell's 130."""
+    process = run_node(robot_description=walker)
+    time.sleep(after)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode in {0, -signal.SIGINT}, err
+    assert "Traceback" not in err
+    assert "FATAL" not in err
+
+
+def test_help():
+    done = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert done.stdout.startswith("usage: ros2 run ")
+    assert "robot_description" in done.stdout
 
 
 def test_it_says_in_one_line_why_it_cannot_start(run_node, tmp_path):

@@ -11,6 +11,7 @@ Call a kernel with arguments of the same types each time: a second set of types 
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from numba import njit, typeof
+
+LOG = logging.getLogger(__name__)
 
 _IMPORT = re.compile(
     r"^(?:from (com_[\w.]+) import (?:\(([^)]*)\)|(.*))|import (com_[\w.]+))", re.MULTILINE
@@ -41,6 +44,7 @@ def compiled(nogil: bool = False) -> Callable[[Callable[..., Any]], Callable[...
         files = imported_files(function.__code__.co_filename)
         if files and not _watch(kernel, files):
             return njit(nogil=nogil)(function)
+        _report_compiling(kernel)
         return kernel
 
     return decorate
@@ -57,6 +61,28 @@ def entry_point(kernel: Any, *arguments: Any) -> Callable[..., Any]:
     if not hasattr(kernel, "compile"):
         return cast(Callable[..., Any], kernel)
     return cast(Callable[..., Any], kernel.compile(tuple(typeof(value) for value in arguments)))
+
+
+def _report_compiling(kernel: Any) -> None:
+    """Lets a kernel log when it is not in the cache."""
+    store = getattr(kernel, "_cache", None)
+    load = getattr(store, "load_overload", None)
+    if store is None or load is None:
+        return  # NUMBA_DISABLE_JIT, or another numba
+
+    def load_or_report(*key: Any) -> Any:
+        found = load(*key)
+        if found is None:
+            _log_compiling()
+        return found
+
+    store.load_overload = load_or_report
+
+
+@cache
+def _log_compiling() -> None:
+    """Once a process."""
+    LOG.info("compiling kernels, once, about 20 s (beforehand: ros2 run com_demos compile_kernels)")
 
 
 @cache

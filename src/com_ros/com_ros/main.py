@@ -10,6 +10,8 @@ experimental: releases that lack it get the default executor.
 """
 
 import gc
+import inspect
+import logging
 import signal
 import sys
 from collections.abc import Callable
@@ -82,10 +84,14 @@ def run(
     Returns:
         The exit code of the process.
     """
+    if {"-h", "--help"} & set(sys.argv[1:] if args is None else args):
+        print(_help(make_node))
+        return 0
     node: Node | None = None
     executor: Executor | EventsSpinner | None = None
     try:
         rclpy.init(args=args)
+        _pass_on_log()
         node = make_node()
         executor = make_executor()
         executor.add_node(node)
@@ -94,6 +100,8 @@ def run(
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except CONFIGURATION_ERRORS as error:
+        if not rclpy.ok():  # a signal came while the node was being made
+            return 0
         get_logger(getattr(make_node, "__name__", "node")).fatal(str(error))
         return 1
     except Exception:
@@ -104,6 +112,21 @@ def run(
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not break the clean-up
         _clean_up(node, executor)
     return 0
+
+
+def _pass_on_log() -> None:
+    """Send what the maths logs, which knows no ROS, to ROS."""
+    handler = logging.Handler()
+    handler.emit = lambda record: get_logger(record.name).info(record.getMessage())  # type: ignore[method-assign]
+    log = logging.getLogger("com_model")
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
+
+
+def _help(make_node: Callable[[], Node]) -> str:
+    """What --help prints: how to start the node, and the docstring of its module."""
+    usage = "usage: ros2 run PACKAGE NODE [--ros-args -p PARAMETER:=VALUE ... -r TOPIC:=OTHER ...]"
+    return f"{usage}\n\n{inspect.getdoc(sys.modules[make_node.__module__])}"
 
 
 def settle_memory() -> None:

@@ -45,6 +45,22 @@ def test_the_cache_is_stale_when_an_imported_file_changes(three_files):
     assert stamp() != before
 
 
+@pytest.mark.skipif(not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled")
+def test_says_once_that_it_compiles(three_files, caplog):
+    module._log_compiling.cache_clear()
+    caplog.set_level("INFO")
+    g = importlib.import_module("com_k1").g
+    assert caplog.records == []
+    g(1.0)
+    g(1)
+    assert [record.message for record in caplog.records] == [
+        "compiling kernels, once, about 20 s (beforehand: ros2 run com_demos compile_kernels)"
+    ]
+    module._log_compiling.cache_clear()
+    assert compiled()(g.py_func)(1.0) == 2.0  # from the cache
+    assert len(caplog.records) == 1
+
+
 def test_works_where_nothing_can_be_cached(monkeypatch):
     compiler = module.njit
 

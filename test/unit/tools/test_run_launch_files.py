@@ -1,8 +1,12 @@
 """What tools/run_launch understands of a launch file, and how it refuses the rest."""
 
+from pathlib import Path
+
 import pytest
 from launcher.document import LaunchError
 from launcher.interpreter import load, nodes_of
+
+ROOT = Path(__file__).parents[3]
 
 
 def refusal(path, arguments=None):
@@ -281,3 +285,24 @@ def test_command_that_complains_fails_like_with_ros(launch_file, package):
 )
 def test_malformed_substitutions(launch_file, text, reason):
     assert f"attribute 'value': {reason}" in refusal(launch_file(f'<let name="a" value="{text}"/>'))
+
+
+# --- the files that ship -------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("arguments", "screen", "started"),
+    [
+        ({}, False, {"robot_state_publisher", "simulator"}),
+        ({}, True, {"robot_state_publisher", "simulator", "rviz2"}),
+        ({"rviz": "false"}, True, {"robot_state_publisher", "simulator"}),
+        ({"simulation": "false"}, False, set()),
+        ({"simulation": "false", "state_publisher": "true"}, False, {"robot_state_publisher"}),
+    ],
+)
+def test_what_starts_by_default(monkeypatch, arguments, screen, started):
+    """No second robot_state_publisher beside a robot's own, no rviz without a screen."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    if screen:
+        monkeypatch.setenv("DISPLAY", ":0")
+    nodes = nodes_of(ROOT / "launch" / "hoap2.launch.xml", arguments)
+    assert {node.executable for node in nodes} == {"sesc_publisher"} | started

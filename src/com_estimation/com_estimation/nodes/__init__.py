@@ -1,1 +1,3 @@
 """ROS nodes of com_estimation."""
+
+import com_ros.interrupt  # noqa: F401 (a name would be exported)

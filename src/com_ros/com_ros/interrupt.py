@@ -1,0 +1,19 @@
+"""Ctrl-C while the modules of a node are still being imported ends it without a traceback.
+
+com_*/nodes/__init__.py import this first; once it runs, com_ros.main.run handles Ctrl-C.
+"""
+
+import sys
+from types import TracebackType
+
+_report = sys.excepthook
+
+
+def _excepthook(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    if not issubclass(kind, KeyboardInterrupt):
+        _report(kind, error, trace)
+
+
+sys.excepthook = _excepthook
