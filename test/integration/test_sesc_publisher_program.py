@@ -47,14 +47,17 @@ def test_it_ends_cleanly(run_node, walker, number):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("after", [0.3, 0.6, 1.0, 1.5])
+@pytest.mark.parametrize("after", [0.0, 0.3, 0.6, 1.0])
 def test_ctrl_c_while_it_starts(run_node, walker, after):
-    """Also while modules are imported: no traceback; 0, or ended by the signal as a shell's 130."""
+    """Also while modules are imported: no traceback."""
     process = run_node(robot_description=walker)
+    maps = Path(f"/proc/{process.pid}/maps")
+    while process.poll() is None and "rclpy" not in maps.read_text():  # before is Python's own
+        time.sleep(0.01)
     time.sleep(after)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode in {0, -signal.SIGINT}, err
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in {0, 130}, err
     assert "Traceback" not in err
     assert "FATAL" not in err
 
