@@ -38,7 +38,7 @@ from processes import in_processes
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-START_LIMIT = 120.0  # s, until a node works; kernels may be compiled
+START_LIMIT = 300.0  # s, until a node works; kernels may be compiled
 RECOVERY_LIMIT = 5.0  # s
 AFTER = 0.5  # s that a false claim may still come after a fault
 
@@ -56,6 +56,10 @@ class Tally:
     unrecovered: list[str] = field(default_factory=list)
     recovery: list[float] = field(default_factory=list)
     seconds: float = 0.0
+
+
+class NotWorkingError(Exception):
+    """A node that cannot be brought to work."""
 
 
 def try_node(job: tuple[str, bool, str, int]) -> Tally:
@@ -80,6 +84,8 @@ def try_node(job: tuple[str, bool, str, int]) -> Tally:
                     case.deactivate(lab)
                 for index, fault in enumerate(chosen):
                     try_fault(case, lab, fault, index, active, tally)
+        except NotWorkingError as error:
+            tally.unrecovered.append(f"{lab.fault}: {error}")
         finally:
             lab.close()
             text = lab.log_text()
@@ -98,7 +104,7 @@ def wait_until_it_works(case: Case, lab: Lab) -> None:
     end = lab.now_s + START_LIMIT
     while not case.works(lab):
         if lab.now_s > end or lab.process.poll() is not None:
-            raise SystemExit(f"{case.node} does not work:\n{lab.log_text()[-3000:]}")
+            raise NotWorkingError(f"{case.node} does not work: {lab.log_text()[-1000:]}")
         case.activate(lab)
         lab.run(1.0)
 
