@@ -54,4 +54,4 @@ bench: setup-dev
 	@tools/in_env python benchmarks/run_all.py $(BENCH)
 
 clean:
-	rm -rf .venv build install log out
+	rm -rf .venv .noble build install log out

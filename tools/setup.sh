@@ -98,8 +98,8 @@ explain_pip() { # turn pip's log into one line and how to fix it
 # settings but the index; where it fails, pip has the last word.
 uv=$(command -v uv || echo "$venv/bin/uv")
 install() { # FILE_AND_OPTIONS...: install into .venv; 1 when that failed ($log says why)
-  if [ -x "$uv" ] && UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-${PIP_INDEX_URL:-https://pypi.org/simple}} UV_SYSTEM_CERTS=1 \
-      "$uv" pip install --no-config --no-progress --python "$venv/bin/python" "$@" >"$log" 2>&1; then
+  if [ -x "$uv" ] && UV_SYSTEM_CERTS=1 "$uv" pip install --no-config --no-progress --python "$venv/bin/python" \
+      ${PIP_INDEX_URL:+--default-index "$PIP_INDEX_URL"} "$@" >"$log" 2>&1; then
     return 0
   fi
   "$venv/bin/python" -c 'import pip' 2>/dev/null || "$venv/bin/python" -m ensurepip >>"$log" 2>&1 || return 1
