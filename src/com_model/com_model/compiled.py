@@ -41,6 +41,7 @@ def compiled(nogil: bool = False) -> Callable[[Callable[..., Any]], Callable[...
             kernel: Any = njit(cache=True, nogil=nogil)(function)
         except RuntimeError:
             return njit(nogil=nogil)(function)
+        _forgive_renamed_types(kernel)
         files = imported_files(function.__code__.co_filename)
         if files and not _watch(kernel, files):
             return njit(nogil=nogil)(function)
@@ -131,3 +132,22 @@ def _watch(kernel: Any, files: tuple[str, ...]) -> bool:
     stamps = [(stat.st_mtime, stat.st_size) for stat in stats]
     index._source_stamp = (index._source_stamp, *stamps)
     return True
+
+
+def _forgive_renamed_types(kernel: Any) -> None:
+    """Counts a cache as stale that has a NamedTuple which was renamed or removed since.
+
+    numba loads the index, which has the types of the arguments, before it looks at its stamp.
+    """
+    index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    load = getattr(index, "_load_index", None)
+    if index is None or load is None:
+        return
+
+    def load_or_nothing() -> Any:
+        try:
+            return load()
+        except (AttributeError, ImportError):
+            return {}
+
+    index._load_index = load_or_nothing

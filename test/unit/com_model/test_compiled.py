@@ -71,3 +71,20 @@ def test_works_where_nothing_can_be_cached(monkeypatch):
 
     monkeypatch.setattr(module, "njit", njit)
     assert compiled()(lambda x: x + 1.0)(1.0) == 2.0
+
+
+@pytest.mark.skipif(not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled")
+def test_the_cache_is_stale_when_a_type_was_renamed(tmp_path, monkeypatch):
+    text = (
+        "from typing import NamedTuple\nfrom com_model.compiled import compiled\n\n"
+        "class Old(NamedTuple):\n    x: float\n\n"
+        "@compiled()\ndef f(a):\n    return a.x + 1.0\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("Old", "Renamed"):
+        (tmp_path / "com_k4.py").write_text(text.replace("Old", name))
+        importlib.invalidate_caches()
+        sys.modules.pop("com_k4", None)
+        here = importlib.import_module("com_k4")
+        assert here.f(getattr(here, name)(1.0)) == 2.0
+    sys.modules.pop("com_k4")
