@@ -76,13 +76,7 @@ def whiten(matrix: Array, right: Array, covariance: Array) -> Block:
     return Block(root @ matrix, root @ right)
 
 
-def solve(
-    blocks: Sequence[Block],
-    low: Array,
-    high: Array,
-    loss: str = "tukey",
-    center: Array | None = None,
-) -> Solution:
+def solve(blocks: Sequence[Block], low: Array, high: Array, loss: str = "tukey") -> Solution:
     """Finds the most probable x; see the module.
 
     Args:
@@ -91,23 +85,16 @@ def solve(
         high: (U,).
         loss: "none": all postures have full weight. "huber": outliers have less.
             "tukey": gross outliers have none (started from "huber").
-        center: (U,) mean of the prior; 0 by default.
-
-    Raises:
-        IdentificationError: An unknown loss.
     """
     stages: dict[str, tuple[Callable[[Array], Array], ...]]
     stages = {"none": (), "huber": (_huber,), "tukey": (_huber, _tukey)}
-    if loss not in stages:
-        raise IdentificationError(f"loss: expected one of {', '.join(stages)}, got {loss!r}")
-    center = np.zeros(len(low)) if center is None else center
     weights = np.ones(len(blocks))
-    x = _bounded(blocks, weights, low, high, center)
+    x = _bounded(blocks, weights, low, high)
     for weight_of in stages[loss]:
         for _ in range(_ROUNDS):
             before = weights
             weights = weight_of(_excess(blocks, x))
-            x = _bounded(blocks, weights, low, high, center)
+            x = _bounded(blocks, weights, low, high)
             if np.abs(weights - before).max(initial=0.0) < _CONVERGED:
                 break
     return _solution(blocks, weights, x, low, high)
@@ -166,11 +153,8 @@ def _normal(blocks: Sequence[Block], weights: Array, count: int) -> tuple[Array,
     return information, right
 
 
-def _bounded(
-    blocks: Sequence[Block], weights: Array, low: Array, high: Array, center: Array
-) -> Array:
+def _bounded(blocks: Sequence[Block], weights: Array, low: Array, high: Array) -> Array:
     information, right = _normal(blocks, weights, len(low))
-    right = right + center
     x = np.asarray(cho_solve(cho_factor(information), right))
     if ((x >= low) & (x <= high)).all():
         return x
