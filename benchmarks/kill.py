@@ -50,7 +50,7 @@ RATE_HZ = 50
 PATIENCE_S = 90.0
 MODES = ("between", "capture", "save", "compute", "export")
 ORDER = (0, 1, 2, 1, 3, 1, 4, 2, 1, 0)  # of ten kills in a row
-LONGEST_S = {"between": 0.0, "capture": 0.8, "save": 0.05, "compute": 3.0, "export": 0.05}
+LONGEST_S = {"between": 0.0, "capture": 0.8, "save": 0.3, "compute": 5.0, "export": 0.3}
 PARAMETERS = {
     "capture.samples": 5,
     "capture.settle_time": 0.1,
@@ -295,7 +295,7 @@ class Lane:
         return ["--ros-args", "--log-level", "warn", *words]
 
     def _delay(self, mode: str) -> float:
-        return float(self._rng.uniform(0.0, LONGEST_S[mode]))
+        return LONGEST_S[mode] * float(self._rng.random()) ** 2  # more often early
 
     def _move(self, client: Client) -> str:
         """Brings the robot into another posture; returns a label for it."""
