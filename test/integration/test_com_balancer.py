@@ -303,7 +303,7 @@ def test_it_plays_a_demonstration_until_a_com_is_desired(bench):
     robot.balance()
     height = robot.states[-1].com.z
     for _ in range(60):
-        state = robot.sample()
+        state = robot.sample(position=targets(robot))
     assert state.com_desired.z < height - 0.002
     assert math.isnan(robot.desire(0.01, 0.0).com_desired.z)
     assert robot.sample().com_desired.x == pytest.approx(0.01)

@@ -102,7 +102,8 @@ def test_a_simulated_robot_steps_and_stops_and_goes_on(world):
     joints = world.collect(JointState, "joint_states", qos.stream(2000))
     attitudes = world.collect(Imu, "imu", qos.stream(2000))
     node = world.start(TrotGaitNode, **ROBOT, approach_time=0.5, joint_timeout=5.0, horizon=0.2)
-    world.start(Simulator, **ROBOT, base="floating", publish_rate_hz=50.0)
+    slow = {"real_time_factor": 0.3}  # a busy machine must answer in time
+    world.start(Simulator, **ROBOT, base="floating", publish_rate_hz=50.0, **slow)
 
     def patterns(since=0):
         return {tuple(p.stance) for p in phases[since:] if p.state == GaitPhase.TROTTING}

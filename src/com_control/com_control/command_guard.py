@@ -27,7 +27,9 @@ JUMP = 0.5  # rad or m, within one sample, besides three times what the velocity
 MAX_GAP = 0.1  # s between commands, for which the velocity limit allows a way
 LOOK_PERIOD = 0.05  # s
 LOOKS, OLD_LOOKS = 21, 11  # compared: 1 s of measurements and the first half of the commands
+EXACT_LOOKS, EXACT_OLD = 11, 7  # where positions are repeated exactly
 FROZEN_MOTION = 0.05  # rad or m, of commands; a joint that makes less than a tenth of it is frozen
+RECENT = 0.5  # s, since when the drives are held at the last command
 CLOSE = 1e-9  # rad, m or s, of rounding
 CHANGED = 1e-6  # rad or m, by which a command was changed
 
@@ -87,6 +89,7 @@ class CommandGuard:
         self._names = tuple(names)
         self._lower, self._upper, self._speed = lower, upper, speed
         self.limited: tuple[str, ...] = ()
+        self._last: tuple[float, Array] = (-np.inf, lower)  # command, its time s
         self.restart()
 
     @classmethod
@@ -102,7 +105,10 @@ class CommandGuard:
         return self._held is not None
 
     def restart(self) -> None:
-        """Begins again: the next command must be near to where the joints are."""
+        """Begins again: the next command must be near to where the joints are.
+
+        Where the drives were sent to just before, they are led away from there.
+        """
         self.reason = self.implausible = ""
         self._held: Array | None = None
         self._time, self._measured = -np.inf, np.full(len(self._names), np.nan)
@@ -194,11 +200,11 @@ class CommandGuard:
             self._looks.clear()
         self._next_look = time + LOOK_PERIOD - 1e-6
         self._looks.append((self._measured, expected))
-        if len(self._looks) < LOOKS:
-            return ""
-        measured = np.ptp([look[0] for look in self._looks], axis=0)
-        wanted = np.ptp([look[1] for look in self._looks][:OLD_LOOKS], axis=0)
-        frozen = (wanted > FROZEN_MOTION) & (measured < 0.1 * wanted)
+        measured, wanted = self._ways(EXACT_LOOKS, EXACT_OLD)
+        frozen = (wanted > FROZEN_MOTION) & (measured == 0.0)
+        if not frozen.any():
+            measured, wanted = self._ways(LOOKS, OLD_LOOKS)
+            frozen = (wanted > FROZEN_MOTION) & (measured < 0.1 * wanted)
         if not frozen.any():
             return ""
         i = int(np.argmax(np.where(frozen, wanted, 0.0)))
@@ -207,6 +213,14 @@ class CommandGuard:
             f"moved by {measured[i]:.3f} where its commands moved by {wanted[i]:.3f}: is it "
             "blocked, is the drive off, or does its driver repeat old positions?"
         )
+
+    def _ways(self, count: int, old: int) -> tuple[Array, Array]:
+        """How far joints moved in the last looks, and commands in the `old` first of them."""
+        if len(self._looks) < count:
+            return np.zeros(len(self._names)), np.zeros(len(self._names))
+        looks = list(self._looks)[-count:]
+        measured = np.ptp([look[0] for look in looks], axis=0)
+        return measured, np.ptp([look[1] for look in looks[:old]], axis=0)
 
     def _expected(self, time: float) -> Array | None:
         """What was sent for a time, s, on lines in between; None before the first command."""
@@ -231,9 +245,9 @@ class CommandGuard:
         """Makes of commands what may be sent; what comes later replaces what was sent before.
 
         Positions are clipped to their limits and follow each other no faster than the velocity
-        limits allow. Where a command is not finite, or would have to be changed by more than
-        following_error, the guard stops. It then answers every call with the last position that
-        was right, until restart().
+        limits allow. Where a command is not finite, or would have to be changed by more than JUMP
+        and following_error, the guard stops. It then answers every call with the last position
+        that was right, until restart().
 
         Args:
             due: (m,) s, rising: when the drives are to be there.
@@ -248,7 +262,7 @@ class CommandGuard:
         before, spans = self._sent_before(due)
         sent, slopes = self._within_limits(before, spans, positions)
         if self._held is None:
-            problem = self._wrong(before, sent, positions, driven)
+            problem = self._wrong(sent, positions, driven)
             if not (problem or np.isfinite(velocities[:, driven]).all()):
                 problem = "a commanded velocity is not finite: report this error"
             if problem:
@@ -266,8 +280,11 @@ class CommandGuard:
 
     def _sent_before(self, due: Array) -> tuple[Array, Array]:
         """Where the drives are sent already (n,), and the time (m,) s from there on."""
-        if not self._dues:  # the limit of velocity does not hold for the first one
-            return self._measured, np.diff(due, prepend=-np.inf)
+        if not self._dues:
+            last_due, last = self._last
+            if 0.0 <= due[0] - last_due < RECENT and (np.abs(last - self._measured) <= JUMP).all():
+                return last, np.diff(due, prepend=last_due)
+            return self._measured, np.diff(due, prepend=-np.inf)  # no limit of velocity
         begin = max(self._last_due, float(due[0]) - MAX_GAP)
         sent = self._expected(begin)
         sent = self._targets[0] if sent is None else sent
@@ -286,10 +303,10 @@ class CommandGuard:
         steps = np.diff(sent, axis=0, prepend=before[None])
         return sent, steps / np.maximum(spans, CLOSE)[:, None]
 
-    def _wrong(self, before: Array, sent: Array, wanted: Array, driven: NDArray[np.bool_]) -> str:
+    def _wrong(self, sent: Array, wanted: Array, driven: NDArray[np.bool_]) -> str:
         """That commands are not finite or too far from what is allowed."""
-        most, first = self.options.following_error, not self._dues
-        allowed = np.vstack((before, sent[1:])) if first else sent
+        most, first = max(self.options.following_error, JUMP), not self._dues
+        allowed = np.vstack((self._measured, sent[1:])) if first else sent
         wrong = driven & ~(np.abs(wanted - allowed) <= most)
         if not wrong.any():
             return ""
@@ -297,12 +314,12 @@ class CommandGuard:
         text = f"the command of {self._names[i]} is {wanted[row, i]:.4g}, "
         if first and row == 0:
             return (
-                f"{text}the joint is at {before[i]:.4g}, farther than following_error, {most:.2f}: "
-                "begin nearer to where the robot is"
+                f"{text}the joint is at {self._measured[i]:.4g}, more than {most:.2f} away: begin "
+                "nearer to where the robot is"
             )
         return (
-            f"{text}its limits of position and velocity allow {sent[row, i]:.4g}, which is off by "
-            f"more than following_error, {most:.2f}: ask for less, or for a slower motion"
+            f"{text}its limits of position and velocity allow {sent[row, i]:.4g}, more than "
+            f"{most:.2f} away: ask for less, or for a slower motion"
         )
 
     def _store(self, dues: list[float], sent: Array) -> None:
@@ -311,4 +328,4 @@ class CommandGuard:
         drop = max(bisect_right(self._dues, self._time) - 1, 0)
         self._dues[:] = self._dues[drop:keep] + dues
         self._targets[:] = self._targets[drop:keep] + list(sent)
-        self._last_due = dues[0]
+        self._last_due, self._last = dues[0], (dues[-1], sent[-1])

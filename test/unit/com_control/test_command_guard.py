@@ -122,7 +122,7 @@ def test_an_absurd_command_is_not_sent_and_stops_until_restart(command, reason):
     assert guard.measure(3 * DT, HOME) == guard.reason
     guard.restart()
     assert guard.measure(4 * DT, HOME) == ""
-    np.testing.assert_array_equal(send(guard, 5 * DT, HOME + 0.01)[0], HOME + 0.01)
+    np.testing.assert_allclose(send(guard, 5 * DT, HOME + 0.01)[0], HOME + 0.01)
     assert guard.reason == ""
 
 
@@ -138,8 +138,8 @@ def test_the_first_command_must_be_near_the_robot():
     sent, _ = send(guard, DT, away(0.0, 0.7, 0.0))
     np.testing.assert_array_equal(sent, HOME)
     assert guard.reason == (
-        "the command of knee is 1.2, the joint is at 0.5, farther than following_error, 0.50: "
-        "begin nearer to where the robot is"
+        "the command of knee is 1.2, the joint is at 0.5, more than 0.50 away: begin nearer to "
+        "where the robot is"
     )
 
 
@@ -202,6 +202,28 @@ def test_a_joint_that_does_not_move_stops_it_long_before_it_is_far_off():
     assert stopped < 1.5
     assert guard.reason.startswith("knee do not follow: knee moved by 0.000 where its commands")
     assert follow(started(), swing([0.0, 0.2, 0.0], 0.5), hold=0) is None  # it is not to move
+
+
+@pytest.mark.parametrize(("pause", "leads"), [(0.1, True), (5.0, False)])
+def test_a_restart_leads_from_the_last_command(pause, leads):
+    guard = started()
+    guard.restart()
+    joints = away(0.3, -0.3, 0.0)
+    guard.measure(pause, joints)
+    sent, _ = send(guard, DT + pause, joints)
+    np.testing.assert_allclose(sent, away(0.2, -0.3, 0.0) if leads else joints, atol=1e-8)
+    for k in range(20):
+        assert guard.measure(pause + k * DT, joints) == ""
+        sent, _ = send(guard, DT + pause + k * DT, joints)
+    np.testing.assert_allclose(sent, joints)
+
+
+def test_positions_that_are_repeated_are_noticed_within_half_a_second():
+    guard = started()
+    for t in np.arange(DT, 0.6, DT):
+        guard.measure(t, HOME)
+        send(guard, t + DT, away(min(0.3 * t, 0.4), 0.0, 0.0))
+    assert guard.reason.startswith("hip do not follow")
 
 
 def test_a_clock_that_goes_back_is_no_error_of_the_joints():

@@ -329,8 +329,8 @@ class Follower:
         self.time += DT
         command = self.session.step(reading(self.time, self.q if q is None else q))
         if command is not None:
-            limit = np.minimum(self.model.velocity_limits, 2.0)
-            assert (np.abs(command.position - self.sent[-1]) <= limit * DT + 1e-7).all()
+            step = np.abs(command.position - self.sent[-1])
+            assert (step <= self.model.velocity_limits * DT + 1e-7).all()
             assert (command.position >= self.model.lower - 1e-9).all()
             assert (command.position <= self.model.upper + 1e-9).all()
             self.sent.append(command.position)
@@ -340,7 +340,6 @@ class Follower:
     def begins_again(self):
         assert self.session.problem(reading(self.time, self.q)) == ""
         self.session.start()
-        self.sent = [self.q]
         self.step()
         assert self.session.state == State.BALANCING
 
