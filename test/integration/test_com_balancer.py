@@ -205,7 +205,7 @@ def test_it_holds_while_an_input_is_bad_and_goes_on(bench, reading, said):
     assert np.abs(targets(robot) - held).max() < 0.005
 
 
-@pytest.mark.parametrize("absurd", [1e300, 1e6, 2.0 * math.pi])
+@pytest.mark.parametrize("absurd", [-2.0, 2.0 * math.pi])
 def test_an_absurd_position_makes_it_hold_until_start(bench, absurd):
     robot = bench()
     robot.balance()

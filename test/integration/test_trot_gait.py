@@ -229,13 +229,11 @@ def test_a_clock_that_starts_over(bench):
     robot.sample()
     robot.jump(-T0 // 2)  # before it trots: all begins again
     robot.trot()
-    robot.jump(-T0 // 4)  # while it trots: it stops
-    for _ in range(30):
-        robot.sample()
-    assert robot.last.state == GaitPhase.STANDING
-    assert robot.last.reason == "the clock of joint_states went back"
-    assert robot.call("start").success
-    robot.trot()
+    before = robot.position
+    robot.jump(-T0 // 4)  # while it trots: it goes on where it was
+    assert robot.sample().state == GaitPhase.TROTTING
+    assert np.abs(robot.position - before).max() < 0.2
+    assert robot.last.reason == ""
 
 
 def test_feet_follow_a_converged_estimate_only(bench):
@@ -258,7 +256,7 @@ def test_feet_follow_a_converged_estimate_only(bench):
     assert not robot.last.saturated
 
 
-@pytest.mark.parametrize("absurd", [1e300, 1e6, 2 * math.pi])
+@pytest.mark.parametrize("absurd", [-2.0, 2 * math.pi])
 def test_an_absurd_position_stops_it_on_all_feet_until_start(bench, absurd):
     robot = bench()
     robot.trot()
@@ -291,7 +289,7 @@ def test_joints_that_do_not_move_stop_it(bench):
 def test_absurd_positions_are_waited_for_before_the_first_command(bench):
     robot = bench()
     for _ in range(5):
-        assert robot.sample(position=POSTURE + 1e6).state == GaitPhase.UNKNOWN
-    assert "reports 1e+06, its limits are" in robot.last.reason
+        assert robot.sample(position=POSTURE + 3.0).state == GaitPhase.UNKNOWN
+    assert "lf_haa_joint reports 3, its limits are" in robot.last.reason
     assert not robot.ways
     robot.trot()

@@ -202,6 +202,10 @@ class BalanceSession:
         poses = soles.at(reading.position)
         return balance_frame(poses, soles.points(poses), self._up(reading)).place(point)
 
+    def restart_clock(self) -> None:
+        """The times that follow are those of another clock: it goes on where it is."""
+        self._time, self._stance = None, None
+
     def step(self, reading: BalanceReading) -> BalanceCommand | None:
         """What is to be sent to the drives at a reading; None: nothing."""
         dt, problem = self._pass_time(reading.time)

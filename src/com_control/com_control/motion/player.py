@@ -225,10 +225,8 @@ class Player:
         """
         if self._timing is None:
             return None
+        time = max(time, self._time)
         self.guard.measure(time, as_array("measured", measured, (len(self._layout.joints),)))
-        if time < self._time and self.state in UNDER_WAY:
-            self._rebase(time)
-            return None
         moving = self.state in MOVING
         if moving:
             self._check_gap(time)
@@ -253,14 +251,6 @@ class Player:
         if time > self._due and rate > 0.0:
             self._change(self._due, 0.0)
             self._change(time, rate)
-
-    def _rebase(self, time: float) -> None:
-        """The clock has gone back: what was asked for last comes to rest."""
-        assert self._timing is not None  # noqa: S101 - the caller has looked
-        back = self._time - time
-        self._timing, self._time = None, time
-        self.state = State.READY
-        self.reason = f"the stamps of joint_states went back by {back:.3g} s: play again"
 
     def _change(self, time: float, rate: float) -> None:
         assert self._timing is not None  # noqa: S101 - it is under way

@@ -111,6 +111,11 @@ class ComBalancerNode(RobotNode[Parameters]):
             self._robot.session.guard.options = new.guard
             self._robot.input.set_timeouts(new)
 
+    def on_restart(self) -> None:
+        """Go on by another clock."""
+        if self._robot is not None:
+            self._robot.session.restart_clock()
+
     # --- inputs --------------------------------------------------------------------------------
     def _on_imu(self, msg: Imu, time_ns: int) -> None:
         if self._robot is not None:

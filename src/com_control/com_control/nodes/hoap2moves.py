@@ -80,6 +80,10 @@ class Hoap2MovesNode(RobotNode[ConsoleParameters]):
             print(f"{model.name}: {len(self._layout.joints)} joints. Write help, or show.")
         self._reader.start()
 
+    def on_restart(self) -> None:
+        """Go on by another clock."""
+        self._drive.restart_clock()
+
     # --- lines ---------------------------------------------------------------------------------
     def _take(self, line: str | None) -> None:
         """In the reader's thread."""

@@ -64,7 +64,7 @@ class MotionDrive:
         self.measured: Array = np.full(len(layout.joints), np.nan)
         self.time_ns, self.problem = 0, ""
         self._log, self._watch, self._on_step = node.log, node.joint_watch, on_step
-        self._origin_ns = 0
+        self._origin_ns, self._restarted = 0, False
         self._publisher = node.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
         self.topic = self._publisher.topic_name
         node.joints = JointInput(layout.joints, options.timeout)
@@ -104,6 +104,10 @@ class MotionDrive:
         self.player.input_lost(self._seconds(self.time_ns) + self._watch.age_s, self.waiting)
         return self.player.state != state
 
+    def restart_clock(self) -> None:
+        """The stamps that follow are those of another clock: the motion goes on where it is."""
+        self._restarted = self.time_ns > 0
+
     def _on_joints(self, sample: JointSample) -> None:
         self.problem = sample.error
         if sample.error:
@@ -111,6 +115,8 @@ class MotionDrive:
             return
         time_ns = sample.time_ns
         self._origin_ns = self._origin_ns or time_ns
+        if self._restarted:
+            self._origin_ns, self._restarted = self._origin_ns + time_ns - self.time_ns, False
         self.measured, self.time_ns = sample.position, time_ns
         targets = self.player.step(self._seconds(time_ns), sample.position)
         if targets is not None:

@@ -73,6 +73,10 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
         """Use the changed rate."""
         self.set_sample_rate(new.rate_hz)
 
+    def on_restart(self) -> None:
+        """Go on by another clock."""
+        self._drive.restart_clock()
+
     def destroy_node(self) -> None:
         """Let a file that is being read come to its end first."""
         self._jobs.close()

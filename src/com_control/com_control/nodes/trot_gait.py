@@ -99,6 +99,11 @@ class TrotGaitNode(RobotNode[Parameters]):
         self._imu.timeout_s, self._com.timeout_s = new.imu_timeout, new.com_timeout
         self.set_sample_rate(new.rate_hz)
 
+    def on_restart(self) -> None:
+        """Go on by another clock."""
+        if self._robot is not None:
+            self._robot.session.restart_clock()
+
     # --- inputs ------------------------------------------------------------------------------
     def _on_imu(self, msg: Imu, time_ns: int) -> None:
         try:

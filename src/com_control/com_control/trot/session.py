@@ -14,7 +14,6 @@ from com_model.arrays import Array
 
 Inputs = tuple[Array | None, Array | None, Array | None]
 """Attitude, offset of the CoM and angular velocity, as of TrotGait.step."""
-BACK = 1.0  # s, by which time must go back to count as that of another robot
 
 
 class State(IntEnum):
@@ -67,8 +66,8 @@ class GaitSession:
         self.guard = CommandGuard.from_model(gait.model, guard)
         self._standing = gait.posture.copy()
         self._from: Array | None = None
-        self._since = self._trot_since = 0.0
-        self._time = -np.inf
+        self._since = self._trot_since = self._trot_time = 0.0
+        self._time, self._restarted = -np.inf, False
         self._last: Command | None = None
         self._landing: float | None = None  # time of the trot at which all feet are down
         self.trot = True
@@ -106,6 +105,10 @@ class GaitSession:
             self.stop(problem)
         self._waits_for = problem
 
+    def restart_clock(self) -> None:
+        """The times that follow are those of another clock: it goes on where it is."""
+        self._restarted = self._last is not None
+
     def step(
         self,
         time: float,
@@ -115,8 +118,6 @@ class GaitSession:
         angular_velocity: Array | None = None,
     ) -> Command | None:
         """Targets for a horizon after a time; arguments as of TrotGait.step.
-
-        A time that goes back by more than a second starts over, as a simulation does.
 
         Args:
             time: s, of the measured joints.
@@ -128,8 +129,10 @@ class GaitSession:
         Returns:
             None as long as it is not known where the robot stands.
         """
-        if time < self._time - BACK:
-            self._start_over()
+        if self._restarted:  # what was to come is as far ahead as it was
+            jump, self._restarted = time - self._time, False
+            self._since, self._trot_since = self._since + jump, self._trot_since + jump
+            self._time = time
         self._time = time = max(time, self._time)
         problem = self.guard.measure(time, measured)
         if self._last is None:
@@ -166,12 +169,6 @@ class GaitSession:
         sent = zip(times.tolist(), way, positions, velocities, strict=True)
         return [(at, Command(c.state, position, velocity)) for at, c, position, velocity in sent]
 
-    def _start_over(self) -> None:
-        if self._last and self._last.state is State.TROTTING:
-            self.stop("the clock of joint_states went back")
-        self._last = self._from = self._landing = None
-        self._time = -np.inf
-
     def _go_on(self, due: float, inputs: Inputs) -> Command:
         """Approaches, stands or trots."""
         assert self._last is not None or self._from is not None  # noqa: S101 - step has seen to it
@@ -179,7 +176,7 @@ class GaitSession:
         if before is not None and before.state is State.TROTTING and not self.trot:
             self._approach_from(due, before.position)
         elif before is not None and before.state is State.STANDING and trots:
-            self._trot_since = due
+            self._trot_since, self._trot_time = due, 0.0
             self.gait.reset()
         if self._from is not None:
             command = self._approach(due)
@@ -188,7 +185,8 @@ class GaitSession:
             return command
         if not trots:
             return self._still(self._standing)
-        target = self.gait.step(due - self._trot_since, *inputs)
+        self._trot_time = max(due - self._trot_since, self._trot_time)  # rounding of a new clock
+        target = self.gait.step(self._trot_time, *inputs)
         return Command(State.TROTTING, target.position, target.velocity, target)
 
     def _land(self, due: float, inputs: Inputs) -> Command:
@@ -199,7 +197,7 @@ class GaitSession:
             return self._still(self._last.position)
         if self._landing is None:
             self._landing = self.gait.support_time()
-        at = due - self._trot_since
+        at = max(due - self._trot_since, self._trot_time)
         target = self.gait.step(min(at, self._landing), *inputs)
         if at < self._landing:
             return Command(State.TROTTING, target.position, target.velocity, target)
