@@ -44,6 +44,7 @@ _FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _STATISTICS = 0x02, 0x03, 0x04, 0x
 _DATA_END = 0x0F
 _HEAD = struct.Struct("<BQ")  # type and length of a record
 _MESSAGE_HEAD = struct.Struct("<H4xQ8x")  # channel and time of recording
+_SQLITE_LIMIT_LENGTH = 0  # sqlite3.SQLITE_LIMIT_LENGTH, of Python 3.11
 _FOOTER_SIZE = _HEAD.size + 20 + len(MCAP_MAGIC)
 _COUNTS = 42  # bytes of the statistics before the numbers of messages by channel
 _FORMATS = {
@@ -289,7 +290,7 @@ class SqliteFile:
             steps = iter(range(100 + size // 1000))
             database.set_progress_handler(lambda: next(steps, None) is None, 100_000)
             if hasattr(database, "setlimit"):  # Python 3.11
-                database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_RECORD)
+                database.setlimit(_SQLITE_LIMIT_LENGTH, MAX_RECORD)
             yield from database.execute(query)
 
 
@@ -336,7 +337,8 @@ def zstd_stream(packed: BinaryIO) -> Any:
     zstd = getattr(storage_mcap, "zstd", None)
     if zstd is not None:
         return zstd.open(packed, "rb")
-    return storage_mcap.zstandard.ZstdDecompressor().stream_reader(packed)
+    zstandard = getattr(storage_mcap, "zstandard")  # noqa: B009 (that of older versions)
+    return zstandard.ZstdDecompressor().stream_reader(packed)
 
 
 def _split(records: bytes) -> Iterator[tuple[int, int, int]]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
 
 from com_identification.feet.feet_reading import TotalCom
 from com_identification.feet.model_check import ModelCheckResult, Verdict
@@ -39,7 +40,11 @@ _NOISY = 4.0  # variance factor: the noise is twice as large as the settings say
 
 
 def numpy_to_captured_posture(
-    posture: Posture, feet: Sequence[str], loaded: Array, check: ModelCheckResult, com: Array
+    posture: Posture,
+    feet: Sequence[str],
+    loaded: NDArray[np.bool_],
+    check: ModelCheckResult,
+    com: Array,
 ) -> CapturedPosture:
     """CapturedPosture message of a posture, without header, names of the joints and id.
 

@@ -340,9 +340,9 @@ class PostureTour(RobotNode[Parameters]):
         _check(answer)
         yield from self._wait(self.parameters.hoist_time)
 
-    def _call(self, name: str, **fields: Any) -> Generator[None, None, Any]:
+    def _call(self, service: str, /, **fields: Any) -> Generator[None, None, Any]:
         """Call a service of com_identification."""
-        return self._ask(self._identification[name], SERVICES[name].Request(**fields))
+        return self._ask(self._identification[service], SERVICES[service].Request(**fields))
 
     def _ask(self, client: Client, request: Any) -> Generator[None, None, Any]:
         """Call a service, and wait for its answer."""
