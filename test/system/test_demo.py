@@ -115,6 +115,7 @@ def test_hoap2_for_three_seconds(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
     assert figures["robot"] == "hoap2"
+    assert "setup_s" in figures
     assert figures["seconds"] == pytest.approx(3, abs=0.5)
     assert figures["messages"] > 100
     assert figures["truths_matched"] > 0.9 * figures["messages"]
