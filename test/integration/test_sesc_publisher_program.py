@@ -15,6 +15,7 @@ from com_msgs.msg import CenterOfMass
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 
 PROGRAM = Path(get_package_prefix("com_estimation")) / "lib/com_estimation/sesc_publisher"
+ROOT = Path(__file__).parents[2]
 NAMES = ["l_hip", "l_knee", "r_hip", "r_knee"]
 
 
@@ -60,6 +61,20 @@ def test_ctrl_c_while_it_starts(run_node, walker, after):
     assert process.returncode in {0, 130}, err
     assert "Traceback" not in err
     assert "FATAL" not in err
+
+
+def test_ctrl_c_in_a_command():
+    """No traceback either."""
+    program = Path(get_package_prefix("com_model")) / "lib/com_model/workspace"
+    hoap2 = ROOT / "src/robot_descriptions/urdf/hoap2.urdf"
+    process = subprocess.Popen([program, hoap2], stderr=subprocess.PIPE, text=True)
+    maps = Path(f"/proc/{process.pid}/maps")
+    while process.poll() is None and "numba" not in maps.read_text():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
 
 
 def test_help():

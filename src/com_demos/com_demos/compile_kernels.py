@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+import com_model.interrupt  # noqa: F401
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig

@@ -1,3 +1,3 @@
 """ROS nodes of com_control."""
 
-import com_ros.interrupt  # noqa: F401 (a name would be exported)
+import com_model.interrupt  # noqa: F401 (a name would be exported)

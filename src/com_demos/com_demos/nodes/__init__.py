@@ -1,3 +1,3 @@
 """Nodes that listen to a demonstration."""
 
-import com_ros.interrupt  # noqa: F401 (a name would be exported)
+import com_model.interrupt  # noqa: F401 (a name would be exported)

@@ -2,6 +2,8 @@
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
+import com_model.interrupt  # noqa: F401 (a name would be exported)
+
 
 def command_parser(name: str | None, description: str | None, epilog: str) -> ArgumentParser:
     """Returns a parser whose help shows the epilog (examples, exit status) as it is written.

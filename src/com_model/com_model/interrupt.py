@@ -1,6 +1,7 @@
-"""Ctrl-C while the modules of a node are still being imported ends it without a traceback.
+"""Ctrl-C ends a program of the suite without a traceback, also while its modules are imported.
 
-com_*/nodes/__init__.py import this first; once it runs, com_ros.main.run handles Ctrl-C.
+com_*/nodes/__init__.py and com_*/commands/__init__.py import this; once a node runs,
+com_ros.main.run handles Ctrl-C.
 """
 
 import os
