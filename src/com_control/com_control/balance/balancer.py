@@ -199,7 +199,7 @@ class Balancer:
         Args:
             q: (n,) measured, rad or m.
             up: (3,) unit vector against gravity, root axes.
-            commanded: (n,) what the drives were told last; default: q.
+            commanded: (n,) last commands of the drives; default: q.
 
         Raises:
             BalanceError: The soles are not on one plane, or gravity does not point into it.
@@ -329,7 +329,7 @@ class Balancer:
         count = len(self._between) - 1
         if not count:
             return np.zeros((0, self.model.n_joints)), np.zeros(0)
-        now, told = relative_poses(poses), relative_poses(self.soles.at(self.position))
+        now, commanded = relative_poses(poses), relative_poses(self.soles.at(self.position))
         first, R0 = poses.jacobian[0], poses.R[0].T
         A, b = np.empty((count, 6, self.model.n_joints)), np.empty((count, 6))
         for i in range(count):
@@ -338,7 +338,7 @@ class Balancer:
             A[i, 3:] = R0 @ (own[3:] - first[3:])
             want = self._between[i + 1]
             b[i] = o.feet_gain * way_between(want, now[i + 1]) + o.strain_gain * way_between(
-                want, told[i + 1]
+                want, commanded[i + 1]
             )
         return o.feet_weight * A.reshape(6 * count, -1), o.feet_weight * b.ravel()
 

@@ -42,8 +42,8 @@ class BalanceReading:
         up: (3,) unit vector against gravity, in the root link's axes; None: there is no IMU, the
             ground counts as level.
         loads: (f,) N across each sole of the configuration's feet; None: not known.
-        commanded: (n,) rad or m, what the drives were told last; None: not known.
-        missing: What is not heard and how to fix it; "" when all is.
+        commanded: (n,) rad or m, last commands of the drives; None: not known.
+        missing: What is not received and how to fix it; "" when all is.
     """
 
     time: float

@@ -13,7 +13,7 @@ from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
 from com_model.commands import command_parser
 
 _EPILOG = """\
-It reads the file row by row and tells each joint that leaves its range, is too fast or accelerates
+It reads the file row by row and lists each joint that leaves its range, is too fast or accelerates
 too hard: the worst row, by how much, and how many rows. Wrong signs are noticed where a column
 would be within the joint's range with the other sign.
 

@@ -19,7 +19,7 @@ from com_model.commands import command_parser
 _EPILOG = """\
 What ends in .csv is a motion file, everything else a rosbag2 recording (folder, .mcap or .db3). Of
 a recording the only topic of trajectory_msgs/JointTrajectory is read, or else of
-sensor_msgs/JointState; --topic names another. What cannot be used of it is told. Rows of a
+sensor_msgs/JointState; --topic names another. What cannot be used of it is listed. Rows of a
 recording are --period apart, on straight lines between what was recorded.
 
 Examples:

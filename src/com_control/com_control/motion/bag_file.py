@@ -61,7 +61,7 @@ class BagMotion:
         self._path, self._layout = Path(path), layout
         self.messages = Messages(layout.joints)
         try:
-            with Bag(path) as bag:
+            with Bag(self._path) as bag:
                 found = [t for t in bag.topics() if t.type_name in (TRAJECTORY, STATE)]
         except BagError as error:
             raise MotionError(f"{path} cannot be read as a bag: {error.problem}") from error

@@ -55,7 +55,7 @@ reset JOINT ... | reset all
     "stop": """\
 stop
   Comes to rest smoothly within half a second, wherever the joints are then. So does quit, Ctrl-C,
-  a joint that does not follow, and joint_states that fall silent.""",
+  a joint that does not follow, and joint_states that time out.""",
     "speed": """\
 speed [PERCENT]
   Fraction of the velocity and acceleration limits that moves use; 10 at the start.""",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,19 +55,6 @@ class Motion:
             joint for joint, x in zip(self.joints, self.positions[0], strict=True) if np.isfinite(x)
         )
 
-    def of(self, names: Sequence[str], rest: ArrayLike) -> Array:
-        """Gives the positions (N, n) of other joints in their order.
-
-        Args:
-            names: n joints.
-            rest: (n,) rad, of those that this motion does not drive.
-        """
-        positions = np.tile(as_array("rest", rest, (len(names),)), (len(self.times), 1))
-        for i, name in enumerate(names):
-            if name in self.driven:
-                positions[:, i] = self.positions[:, self.joints.index(name)]
-        return positions
-
 
 def approach(
     layout: MotionLayout, start: ArrayLike, end: ArrayLike, period: float, fraction: float = 0.5
@@ -110,25 +96,6 @@ def approach(
     shape = s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
     times = np.arange(rows + 1, dtype=np.float64) * period
     return Motion(layout.joints, times, np.asarray(start + shape[:, None] * way))
-
-
-def joined(first: Motion, second: Motion) -> Motion:
-    """Puts a motion behind another; the second's first row takes the place of the first's last.
-
-    Raises:
-        MotionError: They are of different joints, or one is empty.
-    """
-    if first.joints != second.joints:
-        raise MotionError("the two motions are of different joints")
-    if not len(first.times) or not len(second.times):
-        raise MotionError("a motion without rows cannot be joined to another")
-    times = second.times - second.times[0] + first.times[-1]
-    positions = np.where(np.isnan(second.positions), first.positions[-1], second.positions)
-    return Motion(
-        first.joints,
-        np.concatenate((first.times[:-1], times)),
-        np.vstack((first.positions[:-1], positions)),
-    )
 
 
 def clamped(layout: MotionLayout, motion: Motion) -> Motion:

@@ -49,7 +49,7 @@ class PlayerOptions:
         stop_time: s, from full pace to rest and back.
         approach_fraction: Of the velocity and acceleration limits, on the way to the first row.
         following_error: rad or m, of a joint from its target; beyond, the motion stops.
-        timeout: s between two steps; after a longer silence the motion stops.
+        timeout: s between two steps; after a longer gap the motion stops.
     """
 
     horizon: float = 0.05
@@ -139,7 +139,7 @@ class Player:
         self._file, self._timing, self.name = None, None, name
         self.state, self.reason = State.REFUSED, reason
 
-    # --- what it is told -----------------------------------------------------------------------
+    # --- requests ------------------------------------------------------------------------------
     def play(self, time: float, measured: ArrayLike, fraction: float | None = None) -> Motion:
         """Begins: the next step leads from where the joints are.
 

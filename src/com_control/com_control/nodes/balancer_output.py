@@ -11,11 +11,15 @@ from visualization_msgs.msg import MarkerArray
 
 from com_control.balance.balancer import BalanceStep
 from com_control.balance.session import BalanceCommand, BalanceSession
-from com_control.nodes.balance_conversions import BalanceValues, values_to_balance_state
 from com_control.nodes.balancer_parameters import Parameters
 from com_msgs.msg import BalanceState
 from com_ros import qos
-from com_ros.conversions import NS_PER_S, numpy_to_joint_trajectory, numpy_to_vector3
+from com_ros.conversions import (
+    NS_PER_S,
+    numpy_to_joint_trajectory,
+    numpy_to_point,
+    numpy_to_vector3,
+)
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, MarkerMaker
 from com_ros.tf import FramePublisher
 
@@ -52,21 +56,20 @@ class BalanceOutput:
         self, session: BalanceSession, step: BalanceStep | None, stamp: Time
     ) -> BalanceState:
         """Publish state and error of one instant; returns the state."""
-        values = BalanceValues(int(session.state), session.reason, session.feet)
+        state = make_state(session.state, session.reason, stamp, self.frame)
+        state.feet = list(session.feet)
         if step is not None:
-            values = _values(session, step)
+            set_step(state, step, session.options.friction)
             msg = Vector3Stamped()
             msg.header.stamp, msg.header.frame_id = stamp, self.frame
             numpy_to_vector3(step.com - step.reference, msg.vector)
             self._error.publish(msg)
-        state = values_to_balance_state(values, stamp, self.frame)
         self._state.publish(state)
         return state
 
     def publish_waiting(self, reason: str, stamp: Time) -> None:
         """Publish that it waits, and for what."""
-        values = BalanceValues(BalanceState.UNKNOWN, reason)
-        self._state.publish(values_to_balance_state(values, stamp, self.frame))
+        self._state.publish(make_state(BalanceState.UNKNOWN, reason, stamp, self.frame))
 
     def show(self, root: str, step: BalanceStep, stamp: Time) -> None:
         """Publish the balance frame and, where somebody looks, markers."""
@@ -94,18 +97,22 @@ class BalanceOutput:
         )
 
 
-def _values(session: BalanceSession, step: BalanceStep) -> BalanceValues:
-    return BalanceValues(
-        state=int(session.state),
-        reason=session.reason,
-        feet=session.feet,
-        com_desired=step.desired,
-        com_reference=step.reference,
-        com=step.com,
-        com_error=step.error,
-        held_at_margin=step.held,
-        limited=bool(step.limits),
-        support_margin=step.margin,
-        slope=step.frame.slope,
-        beyond_friction=bool(np.tan(step.frame.slope) > session.options.friction),
-    )
+def make_state(state: int, reason: str, stamp: Time, frame: str) -> BalanceState:
+    """A message in which nothing else is known."""
+    nan = float("nan")
+    msg = BalanceState(state=int(state), reason=reason)
+    msg.header.stamp, msg.header.frame_id = stamp, frame
+    for point in (msg.com_desired, msg.com_reference, msg.com):
+        point.x = point.y = point.z = nan
+    msg.com_error = msg.support_margin = msg.slope = nan
+    return msg
+
+
+def set_step(msg: BalanceState, step: BalanceStep, friction: float) -> None:
+    """Set what a step of the control knows; friction is that of the ground."""
+    numpy_to_point(step.desired, msg.com_desired)
+    numpy_to_point(step.reference, msg.com_reference)
+    numpy_to_point(step.com, msg.com)
+    msg.com_error, msg.support_margin, msg.slope = step.error, step.margin, step.frame.slope
+    msg.held_at_margin, msg.limited = step.held, bool(step.limits)
+    msg.beyond_friction = bool(np.tan(step.frame.slope) > friction)

@@ -146,7 +146,7 @@ class ComBalancerNode(RobotNode[Parameters]):
                 "leave it empty"
             )
         if robot.reading is None:
-            return "no joint_states yet that would tell where the frame is"
+            return "no joint_states yet: where the frame is is not known"
         R, origin = link_pose(robot.model, robot.reading.position, link)
         return self._desire_at(robot, origin + R @ np.nan_to_num(point), point)
 

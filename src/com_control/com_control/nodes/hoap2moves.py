@@ -176,7 +176,7 @@ class Hoap2MovesNode(RobotNode[ConsoleParameters]):
 
     def _begin(self, move: Move) -> None:
         problem = self._drive.waiting
-        if not problem and not self._drive.heard:
+        if not problem and not self._drive.subscribed:
             problem = f"nobody listens to {self._drive.topic}: start the robot's drivers"
         if problem:
             if time.monotonic() > self._deadline:

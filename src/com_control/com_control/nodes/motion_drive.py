@@ -88,8 +88,8 @@ class MotionDrive:
         return f"joint_states timed out, none for {self._watch.age_s:.2f} s: check its driver"
 
     @property
-    def heard(self) -> bool:
-        """Whether somebody listens to the commands."""
+    def subscribed(self) -> bool:
+        """Whether somebody receives the commands."""
         return self._publisher.get_subscription_count() > 0
 
     def play(self, fraction: float | None = None) -> Motion:

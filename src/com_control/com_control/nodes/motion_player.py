@@ -187,7 +187,7 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
 
     def _play_automatically(self) -> str:
         """Play, as soon as that is possible; returns what is waited for, or nothing."""
-        if not self._drive.heard:
+        if not self._drive.subscribed:
             return f"nobody listens to {self._drive.topic}: start the robot's drivers"
         try:
             self._play()
@@ -239,7 +239,7 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
             "row": player.row,
             "rows": player.rows,
             "tracking_error_rad": player.guard.error,
-            "subscribed": self._drive.heard,
+            "subscribed": self._drive.subscribed,
         }
         return Diagnosis(level, waiting or player.reason or player.state.name.lower(), values)
 

@@ -62,10 +62,10 @@ class AttitudeFilter:
         if R is not None:
             time_constant = self._alone if omega is None else self._with_gyro
             self._age += dt
-            share = 1.0
+            gain = 1.0
             if self._known and time_constant > 0.0 and self._age > 0.0:  # a mean to begin with
-                share = max(1.0 - np.exp(-dt / time_constant), dt / self._age)
-            up = up + share * (R[2] - up)
+                gain = max(1.0 - np.exp(-dt / time_constant), dt / self._age)
+            up = up + gain * (R[2] - up)
             self._known = True
             if parallel:
                 self._learn(dt, R[2, :2])

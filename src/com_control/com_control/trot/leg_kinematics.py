@@ -94,8 +94,8 @@ def _vector(values: np.ndarray) -> Vector:
 
 
 _PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
-_EXACT = 1e-13  # share of the leg's length: below it nothing is polished
-_REACHED = 1e-9  # share of the leg's length: error of a target that counts as reached
+_EXACT = 1e-13  # fraction of the leg's length: below it nothing is polished
+_REACHED = 1e-9  # fraction of the leg's length: error of a target that counts as reached
 _LIMIT = 1e-9  # rad, over a limit that is still within
 
 

@@ -5,7 +5,7 @@ the four hips) a foot on the ground stands at
 
     p_i = home_i + shift + placement,   z = -height
 
-and reaches that place, from where it came down, within a share of the half period; a swing foot
+and reaches that place, from where it came down, within a fraction of the half period; a swing foot
 goes to the same place on a smooth path whose height over the ground is kept when the trunk tilts.
 `shift` puts the crossing of the diagonals below the robot's centre of mass, `placement` follows the
 attitude: height * [pitch, -roll] keeps it there while the trunk tilts.
@@ -163,7 +163,7 @@ class TrotGait:
         self._landing = np.zeros((4, 3))  # where a foot came down, from where it is to stand
         self._swinging = np.zeros(4, dtype=bool)
         self._shift, self._wanted, self._shift_speed = np.zeros(2), np.zeros(2), np.zeros(2)
-        self._share = 0.0  # of the placement
+        self._placed = 0.0  # of the placement
         self._q = self.posture.copy()
         self._qd = np.zeros(len(self._q))
 
@@ -235,11 +235,11 @@ class TrotGait:
         """Foot placement (2,), m, by attitude; True when at its bound."""
         p = self.parameters
         step = dt / p.ramp_time if p.ramp_time else 1.0
-        self._share = min(max(self._share + (step if feedback else -step), 0.0), 1.0)
+        self._placed = min(max(self._placed + (step if feedback else -step), 0.0), 1.0)
         up = level_up(self._attitude.up, MAX_TILT)
         tilt = -up[:2] / up[2]  # (pitch, -roll) at small angles
         place, bounded = _bounded(p.height * p.tilt_gain * tilt, p.max_placement)
-        return smooth_step(self._share) * place, bounded and self._share > 0.0
+        return smooth_step(self._placed) * place, bounded and self._placed > 0.0
 
     # --- feet --------------------------------------------------------------------------------
     def _may_start(self, time: float, feedback: bool) -> bool:
@@ -277,8 +277,8 @@ class TrotGait:
             stand = middle + ahead * velocity[i]
             if self._swinging[i]:
                 self._landing[i] = self._feet[i] - stand - velocity[i] * dt
-            share = smooth_step(after / (p.blend * 0.5 * self._period)) if moving[i] else 1.0
-            feet[i] = stand + (1.0 - share) * self._landing[i]
+            blend = smooth_step(after / (p.blend * 0.5 * self._period)) if moving[i] else 1.0
+            feet[i] = stand + (1.0 - blend) * self._landing[i]
         self._swinging = swing
         clearance = np.array(
             [
@@ -313,11 +313,11 @@ class TrotGait:
     def _velocities(self, time: float) -> Array:
         """Speed (4, 3), m/s, of the trunk over the ground at each foot."""
         p = self.parameters
-        share = max(time - self._lift_off_at, 0.0) / p.ramp_time if p.ramp_time else 1.0
+        grown = max(time - self._lift_off_at, 0.0) / p.ramp_time if p.ramp_time else 1.0
         result = np.zeros((4, 3))
         result[:, 0] = p.velocity_x - p.yaw_rate * self.home[:, 1]
         result[:, 1] = p.velocity_y + p.yaw_rate * self.home[:, 0]
-        return result * smooth_step(share)
+        return result * smooth_step(grown)
 
     def _raise(self, feet: Array, swing: Flags, clearance: Array) -> None:
         """Gives the swing feet their height over the ground."""
@@ -325,9 +325,9 @@ class TrotGait:
             return
         up = np.array([0.0, 0.0, 1.0])
         p = self.parameters
-        share = 1.0 if p.swing_compensation else smooth_step(self._share)
-        if share > 0.0:
-            up = level_up(self._attitude.up, share * p.max_compensation)
+        fraction = 1.0 if p.swing_compensation else smooth_step(self._placed)
+        if fraction > 0.0:
+            up = level_up(self._attitude.up, fraction * p.max_compensation)
         ground = float(np.mean(feet[~swing] @ up - self._radii[~swing]))
         for i in np.flatnonzero(swing):
             target = ground + self._radii[i]

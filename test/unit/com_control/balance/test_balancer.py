@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from builtin_interfaces.msg import Time
 from scipy.spatial.transform import Rotation
 
 from com_control.balance.balancer import Balancer
@@ -11,9 +12,12 @@ from com_control.balance.demonstrations import reach, squat, sway
 from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceReading, BalanceSession, StandingLimits, State
 from com_control.exceptions import BalanceError
+from com_control.nodes.balancer_output import make_state, set_step
 from com_model import Sesc, link_pose
+from com_ros.conversions import point_to_numpy
 
 DT = 0.005
+POINTS = ("desired", "reference", "com")
 
 
 class Perfect:
@@ -135,6 +139,18 @@ def test_steep_ground_is_said(robot, model, config):
     assert step.problems[0] == (
         "the ground's slope of 8.6 deg is beyond the friction cone of 5.7 deg: the soles may slide"
     )
+    msg = make_state(State.BALANCING, "held", Time(sec=3), "balance")
+    unknown = [msg.com.x, msg.com_desired.z, msg.com_reference.y, msg.com_error, msg.slope]
+    assert np.isnan([*unknown, msg.support_margin]).all()
+    set_step(msg, step, 0.1)
+    assert (msg.state, msg.reason) == (State.BALANCING, "held")
+    assert (msg.header.stamp.sec, msg.header.frame_id) == (3, "balance")
+    points = zip((msg.com_desired, msg.com_reference, msg.com), POINTS, strict=True)
+    for point, name in points:
+        np.testing.assert_array_equal(point_to_numpy(point), getattr(step, name))
+    assert (msg.com_error, msg.support_margin) == (step.error, step.margin)
+    assert np.degrees(msg.slope) == pytest.approx(8.6, abs=0.05)
+    assert (msg.held_at_margin, msg.limited, msg.beyond_friction) == (step.held, False, True)
 
 
 def test_what_cannot_be_balanced(robot, balancer, model, config):

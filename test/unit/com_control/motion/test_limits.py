@@ -9,7 +9,7 @@ from com_control.commands.check_motion import main
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import read_rows, write_motion
 from com_control.motion.limits import check_motion, check_rows
-from com_control.motion.motion import Motion, approach, clamped, joined
+from com_control.motion.motion import Motion, approach, clamped
 
 
 def changed(motion, layout, joint, rows, value):
@@ -130,12 +130,7 @@ def test_an_approach_leaves_joints_that_are_not_driven(layout, swing):
     start = np.full(len(end), 0.01)
     way = approach(layout, start, end, 0.002)
     assert (way.positions[:, 3] == 0.01).all()
-    undriven = np.array(swing.positions)
-    undriven[:, 3] = np.nan
-    both = joined(way, Motion(swing.joints, swing.times, undriven))
-    assert (both.positions[:, 3] == 0.01).all()
-    assert len(both.times) == len(way.times) - 1 + len(swing.times)
-    assert check_motion(layout, both).ok
+    assert check_motion(layout, way).ok
 
 
 def test_approaches_from_nowhere_are_refused(layout):
@@ -167,8 +162,6 @@ def test_motions_that_cannot_be(layout, swing):
     holes[4, 0] = np.nan
     with pytest.raises(MotionError, match="not finite in some rows: RLEG_JOINT1"):
         Motion(swing.joints, swing.times, holes)
-    with pytest.raises(MotionError, match="of different joints"):
-        joined(swing, Motion(swing.joints[::-1], swing.times, swing.positions))
 
 
 class TestCommand:
