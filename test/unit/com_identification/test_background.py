@@ -130,3 +130,19 @@ def test_it_ends_with_the_process_that_started_it(tasks, tmp_path):
         assert runs(pid)
         parent.kill()
     wait_for(lambda: not runs(pid))
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.3])
+def test_it_ends_without_a_traceback_when_its_parent_is_killed_at_the_start(tasks, tmp_path, delay):
+    script = tmp_path / "parent.py"
+    script.write_text(
+        "import time, background_tasks as tasks\njob = tasks.BackgroundJob(tasks.Lasts())\n"
+        "print('started', flush=True)\ntime.sleep(3600.0)"
+    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, script], **pipes) as parent:
+        assert parent.stdout.readline() == "started\n"
+        time.sleep(delay)
+        parent.kill()
+        _, errors = parent.communicate(timeout=PATIENCE)  # the worker writes there, too
+    assert errors == ""
