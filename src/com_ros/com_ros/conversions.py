@@ -18,7 +18,6 @@ from tf_transformations import (
     euler_from_quaternion,
     quaternion_from_euler,
     quaternion_from_matrix,
-    quaternion_matrix,
 )
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -126,8 +125,17 @@ def quaternion_to_rotation(msg: Quaternion) -> Array:
     if not abs(norm - 1.0) <= QUATERNION_NORM_TOLERANCE:  # also true for NaN
         text = ", ".join(f"{value:.6g}" for value in xyzw)
         raise ConversionError(f"quaternion (x, y, z, w) = ({text}) has length {norm:.6g}, not 1")
-    unit = [value / norm for value in xyzw]
-    return np.array(quaternion_matrix(unit)[:3, :3], dtype=np.float64)
+    x, y, z, w = (value / norm for value in xyzw)
+    x2, y2, z2 = 2.0 * x, 2.0 * y, 2.0 * z
+    xx, yy, zz, xy, xz, yz = x * x2, y * y2, z * z2, x * y2, x * z2, y * z2
+    wx, wy, wz = w * x2, w * y2, w * z2
+    return np.array(
+        (
+            (1.0 - yy - zz, xy - wz, xz + wy),
+            (xy + wz, 1.0 - xx - zz, yz - wx),
+            (xz - wy, yz + wx, 1.0 - xx - yy),
+        )
+    )
 
 
 def rotation_to_quaternion(R: ArrayLike, out: Quaternion | None = None) -> Quaternion:

@@ -85,7 +85,7 @@ class ImuReading:
 
 
 class ImuInput:
-    """Keeps what the latest Imu messages say.
+    """Stores the latest Imu messages; those that are used are converted.
 
     Args:
         timeout_s: largest time between the IMU's sample and the data that it is used with, s.
@@ -93,7 +93,8 @@ class ImuInput:
     """
 
     def __init__(self, timeout_s: float, topic: str = "imu") -> None:
-        self._latest: Latest[ImuReading] = Latest(timeout_s)
+        self._latest: Latest[Imu] = Latest(timeout_s)
+        self._used: tuple[Imu, ImuReading] | None = None  # the last one, with its reading
         self._topic = topic
         self._asked_ns: int | None = None
 
@@ -108,23 +109,27 @@ class ImuInput:
 
     def update(self, msg: Imu, time_ns: int) -> None:
         """Take in a message that was sampled at a time."""
-        try:
-            reading = ImuReading(imu_to_rotation(msg), msg.header.frame_id)
-        except ConversionError as error:
-            fix = "use a driver or filter that gives orientation, or set use_imu to false"
-            reading = ImuReading(None, problem=f"{self._topic}: {error}; {fix}")
-        self._latest.set(reading, time_ns)
+        self._latest.set(msg, time_ns)
 
     def reading(self, at_ns: int) -> ImuReading:
         """The orientation at a time (of the data that it is combined with)."""
-        reading = self._latest.current(at_ns)
-        if reading is not None:
-            return reading
+        msg = self._latest.current(at_ns)
+        if msg is not None:
+            if self._used is None or self._used[0] is not msg:
+                self._used = msg, self._convert(msg)
+            return self._used[1]
         if self._asked_ns is None:
             self._asked_ns = at_ns
         state = self._latest.describe(self._topic, at_ns)
         fix = "start the imu driver, or set use_imu to false to assume level ground"
         return ImuReading(None, problem=f"{state}: {fix}")
+
+    def _convert(self, msg: Imu) -> ImuReading:
+        try:
+            return ImuReading(imu_to_rotation(msg), msg.header.frame_id)
+        except ConversionError as error:
+            fix = "use a driver or filter that gives orientation, or set use_imu to false"
+            return ImuReading(None, problem=f"{self._topic}: {error}; {fix}")
 
     def settling(self, at_ns: int) -> bool:
         """True as long as the first message may still be on its way, so nothing is wrong yet."""

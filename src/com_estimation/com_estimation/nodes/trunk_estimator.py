@@ -124,6 +124,8 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             return
         for pair in pairs:
             sample, problems = self._input.sample(pair)
+            if self.too_slow:
+                problems.append(Problem(Severity.DEGRADE, self.too_slow))
             estimate = self._robot.pipeline.update(sample, problems)
             self._publish(estimate, pair.joints.stamp)
             if self._corrected is not None and estimate is not None:
@@ -172,6 +174,7 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
             values |= {
                 "samples": pipeline.seen,
                 "samples_held_back": pipeline.held,
+                "samples_dropped": pipeline.dropped,
                 "restarts": pipeline.restarts,
             }
         text = estimate.reason or "the trunk's centre of mass is known"

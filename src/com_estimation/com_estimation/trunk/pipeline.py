@@ -40,6 +40,11 @@ class TrunkPipeline:
         self.seen = self.held = self.restarts = 0
         self.reset()
 
+    @property
+    def dropped(self) -> int:
+        """Samples that would have made the estimator's state not finite."""
+        return getattr(self.estimator, "dropped", 0)
+
     def reset(self) -> None:
         """Forget all that was seen."""
         self.estimator.reset()

@@ -160,6 +160,28 @@ def test_bad_input_from_the_start(trot_log, name):
     assert run.estimates[-1].status is Status.CONVERGED
 
 
+@pytest.mark.parametrize(
+    ("name", "index"), [("position", 4), ("effort", 4), ("angular_velocity", 0)]
+)
+@pytest.mark.parametrize("value", [1e160, -1e300])
+def test_one_absurd_number_does_not_reach_the_state(trot_log, name, index, value):
+    """In the estimator itself, without the limits of its inputs."""
+    estimator, reasons = FloatingBaseEstimator(trot_log.model, trot_log.config), []
+    with np.errstate(all="ignore"):
+        for k, sample in enumerate(trot_log.samples()):
+            if sample.time >= 2.0:
+                break
+            estimate = estimator.update(put(sample, name, index, value) if k == 1500 else sample)
+            if estimate is not None:
+                assert np.isfinite(estimate.com).all() or sample.time < 0.1
+                reasons.append(estimate.reason)
+    assert estimator.dropped >= 1
+    assert any("would have made the estimate not finite were dropped" in r for r in reasons)
+    assert estimate.status is Status.CONVERGED
+    error = np.abs(estimate.com - trot_log.trunk_com[k])[:2].max()
+    assert error < WELL + 3.0 * np.sqrt(np.diag(estimate.covariance))[:2].max()
+
+
 def test_a_gap_in_everything(trot_log):
     run = Run(trot_log, lambda s: [])
     assert run.between(START + 0.001, END) == []

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isnan
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,10 @@ _IMPOSSIBLE = (
     "forces and motion make no possible trunk, started again: check signs and units of effort, "
     "angular velocity and acceleration, and the masses in the URDF"
 )
+_NOT_FINITE = (
+    "samples that would have made the estimate not finite were dropped: check the values of "
+    "joint_states and imu"
+)
 _INERTIA_ROWS, _INERTIA_COLUMNS = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]
 _STOPPED = {
     Outcome.NO_MOTION: "joint positions or angular velocity are not known: check joint_states and "
@@ -76,6 +80,9 @@ class FloatingBaseEstimator:
         config: Its configuration, with four legs; armatures of its servos count as reflected
             inertias of the drives.
         options: What is known beforehand.
+
+    Attributes:
+        dropped: Samples that would have made the state not finite.
 
     Raises:
         ConfigError: It is no quadruped with three joints a leg, the IMU is not on the trunk, or the
@@ -120,6 +127,7 @@ class FloatingBaseEstimator:
             drift=walk**2,
             opening=opening,
         )
+        self.dropped = 0
         self.reset()
         # Compiles, which must not wait for the first sample.
         sample = SignalSample(0.0, self._signals)
@@ -147,6 +155,7 @@ class FloatingBaseEstimator:
             ),
         )
         self._monitors["last_sample"] = np.nan
+        self._saved: list[Any] = []  # the memory at the last update
         self._latest = unknown_estimate(0.0, "no sample yet: start the robot's drivers")
         self._impossible = -np.inf  # s, when the estimate was so
         self._begin()
@@ -180,26 +189,60 @@ class FloatingBaseEstimator:
         np.dot(R, sample.R_world_imu[2], out=signals[SIGNAL.up])
         signals[JOINT_SIGNALS : JOINT_SIGNALS + n] = sample.position
         signals[JOINT_SIGNALS + n :] = sample.effort
-        signal_sample = SignalSample(sample.time, signals)
+        try:
+            return self._use(sample.time)
+        except (ArithmeticError, np.linalg.LinAlgError):
+            return self._drop(sample.time)
+
+    def _use(self, time: float) -> TrunkEstimate | None:
+        """Filters the signals of a sample; see update.
+
+        Raises:
+            ArithmeticError, LinAlgError: the state is not finite any more.
+        """
+        signal_sample = SignalSample(time, self._signals)
         outcome = self._step(signal_sample, self._model, self._settings, self._memory)
         if outcome == Outcome.FILTERED:
             return None
+        if outcome in (Outcome.UPDATED, Outcome.OUTLIER, Outcome.LOST):
+            if not isfinite(self._memory.x.sum() + self._memory.P.sum()):
+                raise FloatingPointError
+            self._save()
         if outcome == Outcome.LOST:
             self._begin()
-            self._monitors["changed_at"] = sample.time
+            self._monitors["changed_at"] = time
         if outcome in (Outcome.UPDATED, Outcome.OUTLIER, Outcome.LOST):
             if not self._possible():
-                self._impossible = sample.time
+                self._impossible = time
                 self._begin()
-            self._latest = self._estimate(sample.time)
+            self._latest = self._estimate(time)
         elif outcome in _STOPPED:
-            known = self._latest.status is not Status.UNKNOWN
-            status = Status.DEGRADED if known else Status.UNKNOWN
-            self._latest = replace(
-                self._latest, time=sample.time, status=status, reason=_STOPPED[outcome]
-            )
+            self._stop(time, _STOPPED[outcome])
         else:
             return None
+        return self._latest
+
+    def _stop(self, time: float, reason: str) -> None:
+        known = self._latest.status is not Status.UNKNOWN
+        status = Status.DEGRADED if known else Status.UNKNOWN
+        self._latest = replace(self._latest, time=time, status=status, reason=reason)
+
+    def _save(self) -> None:
+        arrays = _arrays(self._memory)
+        if not self._saved:
+            self._saved = [array.copy() for array in arrays]
+        for saved, array in zip(self._saved, arrays, strict=True):
+            np.copyto(saved, array)
+
+    def _drop(self, time: float) -> TrunkEstimate:
+        """Goes back to the last update, as if what came since had not been."""
+        self.dropped += 1
+        if self._saved:
+            for saved, array in zip(self._saved, _arrays(self._memory), strict=True):
+                np.copyto(array, saved)
+        else:
+            self.reset()
+        self._stop(time, _NOT_FINITE)
         return self._latest
 
     @property
@@ -283,6 +326,11 @@ class FloatingBaseEstimator:
         std = np.sqrt(np.diag(np.linalg.inv(known))) / mass
         signal, noise = self._memory.excitation[:, STATE.moment]
         return (std < OBSERVABLE * self.hip_distance) & (signal >= EXCITED * noise)
+
+
+def _arrays(memory: FilterMemory) -> list[Array]:
+    forces = memory.forces
+    return [*memory[:-1], forces.force, forces.std, forces.point, forces.swings]
 
 
 def leg_length(model: RobotModel, config: RobotConfig, legs: Sequence[Leg]) -> float:
