@@ -58,8 +58,8 @@ def main() -> int:
         with_simulator = measure(simulator, node, options.seconds, folder)
         describe("simulator", with_simulator)
         overload = measure_overload(options.seconds, folder)
-    result |= ratios | more | {"overload": overload}
-    print(json.dumps(result | {"sensors": with_sensors, "simulator": with_simulator}), flush=True)
+    others = {"overload": overload, "sensors": with_sensors, "simulator": with_simulator}
+    print(json.dumps({**result, **ratios, **more, **others}), flush=True)
     return 0
 
 

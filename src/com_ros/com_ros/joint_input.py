@@ -38,6 +38,7 @@ class JointSample:
         warnings: what else is wrong with the message and how to fix it.
         time_ns: of the message: its stamp, or the time of receipt for a stamp of zero.
         stamp: of the message, as it came.
+        spread_s: largest time between the message and what others reported of its joints, s.
     """
 
     position: Array
@@ -47,6 +48,7 @@ class JointSample:
     warnings: tuple[str, ...] = ()
     time_ns: int = 0
     stamp: Time = field(default_factory=Time)
+    spread_s: float = 0.0
 
     @classmethod
     def unknown(cls, n: int, error: str, time_ns: int, stamp: Time) -> "JointSample":
@@ -138,7 +140,8 @@ class JointInput:
             return None
         position, velocity, effort = self._values.copy()
         warnings += self._check_velocity(layout, msg, velocity)
-        return JointSample(position, velocity, effort, "", warnings, time_ns, msg.header.stamp)
+        stamp, spread_s = msg.header.stamp, self._spread_s(layout, time_ns)
+        return JointSample(position, velocity, effort, "", warnings, time_ns, stamp, spread_s)
 
     @property
     def timeout_s(self) -> float:
@@ -266,6 +269,12 @@ class JointInput:
             f"joint_states lacks {count}: {names}; it names {listing(layout.names) or 'none'}; "
             "publish them, or list those that no driver reports in assumed_joints"
         )
+
+    def _spread_s(self, layout: _Layout, time_ns: int) -> float:
+        if layout.joints.size == len(self._names):
+            return 0.0
+        times = self._time_ns[~self._assumed]
+        return float(np.abs(time_ns - times).max(initial=0)) / NS_PER_S
 
     # --- warnings --------------------------------------------------------------------
     def _check_stamp(self, layout: _Layout, stamp_ns: int, received_ns: int) -> tuple[str, ...]:

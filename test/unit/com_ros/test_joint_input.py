@@ -169,6 +169,7 @@ def test_parts_of_several_publishers_are_merged(joints):
     sample = accept(joints, message(["hip"], [1.5], [4.0], t=1.04))  # they take turns, each rising
     np.testing.assert_array_equal(sample.position, [1.5, 2, 3])
     np.testing.assert_array_equal(sample.velocity, [4, 5, 6])
+    assert sample.spread_s == pytest.approx(0.01)
     assert sample.warnings == ()
 
 

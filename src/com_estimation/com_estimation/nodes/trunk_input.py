@@ -21,6 +21,7 @@ from com_ros.wrench_input import WrenchInputs
 
 Flags = NDArray[np.bool_]
 
+LARGEST_SPREAD = 0.03  # s between parts of the joints; a leg moves by centimetres meanwhile
 LEG_NAMES = tuple(f"{side}_{end}" for side, end in LEGS)
 
 
@@ -88,6 +89,8 @@ class TrunkInput:
         joints, imu = pair.joints, pair.imu
         problems = [Problem(Severity.NOTE, text) for text in joints.warnings]
         self.imu_age_s = pair.age_s
+        if joints.spread_s > LARGEST_SPREAD:
+            problems.append(_apart(joints.spread_s))
         if pair.age_s > self._p.imu_tolerance:
             problems.append(_late(pair.age_s))
         forces = None
@@ -117,6 +120,14 @@ class TrunkInput:
             return None, problem or f"no wrench of the feet is received on {topics}"
         R = self._sensors.poses(q)[0]
         return np.einsum("kij,kj->ki", R, measured), ""
+
+
+def _apart(spread_s: float) -> Problem:
+    return Problem(
+        Severity.HOLD,
+        f"joints in joint_states are {1e3 * spread_s:.0f} ms older than others: check the drivers "
+        f"that report them; an estimate needs all within {1e3 * LARGEST_SPREAD:.0f} ms",
+    )
 
 
 def _late(age_s: float) -> Problem:

@@ -206,7 +206,12 @@ class InputChecks:
         joints, time = self._joints, sample.time
         bad, torque = self._torques.update(time, sample.effort[joints])
         encoder = self._encoders.update(time, sample.position[joints], sample.velocity[joints])
-        trust, imu = self._imu.update(time, sample.angular_velocity, sample.specific_force)
+        trust, imu = self._imu.update(
+            time,
+            sample.angular_velocity,
+            sample.specific_force,
+            attitude=math.isfinite(sample.R_world_imu[2].sum()),
+        )
         if encoder:  # nothing is known of the feet then
             self._gait, self._gait_problem = GaitCheck(self._legs, self._times), None
         problems = _found(torque, encoder, self._gait_problem, imu, self._timing.problem())

@@ -11,7 +11,12 @@ from com_estimation.trunk.input_checks import InputChecks, mass_problem, with_pr
 from com_estimation.trunk.interface import Sample, TrunkEstimate, TrunkEstimator
 from com_estimation.trunk.sensor_checks import Problem, Severity, worst
 
+SETTLING = 0.5  # s after a fault or a gap, for which an estimate does not count as converged
+GAP = 0.1  # s between samples that reach the estimator
 SILENCE = 0.02  # s without a new estimate, after which the old one is said again
+
+
+_SETTLES = "the input was faulty or interrupted a moment ago: the estimate settles"
 
 
 class TrunkPipeline:
@@ -52,6 +57,8 @@ class TrunkPipeline:
         self.meter.reset()
         self.estimate = self.estimator.latest
         self._said = -inf  # s, time of the last estimate that was given
+        self._used = inf  # s, time of the last sample that reached the estimator
+        self._settled = -inf  # s, from when on an estimate may be converged
 
     def update(self, sample: Sample, problems: Sequence[Problem] = ()) -> TrunkEstimate | None:
         """Take in a sample.
@@ -74,6 +81,9 @@ class TrunkPipeline:
             self._watch_forces(verdict.watched)
         fresh = None
         if usable and verdict.sample is not None:
+            if sample.time - self._used > GAP:
+                self._settled = sample.time + SETTLING
+            self._used = sample.time
             fresh = self.estimator.update(verdict.sample)
         self.held += worst(found) is Severity.HOLD
         return self._say(sample.time, fresh, found)
@@ -86,7 +96,7 @@ class TrunkPipeline:
         self.restarts += 1
         self.estimator.reset()
         self.meter.reset()
-        self._said = -inf
+        self._said, self._used, self._settled = -inf, inf, -inf
 
     def _watch_forces(self, sample: Sample) -> None:
         forces = self.meter.update(sample)
@@ -99,10 +109,15 @@ class TrunkPipeline:
     def _say(
         self, time: float, fresh: TrunkEstimate | None, problems: tuple[Problem, ...]
     ) -> TrunkEstimate | None:
+        faulty = (worst(problems) or Severity.NOTE) >= Severity.DEGRADE
+        if faulty:
+            self._settled = time + SETTLING
         if fresh is None and 0.0 <= time - self._said < SILENCE:
             return None
         self._said = time
         latest = fresh or replace(self.estimator.latest, time=time)
+        if time < self._settled and not faulty:
+            problems = (*problems, Problem(Severity.DEGRADE, _SETTLES))
         mass = mass_problem(latest, self._urdf_mass)
         self.estimate = with_problems(latest, problems if mass is None else (*problems, mass))
         return self.estimate

@@ -318,13 +318,14 @@ class ImuCheck:
     def __init__(self) -> None:
         self._repeats = Repeats(1)
         self._received = -math.inf
+        self._attitude = -math.inf  # when the orientation was known
         self._first = math.nan
         self._last = math.nan
         self._mean = math.nan  # m/s^2, of the accelerometer
         self._small = self._large = 0.0  # s, for which its readings have been so
 
     def update(
-        self, time: float, gyro: Array, accelerometer: Array
+        self, time: float, gyro: Array, accelerometer: Array, *, attitude: bool = True
     ) -> tuple[Trust, Problem | None]:
         """Look at one sample.
 
@@ -332,6 +333,7 @@ class ImuCheck:
             time: s.
             gyro: (3,) rad/s; NaN where not known.
             accelerometer: (3,) m/s^2; NaN where not known.
+            attitude: the orientation is known.
 
         Returns:
             How much of the reading may be used, and what is wrong. A sample or two without
@@ -349,8 +351,12 @@ class ImuCheck:
                 f"the imu has said exactly the same for {self._repeats.duration[0]:.2f} s: "
                 "check its driver"
             )
+        self._attitude = time if attitude else max(self._attitude, self._first)
         size = math.sqrt(float(accelerometer @ accelerometer))
-        return self._plausible(time, size)
+        trust, problem = self._plausible(time, size)
+        if problem is None and time - self._attitude >= DROPOUT:
+            problem = _degrade(_NO_ATTITUDE)
+        return trust, problem
 
     def _missing(self, time: float, trust: Trust) -> Problem | None:
         silence = time - max(self._received, self._first)
@@ -375,6 +381,12 @@ class ImuCheck:
 
 
 _UNITS = f"the accelerometer says {{}}, not {GRAVITY}: it must give m/s^2 (not g), with gravity"
+
+
+_NO_ATTITUDE = (
+    "imu carries no orientation, and the acceleration shows the vertical only roughly: use a "
+    "driver or a filter that gives orientation (orientation_covariance[0] other than -1)"
+)
 
 
 def _degrade(text: str) -> Problem:

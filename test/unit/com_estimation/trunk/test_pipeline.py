@@ -95,6 +95,10 @@ def test_held_back_it_says_the_old_estimate_with_the_reason(pipeline):
     np.testing.assert_array_equal(said[-1].com, old.com)
     for sample in standing(100, 10.2):
         pipeline.update(sample)
+    assert pipeline.estimate.status is Status.DEGRADED  # what came before may still show
+    assert "a moment ago: the estimate settles" in pipeline.estimate.reason
+    for sample in standing(500, 10.3):
+        pipeline.update(sample)
     assert pipeline.estimate.status is Status.CONVERGED
 
 
