@@ -40,7 +40,7 @@ from com_ros import qos
 from com_ros.conversions import ns_to_stamp, stamp_to_ns
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.nodes.simulator_output import SensorOutput
-from com_simulation.physics.motion_commands import read_trajectory
+from com_simulation.physics.motion import read_trajectory
 from com_simulation.physics.noise import NoiseLevels
 from com_simulation.physics.robots import find_robot
 from com_simulation.physics.sensors import Reading

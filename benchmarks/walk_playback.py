@@ -18,7 +18,7 @@ from com_model import RobotConfig, RobotModel, link_pose
 from com_model.arrays import as_array, freeze
 from com_model.wrenches import ground_wrenches
 from com_simulation.exceptions import CommandError, DivergedError
-from com_simulation.physics.motion_commands import Trajectory
+from com_simulation.physics.motion import Trajectory
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.walk_record import WalkRecord, has_fallen

@@ -12,7 +12,7 @@ DEMO = "com_demos.identify_demo"
 def test_the_biped_is_mended(tmp_path, run):
     """Planar legs: 4 bodies that move; its URDF is wrong by 5 mm, and is found out."""
     out = tmp_path / "out"
-    done = run("biped3", "--postures", 6, "--speed", 3, "--out", out, timeout=300)
+    done = run("biped3", "--postures", 6, "--speed", 10, "--out", out)
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
     assert figures["robot"] == "biped3"

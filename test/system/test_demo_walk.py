@@ -9,7 +9,7 @@ DEMO = "com_demos.walk_demo"
 
 
 def test_hoap2_walks(tmp_path, run):
-    done = run("hoap2", "--steps", 2, "--speed", 1, "--out", tmp_path / "out")
+    done = run("hoap2", "--steps", 2, "--speed", 10, "--out", tmp_path / "out")
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
     assert (figures["robot"], figures["steps"], figures["fell"]) == ("hoap2", 2, False)

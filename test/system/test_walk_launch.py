@@ -13,7 +13,8 @@ from com_msgs.msg import CenterOfMass, WalkGoal, WalkState
 from com_ros.conversions import point_to_numpy, stamp_to_ns, transform_to_numpy
 
 MEAN, MOST = 0.010, 0.020  # m, of the true CoM's distance to where it is to be
-QUIET = ["rviz:=false", "sesc:=false", "use_sim_time:=true", "publish_rate_hz:=50"]
+QUIET = ["rviz:=false", "sesc:=false", "publish_rate_hz:=50", "real_time_factor:=0.0"]
+LOCKSTEP = ["use_sim_time:=true", "lockstep:=true", "input_timeout:=60.0"]
 
 
 def recorded(states, coms, frames, joints):
@@ -23,17 +24,17 @@ def recorded(states, coms, frames, joints):
         values = walk_state_to_values(msg)
         reference = values.com_reference, values.zmp_reference, values.zmp
         stamp_ns = stamp_to_ns(msg.header.stamp)
-        recording.add(WalkSample(stamp_ns, msg.time, msg.step, *reference))
+        recording.samples.append(WalkSample(stamp_ns, msg.time, msg.step, *reference))
         if msg.state == WalkState.WALKING:
             recording.duration = msg.duration
     for msg in coms:
-        recording.add_com(stamp_to_ns(msg.header.stamp), point_to_numpy(msg.position))
+        recording.coms[stamp_to_ns(msg.header.stamp)] = point_to_numpy(msg.position)
     for msg in joints:
-        recording.add_joints(stamp_to_ns(msg.header.stamp), np.array(msg.position))
+        recording.joints[stamp_to_ns(msg.header.stamp)] = np.array(msg.position)
     for transform in (t for msg in frames for t in msg.transforms):
         stamp_ns = stamp_to_ns(transform.header.stamp)
-        add = {"base_link": recording.add_root, "walk": recording.add_walk_frame}
-        add[transform.child_frame_id](stamp_ns, transform_to_numpy(transform.transform))
+        poses = {"base_link": recording.roots, "walk": recording.walk_frames}
+        poses[transform.child_frame_id][stamp_ns] = transform_to_numpy(transform.transform)
     return recording.series()
 
 
@@ -56,7 +57,7 @@ def test_the_itu_biped_walks_six_steps_and_then_by_a_goal(launch, ear):
         ear.listen(JointState, "joint_states"),
     )
     markers = ear.listen(MarkerArray, "gait/markers")
-    run = launch("com_bringup", "itu_biped.launch.xml", *QUIET, "walk:=true")
+    run = launch("com_bringup", "itu_biped.launch.xml", *QUIET, *LOCKSTEP, "walk:=true")
 
     def walks():
         return [s for s in states if s.state == WalkState.WALKING]

@@ -45,7 +45,7 @@ def show(options: argparse.Namespace) -> None:
     robot, config = with_fitting_config(robot, model)
     options.out.mkdir(parents=True, exist_ok=True)
     monitor = run(robot, model, config, options)
-    series = monitor.recording.series()
+    series = monitor.recording.series(until=options.seconds)
     figures = {"robot": robot.name, **series.summary()}
     figures |= write_images(robot, model, config, monitor, series, options.out)
     print(json.dumps({**figures, "setup_s": setup_time()}))

@@ -12,17 +12,15 @@ from com_model import plotting
 
 SIZE = (9.6, 7.2)  # inches
 _LEAST_MM = 1e-14  # shown in place of no error at all, which a logarithm does not know
-MAX_POINTS = 4000  # a line of more cannot be told apart from one of as many
 
 
 def plot_figure(series: Series, title: str) -> Figure:
     """Return the figure of a run of at least one sample."""
     figure = plotting.new_figure(SIZE, title)
-    shown = series.thinned(MAX_POINTS)
     top, middle, bottom = figure.subplots(3, 1, sharex=True, height_ratios=(2.2, 1, 1))
-    _com_axes(top, shown)
-    _error_axes(middle, shown)
-    _margin_axes(bottom, shown)
+    _com_axes(top, series)
+    _error_axes(middle, series)
+    _margin_axes(bottom, series)
     for axes in (top, middle, bottom):
         plotting.style_axes(axes)
     bottom.set_xlabel("time (s)", color=plotting.INK)
@@ -30,7 +28,7 @@ def plot_figure(series: Series, title: str) -> Figure:
 
 
 def _com_axes(axes: Axes, series: Series) -> None:
-    """Plot x, y, z as deviations from their means, which stand in the legend."""
+    """Plot x, y, z less their means, which are in the legend."""
     mean = 1000 * np.nanmean(series.com, axis=0)
     for k, name in enumerate("xyz"):
         label = plotting.minus(f"{name}, mean {mean[k]:.1f} mm")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from com_demos.live import WAITING, Rows, millimetres
-from com_demos.pairs import NS_PER_S, Pairs
+from com_ros.conversions import NS_PER_S
 
 
 @dataclass(frozen=True)
@@ -89,27 +89,20 @@ class Series:
             ("error", f"{1000 * errors.max():.1e} mm" if len(errors) else "no truth yet"),
         ]
 
-    def thinned(self, count: int) -> Series:
-        """Return at most about count rows, evenly spread."""
-        step = max(1, math.ceil(len(self.time) / count))
-        return Series(
-            self.time[::step],
-            self.com[::step],
-            self.truth[::step],
-            self.margin[::step],
-            self.latency[::step],
-        )
 
+@dataclass
+class Recording:
+    """Collects samples of `com`, and the true CoM (x, y, z) m by its stamp, ns."""
 
-class Recording(Pairs[Sample, tuple[float, float, float]]):
-    """Collects samples of `com` and the true CoM of the same stamp."""
+    samples: list[Sample] = field(default_factory=list)
+    truths: dict[int, tuple[float, float, float]] = field(default_factory=dict)
 
-    def series(self, last: int | None = None) -> Series:
-        """Return all samples, or only the last few, as arrays."""
-        start = 0 if last is None else max(0, len(self.samples) - last)
-        samples = self.samples[start:]
+    def series(self, last: int = 0, until: float = math.inf) -> Series:
+        """Return all samples, or only the last few, as arrays; until a time of the run, s."""
+        end_ns = self.samples[0].stamp_ns + until * NS_PER_S if self.samples else 0
+        samples = [sample for sample in self.samples[-last:] if sample.stamp_ns <= end_ns]
         unknown = (math.nan, math.nan, math.nan)
-        truths = [unknown if truth is None else truth for truth in self.truths[start:]]
+        truths = [self.truths.get(sample.stamp_ns, unknown) for sample in samples]
         stamps = np.array([sample.stamp_ns for sample in samples], dtype=np.int64)
         received = np.array([sample.received_ns for sample in samples], dtype=np.int64)
         first = self.samples[0].stamp_ns if samples else 0

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from com_demos import demonstration
 from com_demos.nodes.trot_monitor import TrotMonitor
 from com_demos.session import Times
 from com_demos.trot_plot import trunk_figure
-from com_demos.trot_recording import TrunkSeries
 from com_model.legs import quadruped_legs
 from com_model.model import RobotModel
 from com_model.plotting import save_png
@@ -33,27 +31,6 @@ MARGIN = 0.1  # s, recorded beyond the end, so that nothing of it is missing
 LOAD = 1.0 / 15.0  # of the trunk's mass: 20 kg for 300
 STANDING = 2.0  # s, at most, before the robot trots
 MAX_ERROR = 0.01  # of the distance of the hips along x
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is done to the robot.
-
-    Attributes:
-        offset: (2,) m, x and y of the trunk's CoM against the URDF's.
-        load: kg.
-        place: (3,) m, of the load in the root link's frame: the left front corner.
-        length: m, between the hips along x.
-        feedback: the gait uses the estimate.
-        speed: simulated over wall time.
-    """
-
-    offset: np.ndarray
-    load: float
-    place: np.ndarray
-    length: float
-    feedback: bool
-    speed: float
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -79,83 +56,64 @@ def show(options: argparse.Namespace) -> None:
         options.robot, "side and end of its feet"
     )
     model, config = RobotModel.from_file(robot.urdf), RobotConfig.from_file(config_file)
-    plan = plan_of(model, config, options)
+    hips = np.array([leg.hip for leg in quadruped_legs(model, config)])
+    load = LOAD * float(model.bodies.mass[0])
     options.out.mkdir(parents=True, exist_ok=True)
+    link = model.link_index(config.imu_link or model.root_link)
+    monitor = demonstration.listen(
+        launch_command(robot, hips, load, options),
+        lambda: TrotMonitor(model.bodies.R_body_link[link].T),
+        Times(options.seconds + MARGIN),
+        robot.name,
+        f"{robot.name}: {model.mass:.2f} kg trot at {options.speed:g} times real time",
+        options.out,
+    )
+    series = monitor.recording.series(until=options.seconds)
     name = f"{robot.name}_trot" + ("_feedback" if options.feedback else "")
-    series = run(robot, model, config, plan, options)
     plot = options.out / f"{name}.png"
-    title = f"{robot.name}: CoM and mass of the trunk, {plan.load:.3g} kg dropped on a corner"
+    title = f"{robot.name}: CoM and mass of the trunk, {load:.3g} kg dropped on a corner"
     save_png(trunk_figure(series, title), plot)
-    figures = {"robot": robot.name, "feedback": plan.feedback, "payload_kg": round(plan.load, 3)}
+    figures = {"robot": robot.name, "feedback": options.feedback, "payload_kg": round(load, 3)}
     figures |= {**series.summary(), "plot": str(plot)}
     demonstration.write_figures(figures, options.out / f"{name}.json")
-    check(figures, plan)
+    check(figures, float(np.ptp(hips[:, 0])))
 
 
-def plan_of(model: RobotModel, config: RobotConfig, options: argparse.Namespace) -> Plan:
-    """Scale what is done to the robot to its size.
+def launch_command(
+    robot: RobotFiles, hips: np.ndarray, load: float, options: argparse.Namespace
+) -> list[str]:
+    """Return the command that starts the launch file.
 
-    Raises:
-        ConfigError: the robot is no quadruped.
+    Args:
+        robot: that trots.
+        hips: (4, 3) m, in the root link's frame; the load drops on the first one.
+        load: kg.
+        options: of the command line.
     """
-    legs = quadruped_legs(model, config)
-    hips = np.array([leg.hip for leg in legs])
-    length, width = np.ptp(hips[:, 0]), np.ptp(hips[:, 1])
-    load = LOAD * float(model.bodies.mass[0])
-    offset = np.array(OFFSET) * (length, width)
-    return Plan(offset, load, hips[0], float(length), options.feedback, options.speed)
-
-
-def launch_command(robot: RobotFiles, plan: Plan) -> list[str]:
-    """Return the command that starts the launch file."""
     arguments: dict[str, object] = {
         "urdf": robot.urdf,
         "config": robot.config,
         "rviz": "false",
         "sesc": "false",
         "noise": "trot",
-        "feedback": str(plan.feedback).lower(),
-        "payload_mass": plan.load,
+        "feedback": str(options.feedback).lower(),
+        "payload_mass": load,
         "payload_time": STANDING + DROP_AT,
     }
     nodes = ("trot_gait", "trunk_estimator", "trot_monitor")
-    arguments |= demonstration.lockstep_arguments(plan.speed, *nodes)
-    arguments |= {f"offset_{axis}": value for axis, value in zip("xy", plan.offset, strict=True)}
-    arguments |= {f"payload_{axis}": value for axis, value in zip("xyz", plan.place, strict=True)}
+    arguments |= demonstration.lockstep_arguments(options.speed, *nodes)
+    offset = np.array(OFFSET) * np.ptp(hips[:, :2], axis=0)
+    arguments |= {f"offset_{axis}": value for axis, value in zip("xy", offset, strict=True)}
+    arguments |= {f"payload_{axis}": value for axis, value in zip("xyz", hips[0], strict=True)}
     return demonstration.launch_words("trot.launch.xml", arguments)
 
 
-def run(
-    robot: RobotFiles,
-    model: RobotModel,
-    config: RobotConfig,
-    plan: Plan,
-    options: argparse.Namespace,
-) -> TrunkSeries:
-    """Start the launch file, record, stop.
-
-    Raises:
-        RunError: no data came, or it stopped coming, or the robot does not trot.
-    """
-    link = config.imu_link or model.root_link
-    R_imu_root = model.bodies.R_body_link[model.link_index(link)].T
-    monitor = demonstration.listen(
-        launch_command(robot, plan),
-        lambda: TrotMonitor(R_imu_root),
-        Times(options.seconds + MARGIN),
-        robot.name,
-        f"{robot.name}: {model.mass:.2f} kg trot at {plan.speed:g} times real time",
-        options.out,
-    )
-    return monitor.recording.series(until=options.seconds)
-
-
-def check(figures: dict, plan: Plan) -> None:
-    """Raise RunError if the trunk's CoM was not found, or not where it is."""
+def check(figures: dict, length: float) -> None:
+    """Raise RunError if the CoM was not found, or not where it is; length (m) between the hips."""
     errors = [figures["error_x_mm"], figures["error_y_mm"]]
     if None in errors:
         raise RunError("the estimate had not converged at the end, or no truth arrived")
-    limit = 1000.0 * MAX_ERROR * plan.length
+    limit = 1000.0 * MAX_ERROR * length
     if max(errors) > limit:
         raise RunError(f"the CoM is {max(errors):.3g} mm off the truth, {limit:.3g} allowed")
 

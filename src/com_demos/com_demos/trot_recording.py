@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_demos.live import WAITING, Rows, millimetres, with_reason
-from com_demos.pairs import NS_PER_S, Pairs
+from com_ros.conversions import NS_PER_S
 
 Array = NDArray[np.float64]
 
 NEVER = math.nan
+UNKNOWN = np.full(4, np.nan)
 CONVERGED = 2  # TrunkCom.STATUS_CONVERGED
 SIGMAS = 3.0
 HOLD = 0.5  # s, for which an error must stay small to count as reached
@@ -156,12 +157,18 @@ class TrunkSeries:
         return {k: round(v, 4) if math.isfinite(v) else None for k, v in figures.items()}
 
 
-class TrunkRecording(Pairs[TrunkSample, Array]):
-    """Collects estimates, truths (4,) of the same stamp, tilt and gait."""
+class TrunkRecording:
+    """Collects estimates, truths, tilt and gait.
+
+    Attributes:
+        samples: in the order in which they arrived.
+        began_ns: stamp of the first step; 0: not yet.
+    """
 
     def __init__(self) -> None:
-        super().__init__()
-        self.began_ns = 0  # when the robot began to trot; 0: not yet
+        self.samples: list[TrunkSample] = []
+        self.began_ns = 0
+        self._truths: dict[int, Array] = {}
         self._tilts: list[tuple[int, float, float]] = []
         self._gaits: list[tuple[int, float, float, bool]] = []
         self._mass = math.nan
@@ -172,7 +179,7 @@ class TrunkRecording(Pairs[TrunkSample, Array]):
         if abs(values[3] - self._mass) > 1e-9:
             self._loaded_ns = stamp_ns
         self._mass = values[3]
-        super().add_truth(stamp_ns, values)
+        self._truths[stamp_ns] = values
 
     def add_tilt(self, stamp_ns: int, roll: float, pitch: float) -> None:
         """Add the trunk's roll and pitch, rad."""
@@ -197,7 +204,7 @@ class TrunkRecording(Pairs[TrunkSample, Array]):
         end_ns = zero + until * NS_PER_S
         count = sum(sample.stamp_ns <= end_ns for sample in self.samples)
         samples = self.samples[:count][-last:]
-        truths = [np.full(4, np.nan) if t is None else t for t in self.truths[:count][-last:]]
+        truths = [self._truths.get(sample.stamp_ns, UNKNOWN) for sample in samples]
         tilts = np.array([t for t in self._tilts if t[0] <= end_ns][-last:]).reshape(-1, 3)
         gaits = np.array([g for g in self._gaits if g[0] <= end_ns][-last:]).reshape(-1, 4)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_demos.live import WAITING, Rows, millimetres, with_reason
-from com_demos.pairs import NS_PER_S
+from com_ros.conversions import NS_PER_S
 from com_simulation.physics.walk_record import WalkRecord, has_fallen
 
 Array = NDArray[np.float64]
@@ -114,35 +114,19 @@ class WalkRecording:
         samples: of gait/state.
         footprints: of gait/markers.
         duration: s of the walk.
+        roots: poses of the root link in odom, by their stamps, ns.
+        walk_frames: poses of the walk's frame in the root link's, likewise.
+        coms: the true CoM (3,) m in the root link's frame, likewise.
+        joints: positions (n,), rad or m, likewise.
     """
 
     samples: list[WalkSample] = field(default_factory=list)
     footprints: dict[str, Array] = field(default_factory=dict)
     duration: float = math.nan
-    _roots: dict[int, Pose] = field(default_factory=dict)  # in odom
-    _walks: dict[int, Pose] = field(default_factory=dict)  # the walk's frame in the root link's
-    _coms: dict[int, Array] = field(default_factory=dict)  # root link's frame
-    _joints: dict[int, Array] = field(default_factory=dict)
-
-    def add(self, sample: WalkSample) -> None:
-        """Add a message of the gait."""
-        self.samples.append(sample)
-
-    def add_root(self, stamp_ns: int, pose: Pose) -> None:
-        """Add the root link's pose in odom."""
-        self._roots[stamp_ns] = pose
-
-    def add_walk_frame(self, stamp_ns: int, pose: Pose) -> None:
-        """Add the pose of the walk's frame in the root link's."""
-        self._walks[stamp_ns] = pose
-
-    def add_com(self, stamp_ns: int, com: Array) -> None:
-        """Add the true CoM (3,) m, in the root link's frame."""
-        self._coms[stamp_ns] = com
-
-    def add_joints(self, stamp_ns: int, q: Array) -> None:
-        """Add the joints (n,)."""
-        self._joints[stamp_ns] = q
+    roots: dict[int, Pose] = field(default_factory=dict)
+    walk_frames: dict[int, Pose] = field(default_factory=dict)
+    coms: dict[int, Array] = field(default_factory=dict)
+    joints: dict[int, Array] = field(default_factory=dict)
 
     def series(self) -> WalkSeries:
         """The walk that began last, as arrays."""
@@ -161,15 +145,15 @@ class WalkRecording:
 
     def _truth(self, begin_ns: int, standing: list[int]) -> WalkRecord:
         frame = self._walk_in_odom(standing)
-        known = [k for k in self._roots if k in self._coms and k in self._joints]
+        known = [k for k in self.roots if k in self.coms and k in self.joints]
         stamps = sorted(k for k in known if standing and k >= standing[0]) if frame else []
         R, p = frame or (np.eye(3), np.zeros(3))
-        roots = [(R.T @ self._roots[k][0], R.T @ (self._roots[k][1] - p)) for k in stamps]
-        coms = [Rr @ self._coms[k] + pr for k, (Rr, pr) in zip(stamps, roots, strict=True)]
+        roots = [(R.T @ self.roots[k][0], R.T @ (self.roots[k][1] - p)) for k in stamps]
+        coms = [Rr @ self.coms[k] + pr for k, (Rr, pr) in zip(stamps, roots, strict=True)]
         time = np.array([(k - begin_ns) / NS_PER_S for k in stamps])
         return WalkRecord(
             time=time,
-            position=np.array([self._joints[k] for k in stamps]),
+            position=np.array([self.joints[k] for k in stamps]),
             com=_rows(coms),
             root=_rows([root[1] for root in roots]),
             R_root=np.array([root[0] for root in roots]).reshape(-1, 3, 3),
@@ -180,15 +164,15 @@ class WalkRecording:
     def _walk_in_odom(self, standing: list[int]) -> Pose | None:
         """Pose of the walk's frame in odom while the robot stands before the walk."""
         first, last = (standing[0], standing[-1]) if standing else (0, -1)
-        stamps = [k for k in self._walks if first <= k <= last]
-        if not (stamps and self._roots):
+        stamps = [k for k in self.walk_frames if first <= k <= last]
+        if not (stamps and self.roots):
             return None
         # Messages get lost, and the root moves while the robot is led: take what fits best in time.
-        roots = np.array(list(self._roots))
+        roots = np.array(list(self.roots))
         away = np.abs(np.array(stamps)[:, None] - roots)
         at, root = np.unravel_index(int(np.argmin(away)), away.shape)
-        R, p = self._roots[int(roots[root])]
-        R_root_walk, p_root_walk = self._walks[stamps[at]]
+        R, p = self.roots[int(roots[root])]
+        R_root_walk, p_root_walk = self.walk_frames[stamps[at]]
         return R @ R_root_walk, p + R @ p_root_walk
 
 

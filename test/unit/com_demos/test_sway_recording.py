@@ -1,7 +1,6 @@
 """Samples and truths are matched by stamp, in whatever order they arrive."""
 
 import numpy as np
-import pytest
 
 from com_demos.sway_recording import Recording, Sample
 
@@ -14,11 +13,11 @@ def sample(stamp_ns: int, x: float = 0.0, margin: float = 0.1) -> Sample:
 
 def test_match_by_stamp_in_any_order() -> None:
     recording = Recording()
-    recording.add_truth(START, (1.0, 0.0, 0.0))
-    recording.add(sample(START, 1.5))
-    recording.add(sample(START + 2_000_000, 2.0))
-    recording.add(sample(START + 4_000_000, 3.0))
-    recording.add_truth(START + 4_000_000, (3.0, 4.0, 0.0))
+    recording.truths[START] = (1.0, 0.0, 0.0)
+    recording.samples.append(sample(START, 1.5))
+    recording.samples.append(sample(START + 2_000_000, 2.0))
+    recording.samples.append(sample(START + 4_000_000, 3.0))
+    recording.truths[START + 4_000_000] = (3.0, 4.0, 0.0)
     series = recording.series()
     np.testing.assert_allclose(series.time, [0, 0.002, 0.004], atol=1e-12)
     np.testing.assert_allclose(series.error, [0.5, np.nan, 4.0])
@@ -30,7 +29,7 @@ def test_match_by_stamp_in_any_order() -> None:
 def test_last_samples_keep_their_time() -> None:
     recording = Recording()
     for k in range(10):
-        recording.add(sample(START + k * 1_000_000_000, float(k)))
+        recording.samples.append(sample(START + k * 1_000_000_000, float(k)))
     series = recording.series(last=3)
     np.testing.assert_allclose(series.time, [7, 8, 9])
     np.testing.assert_array_equal(series.com[:, 0], [7, 8, 9])
@@ -42,20 +41,13 @@ def test_empty() -> None:
     assert series.error.shape == (0,)
 
 
-def test_what_never_matches_is_forgotten() -> None:
-    recording = Recording()
-    for k in range(10_000):
-        recording.add_truth(k, (0.0, 0.0, 0.0))
-        recording.add(sample(-1 - k))
-    assert len(recording._early) == len(recording._waiting) == 4096
-    assert np.isnan(recording.series().error).all()
-
-
 def test_summary() -> None:
     recording = Recording()
     for k in range(101):
-        recording.add(sample(START + k * 2_000_000, 0.001 * (k % 2), margin=0.05 - k * 1e-4))
-        recording.add_truth(START + k * 2_000_000, (0.0, 0.0, 0.0))
+        recording.samples.append(
+            sample(START + k * 2_000_000, 0.001 * (k % 2), margin=0.05 - k * 1e-4)
+        )
+        recording.truths[START + k * 2_000_000] = (0.0, 0.0, 0.0)
     assert recording.series().summary() == {
         "seconds": 0.2,
         "messages": 101,
@@ -71,17 +63,8 @@ def test_summary() -> None:
 
 def test_summary_of_what_is_not_known_is_none() -> None:
     recording = Recording()
-    recording.add(sample(START, margin=np.nan))
+    recording.samples.append(sample(START, margin=np.nan))
     summary = recording.series().summary()
     nothing = {"rate_hz", "com_error_mm", "com_error_max_mm", "margin_min_mm"}
     assert {name for name, value in summary.items() if value is None} == nothing
     assert Recording().series().summary()["messages"] == 0
-
-
-@pytest.mark.parametrize(("count", "rows"), [(3, 3), (4, 4), (5, 5), (9, 5), (10, 10), (99, 10)])
-def test_thinned(count: int, rows: int) -> None:
-    recording = Recording()
-    for k in range(10):
-        recording.add(sample(START + k))
-    thin = recording.series().thinned(count)
-    assert {len(a) for a in (thin.time, thin.com, thin.truth, thin.margin, thin.latency)} == {rows}

@@ -24,7 +24,7 @@ def recording(shift=(0.0, 0.0), saturated=False):
         noticed = START + 5_050_000_000 if time >= 5.3 else 0
         std = np.array([0.0005, 0.001, 0.01, 2.0])
         result.add_truth(stamp, truth)
-        result.add(TrunkSample(stamp, CONVERGED, "", values, std, noticed))
+        result.samples.append(TrunkSample(stamp, CONVERGED, "", values, std, noticed))
         result.add_tilt(stamp, np.radians(3.0), np.radians(-1.0) * (-1) ** k)
         result.add_gait(stamp, np.array(shift), saturated, k >= 0)
     return result

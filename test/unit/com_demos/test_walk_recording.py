@@ -24,20 +24,20 @@ def recorded(off=0.0, tilt_from=math.inf, end=3.0):
     """A walk whose CoM is `off` beside where it is meant to be, its root half a metre above it."""
     recording = WalkRecording(duration=2.5)
     unknown = np.full(3, np.nan)
-    recording.add(WalkSample(1, math.nan, -1, unknown, unknown, unknown))
+    recording.samples.append(WalkSample(1, math.nan, -1, unknown, unknown, unknown))
     for k, t in enumerate(np.arange(-1.0, end, 0.01)):
         stamp = BEGIN + round(1e9 * t)
-        recording.add(WalkSample(stamp, float(t), 0, meant(t), meant(t), unknown))
+        recording.samples.append(WalkSample(stamp, float(t), 0, meant(t), meant(t), unknown))
         com = meant(t) + np.array([0.0, off if t > 0.0 else 0.0, 0.0])
         root = com + np.array([0.0, 0.0, 0.5])
         R = Rotation.from_euler("x", 1.0 if t >= tilt_from else 0.0).as_matrix()
         if k % 2 == 0:
             pose = (R_ODOM_WALK @ R, R_ODOM_WALK @ root + P_ODOM_WALK)
-            recording.add_root(stamp, pose)
+            recording.roots[stamp] = pose
         if k % 5 == 0:
-            recording.add_walk_frame(stamp, (R.T, -R.T @ root))
-        recording.add_com(stamp, R.T @ (com - root))
-        recording.add_joints(stamp, np.zeros(12))
+            recording.walk_frames[stamp] = (R.T, -R.T @ root)
+        recording.coms[stamp] = R.T @ (com - root)
+        recording.joints[stamp] = np.zeros(12)
     corners = np.zeros((2, 4, 3))
     corners[:, :, :2] = [[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05], [-0.1, 0.05]]
     recording.footprints["footsteps_left"] = corners
@@ -59,9 +59,9 @@ def test_truth_and_plan_meet_in_the_walks_frame(off):
 def test_messages_that_are_lost_do_not_shift_the_frame():
     """The robot moves before the walk; half of its root's poses are not heard."""
     recording = recorded()
-    for stamp in list(recording._roots):
+    for stamp in list(recording.roots):
         if -0.75 < (stamp - BEGIN) / 1e9 < -0.25:
-            del recording._roots[stamp]
+            del recording.roots[stamp]
     assert recording.series().summary()["com_error_max_m"] < 2e-5
 
 

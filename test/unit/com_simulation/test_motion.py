@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from com_simulation.exceptions import CommandError
-from com_simulation.physics.motion import JointMotion
-from com_simulation.physics.motion_commands import read_targets, read_trajectory
+from com_simulation.physics.motion import JointMotion, read_targets, read_trajectory
 
 NAMES = ("a", "b", "c")
 

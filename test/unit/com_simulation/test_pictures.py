@@ -10,8 +10,14 @@ from PIL import Image
 from com_model.model import RobotModel
 from com_model.plotting import plain_text
 from com_model.robot_config import Foot
-from com_simulation.drawing.marks import CHAIN, GRAVITY, SUPPORT, round_length
-from com_simulation.drawing.pictures import draw_picture, nearest_edge_point
+from com_simulation.drawing.pictures import (
+    CHAIN,
+    GRAVITY,
+    SUPPORT,
+    draw_picture,
+    nearest_edge_point,
+    round_length,
+)
 from com_simulation.drawing.scene import Snapshot, build_scene, upright
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import RenderError

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from com_model import RobotConfig, RobotModel, SupportPolygon, link_poses
 from com_model.geometry.support import sole_points
 from com_simulation.exceptions import SwayError
-from com_simulation.physics.motion_commands import Trajectory
+from com_simulation.physics.motion import Trajectory
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.sway import plan_sway
 from com_simulation.physics.world_builder import build_world

@@ -123,7 +123,8 @@ class TrotGaitNode(RobotNode[Parameters]):
         session, p = self._robot.session, self.parameters
         time_ns = sample.time_ns
         R, omega, problem = self._attitude(time_ns)
-        com = self._com.current(time_ns) if p.feedback else None
+        # That of this sample may come before or after it, that of the one before has surely come.
+        com = self._com.current(time_ns - 1) if p.feedback else None
         self._last_ns, trots = time_ns, session.trot
         session.check(problem)
         self._command = session.step(time_ns / NS_PER_S, sample.position, R, com, omega)

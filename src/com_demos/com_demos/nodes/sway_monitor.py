@@ -83,12 +83,12 @@ class SwayMonitor(ListeningNode):
         stamp_ns = stamp_to_ns(msg.header.stamp)
         com = (msg.position.x, msg.position.y, msg.position.z)
         received_ns = info["received_timestamp"]
-        self.recording.add(Sample(stamp_ns, received_ns, com, msg.support_margin))
+        self.recording.samples.append(Sample(stamp_ns, received_ns, com, msg.support_margin))
         _store(self._coms, stamp_ns, msg)
 
     def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
         com = (msg.position.x, msg.position.y, msg.position.z)
-        self.recording.add_truth(stamp_to_ns(msg.header.stamp), com)
+        self.recording.truths[stamp_to_ns(msg.header.stamp)] = com
 
     def _on_joints(self, msg: JointState, _info: dict) -> None:
         _store(self._joints, stamp_to_ns(msg.header.stamp), msg)

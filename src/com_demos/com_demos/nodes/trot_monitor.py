@@ -85,7 +85,7 @@ class TrotMonitor(ListeningNode):
             std=np.append(np.sqrt(variances), msg.mass_std),
             noticed_ns=stamp_to_ns(msg.payload_changed_at),
         )
-        self.recording.add(sample)
+        self.recording.samples.append(sample)
 
     def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
         values = np.append(point_to_numpy(msg.position), msg.mass)

@@ -128,7 +128,7 @@ class WalkMonitor(ListeningNode):
             self._walked = True
             self.steps, self.recording.duration = msg.steps, msg.duration
         values = walk_state_to_values(msg)
-        self.recording.add(
+        self.recording.samples.append(
             WalkSample(
                 stamp_ns=stamp_to_ns(msg.header.stamp),
                 time=msg.time if msg.state in MOVING or self._walked else math.nan,
@@ -146,18 +146,18 @@ class WalkMonitor(ListeningNode):
                 self.recording.footprints[marker.ns] = corners
 
     def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
-        self.recording.add_com(stamp_to_ns(msg.header.stamp), point_to_numpy(msg.position))
+        self.recording.coms[stamp_to_ns(msg.header.stamp)] = point_to_numpy(msg.position)
 
     def _on_joints(self, msg: JointState, _info: dict) -> None:
         stamp_ns = stamp_to_ns(msg.header.stamp)
         sample = JointInput(self._names, timeout_s=1.0).update(msg, stamp_ns)
         if sample is not None and not sample.error:
-            self.recording.add_joints(stamp_ns, np.array(sample.position))
+            self.recording.joints[stamp_ns] = np.array(sample.position)
 
     def _on_frames(self, msg: TFMessage, _info: dict) -> None:
         for transform in msg.transforms:
             stamp_ns, pose = stamp_to_ns(transform.header.stamp), transform.transform
             if transform.child_frame_id == self._root:
-                self.recording.add_root(stamp_ns, transform_to_numpy(pose))
+                self.recording.roots[stamp_ns] = transform_to_numpy(pose)
             elif transform.child_frame_id == WALK and transform.header.frame_id == self._root:
-                self.recording.add_walk_frame(stamp_ns, transform_to_numpy(pose))
+                self.recording.walk_frames[stamp_ns] = transform_to_numpy(pose)

@@ -106,7 +106,8 @@ class TrunkInput:
             specific_force=imu.specific_force,
             R_world_imu=imu.R_world_imu,
             foot_forces=forces,
-            stance=self._stance.current(pair.time_ns - 1),  # that of this sample comes in a race
+            # That of this sample may come before or after it, that of the one before has come.
+            stance=self._stance.current(pair.time_ns - 1),
         )
         return sample, problems
 

@@ -1,8 +1,8 @@
-"""Tells how far two URDFs are off a third, true one: before and after an identification.
+"""Compares two URDFs, before and after an identification, with a third one, which is true.
 
-The centre of mass of the whole robot is compared in postures that nobody measured, with flat soles
-that stand as far from each other as in the nominal posture; across gravity, which is what feet can
-tell. Then that of every body.
+The horizontal error of the whole robot's centre of mass, the part that feet can measure, in
+postures that were not measured, with the feet where they are to each other in the nominal posture;
+then that of every body's.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Comparison:
 
     Attributes:
         bodies: B names of those with mass.
-        before: (P,) m, across gravity, of the first URDF's CoM in P postures.
+        before: (P,) m, horizontal, of the first URDF's CoM in P postures.
         after: (P,) m, of the second's.
         bodies_before: (B, 3) m, CoM of each body minus the true one, in the body's frame.
         bodies_after: (B, 3) m.

@@ -14,8 +14,8 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -56,47 +56,22 @@ Exit status: 0 recorded, 1 some posture could not be taken (it has no mark), 2 w
 """
 
 
-@dataclass(frozen=True)
-class Recording:
-    """What was recorded.
-
-    Attributes:
-        rests: One for each posture.
-        transfer: "hoist" or "stand".
-        seconds: Length of the bag.
-        messages: In it.
-    """
-
-    rests: tuple[RestPeriod, ...]
-    transfer: str
-    seconds: float
-    messages: int
-
-
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     options = command_line(words)
     try:
-        recording = record(options, Console(stderr=True))
+        rests, figures = record(options, Console(stderr=True))
     except (ComSimulationError, ComModelError, OSError) as error:
         print(f"record_bag: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("record_bag: interrupted, nothing is left behind", file=sys.stderr)
         return 130
-    bad = [(i, rest) for i, rest in enumerate(recording.rests, 1) if rest.problem]
-    for number, rest in bad:
-        print(f"record_bag: posture {number} has no mark: {rest.problem}", file=sys.stderr)
-    figures = {
-        "out": str(options.out),
-        "postures": len(recording.rests),
-        "marked": len(recording.rests) - len(bad),
-        "transfer": recording.transfer,
-        "bag_s": round(recording.seconds, 2),
-        "messages": recording.messages,
-    }
+    for number, rest in enumerate(rests, 1):
+        if rest.problem:
+            print(f"record_bag: posture {number} has no mark: {rest.problem}", file=sys.stderr)
     print(json.dumps(figures))
-    return 1 if bad else 0
+    return int(figures["marked"] < figures["postures"])
 
 
 def command_line(words: Sequence[str] | None) -> argparse.Namespace:
@@ -125,8 +100,10 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def record(options: argparse.Namespace, console: Console) -> Recording:
-    """Record the bag.
+def record(
+    options: argparse.Namespace, console: Console
+) -> tuple[list[RestPeriod], dict[str, Any]]:
+    """Record the bag; return a rest for each posture, and the figures of the recording.
 
     Raises:
         ComSimulationError: The robot cannot be simulated, or the folder exists.
@@ -154,7 +131,15 @@ def record(options: argparse.Namespace, console: Console) -> Recording:
         write_file(folder / "robot.urdf", believed.xml)
         write_file(folder / "truth.urdf", true.xml)
         write_file(folder / "marks.csv", marks_text(sequence.rests))
-    return Recording(tuple(sequence.rests), sequence.transfer, seconds, bag.messages)
+    figures = {
+        "out": str(options.out),
+        "postures": len(sequence.rests),
+        "marked": sum(not rest.problem for rest in sequence.rests),
+        "transfer": sequence.transfer,
+        "bag_s": round(seconds, 2),
+        "messages": bag.messages,
+    }
+    return sequence.rests, figures
 
 
 def _write_all(sequence: PostureSequence, bag: BagWriter, count: int, console: Console) -> float:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from com_model import RobotModel
 from com_model.plotting import FAINT, GRID, INK, RULE, plain_text, save_png
-from com_simulation.drawing.marks import com_symbol, pixel_axes
-from com_simulation.drawing.pictures import draw_body
+from com_simulation.drawing.pictures import com_symbol, draw_body, pixel_axes
 from com_simulation.drawing.render import Camera
 from com_simulation.drawing.scene import body_parts
 from com_simulation.drawing.shapes import RobotShape

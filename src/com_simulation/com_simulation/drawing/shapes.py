@@ -15,8 +15,8 @@ from com_simulation.physics.urdf_shapes import (
     MESH,
     SPHERE,
     Color,
+    Shape,
     ShapeReader,
-    UrdfShape,
     fit_up_axis,
 )
 
@@ -66,11 +66,11 @@ def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
     """
     reader = ShapeReader(model.xml, urdf_path)
     problems: Problems = {}
-    shapes: list[UrdfShape] = []
+    shapes: list[Shape] = []
     bare: list[str] = []
     replaced: list[str] = []
 
-    def read(link: str, tag: str) -> list[UrdfShape] | None:
+    def read(link: str, tag: str) -> list[Shape] | None:
         found, failed = reader.read(link, tag)
         for name, reason in failed:
             problems.setdefault(name, reason)
@@ -92,7 +92,7 @@ def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
 
 
 def _pieces(
-    shapes: Iterable[UrdfShape], problems: Problems
+    shapes: Iterable[Shape], problems: Problems
 ) -> tuple[tuple[LinkTriangles, ...], list[str]]:
     """Cut shapes into triangles until there are too many; return the links that are left out."""
     pieces: list[LinkTriangles] = []
@@ -109,7 +109,7 @@ def _pieces(
     return tuple(pieces), left_out
 
 
-def shape_triangles(shape: UrdfShape) -> Array:
+def shape_triangles(shape: Shape) -> Array:
     """Return the triangles (m, 3, 3) of a shape, in its own frame, m; a capsule's ends are flat."""
     if shape.kind == MESH:
         return shape.triangles

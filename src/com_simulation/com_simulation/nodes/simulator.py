@@ -43,7 +43,7 @@ from com_ros.robot_node import Diagnosis, RobotNode
 from com_simulation.exceptions import CommandError, ComSimulationError
 from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, TimeOutput
 from com_simulation.nodes.simulator_parameters import Parameters
-from com_simulation.physics.motion_commands import read_targets, read_trajectory
+from com_simulation.physics.motion import read_targets, read_trajectory
 from com_simulation.physics.pacing import Lockstep, Pacer
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.suspension_rig import LIFT_TIME

@@ -28,7 +28,6 @@ from com_simulation.physics.sensors import Reading
 from com_simulation.physics.world import World
 
 ODOM = "odom"
-SMALLEST_STD = 1e-6  # covariances of 0 mean "not known" in an Imu message
 
 
 class SensorOutput:
@@ -44,7 +43,8 @@ class SensorOutput:
         robot, profile = world.robot, qos.RESULT
         self._joint_names = list(robot.joint_names)
         self._joints = JointState(name=self._joint_names)
-        self._imu = _imu_message(world.imu_link, noise)
+        self._imu = Imu(**noise.imu_covariances())
+        self._imu.header.frame_id = world.imu_link
         self._wrenches = [WrenchStamped() for _ in world.feet]
         for foot, msg in zip(world.feet, self._wrenches, strict=True):
             msg.header.frame_id = foot.wrench_frame
@@ -140,19 +140,6 @@ class PoseOutput:
         self._next = reading.time + self._period * (1.0 - 1e-6)
         R = quaternion_to_rotation(numpy_to_quaternion(reading.root_orientation))
         self._frames.send_pose(stamp, ODOM, self._root_link, R, reading.root_position)
-
-
-def _imu_message(link: str, noise: NoiseLevels) -> Imu:
-    msg = Imu()
-    msg.header.frame_id = link
-    for name, std, bias in (
-        ("orientation_covariance", noise.orientation, noise.orientation_bias),
-        ("angular_velocity_covariance", noise.gyro, noise.gyro_bias),
-        ("linear_acceleration_covariance", noise.accelerometer, noise.accelerometer_bias),
-    ):
-        variance = max(std**2 + bias**2, SMALLEST_STD**2)
-        setattr(msg, name, (variance * np.eye(3)).ravel())
-    return msg
 
 
 def _truth_message(root_link: str) -> CenterOfMass:

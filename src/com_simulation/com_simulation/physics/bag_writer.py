@@ -60,13 +60,7 @@ class BagWriter:
         self._store = get_typestore(Stores.ROS2_JAZZY)
         self._store.register(_com_type())
         self._names = list(world.robot.joint_names)
-        self._imu = {
-            "orientation_covariance": _covariance(noise.orientation, noise.orientation_bias),
-            "angular_velocity_covariance": _covariance(noise.gyro, noise.gyro_bias),
-            "linear_acceleration_covariance": _covariance(
-                noise.accelerometer, noise.accelerometer_bias
-            ),
-        }
+        self._imu = noise.imu_covariances()
         self.messages = 0
 
     def __enter__(self) -> BagWriter:
@@ -172,11 +166,6 @@ def new_folder(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with whole_folder(path) as part:
         yield part
-
-
-def _covariance(std: float, bias: float) -> Array:
-    """Row-major (9,); not 0, which would mean "not known"."""
-    return (max(std**2 + bias**2, 1e-12) * np.eye(3)).ravel()
 
 
 def _com_type() -> dict[str, Any]:

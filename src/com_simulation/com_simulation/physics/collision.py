@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,46 +13,18 @@ from com_model.exceptions import GeometryError
 from com_model.geometry.hull import solid_hull
 from com_model.text import listing
 from com_simulation.physics.urdf_shapes import (
-    BOX,
-    CAPSULE,
-    CYLINDER,
+    HULL,
     LARGEST,
     MESH,
     NO_GEOMETRY,
-    SPHERE,
+    Shape,
     ShapeReader,
-    UrdfShape,
     fit_up_axis,
 )
 
-__all__ = ["BOX", "CAPSULE", "CYLINDER", "HULL", "SPHERE", "Collision", "Shape", "read_collision"]
-
 Array = NDArray[np.float64]
 
-HULL = "hull"
 SMALLEST = 1e-5  # m; thinner things are drawings
-
-
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """One collision shape.
-
-    Attributes:
-        link: Name of the link that carries it.
-        kind: BOX, SPHERE, CYLINDER, CAPSULE or HULL.
-        size: MuJoCo's: half extents (3,) of a box; radius, half length of a cylinder or capsule;
-            radius of a sphere; nothing for a hull. m.
-        R: (3, 3) rotation from the shape's to the link's axes.
-        p: (3,) m, origin of the shape in the link's frame.
-        vertices: (m, 3) m, of a hull, in the shape's frame; else empty.
-    """
-
-    link: str
-    kind: str
-    size: tuple[float, ...]
-    R: Array
-    p: Array
-    vertices: Array = field(default_factory=lambda: np.empty((0, 3)))
 
 
 @dataclass(frozen=True)
@@ -81,7 +53,7 @@ def read_collision(robot: RobotModel, urdf_path: str | os.PathLike[str] | None =
         urdf_path: The URDF's file, if it is one: mesh names may be relative to it.
     """
     reader = ShapeReader(robot.xml, urdf_path)
-    read: list[UrdfShape] = []
+    read: list[Shape] = []
     left_out: list[tuple[str, str]] = []
     for link in reader.links:
         shapes, problems = reader.read(link, "collision")
@@ -96,7 +68,7 @@ def read_collision(robot: RobotModel, urdf_path: str | os.PathLike[str] | None =
     return Collision(tuple(solid), tuple(left_out))
 
 
-def _solid(shape: UrdfShape) -> Shape:
+def _solid(shape: Shape) -> Shape:
     """A shape as MuJoCo takes it.
 
     Raises:
@@ -105,11 +77,11 @@ def _solid(shape: UrdfShape) -> Shape:
     if shape.kind != MESH:
         if min(shape.size) < SMALLEST:
             raise ValueError("it has no volume")
-        return Shape(shape.link, shape.kind, shape.size, shape.R, shape.p)
+        return shape
     points = shape.triangles.reshape(-1, 3)
     if np.abs(points).max() > LARGEST:
         raise ValueError(f"it is larger than {LARGEST:g} m")
-    return Shape(shape.link, HULL, (), shape.R, shape.p, hull_vertices(points))
+    return replace(shape, kind=HULL, size=(), vertices=hull_vertices(points))
 
 
 def hull_vertices(points: Array) -> Array:

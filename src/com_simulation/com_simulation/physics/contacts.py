@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model import Foot, RobotModel
-from com_simulation.physics.collision import SPHERE, Shape
 from com_simulation.physics.placement import lowest_height
 from com_simulation.physics.spec import CONTACT_HARDNESS, CONTACT_STIFFNESS
+from com_simulation.physics.urdf_shapes import SPHERE, Shape
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ def set_contact(spec: mujoco.MjSpec, contact: Contact) -> None:
 def is_bare(
     robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, foot: Foot, up: Array
 ) -> bool:
-    """Tells whether a foot needs shapes of its own: foot_shapes.
+    """Whether a foot needs shapes of its own: foot_shapes.
 
     It does when no shape of the URDF ends near its sole, and when the lowest one is a mesh while
     the configuration knows the sole: of a mesh on a plane MuJoCo takes four contacts, which jump

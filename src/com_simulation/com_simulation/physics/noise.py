@@ -52,6 +52,17 @@ class NoiseLevels:
         0.0, "drawn once, of the IMU's orientation about each of its axes, rad", (0.0, 3.0)
     )
 
+    def imu_covariances(self) -> dict[str, Array]:
+        """Row-major (9,) covariances of an Imu message; not 0, which would mean "not known"."""
+        return {
+            f"{name}_covariance": (max(std**2 + bias**2, 1e-12) * np.eye(3)).ravel()
+            for name, std, bias in (
+                ("orientation", self.orientation, self.orientation_bias),
+                ("angular_velocity", self.gyro, self.gyro_bias),
+                ("linear_acceleration", self.accelerometer, self.accelerometer_bias),
+            )
+        }
+
 
 ENCODER_STEP = 2.0 * np.pi / 65536  # rad, of 16 bits
 

@@ -17,7 +17,7 @@ class PaceReport:
     Attributes:
         drift: s, by which the simulation is behind the wall clock, in wall time, given up or not.
         real_time_factor: Simulated over wall time.
-        load: Share of the time in which there was work to do, 0 to 1.
+        load: Fraction of the time in which there was work to do.
     """
 
     drift: float
@@ -60,7 +60,7 @@ class Pacer:
             self._given_up -= ahead
 
     def report(self, sim_time: float) -> PaceReport:
-        """Tells how the time since the last report went; `sim_time` (s) is the newest sample's."""
+        """Pace since the last report; `sim_time` (s) is that of the newest sample."""
         now = self._clock()
         wall = max(now - self._report_wall, 1e-9)
         drift = 0.0

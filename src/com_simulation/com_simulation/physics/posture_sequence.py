@@ -14,7 +14,7 @@ from com_model import RobotModel
 from com_model.dynamics import GRAVITY
 from com_model.postures import time_path
 from com_simulation.exceptions import ComSimulationError, SwayError
-from com_simulation.physics.motion_commands import Trajectory
+from com_simulation.physics.motion import Trajectory
 from com_simulation.physics.planted_feet import PlantedFeet
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation
@@ -23,7 +23,10 @@ Array = NDArray[np.float64]
 
 TRANSFERS = ("auto", "hoist", "stand")
 BEGIN = 0.5  # s, of standing in the nominal posture
-SLOWEST, WATCHED = 4.0, 0.2  # s: patience until it is still, time over which that is judged
+SLOWEST, WATCHED = (
+    4.0,
+    0.2,
+)  # s: longest wait until it is at rest, time over which that is judged
 IN_AIR = 4.0  # how much faster the joints are in the air
 STILL = 5e-5  # m, of the CoM's and the root's way in that time
 WEIGHT_FRACTION = 0.01  # of the weight that the soles may lack

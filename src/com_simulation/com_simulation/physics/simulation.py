@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from com_simulation.exceptions import CommandError, DivergedError
-from com_simulation.physics.motion import JointMotion
-from com_simulation.physics.motion_commands import Trajectory, read_targets
+from com_simulation.physics.motion import JointMotion, Trajectory, read_targets
 from com_simulation.physics.noise import Noise, NoiseLevels
 from com_simulation.physics.sensors import Reading, Sensors
 from com_simulation.physics.suspension_rig import SuspensionRig

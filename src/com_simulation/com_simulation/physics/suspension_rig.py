@@ -1,7 +1,7 @@
 """A crane over a standing robot: lifts it by its root link, and puts it down on its feet again.
 
 Soles that stand on the ground cannot get from one posture to another one with other places of the
-feet. So a laboratory lifts the robot, moves its joints in the air and lowers it.
+feet. So the crane lifts the robot, moves its joints in the air and lowers it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class SuspensionRig:
         self.reset()
 
     def reset(self) -> None:
-        """The robot stands, the crane lets go."""
+        """The robot stands, released."""
         self.lifted = False
         self._way: tuple[float, Slerp, Array, Array] | None = None
 
@@ -69,7 +69,7 @@ class SuspensionRig:
         self._start(data, Rotation.from_matrix(R), data.qpos[:3] - height * world.normal)
 
     def act(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
-        """Holds the root at its place of this time, or lets go where the robot stands again."""
+        """Holds the root at its place of this time, or releases it where the robot stands again."""
         if self._way is None:
             data.eq_active[self._equality] = 0
             return

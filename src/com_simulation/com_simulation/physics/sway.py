@@ -15,7 +15,7 @@ from com_model import RobotConfig, RobotModel, SupportPolygon
 from com_model.sesc.sesc import Sesc
 from com_simulation.exceptions import SwayError
 from com_simulation.physics.placement import support_normal
-from com_simulation.physics.standing_ik import Stance
+from com_simulation.physics.planted_feet import PlantedFeet
 
 Array = NDArray[np.float64]
 
@@ -88,7 +88,7 @@ def plan_sway(
 def _plan_standing(
     robot: RobotModel, config: RobotConfig, posture: Array, amplitude: float, period: float
 ) -> Sway:
-    stance = Stance(robot, config.feet, posture)
+    stance = PlantedFeet(robot, config.feet, posture)
     up = support_normal(robot, config.feet, posture)
     polygon = SupportPolygon.from_points(stance.contacts, up)
     sesc = Sesc(robot)
@@ -120,7 +120,11 @@ class _Root:
     """How the root of a standing robot moves, in its frame of the nominal posture."""
 
     def __init__(
-        self, up: Array, stance: Stance, motion: tuple[float, float, float, float], amplitude: float
+        self,
+        up: Array,
+        stance: PlantedFeet,
+        motion: tuple[float, float, float, float],
+        amplitude: float,
     ) -> None:
         forwards = np.array([1.0, 0.0, 0.0]) - up[0] * up
         forwards /= np.linalg.norm(forwards)
@@ -167,7 +171,7 @@ class _FreeJoints:
 
 
 def _standing_tables(
-    stance: Stance,
+    stance: PlantedFeet,
     root: _Root,
     polygon: SupportPolygon,
     sesc: Sesc,
@@ -186,7 +190,7 @@ def _standing_tables(
         start = free.at(phase, scale)
         start[stance.joints] = legs[stance.joints]
         R, p = root.at(phase, scale)
-        legs = stance.solve(start, R, p)
+        legs = stance.below(start, R, p)
         coms.append(p + R @ sesc.com(legs))
         return legs
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +19,15 @@ from com_model.geometry.rotations import rotation_from_rpy
 from com_model.urdf.xml_reader import Node, Schema, read_xml
 from com_simulation.exceptions import MeshError
 from com_simulation.physics.meshes import Mesh, load_mesh
-from com_simulation.physics.resources import resolve_uri
+from com_simulation.physics.robots import resolve_uri
 
 Array = NDArray[np.float64]
 Color = tuple[float, float, float]  # red, green, blue, 0 to 1
 
-BOX, SPHERE, CYLINDER, CAPSULE, MESH = "box", "sphere", "cylinder", "capsule", "mesh"
+BOX, SPHERE, CYLINDER, CAPSULE, MESH, HULL = "box", "sphere", "cylinder", "capsule", "mesh", "hull"
 LARGEST = 1e4  # m; larger things are mistakes
 NO_GEOMETRY = "no geometry"
+NO_MESH = Mesh(np.empty((0, 3, 3)))
 PLAIN_COLOR = (0.80, 0.81, 0.83)
 
 _SHAPE: Schema = {
@@ -40,19 +41,20 @@ _SCHEMA: Schema = {
 
 
 @dataclass(frozen=True, eq=False)
-class UrdfShape:
+class Shape:
     """One <visual> or <collision>.
 
     Attributes:
         link: Name of the link that carries it.
-        kind: BOX, SPHERE, CYLINDER, CAPSULE or MESH.
+        kind: BOX, SPHERE, CYLINDER, CAPSULE or MESH; HULL of a mesh that may collide.
         size: MuJoCo's: half extents (3,) of a box; radius, half length of a cylinder or capsule;
-            radius of a sphere; scale (3,) of a mesh. m.
+            radius of a sphere; scale (3,) of a mesh; nothing for a hull. m.
         R: (3, 3) rotation from the shape's to the link's axes.
         p: (3,) m, origin of the shape in the link's frame.
         name: Its mesh file, or its kind and link; for messages.
         color: Of a visual.
         mesh: Of a mesh, before its scale.
+        vertices: (m, 3) m, of a hull, in the shape's frame.
     """
 
     link: str
@@ -60,16 +62,17 @@ class UrdfShape:
     size: tuple[float, ...]
     R: Array
     p: Array
-    name: str
-    color: Color
-    mesh: Mesh
+    name: str = ""
+    color: Color = PLAIN_COLOR
+    mesh: Mesh = NO_MESH
+    vertices: Array = field(default_factory=lambda: np.empty((0, 3)))
 
     @property
     def triangles(self) -> Array:
         """Corners (m, 3, 3) m of a mesh, scaled, in the shape's frame."""
         return self.mesh.triangles * self.size
 
-    def turned(self) -> UrdfShape:
+    def turned(self) -> Shape:
         """The shape with the y axis of its mesh file turned to z."""
         triangles = self.mesh.triangles[..., [0, 2, 1]] * [1.0, -1.0, 1.0]
         return replace(self, mesh=self.mesh._replace(triangles=triangles))
@@ -80,7 +83,7 @@ class ShapeReader:
 
     Args:
         xml: A URDF that com_model has accepted.
-        urdf_path: Where it stands, if it is a file: mesh names may be relative to it.
+        urdf_path: Its path, if it is a file: mesh names may be relative to it.
 
     Attributes:
         links: Names of the links.
@@ -96,7 +99,7 @@ class ShapeReader:
         self._colors = dict(_named_colors(named))
         self.links = tuple(self._links)
 
-    def read(self, link: str, tag: str) -> tuple[list[UrdfShape], list[tuple[str, str]]]:
+    def read(self, link: str, tag: str) -> tuple[list[Shape], list[tuple[str, str]]]:
         """Reads the shapes of a link.
 
         Args:
@@ -121,9 +124,9 @@ class ShapeReader:
                 problems.append((_name(link, shape), reason))
         return shapes, problems
 
-    def _shape(self, link: str, element: Node, shape: Node) -> UrdfShape:
+    def _shape(self, link: str, element: Node, shape: Node) -> Shape:
         R, p = _pose(element)
-        mesh = Mesh(np.empty((0, 3, 3)))
+        mesh = NO_MESH
         if shape.tag == MESH:
             size = _numbers(shape, "scale", 3) if "scale" in shape.attributes else np.ones(3)
             mesh = self._mesh(shape.attributes.get("filename", ""))
@@ -134,7 +137,7 @@ class ShapeReader:
             if shape.tag != SPHERE:
                 size = np.append(size, _numbers(shape, "length", 1) / 2.0)
         name, color = _name(link, shape), self._color(element)
-        return UrdfShape(link, shape.tag, tuple(size.tolist()), R, p, name, color, mesh)
+        return Shape(link, shape.tag, tuple(size.tolist()), R, p, name, color, mesh)
 
     def _mesh(self, uri: str) -> Mesh:
         path = resolve_uri(uri, self._urdf_path)
@@ -158,7 +161,7 @@ class ShapeReader:
         return (own or self._colors).get(material.attributes.get("name", ""), PLAIN_COLOR)
 
 
-def fit_up_axis(shapes: Sequence[UrdfShape], robot: RobotModel) -> list[UrdfShape]:
+def fit_up_axis(shapes: Sequence[Shape], robot: RobotModel) -> list[Shape]:
     """Turns COLLADA meshes whose y axis points up, where robot viewers would.
 
     Some robots are made for viewers that turn such meshes, some for viewers that do not: the
@@ -170,7 +173,7 @@ def fit_up_axis(shapes: Sequence[UrdfShape], robot: RobotModel) -> list[UrdfShap
     coms = {name: com for name, com, mass in links if mass > 0.0}
     turned = [shape.turned() if shape.mesh.y_up else shape for shape in shapes]
 
-    def distance(candidates: Iterable[UrdfShape]) -> float:
+    def distance(candidates: Iterable[Shape]) -> float:
         middles = [
             s.p + s.R @ s.triangles.reshape(-1, 3).mean(axis=0) - coms[s.link]
             for s in candidates

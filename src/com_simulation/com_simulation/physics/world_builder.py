@@ -69,7 +69,7 @@ def build_world(
             floating where the configuration has feet.
         ground_slope: rad, by which the ground rises forwards.
         step: s, of the physics.
-        urdf_path: Where the URDF stands, for mesh names that are relative to it.
+        urdf_path: Path of the URDF, for mesh names that are relative to it.
         integrator: "auto" for live robots; "euler", with a small step, for readings that obey
             Newton exactly.
         trunk_com_offset: (3,) m, by which the CoM of the simulated root body lies off the model's,
@@ -255,7 +255,7 @@ class _Builder:
             self.spec.add_exclude(bodyname1=f"body{first - 1}", bodyname2=f"body{second - 1}")
 
     def _servos(self, mj: mujoco.MjModel, data: mujoco.MjData) -> Servos:
-        loads = joint_loads(self.robot, mj, data, self._shares_of_weight())
+        loads = joint_loads(self.robot, mj, data, self._load_fractions())
         defaults, weak = default_servos(self.robot, loads, mj.opt.timestep)
         servos = configured_servos(
             self.robot, defaults, None if self.config is None else self.config.servo.gains
@@ -268,7 +268,7 @@ class _Builder:
         self._note_names("effort limits that cannot carry the posture, ignored", weak)
         return servos
 
-    def _shares_of_weight(self) -> Array:
+    def _load_fractions(self) -> Array:
         """What each joint (n,) would carry of the robot if every foot carried the same."""
         fraction = np.zeros(self.robot.n_joints)
         bodies = self.robot.bodies
