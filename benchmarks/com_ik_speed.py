@@ -41,10 +41,10 @@ from scipy.spatial.transform import Rotation
 
 from com_control.walking.biped import Biped
 from com_control.walking.ccgd import Ccgd
+from com_control.walking.closed_form_ik import ClosedFormSolver
 from com_control.walking.com_ik import ComIk
 from com_control.walking.leg_ik import LegIk
 from com_control.walking.walk_plan import Samples, WalkPlan
-from com_control.walking.whole_body_ik import WholeBodyIk
 from com_model import RobotConfig, RobotModel, Sesc
 
 Array = NDArray[np.float64]
@@ -109,9 +109,9 @@ def run_libraries(
     return {name: result for name, result in found.items() if result}
 
 
-def cold_starts(ik: ComIk, count: int) -> tuple[int, float]:
+def cold_starts(biped: Biped, count: int) -> tuple[int, float]:
     """Failures and the largest error from starts up to 0.1 m away from the solution."""
-    rng = np.random.default_rng(0)
+    solver, rng = ClosedFormSolver(biped), np.random.default_rng(0)
     com: list[Array] = []
     feet: list[Array] = []
     R: list[Array] = []
@@ -123,11 +123,9 @@ def cold_starts(ik: ComIk, count: int) -> tuple[int, float]:
         poses[:, :, 3] += rng.uniform(-1.0, 1.0, (2, 3)) * [0.2, 0.03, 0.04]
         turn = Rotation.from_euler("z", rng.uniform(-0.2, 0.2)).as_matrix()
         place = np.array([0.0, 0.0, 0.79]) + rng.uniform(-1.0, 1.0, 3) * [0.06, 0.05, 0.07]
-        found = ik.solve_each(
-            ik.com_at(place, poses, turn)[None], poses[None], turn[None], starts=place[None]
-        )
-        if found.outcomes[0] == 0:  # a posture that reach and limits allow
-            com.append(ik.com_at(place, poses, turn))
+        target, _, outcome = solver.place(place, poses, turn)
+        if outcome == 0:  # a posture that reach and limits allow
+            com.append(target)
             feet.append(poses)
             R.append(turn)
             pelvis.append(place)
@@ -136,9 +134,11 @@ def cold_starts(ik: ComIk, count: int) -> tuple[int, float]:
         0.1 * rng.uniform(0.0, 1.0, (count, 1)) ** (1 / 3) / np.linalg.norm(away, axis=1)[:, None]
     )
     starts = np.array(pelvis) + away
-    arguments = np.array(com), np.array(feet), np.array(R)
-    found = ik.solve_each(*arguments, starts=starts, tolerance=TOLERANCE)
-    return int(np.count_nonzero(found.outcomes)), float(found.errors.max())
+    ik, found = ComIk(biped), []
+    for i, start in enumerate(starts):
+        ik.restart(start)
+        found.append(ik.step(com[i], feet[i], R[i], TOLERANCE))
+    return sum(point.outcome != 0 for point in found), max(point.error for point in found)
 
 
 def whole_body(name: str) -> tuple[float, float]:
@@ -147,7 +147,7 @@ def whole_body(name: str) -> tuple[float, float]:
     With what is above the legs at rest; and with arms, waist and head that move at each point.
     """
     biped = load(name)
-    ik = WholeBodyIk(biped)
+    ik = ComIk(biped)
     feet = np.empty((2, 3, 4))
     for foot, leg in zip(feet, biped.legs, strict=True):
         foot[:, :3], foot[:, 3] = LegIk(leg).pose(leg.nominal)
@@ -197,7 +197,7 @@ def main() -> None:
     start = exact.pelvis[0]
     ccgd = best_time(lambda: printed.solve_path(*arguments, start), 20) / count
     others = run_libraries(options.libraries, biped, walk, ik)
-    failures, worst = cold_starts(ik, COLD_STARTS)
+    failures, worst = cold_starts(biped, COLD_STARTS)
     whole = {name: whole_body(name) for name in HUMANOIDS}
 
     console = Console(width=100)

@@ -2,7 +2,7 @@
 
 The servos follow the targets; a servo that brakes its joint's speed, not the error's, comes late
 by damping / stiffness. The targets are led by that time, as a drive with velocity feed-forward
-does it by itself.
+does it automatically.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ def play(world: World, targets: WalkTargets, rest: float = 1.0) -> WalkRecord:
 
 
 def measured_zmp(world: World, record: WalkRecord) -> Array:
-    """The zero moment point (M, 3) m by the feet's sensors, on level ground at height 0.
+    """The zero moment point (M, 3) m by the feet's sensors, on flat ground at height 0.
 
     With F and N the sum of the feet's forces and of their moments about the world's origin,
-    p_x = -N_y / F_z, p_y = N_x / F_z. Of one level foot, d below its sensor, that is
+    p_x = -N_y / F_z, p_y = N_x / F_z. Of one flat foot, d below its sensor, that is
     p_x = (-M_y - F_x d) / F_z, p_y = (M_x - F_y d) / F_z from the sensor: [CCGD] eqs 15 and 16, in
     axes with z upwards. NaN while the feet carry next to nothing.
     """

@@ -35,8 +35,7 @@ from com_control.walking.joint_path import WalkJoints, solve_joints
 from com_control.walking.leg_ik import LegIk
 from com_control.walking.pendulum import PendulumPath
 from com_control.walking.walk_plan import Samples, Timing, WalkPlan
-from com_control.walking.whole_body_ik import WholeBodyIk
-from com_control.walking.zmp_refinement import refine, robot_path
+from com_control.walking.zmp import refine, robot_path
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
 from com_simulation.physics.walk_record import WalkRecord
@@ -116,7 +115,7 @@ def walk_by(method: str, robot: Robot, plan: WalkPlan) -> Walk:
         PlanError: The method finds none.
     """
     if method == "refined":
-        found = refine(WholeBodyIk(robot.biped), plan, POINT_TIME)
+        found = refine(ComIk(robot.biped), plan, POINT_TIME)
         passes = tuple(1e3 * found.errors)
         return _walk(robot, plan, found.joints, found.samples, passes)
     samples = plan.sample(plan.grid(POINT_TIME))
@@ -136,7 +135,7 @@ def _walk(
 
 
 def _exact(robot: Robot, _plan: WalkPlan, samples: Samples) -> WalkJoints:
-    return solve_joints(WholeBodyIk(robot.biped), samples)
+    return solve_joints(ComIk(robot.biped), samples)
 
 
 def _ccgd(robot: Robot, _plan: WalkPlan, samples: Samples) -> WalkJoints:

@@ -57,7 +57,7 @@ class Bench:
     def __init__(self, world, **parameters):
         self.world, self.time_ns, self.q = world, T0, POSTURE.copy()
         self.path, self.taken = None, 0
-        self.load, self.attitude, self.silent = WEIGHT / 2, None, ()
+        self.load, self.attitude, self.stale = WEIGHT / 2, None, ()
         self.states = world.collect(WalkState, "gait/state", 2000)
         self.ways = world.collect(JointTrajectory, "joint_trajectory", 2000)
         self.zmps = world.collect(PointStamped, "zmp", 2000)
@@ -99,10 +99,10 @@ class Bench:
         self.take()
         if self.path is not None:
             self.q = self.path.sample(self.time_ns / NS_PER_S)[0]
-        if self.attitude is not None and "imu" not in self.silent:
+        if self.attitude is not None and "imu" not in self.stale:
             self.send("imu", Imu(orientation=self.attitude))
         for topic in FEET:
-            if topic not in self.silent:
+            if topic not in self.stale:
                 msg = WrenchStamped()
                 msg.wrench.force.z = self.load
                 self.send(topic, msg)
@@ -120,7 +120,7 @@ class Bench:
         state = self.state.state if self.states else WalkState.UNKNOWN
         if state == WalkState.PLANNING:
             return 0.1
-        return 0.05 if state == WalkState.STOPPING or self.silent else 0.002
+        return 0.05 if state == WalkState.STOPPING or self.stale else 0.002
 
     def until(self, state, seconds=25.0):
         for _ in range(int(seconds * NS_PER_S / EVERY_NS)):
@@ -136,15 +136,16 @@ class Bench:
         return future.result()
 
     def walk(self, **goal):
-        """Ask for a walk by the action; the handle of its goal, and what is told meanwhile."""
+        """Ask for a walk by the action; the handle of its goal, and its feedback."""
         client = ActionClient(self.world.node, Walk, "walk")
         self.world.spin_until(client.server_is_ready, "the action")
-        told = []
+        feedback = []
         asked = client.send_goal_async(
-            Walk.Goal(goal=WalkGoal(**goal)), feedback_callback=lambda m: told.append(m.feedback)
+            Walk.Goal(goal=WalkGoal(**goal)),
+            feedback_callback=lambda m: feedback.append(m.feedback),
         )
         self.world.spin_until(asked.done, "the goal is taken")
-        return asked.result(), told
+        return asked.result(), feedback
 
     def result(self, handle):
         """The result of a walk, with samples until it is there."""
@@ -167,7 +168,7 @@ def test_a_walk_by_the_action(bench, world):
     frames = world.collect(TFMessage, "/tf", 2000)
     robot = bench()
     robot.until(WalkState.READY)
-    handle, told = robot.walk(**SHORT)
+    handle, feedback = robot.walk(**SHORT)
     result = robot.result(handle)
     assert (result.completed, result.reason, result.steps) == (True, "", 2)
     assert len(robot.ways) == 1, "the whole walk at once"
@@ -177,7 +178,7 @@ def test_a_walk_by_the_action(bench, world):
     assert {s.swing for s in walked} == {Footstep.LEFT, Footstep.RIGHT, Footstep.UNKNOWN}
     assert {s.step for s in walked} == {0, 1, -1}
     assert max(s.com_error for s in walked) < 2e-4  # between the plan's points
-    assert {f.state.step for f in told} >= {0, 1}
+    assert {f.state.step for f in feedback} >= {0, 1}
     assert com[-1].header.frame_id == robot.zmps[-1].header.frame_id == "walk"
     assert com[-1].point.x == pytest.approx(0.1, abs=1e-3)
     assert robot.state.header.stamp == com[-1].header.stamp == ns_to_stamp(robot.time_ns)
@@ -211,7 +212,7 @@ def test_streamed_points_follow_the_same_walk(bench):
     assert robot.state.com_reference.x == pytest.approx(0.1, abs=1e-3)
 
 
-def test_a_walk_by_itself_waits_for_a_robot_that_does_not_stand(bench, monkeypatch):
+def test_a_walk_automatically_waits_for_a_robot_that_does_not_stand(bench, monkeypatch):
     plan, planned = Walker.plan, threading.Event()
 
     def slow(walker, *what):
@@ -292,7 +293,7 @@ def test_plan_walk_plans_without_walking(bench):
     [
         ({"load": 5.0}, "the robot does not stand: the left foot carries 5 N"),
         ({"load": float("nan")}, "l_sole/wrench is not finite: check its driver"),
-        ({"silent": FEET}, "l_sole/wrench has not been received: check the force sensor's driver"),
+        ({"stale": FEET}, "l_sole/wrench has not been received: check the force sensor's driver"),
         ({"attitude": LYING}, "set it upright on both feet"),
         ({"q": POSTURE + 0.3}, "the robot does not stand in its nominal posture"),
     ],
@@ -404,7 +405,7 @@ def test_joints_in_another_order_late_and_twice(bench):
     assert max(s.com_error for s in walked) < 2e-4
 
 
-def test_a_stamp_that_jumps_ahead_in_a_walk_is_not_heeded(bench):
+def test_a_stamp_that_jumps_ahead_in_a_walk_has_no_effect(bench):
     robot = bench()
     robot.until(WalkState.READY)
     handle, _ = robot.walk(**SHORT)
@@ -418,8 +419,82 @@ def test_a_stamp_that_jumps_ahead_in_a_walk_is_not_heeded(bench):
     assert robot.time_ns < true_ns + 20 * NS_PER_S
 
 
-@pytest.mark.parametrize(("silent", "reason"), [(FEET, "l_sole/wrench is"), (("imu",), "imu is")])
-def test_sensors_that_time_out_stop_the_walk(bench, silent, reason):
+def disturb(robot, seconds, change):
+    """Samples that the node may hold back, in real time: change(robot) before each."""
+    for _ in range(round(seconds / 0.05)):
+        robot.time_ns += EVERY_NS
+        robot.take()
+        robot.q = robot.path.sample(robot.time_ns / NS_PER_S)[0]
+        for topic in FEET:
+            msg = WrenchStamped()
+            msg.wrench.force.z = robot.load
+            robot.send(topic, msg)
+        robot.send("joint_states", numpy_to_joint_state(MODEL.joint_names, change(robot.q)))
+        robot.world.spin_for(0.05)
+
+
+def stands_and_walks_again(robot, handle, reason):
+    """The walk has ended with both feet down; only one that is asked for begins."""
+    result = robot.result(handle)
+    assert not result.completed
+    assert result.steps < 20
+    assert reason in result.reason
+    ways = len(robot.ways)
+    for _ in range(10):
+        robot.sample()
+    assert robot.state.state == WalkState.READY
+    assert len(robot.ways) == ways
+    assert robot.result(robot.walk(**SHORT)[0]).completed
+
+
+def walk_on(robot):
+    """Walk into the first step; the handle of its goal."""
+    robot.until(WalkState.READY)
+    handle, _ = robot.walk(steps=[20], step_length=[0.1], step_time=[0.6])
+    robot.until(WalkState.WALKING)
+    for _ in range(45):
+        robot.sample()
+    return handle
+
+
+@pytest.mark.parametrize("jump", [-100.0, 100.0])
+def test_a_clock_that_jumps_for_good_stops_the_walk(bench, jump):
+    robot = bench(walk__method="exact")
+    handle = walk_on(robot)
+    robot.time_ns += round(jump * NS_PER_S)
+    robot.path = robot.path.shifted(jump)
+    disturb(robot, 1.0, lambda q: q)
+    stands_and_walks_again(robot, handle, "the clock of joint_states jumped by ")
+
+
+def frozen():
+    """Positions that stay where they were first."""
+    first = []
+    return lambda q: first[0] if first else (first.append(q), q)[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (frozen(), "do not follow"),
+        (lambda q: q + 1e6, "joint_states timed out"),
+        (lambda q: q + 1e300, "joint_states timed out"),
+        (lambda q: q + 2.0, "reports"),
+    ],
+    ids=["frozen", "1e6", "1e300", "2 rad off"],
+)
+def test_joints_that_cannot_be_stop_the_walk(bench, change, reason):
+    robot = bench(walk__method="exact", guard__following_error=5.0)
+    handle = walk_on(robot)
+    if "timed out" in reason:  # what cannot be at all does not count as received
+        robot.node.set_parameters([Parameter("joint_timeout", value=0.5)])
+    disturb(robot, 2.0, change)
+    robot.node.set_parameters([Parameter("joint_timeout", value=30.0)])
+    stands_and_walks_again(robot, handle, reason)
+
+
+@pytest.mark.parametrize(("stale", "reason"), [(FEET, "l_sole/wrench is"), (("imu",), "imu is")])
+def test_sensors_that_time_out_stop_the_walk(bench, stale, reason):
     robot = bench()
     robot.attitude = LEVEL
     robot.until(WalkState.READY)
@@ -427,7 +502,7 @@ def test_sensors_that_time_out_stop_the_walk(bench, silent, reason):
     robot.until(WalkState.WALKING)
     for _ in range(60):
         robot.sample()
-    robot.silent = silent
+    robot.stale = stale
     result = robot.result(handle)
     assert reason in result.reason
     assert " is stale, " in result.reason

@@ -82,14 +82,15 @@ def compile_walking(folder: Path) -> None:
     """The inverse kinematics of bipeds, with legs of closed form and without."""
     from com_control.walking.biped import Biped, sole_poses
     from com_control.walking.com_ik import ComIk
-    from com_control.walking.whole_body_ik import WholeBodyIk
+    from com_control.walking.newton_ik import NewtonSolver
     from com_model import Sesc
 
     model, config = _load(folder, "itu_biped")
     biped = Biped.from_config(model, config)
-    WholeBodyIk(biped)
     com, feet = Sesc(model).com(biped.posture), sole_poses(biped, biped.posture)
     ComIk(biped).solve_path(np.array([com]), np.array([feet]), np.eye(3)[None])
+    newton = NewtonSolver(biped)
+    newton.solve_one(com, np.eye(3), feet, newton.robot, 1e-9, np.empty(16))
 
 
 def compile_trunk(folder: Path) -> None:

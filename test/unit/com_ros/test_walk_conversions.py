@@ -119,9 +119,7 @@ def test_walk_state(over_the_wire):
 
 
 def test_an_unknown_state():
-    nan = np.full(3, np.nan)
-    values = StateValues(0, "no joints", -1, 0, "", math.nan, math.nan, nan, nan, nan, nan)
-    msg = values_to_walk_state(values, STAMP, "", WalkState(state=3))
+    msg = values_to_walk_state(StateValues(0, "no joints"), STAMP, "")
     assert (msg.state, msg.step, msg.swing) == (WalkState.UNKNOWN, -1, Footstep.UNKNOWN)
     assert math.isnan(msg.com_error)
     assert math.isnan(walk_state_to_values(msg).com[0])

@@ -6,21 +6,21 @@ parameter `streamed`, WalkControl._stream (one point for each sample).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import time
+from collections.abc import Callable
 
 import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import Imu
 
 from com_control.exceptions import ComControlError
 from com_control.nodes.ccgd_output import WalkOutput
 from com_control.nodes.ccgd_parameters import Parameters
 from com_control.walking.biped import Biped, find_stance
+from com_control.walking.com_ik import ComIk
 from com_control.walking.session import MOVING, Command, Outcome, State, WalkSession
 from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
 from com_control.walking.walker import Walk, Walker, WalkRequest
-from com_control.walking.whole_body_ik import WholeBodyIk
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_ros.conversions import NS_PER_S, ns_to_stamp
@@ -28,38 +28,13 @@ from com_ros.exceptions import ComRosError
 from com_ros.imu_input import imu_to_values
 from com_ros.input_watch import InputWatch, Latest
 from com_ros.jobs import BackgroundJobs
-from com_ros.joint_input import JointInput, JointSample
+from com_ros.joint_input import JointSample
 from com_ros.wrench_input import WrenchInputs
 
 STOP_DELAYS = 3.0  # decisions' delays, within which a stop is planned; doubled when it is late
-MAX_AHEAD = 1.0  # s, by which a stamp of joint_states may be later than the time that passed
 
 
-class WalkJoints(JointInput):
-    """Joint states whose stamps do not jump ahead in a walk.
-
-    Args:
-        names: Of the joints.
-        timeout_s: How far apart parts of the joints may be in time, s.
-        find_jump: Says that a time, ns, is too far ahead, and how to fix it; "" when it is not.
-    """
-
-    def __init__(
-        self, names: Sequence[str], timeout_s: float, find_jump: Callable[[int], str]
-    ) -> None:
-        super().__init__(names, timeout_s)
-        self._find_jump = find_jump
-
-    def update(self, msg: JointState, received_ns: int) -> JointSample | None:
-        """A sample; one with an error where the stamp jumped."""
-        sample = super().update(msg, received_ns)
-        if sample is None or sample.error:
-            return sample
-        jump = self._find_jump(sample.time_ns)
-        return replace(sample, error=jump) if jump else sample
-
-
-class Robot:
+class WalkingRobot:
     """Session, planner, solver and inputs of one robot.
 
     Args:
@@ -84,13 +59,15 @@ class Robot:
         try:
             self.biped = Biped.from_config(model, config)
             self.walker = Walker(self.biped, settings.point_period)
-            self.ik = WholeBodyIk(self.biped)
+            self.ik = ComIk(self.biped)
             self.estimator = WalkEstimator(self.biped)
             self.checks = WalkChecks(self.biped, settings.check, settings.use_wrench)
             self._up = find_stance(self.biped, self.biped.posture).R_walk_root[2]  # root's axes
         except ComControlError as error:
             raise ComRosError(f"this robot cannot walk on two legs: {error}") from error
-        self.session = WalkSession(self.biped, self.checks, settings.approach_time, settings.delay)
+        self.session = WalkSession(
+            self.biped, self.checks, settings.approach_time, settings.delay, settings.guard
+        )
         self.names = model.joint_names
         self.reading: Reading | None = None
         self._wrenches, self._use_wrench = wrenches, settings.use_wrench
@@ -100,7 +77,7 @@ class Robot:
 
     def apply(self, settings: Parameters) -> None:
         """Use changed parameters."""
-        self.checks.limits = settings.check
+        self.checks.limits, self.session.guard.options = settings.check, settings.guard
         self._attitude.timeout_s = settings.imu_timeout
 
     def add_imu(self, msg: Imu, time_ns: int) -> None:
@@ -172,8 +149,9 @@ class WalkControl:
         self._asked = object()  # the walk that was asked for last
         self._stopping = False  # a stop is being planned
         self._stop_lead = STOP_DELAYS * settings.delay  # s, within which it is
+        self._updated, self._jumped = 0.0, False  # real time of the last reading, s; its clock
         self._waiters: list[Callable[[Outcome], None]] = []
-        self.robot: Robot | None = None
+        self.robot: WalkingRobot | None = None
         self.outcome: Outcome | None = None
 
     @property
@@ -189,7 +167,7 @@ class WalkControl:
         return f"joint_states timed out, none for {self._watch.age_s:.2f} s: check their driver"
 
     # --- requests ------------------------------------------------------------------------------
-    def begin(self, robot: Robot, request: WalkRequest) -> str:
+    def begin(self, robot: WalkingRobot, request: WalkRequest) -> str:
         """Have a walk planned and walked; returns why not, or nothing."""
         refusal = self.stale or robot.session.refusal()
         if refusal or robot.reading is None:
@@ -222,21 +200,18 @@ class WalkControl:
         self._handle(robot, robot.session.stop(reason, self._now(robot)))
 
     # --- measurements --------------------------------------------------------------------------
-    def find_jump(self, time_ns: int) -> str:
-        """That the stamp of joint_states jumped ahead in a walk, which is not obeyed."""
-        if not self.busy or self.robot is None or self.robot.reading is None:
-            return ""
-        ahead = time_ns / NS_PER_S - self.robot.reading.time
-        if ahead <= MAX_AHEAD + self._watch.age_s:
-            return ""
-        return (
-            f"the stamp of joint_states jumped by {ahead:.1f} s in a walk: it is ignored; check "
-            "the clock of its driver"
-        )
+    def on_restart(self) -> None:
+        """The clock of joint_states has jumped for good; a reading by it follows."""
+        self._jumped = True
 
-    def update(self, robot: Robot, sample: JointSample) -> None:
+    def update(self, robot: WalkingRobot, sample: JointSample) -> None:
         """Go on, by what is measured."""
-        self._handle(robot, robot.session.update(robot.read(sample)))
+        jump, now = 0.0, time.monotonic()
+        if self._jumped and robot.reading is not None:
+            passed = sample.time_ns / NS_PER_S - robot.reading.time
+            jump = passed - (now - self._updated)
+        self._jumped, self._updated = False, now
+        self._handle(robot, robot.session.update(robot.read(sample), jump))
         if self.settings.streamed:
             self._stream(robot, sample.time_ns)
         self._start_automatically(robot)
@@ -261,7 +236,7 @@ class WalkControl:
         self._settle(robot)
 
     # --- inside --------------------------------------------------------------------------------
-    def _planned(self, robot: Robot, walk: Walk | Exception) -> None:
+    def _planned(self, robot: WalkingRobot, walk: Walk | Exception) -> None:
         session = robot.session
         if session.state is not State.PLANNING or robot.reading is None:
             return
@@ -283,16 +258,16 @@ class WalkControl:
             return
         self._settle(robot)
 
-    def _handle(self, robot: Robot, command: Command | None) -> None:
+    def _handle(self, robot: WalkingRobot, command: Command | None) -> None:
         """Send what the session decided, plan the stop that it asks for, notify who waits."""
         streams = self.settings.streamed and robot.session.state in MOVING
         if command is not None and (not streams or self._watch.stale):
-            self._output.send(robot.names, command)
+            self._output.send(robot.names, robot.session.limited(command))
         if robot.session.stop_due and not self._stopping:
             self._plan_stop(robot, self._now(robot))
         self._settle(robot)
 
-    def _plan_stop(self, robot: Robot, now: float) -> None:
+    def _plan_stop(self, robot: WalkingRobot, now: float) -> None:
         session, walk = robot.session, robot.session.walk
         assert walk is not None  # noqa: S101 - it stops
         self._log.error(f"the walk stops: {session.reason}")
@@ -311,7 +286,7 @@ class WalkControl:
 
         self._jobs.do(lambda: robot.walker.plan_stop(walk, at), planned)
 
-    def _settle(self, robot: Robot) -> None:
+    def _settle(self, robot: WalkingRobot) -> None:
         """Hand an outcome on, once."""
         outcome = robot.session.outcome
         if outcome is None or outcome is self.outcome:
@@ -325,7 +300,7 @@ class WalkControl:
         for notify in waiters:
             notify(outcome)
 
-    def _stream(self, robot: Robot, time_ns: int) -> None:
+    def _stream(self, robot: WalkingRobot, time_ns: int) -> None:
         assert robot.reading is not None  # noqa: S101 - the caller has made it
         if robot.session.state not in MOVING:
             return
@@ -334,7 +309,7 @@ class WalkControl:
         if target is not None:
             self._output.send_point(robot.names, target, horizon, ns_to_stamp(time_ns))
 
-    def _start_automatically(self, robot: Robot) -> None:
+    def _start_automatically(self, robot: WalkingRobot) -> None:
         """Walk once, after it has stood for the approach time; later where it does not stand."""
         if not self._autostart or robot.reading is None:
             return
@@ -347,7 +322,7 @@ class WalkControl:
             self._autostart = bool(self.begin(robot, WalkRequest()))
             self._automatic = self._automatic if self._autostart else self._asked
 
-    def _now(self, robot: Robot) -> float:
+    def _now(self, robot: WalkingRobot) -> float:
         """Time of the joints' readings, s, also while they are stale."""
         last = robot.reading.time if robot.reading is not None else 0.0
         return last + (self._watch.age_s if self._watch.stale else 0.0)

@@ -24,8 +24,10 @@ Services:
     ~/solve_com_ik (com_msgs/SolveComIk): one posture.
     ~/stop (std_srvs/Trigger): stops after the present step.
 
-It stops with both feet down, and says why, when joint_states, wrenches or imu are stale or a
-joint does not follow. When the robot falls it comes to rest and sends no more.
+It stops with both feet down, with a reason, when joint_states, wrenches or imu are stale, a joint
+does not follow or reports what cannot be, or the clock of joint_states jumps; it walks again when
+asked to. What it sends keeps the limits of position and speed. When the robot falls it comes to
+rest and sends no more.
 
 Parameters: see ccgd_parameters.Parameters.
 """
@@ -36,7 +38,7 @@ from typing import Any, TypeVar
 
 from sensor_msgs.msg import Imu
 
-from com_control.nodes.ccgd_control import Robot, WalkControl, WalkJoints
+from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.nodes.ccgd_output import WalkOutput
 from com_control.nodes.ccgd_parameters import Parameters
 from com_control.nodes.ccgd_requests import (
@@ -57,9 +59,10 @@ from com_ros import diagnostics, qos
 from com_ros.conversions import ns_to_stamp
 from com_ros.exceptions import ComRosError
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
-from com_ros.joint_input import JointSample
+from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
-from com_ros.robot_node import Diagnosis, RateLimit, RobotNode, require_config
+from com_ros.robot_node import Diagnosis, RobotNode, require_config
+from com_ros.stamps import RateLimit
 from com_ros.wrench_input import WrenchInputs
 
 T = TypeVar("T")
@@ -110,9 +113,8 @@ class CcgdGaitNode(RobotNode[Parameters]):
         """Make what belongs to a new model; raises when it does not fit."""
         if self._control.busy:
             raise ComRosError("a walk is under way: send the new description when it has ended")
-        robot = Robot(model, self._config, self.parameters, self._wrenches)
-        timeout = self.parameters.joint_timeout
-        self.joints = WalkJoints(model.joint_names, timeout, self._control.find_jump)
+        robot = WalkingRobot(model, self._config, self.parameters, self._wrenches)
+        self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
         self._control.robot = robot
 
     def apply_parameters(self, new: Parameters) -> None:
@@ -147,6 +149,10 @@ class CcgdGaitNode(RobotNode[Parameters]):
         super().on_joints_timeout(reason)
         self._control.on_timeout()
 
+    def on_restart(self) -> None:
+        """Stop with both feet down: the clock has jumped."""
+        self._control.on_restart()
+
     def watch(self) -> None:
         """Publish that there is no robot yet; let a motion come to its end."""
         if self._control.robot is None:
@@ -161,7 +167,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
             self.get_logger().error(f"gait/footsteps refused: {reason}")
 
     def _ask(self, msg: WalkGoal) -> str:
-        """Begin what a goal says; returns why not, or nothing."""
+        """Begin what a goal asks for; returns why not, or nothing."""
         if self._control.robot is None:
             return self.waiting
         try:

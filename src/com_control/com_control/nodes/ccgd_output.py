@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
@@ -28,7 +31,6 @@ from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, MarkerMaker
 from com_ros.tf import FramePublisher
 
-UNKNOWN = np.full(3, np.nan)
 SIDE_COLORS = {"left": (0.8, 0.3, 0.3, 0.9), "right": (0.3, 0.5, 0.85, 0.9)}
 LIFETIME_NS = 2 * NS_PER_S
 PATH_POINTS = 200
@@ -82,21 +84,27 @@ class WalkOutput:
 
     def waiting(self, reason: str, stamp: Time) -> None:
         """Publish that there is no robot yet."""
-        self._state.publish(
-            values_to_walk_state(_values(WalkState.UNKNOWN, reason, None, None, None), stamp, "")
-        )
+        values = StateValues(WalkState.UNKNOWN, reason)
+        self._state.publish(values_to_walk_state(values, stamp, ""))
 
     def publish(self, session: WalkSession, view: WalkEstimate | None, stamp: Time) -> WalkState:
         """Publish state, references and the measured ZMP of one instant; returns the state."""
-        planned = session.planned_now()
-        values = _values(session.state, session.reason, planned, view, session)
-        msg = values_to_walk_state(values, stamp, self.frame)
-        self._state.publish(msg)
+        walk, planned, outcome = session.walk, session.planned_now(), session.outcome
+        known: dict[str, Any] = {"last_walk": "" if outcome is None else str(outcome)}
+        if walk is not None:
+            known |= {"steps": len(walk.plan.steps), "duration": walk.duration}
         if planned is not None:
+            known |= {"step": planned.step, "swing": planned.swing}
+            known |= {"com_reference": planned.com, "zmp_reference": planned.zmp}
             self._point(self._com, planned.com, stamp)
             self._point(self._zmp_reference, planned.zmp, stamp)
-        if view is not None and np.isfinite(view.zmp).all():
-            self._point(self._zmp, view.zmp, stamp)
+        if view is not None:
+            known |= {"com": view.com, "zmp": view.zmp}
+            if np.isfinite(view.zmp).all():
+                self._point(self._zmp, view.zmp, stamp)
+        values = StateValues(int(session.state), session.reason, time=session.walk_time, **known)
+        msg = values_to_walk_state(values, stamp, self.frame)
+        self._state.publish(msg)
         return msg
 
     def show(self, biped: Biped, session: WalkSession, view: WalkEstimate, stamp: Time) -> None:
@@ -145,37 +153,11 @@ class WalkOutput:
             return []
         return [self._maker.line("support", polygon.vertices, 0.008, GREEN, closed=True)]
 
-    def _point(self, publisher: object, place: Array, stamp: Time) -> None:
+    def _point(self, publisher: Publisher, place: Array, stamp: Time) -> None:
         msg = PointStamped()
         msg.header.stamp, msg.header.frame_id = stamp, self.frame
         numpy_to_point(place, msg.point)
-        publisher.publish(msg)  # type: ignore[attr-defined]
-
-
-def _values(
-    state: int,
-    reason: str,
-    planned: WalkInstant | None,
-    view: WalkEstimate | None,
-    session: WalkSession | None,
-) -> StateValues:
-    walk = None if session is None else session.walk
-    outcome = None if session is None else session.outcome
-    nan = float("nan")
-    return StateValues(
-        state=int(state),
-        reason=reason,
-        step=-1 if planned is None else planned.step,
-        steps=0 if walk is None else len(walk.plan.steps),
-        swing="" if planned is None else planned.swing,
-        time=nan if session is None else session.walk_time,
-        duration=nan if walk is None else walk.duration,
-        com_reference=UNKNOWN if planned is None else planned.com,
-        com=UNKNOWN if view is None else view.com,
-        zmp_reference=UNKNOWN if planned is None else planned.zmp,
-        zmp=UNKNOWN if view is None else view.zmp,
-        last_walk="" if outcome is None else str(outcome),
-    )
+        publisher.publish(msg)
 
 
 def _outline(step: Footstep, corners: Array) -> Array:

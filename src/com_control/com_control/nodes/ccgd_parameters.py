@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from com_control.command_guard import GuardOptions
 from com_control.walking.walk_monitor import CheckLimits
 from com_control.walking.walker import METHODS, WalkRequest
 from com_ros.parameters import SensorParameters, parameter
@@ -9,7 +10,7 @@ from com_ros.parameters import SensorParameters, parameter
 
 @dataclass(frozen=True)
 class WalkDefaults:
-    """A walk, where a goal does not say otherwise, walk.<name>; 0: what fits the robot."""
+    """A walk, where a goal leaves it open, walk.<name>; 0: what fits the robot."""
 
     steps: int = parameter(
         6, "of which the last sets both feet side by side", (0, 10000), live=True
@@ -61,7 +62,8 @@ class Parameters(SensorParameters):
 
     walk: WalkDefaults = field(default_factory=WalkDefaults)
     check: CheckLimits = field(default_factory=CheckLimits)
-    autostart: bool = parameter(False, "walk once, as walk.* says, as soon as the robot stands")
+    guard: GuardOptions = field(default_factory=GuardOptions)
+    autostart: bool = parameter(False, "walk once, by walk.*, as soon as the robot stands")
     streamed: bool = parameter(
         False, "send one point, `horizon` ahead, at each sample; false: send whole walks at once"
     )

@@ -10,11 +10,11 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
 from com_control.exceptions import ComControlError, PlanError
-from com_control.nodes.ccgd_control import Robot, WalkControl
+from com_control.nodes.ccgd_control import WalkControl, WalkingRobot
 from com_control.nodes.walk_conversions import NO_STEP, footstep_to_msg
+from com_control.walking.com_ik import ComSolution
 from com_control.walking.session import Outcome
 from com_control.walking.walker import Walk
-from com_control.walking.whole_body_ik import WholeBodySolution
 from com_model.exceptions import ComModelError, UnknownNameError
 from com_model.text import listing
 from com_msgs.action import Walk as WalkAction
@@ -44,7 +44,7 @@ def raise_bug(error: Exception) -> None:
 
 
 def fill_plan(
-    robot: Robot, walk: Walk | Exception, response: PlanWalk.Response
+    robot: WalkingRobot, walk: Walk | Exception, response: PlanWalk.Response
 ) -> PlanWalk.Response:
     """The answer to PlanWalk: a walk, or why there is none."""
     response.step = NO_STEP
@@ -66,7 +66,7 @@ def fill_plan(
     return response
 
 
-def solve_com_ik(robot: Robot, request: SolveComIk.Request) -> WholeBodySolution:
+def solve_com_ik(robot: WalkingRobot, request: SolveComIk.Request) -> ComSolution:
     """Solves what is asked for, from scratch.
 
     Raises:
@@ -81,7 +81,7 @@ def solve_com_ik(robot: Robot, request: SolveComIk.Request) -> WholeBodySolution
 
 
 def fill_solution(
-    robot: Robot, found: WholeBodySolution | Exception, response: SolveComIk.Response
+    robot: WalkingRobot, found: ComSolution | Exception, response: SolveComIk.Response
 ) -> SolveComIk.Response:
     """The answer to SolveComIk."""
     response.joint_names = list(robot.names)
@@ -97,7 +97,7 @@ def fill_solution(
     return response
 
 
-def _posture(robot: Robot, request: SolveComIk.Request) -> np.ndarray:
+def _posture(robot: WalkingRobot, request: SolveComIk.Request) -> np.ndarray:
     names, positions = request.joint_names, request.joint_positions
     if len(names) != len(positions):
         raise ConversionError(
@@ -125,7 +125,7 @@ class WalkActions:
     Args:
         node: That serves.
         control: Of the walks.
-        ask: Begins what a goal says; returns why not, or nothing.
+        ask: Begins what a goal asks for; returns why not, or nothing.
         state: The last gait/state.
         period: s, between two feedbacks.
     """

@@ -5,7 +5,8 @@ What a goal leaves open is None here and an empty list in the message.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -28,9 +29,12 @@ NO_STEP = -1
 _VALID_SIDES = f"{msgs.Footstep.LEFT} (left) or {msgs.Footstep.RIGHT} (right)"
 
 
-_NUMBERS = tuple(
-    item.name for item in fields(WalkRequest) if item.name not in ("footsteps", "first", "method")
-)
+_NUMBERS = {item.name for item in fields(WalkRequest)} - {"footsteps", "first", "method"}
+
+
+UNKNOWN = np.full(3, np.nan)
+_POINTS = ("com_reference", "com", "zmp_reference", "zmp")
+_PLAIN = ("state", "reason", "last_walk", "step", "steps", "time", "duration")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +55,15 @@ class StateValues:
 
     state: int
     reason: str
-    step: int
-    steps: int
-    swing: str
-    time: float
-    duration: float
-    com_reference: Array
-    com: Array
-    zmp_reference: Array
-    zmp: Array
+    step: int = NO_STEP
+    steps: int = 0
+    swing: str = ""
+    time: float = float("nan")
+    duration: float = float("nan")
+    com_reference: Array = field(default_factory=UNKNOWN.copy)
+    com: Array = field(default_factory=UNKNOWN.copy)
+    zmp_reference: Array = field(default_factory=UNKNOWN.copy)
+    zmp: Array = field(default_factory=UNKNOWN.copy)
     last_walk: str = ""
 
 
@@ -118,38 +122,20 @@ def msg_to_request(msg: WalkGoal, frame: str) -> WalkRequest:
 
 
 # --- state -------------------------------------------------------------------------------------
-def values_to_walk_state(
-    values: StateValues, stamp: Time, frame: str, out: WalkState | None = None
-) -> WalkState:
-    """WalkState message of values; `out` is filled in place if given."""
-    msg = WalkState() if out is None else out
+def values_to_walk_state(values: StateValues, stamp: Time, frame: str) -> WalkState:
+    """WalkState message of values."""
+    msg = WalkState(swing=NUMBERS.get(values.swing, msgs.Footstep.UNKNOWN))
     msg.header.stamp, msg.header.frame_id = stamp, frame
-    msg.state, msg.reason = int(values.state), values.reason
-    msg.last_walk = values.last_walk
-    msg.step, msg.steps = int(values.step), int(values.steps)
-    msg.swing = NUMBERS.get(values.swing, msgs.Footstep.UNKNOWN)
-    msg.time, msg.duration = float(values.time), float(values.duration)
-    numpy_to_point(values.com_reference, msg.com_reference)
-    numpy_to_point(values.com, msg.com)
-    numpy_to_point(values.zmp_reference, msg.zmp_reference)
-    numpy_to_point(values.zmp, msg.zmp)
+    for name in _PLAIN:
+        setattr(msg, name, getattr(values, name))
+    for name in _POINTS:
+        numpy_to_point(getattr(values, name), getattr(msg, name))
     msg.com_error = float(np.linalg.norm(values.com - values.com_reference))
     return msg
 
 
 def walk_state_to_values(msg: WalkState) -> StateValues:
     """Values of a WalkState message."""
-    return StateValues(
-        state=msg.state,
-        reason=msg.reason,
-        step=msg.step,
-        steps=msg.steps,
-        swing=SIDES.get(msg.swing, ""),
-        time=msg.time,
-        duration=msg.duration,
-        com_reference=point_to_numpy(msg.com_reference),
-        com=point_to_numpy(msg.com),
-        zmp_reference=point_to_numpy(msg.zmp_reference),
-        zmp=point_to_numpy(msg.zmp),
-        last_walk=msg.last_walk,
-    )
+    values: dict[str, Any] = {name: getattr(msg, name) for name in _PLAIN}
+    values |= {name: point_to_numpy(getattr(msg, name)) for name in _POINTS}
+    return StateValues(swing=SIDES.get(msg.swing, ""), **values)

@@ -6,7 +6,7 @@
     walk.path.time, walk.path.q, walk.path.qd  # joint targets within all limits
 
 Footsteps and timing make a WalkPlan; the CoM follows the linear inverted pendulum, corrected until
-the ZMP of all bodies is the planned one (refine); ComIk, or WholeBodyIk for any humanoid, gives the
+the ZMP of all bodies is the planned one (refine); ComIk gives the
 joints. WalkSession is the state machine of a robot that walks so.
 """
 
@@ -22,15 +22,14 @@ from com_control.walking.session import Command, State, WalkSession
 from com_control.walking.walk_monitor import (
     CheckLimits,
     Reading,
+    SoleZmp,
     WalkChecks,
     WalkEstimate,
     WalkEstimator,
 )
 from com_control.walking.walk_plan import Timing, WalkPlan
 from com_control.walking.walker import Walk, Walker, WalkRequest
-from com_control.walking.whole_body_ik import WholeBodyIk
-from com_control.walking.zmp import SoleZmp, multi_body_zmp
-from com_control.walking.zmp_refinement import RefinedWalk, refine
+from com_control.walking.zmp import RefinedWalk, multi_body_zmp, refine
 
 __all__ = [
     "Biped",
@@ -61,7 +60,6 @@ __all__ = [
     "WalkRequest",
     "WalkSession",
     "Walker",
-    "WholeBodyIk",
     "find_stance",
     "multi_body_zmp",
     "plan_footsteps",

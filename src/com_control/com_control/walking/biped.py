@@ -27,6 +27,8 @@ from com_model.text import listing
 
 JOINTS = 6
 """Moving joints of a leg."""
+LIMIT_TOLERANCE = 1e-9
+"""rad, over a limit, that is within it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +38,8 @@ class BipedLeg:
     Attributes:
         side: "left" or "right".
         foot: The foot at its end.
-        foot_index: Its place in the configuration's feet.
         joints: (6,) indices of its joints in q, from the hip to the foot.
         joint_names: Their names.
-        bodies: (6,) the bodies that they move, indices of model.bodies.
         axes: (6, 3) unit axes.
         points: (6, 3) m, origins of the joints.
         R_sole: (3, 3) orientation of the sole frame.
@@ -53,10 +53,8 @@ class BipedLeg:
 
     side: str
     foot: Foot
-    foot_index: int
     joints: Indices
     joint_names: tuple[str, ...]
-    bodies: Indices
     axes: Array
     points: Array
     R_sole: Array
@@ -71,6 +69,17 @@ class BipedLeg:
     def __post_init__(self) -> None:
         freeze(self)
 
+    def limit_problem(self, q: Array) -> str:
+        """Which joint is out of its limits at angles (6,) rad; "" when none is."""
+        over = np.maximum(self.lower - q, q - self.upper)
+        j = int(np.argmax(over))
+        if over[j] <= LIMIT_TOLERANCE:
+            return ""
+        return (
+            f"{self.joint_names[j]} would be at {q[j]:.3f} rad, its limits are "
+            f"{self.lower[j]:.3f} to {self.upper[j]:.3f}"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Biped:
@@ -78,7 +87,7 @@ class Biped:
 
     Attributes:
         model: The robot.
-        posture: (n,) rad or m, nominal; joints that are not of the legs stay there unless said.
+        posture: (n,) rad or m, nominal; joints that are not of the legs stay there by default.
         pelvis: The body from which both legs start, an index of model.bodies.
         legs: Left, right.
     """
@@ -110,21 +119,20 @@ class Biped:
         config.check(model)
         q = config.nominal_posture(model) if posture is None else model.check_q(posture, "posture")
         feet = [_find_foot(config, side) for side in ("left", "right")]
-        links = [model.link_index(config.feet[i].frame) for i in feet]
+        links = [model.link_index(foot.frame) for foot in feet]
         paths = [[0, *model.bodies.path_to(model.bodies.body_of_link[link])] for link in links]
         shared = [a for a, b in zip(*paths, strict=False) if a == b]
         chains = [path[len(shared) :] for path in paths]
-        for index, chain in zip(feet, chains, strict=True):
-            _check_chain(model, config.feet[index], chain)
+        for foot, chain in zip(feet, chains, strict=True):
+            _check_chain(model, foot, chain)
         zero = q.copy()
         for chain in chains:
             zero[model.bodies.q_index[chain]] = 0.0
-        pelvis = shared[-1]
-        R, p = _in_pelvis(model.bodies, zero, pelvis)
+        R, p = _in_pelvis(model.bodies, zero, shared[-1])
         left, right = (
-            _leg(model, config, i, chain, q, R, p) for i, chain in zip(feet, chains, strict=True)
+            _leg(model, foot, chain, q, R, p) for foot, chain in zip(feet, chains, strict=True)
         )
-        return cls(model, q, pelvis, (left, right))
+        return cls(model, q, shared[-1], (left, right))
 
     def root_in_pelvis(self, q: ArrayLike | None = None) -> tuple[Array, Array]:
         """Pose of the root link in the pelvis' frame, (3, 3) and (3,) m; q (n,) rad or m."""
@@ -133,22 +141,29 @@ class Biped:
         return R[0], p[0]
 
 
+def meeting_point(points: Array, axes: Array) -> tuple[Array, float]:
+    """Point nearest to lines (k, 3), in the least squares' sense, and its largest distance, m.
+
+    Along directions in which all lines agree it is that of the first point.
+    """
+    normal = np.eye(3) - np.einsum("ki,kj->kij", axes, axes)
+    offsets = points - points[0]
+    wanted = np.einsum("kij,kj->i", normal, offsets)
+    point = points[0] + np.linalg.lstsq(normal.sum(axis=0), wanted, rcond=1e-9)[0]
+    gaps = np.linalg.norm(np.einsum("kij,kj->ki", normal, point - points), axis=1)
+    return point, float(gaps.max())
+
+
 def _in_pelvis(bodies: Bodies, q: Array, pelvis: int) -> tuple[Array, Array]:
     """Poses of all bodies in the frame of the pelvis, (B, 3, 3) and (B, 3)."""
     R, p = body_poses(bodies, q)
     return R[pelvis].T @ R, (p - p[pelvis]) @ R[pelvis]
 
 
-def _lumps(bodies: Bodies, R: Array, p: Array) -> tuple[Array, Array]:
-    """Mass (B,) and first moment (B, 3) of each body."""
-    rotated = np.einsum("bij,bj->bi", R, bodies.first_moment)
-    return bodies.mass, rotated + bodies.mass[:, None] * p
-
-
-def _find_foot(config: RobotConfig, side: str) -> int:
-    found = [i for i, foot in enumerate(config.feet) if foot.side == side]
+def _find_foot(config: RobotConfig, side: str) -> Foot:
+    found = [foot for foot in config.feet if foot.side == side]
     if len(found) != 1:
-        names = listing([config.feet[i].frame for i in found]) or "no foot"
+        names = listing([foot.frame for foot in found]) or "no foot"
         problem = f"{names} has side {side}: a robot on two legs has one foot on each side"
         raise ConfigError(problem, config.source, "feet")
     return found[0]
@@ -166,19 +181,12 @@ def _check_chain(model: RobotModel, foot: Foot, chain: list[int]) -> None:
         )
 
 
-def _leg(
-    model: RobotModel,
-    config: RobotConfig,
-    index: int,
-    chain: list[int],
-    q: Array,
-    R: Array,
-    p: Array,
-) -> BipedLeg:
-    bodies, foot = model.bodies, config.feet[index]
-    link = model.link_index(foot.frame)
+def _leg(model: RobotModel, foot: Foot, chain: list[int], q: Array, R: Array, p: Array) -> BipedLeg:
+    """A leg by its bodies; R (B, 3, 3) and p (B, 3) are those of the zero pose in the pelvis."""
+    bodies, link = model.bodies, model.link_index(foot.frame)
     joints = np.array(bodies.q_index[chain], dtype=np.int64)
-    mass, moment = _lumps(bodies, R, p)
+    mass = bodies.mass
+    moment = np.einsum("bij,bj->bi", R, bodies.first_moment) + mass[:, None] * p
     ends = bodies.subtree_end[chain]
     masses = np.array([mass[b:e].sum() for b, e in zip(chain, ends, strict=True)])
     moments = np.array([moment[b:e].sum(axis=0) for b, e in zip(chain, ends, strict=True)])
@@ -188,10 +196,8 @@ def _leg(
     return BipedLeg(
         side=foot.side,
         foot=foot,
-        foot_index=index,
         joints=joints,
         joint_names=tuple(model.joint_names[i] for i in joints),
-        bodies=np.array(chain, dtype=np.int64),
         axes=np.einsum("bij,bj->bi", R[chain], bodies.axis[chain]),
         points=p[chain],
         R_sole=R[last] @ bodies.R_body_link[link],
@@ -261,11 +267,11 @@ def find_stance(biped: Biped, q: ArrayLike) -> Stance:
 
 def sole_slip(biped: Biped, Q: Array) -> float:
     """By how much the soles would move to each other along postures (N, n): m, or rad."""
-    relative = [_relative(sole_poses(biped, q)) for q in Q]
-    first = relative[0]
-    moves = [float(np.linalg.norm(pose[:, 3] - first[:, 3])) for pose in relative]
-    turns = [float(np.abs(pose[:, :3] - first[:, :3]).max()) for pose in relative]
-    return max(*moves, *turns)
+    left, right = np.array([sole_poses(biped, q) for q in Q]).swapaxes(0, 1)
+    away = right - np.concatenate((np.zeros((len(Q), 3, 3)), left[:, :, 3:]), axis=2)
+    relative = left[:, :, :3].swapaxes(1, 2) @ away
+    moves = np.linalg.norm(relative[:, :, 3] - relative[0, :, 3], axis=1)
+    return float(max(moves.max(), np.abs(relative[:, :, :3] - relative[0, :, :3]).max()))
 
 
 def min_width(biped: Biped) -> float:
@@ -277,29 +283,21 @@ def min_width(biped: Biped) -> float:
 
 def sole_center(biped: Biped) -> tuple[float, float]:
     """Middle of the soles in their frames: m forwards, and m inwards to the other foot."""
-    left, right = (leg.foot.corners for leg in biped.legs)
-    if not (len(left) and len(right)):
+    if not all(len(leg.foot.corners) for leg in biped.legs):
         return 0.0, 0.0
-    middles = [0.5 * (c.min(axis=0) + c.max(axis=0)) for c in (left, right)]
-    return float(0.5 * (middles[0][0] + middles[1][0])), float(
-        0.5 * (middles[1][1] - middles[0][1])
-    )
+    corners = [leg.foot.corners for leg in biped.legs]
+    left, right = (0.5 * (c.min(axis=0) + c.max(axis=0)) for c in corners)
+    return float(0.5 * (left[0] + right[0])), float(0.5 * (right[1] - left[1]))
 
 
 def _check_plane(poses: Array, normal: Array) -> None:
     away = float(normal @ (poses[0, :, 3] - poses[1, :, 3]))
-    tilt = float(np.arccos(np.clip((poses[:, :, 2].T @ np.ones(2) / 2.0) @ normal, -1.0, 1.0)))
+    tilt = float(np.arccos(np.clip(poses[:, :, 2].mean(axis=0) @ normal, -1.0, 1.0)))
     if abs(away) > MAX_SOLE_STEP or tilt > MAX_SOLE_TILT:
         raise PlanError(
             f"the soles are not on one plane: the left one is {1e3 * away:.0f} mm above the right "
             f"one and they are tilted by {tilt:.3f} rad; bring both feet flat to the ground"
         )
-
-
-def _relative(poses: Array) -> Array:
-    left, right = poses
-    R = left[:, :3].T
-    return np.column_stack((R @ right[:, :3], R @ (right[:, 3] - left[:, 3])))
 
 
 def _footstep(side: str, R: Array, pose: Array, middle: Array) -> Footstep:

@@ -9,16 +9,7 @@ what com_control.walking.com_ik is compared with.
 
 The leg's Denavit-Hartenberg table is alpha = (pi/2, pi/2, 0, 0, -pi/2, 0), a = (0, 0, l1, l2, 0,
 l3), d = 0. n, o, a, p are the columns of the inverse of T_06: the hip seen from the foot. Eqs 5 to
-10 as printed have lost roots and signs; these are derived again (docs/derivations.md):
-
-  C = ((p_x + l3)^2 + p_y^2 + p_z^2 - l1^2 - l2^2) / (2 l1 l2)
-  th4 = atan2(sqrt(1 - C^2), C)
-  th5 = atan2(p_z, sqrt((p_x + l3)^2 + p_y^2)) - atan2(l1 sin th4, l1 cos th4 + l2)
-  th6 = atan2(p_y, -(p_x + l3))
-  w = a_x s6 + a_y c6,  th2 = atan2(sqrt(1 - w^2), w)
-  th1 = atan2(-o_x s6 - o_y c6, -n_x s6 - n_y c6)
-  th3 = pi + atan2(a_z, -(a_x c6 - a_y s6)) - th4 - th5
-
+10 as printed have lost roots and signs; docs/derivations.md, eq. 13, has what dh_inverse computes.
 In the robot's angles, all 0 where the leg hangs straight down: yaw = th1 - pi/2, roll = th2 - pi/2,
 pitch = th3 - pi, knee = th4, ankle pitch = th5, ankle roll = -th6.
 """
@@ -34,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped, BipedLeg
-from com_control.walking.com_kernels import Points
+from com_control.walking.com_ik import check_points
 from com_model.arrays import Array, as_array
 from com_model.compiled import compiled
 from com_model.sesc import kernels
@@ -47,7 +38,7 @@ STEP = 0.001
 PRECISION = 0.001
 """m, epsilon ([CCGD] Table 3)."""
 _UPPER_BOUND = 10_000  # steps a point
-_STRAIGHT = 1e-12  # over 1, of the cosine of a knee that is still straight
+_STRAIGHT = 1e-12  # over 1, of the cosine of a knee that counts as straight
 _EXACT = 1e-9
 
 
@@ -137,6 +128,14 @@ class CcgdPath(NamedTuple):
     reached: NDArray[np.bool_]
 
 
+class Points(NamedTuple):
+    """CoM (N, 3) m, orientation of the pelvis (N, 3, 3), poses of the soles (N, 2, 3, 4)."""
+
+    com: Array
+    R_pelvis: Array
+    feet: Array
+
+
 class DhLegs(NamedTuple):
     """Both legs: l1, l2, l3 (2, 3) m; hips (2, 3) m in the pelvis; joints (2, 6) in q."""
 
@@ -182,10 +181,8 @@ class Ccgd:
         Raises:
             ShapeError: An argument has the wrong shape.
         """
-        targets = np.ascontiguousarray(as_array("com", com, (None, 3)))
+        targets, poses, R = check_points(com, feet, R_pelvis)
         n = len(targets)
-        poses = np.ascontiguousarray(as_array("feet", feet, (n, 2, 3, 4)))
-        R = np.ascontiguousarray(as_array("R_pelvis", R_pelvis, (n, 3, 3)))
         pelvis = np.array(as_array("start", start, (3,)))
         result = CcgdPath(
             np.tile(self.biped.posture, (n, 1)),

@@ -17,9 +17,7 @@ from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
 from com_control.walking.com_ik import TOLERANCE, ComIk
 from com_control.walking.leg_ik import LegIk
-from com_control.walking.swing_foot import quintic
-from com_control.walking.walk_plan import Samples
-from com_control.walking.whole_body_ik import WholeBodyIk
+from com_control.walking.walk_plan import Samples, quintic
 from com_model.arrays import Array, freeze
 from com_model.model import RobotModel
 
@@ -139,7 +137,7 @@ def check_path(model: RobotModel, path: JointPath) -> None:
     """Refuses targets that are not finite, or beyond a joint's limits of position or speed.
 
     Raises:
-        PlanError: Says when, which joint, and its limit.
+        PlanError: With the time, the joint, and its limit.
     """
     bad = np.argwhere(~(np.isfinite(path.q) & np.isfinite(path.qd)))
     if len(bad):
@@ -209,9 +207,7 @@ class WalkJoints:
         freeze(self)
 
 
-def solve_joints(
-    ik: ComIk | WholeBodyIk, samples: Samples, tolerance: float = TOLERANCE
-) -> WalkJoints:
+def solve_joints(ik: ComIk, samples: Samples, tolerance: float = TOLERANCE) -> WalkJoints:
     """Finds the joint angles of a walk, within the limits of the URDF.
 
     Args:
@@ -252,7 +248,7 @@ def heading_to_pelvis(biped: Biped) -> Array:
     return np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
-def _check_speeds(ik: ComIk | WholeBodyIk, time: Array, legs: Array) -> None:
+def _check_speeds(ik: ComIk, time: Array, legs: Array) -> None:
     limits = np.concatenate([leg.velocity_limits for leg in ik.biped.legs])
     speeds = np.abs(np.diff(legs, axis=0)) / np.diff(time)[:, None]
     i, j = np.unravel_index(int(np.argmax(speeds / limits)), speeds.shape)

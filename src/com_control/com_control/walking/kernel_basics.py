@@ -1,29 +1,21 @@
-"""What compiled kernels of this package share: vectors of three numbers, and entry points.
+"""Vectors of three numbers in compiled kernels: tuples, which stay in registers.
 
-Vectors are tuples, which stay in registers; more of their functions are in
-com_model.geometry.vector_kernels.
+More of their functions are in com_model.geometry.vector_kernels.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from math import cos, pi, sin
-from typing import Any
 
 import numpy as np
-from numba import from_dtype, njit, types
-from numpy.typing import NDArray
+from numba import njit
 
+from com_model.arrays import Array
 from com_model.geometry.vector_kernels import dot, rotate
 from com_model.geometry.vectors import Vector
 
-Array = NDArray[np.float64]
 Rows = tuple[Vector, Vector, Vector]
 """A matrix (3, 3) by its rows."""
-
-ARRAYS = [types.Array(types.float64, n, "C") for n in range(5)]
-"""Numba's types of contiguous float64 arrays, by their number of dimensions."""
-INDICES = types.int64[::1]
 
 _TAN_PI_8 = 0.41421356237309503
 # Series of atan(x) / x - 1 in x^2, economised on |x| <= tan(pi / 8): error 2e-18.
@@ -34,20 +26,6 @@ _ATAN_10, _ATAN_11 = 0.0392305029451484, -0.019175464973476723
 
 inner = njit(error_model="numpy")
 """Compiles without a branch for a division by zero, which gives infinity."""
-
-
-def records(dtype: np.dtype[Any]) -> types.Array:
-    """Numba's type of an array (n,) of records."""
-    return types.Array(from_dtype(dtype), 1, "C")
-
-
-@cache
-def entry_point(kernel: Any, *arguments: Any) -> Any:
-    """Compiles a kernel for arguments of these types, or loads it from numba's cache.
-
-    What comes back does not look at its arguments' types: they must be what was said.
-    """
-    return kernel.compile(arguments) if hasattr(kernel, "compile") else kernel
 
 
 @inner

@@ -1,5 +1,8 @@
 """Inverse kinematics of a leg of six joints: joint angles for a pose of the sole.
 
+At the zero pose of com_control.walking.biped, with E_i the rotation of joint i about its line, the
+sole is at E_1 E_2 ... E_6 (sole at zero).
+
 Where the first three axes meet in one point (the hip) and the last two in another (the ankle), in
 whatever order and at whatever angles, the solution is closed: the knee follows from the distance
 of hip and ankle, the ankle from the direction to the hip in the foot, the hip from the rotation
@@ -9,14 +12,33 @@ that is left (docs/derivations.md). Other legs are solved by damped Newton steps
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import acos, atan2, pi, sqrt
+from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike
 
-from com_control.walking import leg_kernels as kernels
-from com_control.walking.biped import BipedLeg
-from com_control.walking.leg_kernels import LIMIT_TOLERANCE
+from com_control.walking.biped import LIMIT_TOLERANCE, BipedLeg, meeting_point
+from com_control.walking.kernel_basics import (
+    Rows,
+    column,
+    combine,
+    multiply,
+    row,
+    rows,
+    scale,
+    turn,
+    vector,
+    wrap_angle,
+)
 from com_model.arrays import Array, as_array, as_rotation, freeze
+from com_model.compiled import compiled
+from com_model.geometry.vector_kernels import add, cross, dot, sub
+from com_model.geometry.vectors import Vector
+
+Record = Any
+"""An element of an array of LEG."""
 
 _MEET = 1e-9  # m, distance of axes that count as meeting
 _NEARLY = 0.02  # m, distance of axes that meet well enough for a first guess
@@ -24,6 +46,27 @@ _LEAST_ANGLE = 1e-3  # sine of the angle between axes that can be solved for
 _SOLVED = 1e-9  # m and rad, error that counts as reached
 _TRIES = 12  # starts of the numerical solution
 _STEPS = 60
+LEG = np.dtype(
+    [
+        ("axes", "f8", (6, 3)),  # of the joints
+        ("points", "f8", (6, 3)),  # that they go through, m
+        ("R_sole", "f8", (3, 3)),
+        ("p_sole", "f8", 3),  # m
+        ("hip", "f8", 3),  # where the first three axes meet, m
+        ("ankle", "f8", 3),  # where the last two do, m
+        ("lower", "f8", 6),  # limits, rad
+        ("upper", "f8", 6),
+        ("masses", "f8", 6),  # of what each joint moves, over the robot's
+        ("moments", "f8", (6, 3)),  # their first moments, likewise, m
+    ]
+)
+
+REACHED, KNEE, ANKLE, HIP = 0, 1, 2, 3
+"""Outcomes of close_form: solved, or the joint that cannot be."""
+
+_BEYOND = 1e-12  # relative: so far beyond its reach a leg counts as just stretched
+LEAST = 1e-300  # least pivot, so that a singular leg makes a step that is too long, not NaN
+_FLAT = 1e-24  # squared length of a lever below which its angle is free
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,45 +97,37 @@ class LegIk:
 
     Attributes:
         closed: Solved in closed form; else by Newton steps.
-        packed: (1,) of leg_kernels.LEG, what the kernels read.
+        packed: (1,) of leg_LEG, what the kernels read.
     """
 
     def __init__(self, leg: BipedLeg) -> None:
         self.leg = leg
         hip, hip_gap = meeting_point(leg.points[:3], leg.axes[:3])
         ankle, ankle_gap = meeting_point(leg.points[4:], leg.axes[4:])
-        pairs = ((0, 1), (1, 2), (4, 5))
-        square = all(
-            float(np.linalg.norm(np.cross(leg.axes[a], leg.axes[b]))) > _LEAST_ANGLE
-            for a, b in pairs
-        )
-        levers = [np.cross(leg.axes[3], point - leg.points[3]) for point in (hip, ankle)]
-        square = square and min(float(np.linalg.norm(lever)) for lever in levers) > 1e-6
+        sines = np.linalg.norm(np.cross(leg.axes[[0, 1, 4]], leg.axes[[1, 2, 5]]), axis=1)
+        b, c = hip - leg.points[3], leg.points[3] - ankle
+        upper, lower = np.linalg.norm(np.cross(leg.axes[3], [b, c]), axis=1).tolist()
+        square = float(sines.min()) > _LEAST_ANGLE and min(upper, lower) > 1e-6
         gap = max(hip_gap, ankle_gap)
         self.closed = square and gap < _MEET
         self._guess = square and gap < _NEARLY
-        self.packed = np.zeros(1, kernels.LEG)
+        self.packed = np.zeros(1, LEG)
         for name in ("axes", "points", "R_sole", "p_sole", "lower", "upper"):
             self.packed[name] = getattr(leg, name)
         self.packed["hip"], self.packed["ankle"] = hip, ankle
-        b, c = hip - leg.points[3], leg.points[3] - ankle
         along = float(leg.axes[3] @ (b + c))
-        lengths = [float(np.linalg.norm(np.cross(leg.axes[3], v))) for v in (b, c)]
-        self.reach = (
-            float(np.hypot(lengths[0] - lengths[1], along)),
-            float(np.hypot(lengths[0] + lengths[1], along)),
-        )
+        self.reach = float(np.hypot(upper - lower, along)), float(np.hypot(upper + lower, along))
 
     def pose(self, q: ArrayLike) -> tuple[Array, Array]:
         """Pose of the sole in the pelvis' frame, (3, 3) and (3,) m, at joint angles (6,) rad."""
         R, p, lines = np.empty((3, 3)), np.empty(3), np.empty((12, 3))
-        kernels.place_sole(self.packed, _floats("q", q, (6,)), R, p, lines)
+        forward(self.packed[0], _floats("q", q, (6,)), R, p, lines)
         return R, p
 
     def jacobian(self, q: ArrayLike) -> Array:
         """Linear and angular velocity of the sole by the joints' speeds, (6, 6), pelvis' axes."""
         R, p, lines = np.empty((3, 3)), np.empty(3), np.empty((12, 3))
-        kernels.place_sole(self.packed, _floats("q", q, (6,)), R, p, lines)
+        forward(self.packed[0], _floats("q", q, (6,)), R, p, lines)
         return np.vstack((np.cross(lines[:6], p - lines[6:]).T, lines[:6].T))
 
     def solve(self, R: ArrayLike, p: ArrayLike, near: ArrayLike | None = None) -> LegPose:
@@ -115,46 +150,32 @@ class LegIk:
         if not (np.isfinite(p).all() and np.isfinite(start).all()):
             return LegPose(q, False, False, "the pose that is asked for is not finite")
         if self.closed:
-            outcome = kernels.solve_leg(self.packed, R, p, start, q)
-            if outcome != kernels.REACHED:
+            outcome = close_form(self.packed[0], R, p, start, q)
+            if outcome != REACHED:
                 return LegPose(np.full(6, np.nan), False, False, self._why(outcome, R, p))
         else:
             q, error = self._search(R, p, start)
             if error > _SOLVED:
                 reason = f"the {self.leg.side} sole comes no nearer than {error:.3g} m to its pose"
                 return LegPose(np.full(6, np.nan), False, False, reason)
-        problem = self.limit_problem(q)
+        problem = self.leg.limit_problem(q)
         return LegPose(q, True, not problem, problem)
-
-    def limit_problem(self, q: ArrayLike) -> str:
-        """Which joint is out of its limits; "" when none is."""
-        leg = self.leg
-        values = _floats("q", q, (6,))
-        for name, value, low, high in zip(
-            leg.joint_names, values, leg.lower, leg.upper, strict=True
-        ):
-            if not low - LIMIT_TOLERANCE <= value <= high + LIMIT_TOLERANCE:
-                return f"{name} would be at {value:.3f} rad, its limits are {low:.3f} to {high:.3f}"
-        return ""
 
     def _search(self, R: Array, p: Array, start: Array) -> tuple[Array, float]:
         """Newton steps from several starts, until one meets the pose within the limits."""
         best, least = start.copy(), np.inf
         for q in self._starts(R, p, start):
-            error = float(kernels.descend_leg(self.packed, R, p, q, _STEPS))
+            error = float(descend(self.packed[0], R, p, q, _STEPS))
             q = start + np.remainder(q - start + np.pi, 2.0 * np.pi) - np.pi
-            allowed = error <= _SOLVED and not self.limit_problem(q)
-            if allowed:
+            if error <= _SOLVED and not self.leg.limit_problem(q):
                 return q, error
             if error < least and not (least <= _SOLVED):
                 best, least = q, error
         return best, least
 
     def _starts(self, R: Array, p: Array, start: Array) -> list[Array]:
-        starts = []
-        guess = start.copy()
-        arguments = self.packed, R, p, start, guess
-        if self._guess and kernels.solve_leg(*arguments) == kernels.REACHED:
+        starts, guess = [], start.copy()
+        if self._guess and close_form(self.packed[0], R, p, start, guess) == REACHED:
             starts.append(guess)
         low = np.where(np.isfinite(self.leg.lower), self.leg.lower, -np.pi)
         high = np.where(np.isfinite(self.leg.upper), self.leg.upper, np.pi)
@@ -164,29 +185,262 @@ class LegIk:
 
     def _why(self, outcome: int, R: Array, p: Array) -> str:
         side = self.leg.side
-        if outcome == kernels.KNEE:
+        if outcome == KNEE:
             ankle = p + R @ self.leg.R_sole.T @ (self.packed["ankle"][0] - self.leg.p_sole)
             distance = float(np.linalg.norm(ankle - self.packed["hip"][0]))
             return (
                 f"the {side} ankle would be {distance:.3f} m from its hip, the leg reaches "
                 f"{self.reach[0]:.3f} to {self.reach[1]:.3f} m"
             )
-        joint = "ankle" if outcome == kernels.ANKLE else "hip"
+        joint = "ankle" if outcome == ANKLE else "hip"
         return f"no rotation of the {side} {joint} brings the sole into its pose"
-
-
-def meeting_point(points: Array, axes: Array) -> tuple[Array, float]:
-    """Point nearest to lines (k, 3), in the least squares' sense, and its largest distance, m.
-
-    Along directions in which all lines agree it is that of the first point.
-    """
-    across = np.eye(3) - np.einsum("ki,kj->kij", axes, axes)
-    offsets = points - points[0]
-    wanted = np.einsum("kij,kj->i", across, offsets)
-    point = points[0] + np.linalg.lstsq(across.sum(axis=0), wanted, rcond=1e-9)[0]
-    gaps = np.linalg.norm(np.einsum("kij,kj->ki", across, point - points), axis=1)
-    return point, float(gaps.max())
 
 
 def _floats(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Array:
     return np.ascontiguousarray(as_array(name, value, shape))
+
+
+@njit
+def angle_about(axis: Vector, a: Vector, b: Vector, free: float) -> float:
+    """Angle by which a rotation about a unit axis takes a to b; `free` where they are along it."""
+    x = dot(a, b) - dot(axis, a) * dot(axis, b)
+    y = dot(axis, cross(a, b))
+    return free if x * x + y * y < _FLAT else atan2(y, x)
+
+
+@njit
+def meet(a: Vector, u: Vector, b: Vector, v: Vector, side: float) -> tuple[bool, Vector]:
+    """Finds z that a rotation about the unit axis a takes to u, and into which one about b takes v.
+
+    a . z = a . u, b . z = b . v, |z| = |v|: z on two cones. `side` (1 or -1) is that of a x b.
+
+    Returns:
+        Whether there is one, and z.
+    """
+    ab = dot(a, b)
+    au, bv = dot(a, u), dot(b, v)
+    squared = 1.0 - ab * ab
+    alpha, beta = (au - ab * bv) / squared, (bv - ab * au) / squared
+    size = dot(v, v)
+    height = (size - alpha * alpha - beta * beta - 2.0 * alpha * beta * ab) / squared
+    fits = height >= -_BEYOND * size
+    gamma = side * sqrt(height) if height > 0.0 else 0.0
+    return fits, combine(alpha, a, beta, b, gamma, cross(a, b))
+
+
+@njit
+def ankle_target(leg: Record, R: Array, p: Array) -> tuple[Rows, Vector]:
+    """Takes the sole's pose to the columns of R R_sole^T and the ankle's place."""
+    wanted, own = rows(R), rows(leg.R_sole)
+    x, y, z = multiply(wanted, own[0]), multiply(wanted, own[1]), multiply(wanted, own[2])
+    d = sub(vector(leg.ankle), vector(leg.p_sole))
+    return (x, y, z), add(vector(p), combine(d[0], x, d[1], y, d[2], z))
+
+
+@njit
+def knee_angle(leg: Record, distance2: float, side: float) -> tuple[bool, float]:
+    """Knee angle at a squared distance from hip to ankle.
+
+    With b = hip - knee, c = knee - ankle at zero, E the knee's rotation: |E^T b + c|^2 = distance2.
+    """
+    w = row(leg.axes, 3)
+    knee = row(leg.points, 3)
+    b, c = sub(vector(leg.hip), knee), sub(knee, vector(leg.ankle))
+    along = dot(w, b) * dot(w, c)
+    cosine, sine = dot(b, c) - along, -dot(c, cross(w, b))
+    size = sqrt(cosine * cosine + sine * sine)
+    wanted = 0.5 * (distance2 - dot(b, b) - dot(c, c)) - along
+    ratio = wanted / size
+    fits = abs(ratio) <= 1.0 + _BEYOND
+    return fits, atan2(sine, cosine) + side * acos(min(1.0, max(-1.0, ratio)))
+
+
+@compiled()
+def close_form(leg: Record, R: Array, p: Array, near: Array, q: Array) -> int:
+    """Joint angles for a pose of the sole, where hip and ankle axes meet in a point each.
+
+    All eight solutions (knee, ankle and hip to either side) are made; those within the limits come
+    first, then the one nearest to `near`.
+
+    Args:
+        leg: Of LEG.
+        R: (3, 3) orientation of the sole in the pelvis' frame.
+        p: (3,) m, its origin there.
+        near: (6,) rad.
+        q: (6,) rad, set where the result is REACHED.
+
+    Returns:
+        REACHED, or what is out of reach: KNEE, ANKLE or HIP.
+    """
+    moved, ankle = ankle_target(leg, R, p)
+    axes = leg.axes
+    w1, w2, w3 = row(axes, 0), row(axes, 1), row(axes, 2)
+    w4, w5, w6 = row(axes, 3), row(axes, 4), row(axes, 5)
+    knee_point = row(leg.points, 3)
+    b, c = sub(vector(leg.hip), knee_point), sub(knee_point, vector(leg.ankle))
+    v = multiply(moved, sub(vector(leg.hip), ankle))
+    outcome, best = KNEE, np.inf
+    for branch in range(8):
+        knee, foot, hip = 1.0 - 2 * (branch & 1), 1.0 - (branch & 2), 1.0 - (branch & 4) / 2
+        fits, q4 = knee_angle(leg, dot(v, v), knee)
+        if not fits:
+            return KNEE
+        u = add(turn(w4, -q4, b), c)
+        fits, m = meet(w5, u, w6, v, foot)
+        if not fits:
+            outcome = max(outcome, ANKLE)
+            continue
+        q6, q5 = angle_about(w6, v, m, near[5]), angle_about(w5, m, u, near[4])
+        # E1 E2 E3 = R' (E4 E5 E6)^T takes the third axis there, and what is square to it
+        t = turn(w6, -q6, turn(w5, -q5, turn(w4, -q4, w3)))
+        t = combine(t[0], moved[0], t[1], moved[1], t[2], moved[2])
+        fits, m = meet(w1, t, w2, w3, hip)
+        if not fits:
+            outcome = max(outcome, HIP)
+            continue
+        q2, q1 = angle_about(w2, w3, m, near[1]), angle_about(w1, m, t, near[0])
+        e = turn(w6, -q6, turn(w5, -q5, turn(w4, -q4, w2)))
+        e = combine(e[0], moved[0], e[1], moved[1], e[2], moved[2])
+        e = turn(w2, -q2, turn(w1, -q1, e))
+        q3 = angle_about(w3, w2, e, near[2])
+        cost = 0.0
+        for i, angle in enumerate((q1, q2, q3, q4, q5, q6)):
+            angle = wrap_angle(angle, near[i])
+            low, high = leg.lower[i] - LIMIT_TOLERANCE, leg.upper[i] + LIMIT_TOLERANCE
+            cost += (angle - near[i]) ** 2
+            if not low <= angle <= high:
+                cost += 1e6
+        if cost < best:
+            best, outcome = cost, REACHED
+            for i, angle in enumerate((q1, q2, q3, q4, q5, q6)):
+                q[i] = wrap_angle(angle, near[i])
+    return REACHED if best < np.inf else outcome
+
+
+@njit
+def pass_joint(leg: Record, i: int, angle: float, M: Array, t: Vector, lines: Array) -> Vector:
+    """Takes M (3, 3) and t (3,), the motion of what is before joint i, to that of what is after it.
+
+    Sets the joint's line in lines (12, 3): axes, then points.
+    """
+    point = row(leg.points, i)
+    place, line = add(multiply(rows(M), point), t), multiply(rows(M), row(leg.axes, i))
+    for k in range(3):
+        lines[i, k], lines[6 + i, k] = line[k], place[k]
+    for j in range(3):
+        M[0, j], M[1, j], M[2, j] = turn(line, angle, column(M, j))
+    return sub(place, multiply(rows(M), point))
+
+
+@njit
+def set_sole(leg: Record, M: Array, t: Vector, R: Array, p: Array) -> None:
+    """Sets the sole's pose R (3, 3), p (3,), moved from the zero pose by M, t."""
+    for j in range(3):
+        R[0, j], R[1, j], R[2, j] = multiply(rows(M), column(leg.R_sole, j))
+    p[0], p[1], p[2] = add(multiply(rows(M), vector(leg.p_sole)), t)
+
+
+@compiled()
+def forward(leg: Record, q: Array, R: Array, p: Array, lines: Array) -> None:
+    """Sets the sole's pose R (3, 3), p (3,) and the joints' lines (12, 3): axes, then points."""
+    M, t = np.eye(3), (0.0, 0.0, 0.0)
+    for i in range(6):
+        t = pass_joint(leg, i, q[i], M, t, lines)
+    set_sole(leg, M, t, R, p)
+
+
+@njit
+def pose_error(R: Array, p: Array, R_now: Array, p_now: Array, error: Array) -> float:
+    """Sets error (6,), translation (m) and rotation (rad) to the wanted pose; returns its size."""
+    for k in range(3):
+        error[k] = p[k] - p_now[k]
+    n, trace = (0.0, 0.0, 0.0), 0.0
+    for j in range(3):
+        a, b = column(R_now, j), column(R, j)
+        n, trace = add(n, cross(a, b)), trace + dot(a, b)
+    sine = 0.5 * sqrt(dot(n, n))
+    cosine = 0.5 * (trace - 1.0)
+    half = 0.5
+    if sine > 1e-9:
+        half = 0.5 * atan2(sine, cosine) / sine
+    elif cosine <= 0.0:
+        half, n = 1.0, (pi, 0.0, 0.0)
+    error[3], error[4], error[5] = scale(half, n)
+    total = 0.0
+    for k in range(6):
+        total += error[k] * error[k]
+    return sqrt(total)
+
+
+@njit
+def fill_jacobian(lines: Array, p: Array, J: Array) -> None:
+    """Sets J (6, 6): the sole's linear and angular velocity by the joints' speeds."""
+    for i in range(6):
+        axis = row(lines, i)
+        arm = sub(vector(p), row(lines, 6 + i))
+        J[0, i], J[1, i], J[2, i] = cross(axis, arm)
+        J[3, i], J[4, i], J[5, i] = axis
+
+
+@njit
+def solve_damped(J: Array, damping: float, X: Array) -> None:
+    """Sets X (6, k) to (J^T J + damping 1)^-1 J^T X, by Cholesky's factors; J (6, 6)."""
+    L, y = np.empty((6, 6)), np.empty(6)
+    for i in range(6):
+        for j in range(i + 1):
+            total = damping if i == j else 0.0
+            for k in range(6):
+                total += J[k, i] * J[k, j]
+            for k in range(j):
+                total -= L[i, k] * L[j, k]
+            L[i, j] = np.sqrt(max(total, LEAST)) if i == j else total / L[j, j]
+    for j in range(X.shape[1]):
+        for i in range(6):
+            y[i] = 0.0
+            for k in range(6):
+                y[i] += J[k, i] * X[k, j]
+            for k in range(i):
+                y[i] -= L[i, k] * y[k]
+            y[i] /= L[i, i]
+        for i in range(5, -1, -1):
+            for k in range(i + 1, 6):
+                y[i] -= L[k, i] * y[k]
+            y[i] /= L[i, i]
+            X[i, j] = y[i]
+
+
+@compiled()
+def descend(leg: Record, R: Array, p: Array, q: Array, steps: int) -> float:
+    """Damped Newton steps (Levenberg-Marquardt) on q (6,), in place; returns what error remains.
+
+    The error is the length of (translation in m, rotation in rad).
+    """
+    R_now, p_now, lines = np.empty((3, 3)), np.empty(3), np.empty((12, 3))
+    error, J, trial, step = np.empty(6), np.empty((6, 6)), np.empty(6), np.empty((6, 1))
+    forward(leg, q, R_now, p_now, lines)
+    size = pose_error(R, p, R_now, p_now, error)
+    damping = 1e-6
+    for _ in range(steps):
+        if size < 1e-14:
+            break
+        fill_jacobian(lines, p_now, J)
+        step[:, 0] = error
+        solve_damped(J, damping, step)
+        longest = np.max(np.abs(step))
+        step *= min(1.0, 0.5 / max(longest, 1e-300))
+        for i in range(6):
+            trial[i] = q[i] + step[i, 0]
+        forward(leg, trial, R_now, p_now, lines)
+        new = pose_error(R, p, R_now, p_now, error)
+        if new < size:
+            small = size - new < 1e-16
+            q[:], size, damping = trial, new, max(damping * 0.1, 1e-18)
+            if small:
+                break
+        else:
+            damping = max(damping * 10.0, 1e-15)
+            if damping > 1e6:
+                break
+            forward(leg, q, R_now, p_now, lines)
+            pose_error(R, p, R_now, p_now, error)
+    return size

@@ -19,7 +19,6 @@ from math import pi, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_control.walking.kernel_basics import (
     Rows,
@@ -33,10 +32,10 @@ from com_control.walking.kernel_basics import (
     vector,
     wrap_angle,
 )
+from com_model.arrays import Array
 from com_model.geometry.vector_kernels import add, cross, dot, sub
 from com_model.geometry.vectors import Vector
 
-Array = NDArray[np.float64]
 Record = Any
 """An element of an array of LEG or ROBOT."""
 
@@ -75,12 +74,14 @@ ROBOT = np.dtype(
         ("legs", LEG, 2),  # left, right
         ("upper_moment", "f8", 3),  # of all but the legs in the pelvis' frame, over the mass, m
         ("upper_fraction", "f8"),  # its mass over the robot's
+        ("offset", "f8", 3),  # from pelvis to CoM in the nominal posture, in the pelvis' axes, m
         # Of the twelve joints of the legs, rad:
         ("zero", "f8", 12),
         ("lower", "f8", 12),
         ("upper", "f8", 12),
         ("nominal", "f8", 12),
         # State of the solver:
+        ("warm", "i8"),  # 0: the next search starts from the nominal posture
         ("pelvis", "f8", (3, 3)),  # where the last three points left it, the last one first, m
         ("inverse", "f8", (3, 3)),  # of dCoM/dt
         ("known", "i8"),  # 1: the inverse is of use
@@ -276,13 +277,11 @@ def is_stretched(leg: Record, target: LegTarget, t: Vector) -> bool:
 
 
 @inner
-def find_angles(
-    robot: Record, com_map: ComMap, targets: Targets, t: Vector, converged: bool
-) -> int:
+def find_angles(robot: Record, com_map: ComMap, targets: Targets, t: Vector) -> int:
     """Sets robot.work[2] to the legs' angles with the pelvis at t, rad; returns the outcome."""
     left, right = com_map.left, com_map.right
     y = robot.work
-    fill_directions(robot.legs[0], left, t, targets.left.R, targets.pelvis, y)
+    fill_directions(robot.legs[0], left, t, targets.left.R, targets.pelvis, y[:, :6])
     fill_directions(robot.legs[1], right, t, targets.right.R, targets.pelvis, y[:, 6:])
     fill_angles(y)
     zero, lower, upper, nominal = robot.zero, robot.lower, robot.upper, robot.nominal
@@ -297,7 +296,6 @@ def find_angles(
         j = i + 6
         left_over += not ((y[2, i] >= lower[i]) & (y[2, i] <= upper[i]))
         right_over += not ((y[2, j] >= lower[j]) & (y[2, j] <= upper[j]))
-    outcome = CONVERGED if converged else STALLED
-    outcome |= STRETCHED * is_stretched(robot.legs[0], left, t)
+    outcome = STRETCHED * is_stretched(robot.legs[0], left, t)
     outcome |= STRETCHED * is_stretched(robot.legs[1], right, t) << 4
     return outcome | LIMITED * (left_over > 0) | LIMITED * (right_over > 0) << 4

@@ -7,11 +7,15 @@
   STOPPING                  a shorter walk is planned and given to replace()
   FALLEN                    from any motion, by update(); left when the robot stands again
 
+A walk stops when an input is missing, when joints do not follow or report what cannot be
+(CommandGuard), and when the clock of the readings jumps; another one begins only when asked for.
+
 No clocks, threads and messages: times are those of the joints' readings, s. Each transition that
 changes the joint targets returns a Command: a whole path that ends stationary with both feet on the
-ground. So nothing worse than a finished walk happens when no further command follows. target_at()
-gives the joint targets of any time: what a streamed trajectory point is made of, and the one place
-where feedback on the planned motion would be added.
+ground. So nothing worse than a finished walk happens when no further command follows. Before it is
+sent it goes through limited(); target_at() gives the joint targets of any time, limited likewise:
+what a streamed trajectory point is made of, and the one place where feedback on the planned motion
+would be added.
 """
 
 from __future__ import annotations
@@ -21,9 +25,10 @@ from enum import IntEnum
 
 import numpy as np
 
+from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped, sole_slip
-from com_control.walking.joint_path import JointPath, check_path, clip_to_limits, plan_approach
+from com_control.walking.joint_path import JointPath, check_path, plan_approach
 from com_control.walking.walk_monitor import Reading, WalkChecks
 from com_control.walking.walker import Walk, WalkInstant
 from com_model.arrays import Array
@@ -89,8 +94,10 @@ class WalkSession:
         checks: What must hold for it to walk.
         approach_time: s, at least, for the way to a walk's first posture.
         delay: s, from a decision to the first point that it changes.
+        limits: Of what is sent, and of how joints follow it.
 
     Attributes:
+        guard: Checks what is sent.
         state: What it does.
         reason: Why it does not walk, or stops; "" when all is well.
         walk: The walk that is or was made last.
@@ -98,9 +105,15 @@ class WalkSession:
     """
 
     def __init__(
-        self, biped: Biped, checks: WalkChecks, approach_time: float = 1.0, delay: float = 0.1
+        self,
+        biped: Biped,
+        checks: WalkChecks,
+        approach_time: float = 1.0,
+        delay: float = 0.1,
+        limits: GuardOptions | None = None,
     ) -> None:
         self._biped, self._checks = biped, checks
+        self.guard = CommandGuard.from_model(biped.model, limits)
         self._approach_time, self._delay = approach_time, delay
         self._commanded: JointPath | None = None  # in the time of the joints' readings
         self._begin = 0.0  # when the walk begins, s
@@ -127,7 +140,7 @@ class WalkSession:
         return self._commanded.sample(self._last)[0]
 
     def start_planning(self) -> None:
-        """A walk is being planned; only after refusal() said nothing."""
+        """A walk is being planned; only after refusal() is ""."""
         self.state, self.reason, self.outcome = State.PLANNING, "", None
 
     def refuse(self, reason: str) -> None:
@@ -141,7 +154,9 @@ class WalkSession:
 
     def problem(self, reading: Reading) -> str:
         """Why a walk that was expected may not begin now and how to fix it; "" when it may."""
-        return self._checks.problem(reading, self._expected(reading.time))
+        commanded = self._commanded
+        aim = None if commanded is None else commanded.sample(reading.time)[0]
+        return self._checks.problem(reading, aim)
 
     def begin(self, walk: Walk, reading: Reading) -> Command | None:
         """Begins the walk that was expected; None, with an outcome, when that may not be."""
@@ -150,19 +165,17 @@ class WalkSession:
             self.refuse(problem)
             return None
         start = reading.time + self._delay
-        model, first = self._biped.model, walk.path.q[0]
+        posture, first = self.commanded_posture(reading.position), walk.path.q[0]
         try:
             way = plan_approach(
-                self.commanded_posture(reading.position),
-                first,
-                model,
-                self._approach_time,
-                SPEED_FRACTION,
+                posture, first, self._biped.model, self._approach_time, SPEED_FRACTION
             )
             self._check_approach(way)
         except PlanError as error:
             self.refuse(str(error))
             return None
+        self.guard.restart()
+        self.guard.measure(reading.time, reading.position)
         self.walk, self._begin = walk, start + way.end
         path = way.shifted(start).followed_by(walk.path.shifted(self._begin))
         self.state, self.reason, self._stop_reason = State.APPROACHING, "", ""
@@ -206,29 +219,39 @@ class WalkSession:
         return self._command(walk.path.shifted(self._begin), now)
 
     # --- measurements ---------------------------------------------------------------------------
-    def update(self, reading: Reading) -> Command | None:
-        """Updates the state by what is measured."""
-        if reading.time < self._last - 1.0:
-            self._reset("the clock of joint_states went back")
-        self._last = reading.time
-        expected = self._expected(reading.time)
-        fallen = self._checks.fallen(reading)
-        if fallen and self.state in MOVING:
-            return self._halt(fallen, State.FALLEN, reading.time)
+    def update(self, reading: Reading, jump: float = 0.0) -> Command | None:
+        """Updates the state by what is measured.
+
+        Args:
+            reading: It.
+            jump: s, by which the clock of the readings has jumped before this one.
+        """
+        if jump:
+            self._shift_clock(jump)
+        problem = self.guard.reason
+        if reading.time >= self._last:
+            self._last = reading.time
+            problem = self.guard.measure(reading.time, reading.position)
         if self.state in MOVING:
-            order = self._check_motion(reading, expected)
+            if jump:
+                problem = f"the clock of joint_states jumped by {jump:.3g} s: check its driver"
+            fallen = self._checks.fallen(reading)
+            if fallen:
+                return self._halt(fallen, State.FALLEN, reading.time)
+            problem = self._checks.missing(reading) or problem
+            order = self.stop(problem) if problem and self.state is not State.STOPPING else None
             if order is None:
                 self.advance(reading.time)
             return order
         if self.state is not State.PLANNING:
-            self._set_standing(self._checks.problem(reading, expected))
+            self._set_standing(reading)
         return None
 
-    def _check_motion(self, reading: Reading, expected: Array | None) -> Command | None:
-        problem = self._checks.missing(reading) or self._checks.tracking_problem(reading, expected)
-        if problem and self.state is not State.STOPPING:
-            return self.stop(problem)
-        return None
+    def _shift_clock(self, by: float) -> None:
+        self._begin, self._last = self._begin + by, -np.inf
+        if self._commanded is not None:
+            self._commanded = self._commanded.shifted(by)
+        self.guard.restart()
 
     def advance(self, now: float) -> None:
         """Updates the state to a time, s of the joints' readings; also while those are stale."""
@@ -241,16 +264,14 @@ class WalkSession:
             self.outcome = Outcome(not self._stop_reason, self._stop_reason, made)
             self.state, self.reason, self._awaited = State.READY, "", False
 
-    def _set_standing(self, problem: str) -> None:
+    def _set_standing(self, reading: Reading) -> None:
+        """Whether it stands as commanded; or in its nominal posture, when somebody moved it."""
+        problem = self.problem(reading)
+        if problem and self._commanded is not None and not self._checks.problem(reading, None):
+            self._commanded, problem = None, ""
         if self.state is State.FALLEN and problem:
             return
         self.state, self.reason = (State.REFUSED if problem else State.READY), problem
-
-    def _reset(self, reason: str) -> None:
-        if self.state in (*MOVING, State.PLANNING):
-            self.outcome = Outcome(False, reason, 0)
-        self._commanded, self.walk, self._awaited = None, None, False
-        self.state, self.reason = State.UNKNOWN, reason
 
     # --- queries --------------------------------------------------------------------------------
     @property
@@ -266,6 +287,12 @@ class WalkSession:
         """The targets after a time; None before the first command."""
         return None if self._commanded is None else Command(self._commanded.after(now), now)
 
+    def limited(self, command: Command) -> Command:
+        """What may be sent of a command."""
+        path = command.path
+        q, qd = self.guard.limit(path.time, path.q, path.qd)
+        return Command(JointPath(path.time, q, qd), command.start)
+
     def planned_now(self) -> WalkInstant | None:
         """What is planned for now; None before the first walk."""
         if self.walk is None:
@@ -273,11 +300,12 @@ class WalkSession:
         return self.walk.instant(min(max(self.walk_time, 0.0), self.walk.duration))
 
     def target_at(self, time: float) -> tuple[Array, Array] | None:
-        """Joint positions and velocities (n,) for a time; None before the first command."""
-        return None if self._commanded is None else self._commanded.sample(time)
-
-    def _expected(self, time: float) -> Array | None:
-        return None if self._commanded is None else self._commanded.sample(time)[0]
+        """Joint positions and velocities (n,) to be sent for a time; None before a command."""
+        if self._commanded is None:
+            return None
+        q, qd = self._commanded.sample(time)
+        sent, speeds = self.guard.limit(np.array([time]), q[None], qd[None])
+        return sent[0], speeds[0]
 
     def _check_approach(self, way: JointPath) -> None:
         moved = sole_slip(self._biped, way.q[:: max(len(way.q) // 10, 1)])
@@ -302,19 +330,13 @@ class WalkSession:
 
     def _command(self, path: JointPath, now: float) -> Command:
         before = self._commanded
-        whole = clip_to_limits(self._biped.model, path)
-        self._commanded = whole if before is None else _join(before, whole, now)
-        return Command(whole.after(now), now)
+        self._commanded = path if before is None else _join(before, path, now)
+        return Command(path.after(now), now)
 
 
 def _join(before: JointPath, path: JointPath, now: float) -> JointPath:
     """The targets up to a path and then the path, without those of long ago."""
-    if before.time[0] >= path.time[0] or before.end < now:
-        return path
     recent = before.time > now - 1.0
-    kept = (
-        JointPath(before.time[recent], before.q[recent], before.qd[recent])
-        if recent.any()
-        else path
-    )
-    return kept.followed_by(path)
+    if before.time[0] >= path.time[0] or before.end < now or not recent.any():
+        return path
+    return JointPath(before.time[recent], before.q[recent], before.qd[recent]).followed_by(path)

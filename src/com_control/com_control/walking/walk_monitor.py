@@ -1,6 +1,15 @@
 """What is measured of a walking robot: whether it may walk, and where it is in the walk's frame.
 
 The planned pose of a standing foot gives the robot's place; the measured joints give the rest.
+
+The zero moment point is measured by force and torque under the feet. A sensor at p in the sole's
+frame, rotated by R, reads force f and torque t. About the sole's origin, on the sole's plane,
+
+  F = R f,  M = R t + p x F,  zmp_x = -M_y / F_z,  zmp_y = M_x / F_z
+
+For a sensor with the sole's axes at the height d above it that is (-t_y - f_x d) / f_z and
+(t_x - f_y d) / f_z: [CCGD] eqs 15, 16 in the axes of the paper. Of both feet together: the same
+with the sum of their forces and moments about a point of the ground.
 """
 
 from __future__ import annotations
@@ -8,15 +17,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from com_control.exceptions import PlanError
+from com_control.exceptions import BipedError, PlanError
 from com_control.walking.biped import Biped, find_stance, sole_poses
 from com_control.walking.walker import WalkInstant
-from com_control.walking.zmp import SoleZmp
-from com_model.arrays import Array
+from com_model.arrays import Array, as_array
 from com_model.dynamics import GRAVITY
+from com_model.dynamics.kinematics import link_pose
 from com_model.parameters import parameter
 from com_model.sesc.sesc import Sesc
+
+MIN_FORCE = 0.02
+"""Fraction of the weight below which the ZMP is not determined."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +54,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class CheckLimits:
-    """Bounds of what counts as standing and as following."""
+    """Bounds of what counts as standing."""
 
     load_fraction: float = parameter(
         0.15,
@@ -59,12 +72,6 @@ class CheckLimits:
         0.2,
         "rad or m, of a joint from its target or, before the first command, from the nominal "
         "posture, for a walk to begin",
-        (0.001, 10.0),
-        live=True,
-    )
-    following_error: float = parameter(
-        0.5,
-        "rad or m, of a joint from its target in a walk; beyond, the walk stops",
         (0.001, 10.0),
         live=True,
     )
@@ -118,11 +125,6 @@ class WalkChecks:
             )
         return ""
 
-    def tracking_problem(self, reading: Reading, commanded: Array | None) -> str:
-        """That a joint does not follow its target."""
-        error = self._farthest(reading, commanded, self.limits.following_error)
-        return f"{error}: check the drives, or give the steps more time" if error else ""
-
     def _tilted(self, reading: Reading) -> str:
         if reading.tilt > self.limits.max_tilt:
             return (
@@ -147,19 +149,16 @@ class WalkChecks:
 
     def _posture_problem(self, reading: Reading, commanded: Array | None) -> str:
         aim = self._biped.posture if commanded is None else commanded
-        error = self._farthest(reading, aim, self.limits.posture_error)
-        what = "its nominal posture" if commanded is None else "its commanded posture"
-        return f"the robot does not stand in {what}: {error}; bring it there" if error else ""
-
-    def _farthest(self, reading: Reading, aim: Array | None, most: float) -> str:
-        if aim is None:
-            return ""
-        away = np.abs(reading.position - aim)
+        away, most = np.abs(reading.position - aim), self.limits.posture_error
         j = int(np.argmax(away))
-        if not away[j] > most:
+        if away[j] <= most:
             return ""
+        what = "nominal" if commanded is None else "commanded"
         name = self._biped.model.joint_names[j]
-        return f"{name} is {away[j]:.2f} rad from {aim[j]:.2f}, at most {most:.2f}"
+        return (
+            f"the robot does not stand in its {what} posture: {name} is {away[j]:.2f} rad from "
+            f"{aim[j]:.2f}, at most {most:.2f}; bring it there"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +198,7 @@ class WalkEstimator:
         Args:
             reading: What is measured.
             planned: What the walk plans for that time; None before the first one: then the frame
-                lies between the soles, and None comes back where they are not on one plane.
+                is between the soles, and None comes back where they are not on one plane.
         """
         own = sole_poses(self._biped, reading.position)
         pose = (
@@ -234,3 +233,78 @@ class WalkEstimator:
         aim = planned.soles[foot]
         R = aim[:, :3] @ own[foot, :, :3].T
         return R, aim[:, 3] - R @ own[foot, :, 3]
+
+
+class SoleZmp:
+    """Turns readings of the feet's sensors into the ZMP.
+
+    Args:
+        biped: The robot.
+
+    Raises:
+        BipedError: A sensor is not fixed to its sole.
+    """
+
+    def __init__(self, biped: Biped) -> None:
+        self._least = MIN_FORCE * biped.model.mass * GRAVITY
+        self._mounts = [_mount(biped, leg.foot.frame, leg.foot.wrench_frame) for leg in biped.legs]
+
+    def wrenches_at_soles(self, wrenches: ArrayLike) -> Array:
+        """Wrenches (2, 6) of the ground on the feet about the soles' origins, in the soles' axes.
+
+        Args:
+            wrenches: (2, 6) force (N) and torque (N m) of the ground on the left and right foot, in
+                the axes and about the origins of their sensors.
+        """
+        measured = as_array("wrenches", wrenches, (2, 6))
+        result = np.empty((2, 6))
+        for row, wrench, (R, p) in zip(result, measured, self._mounts, strict=True):
+            row[:3] = R @ wrench[:3]
+            row[3:] = R @ wrench[3:] + np.cross(p, row[:3])
+        return result
+
+    def foot_zmp(self, wrench: ArrayLike) -> Array:
+        """ZMP (2,) m of a foot in its sole's frame, of a row of wrenches_at_soles; NaN: no load."""
+        F, M = np.split(as_array("wrench", wrench, (6,)), 2)
+        if not F[2] > self._least:
+            return np.full(2, np.nan)
+        return np.array([-M[1], M[0]]) / F[2]
+
+    def robot_zmp(self, wrenches: ArrayLike, soles: ArrayLike) -> Array:
+        """ZMP (3,) m of the robot in a frame with z upwards; NaN: the ground carries nothing.
+
+        On the plane through the middle of the soles' origins, weighted by what each carries.
+
+        Args:
+            wrenches: (2, 6) as for wrenches_at_soles.
+            soles: (2, 3, 4) poses [R p] of the soles in that frame.
+        """
+        poses = as_array("soles", soles, (2, 3, 4))
+        own = self.wrenches_at_soles(wrenches)
+        F = np.einsum("kij,kj->ki", poses[:, :, :3], own[:, :3])
+        M = np.einsum("kij,kj->ki", poses[:, :, :3], own[:, 3:]) + np.cross(poses[:, :, 3], F)
+        force, moment = F.sum(axis=0), M.sum(axis=0)
+        if not force[2] > self._least:
+            return np.full(3, np.nan)
+        carried = np.maximum(F[:, 2], 0.0)
+        height = float(carried @ poses[:, 2, 3] / carried.sum())
+        x, y = height * force[0] - moment[1], height * force[1] + moment[0]
+        return np.array([x / force[2], y / force[2], height])
+
+    def vertical_forces(self, wrenches: ArrayLike) -> Array:
+        """Force normal to each sole (2,) N, upwards on the foot."""
+        return np.array(self.wrenches_at_soles(wrenches)[:, 2])
+
+
+def _mount(biped: Biped, sole: str, sensor: str) -> tuple[Array, Array]:
+    """Pose of a foot's sensor in its sole's frame."""
+    model = biped.model
+    bodies = [int(model.bodies.body_of_link[model.link_index(name)]) for name in (sole, sensor)]
+    if bodies[0] != bodies[1]:
+        raise BipedError(
+            f"the force sensor {sensor!r} is not fixed to the sole {sole!r}: give wrench.frame in "
+            "the configuration a link of the foot"
+        )
+    q = biped.posture
+    (R, p), (R_sensor, p_sensor) = (link_pose(model, q, name) for name in (sole, sensor))
+    return R.T @ R_sensor, R.T @ (p_sensor - p)

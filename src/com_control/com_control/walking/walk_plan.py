@@ -1,4 +1,7 @@
-"""A walk from its footsteps: when each foot moves, where the ZMP goes, where CoM and feet are."""
+"""A walk from its footsteps: when each foot moves, where the ZMP goes, where CoM and feet are.
+
+Feet in the air go along quintics, with continuous acceleration ([CCGD] 2.3).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,6 @@ from com_control.walking.footsteps import (
     wrap_angle,
 )
 from com_control.walking.pendulum import PendulumPath
-from com_control.walking.swing_foot import quintic, swing_path
 from com_model.arrays import Array, as_array
 from com_model.dynamics import GRAVITY
 from com_model.parameters import parameter
@@ -107,7 +109,7 @@ class WalkPlan:
         pendulum: The horizontal motion.
 
     Raises:
-        PlanError: A footstep or a time cannot be; says which.
+        PlanError: A footstep or a time cannot be.
     """
 
     def __init__(
@@ -152,13 +154,14 @@ class WalkPlan:
         """The walk at times (N,) s; it stands before 0 and after its duration."""
         t = np.clip(as_array("time", time, (None,)), 0.0, self.duration)
         xy, velocity, acceleration, zmp = self.pendulum.sample(t)
-        z, z_speed, z_acceleration = self._ground(t)
+        z, z_speed, z_acceleration = _interpolate(self._corner_times, self._heights, t)
         states = [self._foot(side, t) for side in range(2)]
         places = np.stack([state[0] for state in states], axis=1)
         feet = np.empty((len(t), 2, 3, 4))
         feet[..., 3] = places[..., :3]
         yaws = places[..., 3].reshape(-1, 1)
         feet[..., :3] = Rotation.from_euler("z", yaws).as_matrix().reshape(len(t), 2, 3, 3)
+        yaw = _interpolate(self._yaw_times, self._yaws, t)[0]
         return Samples(
             time=t,
             com=np.column_stack((xy, z + self.timing.com_height)),
@@ -168,7 +171,7 @@ class WalkPlan:
             feet=feet,
             foot_velocity=np.stack([state[1] for state in states], axis=1),
             foot_acceleration=np.stack([state[2] for state in states], axis=1),
-            R_pelvis=Rotation.from_euler("z", self._pelvis_yaw(t)[:, None]).as_matrix(),
+            R_pelvis=Rotation.from_euler("z", yaw[:, None]).as_matrix(),
             stance=np.stack([state[3] for state in states], axis=1),
         )
 
@@ -228,10 +231,6 @@ class WalkPlan:
         places += [middle(), middle()]
         return np.array(times), np.array(places)
 
-    def _ground(self, t: Array) -> tuple[Array, Array, Array]:
-        """Height under the CoM, m, with its derivatives: quintics between the ZMP's corners."""
-        return _interpolate(self._corner_times, self._heights, t)
-
     def _pelvis_yaws(self) -> tuple[Array, Array]:
         """Corners of the pelvis' yaw: in the middle between the feet at each touch-down."""
         yaw = {foot.side: foot.yaw for foot in self.start}
@@ -247,9 +246,6 @@ class WalkPlan:
             yaws.append(middle)
         return np.array([*times, self.duration]), np.array([*yaws, middle])
 
-    def _pelvis_yaw(self, t: Array) -> Array:
-        return _interpolate(self._yaw_times, self._yaws, t)[0]
-
 
 def _interpolate(times: Array, values: Array, t: Array) -> tuple[Array, Array, Array]:
     """Quintics from corner to corner, stationary at each; values and two derivatives."""
@@ -257,3 +253,50 @@ def _interpolate(times: Array, values: Array, t: Array) -> tuple[Array, Array, A
     span, change = (times[k + 1] - times[k]), values[k + 1] - values[k]
     value, slope, bend = quintic((t - times[k]) / span)
     return values[k] + change * value, change * slope / span, change * bend / span**2
+
+
+def quintic(s: ArrayLike) -> tuple[Array, Array, Array]:
+    """Quintic from 0 to 1, 10 s^3 - 15 s^4 + 6 s^5, at rest at both ends.
+
+    Returns:
+        Its value and its first and second derivative by s; s is clipped to 0 .. 1.
+    """
+    x = np.clip(np.asarray(s, dtype=float), 0.0, 1.0)
+    u = x * (1.0 - x)
+    return x**3 * (10.0 + x * (6.0 * x - 15.0)), 30.0 * u**2, 60.0 * u * (1.0 - 2.0 * x)
+
+
+def hill(s: ArrayLike) -> tuple[Array, Array, Array]:
+    """Hill of height 1, 64 s^3 (1 - s)^3, at rest at both ends; as quintic."""
+    x = np.clip(np.asarray(s, dtype=float), 0.0, 1.0)
+    u, v = x * (1.0 - x), 1.0 - 2.0 * x
+    return 64.0 * u**3, 192.0 * u**2 * v, 384.0 * u * (v * v - u)
+
+
+def swing_path(
+    start: ArrayLike, end: ArrayLike, height: float, duration: float, t: ArrayLike
+) -> tuple[Array, Array, Array]:
+    """Path of a swing foot: quintics in place and direction, and a hill above them.
+
+    The hill grows by half of what the foot climbs or descends, to clear the edge of a step.
+
+    Args:
+        start: (4,) x, y, z (m) and yaw (rad) where it is lifted.
+        end: (4,) where it is set down.
+        height: m, of the hill.
+        duration: s.
+        t: (N,) s, since it was lifted.
+
+    Returns:
+        x, y, z, yaw (N, 4) and their first and second derivatives by time.
+    """
+    first, last = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
+    s = np.asarray(t, dtype=float) / duration
+    height_of_hill = np.zeros(4)
+    height_of_hill[2] = height + 0.5 * abs(last[2] - first[2])
+    along, over = quintic(s), hill(s)
+    value, speed, acceleration = (
+        np.multiply.outer(a, last - first) + np.multiply.outer(b, height_of_hill)
+        for a, b in zip(along, over, strict=True)
+    )
+    return first + value, speed / duration, acceleration / duration**2

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped, Stance, find_stance, min_width, sole_center
 from com_control.walking.ccgd import Ccgd
+from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import SIDES, Footstep, WalkParameters, plan_footsteps
 from com_control.walking.joint_path import JointPath, check_path, clip_to_limits, solve_joints
-from com_control.walking.swing_foot import quintic
-from com_control.walking.walk_plan import Samples, Timing, WalkPlan
-from com_control.walking.whole_body_ik import WholeBodyIk
-from com_control.walking.zmp_refinement import refine
+from com_control.walking.walk_plan import Samples, Timing, WalkPlan, quintic
+from com_control.walking.zmp import refine
 from com_model.arrays import Array
 
 METHODS = ("exact", "refined", "ccgd")
 """exact: the CoM follows the pendulum. refined: the ZMP of the whole robot is the planned one.
 ccgd: the paper's algorithm, for robots whose legs are the paper's."""
-HEIGHT_FRACTION = (
-    0.98  # CoM while walking, over its height as the robot stands: knees must not be straight
-)
+HEIGHT_FRACTION = 0.98  # CoM in a walk over its height as the robot stands: knees are not straight
 STEP_FRACTION = 0.2  # length of a step over the height of the CoM
 MAX_DURATION = 300.0  # s; a longer walk is given in parts
 LIFT_FRACTION = 0.1  # height of a step over that
@@ -55,17 +53,16 @@ class WalkRequest:
     method: str | None = None
 
     def with_defaults(self, defaults: WalkRequest) -> WalkRequest:
-        """This, with what is None taken from another."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "footsteps"}
-        given = {name: value for name, value in own.items() if value is not None}
-        return replace(defaults, footsteps=self.footsteps, **given)
+        """This, with what is None taken from another; not the footsteps."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return replace(defaults, **given)
 
 
 def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
     """Plans what is asked for, from where the robot stands.
 
     Raises:
-        PlanError: It cannot be walked, by footsteps or times; says which and what to give.
+        PlanError: Its footsteps or times cannot be.
     """
     if request.method not in (None, *METHODS):
         raise PlanError(f"method is {request.method!r}: give one of {', '.join(METHODS)}")
@@ -84,37 +81,25 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
 
 
 def _timing(request: WalkRequest, biped: Biped, stance: Stance) -> Timing:
-    height = _default(request.com_height, HEIGHT_FRACTION * float(stance.com[2]))
+    given = _given(request, Timing)
+    height = given.setdefault("com_height", HEIGHT_FRACTION * float(stance.com[2]))
+    given.setdefault("step_height", LIFT_FRACTION * height)
     zmp_x, zmp_y = sole_center(biped)
-    usual = Timing()
-    return Timing(
-        step_time=_default(request.step_time, usual.step_time),
-        double_support=_default(request.double_support, usual.double_support),
-        step_height=_default(request.step_height, LIFT_FRACTION * height),
-        com_height=height,
-        zmp_x=zmp_x,
-        zmp_y=zmp_y,
-        min_width=min_width(biped),
-    )
+    return Timing(zmp_x=zmp_x, zmp_y=zmp_y, min_width=min_width(biped), **given)
 
 
 def _parameters(request: WalkRequest, stance: Stance, timing: Timing) -> WalkParameters:
     left, right = stance.feet
-    usual = WalkParameters()
-    half = 0.5 * (left.y - right.y)
-    return WalkParameters(
-        steps=usual.steps if request.steps is None else request.steps,
-        step_length=_default(request.step_length, STEP_FRACTION * timing.com_height),
-        side_step=_default(request.side_step, usual.side_step),
-        turn=_default(request.turn, usual.turn),
-        climb=_default(request.climb, usual.climb),
-        half_width=_default(request.half_width, half),
-        first=usual.first if request.first is None else request.first,
-    )
+    given = _given(request, WalkParameters)
+    given.setdefault("step_length", STEP_FRACTION * timing.com_height)
+    given.setdefault("half_width", 0.5 * (left.y - right.y))
+    return WalkParameters(**given)
 
 
-def _default(value: float | None, default: float) -> float:
-    return default if value is None else value
+def _given(request: WalkRequest, kind: type[Timing] | type[WalkParameters]) -> dict[str, Any]:
+    """What a request gives of the fields of a class."""
+    values = {field.name: getattr(request, field.name, None) for field in fields(kind)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 BLEND = 0.4  # s, from the walk as it was planned to the one that stops
@@ -200,13 +185,13 @@ class Walker:
 
     def __init__(self, biped: Biped, dt: float = 0.01) -> None:
         self.biped, self._dt = biped, dt
-        self._ik = WholeBodyIk(biped)
+        self._ik = ComIk(biped)
 
     def plan(self, request: WalkRequest, q: Array) -> Walk:
         """Plans a walk from where the robot stands with joints at q (n,), rad or m.
 
         Raises:
-            PlanError: It cannot be walked; says why, and which footstep is at fault.
+            PlanError: It cannot be walked; with the reason and the footstep at fault.
         """
         plan = make_plan(request, self.biped, find_stance(self.biped, q))
         return self.solve(plan, request.method or "exact")
@@ -216,7 +201,7 @@ class Walker:
 
         Raises:
             PlanError: A foot or the CoM is out of reach, or a joint's limit of position or speed is
-                in the way; says when, and which.
+                in the way; with the time.
             BipedError: method is ccgd and the legs are not the paper's.
         """
         solve = {"exact": self._exact, "refined": self._refined, "ccgd": self._as_printed}[method]
@@ -232,7 +217,7 @@ class Walker:
 
         The robot ends with both feet down, in the middle between them. Of the plans that end after
         the present step, after one more that sets the feet side by side, after the next step, and
-        so on, the first is taken that the robot can walk and whose CoM is still near that of the
+        so on, the first is taken that the robot can walk and whose CoM is near that of the
         walk; joints go from one to the other within BLEND, so that nothing jumps.
 
         Args:
@@ -279,7 +264,7 @@ class Walker:
             late = samples.time[int(np.argmin(found.reached))]
             raise PlanError(
                 f"the walk cannot be walked at {late:.3f} s: the algorithm as printed does not "
-                "reach feet and CoM; try the method exact, which says why"
+                "reach feet and CoM; try the method exact, which gives the reason"
             )
         return samples, found.q, ""
 

@@ -1,115 +1,50 @@
-"""The zero moment point: measured by force and torque under the feet, and of a planned motion.
+"""The zero moment point of a planned motion, and walks whose ZMP is the planned one.
 
-A sensor at p in the sole's frame, rotated by R, reads force f and torque t. About the sole's origin
-
-  F = R f,  M = R t + p x F,  zmp_x = -M_y / F_z,  zmp_y = M_x / F_z
-
-on the sole's plane. For a sensor with the sole's axes at the height d above it that is
-(-t_y - f_x d) / f_z and (t_x - f_y d) / f_z: [CCGD] eqs 15, 16 in the axes of the paper. Of both
-feet together: the same with the sum of their forces and moments about a point of the ground.
-
-Of a planned motion the wrench of the ground is what the inverse dynamics of the whole robot need at
-the root. With its force F and its moment N about the world's origin, the ZMP on the plane z = h is
-where it has no horizontal moment:
+The wrench of the ground is what the inverse dynamics of the whole robot need at the root. With its
+force F and its moment N about the world's origin, the ZMP on the plane z = h is where it has no
+horizontal moment:
 
   p_x = (h F_x - N_y) / F_z,  p_y = (h F_y + N_x) / F_z
 
 Velocities and accelerations are central differences of the samples; before the first sample and
 after the last one the robot stands.
+
+The pendulum of a plan has all its mass in one point. Swinging legs have angular momentum, which
+moves the ZMP by dZMP, centimetres when steps are quick. A shift x of the CoM moves the ZMP by
+
+  x - k h x'',  h = (c_z - z_ground) / (g + c_z'')
+
+with k = 1 for a pendulum. The trunk of a robot moves more than its CoM, and higher up: k is about
+1.5, and other forwards than sideways. So each pass solves x - k h x'' = -dZMP, a tridiagonal system
+in the samples, for a CoM that is stationary before and after the walk; inverse kinematics and
+inverse dynamics follow; and how the ZMP moved gives the next pass k (least squares over the walk).
+With k left at 1 half of the error would stay at each pass.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import solve_banded
 from scipy.spatial.transform import Rotation
 
-from com_control.exceptions import BipedError, PlanError
+from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
-from com_model.arrays import Array, as_array
+from com_control.walking.com_ik import TOLERANCE, ComIk
+from com_control.walking.joint_path import WalkJoints, solve_joints
+from com_control.walking.walk_plan import Samples, WalkPlan
+from com_model.arrays import Array, as_array, freeze
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
-from com_model.dynamics.kinematics import link_pose
 
-MIN_FORCE = 0.02
-"""Fraction of the weight below which the ZMP is not determined."""
+PASSES = 6
+ZMP_TOLERANCE = 1e-4
+"""m, largest distance of the robot's ZMP to the planned one that counts as met."""
 
-
-class SoleZmp:
-    """Turns readings of the feet's sensors into the ZMP.
-
-    Args:
-        biped: The robot.
-
-    Raises:
-        BipedError: A sensor is not fixed to its sole.
-    """
-
-    def __init__(self, biped: Biped) -> None:
-        self._least = MIN_FORCE * biped.model.mass * GRAVITY
-        self._mounts = [_mount(biped, leg.foot.frame, leg.foot.wrench_frame) for leg in biped.legs]
-
-    def wrenches_at_soles(self, wrenches: ArrayLike) -> Array:
-        """Wrenches (2, 6) of the ground on the feet about the soles' origins, in the soles' axes.
-
-        Args:
-            wrenches: (2, 6) force (N) and torque (N m) of the ground on the left and right foot, in
-                the axes and about the origins of their sensors.
-        """
-        measured = as_array("wrenches", wrenches, (2, 6))
-        result = np.empty((2, 6))
-        for row, wrench, (R, p) in zip(result, measured, self._mounts, strict=True):
-            row[:3] = R @ wrench[:3]
-            row[3:] = R @ wrench[3:] + np.cross(p, row[:3])
-        return result
-
-    def foot_zmp(self, wrench: ArrayLike) -> Array:
-        """ZMP (2,) m of a foot in its sole's frame, of a row of wrenches_at_soles; NaN: no load."""
-        F, M = np.split(as_array("wrench", wrench, (6,)), 2)
-        if not F[2] > self._least:
-            return np.full(2, np.nan)
-        return np.array([-M[1], M[0]]) / F[2]
-
-    def robot_zmp(self, wrenches: ArrayLike, soles: ArrayLike) -> Array:
-        """ZMP (3,) m of the robot in a frame with z upwards; NaN: the ground carries nothing.
-
-        On the plane through the middle of the soles' origins, weighted by what each carries.
-
-        Args:
-            wrenches: (2, 6) as for wrenches_at_soles.
-            soles: (2, 3, 4) poses [R p] of the soles in that frame.
-        """
-        poses = as_array("soles", soles, (2, 3, 4))
-        own = self.wrenches_at_soles(wrenches)
-        F = np.einsum("kij,kj->ki", poses[:, :, :3], own[:, :3])
-        M = np.einsum("kij,kj->ki", poses[:, :, :3], own[:, 3:]) + np.cross(poses[:, :, 3], F)
-        force, moment = F.sum(axis=0), M.sum(axis=0)
-        if not force[2] > self._least:
-            return np.full(3, np.nan)
-        carried = np.maximum(F[:, 2], 0.0)
-        height = float(carried @ poses[:, 2, 3] / carried.sum())
-        x, y = height * force[0] - moment[1], height * force[1] + moment[0]
-        return np.array([x / force[2], y / force[2], height])
-
-    def vertical_forces(self, wrenches: ArrayLike) -> Array:
-        """Force across each sole (2,) N, upwards on the foot."""
-        return np.array(self.wrenches_at_soles(wrenches)[:, 2])
-
-
-def _mount(biped: Biped, sole: str, sensor: str) -> tuple[Array, Array]:
-    """Pose of a foot's sensor in its sole's frame."""
-    model = biped.model
-    bodies = [int(model.bodies.body_of_link[model.link_index(name)]) for name in (sole, sensor)]
-    if bodies[0] != bodies[1]:
-        raise BipedError(
-            f"the force sensor {sensor!r} is not fixed to the sole {sole!r}: give wrench.frame in "
-            "the configuration a link of the foot"
-        )
-    q = biped.posture
-    (R, p), (R_sensor, p_sensor) = (link_pose(model, q, name) for name in (sole, sensor))
-    return R.T @ R_sensor, R.T @ (p_sensor - p)
+_LEVERS = 0.5, 3.0  # least and greatest k
 
 
 _MIN_LOAD = 0.05  # fraction of the weight below which there is no ZMP
@@ -194,3 +129,159 @@ def _angular_motion(R: Array, dt: float) -> tuple[Array, Array]:
     steps = np.zeros((len(R) + 1, 3))
     steps[1:-1] = Rotation.from_matrix(R[:-1].transpose(0, 2, 1) @ R[1:]).as_rotvec()
     return 0.5 * (steps[1:] + steps[:-1]) / dt, (steps[1:] - steps[:-1]) / dt**2
+
+
+@dataclass(frozen=True, eq=False)
+class RefinedWalk:
+    """A walk whose ZMP, with all bodies, is the planned one; arrays are read-only.
+
+    Attributes:
+        joints: Joint angles at N times.
+        samples: The plan at these times, with the corrected CoM.
+        zmp: (N, 3) m, of the robot with all its bodies when it moves so.
+        errors: (P + 1,) m, largest distance of the ZMP to the planned one, before the first
+            correction and after each.
+        mean_errors: (P + 1,) m, its mean over time, likewise.
+        reason: Why the error is not within the tolerance; "" when it is.
+    """
+
+    joints: WalkJoints
+    samples: Samples
+    zmp: Array
+    errors: Array
+    mean_errors: Array
+    reason: str
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @property
+    def converged(self) -> bool:
+        """The error is within the tolerance."""
+        return not self.reason
+
+
+class _Pass(NamedTuple):
+    """A walk, its ZMP and by how much that is off: (N, 2) m, the largest distance and the mean."""
+
+    samples: Samples
+    joints: WalkJoints
+    zmp: Array
+    away: Array
+    error: float
+    mean_error: float
+
+
+def refine(
+    ik: ComIk,
+    plan: WalkPlan,
+    dt: float = 0.01,
+    passes: int = PASSES,
+    tolerance: float = ZMP_TOLERANCE,
+    com_tolerance: float = TOLERANCE,
+) -> RefinedWalk:
+    """Finds joint angles with which the robot's ZMP is the planned one.
+
+    When a correction leads out of the robot's reach or limits, or away from the planned ZMP, the
+    best walk up to then is what comes back, not converged.
+
+    Args:
+        ik: The robot's solver.
+        plan: The walk.
+        dt: s, between two points.
+        passes: Corrections, at most; 0: the walk as planned, with its ZMP.
+        tolerance: m, of the ZMP.
+        com_tolerance: m, of the CoM in the inverse kinematics.
+
+    Raises:
+        PlanError: The walk as planned cannot be walked, before any correction; or passes, dt are
+            out of bounds.
+    """
+    if not passes >= 0:
+        raise PlanError(f"passes is {passes}: give 0 or more")
+    time, dynamics = plan.grid(dt), Dynamics(ik.biped.model)
+    dt = float(time[1] - time[0])
+
+    def solve(samples: Samples) -> _Pass:
+        joints = solve_joints(ik, samples, com_tolerance)
+        path = robot_path(ik.biped, joints, dt)
+        zmp = multi_body_zmp(dynamics, path, samples.zmp[:, 2])
+        away = zmp[:, :2] - samples.zmp[:, :2]
+        distance = np.linalg.norm(away, axis=1)
+        return _Pass(samples, joints, zmp, away, float(distance.max()), float(distance.mean()))
+
+    done = [solve(plan.sample(time))]
+    lever, reason = np.ones(2), ""
+    while done[-1].error > tolerance and len(done) <= passes:
+        now = done[-1]
+        shift = correction(now.samples, now.away, lever, dt)
+        try:
+            done.append(solve(_shifted(now.samples, shift, dt)))
+        except PlanError as error:
+            reason = f"a correction of the CoM leads out of reach: {error}"
+            break
+        lever = _lever(now.samples, shift, done[-1].away - now.away, dt)
+    best = min(done, key=lambda one: one.error)
+    reason = reason or (
+        f"the ZMP stays {1e3 * best.error:.3g} mm from the planned one after {len(done) - 1} "
+        f"passes, {1e3 * tolerance:.3g} mm were wanted"
+    )
+    return RefinedWalk(
+        best.joints,
+        best.samples,
+        best.zmp,
+        np.array([one.error for one in done]),
+        np.array([one.mean_error for one in done]),
+        "" if best.error <= tolerance else reason,
+    )
+
+
+def robot_path(biped: Biped, joints: WalkJoints, dt: float) -> RobotPath:
+    """The motion of the root link in a walk; what is above the legs keeps its posture."""
+    R, p = biped.root_in_pelvis(joints.q[0])
+    return RobotPath(dt, joints.q, joints.R_pelvis @ R, joints.pelvis + joints.R_pelvis @ p)
+
+
+def correction(samples: Samples, away: Array, lever: Array, dt: float) -> Array:
+    """Shift x (N, 2) m of the CoM with x - k h x'' = -away, stationary at both ends.
+
+    Args:
+        samples: The walk.
+        away: (N, 2) m, of the ZMP from the planned one.
+        lever: (2,) k, forwards and sideways.
+        dt: s, between two samples.
+    """
+    shift = np.empty_like(away)
+    for axis in range(2):
+        weight = lever[axis] * _pendulum(samples) / dt**2
+        bands = np.zeros((3, len(weight)))
+        bands[0, 1:], bands[2, :-1] = -weight[:-1], -weight[1:]
+        bands[1] = 1.0 + 2.0 * weight
+        bands[1, [0, -1]] -= weight[[0, -1]]
+        shift[:, axis] = solve_banded((1, 1), bands, -away[:, axis])
+    return shift
+
+
+def _pendulum(samples: Samples) -> Array:
+    """The pendulum's h (N,) s^2."""
+    height = samples.com[:, 2] - samples.zmp[:, 2]
+    return np.asarray(height / (GRAVITY + samples.com_acceleration[:, 2]))
+
+
+def _lever(samples: Samples, shift: Array, moved: Array, dt: float) -> Array:
+    """The k (2,) by which a shift (N, 2) of the CoM explains how far the ZMP moved (N, 2)."""
+    push = _pendulum(samples)[:, None] * differences(shift, dt)[1]
+    squares = np.sum(push * push, axis=0)
+    found = np.sum((shift - moved) * push, axis=0) / np.where(squares > 0.0, squares, 1.0)
+    return np.asarray(np.clip(np.where(squares > 0.0, found, 1.0), *_LEVERS))
+
+
+def _shifted(samples: Samples, shift: Array, dt: float) -> Samples:
+    moved = np.column_stack((shift, np.zeros(len(shift))))
+    velocity, acceleration = differences(moved, dt)
+    return replace(
+        samples,
+        com=samples.com + moved,
+        com_velocity=samples.com_velocity + velocity,
+        com_acceleration=samples.com_acceleration + acceleration,
+    )

@@ -96,13 +96,13 @@ def shake():
 
 @pytest.fixture(scope="session")
 def stance_of():
-    """stance_of(biped, share): m, half the feet's distance; a share of the CoM's height."""
+    """stance_of(biped, fraction): m, half the feet's distance; a fraction of the CoM's height."""
 
-    def measure(biped, share):
+    def measure(biped, fraction):
         soles = [LegIk(leg).pose(leg.nominal)[1] for leg in biped.legs]
         R, p = biped.root_in_pelvis()
         com = p + R @ Sesc(biped.model).com(biped.posture)
-        return 0.5 * (soles[0] - soles[1])[1], share * (com - soles[0])[2]
+        return 0.5 * (soles[0] - soles[1])[1], fraction * (com - soles[0])[2]
 
     return measure
 

@@ -7,7 +7,8 @@ import pytest
 
 from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped
-from com_control.walking.upper_body import UpperBody
+from com_control.walking.closed_form_ik import ClosedFormSolver, fits
+from com_control.walking.newton_ik import NewtonSolver
 from com_model import ConfigError, RobotConfig, RobotModel, Sesc
 from com_model.dynamics.kinematics import body_poses
 
@@ -82,7 +83,8 @@ def upper_body(biped, q):
     moments = np.einsum("bij,bj->bi", R, bodies.first_moment) + bodies.mass[:, None] * p
     own = np.ones(bodies.count, dtype=bool)
     for leg in biped.legs:
-        own[leg.bodies[0] : bodies.subtree_end[leg.bodies[0]]] = False
+        first = bodies.joint_names.index(leg.joint_names[0])
+        own[first : bodies.subtree_end[first]] = False
     mass, moment = bodies.mass[own].sum(), moments[own].sum(axis=0)
     return mass, R[biped.pelvis].T @ (moment - mass * p[biped.pelvis])
 
@@ -90,13 +92,15 @@ def upper_body(biped, q):
 @pytest.mark.parametrize("name", ROBOTS)
 def test_the_upper_body_by_its_chain(robots, name):
     biped, _ = robots(name)
-    above, rng = UpperBody(biped), np.random.default_rng(1)
+    solver = ClosedFormSolver(biped) if fits(biped) else NewtonSolver(biped)
+    rng = np.random.default_rng(1)
     low, high = np.maximum(biped.model.lower, -3.0), np.minimum(biped.model.upper, 3.0)
     for q in rng.uniform(low, high, (5, biped.model.n_joints)):
         mass, moment = upper_body(biped, q)
-        found = np.empty(3)
-        above.update_moment(q, found)
-        np.testing.assert_allclose(biped.model.mass * found, moment, atol=1e-11)
-        assert above.fraction * biped.model.mass == pytest.approx(mass, abs=1e-11)
-        for ours, theirs in zip(above.root_in_pelvis(q), biped.root_in_pelvis(q), strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-12)
+        solver.set_upper_body(q)
+        np.testing.assert_allclose(
+            biped.model.mass * solver.robot["upper_moment"][0], moment, atol=1e-11
+        )
+    if fits(biped):
+        fraction = solver.robot["upper_fraction"][0]
+        assert fraction * biped.model.mass == pytest.approx(mass, abs=1e-11)

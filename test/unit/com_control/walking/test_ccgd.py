@@ -117,7 +117,7 @@ def test_a_step_of_a_millimetre_cannot_come_much_nearer(robots, walk):
     assert finer.reached.all()
 
 
-def test_too_far_is_said(robots, walk):
+def test_too_far_is_reported(robots, walk):
     path = Ccgd(robots("itu_biped")[0]).solve_path(
         walk.com[:1] + np.array([0, 0, 0.3]), walk.feet[:1], walk.R_pelvis[:1], [0, 0, 0.8]
     )

@@ -72,17 +72,17 @@ def test_a_lead_takes_the_time_that_speeds_need(robots):
 
 def test_limits_are_those_of_the_urdf(robots):
     model = robots("itu_biped")[0].model
-    time, still = np.array([0.0, 0.1]), np.zeros((2, 12))
-    check_path(model, JointPath(time, still, still))
-    q = still.copy()
+    time, zeros = np.array([0.0, 0.1]), np.zeros((2, 12))
+    check_path(model, JointPath(time, zeros, zeros))
+    q = zeros.copy()
     q[1, 3] = 2.5
     with pytest.raises(
         PlanError, match=r"l_knee_joint would be at 2\.500 rad at 0\.100 s, its lim"
     ):
-        check_path(model, JointPath(time, q, still))
+        check_path(model, JointPath(time, q, zeros))
     q[1, 3] = 1.0  # 15 rad/s in the middle of the cubic, with no speed at its ends
     with pytest.raises(PlanError, match=r"l_knee_joint would move with 15\.00 rad/s at 0\.000 s"):
-        check_path(model, JointPath(time, q, still))
+        check_path(model, JointPath(time, q, zeros))
     q[1, 3] = np.nan
     with pytest.raises(PlanError, match=r"target of l_knee_joint at 0\.100 s is not a finite"):
-        check_path(model, JointPath(time, q, still))
+        check_path(model, JointPath(time, q, zeros))

@@ -87,7 +87,7 @@ def test_jacobian_is_the_derivative(robots):
         np.testing.assert_allclose(J[3:, i], [turn[2, 1], turn[0, 2], turn[1, 0]], atol=1e-8)
 
 
-def test_out_of_reach_is_said_and_gives_no_angles(robots):
+def test_out_of_reach_is_reported_and_gives_no_angles(robots):
     leg = robots("itu_biped")[0].legs[0]
     found = LegIk(leg).solve(np.eye(3), [0.0, 0.065, -0.95])
     assert not found.reached
@@ -105,7 +105,7 @@ def test_just_stretched_is_within_reach(robots):
     np.testing.assert_allclose(found.q, 0.0, atol=1e-6)
 
 
-def test_limits_are_said(robots):
+def test_limits_are_reported(robots):
     leg = robots("itu_biped")[0].legs[0]
     ik = LegIk(leg)
     R, p = ik.pose([1.0, 0.0, -0.5, 1.0, -0.5, 0.0])

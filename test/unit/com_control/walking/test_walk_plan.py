@@ -8,8 +8,7 @@ from com_control.exceptions import PlanError
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import Footstep, WalkParameters, plan_footsteps, standing
 from com_control.walking.pendulum import PendulumPath
-from com_control.walking.swing_foot import hill, quintic, swing_path
-from com_control.walking.walk_plan import Timing, WalkPlan
+from com_control.walking.walk_plan import Timing, WalkPlan, hill, quintic, swing_path
 
 WALKS = {
     "paper": WalkParameters(),

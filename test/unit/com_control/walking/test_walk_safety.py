@@ -67,14 +67,14 @@ def obeys(model, path):
 
 @settings(max_examples=40, deadline=None)
 @given(moderate(), st.lists(st.floats(0.0, 1.0), min_size=2, max_size=2), st.floats(0.0, 1.0))
-def test_walks_stops_and_halts_obey_every_limit(walker, request_, shares, halt):
+def test_walks_stops_and_halts_obey_every_limit(walker, request_, fractions, halt):
     model, posture = walker.biped.model, walker.biped.posture
     try:
         walk = walker.plan(request_, posture)
     except PlanError:
         return
     rough = obeys(model, walk.path)
-    for t in (share * walk.duration for share in shares):
+    for t in (fraction * walk.duration for fraction in fractions):
         stopped = walker.plan_stop(walk, t)
         assert obeys(model, stopped.path) < 3.0 * rough + 0.05, "its velocity does not jump either"
         for time in (0.0, 0.5 * t, t):
@@ -108,9 +108,9 @@ def test_a_way_of_a_joint_that_may_not_move(walker):
     model = walker.biped.model
     xml = model.xml.replace('velocity="12"', 'velocity="0"')
     assert xml != model.xml
-    still = RobotModel.from_urdf(xml)
+    fixed = RobotModel.from_urdf(xml)
     goal = np.zeros(model.n_joints)
-    assert plan_approach(goal, goal, still, 1.0, 0.25).end == 1.0, "none moves"
+    assert plan_approach(goal, goal, fixed, 1.0, 0.25).end == 1.0, "none moves"
     with pytest.raises(PlanError, match="l_knee_joint, whose speed limit is 0 rad/s: correct"):
-        plan_approach(goal, np.where(np.arange(model.n_joints) == 3, 0.1, 0.0), still, 1.0, 0.25)
+        plan_approach(goal, np.where(np.arange(model.n_joints) == 3, 0.1, 0.0), fixed, 1.0, 0.25)
     assert MAX_APPROACH_TIME < 1000.0, "nor are points made for it without end"

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped, sole_poses
-from com_control.walking.zmp import SoleZmp
+from com_control.walking.walk_monitor import SoleZmp
 from com_model import RobotModel, link_pose
 
 

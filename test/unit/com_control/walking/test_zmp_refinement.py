@@ -12,14 +12,15 @@ from com_control.walking.biped import Biped
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import WalkParameters
 from com_control.walking.walk_plan import Timing, WalkPlan
-from com_control.walking.whole_body_ik import WholeBodyIk
 from com_control.walking.zmp import (
     RobotPath,
+    correction,
     differences,
     ground_wrench,
     multi_body_zmp,
+    refine,
+    robot_path,
 )
-from com_control.walking.zmp_refinement import correction, refine, robot_path
 from com_model import RobotModel, Sesc
 from com_model.dynamics.inverse_dynamics import Dynamics
 
@@ -122,8 +123,8 @@ def test_a_correction_moves_the_pendulums_zmp_back():
     shift = correction(samples, away, np.array([1.0, 1.5]), dt)
     moved = shift - np.array([1.0, 1.5]) * QUICK.com_height / G * differences(shift, dt)[1]
     np.testing.assert_allclose(moved, -away, atol=1e-12)
-    still = np.full_like(away, 0.02)
-    np.testing.assert_allclose(correction(samples, still, np.ones(2), dt), -still, atol=1e-12)
+    constant = np.full_like(away, 0.02)
+    np.testing.assert_allclose(correction(samples, constant, np.ones(2), dt), -constant, atol=1e-12)
 
 
 def test_a_refined_walk_has_the_planned_zmp_by_pinocchio(robots):
@@ -144,10 +145,10 @@ def test_a_refined_walk_has_the_planned_zmp_by_pinocchio(robots):
         wrench = rnea.of_samples(*full[i - 1 : i + 2], dt)
         np.testing.assert_allclose(zmp_of(wrench), planned.zmp[i, :2], atol=2e-4)
         feet, com = oracle.place(joints.q[i], joints.R_pelvis[i], joints.pelvis[i])
-        np.testing.assert_allclose(com, walk.com_reference[i], atol=2e-9)
+        np.testing.assert_allclose(com, walk.samples.com[i], atol=2e-9)
         np.testing.assert_allclose(feet, planned.feet[i], atol=1e-9)
-    np.testing.assert_array_equal(walk.zmp_reference, planned.zmp)
-    np.testing.assert_allclose(walk.com_reference[[0, -1]], planned.com[[0, -1]], atol=1e-3)
+    np.testing.assert_array_equal(walk.samples.zmp, planned.zmp)
+    np.testing.assert_allclose(walk.samples.com[[0, -1]], planned.com[[0, -1]], atol=1e-3)
 
 
 @pytest.mark.parametrize(("length", "climb"), [(0.2, 0.05), (0.25, -0.03)])
@@ -178,14 +179,14 @@ def test_humanoids(humanoid, stance_of, name, length):
     plan = WalkPlan.from_parameters(
         WalkParameters(steps=3, step_length=length, half_width=half), timing
     )
-    ik = WholeBodyIk(biped)
+    ik = ComIk(biped)
     assert ik.closed == (name != "offset")
     found = refine(ik, plan)
     assert found.converged, found.reason
     assert found.joints.com_errors.max() <= 1e-9
 
 
-def test_without_passes_it_tells_the_error(robots):
+def test_without_passes_the_error_is_reported(robots):
     plan = WalkPlan.from_parameters(timing=QUICK)
     found = refine(ComIk(robots("itu_biped")[0]), plan, passes=0)
     assert not found.converged
@@ -194,7 +195,7 @@ def test_without_passes_it_tells_the_error(robots):
         f"the ZMP stays {1e3 * found.errors[0]:.3g} mm from the planned one after 0 passes, "
         "0.1 mm were wanted"
     )
-    np.testing.assert_array_equal(found.com_reference, plan.sample(found.joints.time).com)
+    np.testing.assert_array_equal(found.samples.com, plan.sample(found.joints.time).com)
     with pytest.raises(PlanError, match="passes is -1: give 0 or more"):
         refine(ComIk(robots("itu_biped")[0]), plan, passes=-1)
 
@@ -220,4 +221,4 @@ def test_a_correction_beyond_the_limits_ends_the_refinement(robots):
         r"r_knee_joint would be at 1\.5\d+ rad, its limits are 0\.\d+ to 1\.525; .*",
         found.reason,
     ), found.reason
-    np.testing.assert_array_equal(found.com_reference, plan.sample(found.joints.time).com)
+    np.testing.assert_array_equal(found.samples.com, plan.sample(found.joints.time).com)

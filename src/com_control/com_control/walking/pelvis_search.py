@@ -1,4 +1,4 @@
-"""What numba compiles of the CoM's inverse kinematics: the search for the pelvis.
+"""The search for the pelvis that brings the CoM to its target; compiled by numba.
 
 Unknown is where the pelvis is, t (3,) m; com_control.walking.pelvis_map gives the CoM for it. Each
 point starts from where the ones before lead.
@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from math import sqrt
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from com_control.walking.kernel_basics import (
     Rows,
@@ -23,6 +20,8 @@ from com_control.walking.kernel_basics import (
     vector,
 )
 from com_control.walking.pelvis_map import (
+    CONVERGED,
+    STALLED,
     ComMap,
     Record,
     Targets,
@@ -31,42 +30,17 @@ from com_control.walking.pelvis_map import (
     make_map,
     read_targets,
 )
+from com_model.arrays import Array
+from com_model.bodies import Indices
 from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import add, cross, dot, sub
 from com_model.geometry.vectors import Vector
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 STEPS = 40
 _DIFFERENCE = 1e-6  # m, of the differences that give a first Jacobian
 _LONGEST = 0.25  # m, longest step of the pelvis
 _NEAR = 4e-4  # m^2, squared distance between points of a path
 _SMOOTH = 1e-6  # m^2, squared second difference of points of a smooth path
-
-
-class Points(NamedTuple):
-    """CoM (N, 3) m, orientation of the pelvis (N, 3, 3), poses of the soles (N, 2, 3, 4)."""
-
-    com: Array
-    R_pelvis: Array
-    feet: Array
-
-
-class ComPath(NamedTuple):
-    """Joint angles for N points; as in com_ik.ComPoint.
-
-    Attributes:
-        q: (N, 12) rad.
-        pelvis: (N, 3) m.
-        errors: (N,) m.
-        outcomes: (N,).
-    """
-
-    q: Array
-    pelvis: Array
-    errors: Array
-    outcomes: Indices
 
 
 class Guess(NamedTuple):
@@ -161,8 +135,13 @@ def extrapolate(t1: Vector, t2: Vector, t3: Vector) -> Vector:
 
 
 @inner
-def predict_pelvis(robot: Record) -> Vector:
-    """First guess of the pelvis: on from the last three points where they are a smooth path."""
+def predict_pelvis(robot: Record, com: Vector, R: Rows) -> Vector:
+    """First guess of the pelvis: on from the last three points where they are a smooth path.
+
+    Else the last place, or where the CoM would be right in the nominal posture.
+    """
+    if robot.warm == 0:
+        return sub(com, multiply(R, vector(robot.offset)))
     last = robot.pelvis
     t1, t2, t3 = row(last, 0), row(last, 1), row(last, 2)
     step, bend = sub(t1, t2), combine(1.0, t1, -2.0, t2, 1.0, t3)
@@ -173,111 +152,96 @@ def predict_pelvis(robot: Record) -> Vector:
 
 @inner
 def solve_point(
-    robot: Record, targets: Targets, com: Vector, tolerance: float, guess: Guess
-) -> tuple[Guess, float, int]:
-    """Solves one point, with the legs' angles in robot.work[2].
+    robot: Record,
+    targets: Targets,
+    com: Vector,
+    tolerance: float,
+    guess: Guess,
+    values: Array,
+) -> tuple[Guess, int]:
+    """Solves one point from a guess; see solve_one.
 
     Returns:
-        Where the pelvis is; the distance of the CoM to its target, m; the outcome.
+        Where the pelvis is, and the outcome.
     """
     com_map = make_map(robot, targets)
     found, error = find_pelvis(robot, com_map, com, tolerance, guess)
-    return found, error, find_angles(robot, com_map, targets, found.t, found.known)
+    outcome = find_angles(robot, com_map, targets, found.t)
+    for k in range(12):
+        values[k] = robot.work[2, k]
+    for k in range(3):
+        values[12 + k] = found.t[k]
+    values[15] = error
+    return found, outcome | (CONVERGED if found.known else STALLED)
 
 
 @compiled()
 def solve_one(
-    target: Array, R: Array, feet: Array, robots: Array, tolerance: float, q: Array
+    com: Array, R: Array, feet: Array, robots: Array, tolerance: float, values: Array
 ) -> int:
-    """Solves one point, beginning where the last ones lead.
+    """Solves a point, beginning where the last ones lead.
 
     Args:
-        target: (3,) m, the CoM in the world.
+        com: (3,) m, target in the world.
         R: (3, 3) orientation of the pelvis.
         feet: (2, 3, 4) poses of the soles, left and right.
         robots: (1,) of ROBOT; its state is overwritten.
         tolerance: m.
-        q: (16,) set to the legs' angles, rad, the pelvis' position, m, and the distance of the CoM
-            to its target, m.
+        values: (16,) set to the legs' angles, rad, the pelvis' position, m, and the distance of the
+            CoM to its target, m.
 
     Returns:
         The outcome.
     """
-    robot = robots[0]
-    guess = Guess(predict_pelvis(robot), rows(robot.inverse), robot.known > 0)
-    targets = read_targets(R, feet)
-    found, error, outcome = solve_point(robot, targets, vector(target), tolerance, guess)
+    robot, targets, target = robots[0], read_targets(R, feet), vector(com)
+    start = predict_pelvis(robot, target, targets.pelvis)
+    guess = Guess(start, rows(robot.inverse), robot.known > 0)
+    found, outcome = solve_point(robot, targets, target, tolerance, guess, values)
     last, inverse = robot.pelvis, robot.inverse
     for k in range(3):
         last[2, k], last[1, k] = last[1, k], last[0, k]
-        last[0, k] = q[12 + k] = found.t[k]
-        inverse[0, k] = found.inverse[0][k]
+        last[0, k], inverse[0, k] = found.t[k], found.inverse[0][k]
         inverse[1, k], inverse[2, k] = found.inverse[1][k], found.inverse[2][k]
-    robot.known = 1 if found.known else 0
+    robot.known, robot.warm = 1 if found.known else 0, 1
     robot.solved = robot.solved + 1 if found.known else 0
-    q[15] = error
-    for k in range(12):
-        q[k] = robot.work[2, k]
     return outcome
 
 
-@inner
-def store(robot: Record, t: Vector, i: int, q: Array, pelvis: Array) -> None:
-    """Stores the legs' angles in q[i] and the pelvis in pelvis[i]."""
-    for k in range(12):
-        q[i, k] = robot.work[2, k]
-    for k in range(3):
-        pelvis[i, k] = t[k]
-
-
 @compiled(nogil=True)
-def solve_path(points: Points, robots: Array, tolerance: float, result: ComPath) -> None:
-    """Solves the points of a path one after the other, each predicted from the three before.
+def solve_path(
+    com: Array,
+    R: Array,
+    feet: Array,
+    robots: Array,
+    tolerance: float,
+    values: Array,
+    outcomes: Indices,
+) -> None:
+    """Solves N points, at least one, one after the other, each predicted from the three before.
 
-    Args:
-        points: N of them.
-        robots: (1,) of ROBOT; pelvis[0] is the first guess.
-        tolerance: m.
-        result: Set.
+    As solve_one, with arrays (N, ...). The state of the robot is where the first one begins.
     """
-    robot, (com, R, feet) = robots[0], points
-    q, pelvis, errors, outcomes = result
-    t = t1 = t2 = t3 = row(robot.pelvis, 0)
-    guess, age = Guess(t, (t, t, t), False), 0
+    robot = robots[0]
+    t1 = t2 = t3 = predict_pelvis(robot, row(com, 0), rows(R[0]))
+    guess, age = Guess(t1, (t1, t1, t1), False), 0
     for i in range(len(com)):
-        targets = read_targets(R[i], feet[i])
-        guess, errors[i], outcomes[i] = solve_point(robot, targets, row(com, i), tolerance, guess)
-        store(robot, guess.t, i, q, pelvis)
+        targets, target = read_targets(R[i], feet[i]), row(com, i)
+        guess, outcomes[i] = solve_point(robot, targets, target, tolerance, guess, values[i])
         age = age + 1 if guess.known else 0
         t3, t2, t1 = t2, t1, guess.t
         if age >= 3:
             guess = Guess(extrapolate(t1, t2, t3), guess.inverse, True)
 
 
-@compiled(nogil=True)
-def solve_each(points: Points, robots: Array, tolerance: float, result: ComPath) -> None:
-    """Solves points that have nothing to do with each other.
-
-    As solve_path; result.pelvis holds the first guesses and is overwritten.
-    """
-    robot, (com, R, feet) = robots[0], points
-    q, pelvis, errors, outcomes = result
-    for i in range(len(com)):
-        t, targets = row(pelvis, i), read_targets(R[i], feet[i])
-        guess = Guess(t, (t, t, t), False)
-        guess, errors[i], outcomes[i] = solve_point(robot, targets, row(com, i), tolerance, guess)
-        store(robot, guess.t, i, q, pelvis)
-
-
 @compiled()
-def solve_pelvis(t: Array, R: Array, feet: Array, robots: Array, com: Array, q: Array) -> int:
+def place_pelvis(t: Array, R: Array, feet: Array, robots: Array, com: Array, q: Array) -> int:
     """Sets com (3,) m and the legs' angles q (12,) with the pelvis at t (3,) m; see solve_one."""
     robot = robots[0]
     targets = read_targets(R, feet)
     com_map = make_map(robot, targets)
     place = vector(t)
     com[0], com[1], com[2] = com_of_pelvis(robot, com_map, place)
-    outcome = find_angles(robot, com_map, targets, place, True)
+    outcome = find_angles(robot, com_map, targets, place)
     for k in range(12):
         q[k] = robot.work[2, k]
     return outcome

@@ -1,4 +1,4 @@
-"""What numba compiles for bipeds whose legs have no closed form: Newton's method on all of it.
+"""Inverse kinematics of the CoM for legs of any build: Newton's method on pelvis and legs together.
 
 Unknown are the pelvis' position t and the twelve joints of the legs; given are both soles' poses
 and the CoM: fifteen equations. In the pelvis' axes, with J_i the Jacobian of sole i, K_i that of
@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+from scipy.optimize import minimize
 
+from com_control.walking.biped import LIMIT_TOLERANCE, Biped
+from com_control.walking.ik_solver import Found, Solver
 from com_control.walking.kernel_basics import (
     column,
     multiply,
@@ -26,20 +28,23 @@ from com_control.walking.kernel_basics import (
     scale,
     vector,
 )
-from com_control.walking.leg_kernels import (
+from com_control.walking.leg_ik import (
+    LEAST,
     LEG,
-    LIMIT_TOLERANCE,
+    LegIk,
     fill_jacobian,
     pass_joint,
     pose_error,
     set_sole,
+    solve_damped,
 )
 from com_control.walking.pelvis_map import CONVERGED, LIMITED, STALLED
+from com_model.arrays import Array
+from com_model.bodies import Indices
 from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import add, cross, dot, sub
 from com_model.geometry.vectors import Vector
 
-Array = NDArray[np.float64]
 Record = Any
 """An element of an array of ROBOT or LEG."""
 
@@ -47,13 +52,17 @@ ROBOT = np.dtype(
     [
         ("legs", LEG, 2),  # left, right
         ("upper_moment", "f8", 3),  # of all but the legs in the pelvis' frame, over the mass, m
+        ("nominal", "f8", 12),  # joints of the legs, rad
+        ("soles", "f8", 3),  # middle of the soles then, in the pelvis' frame, m
         ("state", "f8", (2, 15)),  # position of the pelvis (m) and joints (rad): next, last point
+        ("warm", "i8"),  # 0: the next search starts from the nominal posture
     ]
 )
 STEPS = 60
 _LONGEST = 0.4  # rad or m, longest step
 _JUMP = 0.05  # rad or m, between two points of a path that is not smooth
-_LEAST = 1e-300  # least pivot, so that a singular leg makes a step that is too long, not NaN
+_TRIES = 6
+_MEETS = 1e-7  # m and rad, error of the soles at the nearest CoM
 
 
 class Target(NamedTuple):
@@ -80,7 +89,7 @@ def make_linearization() -> Linearization:
 
 @njit
 def find_masses(leg: Record, q: Array, R: Array, p: Array, lines: Array, columns: Array) -> Vector:
-    """As leg_kernels.forward; sets columns (3, 6), too, and returns the leg's moment, m.
+    """As leg_ik.forward; sets columns (3, 6), too, and returns the leg's moment, m.
 
     columns are the derivatives of the CoM by the joints.
     """
@@ -98,7 +107,7 @@ def find_masses(leg: Record, q: Array, R: Array, p: Array, lines: Array, columns
     return moment
 
 
-@njit
+@compiled()
 def linearize(robot: Record, target: Target, state: Array, out: Linearization) -> float:
     """Fills `out` for a state (15,); returns the size of the errors."""
     sole_R, sole_p, lines = np.empty((3, 3)), np.empty(3), np.empty((12, 3))
@@ -125,38 +134,11 @@ def linearize(robot: Record, target: Target, state: Array, out: Linearization) -
 
 
 @njit
-def solve_damped(J: Array, damping: float, X: Array) -> None:
-    """Sets X (6, k) to (J^T J + damping 1)^-1 J^T X, by Cholesky's factors; J (6, 6)."""
-    L, y = np.empty((6, 6)), np.empty(6)
-    for i in range(6):
-        for j in range(i + 1):
-            total = damping if i == j else 0.0
-            for k in range(6):
-                total += J[k, i] * J[k, j]
-            for k in range(j):
-                total -= L[i, k] * L[j, k]
-            L[i, j] = np.sqrt(max(total, _LEAST)) if i == j else total / L[j, j]
-    for j in range(X.shape[1]):
-        for i in range(6):
-            y[i] = 0.0
-            for k in range(6):
-                y[i] += J[k, i] * X[k, j]
-            for k in range(i):
-                y[i] -= L[i, k] * y[k]
-            y[i] /= L[i, i]
-        for i in range(5, -1, -1):
-            for k in range(i + 1, 6):
-                y[i] -= L[k, i] * y[k]
-            y[i] /= L[i, i]
-            X[i, j] = y[i]
-
-
-@njit
 def solve_three(A: Array, c: Array, x: Array) -> None:
     """Sets x (3,) to A^-1 c by cross products; A (3, 3)."""
     a, b, d, v = column(A, 0), column(A, 1), column(A, 2), vector(c)
     bd, da, ab = cross(b, d), cross(d, a), cross(a, b)
-    volume = dot(a, bd) or _LEAST
+    volume = dot(a, bd) or LEAST
     x[0], x[1], x[2] = dot(v, bd) / volume, dot(v, da) / volume, dot(v, ab) / volume
 
 
@@ -186,7 +168,7 @@ def find_step(linear: Linearization, damping: float, step: Array) -> None:
             step[3 + 6 * i + k] = joint
 
 
-@njit
+@compiled()
 def find_state(robot: Record, target: Target, tolerance: float, state: Array) -> float:
     """Finds pelvis and legs by damped Newton steps.
 
@@ -225,14 +207,6 @@ def find_state(robot: Record, target: Target, tolerance: float, state: Array) ->
     return size
 
 
-@compiled()
-def solve_whole(
-    com: Array, R: Array, feet: Array, robots: Array, tolerance: float, state: Array
-) -> float:
-    """As find_state, for robots (1,) of ROBOT."""
-    return find_state(robots[0], Target(com, R, feet), tolerance, state)
-
-
 @njit
 def predict_state(states: Array) -> None:
     """Makes the first of states (2, 15) the second, and the next point, on a line, the first.
@@ -249,24 +223,23 @@ def predict_state(states: Array) -> None:
         states[1, k] = last
 
 
-@compiled()
-def step_whole(
-    com: Array, R: Array, feet: Array, robots: Array, tolerance: float, values: Array
+@njit
+def reset_state(robot: Record, R: Array, feet: Array) -> None:
+    """Sets the state to the nominal posture over the feet."""
+    for k in range(3):
+        middle = 0.5 * (feet[0, k, 3] + feet[1, k, 3])
+        robot.state[:, k] = middle - dot(row(R, k), vector(robot.soles))
+    for k in range(12):
+        robot.state[:, 3 + k] = robot.nominal[k]
+
+
+@njit
+def solve_next(
+    robot: Record, com: Array, R: Array, feet: Array, tolerance: float, values: Array
 ) -> int:
-    """Solves a point next to the last one.
-
-    Args:
-        com: (3,) m, the CoM in the world.
-        R: (3, 3) orientation of the pelvis.
-        feet: (2, 3, 4) poses of the soles.
-        robots: (1,) of ROBOT; a smooth path is predicted from its state, which is overwritten.
-        tolerance: m and rad, size of all errors together.
-        values: (16,) q, pelvis and error; result.
-
-    Returns:
-        0: all is well; else bits as in pelvis_map.
-    """
-    robot = robots[0]
+    """As solve_one, for a robot of ROBOT."""
+    if robot.warm == 0:
+        reset_state(robot, R, feet)
     predict_state(robot.state)
     state = robot.state[0]
     error = find_state(robot, Target(com, R, feet), tolerance, state)
@@ -278,14 +251,113 @@ def step_whole(
         if not low <= q <= high:
             outcome |= LIMITED << (4 * (i // 6))
     values[12], values[13], values[14], values[15] = state[0], state[1], state[2], error
+    robot.warm = 1 if outcome == 0 else 0
     return outcome
 
 
 @compiled()
-def find_errors(
-    com: Array, R: Array, feet: Array, robots: Array, state: Array, errors: Array
+def solve_one(
+    com: Array, R: Array, feet: Array, robots: Array, tolerance: float, values: Array
+) -> int:
+    """Solves a point next to the last one; see pelvis_search.solve_one, robots (1,) of ROBOT."""
+    return solve_next(robots[0], com, R, feet, tolerance, values)
+
+
+@compiled(nogil=True)
+def solve_path(
+    com: Array,
+    R: Array,
+    feet: Array,
+    robots: Array,
+    tolerance: float,
+    values: Array,
+    outcomes: Indices,
 ) -> None:
-    """Sets errors (15,) of a state (15,), in the pelvis' axes: soles' poses, then the CoM."""
-    result = make_linearization()
-    linearize(robots[0], Target(com, R, feet), state, result)
-    errors[:] = result.errors
+    """Solves N points one after the other: as solve_one, with arrays (N, ...)."""
+    for i in range(len(com)):
+        outcomes[i] = solve_next(robots[0], com[i], R[i], feet[i], tolerance, values[i])
+
+
+class NewtonSolver(Solver):
+    """Finds pelvis and legs by Newton's steps.
+
+    Args:
+        biped: The robot.
+    """
+
+    solve_one, solve_path = staticmethod(solve_one), staticmethod(solve_path)
+
+    def __init__(self, biped: Biped) -> None:
+        robot = np.zeros(1, ROBOT)
+        super().__init__(biped, robot)
+        self._lower = np.concatenate([leg.lower for leg in biped.legs])
+        self._upper = np.concatenate([leg.upper for leg in biped.legs])
+        self._nominal = np.concatenate([leg.nominal for leg in biped.legs])
+        for i, leg in enumerate(biped.legs):
+            packed, ik = robot["legs"][0, i : i + 1], LegIk(leg)
+            packed[:] = ik.packed
+            packed["masses"] = leg.masses / biped.model.mass
+            packed["moments"] = leg.moments / biped.model.mass
+            robot["soles"] += 0.5 * ik.pose(leg.nominal)[1]
+        robot["nominal"] = self._nominal
+
+    def restart(self, pelvis: Array | None) -> None:
+        """Forgets the last point; see Solver."""
+        self.robot["warm"] = pelvis is not None
+        if pelvis is not None:
+            self.robot["state"] = np.concatenate((pelvis, self._nominal))
+
+    def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
+        """Newton's steps from the last solution, from the nominal posture, and from others."""
+        best, problem = np.inf, ""
+        starts = self._starts(feet, R)
+        middle = 0.5 * (self._lower + self._upper)
+        near = np.where(np.isfinite(middle), middle, 0.0)
+        for start in starts:
+            state = start.copy()
+            error = float(find_state(self.robot[0], Target(com, R, feet), tolerance, state))
+            best, q = min(best, error), state[3:]
+            q[:] = near + np.remainder(q - near + np.pi, 2.0 * np.pi) - np.pi
+            if error <= tolerance:
+                sides = zip(self._biped.legs, (q[:6], q[6:]), strict=True)
+                problem = "; ".join(filter(None, (leg.limit_problem(own) for leg, own in sides)))
+                if not problem:
+                    self.robot["state"], self.robot["warm"] = state, 1
+                    return Found(q, state[:3], "", com)
+        self.robot["warm"] = 0
+        stalled = f"feet and CoM come no nearer than {best:.3g} m to where they are to be"
+        nearest = self._nearest(com, feet, R, starts[0])
+        return Found(self._nominal, starts[0][:3], problem or stalled, nearest)
+
+    def _starts(self, feet: Array, R: Array) -> list[Array]:
+        pelvis = feet[:, :, 3].mean(axis=0) - R @ self.robot["soles"][0]
+        rng = np.random.default_rng(0)
+        others = []
+        for _ in range(_TRIES):
+            q = np.clip(self._nominal + rng.uniform(-0.4, 0.4, 12), self._lower, self._upper)
+            others.append(np.concatenate((pelvis + rng.uniform(-0.05, 0.05, 3), q)))
+        last = [self.robot["state"][0, 0].copy()] * int(self.robot["warm"][0])
+        return [*last, np.concatenate((pelvis, self._nominal)), *others]
+
+    def _nearest(self, target: Array, feet: Array, R: Array, start: Array) -> Array:
+        """The nearest CoM with both soles in their poses, within the limits; NaN: none found."""
+        out = make_linearization()
+
+        def errors(state: Array) -> Array:
+            linearize(self.robot[0], Target(target, R, feet), state, out)
+            return out.errors.copy()
+
+        def cost(state: Array) -> float:
+            away = errors(state)[12:]
+            return 100.0 * float(away @ away)
+
+        found = minimize(
+            cost,
+            start,
+            method="SLSQP",
+            bounds=[(None, None)] * 3 + list(zip(self._lower, self._upper, strict=True)),
+            constraints={"type": "eq", "fun": lambda state: errors(state)[:12]},
+            options={"ftol": 1e-12, "maxiter": 300},
+        )
+        rest = errors(found.x)
+        return np.full(3, np.nan) if np.abs(rest[:12]).max() > _MEETS else target - R @ rest[12:]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_control.walking import whole_body_kernels as kernels
+from com_control.walking import newton_ik as kernels
+from com_control.walking.com_ik import ComIk
 from com_control.walking.pelvis_map import LIMITED, STALLED
-from com_control.walking.whole_body_ik import WholeBodyIk
 from com_model import ComModelError, ShapeError
 
 ROBOTS = ["itu_biped", "hoap2", "talos", "romeo", "icub", "offset"]
@@ -15,7 +15,7 @@ ROBOTS = ["itu_biped", "hoap2", "talos", "romeo", "icub", "offset"]
 @pytest.mark.parametrize("name", ROBOTS)
 def test_feet_and_com_are_met(humanoid, shake, name):
     biped, oracle = humanoid(name)
-    ik, rng = WholeBodyIk(biped), np.random.default_rng(30)
+    ik, rng = ComIk(biped), np.random.default_rng(30)
     assert ik.closed == (name not in ("icub", "offset"))
     for _ in range(15):
         q = shake(biped, rng, 0.25)
@@ -44,9 +44,9 @@ def test_feet_and_com_are_met(humanoid, shake, name):
 
 
 @pytest.mark.parametrize("name", ["itu_biped", "offset"])
-def test_out_of_reach_is_said_with_the_nearest(humanoid, name):
+def test_out_of_reach_is_reported_with_the_nearest(humanoid, name):
     biped, oracle = humanoid(name)
-    ik = WholeBodyIk(biped)
+    ik = ComIk(biped)
     feet, com = oracle.place(biped.posture, np.eye(3), np.zeros(3))
     target = com + np.array([0.0, 0.0, 0.2])
     found = ik.solve(target, feet)
@@ -63,7 +63,7 @@ def test_feet_that_no_pose_allows(humanoid):
     biped, oracle = humanoid("offset")
     feet, com = oracle.place(biped.posture, np.eye(3), np.zeros(3))
     feet[0, 0, 3] += 3.0
-    found = WholeBodyIk(biped).solve(com, feet)
+    found = ComIk(biped).solve(com, feet)
     assert not found.reached
     assert np.isnan(found.nearest).all()
     assert "feet and CoM come no nearer than" in found.reason
@@ -73,7 +73,7 @@ def test_feet_that_no_pose_allows(humanoid):
 def test_nan_is_never_solved(humanoid):
     for name in ("itu_biped", "offset"):
         biped, oracle = humanoid(name)
-        ik = WholeBodyIk(biped)
+        ik = ComIk(biped)
         feet, com = oracle.place(biped.posture, np.eye(3), np.zeros(3))
         com[2] -= 0.01
         first = ik.step(com, feet)
@@ -88,7 +88,7 @@ def test_nan_is_never_solved(humanoid):
 
 
 def test_bad_arguments(humanoid):
-    ik = WholeBodyIk(humanoid("offset")[0])
+    ik = ComIk(humanoid("offset")[0])
     feet = np.zeros((2, 3, 4))
     with pytest.raises(ComModelError, match=r"feet\[0\] \(left\) is not a rotation"):
         ik.solve(np.zeros(3), feet)
@@ -100,7 +100,7 @@ def test_bad_arguments(humanoid):
 @pytest.mark.parametrize("name", ["itu_biped", "icub", "offset"])
 def test_steps_follow_a_path(humanoid, name):
     biped, oracle = humanoid(name)
-    ik = WholeBodyIk(biped)
+    ik = ComIk(biped)
     feet, com = oracle.place(biped.posture, np.eye(3), np.zeros(3))
     down = np.array([0.0, 0.0, -0.02])
     for s in np.linspace(0.0, 1.0, 20):
@@ -119,7 +119,7 @@ def test_steps_follow_a_path(humanoid, name):
 
 def test_com_jacobian_is_the_derivative(humanoid):
     biped, _ = humanoid("icub")
-    ik, rng, h = WholeBodyIk(biped), np.random.default_rng(31), 1e-6
+    ik, rng, h = ComIk(biped), np.random.default_rng(31), 1e-6
     feet = np.zeros((2, 3, 4))
     feet[:, :, :3] = np.eye(3)
     target = kernels.Target(np.zeros(3), np.eye(3), feet)
@@ -147,7 +147,7 @@ def test_a_path_is_solved_as_its_points_are(humanoid, name):
     path = (
         com - [0.0, 0.0, 0.005] + 0.01 * np.column_stack((np.sin(turns), np.cos(turns), 0 * turns))
     )
-    ik, many = WholeBodyIk(biped), len(turns)
+    ik, many = ComIk(biped), len(turns)
     found = ik.solve_path(path, np.tile(feet, (many, 1, 1, 1)), np.tile(np.eye(3), (many, 1, 1)))
     assert not found.outcomes.any()
     q = ik.full(found.q)
@@ -171,9 +171,9 @@ def test_a_step_is_damped_least_squares():
     kernels.solve_three(np.zeros((3, 3)), c, x)  # a leg that cannot move: no exception
 
 
-def test_a_step_beyond_the_limits_tells_the_leg(humanoid):
+def test_a_step_beyond_the_limits_reports_the_leg(humanoid):
     biped, oracle = humanoid("offset")
-    ik = WholeBodyIk(biped)
+    ik = ComIk(biped)
     feet, com = oracle.place(biped.posture, np.eye(3), np.zeros(3))
     assert ik.step(com, feet).outcome == 0
     turned = feet.copy()

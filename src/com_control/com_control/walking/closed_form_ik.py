@@ -1,0 +1,254 @@
+"""Inverse kinematics of the CoM for legs of the usual build; see com_control.walking.com_ik.
+
+Three axes through the hip, each square to the next; knee and ankle pitch parallel; roll square to
+the pitch, both through the ankle; the ankle in the plane of the hip.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from com_control.walking import pelvis_search as kernels
+from com_control.walking.biped import Biped, BipedLeg, meeting_point
+from com_control.walking.ik_solver import Found, Solver
+from com_control.walking.pelvis_map import LIMITED, ROBOT, STRETCHED
+from com_model.arrays import Array
+from com_model.compiled import entry_point
+from com_model.sesc.sesc import Sesc
+
+KNEE = 3  # its place among the joints of a leg
+_LIMIT = 1e-9  # rad, over a limit, that is within it
+_EXACT = 1e-9  # m, or cosine, by which a leg may miss the pattern
+_MARGIN = 1e-4  # m and rad, inside limits and reach, of the nearest point
+
+
+class ClosedFormSolver(Solver):
+    """Finds the pelvis by the closed map from pelvis to CoM.
+
+    Args:
+        biped: The robot; fits(biped) is true.
+    """
+
+    solve_one, solve_path = staticmethod(kernels.solve_one), staticmethod(kernels.solve_path)
+
+    def __init__(self, biped: Biped) -> None:
+        robot = np.zeros(1, ROBOT)
+        super().__init__(biped, robot)
+        for i, leg in enumerate(biped.legs):
+            _pack_leg(leg, biped.model.mass, robot["legs"][0, i])
+        masses = sum(leg.masses.sum() for leg in biped.legs)
+        robot["upper_fraction"] = 1.0 - masses / biped.model.mass
+        R, p = biped.root_in_pelvis()
+        robot["offset"] = p + R @ Sesc(biped.model).com(biped.posture)
+        robot["zero"] = np.concatenate([_zero_angles(leg) for leg in biped.legs])
+        robot["lower"] = np.concatenate([leg.lower for leg in biped.legs]) - _LIMIT
+        robot["upper"] = np.concatenate([leg.upper for leg in biped.legs]) + _LIMIT
+        robot["nominal"] = np.concatenate([leg.nominal for leg in biped.legs])
+        point = np.empty(3), np.empty((3, 3)), np.empty((2, 3, 4))
+        self._place = entry_point(kernels.place_pelvis, *point, robot, np.empty(3), np.empty(12))
+        self._solve = entry_point(kernels.solve_one, *point, robot, 0.0, np.empty(16))
+
+    def restart(self, pelvis: Array | None) -> None:
+        """Forgets the last point; see Solver."""
+        self.robot["known"] = self.robot["solved"] = 0
+        self.robot["warm"] = pelvis is not None
+        if pelvis is not None:
+            self.robot["pelvis"][0, 0] = pelvis
+
+    def search(self, com: Array, feet: Array, R: Array, tolerance: float) -> Found:
+        """Solves a point from scratch; see Solver."""
+        self.restart(None)
+        values = np.empty(16)
+        outcome = self._solve(com, R, feet, self.robot, tolerance, values)
+        legs, pelvis = values[:12], values[12:15]
+        if outcome == 0:
+            return Found(legs, pelvis, "", com)
+        self.restart(None)
+        nearest = self._nearest(com, feet, R, pelvis)
+        reason = f"the CoM comes no nearer than {values[15]:.3g} m"
+        return Found(legs, pelvis, self._reason(legs, outcome) or reason, nearest)
+
+    def place(self, pelvis: Array, feet: Array, R: Array) -> tuple[Array, Array, int]:
+        """The map that is inverted: CoM (3,) m and legs (12,) rad with the pelvis at (3,) m.
+
+        Returns:
+            These, and the outcome; see com_ik.ComPoint.
+        """
+        com, q = np.empty(3), np.empty(12)
+        return com, q, self._place(pelvis, R, feet, self.robot, com, q)
+
+    def _nearest(self, target: Array, feet: Array, R: Array, start: Array) -> Array:
+        """The nearest CoM to the target that reach and limits allow; NaN where none is found."""
+        low, high = self.robot["lower"][0], self.robot["upper"][0]
+        others = np.arange(12) % 6 != KNEE
+        low_at, high_at = others & np.isfinite(low), others & np.isfinite(high)
+
+        def margins(pelvis: Array) -> Array:
+            q = self.place(pelvis, feet, R)[1]
+            above, below = (q - low)[low_at], (high - q)[high_at]
+            return np.concatenate((self._reach_margins(pelvis, feet, R), above, below)) - _MARGIN
+
+        def cost(pelvis: Array) -> float:
+            away = self.place(pelvis, feet, R)[0] - target
+            return 100.0 * float(away @ away)
+
+        for first in (self._middle(feet, R), start):
+            if not np.isfinite(first).all():
+                continue
+            found = minimize(
+                cost,
+                first,
+                method="SLSQP",
+                constraints={"type": "ineq", "fun": margins},
+                options={"ftol": 1e-10, "maxiter": 200},
+            )
+            com, _, outcome = self.place(self._pulled_in(found.x, feet, R), feet, R)
+            if outcome == 0:
+                return com
+        return np.full(3, np.nan)
+
+    def _pulled_in(self, pelvis: Array, feet: Array, R: Array) -> Array:
+        """Brings a place that limits or reach forbid by a little back towards the middle."""
+        middle, inside, outside = self._middle(feet, R), 0.0, 1.0
+        if self.place(pelvis, feet, R)[2] == 0:
+            return pelvis
+        for _ in range(40):
+            fraction = 0.5 * (inside + outside)
+            fine = self.place(middle + fraction * (pelvis - middle), feet, R)[2] == 0
+            inside, outside = (fraction, outside) if fine else (inside, fraction)
+        return middle + inside * (pelvis - middle)
+
+    def _middle(self, feet: Array, R: Array) -> Array:
+        """A place of the pelvis over the middle of the ankles, with the legs well bent."""
+        places = []
+        for leg, foot in zip(self.robot["legs"][0], feet, strict=True):
+            ankle = foot[:, :3] @ leg["ankle"] + foot[:, 3]
+            up = np.array([0.0, 0.0, 0.85 * (leg["l1"] + leg["l2"])])
+            places.append(ankle + up - R @ leg["hip"])
+        return np.mean(places, axis=0)
+
+    def _reach_margins(self, pelvis: Array, feet: Array, R: Array) -> Array:
+        """By how much the hips are inside of what the knees' limits allow, (4,) m."""
+        margins = []
+        knees = self.robot[0][["zero", "lower", "upper"]]
+        for i, foot in enumerate(feet):
+            leg, (zero, low, high) = self.robot["legs"][0, i], (k[6 * i + KNEE] for k in knees)
+            ankle = foot[:, :3] @ leg["ankle"] + foot[:, 3]
+            distance = float(np.linalg.norm(pelvis + R @ leg["hip"] - ankle))
+            l1, l2 = leg["l1"], leg["l2"]
+            side = leg["sign_beta"] * leg["direction_4"]
+            bends = np.clip(np.sort(side * (np.array([low, high]) + zero)), 0.0, np.pi)
+            most, least = np.sqrt(l1 * l1 + l2 * l2 + 2.0 * l1 * l2 * np.cos(bends))
+            margins += [most - distance, distance - least]
+        return np.array(margins)
+
+    def _reason(self, legs: Array, outcome: int) -> str:
+        problems = []
+        for i, leg in enumerate(self._biped.legs):
+            bits = outcome >> (4 * i)
+            if bits & STRETCHED:
+                problems.append(f"the {leg.side} leg is too short")
+            elif bits & LIMITED:
+                problems.append(leg.limit_problem(legs[6 * i : 6 * i + 6]))
+        return "; ".join(problems)
+
+
+def fits(biped: Biped) -> bool:
+    """Whether the closed form solves the robot's legs."""
+    return all(_leg_fits(leg) for leg in biped.legs)
+
+
+def _leg_fits(leg: BipedLeg) -> bool:
+    w = leg.axes
+    hip, hip_gap = meeting_point(leg.points[:3], w[:3])
+    ankle, ankle_gap = meeting_point(leg.points[4:], w[4:])
+    square = max(abs(w[0] @ w[1]), abs(w[1] @ w[2]), abs(w[4] @ w[5]))
+    parallel, aside = np.linalg.norm(np.cross(w[3], w[4])), abs(float(w[3] @ (hip - ankle)))
+    free = float(np.linalg.norm(np.cross(w[0], w[2]))) >= 1e-3
+    return free and bool(max(hip_gap, ankle_gap, square, parallel, aside) <= _EXACT)
+
+
+def _zero_angles(leg: BipedLeg) -> Array:
+    """What the closed form calls the angles (6,) at the zero pose, rad."""
+    zero = np.zeros(6)
+    w1, w2, w3 = leg.axes[:3]
+    zero[1] = np.arctan2(w3 @ w1, w3 @ np.cross(w1, w2))
+    n, _ = _normal(leg)
+    zero[3] = np.sign(leg.axes[3] @ n) * _knee_at_zero(leg, n)
+    return zero
+
+
+def _knee_at_zero(leg: BipedLeg, n: Array) -> float:
+    """Angle from thigh to shank about n at the zero pose, rad."""
+    hip, knee, ankle = _corners(leg)
+    thigh, shank = _axes_from(knee - hip, n)[0][0], _axes_from(ankle - knee, n)[0][0]
+    return float(np.arctan2(n @ np.cross(thigh, shank), thigh @ shank))
+
+
+def _pack_leg(leg: BipedLeg, mass: float, out: Any) -> None:
+    """Fills a record of pelvis_map.LEG."""
+    w1, w2, w3, w4, w5, w6 = leg.axes
+    hip, knee, ankle = _corners(leg)
+    n, sign_n = _normal(leg)
+    thigh, l1 = _axes_from(knee - hip, n)
+    shank, l2 = _axes_from(ankle - knee, n)
+    direction_4 = np.sign(w4 @ n)
+    m, c = leg.masses, leg.moments
+    to_sole = leg.R_sole.T
+    out["hip"], out["axis_1"], out["axis_2"] = hip, w1, w2
+    out["ankle"] = to_sole @ (ankle - leg.p_sole)
+    out["roll"], out["pitch"] = to_sole @ w6, to_sole @ w5
+    out["foot"] = to_sole @ (c[5] - m[5] * ankle) / mass
+    out["hip_first"] = _on(w1, w2, c[0] - m[0] * hip) / mass
+    out["hip_second"] = _on(w2, w3, c[1] - m[1] * hip) / mass
+    out["thigh"] = thigh @ (c[2] - m[2] * hip + m[3] * (knee - hip)) / mass
+    out["shank"] = shank @ (c[3] - m[3] * knee) / mass
+    out["ankle_body"] = _on(n, w6, c[4] - m[4] * ankle) / mass
+    out["axis_3_thigh"], out["axis_2_thigh"] = thigh @ w3, thigh @ w2
+    out["roll_shank"] = shank @ w6
+    out["l1"], out["l2"] = l1, l2
+    out["upper_fraction"], out["foot_fraction"] = m[:4].sum() / mass, m[4:].sum() / mass
+    out["sign_n"], out["sign_a2"] = sign_n, 1.0 if np.cross(w1, w3) @ w2 > 0.0 else -1.0
+    out["sign_beta"] = _knee_side(leg, _knee_at_zero(leg, n), direction_4)
+    out["direction_4"], out["direction_5"] = direction_4, np.sign(w5 @ n)
+    small = [np.abs(out[name]).max() for name in ("hip_first", "hip_second", "ankle_body")]
+    out["small_bodies"] = float(max(small) > 1e-15)
+
+
+def _corners(leg: BipedLeg) -> tuple[Array, Array, Array]:
+    """Hip, knee and ankle at the zero pose, m."""
+    hip = meeting_point(leg.points[:3], leg.axes[:3])[0]
+    return hip, leg.points[3], meeting_point(leg.points[4:], leg.axes[4:])[0]
+
+
+def _normal(leg: BipedLeg) -> tuple[Array, float]:
+    """Unit vector n of the leg's plane at the zero pose, along the knee's axis, and its sign."""
+    hip, _, ankle = _corners(leg)
+    across = np.cross(hip - ankle, leg.axes[5])
+    sign = 1.0 if across @ leg.axes[3] > 0.0 else -1.0
+    return sign * across / np.linalg.norm(across), sign
+
+
+def _axes_from(v: Array, n: Array) -> tuple[Array, float]:
+    """Axes (u, n, u x n) as rows, u along v perpendicular to n; and its length, m."""
+    across = v - n * (n @ v)
+    length = float(np.linalg.norm(across))
+    u = across / length
+    return np.array([u, n, np.cross(u, n)]), length
+
+
+def _on(a: Array, b: Array, v: Array) -> Array:
+    """Components of v on (a, b, a x b)."""
+    return np.array([a @ v, b @ v, np.cross(a, b) @ v])
+
+
+def _knee_side(leg: BipedLeg, zero: float, direction: float) -> float:
+    """Side to which the knee bends: the sign of beta is that of the angle from thigh to shank."""
+    bend = zero + direction * leg.nominal[3]
+    if abs(bend) < 1e-3:  # a straight leg in the nominal posture: the limits decide
+        low, high = (zero + direction * value for value in (leg.lower[3], leg.upper[3]))
+        bend = low + high if np.isfinite(low + high) and low + high else direction
+    return 1.0 if bend > 0.0 else -1.0
