@@ -282,14 +282,14 @@ class CommandGuard:
         """Where the drives are sent already (n,), and the time (m,) s from there on."""
         if not self._dues:
             last_due, last = self._last
-            if 0.0 <= due[0] - last_due < RECENT and (np.abs(last - self._measured) <= JUMP).all():
-                return last, np.diff(due, prepend=last_due)
+            if due[0] - last_due < RECENT and (np.abs(last - self._measured) <= JUMP).all():
+                return last, np.diff(due, prepend=min(last_due, due[0]))  # a clock may go back
             return self._measured, np.diff(due, prepend=-np.inf)  # no limit of velocity
         begin = max(self._last_due, float(due[0]) - MAX_GAP)
         sent = self._expected(begin)
         sent = self._targets[0] if sent is None else sent
         before = np.where(np.isnan(sent), self._measured, sent)
-        return before, np.diff(due, prepend=min(begin, float(due[0])))  # a clock may go back
+        return before, np.diff(due, prepend=min(begin, float(due[0])))
 
     def _within_limits(self, before: Array, spans: Array, wanted: Array) -> tuple[Array, Array]:
         """Positions (m, n) that keep the limits, and their slopes (m, n)."""

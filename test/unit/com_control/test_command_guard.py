@@ -218,6 +218,16 @@ def test_a_restart_leads_from_the_last_command(pause, leads):
     np.testing.assert_allclose(sent, joints)
 
 
+def test_another_clock_leads_from_the_last_command():
+    guard = started()
+    joints = away(0.3, -0.3, 0.0)
+    guard.measure(-20.0, joints)
+    np.testing.assert_allclose(send(guard, DT - 20.0, joints)[0], HOME, atol=1e-8)
+    sent, _ = send(guard, 2 * DT - 20.0, joints)
+    np.testing.assert_allclose(sent, away(0.02, -0.04, 0.0), atol=1e-7)
+    assert guard.reason == ""
+
+
 def test_positions_that_are_repeated_are_noticed_within_half_a_second():
     guard = started()
     for t in np.arange(DT, 0.6, DT):
