@@ -237,9 +237,9 @@ class CommandCheck:
             k = int(beyond.argmax())
             return f"{msg.joint_names[k]} {beyond[k]:.3g} rad beyond its limit"
         if excess.max() > 0.0:
-            point, k = np.unravel_index(int(excess.argmax()), excess.shape)
-            jump, duration = steps[point, k] + STEP_TOLERANCE, times[point + 1] - times[point]
-            return f"{msg.joint_names[k]} jumps by {jump:.3g} rad in {duration:.3g} s"
+            row, column = np.unravel_index(int(excess.argmax()), excess.shape)
+            jump, duration = steps[row, column] + STEP_TOLERANCE, times[row + 1] - times[row]
+            return f"{msg.joint_names[column]} jumps by {jump:.3g} rad in {duration:.3g} s"
         return ""
 
 

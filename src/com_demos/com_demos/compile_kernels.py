@@ -51,6 +51,7 @@ def _installed_robots() -> list[Path]:
 
 def _load(folder: Path, name: str) -> tuple[RobotModel, RobotConfig]:
     config = RobotConfig.from_file(folder / f"{name}.yaml")
+    assert config.urdf is not None  # noqa: S101 - the suite's configurations name one
     return RobotModel.from_file(config.urdf), config
 
 
