@@ -41,6 +41,8 @@ ALL = (
     "posture_protocol",
     "workspace",
     "faults",
+    "fuzz",
+    "kill",
     "soak",
 )
 
