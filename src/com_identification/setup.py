@@ -1,42 +1,18 @@
-"""How colcon and pip build com_identification."""
+"""Commands of com_identification; setup.cfg has the rest."""
 
 import sys
 
-from setuptools import find_packages, setup
+from setuptools import setup
 
-PACKAGE = "com_identification"
 COMMANDS = {
-    "identify_bag": "commands.identify_bag",
-    "posture_protocol": "commands.posture_protocol",
-    "propose_postures": "commands.propose_postures",
-    "com_identification": "nodes.com_identification",
-    "posture_protocol_server": "nodes.posture_protocol",
-    "posture_tour": "nodes.posture_tour",
+    "identify_bag": "com_identification.commands.identify_bag:main",
+    "posture_protocol": "com_identification.commands.posture_protocol:main",
+    "propose_postures": "com_identification.commands.propose_postures:main",
+    "com_identification": "com_identification.nodes.com_identification:main",
+    "posture_protocol_server": "com_identification.nodes.posture_protocol:main",
+    "posture_tour": "com_identification.nodes.posture_tour:main",
 }
 if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):  # pip: com-a-command on the PATH
     COMMANDS = {f"com-{c.removeprefix('com_').replace('_', '-')}": m for c, m in COMMANDS.items()}
 
-
-setup(
-    name=PACKAGE,
-    version="0.1.0",
-    license="Apache-2.0",
-    packages=find_packages(),
-    data_files=[
-        ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
-        (f"share/{PACKAGE}", ["package.xml"]),
-    ],
-    python_requires=">=3.10",
-    install_requires=[
-        "com_bags",
-        "com_model",
-        "matplotlib>=3.6",
-        "numba>=0.59",
-        "numpy>=1.26",
-        "rich>=13",
-        "scipy>=1.11",
-        "PyYAML>=6",
-    ],
-    extras_require={"test": ["pytest"]},  # colcon test
-    entry_points={"console_scripts": [f"{c} = {PACKAGE}.{m}:main" for c, m in COMMANDS.items()]},
-)
+setup(entry_points={"console_scripts": [f"{c} = {m}" for c, m in COMMANDS.items()]})

@@ -1,29 +1,14 @@
-"""How colcon and pip build com_model."""
+"""Commands of com_model; setup.cfg has the rest."""
 
 import sys
 
-from setuptools import find_packages, setup
+from setuptools import setup
 
-PACKAGE = "com_model"
 COMMANDS = {
-    "audit": "commands.audit",
-    "workspace": "commands.workspace",
+    "audit": "com_model.commands.audit:main",
+    "workspace": "com_model.commands.workspace:main",
 }
 if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):  # pip: com-a-command on the PATH
     COMMANDS = {f"com-{c.removeprefix('com_').replace('_', '-')}": m for c, m in COMMANDS.items()}
 
-
-setup(
-    name=PACKAGE,
-    version="0.1.0",
-    license="Apache-2.0",
-    packages=find_packages(),
-    data_files=[
-        ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
-        (f"share/{PACKAGE}", ["package.xml"]),
-    ],
-    python_requires=">=3.10",
-    install_requires=["matplotlib>=3.6", "numba>=0.59", "numpy>=1.26", "scipy>=1.11", "PyYAML>=6"],
-    extras_require={"test": ["pytest"]},  # colcon test
-    entry_points={"console_scripts": [f"{c} = {PACKAGE}.{m}:main" for c, m in COMMANDS.items()]},
-)
+setup(entry_points={"console_scripts": [f"{c} = {m}" for c, m in COMMANDS.items()]})

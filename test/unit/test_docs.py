@@ -90,7 +90,7 @@ def executables() -> set[tuple[str, str]]:
     found = set()
     for path in _tracked("src/*/setup.py"):
         commands = re.search(r"^COMMANDS = \{$(.*?)^\}$", path.read_text(), re.M | re.S)
-        names = re.findall(r'"(\w+)": "[\w.]+"', commands[1]) if commands else ()
+        names = re.findall(r'"(\w+)": "[\w.:]+"', commands[1]) if commands else ()
         found |= {(path.parent.name, name) for name in names}
     assert ("com_estimation", "sesc_publisher") in found, "the form of setup.py has changed"
     return found

@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from configparser import ConfigParser
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -64,12 +65,11 @@ def test_pip_installs_what_rosdep_does(package):
         for element in manifest(package).iter("exec_depend")
         if element.text.startswith(("python3-", "urdfdom", "com_bags", "com_model"))
     }
-    text = package.joinpath("setup.py").read_text()
-    setup = ast.parse(text).body[-1].value
-    said = {keyword.arg: keyword.value for keyword in setup.keywords}
-    assert set(ast.literal_eval(said["install_requires"])) == needed
-    assert said["version"].value == manifest(package).findtext("version")
-    assert said["license"].value == manifest(package).findtext("license")
+    config = ConfigParser()
+    config.read(package / "setup.cfg")
+    assert set(config["options"]["install_requires"].split()) == needed
+    for key in ("name", "version", "license"):
+        assert config["metadata"][key] == manifest(package).findtext(key)
 
 
 def test_all_packages_have_the_same_maintainer_licence_and_version():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from com_model.arrays import Array
 from com_model.model import RobotModel
-from com_model.parameters import parameter
+from com_model.parameters import live_parameter
 from com_model.text import listing
 
 NO_LIMIT = 1e5  # rad or m, reported by a joint without limits
@@ -38,23 +38,17 @@ CHANGED = 1e-6  # rad or m, by which a command was changed
 class GuardOptions:
     """Bounds of what joints report and of what they are sent."""
 
-    following_error: float = parameter(
-        0.5,
-        "rad or m, of a joint from its target; beyond, the motion stops",
-        (0.001, 10.0),
-        live=True,
+    following_error: float = live_parameter(
+        0.5, "rad or m, of a joint from its target; beyond, the motion stops", (0.001, 10.0)
     )
-    following_time: float = parameter(
-        0.1, "s, for which it must be that far", (0.0, 10.0), live=True
+    following_time: float = live_parameter(0.1, "s, for which it must be that far", (0.0, 10.0))
+    speed_factor: float = live_parameter(
+        1.0, "largest speed of commands over the URDF's velocity limits", (0.01, 10.0)
     )
-    speed_factor: float = parameter(
-        1.0, "largest speed of commands over the URDF's velocity limits", (0.01, 10.0), live=True
-    )
-    position_margin: float = parameter(
+    position_margin: float = live_parameter(
         0.5,
         "rad or m, by which a joint may report more than its limits; beyond, it counts as wrong",
         (0.0, 100.0),
-        live=True,
     )
 
 

@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True)
     class FilterOptions:
-        bandwidth: float = parameter(250.0, "rad/s, of the low-pass filter", (0.1, 1e4), live=True)
+        bandwidth: float = live_parameter(250.0, "rad/s, of the low-pass filter", (0.1, 1e4))
 
 The options of an estimator and the parameters of the node that offers them are the same class:
 com_ros.parameters declares it on a node.
@@ -21,16 +21,26 @@ def parameter(
     bounds: tuple[float, float] | None = None,
     *,
     choices: tuple[str, ...] = (),
-    live: bool = False,
 ) -> Any:
-    """Field of a dataclass of options or parameters.
+    """Field of a dataclass of options or parameters; as a node's parameter it is read-only.
 
     Args:
         default: value when none is given.
         description: purpose and unit, as `ros2 param describe` shows it.
         bounds: smallest and largest value, both allowed; for numbers and lists of numbers.
         choices: the valid strings, if only some are.
-        live: True for a parameter that may change while the node runs; False: read-only.
     """
-    metadata = {"description": description, "bounds": bounds, "choices": choices, "live": live}
+    metadata = {"description": description, "bounds": bounds, "choices": choices, "live": False}
+    return field(default=default, metadata=metadata)
+
+
+def live_parameter(
+    default: Any,
+    description: str,
+    bounds: tuple[float, float] | None = None,
+    *,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """Like `parameter`, of one that may change while the node runs."""
+    metadata = {"description": description, "bounds": bounds, "choices": choices, "live": True}
     return field(default=default, metadata=metadata)

@@ -27,7 +27,7 @@ from sensor_msgs.msg import Imu
 
 from com_model import RobotModel
 from com_model.dynamics import GRAVITY
-from com_model.parameters import parameter
+from com_model.parameters import live_parameter
 
 Array = NDArray[np.float64]
 
@@ -41,26 +41,20 @@ MIN_WEIGHT = 50.0  # N
 class InputLimits:
     """Parameters: from where on an input is not believed."""
 
-    position_margin: float = parameter(
-        6.3,
-        "rad or m beyond a joint's limits from where its position is wrong",
-        (0.0, 1e6),
-        live=True,
+    position_margin: float = live_parameter(
+        6.3, "rad or m beyond a joint's limits from where its position is wrong", (0.0, 1e6)
     )
-    factor: float = parameter(
-        10.0,
-        "of a joint's limits of velocity and effort, from where these are wrong",
-        (1.0, 1e6),
-        live=True,
+    factor: float = live_parameter(
+        10.0, "of a joint's limits of velocity and effort, from where these are wrong", (1.0, 1e6)
     )
-    angular_velocity: float = parameter(
-        150.0, "rad/s, from where an imu's angular velocity is wrong", (1.0, 1e6), live=True
+    angular_velocity: float = live_parameter(
+        150.0, "rad/s, from where an imu's angular velocity is wrong", (1.0, 1e6)
     )
-    acceleration: float = parameter(
-        2000.0, "m/s^2, from where an imu's linear acceleration is wrong", (10.0, 1e6), live=True
+    acceleration: float = live_parameter(
+        2000.0, "m/s^2, from where an imu's linear acceleration is wrong", (10.0, 1e6)
     )
-    weight_factor: float = parameter(
-        100.0, "of the robot's weight, from where a foot's wrench is wrong", (1.0, 1e6), live=True
+    weight_factor: float = live_parameter(
+        100.0, "of the robot's weight, from where a foot's wrench is wrong", (1.0, 1e6)
     )
 
 

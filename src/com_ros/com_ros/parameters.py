@@ -7,7 +7,7 @@
     @dataclass(frozen=True)
     class Parameters(RobotParameters, JointTimeout):
         base: str = parameter("auto", "kind of base", choices=("auto", "floating", "fixed"))
-        gain: float = parameter(4.0, "1/s, feedback gain", (0.01, 100.0), live=True)
+        gain: float = live_parameter(4.0, "1/s, feedback gain", (0.01, 100.0))
         noise: Noise = field(default_factory=Noise)  # parameters noise.position, ...
 
     parameters = declare(node, Parameters)
@@ -32,7 +32,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from com_model.exceptions import ComModelError
-from com_model.parameters import parameter
+from com_model.parameters import live_parameter, parameter
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.input_limits import InputLimits
 
@@ -62,12 +62,11 @@ class RobotParameters:
 class JointTimeout:
     """How long a node works without joint_states."""
 
-    joint_timeout: float = parameter(
+    joint_timeout: float = live_parameter(
         0.2,
         "s, time without joint_states after which they are stale; largest time between parts of "
         "the joints",
         (0.001, 60.0),
-        live=True,
     )
 
 
@@ -75,11 +74,10 @@ class JointTimeout:
 class WrenchTimeout:
     """How long a node works without the feet's wrenches."""
 
-    wrench_timeout: float = parameter(
+    wrench_timeout: float = live_parameter(
         0.2,
         "s, largest time between a foot's wrench and joint_states; beyond, the wrench is stale",
         (0.001, 60.0),
-        live=True,
     )
 
 
@@ -87,11 +85,10 @@ class WrenchTimeout:
 class ImuTimeout:
     """How long a node works without the IMU."""
 
-    imu_timeout: float = parameter(
+    imu_timeout: float = live_parameter(
         0.2,
         "s, largest time between imu and joint_states; beyond, the reading is stale",
         (0.001, 60.0),
-        live=True,
     )
 
 

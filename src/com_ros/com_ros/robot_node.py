@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True)
     class Parameters(RobotParameters, JointTimeout, WrenchTimeout):
-        gain: float = parameter(4.0, "1/s, feedback gain", (0.0, 100.0), live=True)
+        gain: float = live_parameter(4.0, "1/s, feedback gain", (0.0, 100.0))
 
     class MyNode(RobotNode[Parameters]):
         def __init__(self, **options):

@@ -8,7 +8,7 @@ from rclpy.parameter import Parameter
 
 from com_identification.settings import IdentificationSettings
 from com_ros.exceptions import ParameterError
-from com_ros.parameters import declare, parameter
+from com_ros.parameters import declare, live_parameter, parameter
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Parameters:
     description: str = parameter("", "text")
     use_imu: bool = parameter(False, "switch")
     count: int = parameter(3, "how many", (1, 5))
-    rate_hz: float = parameter(30.0, "rate, Hz", (0.5, 200.0), live=True)
+    rate_hz: float = live_parameter(30.0, "rate, Hz", (0.5, 200.0))
     feet: tuple[str, ...] = parameter((), "sole frames")
     offsets: tuple[float, ...] = parameter((), "offsets, rad", (-1.0, 1.0))
     base: str = parameter("auto", "kind of base", choices=("auto", "fixed"))

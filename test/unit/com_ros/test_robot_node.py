@@ -14,7 +14,7 @@ from com_ros import diagnostics
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.joint_input import JointInput
-from com_ros.parameters import JointTimeout, RobotParameters, parameter
+from com_ros.parameters import JointTimeout, RobotParameters, live_parameter, parameter
 from com_ros.robot_node import RobotNode, require_config
 
 MS = 1_000_000
@@ -25,7 +25,7 @@ URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass 
 
 @dataclass(frozen=True)
 class Parameters(RobotParameters, JointTimeout):
-    gain: float = parameter(2.0, "1/s", (0.0, 10.0), live=True)
+    gain: float = live_parameter(2.0, "1/s", (0.0, 10.0))
     feet: tuple[str, ...] = parameter((), "structural")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from com_model.parameters import parameter
+from com_model.parameters import live_parameter, parameter
 
 
 @dataclass(frozen=True)
@@ -20,41 +20,37 @@ class BalanceOptions:
     soles' error.
     """
 
-    com_gain: float = parameter(
-        4.0, "1/s, by which an error of the CoM decays", (0.01, 100.0), live=True
-    )
-    trunk_gain: float = parameter(
-        4.0, "1/s, likewise of the trunk's orientation", (0.0, 100.0), live=True
+    com_gain: float = live_parameter(4.0, "1/s, by which an error of the CoM decays", (0.01, 100.0))
+    trunk_gain: float = live_parameter(
+        4.0, "1/s, likewise of the trunk's orientation", (0.0, 100.0)
     )
     posture_gain: float = 1.0
     feet_gain: float = 4.0
     strain_gain: float = 0.4
-    upright: bool = parameter(
-        True, "keep the trunk upright, whatever the slope of the ground", live=True
+    upright: bool = live_parameter(True, "keep the trunk upright, whatever the slope of the ground")
+    margin: float = live_parameter(
+        0.01, "m, that the CoM keeps from the edge of the support polygon", (0.0, 1.0)
     )
-    margin: float = parameter(
-        0.01, "m, that the CoM keeps from the edge of the support polygon", (0.0, 1.0), live=True
+    com_speed: float = live_parameter(0.1, "m/s, largest of the reference", (0.001, 10.0))
+    com_acceleration: float = live_parameter(0.5, "m/s^2, likewise", (0.001, 100.0))
+    speed_fraction: float = live_parameter(
+        0.5, "largest fraction of the joints' velocity limits", (0.01, 1.0)
     )
-    com_speed: float = parameter(0.1, "m/s, largest of the reference", (0.001, 10.0), live=True)
-    com_acceleration: float = parameter(0.5, "m/s^2, likewise", (0.001, 100.0), live=True)
-    speed_fraction: float = parameter(
-        0.5, "largest fraction of the joints' velocity limits", (0.01, 1.0), live=True
+    joint_speed: float = live_parameter(
+        2.0, "rad/s or m/s, largest, also where the URDF has no limit", (0.01, 100.0)
     )
-    joint_speed: float = parameter(
-        2.0, "rad/s or m/s, largest, also where the URDF has no limit", (0.01, 100.0), live=True
-    )
-    joint_acceleration: float = parameter(
-        20.0, "rad/s^2 or m/s^2, largest of the commands", (0.1, 1000.0), live=True
+    joint_acceleration: float = live_parameter(
+        20.0, "rad/s^2 or m/s^2, largest of the commands", (0.1, 1000.0)
     )
     joint_margin: float = 0.01  # rad or m, that joints keep from their limits
-    max_following_error: float = parameter(
-        0.2, "rad or m, largest distance of a command from its joint", (0.01, 3.0), live=True
+    max_following_error: float = live_parameter(
+        0.2, "rad or m, largest distance of a command from its joint", (0.01, 3.0)
     )
     slope_time: float = parameter(
         0.05, "s, time constant of the low-pass filter of the ground's rotation", (0.001, 10.0)
     )
-    friction: float = parameter(
-        0.5, "of the ground; slopes beyond its arc tangent are reported", (0.01, 10.0), live=True
+    friction: float = live_parameter(
+        0.5, "of the ground; slopes beyond its arc tangent are reported", (0.01, 10.0)
     )
     height_weight: float = 0.1
     trunk_weight: float = 0.05  # m
@@ -67,18 +63,15 @@ class BalanceOptions:
 class StandingLimits:
     """Bounds of what counts as standing."""
 
-    min_load_fraction: float = parameter(
-        0.05, "of the weight, on a foot that stands as balancing begins", (0.0, 0.5), live=True
+    min_load_fraction: float = live_parameter(
+        0.05, "of the weight, on a foot that stands as balancing begins", (0.0, 0.5)
     )
-    min_weight_fraction: float = parameter(
-        0.3, "of the weight, on all feet together; below, the robot falls", (0.0, 1.0), live=True
+    min_weight_fraction: float = live_parameter(
+        0.3, "of the weight, on all feet together; below, the robot falls", (0.0, 1.0)
     )
-    fallen_tilt: float = parameter(
-        0.8, "rad, tilt of the trunk beyond which it has fallen", (0.1, 3.0), live=True
+    fallen_tilt: float = live_parameter(
+        0.8, "rad, tilt of the trunk beyond which it has fallen", (0.1, 3.0)
     )
-    settle_time: float = parameter(
-        0.2,
-        "s, for which it must stand on the same feet before balancing begins",
-        (0.0, 60.0),
-        live=True,
+    settle_time: float = live_parameter(
+        0.2, "s, for which it must stand on the same feet before balancing begins", (0.0, 60.0)
     )

@@ -5,45 +5,33 @@ from dataclasses import dataclass, field
 from com_control.command_guard import GuardOptions
 from com_control.walking.walk_monitor import CheckLimits
 from com_control.walking.walker import METHODS, WalkRequest
-from com_ros.parameters import SensorParameters, parameter
+from com_ros.parameters import SensorParameters, live_parameter, parameter
 
 
 @dataclass(frozen=True)
 class WalkDefaults:
     """A walk, where a goal leaves it open, walk.<name>; 0: what fits the robot."""
 
-    steps: int = parameter(
-        6, "of which the last sets both feet side by side", (0, 10000), live=True
+    steps: int = live_parameter(6, "of which the last sets both feet side by side", (0, 10000))
+    step_length: float = live_parameter(
+        0.0, "m, by which each foot passes the other; 0: a fifth of the CoM's height", (-2.0, 2.0)
     )
-    step_length: float = parameter(
-        0.0,
-        "m, by which each foot passes the other; 0: a fifth of the CoM's height",
-        (-2.0, 2.0),
-        live=True,
+    side_step: float = live_parameter(0.0, "m to the left, of each pair of steps", (-2.0, 2.0))
+    turn: float = live_parameter(0.0, "rad to the left, of each step", (-1.6, 1.6))
+    climb: float = live_parameter(0.0, "m, of each step", (-1.0, 1.0))
+    half_width: float = live_parameter(
+        0.0, "m, of each foot from the middle line; 0: as it stands", (0.0, 2.0)
     )
-    side_step: float = parameter(
-        0.0, "m to the left, of each pair of steps", (-2.0, 2.0), live=True
+    first: str = live_parameter("right", "side that steps first", choices=("left", "right"))
+    step_time: float = live_parameter(1.2, "s, of a step with one foot in the air", (0.001, 60.0))
+    double_support: float = live_parameter(0.4, "s, between two steps", (0.001, 60.0))
+    step_height: float = live_parameter(
+        0.0, "m, of the swing foot; 0: a tenth of the CoM's height", (0.0, 2.0)
     )
-    turn: float = parameter(0.0, "rad to the left, of each step", (-1.6, 1.6), live=True)
-    climb: float = parameter(0.0, "m, of each step", (-1.0, 1.0), live=True)
-    half_width: float = parameter(
-        0.0, "m, of each foot from the middle line; 0: as it stands", (0.0, 2.0), live=True
+    com_height: float = live_parameter(
+        0.0, "m, of the CoM over the soles; 0: 98 % of that at which it stands", (0.0, 10.0)
     )
-    first: str = parameter("right", "side that steps first", choices=("left", "right"), live=True)
-    step_time: float = parameter(
-        1.2, "s, of a step with one foot in the air", (0.001, 60.0), live=True
-    )
-    double_support: float = parameter(0.4, "s, between two steps", (0.001, 60.0), live=True)
-    step_height: float = parameter(
-        0.0, "m, of the swing foot; 0: a tenth of the CoM's height", (0.0, 2.0), live=True
-    )
-    com_height: float = parameter(
-        0.0,
-        "m, of the CoM over the soles; 0: 98 % of that at which it stands",
-        (0.0, 10.0),
-        live=True,
-    )
-    method: str = parameter("refined", "of the joints' angles", choices=METHODS, live=True)
+    method: str = live_parameter("refined", "of the joints' angles", choices=METHODS)
 
     def request(self) -> WalkRequest:
         """The same for the planner."""
@@ -74,15 +62,13 @@ class Parameters(SensorParameters):
     delay: float = parameter(
         0.1, "s, from a decision to the first point that it changes", (0.01, 5.0)
     )
-    drive_delay: float = parameter(
-        0.0, "s, delay of the drives; targets are sent as much earlier", (0.0, 0.5), live=True
+    drive_delay: float = live_parameter(
+        0.0, "s, delay of the drives; targets are sent as much earlier", (0.0, 0.5)
     )
     horizon: float = parameter(0.05, "s, by which streamed points are ahead", (0.001, 1.0))
     point_period: float = parameter(0.01, "s, between points of a trajectory", (0.001, 0.1))
-    rate_hz: float = parameter(
-        100.0, "1/s, of what is published, at most", (1.0, 1000.0), live=True
-    )
-    display_rate_hz: float = parameter(
-        20.0, "1/s, of gait/markers and tf, at most", (0.1, 200.0), live=True
+    rate_hz: float = live_parameter(100.0, "1/s, of what is published, at most", (1.0, 1000.0))
+    display_rate_hz: float = live_parameter(
+        20.0, "1/s, of gait/markers and tf, at most", (0.1, 200.0)
     )
     walk_frame: str = parameter("walk", "name of the frame in which walks are planned")

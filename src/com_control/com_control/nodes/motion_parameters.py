@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from com_control.motion.csv_file import UNITS
 from com_control.motion.player import PlayerOptions
-from com_ros.parameters import JointTimeout, RobotParameters, parameter
+from com_ros.parameters import JointTimeout, RobotParameters, live_parameter, parameter
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class DriveParameters(RobotParameters, JointTimeout):
         "", "path of what the columns of the robot's motion files mean (YAML)"
     )
     unit: str = parameter("counts", "of the positions in motion files", choices=UNITS)
-    rate_hz: float = parameter(100.0, "1/s, of commands, at most", (1.0, 1000.0), live=True)
+    rate_hz: float = live_parameter(100.0, "1/s, of commands, at most", (1.0, 1000.0))
     horizon: float = parameter(0.05, "s, by which targets are ahead", (0.001, 1.0))
     stop_time: float = parameter(0.5, "s, from full speed to rest and back", (0.01, 10.0))
     following_error: float = parameter(

@@ -25,7 +25,7 @@ from com_control.walking.walker import WalkInstant
 from com_model.arrays import Array, as_array
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import link_pose
-from com_model.parameters import parameter
+from com_model.parameters import live_parameter
 from com_model.sesc.sesc import Sesc
 
 MIN_FORCE = 0.02
@@ -56,24 +56,18 @@ class Reading:
 class CheckLimits:
     """Bounds of what counts as standing."""
 
-    load_fraction: float = parameter(
-        0.15,
-        "fraction of the weight, at least, on each foot of a robot that stands",
-        (0.0, 0.5),
-        live=True,
+    load_fraction: float = live_parameter(
+        0.15, "fraction of the weight, at least, on each foot of a robot that stands", (0.0, 0.5)
     )
-    max_tilt: float = parameter(
-        0.2, "rad, of the root of a robot that stands", (0.01, 1.5), live=True
+    max_tilt: float = live_parameter(0.2, "rad, of the root of a robot that stands", (0.01, 1.5))
+    fallen_tilt: float = live_parameter(
+        0.8, "rad, of the root, from which on the robot has fallen", (0.05, 3.2)
     )
-    fallen_tilt: float = parameter(
-        0.8, "rad, of the root, from which on the robot has fallen", (0.05, 3.2), live=True
-    )
-    posture_error: float = parameter(
+    posture_error: float = live_parameter(
         0.2,
         "rad or m, of a joint from its target or, before the first command, from the nominal "
         "posture, for a walk to begin",
         (0.001, 10.0),
-        live=True,
     )
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from com_ros.parameters import AssumedJoints, SensorParameters, parameter
+from com_ros.parameters import AssumedJoints, SensorParameters, live_parameter, parameter
 
 
 @dataclass(frozen=True)
@@ -22,13 +22,12 @@ class Parameters(SensorParameters, AssumedJoints):
     display_rate_hz: float = parameter(
         30.0, "1/s, rate of com/markers, sesc and /tf; 0: none of them", (0.0, 1000.0)
     )
-    contact_force: float = parameter(
-        5.0, "N, normal force from which a foot counts as in contact", (0.0, 1e6), live=True
+    contact_force: float = live_parameter(
+        5.0, "N, normal force from which a foot counts as in contact", (0.0, 1e6)
     )
-    contact_tolerance: float = parameter(
+    contact_tolerance: float = live_parameter(
         0.005,
         "m, height over the lowest foot up to which a foot counts as in contact where forces are "
         "not known",
         (0.0, 1.0),
-        live=True,
     )

@@ -11,6 +11,7 @@ from com_ros.parameters import (
     JointTimeout,
     RobotParameters,
     WrenchTimeout,
+    live_parameter,
     parameter,
 )
 
@@ -25,8 +26,8 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, AssumedJoints, Fr
     ground_reaction: str = parameter(
         INVERSE_DYNAMICS, "where the forces on ground_reaction come from", choices=METHODS
     )
-    publish_rate_hz: float = parameter(
-        200.0, "1/s, highest rate of trunk_com and ground_reaction", (1.0, 10000.0), live=True
+    publish_rate_hz: float = live_parameter(
+        200.0, "1/s, highest rate of trunk_com and ground_reaction", (1.0, 10000.0)
     )
     display_rate_hz: float = parameter(
         30.0, "1/s, rate of trunk_com/markers and /tf; 0: none of them", (0.0, 1000.0)
@@ -34,11 +35,10 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, AssumedJoints, Fr
     imu_wait: float = parameter(
         0.02, "s of the stamps, for which joint_states wait for an imu that is as new", (0.0, 1.0)
     )
-    imu_tolerance: float = parameter(
+    imu_tolerance: float = live_parameter(
         0.005,
         "s, time between joint_states and the imu reading paired with it that is not reported",
         (0.0, 1.0),
-        live=True,
     )
     imu_max_offset: float = parameter(
         0.03,
@@ -46,8 +46,8 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, AssumedJoints, Fr
         "beyond",
         (0.0001, 1.0),
     )
-    stance_timeout: float = parameter(
-        0.2, "s, largest time between gait/stance and joint_states", (0.001, 60.0), live=True
+    stance_timeout: float = live_parameter(
+        0.2, "s, largest time between gait/stance and joint_states", (0.001, 60.0)
     )
     assume_posture: bool = parameter(
         True,
@@ -58,14 +58,11 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, AssumedJoints, Fr
         False,
         "publish robot_description_corrected, the URDF with the trunk's mass and CoM as estimated",
     )
-    corrected_change: float = parameter(
-        0.002, "m, change of the CoM that triggers a new corrected URDF", (0.0, 10.0), live=True
+    corrected_change: float = live_parameter(
+        0.002, "m, change of the CoM that triggers a new corrected URDF", (0.0, 10.0)
     )
-    corrected_mass_change: float = parameter(
-        0.01,
-        "fraction of the trunk's mass whose change triggers a new corrected URDF",
-        (0.0, 10.0),
-        live=True,
+    corrected_mass_change: float = live_parameter(
+        0.01, "fraction of the trunk's mass whose change triggers a new corrected URDF", (0.0, 10.0)
     )
     floating_base: FloatingBaseOptions = field(default_factory=FloatingBaseOptions)
     ding: DingOptions = field(default_factory=DingOptions)

@@ -15,6 +15,7 @@ from com_ros.parameters import (
     JointTimeout,
     RobotParameters,
     declare,
+    live_parameter,
     parameter,
 )
 
@@ -33,8 +34,8 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
     export_directory: str = parameter(
         "", "where corrected URDFs may be written; it must exist. Empty: nowhere"
     )
-    auto_capture: bool = parameter(
-        False, "capture each new posture in which the robot is stationary", live=True
+    auto_capture: bool = live_parameter(
+        False, "capture each new posture in which the robot is stationary"
     )
     end_of_stream: float = parameter(
         2.0,
@@ -42,8 +43,8 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
         "the readings of the last posture are used",
         (0.1, 3600.0),
     )
-    capture_timeout: float = parameter(
-        30.0, "s of real time to wait until the robot is stationary", (0.1, 3600.0), live=True
+    capture_timeout: float = live_parameter(
+        30.0, "s of real time to wait until the robot is stationary", (0.1, 3600.0)
     )
     imu_link: str = parameter(
         "", "link that carries the IMU; empty: robot_config's, else the root link"

@@ -21,7 +21,7 @@ from com_ros import qos
 from com_ros.conversions import NS_PER_S, numpy_to_doubles
 from com_ros.exceptions import ComRosError
 from com_ros.main import run
-from com_ros.parameters import parameter
+from com_ros.parameters import live_parameter
 from com_ros.robot_node import RobotNode
 from com_simulation.exceptions import SwayError
 from com_simulation.nodes.simulator_parameters import SimulatedRobot
@@ -38,13 +38,10 @@ LEAD_IN = 2.0  # s, from wherever the robot is to the nominal posture
 class Parameters(SimulatedRobot):
     """Parameters of the node."""
 
-    amplitude: float = parameter(
-        0.1,
-        "of the joints, rad, and of the lean sideways; shrinks until it is safe",
-        (0.0, 1.0),
-        live=True,
+    amplitude: float = live_parameter(
+        0.1, "of the joints, rad, and of the lean sideways; shrinks until it is safe", (0.0, 1.0)
     )
-    period: float = parameter(8.0, "of the motion, s", (1.0, 600.0), live=True)
+    period: float = live_parameter(8.0, "of the motion, s", (1.0, 600.0))
 
 
 class SwayNode(RobotNode[Parameters]):
