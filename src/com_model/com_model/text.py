@@ -25,6 +25,11 @@ def quote(name: str) -> str:
     return shown if len(shown) <= _LONGEST_QUOTED else f"{shown[:_LONGEST_QUOTED]}...{shown[0]}"
 
 
+def quote_path(path: str) -> str:
+    """Quotes a path for a message; of a long one the end, which has the file's name."""
+    return quote(path if len(path) <= _LONGEST else "..." + path[3 - _LONGEST :])
+
+
 def listing(names: Iterable[str], limit: int = 8) -> str:
     """Joins names with commas and says how many were left out beyond the limit."""
     names = list(names)

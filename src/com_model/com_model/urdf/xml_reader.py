@@ -16,7 +16,7 @@ from typing import Any
 from xml.parsers import expat
 
 from com_model.exceptions import UrdfError
-from com_model.text import quote
+from com_model.text import quote, quote_path
 
 MAX_BYTES = 64 * 2**20
 MAX_DEPTH = 100
@@ -66,7 +66,7 @@ def read_bounded(path: str | os.PathLike[str], what: str = "URDF") -> bytes:
         UrdfError: It is missing, unreadable, not a regular file, or too large.
     """
     file = Path(path)
-    element = f"file {quote(str(file))}"
+    element = f"file {quote_path(str(file))}"
     try:
         if not file.is_file():
             problem = "is not a regular file" if file.exists() else "does not exist"

@@ -177,7 +177,7 @@ def test_without_orientation_it_has_not_converged(trot_log, spoil):
 @pytest.mark.parametrize("name", ["imu silent", "accelerometer in g", "effort of the wrong sign"])
 def test_bad_input_from_the_start(trot_log, name):
     make, text = FAULTS[name]
-    run = Run(trot_log, make(), start=0.0, end=1.0, until=3.0)
+    run = Run(trot_log, make(), start=0.0, end=1.0, until=3.5)
     assert Status.CONVERGED not in {e.status for e in run.between(0.0, 1.0)}
     assert any(text in e.reason for e in run.between(0.4, 1.0))
     assert run.worst(0.0) < BOUND
