@@ -23,6 +23,7 @@ Parameters: see trot_parameters.Parameters.
 """
 
 import sys
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,12 +42,13 @@ from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
 from com_ros.exceptions import ConversionError
 from com_ros.imu_input import UNKNOWN_IMU, ImuValues, imu_to_values
-from com_ros.input_watch import Latest
+from com_ros.input_watch import HISTORY, Latest
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
 from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode, require_config
 
 STOP_POINTS = 20  # of the path to the standing posture that is sent when joint_states time out
+COM_DELAY_NS = 20_000_000  # by which trunk_com is used later than it is stamped
 
 
 @dataclass
@@ -69,6 +71,7 @@ class TrotGaitNode(RobotNode[Parameters]):
         self._command: Command | None = None
         self._imu: Latest[ImuValues] = Latest(p.imu_timeout)
         self._com: Latest[np.ndarray] = Latest(p.com_timeout)
+        self._later_coms: deque[tuple[int, np.ndarray]] = deque(maxlen=HISTORY)
         self._last_ns = 0
         self._trajectory = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
         self._phase = self.create_publisher(GaitPhase, "gait/stance", 10)
@@ -103,6 +106,7 @@ class TrotGaitNode(RobotNode[Parameters]):
         """Go on by another clock."""
         if self._robot is not None:
             self._robot.session.restart_clock()
+        self._later_coms.clear()
 
     # --- inputs ------------------------------------------------------------------------------
     def _on_imu(self, msg: Imu, time_ns: int) -> None:
@@ -116,15 +120,25 @@ class TrotGaitNode(RobotNode[Parameters]):
     def _on_com(self, msg: TrunkCom, time_ns: int) -> None:
         offset = vector3_to_numpy(msg.offset_from_center)
         if msg.status == TrunkCom.STATUS_CONVERGED and np.isfinite(offset[:2]).all():
-            self._com.set(offset, time_ns)
+            self._later_coms.append((time_ns, offset))
+
+    def _com_at(self, time_ns: int) -> np.ndarray | None:
+        """The trunk's CoM to be used with a sample: that of COM_DELAY_NS before, if it is current.
+
+        A newer one comes before or after the sample, as it happens, and every run would differ.
+        """
+        later = self._later_coms
+        while later and later[0][0] <= time_ns - COM_DELAY_NS:
+            stamp_ns, offset = later.popleft()
+            self._com.set(offset, stamp_ns)
+        return self._com.current(time_ns)
 
     def _on_joints(self, sample: JointSample) -> None:
         assert self._robot is not None  # noqa: S101 - without a model no sample comes
         session, p = self._robot.session, self.parameters
         time_ns = sample.time_ns
         R, omega, problem = self._attitude(time_ns)
-        # That of this sample may come before or after it, that of the one before has surely come.
-        com = self._com.current(time_ns - 1) if p.feedback else None
+        com = self._com_at(time_ns) if p.feedback else None
         self._last_ns, trots = time_ns, session.trot
         session.check(problem)
         self._command = session.step(time_ns / NS_PER_S, sample.position, R, com, omega)
