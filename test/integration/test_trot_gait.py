@@ -249,7 +249,7 @@ def test_feet_follow_a_converged_estimate_only(bench):
     np.testing.assert_array_equal(robot.last.com_shift, [0.0, 0.0])
     msg.status = TrunkCom.STATUS_CONVERGED
     robot.world.send("trunk_com", msg, qos.stream(100))
-    robot.world.spin_until(lambda: robot.node._com.value is not None, "trunk_com is heard")
+    robot.world.spin_until(lambda: robot.node._later_coms, "trunk_com is received")
     for _ in range(100):
         robot.sample()
     assert robot.last.com_shift[1] == pytest.approx(0.05, abs=0.005)
