@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +23,7 @@ from ament_index_python.packages import get_package_prefix
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from fault_cases import NS, Batch, Fault, Progress
+from fault_commands import CommandCheck
 from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
@@ -49,10 +50,6 @@ from com_simulation.physics.world_builder import build_world
 
 Array = NDArray[np.float64]
 FALLEN_TILT = 0.5  # rad, of the trunk
-LIMIT_TOLERANCE = 1e-3  # rad or m, that a command may be beyond a limit
-SPEED_TOLERANCE = 1.5  # times the limit of speed, that a command may go
-FASTEST = 20.0  # rad/s or m/s, where the URDF says nothing
-STEP_TOLERANCE = 0.02  # rad or m, by which two commands may differ whatever their times
 
 
 class Robot(Protocol):
@@ -63,7 +60,7 @@ class Robot(Protocol):
     period: float
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Begin again."""
 
     def advance(self, stamp: Time) -> Batch:
         """Messages of the next instant."""
@@ -171,78 +168,6 @@ class _TapPublisher:
         self.sent.append((self.topic, msg))
 
 
-@dataclass
-class CommandCheck:
-    """Counts commands that no robot should get: not finite, beyond limits, faster than allowed.
-
-    Attributes:
-        model: With the limits.
-        bad: What was wrong, each with its fault.
-    """
-
-    model: RobotModel
-    bad: list[str] = field(default_factory=list)
-    _last: dict[str, tuple[Array, Array]] = field(default_factory=dict)
-
-    def check(self, msg: JointTrajectory, fault: str, now_s: float, position: Array) -> None:
-        """Check all points of a trajectory.
-
-        Args:
-            msg: The command.
-            fault: That is being tried.
-            now_s: s, when it came.
-            position: (n,) where the joints truly are.
-        """
-        problem = self._problem(msg, now_s, position)
-        if problem:
-            self.bad.append(f"{fault}: {problem}")
-
-    def restart(self) -> None:
-        """Forget the last command: the robot was put elsewhere."""
-        self._last.clear()
-
-    def _reference(
-        self, names: list[str], index: list[int], now_s: float, position: Array
-    ) -> Array:
-        """Where the commands of before have the joints now; without any, where they are."""
-        return np.array(
-            [
-                np.interp(now_s, *self._last[names[i]]) if names[i] in self._last else position[i]
-                for i in index
-            ]
-        )
-
-    def _problem(self, msg: JointTrajectory, now_s: float, position: Array) -> str:
-        names = list(self.model.joint_names)
-        unknown = set(msg.joint_names) - set(names)
-        if unknown or not msg.points:
-            return f"joints {sorted(unknown)[:3]}, {len(msg.points)} points"
-        index = [names.index(name) for name in msg.joint_names]
-        model, times, path = self.model, [now_s], [self._reference(names, index, now_s, position)]
-        for point in msg.points:
-            q, v = np.array(point.positions), np.array(point.velocities)
-            if len(q) != len(index) or not (np.isfinite(q).all() and np.isfinite(v).all()):
-                return f"not finite, or {len(q)} positions of {len(index)} joints"
-            times.append(now_s + point.time_from_start.sec + point.time_from_start.nanosec / NS)
-            path.append(q)
-        beyond = np.maximum(model.lower[index] - path, path - model.upper[index])[1:].max(axis=0)
-        most = SPEED_TOLERANCE * np.minimum(model.velocity_limits[index], FASTEST)
-        steps = np.abs(np.diff(path, axis=0)) - STEP_TOLERANCE
-        excess = steps - most * np.diff(times)[:, None]
-        for k, i in enumerate(index):
-            self._last[names[i]] = np.array(times[1:]), np.array(path)[1:, k]
-        if min(np.diff(times)[1:], default=1.0) <= 0.0:
-            return "times do not increase"
-        if beyond.max() > LIMIT_TOLERANCE:
-            k = int(beyond.argmax())
-            return f"{msg.joint_names[k]} {beyond[k]:.3g} rad beyond its limit"
-        if excess.max() > 0.0:
-            row, column = np.unravel_index(int(excess.argmax()), excess.shape)
-            jump, duration = steps[row, column] + STEP_TOLERANCE, times[row + 1] - times[row]
-            return f"{msg.joint_names[column]} jumps by {jump:.3g} rad in {duration:.3g} s"
-        return ""
-
-
 class Lab:
     """A robot, its drivers and the node under test.
 
@@ -252,13 +177,13 @@ class Lab:
         parameters: Of the node.
         outputs: Topic -> message type of what is looked at.
         folder: For its files.
-        stdin: Whether the node reads words.
 
     Attributes:
         outputs: The last message of each topic.
         context: Of its own node.
         fault: Name of the one that is being tried.
-        counts: Of what came out of the node, by topic.
+        crashes: Of the node, each with the fault.
+        diagnosed: Messages on /diagnostics.
     """
 
     def __init__(
@@ -319,7 +244,7 @@ class Lab:
         )
 
     def restart_node(self) -> None:
-        """End the node by force and start it anew."""
+        """End the node by force and restart it."""
         self.process.kill()
         self.process.wait()
         self.start_node()

@@ -63,8 +63,9 @@ class Case:
         }
 
     def works(self, lab: Lab) -> bool:
-        """Whether the node does its work."""
-        raise NotImplementedError
+        """Whether the node does its work; here, whether it reports on /diagnostics."""
+        lab.diagnosed = 0
+        return lab.run(2.0, lambda: lab.diagnosed > 0)
 
     def activate(self, lab: Lab) -> None:
         """Ask for work, if it must be asked."""
@@ -124,7 +125,7 @@ class LogRobot:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Begin again."""
         self._k = self._first
 
     def advance(self, stamp: Any) -> Batch:
@@ -318,10 +319,6 @@ class Hoap2Moves(Case):
 
     node = "hoap2moves"
 
-    def works(self, lab: Lab) -> bool:
-        lab.diagnosed = 0
-        return lab.run(2.0, lambda: lab.diagnosed > 0)
-
     def begin(self, lab: Lab, fault: Fault) -> None:
         name = lab.robot.model.joint_names[0]
         if lab.process.stdin is not None and lab.process.poll() is None:
@@ -333,10 +330,6 @@ class PostureTour(Case):
     """Waits for an identification that does not come."""
 
     package, node = "com_identification", "posture_tour"
-
-    def works(self, lab: Lab) -> bool:
-        lab.diagnosed = 0
-        return lab.run(2.0, lambda: lab.diagnosed > 0)
 
 
 class Simulator(Case):
@@ -372,8 +365,9 @@ CASES = (
 
 def still_moves(case: Case, lab: Lab, fault: Fault) -> str:
     """Whether a robot whose joints do not follow is still being moved."""
-    return "goes on although no joint follows" if fault.name == "frozen joints" and case.works(
-        lab) else ""  # fmt: skip
+    if fault.name != "frozen joints" or not case.works(lab):
+        return ""
+    return "goes on although no joint follows"
 
 
 def command_faults() -> list[Fault]:

@@ -137,7 +137,7 @@ def try_fault(case: Case, lab: Lab, fault: Fault, index: int, active: bool, tall
 
 
 def recovers(case: Case, lab: Lab, active: bool) -> bool:
-    """Whether the node works within RECOVERY_LIMIT; in vain the program is started anew."""
+    """Whether the node works within RECOVERY_LIMIT; otherwise the program is restarted."""
     end = lab.now_s + RECOVERY_LIMIT
     crashed = not lab.look_after_node()
     if not active and not crashed:

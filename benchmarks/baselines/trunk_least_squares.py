@@ -175,7 +175,7 @@ class RecursiveLeastSquares:
         return self._forces
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
-        """Take in a sample; None between updates. When time goes back, it starts anew."""
+        """Take in a sample; None between updates. When time goes back, it starts again."""
         if sample.time < self._latest.time:
             self.reset()
         motion = self._filter.update(sample)

@@ -1,4 +1,4 @@
-"""Errors of sensors: what stays the same in a run, what is drawn anew, what is rounded."""
+"""Errors of sensors: what stays the same in a run, what is drawn again, what is rounded."""
 
 from dataclasses import replace
 

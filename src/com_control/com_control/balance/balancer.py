@@ -120,7 +120,7 @@ class BalanceStep:
         reference: (3,) m, that the CoM follows.
         com: (3,) m, by the measured joints and gravity.
         held: The desired CoM is outside the margin.
-        margin: m, of the CoM inside the support polygon seen along gravity.
+        margin: m, of the CoM inside the support polygon seen from above.
         frame: The balance frame.
         limits: Names of joints that are at a limit, or do not follow, while the CoM is away from
             the reference.

@@ -148,7 +148,7 @@ class BalanceFrame:
         origin: (3,) m, its origin in the root link's frame.
         normal: (3,) of the ground, in the frame's axes.
         slope: rad, between the normal and the vertical.
-        corners: (k, 2) m, hull of the soles seen along gravity, counter-clockwise.
+        corners: (k, 2) m, hull of the soles seen from above, counter-clockwise.
     """
 
     R_balance_root: Array

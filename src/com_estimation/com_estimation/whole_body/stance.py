@@ -34,7 +34,7 @@ class Stance:
     normal: Array
 
     def fall(self, com: Array, gravity: Array) -> tuple[Array, float] | None:
-        """Where the CoM falls onto the ground along gravity, and its margin.
+        """The vertical projection of the CoM onto the ground, and its margin.
 
         Args:
             com: (3,) m.

@@ -332,7 +332,7 @@ def fall(touch: Array, normal: Array, gravity: Array, com: Array, projection: Ar
 
 @njit
 def drop(p: Array, origin: Array, normal: Array, gravity: Array, out: Array) -> None:
-    """Sets out (3,) to the offset from the origin of p moved onto the plane along gravity, m."""
+    """Sets out (3,) to the offset from the origin of p projected vertically onto the plane, m."""
     for i in range(3):
         out[i] = p[i] - origin[i]
     way = dot(out, normal) / dot(gravity, normal)

@@ -51,7 +51,7 @@ class ModelCheckResult:
         verdict: See Verdict.
         reason: Why, and how to fix it.
         up: (3,) the direction against gravity that was used: the IMU's, or the soles'.
-        projection: (3,) m, of the model's CoM along gravity.
+        projection: (3,) m, vertical, of the model's CoM.
         measured: (3,) m, the centre of pressure, above which the CoM is in equilibrium.
         difference: (3,) m, projection less measured.
         tilt_part: (3,) m of it that vanishes if the soles are on horizontal ground.

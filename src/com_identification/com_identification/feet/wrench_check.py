@@ -1,6 +1,6 @@
 """Finds what is wrong with foot wrenches that cannot be the robot's: sign, axes, unit, feet.
 
-Readings that break a rule (the feet carry the weight, along gravity, within friction and from
+Readings that break a rule (the feet carry the weight, vertically, within friction and from
 within the soles; the CoM that they give is near the URDF's) are corrected by each common fault in
 turn; the simplest fault whose correction obeys all rules is reported.
 """
@@ -193,7 +193,7 @@ class WrenchIssue:
         fault: Its kind.
         feet: Names of the feet concerned.
         text: What was read, what was expected, how to fix it.
-        other_force: Whether the feet's force is not the weight along gravity, and no common fault
+        other_force: Whether the feet's force is not the vertical weight, and no common fault
             of a sensor explains it: something else may carry or pull the robot.
     """
 

@@ -127,7 +127,7 @@ def _on_sole(
     measured: MeasuredCom,
     thetas: Sequence[Array],
 ) -> Array:
-    """Projects the CoM along gravity onto a sole: x and y (1 + N, 2) m, by the feet, by thetas."""
+    """Projects the CoM vertically onto a sole: x and y (1 + N, 2) m, by the feet, by thetas."""
     statics, up = observations.statics, measured.up
     poses = statics.poses(posture.q[None])
     link = statics.model.link_index(sole)

@@ -1,6 +1,7 @@
 """The support polygon of a standing robot, and how far inside it a point is.
 
-The ground is a plane through the contacts, level or tilted; points come onto it along gravity.
+The ground is a plane through the contacts, level or tilted; points are projected onto it
+vertically.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class SupportPolygon:
         """Builds the polygon of contact points.
 
         The ground is the plane through the mean of the points with the normal; contacts that are
-        not on it are moved there along gravity.
+        not on it are projected vertically.
 
         Args:
             points: (m, 3) m, contacts in any frame and order, duplicates allowed.
@@ -110,7 +111,7 @@ class SupportPolygon:
         return cls.from_points(np.concatenate([np.zeros((0, 3)), *points]), normal, gravity)
 
     def project(self, point: ArrayLike) -> Array:
-        """Moves points (3,) or (N, 3) m along gravity onto the ground; NaN stays NaN."""
+        """Projects points (3,) or (N, 3) m vertically onto the ground; NaN stays NaN."""
         points = _points(point)
         height = (points - self.origin) @ self.normal / (self.gravity @ self.normal)
         return np.asarray(points - height[..., None] * self.gravity)

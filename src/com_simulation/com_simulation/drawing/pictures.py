@@ -157,9 +157,7 @@ def _legend(figure: Figure, scene: Scene) -> None:
     entries = [
         Line2D([], [], color=CHAIN, lw=2.2, marker="o", ms=4, label="SESC chain"),
         Line2D([], [], ls="", marker="o", ms=9, mfc=COM, mec=INK, label="centre of mass"),
-        Line2D(
-            [], [], color=GRAVITY, lw=1.6, ls=(0, (4, 2)), label=f"along gravity to the {plane}"
-        ),
+        Line2D([], [], color=GRAVITY, lw=1.6, ls=(0, (4, 2)), label=f"vertical to the {plane}"),
     ]
     if len(scene.polygon):
         entries.append(Line2D([], [], color=SUPPORT, lw=2, label="support polygon"))

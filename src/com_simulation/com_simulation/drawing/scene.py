@@ -25,7 +25,7 @@ class Snapshot:
     Attributes:
         q: (n,) joint positions.
         com: (3,).
-        projection: (3,) of the CoM along gravity; NaN where unknown.
+        projection: (3,) vertical, of the CoM; NaN where unknown.
         gravity: (3,) direction; NaN where unknown.
         chain: (K + 1, 3) points of the SESC.
         contacts: sole frames in contact.
@@ -57,7 +57,7 @@ class Scene:
         heading: rad, direction that the robot faces, from x towards y.
         parts: triangles and colours of the robot's shape.
         chain: (K + 1, 3) points of the SESC from the root link to the CoM.
-        projection: (3,) of the CoM along gravity, on the ground or root plane; None if unknown.
+        projection: (3,) vertical, of the CoM, on the ground or root plane; None if unknown.
         polygon: (k, 3) support polygon, k = 0 without feet.
         soles: (j, 3) each: outlines of the soles in contact.
         margin: m, of the projection in the polygon; NaN without feet.

@@ -284,7 +284,7 @@ def test_after_a_gap_the_filters_settle_first(trot_log):
 
 
 def test_stamps_that_stand_still_or_go_back(trot_log):
-    """What is known of the trunk stays; the filters start anew."""
+    """What is known of the trunk stays; the filters start again."""
     estimator = FloatingBaseEstimator(trot_log.model, trot_log.config)
     for k in range(1500):
         estimator.update(trot_log.sample(k))
