@@ -55,18 +55,21 @@ def make_executor(kind, context):
     return events.EventsExecutor(context=context)
 
 
-def publish(node, stop):
-    """joint_states at 500 Hz, as well as time.sleep goes, until told to stop."""
+def publish(node, seconds, done):
+    """joint_states at 500 Hz, as well as time.sleep goes, for a while; then done is."""
     publisher = node.create_publisher(JointState, "joint_states", qos.RESULT)
-    while not stop.wait(0.002):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
         stamp = ns_to_stamp(time.time_ns())
         publisher.publish(numpy_to_joint_state(["lift"], [0.5], stamp=stamp))
+        time.sleep(0.002)
+    done.set_result(None)
 
 
 @pytest.fixture
 def run(ros_context):
     """run(executor, work_s, seconds): a slow node that has followed joint_states for a while."""
-    nodes, threads, stop = [], [], threading.Event()
+    nodes = []
 
     def start(kind, work_s, seconds):
         given = [rclpy.Parameter("robot_description", value=URDF)]
@@ -75,15 +78,16 @@ def run(ros_context):
         nodes.extend((node, driver))
         executor = make_executor(kind, ros_context)
         executor.add_node(node)
-        threads.append(threading.Thread(target=publish, args=(driver, stop)))
-        threads[0].start()
-        executor.spin_until_future_complete(Future(), timeout_sec=seconds)
+        # Not timeout_sec: EventsExecutor heeds it only when nothing waits.
+        done = Future()
+        driving = threading.Thread(target=publish, args=(driver, seconds, done))
+        driving.start()
+        executor.spin_until_future_complete(done)
+        driving.join()
         executor.shutdown()
         return node
 
     yield start
-    stop.set()
-    threads[0].join()
     for node in nodes:
         node.destroy_node()
 
