@@ -1,30 +1,43 @@
 """The true centre of mass of any URDF by statically equivalent serial chains (no ROS).
 
 Throughout the package, an argument of another shape than documented raises ShapeError, and a name
-that the robot does not have UnknownNameError, which lists those that it has.
+that the robot does not have UnknownNameError, which lists those that it has. The public names are
+imported when they are first used, so that com_model.interrupt is there before anything slow.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from com_model.dynamics.kinematics import link_pose, link_poses
-from com_model.exceptions import (
-    ComModelError,
-    ConfigError,
-    GeometryError,
-    ShapeError,
-    UnknownNameError,
-    UrdfError,
-)
-from com_model.geometry.support import SupportPolygon, fit_plane
-from com_model.legs import Leg, quadruped_legs
-from com_model.model import RobotModel
-from com_model.robot_config import Foot, RobotConfig, Servo, ServoGains
-from com_model.urdf.audit import AuditReport, Issue, audit
-
 if TYPE_CHECKING:
+    from com_model.dynamics.kinematics import link_pose, link_poses
+    from com_model.exceptions import (
+        ComModelError,
+        ConfigError,
+        GeometryError,
+        ShapeError,
+        UnknownNameError,
+        UrdfError,
+    )
+    from com_model.geometry.support import SupportPolygon, fit_plane
+    from com_model.legs import Leg, quadruped_legs
+    from com_model.model import RobotModel
+    from com_model.robot_config import Foot, RobotConfig, Servo, ServoGains
     from com_model.sesc.sesc import Sesc
+    from com_model.urdf.audit import AuditReport, Issue, audit
+
+_NAMES = {
+    "dynamics.kinematics": "link_pose link_poses",
+    "exceptions": "ComModelError ConfigError GeometryError ShapeError UnknownNameError UrdfError",
+    "geometry.support": "SupportPolygon fit_plane",
+    "legs": "Leg quadruped_legs",
+    "model": "RobotModel",
+    "robot_config": "Foot RobotConfig Servo ServoGains",
+    "sesc.sesc": "Sesc",
+    "urdf.audit": "AuditReport Issue audit",
+}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "AuditReport",
@@ -52,9 +65,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports Sesc when it is first used: its compiler takes longer to load than all the rest."""
-    if name == "Sesc":
-        from com_model.sesc.sesc import Sesc
-
-        return Sesc
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Imports a public name from its module."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
