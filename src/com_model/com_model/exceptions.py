@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from com_model.text import closest, listing, quote, shorten
 
@@ -81,3 +82,17 @@ class ConfigError(ComModelError):
         super().__init__(f"{source}: {key + ': ' if key else ''}{message}")
         self.source = source
         self.key = key
+
+
+class MeshError(ComModelError):
+    """A mesh file that cannot be read.
+
+    Attributes:
+        path: The file.
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, path: str | Path, reason: str) -> None:
+        self.path = Path(path)
+        self.reason = reason
+        super().__init__(f"{self.path.name}: {reason}")

@@ -7,20 +7,6 @@ class ComSimulationError(Exception):
     """Root of all errors of this package."""
 
 
-class MeshError(ComSimulationError):
-    """A mesh file that cannot be read.
-
-    Attributes:
-        path: the file.
-        reason: what is wrong with it.
-    """
-
-    def __init__(self, path: str | Path, reason: str) -> None:
-        self.path = Path(path)
-        self.reason = reason
-        super().__init__(f"{self.path.name}: {reason}")
-
-
 class RenderError(ComSimulationError):
     """Nothing can be drawn off screen on this machine."""
 

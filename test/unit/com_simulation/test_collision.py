@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from com_model import RobotModel
+from com_model.shapes.urdf_shapes import CYLINDER, HULL
 from com_simulation.physics.collision import hull_vertices, read_collision
-from com_simulation.physics.urdf_shapes import CYLINDER, HULL
 
 
 def robot(*geometries, origin=""):

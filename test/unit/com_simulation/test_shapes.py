@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from com_model import RobotModel
+from com_model.shapes.urdf_shapes import PLAIN_COLOR
 from com_simulation.drawing.shapes import (
     MAX_TOTAL_TRIANGLES,
     box_triangles,
@@ -14,7 +15,6 @@ from com_simulation.drawing.shapes import (
     rod_triangles,
     sphere_triangles,
 )
-from com_simulation.physics.urdf_shapes import PLAIN_COLOR
 
 BOX = '<geometry><box size="2 4 6"/></geometry>'
 LOST = '<geometry><mesh filename="package://nowhere/lost.stl"/></geometry>'

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model.model import RobotModel
-from com_simulation.physics.urdf_shapes import (
+from com_model.shapes.urdf_shapes import (
     BOX,
     MESH,
     SPHERE,

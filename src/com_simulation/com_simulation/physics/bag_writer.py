@@ -14,9 +14,9 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from com_model.files import whole_folder
+from com_model.shapes.resources import package_shares
 from com_simulation.exceptions import ComSimulationError, OutputError
 from com_simulation.physics.noise import NoiseLevels
-from com_simulation.physics.robots import package_shares
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.world import World
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from com_model import RobotModel
 from com_model.exceptions import GeometryError
 from com_model.geometry.hull import solid_hull
-from com_model.text import listing
-from com_simulation.physics.urdf_shapes import (
+from com_model.shapes.urdf_shapes import (
     HULL,
     LARGEST,
     MESH,
@@ -21,6 +20,7 @@ from com_simulation.physics.urdf_shapes import (
     ShapeReader,
     fit_up_axis,
 )
+from com_model.text import listing
 
 Array = NDArray[np.float64]
 

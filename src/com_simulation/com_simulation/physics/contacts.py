@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model import Foot, RobotModel
+from com_model.shapes.urdf_shapes import SPHERE, Shape
 from com_simulation.physics.placement import lowest_height
 from com_simulation.physics.spec import CONTACT_HARDNESS, CONTACT_STIFFNESS
-from com_simulation.physics.urdf_shapes import SPHERE, Shape
 
 Array = NDArray[np.float64]
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from com_model import RobotModel
 from com_model.bodies import PRISMATIC
 from com_model.dynamics import GRAVITY
+from com_model.shapes.urdf_shapes import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shape
 from com_simulation.physics.inertia import BodyInertias
 from com_simulation.physics.servo import Servos
-from com_simulation.physics.urdf_shapes import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shape
 
 Array = NDArray[np.float64]
 

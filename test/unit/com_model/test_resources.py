@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from com_simulation.physics.robots import package_root, resolve_uri
+from com_model.shapes.resources import package_root, resolve_uri
 
 
 @pytest.fixture

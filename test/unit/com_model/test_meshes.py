@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_simulation.exceptions import ComSimulationError, MeshError
-from com_simulation.physics.meshes import load_mesh
+from com_model.exceptions import ComModelError, MeshError
+from com_model.shapes.meshes import load_mesh
 
 TRIANGLES = np.array(
     [[[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 0, 1], [1, 0, 1], [0, 1, 1.5]]], dtype=float
@@ -120,7 +120,7 @@ def test_damaged_files(tmp_path: Path, name: str, content: bytes, reason: str) -
     with pytest.raises(MeshError, match=reason) as caught:
         load_mesh(path)
     assert caught.value.path == path
-    assert isinstance(caught.value, ComSimulationError)
+    assert isinstance(caught.value, ComModelError)
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_missing_large_and_long_files(tmp_path: Path, monkeypatch: pytest.Monkey
         load_mesh(tmp_path / "gone.stl")
     path = tmp_path / "a.stl"
     path.write_bytes(binary_stl(TRIANGLES))
-    monkeypatch.setattr("com_simulation.physics.meshes.MAX_TRIANGLES", 1)
+    monkeypatch.setattr("com_model.shapes.meshes.MAX_TRIANGLES", 1)
     with pytest.raises(MeshError, match="2 triangles, at most 1 are read"):
         load_mesh(path)
-    monkeypatch.setattr("com_simulation.physics.meshes.MAX_BYTES", 100)
+    monkeypatch.setattr("com_model.shapes.meshes.MAX_BYTES", 100)
     with pytest.raises(MeshError, match="larger than"):
         load_mesh(path)

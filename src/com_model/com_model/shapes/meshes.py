@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from com_simulation.exceptions import MeshError
-from com_simulation.physics.collada import collada_triangles
+from com_model.exceptions import MeshError
+from com_model.shapes.collada import collada_triangles
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_TRIANGLES = 1_000_000

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model import RobotModel
+from com_model.exceptions import MeshError
 from com_model.geometry.rotations import rotation_from_rpy
+from com_model.shapes.meshes import Mesh, load_mesh
+from com_model.shapes.resources import resolve_uri
 from com_model.urdf.xml_reader import Node, Schema, read_xml
-from com_simulation.exceptions import MeshError
-from com_simulation.physics.meshes import Mesh, load_mesh
-from com_simulation.physics.robots import resolve_uri
 
 Array = NDArray[np.float64]
 Color = tuple[float, float, float]  # red, green, blue, 0 to 1
