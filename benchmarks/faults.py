@@ -38,6 +38,8 @@ from processes import in_processes
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
+from com_demos.background import free_domain_id
+
 START_LIMIT = 300.0  # s, until a node works; kernels may be compiled
 RECOVERY_LIMIT = 5.0  # s
 AFTER = 0.5  # s that a false claim may still come after a fault
@@ -62,10 +64,10 @@ class NotWorkingError(Exception):
     """A node that cannot be brought to work."""
 
 
-def try_node(job: tuple[str, bool, str, int]) -> Tally:
+def try_node(job: tuple[str, bool, str]) -> Tally:
     """Run one node through its faults."""
-    name, full, only, domain = job
-    os.environ["ROS_DOMAIN_ID"] = str(domain)
+    name, full, only = job
+    os.environ["ROS_DOMAIN_ID"] = str(free_domain_id())
     case = next(kind for kind in CASES if kind.node == name)()
     tally, begin = Tally(name), time.monotonic()
     chosen = [f for f in (command_faults() if name == "simulator" else faults()) if only in f.name]
@@ -167,8 +169,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="faults whose name has this in it")
     parser.add_argument("--processes", type=int, default=2, help="nodes at a time")
     options = parser.parse_args()
-    first = 1 + os.getpid() % 80
-    jobs = [(name, options.full, options.only, first + i) for i, name in enumerate(options.nodes)]
+    jobs = [(name, options.full, options.only) for name in options.nodes]
     tallies = in_processes(try_node, jobs, "nodes", options.processes)
     for tally in tallies:
         describe(tally)

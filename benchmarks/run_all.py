@@ -40,6 +40,7 @@ ALL = (
     "com_balance",
     "posture_protocol",
     "workspace",
+    "cold_starts",
     "faults",
     "fuzz",
     "kill",

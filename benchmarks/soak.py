@@ -10,7 +10,8 @@ The last line is one JSON object:
     minutes, rate_hz    that each node ran, and of joint_states
     lost                samples that no answer came to and that the node did not say it skipped
     rss_slope_mb_h      growth of the node's memory, MB an hour, the largest of the nodes
-    p99_ratio           99th percentile of the latency at the end over that at the beginning
+    p99_ratio           99th percentile of the latency at the end over that at the beginning: the
+                        medians of the last and the first three tenths of the time
     by_node             the same for each node, with the latencies
 """
 
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ import numpy as np
 import rclpy
 import yaml
 from ament_index_python.packages import get_package_prefix
+from diagnostic_msgs.msg import DiagnosticArray
 from fault_lab import SimulatedRobot, say
 from geometry_msgs.msg import WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
@@ -40,14 +42,13 @@ from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from com_msgs.msg import CenterOfMass, IdentificationState
+from com_msgs.msg import CenterOfMass, IdentificationState, TrunkCom
 from com_ros.conversions import ns_to_stamp, stamp_to_ns
 
 SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
-ROBOT = "hoap2"
 START_LIMIT = 120.0  # s, until the first answer
 WARM_UP = 10.0  # s, at most a tenth of the time: caches and pools fill
-WINDOWS = 10  # of time; latency is compared between the first and the last
+WINDOWS, COMPARED = 10, 3  # of time; latency is compared between the first and the last ones
 RSS_PERIOD = 2.0  # s
 
 
@@ -61,22 +62,25 @@ class Kind:
         message: Type of the answer.
         parameters: Of the node besides the robot's.
         every_sample: Whether each sample has an answer.
+        robot: That stands.
     """
 
     package: str
     topic: str
     message: type
-    parameters: dict[str, Any]
+    parameters: dict[str, Any] = field(default_factory=dict)
     every_sample: bool = True
+    robot: str = "hoap2"
 
 
 KINDS = {
     "sesc_publisher": Kind("com_estimation", "com", CenterOfMass, {"use_imu": True}),
+    "trunk_estimator": Kind("com_estimation", "trunk_com", TrunkCom, robot="scalf2"),
     "com_balancer": Kind(
         "com_control", "joint_trajectory", JointTrajectory, {"autostart": True, "rate_hz": 2000.0}
     ),
     "com_identification": Kind(
-        "com_identification", "identification/state", IdentificationState, {}, False
+        "com_identification", "identification/state", IdentificationState, every_sample=False
     ),
 }
 
@@ -119,7 +123,7 @@ def soak(name: str, seconds: float, rate_hz: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         node = start_node(name, kind, Path(folder))
         driver = multiprocessing.get_context("spawn").Process(
-            target=drive, args=(rate_hz,), daemon=True
+            target=drive, args=(kind.robot, rate_hz), daemon=True
         )
         driver.start()
         try:
@@ -148,8 +152,8 @@ def soak(name: str, seconds: float, rate_hz: float) -> dict[str, Any]:
 def start_node(name: str, kind: Kind, folder: Path) -> subprocess.Popen[bytes]:
     """Start the installed program."""
     robot = {
-        "robot_description": (SHARE / "urdf" / f"{ROBOT}.urdf").read_text(),
-        "robot_config": str(SHARE / "config" / f"{ROBOT}.yaml"),
+        "robot_description": (SHARE / "urdf" / f"{kind.robot}.urdf").read_text(),
+        "robot_config": str(SHARE / "config" / f"{kind.robot}.yaml"),
     }
     file = folder / "parameters.yaml"
     values = {"/**": {"ros__parameters": robot | kind.parameters}}
@@ -158,9 +162,9 @@ def start_node(name: str, kind: Kind, folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([program, "--ros-args", "--params-file", file], stdout=sys.stderr)
 
 
-def drive(rate_hz: float) -> None:
+def drive(robot_name: str, rate_hz: float) -> None:
     """Publish a standing robot's messages until killed."""
-    robot = SimulatedRobot(ROBOT, 1.0 / rate_hz)
+    robot = SimulatedRobot(robot_name, 1.0 / rate_hz)
     batch = [robot.advance(ns_to_stamp(0)) for _ in range(round(rate_hz))][-1]  # at rest
     rclpy.init()
     node = Node("soak_driver")
@@ -188,8 +192,10 @@ class Listener:
         self._executor.add_node(self._node)
         self.answers: list[tuple[int, int]] = []
         self.samples: list[int] = []
+        self._skipped, self._skipped_before = 0, 0
         self._node.create_subscription(kind.message, kind.topic, self._on_answer, 2000)
         self._node.create_subscription(JointState, "joint_states", self._on_sample, 2000)
+        self._node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 10)
 
     def _on_answer(self, msg: Any) -> None:
         self.answers.append((stamp_to_ns(msg.header.stamp), time.time_ns()))
@@ -197,8 +203,13 @@ class Listener:
     def _on_sample(self, msg: JointState) -> None:
         self.samples.append(stamp_to_ns(msg.header.stamp))
 
+    def _on_diagnostics(self, msg: DiagnosticArray) -> None:
+        values = {pair.key: pair.value for status in msg.status for pair in status.values}
+        self._skipped = int(values.get("skipped", self._skipped))
+
     def clear(self) -> None:
         """Forget what came so far."""
+        self._skipped_before = self._skipped
         self.answers.clear()
         self.samples.clear()
 
@@ -217,20 +228,23 @@ class Listener:
             "rate_hz": round(len(self.samples) / seconds, 1),
             "answers": len(answers),
             "lost": 0,
+            "skipped": self._skipped - self._skipped_before,
             "p99_ratio": None,
         }
         if not kind.every_sample:
             return result
-        last = answers[-1, 0] if len(answers) else 0
-        expected = {stamp for stamp in self.samples if stamp <= last}
-        result["lost"] = len(expected - set(answers[:, 0].tolist()))
+        newest = answers[-1, 0] if len(answers) else 0
+        expected = {stamp for stamp in self.samples if stamp <= newest}
+        unanswered = len(expected - set(answers[:, 0].tolist()))
+        result["lost"] = max(0, unanswered - result["skipped"])
         latency = (answers[:, 1] - answers[:, 0]) / 1e6
         windows = np.array_split(latency, WINDOWS)
         p99 = [float(np.percentile(window, 99)) for window in windows]
+        first, last = np.median(p99[:COMPARED]), np.median(p99[-COMPARED:])
         result |= {
-            "p99_ms": [round(p99[0], 3), round(p99[-1], 3)],
+            "p99_ms": [round(float(first), 3), round(float(last), 3)],
             "p50_ms": round(float(np.median(latency)), 3),
-            "p99_ratio": round(p99[-1] / p99[0], 3),
+            "p99_ratio": round(float(last / first), 3),
         }
         return result
 

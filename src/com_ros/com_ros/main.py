@@ -1,7 +1,8 @@
 """One clean main() for every node: `def main(): return run(SescPublisher)`.
 
-Exit codes: 0 after SIGINT, SIGTERM or a shutdown from outside; 1 when the node cannot work with
-what it was given (one line says why and what to give); a bug ends with its traceback.
+Exit codes: 0 after SIGINT, SIGTERM or a shutdown from outside, when the callback that runs has
+ended; 1 when the node cannot work with what it was given (one line says why and what to give); a
+bug ends with its traceback.
 
 rclpy's own executors build a wait set of everything in a node for every message: 0.3 ms for a
 node with the parameter services and a few topics. Its EventsExecutor is woken by the middleware
@@ -89,6 +90,13 @@ def run(
         return 0
     node: Node | None = None
     executor: Executor | EventsSpinner | None = None
+    spinning = False
+
+    def on_interrupt(*_: object) -> None:
+        if not spinning:  # later ROS, shut down by rclpy's handler, ends the spinning
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, on_interrupt)
     try:
         rclpy.init(args=args)
         _pass_on_log()
@@ -96,6 +104,7 @@ def run(
         executor = make_executor()
         executor.add_node(node)
         settle_memory()
+        spinning = True
         executor.spin()
     except (KeyboardInterrupt, ExternalShutdownException):
         pass

@@ -66,6 +66,26 @@ def test_a_signal_ends_it_with_code_0_and_no_trace(number, executor):
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
+def test_an_interrupt_lets_a_callback_end(executor):
+    process = start(f"""
+        class Busy(Quiet):
+            def tick(self):
+                print("begun", flush=True)
+                end = time.monotonic() + 0.3
+                while time.monotonic() < end:
+                    pass
+                print("ended", flush=True)
+        sys.exit(run(Busy, make_executor={executor}))
+    """)
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(signal.SIGINT)
+    code, out, err = finish(process)
+    assert code == 0, err
+    assert out.endswith("ended\n")
+    assert "FATAL" not in err
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_second_interrupt_does_not_break_the_clean_up(executor):
     process = start(f"""
         class Slow(Quiet):
