@@ -119,7 +119,7 @@ def readers() -> list[Reader]:
     def robot_yaml(path: Path) -> None:
         read = RobotConfig.from_file(path)
         if read.name == config.name:  # the seeds are those of all robots
-            read.check(model)
+            read.attach(model)
             read.nominal_posture(model)
 
     def settings_yaml(path: Path) -> None:

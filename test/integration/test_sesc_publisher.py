@@ -31,6 +31,7 @@ from com_ros.conversions import (
     stamp_to_ns,
     vector3_to_numpy,
 )
+from com_ros.qos import LATCHED
 
 OK, DEGRADED, UNKNOWN = (
     CenterOfMass.STATUS_OK,
@@ -371,3 +372,18 @@ def test_stamps_of_a_recording_are_kept(world, com, walker):
     msg = joints()
     msg.header.stamp = Time(sec=5, nanosec=7)  # long ago
     assert ask(world, com, msg).status == OK
+
+
+def test_sole_frames_of_the_configuration_are_on_tf_static(world, walker, tmp_path):
+    file = tmp_path / "walker.yaml"
+    file.write_text("{name: walker, feet: {sole: {link: l_sole, xyz: [0, 0, -0.1], size: [1, 1]}}}")
+    static = world.collect(TFMessage, "/tf_static", LATCHED)
+    com = world.collect(CenterOfMass, "com")
+    options = {"robot_description": walker, "robot_config": str(file), "frame_prefix": "r1/"}
+    world.start(SescPublisher, **options)
+    ask(world, com, joints())
+    world.spin_until(lambda: static, "/tf_static")
+    (transform,) = static[0].transforms
+    assert (transform.header.frame_id, transform.child_frame_id) == ("r1/l_sole", "r1/sole")
+    np.testing.assert_array_equal(vector3_to_numpy(transform.transform.translation), [0, 0, -0.1])
+    assert com[-1].contacts == ["sole"]

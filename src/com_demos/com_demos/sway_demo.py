@@ -67,7 +67,7 @@ def with_fitting_config(
         return robot, None
     config = RobotConfig.from_file(robot.config)
     try:
-        config.check(model)
+        config.attach(model)
     except ComModelError as error:
         print(f"{robot.name}: not the robot of that name, so it has no feet: {error}")
         return replace(robot, config=None), None

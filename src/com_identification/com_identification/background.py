@@ -221,13 +221,17 @@ class IdentificationTask:
     settings: IdentificationSettings
     rest: Array
 
+    def robot(self) -> RobotModel:
+        """The robot with its feet's sole frames."""
+        return RobotModel.from_urdf(self.xml, [foot.mount for foot in self.feet if foot.mount])
+
     def planner(self, candidates: int | None = None) -> PosturePlanner:
         """A planner with these settings."""
         settings = self.settings
         if candidates is not None:
             plan = replace(settings.plan, candidates=min(candidates, settings.plan.candidates))
             settings = replace(settings, plan=plan)
-        return PosturePlanner(RobotModel.from_urdf(self.xml), self.feet, self.rest, settings)
+        return PosturePlanner(self.robot(), self.feet, self.rest, settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +255,7 @@ class IdentifyTask(IdentificationTask):
 
     def __call__(self, progress: Progress) -> LinksAnswer:
         """Computes; redundant postures are answered with one that would help."""
-        model = RobotModel.from_urdf(self.xml)
+        model = self.robot()
         try:
             return LinksAnswer(
                 identify(model, self.feet, self.postures, self.settings, progress=progress)

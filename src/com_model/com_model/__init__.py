@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from com_model.geometry.support import SupportPolygon, fit_plane
     from com_model.legs import Leg, quadruped_legs
-    from com_model.model import RobotModel
+    from com_model.model import Frame, RobotModel
     from com_model.robot_config import Foot, RobotConfig, Servo, ServoGains
     from com_model.sesc.sesc import Sesc
     from com_model.urdf.audit import AuditReport, Issue, audit
@@ -32,7 +32,7 @@ _NAMES = {
     "exceptions": "ComModelError ConfigError GeometryError ShapeError UnknownNameError UrdfError",
     "geometry.support": "SupportPolygon fit_plane",
     "legs": "Leg quadruped_legs",
-    "model": "RobotModel",
+    "model": "Frame RobotModel",
     "robot_config": "Foot RobotConfig Servo ServoGains",
     "sesc.sesc": "Sesc",
     "urdf.audit": "AuditReport Issue audit",
@@ -44,6 +44,7 @@ __all__ = [
     "ComModelError",
     "ConfigError",
     "Foot",
+    "Frame",
     "GeometryError",
     "Issue",
     "Leg",

@@ -67,7 +67,7 @@ def quadruped_legs(model: RobotModel, config: RobotConfig) -> tuple[Leg, Leg, Le
         ConfigError: The configuration is of another robot; a foot is missing, there twice, or has
             a flat sole; or a leg has not three moving joints of its own.
     """
-    config.check(model)
+    model = config.attach(model)
     indices = [_find_foot(config, side, end) for side, end in LEGS]
     feet = [config.feet[i] for i in indices]
     chains = [

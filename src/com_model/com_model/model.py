@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,13 +13,30 @@ from numpy.typing import ArrayLike
 from com_model.arrays import Array, as_array, freeze
 from com_model.bodies import Bodies, Indices, build_bodies, independent_joints, sum_over_subtrees
 from com_model.exceptions import UnknownNameError, UrdfError
+from com_model.geometry.rotations import rotation_from_rpy
 from com_model.text import listing
-from com_model.urdf.parsing import Urdf, parse_urdf
+from com_model.urdf.parsing import Joint, Link, Urdf, parse_urdf
 from com_model.urdf.spelling import find_misspellings
 from com_model.urdf.tree import Tree, build_tree
 from com_model.urdf.xml_reader import read_bounded
 
 _LEAST_MASS = 1e-9  # kg, of a whole robot
+
+
+class Frame(NamedTuple):
+    """A frame fixed to a link that the URDF does not have, such as a sole.
+
+    Attributes:
+        name: Its name; a link_name of the models that have it.
+        link: The link that carries it.
+        xyz: (3,) m, its origin in the link's frame.
+        rpy: (3,) rad, its roll, pitch and yaw against the link.
+    """
+
+    name: str
+    link: str
+    xyz: tuple[float, ...] = (0.0, 0.0, 0.0)
+    rpy: tuple[float, ...] = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +64,8 @@ class RobotModel:
         effort_limits: (n,) N m or N; inf where the URDF has none.
         neutral: (n,) zero, clipped into the limits.
         bodies: The moving bodies as flat arrays, fixed joints folded in.
-        xml: The URDF that it was read from.
+        xml: The URDF that it was read from, without the added frames.
+        frames: Frames that were added to it; links without mass.
     """
 
     name: str
@@ -65,6 +85,7 @@ class RobotModel:
     neutral: Array
     bodies: Bodies
     xml: str
+    frames: tuple[Frame, ...] = ()
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -75,16 +96,18 @@ class RobotModel:
         return f"<RobotModel {self.name!r}: {self.n_links} links, {self.n_joints} joints>"
 
     @classmethod
-    def from_urdf(cls, xml: str | bytes) -> RobotModel:
+    def from_urdf(cls, xml: str | bytes, frames: Sequence[Frame] = ()) -> RobotModel:
         """Reads a model from the text of a URDF.
 
         Args:
             xml: The document, up to 64 MiB.
+            frames: Added to it as links without mass.
 
         Raises:
             UrdfError: It is no URDF, or none that has a centre of mass.
+            UnknownNameError: A frame is on a link that it does not have.
         """
-        return model_of(parse_urdf(xml))
+        return model_of(_with_frames(parse_urdf(xml), frames), tuple(frames))
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> RobotModel:
@@ -94,6 +117,10 @@ class RobotModel:
             UrdfError: The file cannot be read, or from_urdf refuses what is in it.
         """
         return cls.from_urdf(read_bounded(path))
+
+    def with_frames(self, frames: Sequence[Frame]) -> RobotModel:
+        """Gives the same robot with these added frames, and no others."""
+        return self if tuple(frames) == self.frames else self.from_urdf(self.xml, frames)
 
     @property
     def root_link(self) -> str:
@@ -130,7 +157,24 @@ class RobotModel:
         return as_array(name, q, (self.n_joints,), hint)
 
 
-def model_of(urdf: Urdf) -> RobotModel:
+def _with_frames(urdf: Urdf, frames: Sequence[Frame]) -> Urdf:
+    names = [link.name for link in urdf.links]
+    links, joints, origin = [], [], np.zeros(3)
+    for frame in frames:
+        if frame.link not in names:
+            raise UnknownNameError("link", frame.link, names)
+        element = f"frame {frame.name!r}"
+        if frame.name in names:
+            fix = "Give the frame another name, or use the link: then it is no frame to add"
+            raise UrdfError("the URDF has a link of this name", element, fix)
+        links.append(Link(frame.name, element, 0.0, origin, np.zeros((3, 3)), False))
+        R, d = rotation_from_rpy(list(frame.rpy)), np.array(frame.xyz)
+        joint = frame.link, frame.name, R, d, origin, -np.inf, np.inf, np.inf, np.inf, None
+        joints.append(Joint(f"{frame.name} on {frame.link}", element, "fixed", *joint))
+    return replace(urdf, links=(*urdf.links, *links), joints=(*urdf.joints, *joints))
+
+
+def model_of(urdf: Urdf, frames: tuple[Frame, ...] = ()) -> RobotModel:
     """Makes the model of a URDF that has been read; see RobotModel.from_urdf."""
     tree = build_tree(urdf)
     masses = np.array([link.mass for link in tree.links])
@@ -162,6 +206,7 @@ def model_of(urdf: Urdf) -> RobotModel:
         neutral=np.clip(np.zeros(len(joints)), lower, upper),
         bodies=bodies,
         xml=urdf.text,
+        frames=frames,
     )
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from com_model.arrays import Array, freeze
-from com_model.exceptions import ConfigError, UnknownNameError
-from com_model.model import RobotModel
+from com_model.exceptions import ConfigError, UnknownNameError, UrdfError
+from com_model.model import Frame, RobotModel
 from com_model.strict_yaml import Section, read_yaml
 
+KINDS = ("humanoid", "quadruped", "other")
 SIDES = ("left", "right", "center")
 ENDS = ("front", "hind")
+T = TypeVar("T", "ServoGains", "WalkingSizes", "TrotSizes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +27,8 @@ class Foot:
     """A foot and its force sensor.
 
     Attributes:
-        frame: Name of the sole frame, a link: origin on the sole, z out of the ground. Of a point
-            foot, a frame fixed to its ball.
+        frame: Name of the sole frame: origin on the sole, z out of the ground, x forwards. Of a
+            point foot, a frame fixed to its ball. A link of the URDF, or mounted on one.
         side: left, right or center; "" where the file does not say.
         corners: (k, 2) m, corners of the sole in the frame's x and y; (0, 2) for a point foot.
         radius: m, of a point foot's ball; 0 where there is none.
@@ -35,6 +37,7 @@ class Foot:
         wrench_sign: 1 where it is the force of the ground on the robot, -1 of the robot on it.
         end: front or hind, of a robot on four legs; "" where the file does not say.
         center: (3,) m, center of a point foot's ball in the frame.
+        mount: Where the URDF has no link for the frame: how it is fixed to one.
     """
 
     frame: str
@@ -46,6 +49,7 @@ class Foot:
     wrench_sign: int
     end: str = ""
     center: Array = field(default_factory=lambda: np.zeros(3))
+    mount: Frame | None = None
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -82,13 +86,51 @@ class Servo:
 
 
 @dataclass(frozen=True)
+class WalkingSizes:
+    """What suits a robot that walks on two legs; None where the file does not say.
+
+    Attributes:
+        step_width: m, distance of the feet's frames across the walk.
+        step_length: m, by which each foot passes the other.
+        step_height: m, of the swing foot.
+        step_time: s, of a step with one foot in the air.
+        com_height: m, of the CoM over the soles.
+    """
+
+    step_width: float | None = None
+    step_length: float | None = None
+    step_height: float | None = None
+    step_time: float | None = None
+    com_height: float | None = None
+
+
+@dataclass(frozen=True)
+class TrotSizes:
+    """What suits a robot that trots; None where the file does not say.
+
+    Attributes:
+        frequency: 1/s, periods of the gait.
+        step_height: m, of the swing feet.
+        step_length: m, of the trunk in a period.
+        body_height: m, of the hips over the ground.
+    """
+
+    frequency: float | None = None
+    step_height: float | None = None
+    step_length: float | None = None
+    body_height: float | None = None
+
+
+@dataclass(frozen=True)
 class RobotConfig:
     """The configuration of a robot.
 
     Attributes:
         name: Name of the robot.
         urdf: Path of its URDF, or None.
+        kind: humanoid, quadruped or other; None where the file does not say.
         root_link: Name of the URDF's root, or None.
+        trunk: The link that carries legs, arms and head, or None.
         feet: The feet, in the order of the file.
         imu_link: The link that carries the IMU, or None.
         joint_groups: Joints by the name of the group.
@@ -96,6 +138,8 @@ class RobotConfig:
         servo: Gains of the position servos.
         encoder_counts_per_degree: Or None.
         encoder_signs: 1 or -1 by joint.
+        walking: Sizes of its steps.
+        trot: Sizes of its trot.
         source: Where it came from, for messages.
     """
 
@@ -109,6 +153,10 @@ class RobotConfig:
     servo: Servo
     encoder_counts_per_degree: float | None
     encoder_signs: Mapping[str, int]
+    kind: str | None = None
+    trunk: str | None = None
+    walking: WalkingSizes = WalkingSizes()
+    trot: TrotSizes = TrotSizes()
     source: str = "robot configuration"
 
     @classmethod
@@ -129,16 +177,33 @@ class RobotConfig:
         """
         return _config(Section(data, "robot configuration"), Path.cwd())
 
-    def check(self, model: RobotModel) -> None:
-        """Checks that every link and joint that it names is the model's.
+    def attach(self, model: RobotModel) -> RobotModel:
+        """Gives the model with the sole frames that its URDF does not have.
+
+        All that works with the feet needs this model; of a model that has the frames it is the
+        same one.
 
         Raises:
-            ConfigError: One is not; lists those that there are.
+            ConfigError: A link or joint that it names is not the model's; lists those that are.
         """
+        mounts = [foot.mount for foot in self.feet if foot.mount]
+        for mount in mounts:
+            if mount.link not in model.link_names:
+                key = f"feet.{mount.name}.link"
+                raise self._unknown("link", mount.link, model.link_names, key)
+        if mounts:
+            try:
+                model = model.with_frames(mounts)
+            except (UrdfError, UnknownNameError) as error:
+                raise ConfigError(str(error), self.source, "feet") from None
+        self._check_names(model)
+        return model
+
+    def _check_names(self, model: RobotModel) -> None:
         if self.root_link not in (None, model.root_link):
             problem = f"the URDF's root is {model.root_link!r}, not {self.root_link!r}"
             raise ConfigError(problem, self.source, "root_link")
-        links = {"imu.link": self.imu_link} | {
+        links = {"imu.link": self.imu_link, "trunk": self.trunk} | {
             f"feet.{foot.frame}{key}": name
             for foot in self.feet
             for key, name in (("", foot.frame), (".wrench.frame", foot.wrench_frame))
@@ -181,6 +246,8 @@ def _config(top: Section, folder: Path) -> RobotConfig:
         raise top.error("is missing: give the name of the robot", "name")
     config = RobotConfig(
         name=name,
+        kind=top.text("kind", None, KINDS),
+        trunk=top.text("trunk", None),
         urdf=None if urdf is None else (folder / urdf).resolve(),
         root_link=top.text("root_link", None),
         feet=tuple(_foot(feet.section(frame), frame) for frame in feet.entries()),
@@ -190,6 +257,8 @@ def _config(top: Section, folder: Path) -> RobotConfig:
         servo=_servo(top.section("servo")),
         encoder_counts_per_degree=encoder.number("counts_per_degree", None, least=1e-9),
         encoder_signs=MappingProxyType({key: signs.sign(key, 1) for key in signs.entries()}),
+        walking=_sizes(top.section("walking"), WalkingSizes()),
+        trot=_sizes(top.section("trot"), TrotSizes()),
         source=top.source,
     )
     for section in (top, imu, encoder):
@@ -199,20 +268,33 @@ def _config(top: Section, folder: Path) -> RobotConfig:
 
 def _foot(section: Section, frame: str) -> Foot:
     wrench = section.section("wrench")
+    link = section.text("link", None)
+    xyz, rpy = (section.vector(key, (0.0, 0.0, 0.0)) for key in ("xyz", "rpy"))
     corners = section.rows("corners", 2)
+    length, width = (0.5 * value for value in section.vector("size", (0.0, 0.0)))
+    if length or width:
+        if corners:
+            raise section.error("give corners or size, not both", "size")
+        if min(length, width) <= 0.0:
+            raise section.error("expected length and width, both more than 0", "size")
+        corners = [[length, width], [length, -width], [-length, -width], [-length, width]]
     foot = Foot(
         frame=frame,
         side=section.text("side", "", SIDES),
         corners=np.array(corners, dtype=float).reshape(-1, 2),
         radius=section.number("radius", 0.0, least=0.0),
         wrench_topic=wrench.text("topic", f"{frame}/wrench"),
-        wrench_frame=wrench.text("frame", frame),
+        wrench_frame=wrench.text("frame", link or frame),
         wrench_sign=wrench.sign("sign", 1),
         end=section.text("end", "", ENDS),
         center=np.array(section.vector("center", (0.0, 0.0, 0.0))),
+        mount=None if link is None else Frame(frame, link, xyz, rpy),
     )
+    if link is None and np.any([xyz, rpy]):
+        raise section.error("give the link that xyz and rpy are measured in", "link")
     if corners and foot.radius:
-        raise section.error("give corners (a flat sole) or radius (a point foot), not both")
+        problem = "give corners or size (a flat sole) or radius (a point foot), not both"
+        raise section.error(problem)
     if foot.center.any() and not foot.radius:
         raise section.error("give the radius of the ball that has this center", "center")
     section.finish()
@@ -222,13 +304,15 @@ def _foot(section: Section, frame: str) -> Foot:
 
 def _servo(section: Section) -> Servo:
     joints = section.section("joints")
-    default = _gains(section.section("default"), ServoGains())
-    gains = {name: _gains(joints.section(name), default) for name in joints.entries()}
+    default = _sizes(section.section("default"), ServoGains())
+    gains = {name: _sizes(joints.section(name), default) for name in joints.entries()}
     section.finish()
     return Servo(default, MappingProxyType(gains))
 
 
-def _gains(section: Section, default: ServoGains) -> ServoGains:
-    gains = {key: section.number(key, value, least=0.0) for key, value in asdict(default).items()}
+def _sizes(section: Section, default: T) -> T:
+    """Reads a section of numbers, 0 or more, into the dataclass of its defaults."""
+    values = {item.name: getattr(default, item.name) for item in fields(default)}
+    values = {key: section.number(key, value, least=0.0) for key, value in values.items()}
     section.finish()
-    return ServoGains(**gains)
+    return type(default)(**values)

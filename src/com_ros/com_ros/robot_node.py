@@ -7,7 +7,7 @@
     class MyNode(RobotNode[Parameters]):
         def __init__(self, **options):
             super().__init__("my_node", Parameters, **options)      # self.parameters, self.log
-            self._config = require_config(self.parameters.robot_config)
+            self._config = self.require_config("its feet")            # its configuration
             self._wrenches = WrenchInputs(self._config.feet, self.parameters.wrench_timeout)
             self._output = self.create_publisher(CenterOfMass, "com", qos.RESULT)
             self.follow_robot_description()                          # calls use_model
@@ -17,7 +17,8 @@
             self.serve_trigger("~/start", self._start)               # returns or raises the text
             self.create_steady_timer(0.1, self._on_display)
 
-        def use_model(self, model):        # each new model; raise to keep the one before
+        def use_model(self, model):        # each new model, with the configuration's sole frames;
+                                           # raise to keep the one before
             self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
 
         def on_joints_timeout(self, reason): ...   # once, when joint_states become stale
@@ -109,6 +110,7 @@ class RobotNode(Node, Generic[P]):
 
     Attributes:
         parameters: the present values.
+        config: the robot's configuration; None where robot_config is not given.
         log: throttled warnings.
         description: where the model comes from; after follow_robot_description.
         joints: takes in joint_states; made by use_model.
@@ -123,6 +125,8 @@ class RobotNode(Node, Generic[P]):
     ) -> None:
         super().__init__(name, **options)
         self.parameters: P = declare(self, parameters, self._change_parameters)
+        path = self.parameters.robot_config
+        self.config = RobotConfig.from_file(path) if path else None
         self.log = ThrottledLog(self.get_logger())
         self.faults = Faults(self.log)
         self.joints: JointInput | None = None
@@ -190,6 +194,20 @@ class RobotNode(Node, Generic[P]):
         """Load the parameter robot_description, and follow the topic of that name."""
         xml = self.parameters.robot_description
         self._description = RobotDescription(self, self._use_model, xml, self.log, self._guarded)
+
+    def require_config(self, needs: str = "") -> RobotConfig:
+        """The robot's configuration, for a node that cannot do without.
+
+        Args:
+            needs: what the node needs of it, for the message.
+
+        Raises:
+            ParameterError: robot_config is not given.
+        """
+        if self.config is None:
+            fix = "give the path of the robot's configuration (YAML)"
+            raise ParameterError("robot_config", "", f"{fix}, with {needs}" if needs else fix)
+        return self.config
 
     # --- inputs --------------------------------------------------------------------------------
     def follow_joint_states(
@@ -313,7 +331,7 @@ class RobotNode(Node, Generic[P]):
         return stream
 
     def _use_model(self, model: RobotModel) -> None:
-        self.use_model(model)
+        self.use_model(model if self.config is None else self.config.attach(model))
         self._set_bounds(self.parameters, model)
 
     def _set_bounds(self, parameters: P, model: RobotModel | None) -> None:
@@ -425,20 +443,3 @@ class RobotNode(Node, Generic[P]):
 
 
 CHECK = "check its driver"
-
-
-def require_config(path: str, needs: str = "") -> RobotConfig:
-    """The robot's configuration of a node that cannot do without.
-
-    Args:
-        path: value of the parameter robot_config.
-        needs: what the node needs of it, for the message.
-
-    Raises:
-        ParameterError: no path.
-        ConfigError: the file cannot be used.
-    """
-    if not path:
-        fix = "give the path of the robot's configuration (YAML)"
-        raise ParameterError("robot_config", "", f"{fix}, with {needs}" if needs else fix)
-    return RobotConfig.from_file(path)

@@ -1,15 +1,18 @@
-"""Frames on /tf."""
+"""Frames on /tf and /tf_static."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped
 from numpy.typing import ArrayLike
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from tf2_msgs.msg import TFMessage
 
+from com_model import Frame
+from com_model.geometry.rotations import rotation_from_rpy
 from com_ros.conversions import numpy_to_vector3, rotation_to_quaternion
-from com_ros.qos import TF
+from com_ros.qos import LATCHED, TF
 
 
 class FramePublisher:
@@ -24,6 +27,8 @@ class FramePublisher:
     def __init__(self, node: Node, prefix: str = "") -> None:
         self._publisher = node.create_publisher(TFMessage, "/tf", TF)
         self._prefix = prefix
+        self._node = node
+        self._fixed: Publisher | None = None
 
     def send(self, stamp: Time, parent: str, children: Iterable[tuple[str, ArrayLike]]) -> None:
         """Publish frames that are parallel to their parent.
@@ -41,6 +46,19 @@ class FramePublisher:
     def send_pose(self, stamp: Time, parent: str, child: str, R: ArrayLike, p: ArrayLike) -> None:
         """Publish one frame with R_parent_child (3, 3) and its origin p (3,) in the parent, m."""
         self._publisher.publish(TFMessage(transforms=[self._transform(stamp, parent, child, p, R)]))
+
+    def send_fixed(self, frames: Sequence[Frame]) -> None:
+        """Publish frames that are fixed to links of the robot on /tf_static."""
+        if not frames:
+            return
+        stamp = self._node.get_clock().now().to_msg()
+        transforms = [
+            self._transform(stamp, f.link, f.name, f.xyz, rotation_from_rpy(list(f.rpy)))
+            for f in frames
+        ]
+        if self._fixed is None:
+            self._fixed = self._node.create_publisher(TFMessage, "/tf_static", LATCHED)
+        self._fixed.publish(TFMessage(transforms=transforms))
 
     def _transform(
         self, stamp: Time, parent: str, child: str, p: ArrayLike, R: ArrayLike | None

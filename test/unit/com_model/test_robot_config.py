@@ -73,7 +73,7 @@ def test_a_full_file(config, tmp_path, model):
         "r_sole",
         1,
     )
-    config.check(model)
+    config.attach(model)
 
 
 def test_gains_fill_in_the_default(config):
@@ -92,7 +92,7 @@ def test_a_name_is_enough(model):
     assert config.servo.gains("l_hip") is None
     assert config.encoder_counts_per_degree is None
     assert config.encoder_signs == {}
-    config.check(model)
+    config.attach(model)
     np.testing.assert_array_equal(config.nominal_posture(model), [0, 0])
 
 
@@ -120,12 +120,12 @@ PROBLEMS = {
     "unknown key": (
         {"feets": {}},
         "robot configuration: unknown key 'feets'; did you mean 'feet'? valid keys: encoder, feet, "
-        "imu, joint_groups, name, posture, root_link, servo, urdf",
+        "imu, joint_groups, kind, name, posture, root_link, servo, trot, trunk, urdf, walking",
     ),
     "unknown key of a foot": (
         {"feet": {"l_sole": {"edges": []}}},
         "robot configuration: feet.l_sole: unknown key 'edges'; "
-        "valid keys: center, corners, end, radius, side, wrench",
+        "valid keys: center, corners, end, link, radius, rpy, side, size, wrench, xyz",
     ),
     "unknown key of a wrench": (
         {"feet": {"l": {"wrench": {"Topic": "t"}}}},
@@ -148,7 +148,7 @@ PROBLEMS = {
     "corners and radius": (
         {"feet": {"l": {"corners": [[1, 2]], "radius": 0.1}}},
         "robot configuration: feet.l: "
-        "give corners (a flat sole) or radius (a point foot), not both",
+        "give corners or size (a flat sole) or radius (a point foot), not both",
     ),
     "end": (
         {"feet": {"l": {"end": "rear"}}},
@@ -282,7 +282,7 @@ def test_files_that_are_not_there_are_refused(tmp_path):
 def test_names_that_the_robot_has_not_are_found(data, message, model):
     config = RobotConfig.from_dict({"name": "r", **data})
     with pytest.raises(ConfigError) as error:
-        config.check(model)
+        config.attach(model)
     assert message in str(error.value)
 
 

@@ -15,7 +15,7 @@ from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.joint_input import JointInput
 from com_ros.parameters import JointTimeout, RobotParameters, live_parameter, parameter
-from com_ros.robot_node import RobotNode, require_config
+from com_ros.robot_node import RobotNode
 
 MS = 1_000_000
 URDF = """<robot name="arm"><link name="base"/><link name="tip"><inertial><mass value="1"/>
@@ -33,12 +33,14 @@ class ArmNode(RobotNode[Parameters]):
     def __init__(self, with_problems=False, rate_hz=float("inf"), **options):
         super().__init__("arm", Parameters, **options)
         self.samples, self.timeouts, self.imus, self.restarts = [], [], [], 0
+        self.model = None
         self.follow_robot_description()
         self.follow_joint_states(self.samples.append, rate_hz=rate_hz, with_problems=with_problems)
         self.subscribe(Imu, "imu", lambda msg, time_ns: self.imus.append(time_ns))
         self.serve_trigger("~/start", self.start)
 
     def use_model(self, model):
+        self.model = model
         self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
 
     def on_joints_timeout(self, reason):
@@ -176,9 +178,21 @@ def test_triggers_refuse_with_the_reason(make_arm):
     assert call() == (True, "started")
 
 
-def test_a_configuration_that_is_needed():
+def test_a_configuration_that_is_needed(make_arm):
     with pytest.raises(ParameterError, match=r"'robot_config' is '': give the path .*, with feet"):
-        require_config("", "feet")
+        make_arm().require_config("feet")
+
+
+def test_the_model_has_the_sole_frames_of_the_configuration(make_arm, tmp_path):
+    file = tmp_path / "arm.yaml"
+    file.write_text("{name: arm, feet: {sole: {link: tip, xyz: [0, 0, -0.1]}}}")
+    node = make_arm({"robot_config": str(file)})
+    assert node.require_config() is node.config
+    assert node.model.link_names == ("base", "tip", "sole")
+    file.write_text("{name: arm, feet: {sole: {link: foot}}}")
+    node = make_arm({"robot_config": str(file)})
+    assert node.model is None
+    assert "feet.sole.link: no link 'foot'" in node.waiting
 
 
 # --- faults of the inputs ------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def test_names_itself_after_its_file(path):
 
 def test_names_exist_and_groups_do_not_overlap(robot):
     config, ours, _ = robot
-    config.check(ours)
+    config.attach(ours)
     assert config.root_link == ours.root_link
     grouped = [joint for joints in config.joint_groups.values() for joint in joints]
     assert len(grouped) == len(set(grouped))

@@ -97,7 +97,7 @@ class BalanceSession:
         guard: GuardOptions | None = None,
         horizon: float = 0.01,
     ) -> None:
-        config.check(model)
+        model = config.attach(model)
         self.guard, self._horizon = CommandGuard.from_model(model, guard), horizon
         self.model, self.options = model, options or BalanceOptions()
         self._feet = [(i, foot) for i, foot in enumerate(config.feet) if len(foot.corners) > 2]

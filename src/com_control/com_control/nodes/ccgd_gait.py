@@ -61,7 +61,7 @@ from com_ros.exceptions import ComRosError
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
-from com_ros.robot_node import Diagnosis, RobotNode, require_config
+from com_ros.robot_node import Diagnosis, RobotNode
 from com_ros.stamps import RateLimit
 from com_ros.wrench_input import WrenchInputs
 
@@ -81,7 +81,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
     def __init__(self, **options: Any) -> None:
         super().__init__("ccgd_gait", Parameters, subject="walk", **options)
         p = self.parameters
-        self._config = require_config(p.robot_config)
+        self._config = self.require_config()
         feet = [f for side in ("left", "right") for f in self._config.feet if f.side == side]
         self._wrenches = WrenchInputs(feet, p.wrench_timeout)
         self._jobs = BackgroundJobs(self)

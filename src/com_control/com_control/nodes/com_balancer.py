@@ -51,7 +51,7 @@ from com_ros.conversions import NS_PER_S, Array, ns_to_stamp, point_to_numpy
 from com_ros.exceptions import ComRosError
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
-from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode, require_config
+from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode
 
 LEVELS = {
     State.UNKNOWN: diagnostics.ERROR,
@@ -76,7 +76,7 @@ class ComBalancerNode(RobotNode[Parameters]):
     def __init__(self, **options: Any) -> None:
         super().__init__("com_balancer", Parameters, subject="balance", **options)
         p = self.parameters
-        self._config = require_config(p.robot_config, "its feet with corners")
+        self._config = self.require_config("its feet with corners")
         self._output = BalanceOutput(self, p)
         self._player = DemonstrationPlayer(p.demonstration, p.control.margin)
         self._robot: _Robot | None = None

@@ -53,7 +53,7 @@ class Hoap2MovesNode(RobotNode[ConsoleParameters]):
     def __init__(self, **options: Any) -> None:
         super().__init__("hoap2moves", ConsoleParameters, **options)
         p = self.parameters
-        config, model = load_robot(p)
+        config, model = load_robot(self)
         try:
             self._layout = default_layout(model, config, p.max_speed)
             self._file_layout, self._unit = self._layout, "radians"

@@ -11,30 +11,29 @@ from trajectory_msgs.msg import JointTrajectory
 from com_control.motion.layout import MotionLayout
 from com_control.motion.motion import Motion
 from com_control.motion.player import UNDER_WAY, Player, PlayerOptions, Targets
-from com_control.nodes.motion_parameters import DriveParameters
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory
 from com_ros.exceptions import ParameterError
 from com_ros.joint_input import JointInput, JointSample
-from com_ros.robot_node import RobotNode, require_config
+from com_ros.robot_node import RobotNode
 
 
-def load_robot(parameters: DriveParameters) -> tuple[RobotConfig, RobotModel]:
+def load_robot(node: RobotNode[Any]) -> tuple[RobotConfig, RobotModel]:
     """Configuration and model of a node that needs both at its start.
 
     Raises:
         ComModelError: One of the files cannot be used.
         ParameterError: A parameter is missing.
     """
-    config = require_config(parameters.robot_config)
-    if parameters.robot_description:
-        return config, RobotModel.from_urdf(parameters.robot_description)
+    config, xml = node.require_config(), node.parameters.robot_description
+    if xml:
+        return config, config.attach(RobotModel.from_urdf(xml))
     if config.urdf is None:
         fix = f"give the robot's URDF, or the key urdf in {config.source}"
         raise ParameterError("robot_description", "", fix)
-    return config, RobotModel.from_file(config.urdf)
+    return config, config.attach(RobotModel.from_file(config.urdf))
 
 
 class MotionDrive:

@@ -87,7 +87,7 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
         if not p.motion_layout:
             fix = "give the path of what the columns mean, as config/motion/hoap2.yaml"
             raise ParameterError("motion_layout", "", fix)
-        config, model = load_robot(p)
+        config, model = load_robot(self)
         try:
             return MotionLayout.from_file(p.motion_layout, config, model)
         except MotionError as error:

@@ -45,7 +45,7 @@ from com_ros.imu_input import UNKNOWN_IMU, ImuValues, imu_to_values
 from com_ros.input_watch import HISTORY, Latest
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
-from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode, require_config
+from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode
 
 STOP_POINTS = 20  # of the path to the standing posture that is sent when joint_states time out
 COM_DELAY_NS = 20_000_000  # by which trunk_com is used later than it is stamped
@@ -66,7 +66,7 @@ class TrotGaitNode(RobotNode[Parameters]):
     def __init__(self, **options: Any) -> None:
         super().__init__("trot_gait", Parameters, subject="trot", **options)
         p = self.parameters
-        self._config = require_config(p.robot_config, "side and end of its four feet")
+        self._config = self.require_config("side and end of its four feet")
         self._robot: _Robot | None = None
         self._command: Command | None = None
         self._imu: Latest[ImuValues] = Latest(p.imu_timeout)
@@ -86,7 +86,6 @@ class TrotGaitNode(RobotNode[Parameters]):
     def use_model(self, model: RobotModel) -> None:
         """Make what belongs to a new model."""
         p = self.parameters
-        self._config.check(model)
         gait = TrotGait(model, self._config, p.gait)
         session = GaitSession(gait, p.approach_time, p.horizon, p.guard)
         session.trot = p.autostart

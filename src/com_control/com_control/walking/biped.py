@@ -116,7 +116,7 @@ class Biped:
             BipedError: A leg has not six revolute joints of its own.
             ShapeError: posture has another shape.
         """
-        config.check(model)
+        model = config.attach(model)
         q = config.nominal_posture(model) if posture is None else model.check_q(posture, "posture")
         feet = [_find_foot(config, side) for side in ("left", "right")]
         links = [model.link_index(foot.frame) for foot in feet]

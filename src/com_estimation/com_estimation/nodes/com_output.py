@@ -8,7 +8,10 @@ For display, at a rate of its own:
     com/markers (visualization_msgs/MarkerArray): CoM, projection, SESC, support polygon.
     sesc (com_msgs/SescChain): the statically equivalent serial chain.
     /tf (tf2_msgs/TFMessage): frames `com` and `com_projection`, parallel to the root link.
+    /tf_static: sole frames of the configuration that the URDF has no link for.
 """
+
+from collections.abc import Sequence
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped
@@ -22,7 +25,7 @@ from com_estimation.nodes.com_conversions import (
     numpy_to_sesc_chain,
 )
 from com_estimation.whole_body.com_state import ComObserver, ComState, Ground, Status
-from com_model import RobotModel
+from com_model import Frame, RobotModel
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import NS_PER_S, numpy_to_point
 from com_ros.markers import BLUE, GREEN, ORANGE, RED, MarkerMaker, clear_markers
@@ -96,6 +99,10 @@ class ComDisplay:
         self._frames = FramePublisher(node, frame_prefix)
         self._maker = MarkerMaker(LIFETIME_NS)
         self._shown = False
+
+    def send_fixed(self, frames: Sequence[Frame]) -> None:
+        """Publish frames that are fixed to links, for good."""
+        self._frames.send_fixed(frames)
 
     def show(self, state: ComState, observer: ComObserver, stamp: Time) -> None:
         """Show a state; with the status UNKNOWN what was shown before is removed."""

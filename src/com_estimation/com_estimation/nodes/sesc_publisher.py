@@ -33,7 +33,7 @@ from com_estimation.whole_body.com_state import (
     unknown_state,
 )
 from com_estimation.whole_body.stance import choose_feet
-from com_model import RobotConfig, RobotModel, UnknownNameError
+from com_model import RobotModel, UnknownNameError
 from com_model.urdf.audit import audit
 from com_ros import diagnostics
 from com_ros.exceptions import ParameterError
@@ -51,8 +51,7 @@ class SescPublisher(RobotNode[Parameters]):
         super().__init__("sesc_publisher", Parameters, subject="centre of mass", **options)
         p = self.parameters
         self._assumed = p.assumed()
-        self._config = RobotConfig.from_file(p.robot_config) if p.robot_config else None
-        self._feet = choose_feet(p.feet, self._config.feet if self._config else ())
+        self._feet = choose_feet(p.feet, self.config.feet if self.config else ())
         self._observer: ComObserver | None = None
         self._model_facts: dict[str, object] = {}
         self._imu = ImuInput(p.imu_timeout, self.resolve_topic_name("imu"))
@@ -73,8 +72,6 @@ class SescPublisher(RobotNode[Parameters]):
     def use_model(self, model: RobotModel) -> None:
         """Make what belongs to a new model."""
         p = self.parameters
-        if self._config is not None:
-            self._config.check(model)
         try:
             observer = ComObserver(model, self._feet, p.contact_tolerance, p.contact_force)
         except UnknownNameError as error:
@@ -82,6 +79,7 @@ class SescPublisher(RobotNode[Parameters]):
         joints = JointInput(model.joint_names, p.joint_timeout, self._assumed)
         self._model_facts = self._audit(model)
         self._observer, self.joints = observer, joints
+        self._display.send_fixed(model.frames)
         self._to_display = False  # the last state was another model's
 
     def apply_parameters(self, new: Parameters) -> None:
@@ -128,7 +126,7 @@ class SescPublisher(RobotNode[Parameters]):
         if not self.parameters.use_imu:
             return LEVEL
         reading = self._imu.reading(time_ns)
-        configured = self._config.imu_link if self._config else None
+        configured = self.config.imu_link if self.config else None
         link = self.parameters.imu_link or configured or reading.frame
         return Attitude(False, reading.R_world_imu, link, reading.problem)
 

@@ -46,7 +46,7 @@ from com_ros.conversions import NS_PER_S
 from com_ros.imu_input import imu_to_values
 from com_ros.joint_input import JointSample
 from com_ros.main import make_fast_executor, run
-from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode, require_config
+from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode
 
 LEVELS = {
     Status.UNKNOWN: diagnostics.ERROR,
@@ -69,7 +69,7 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
         p = self.parameters
         p.assumed()
         self._make_estimator = estimator
-        self._config = require_config(p.robot_config, "side and end of its four feet")
+        self._config = self.require_config("side and end of its four feet")
         feet = feet_of_legs(self._config)
         self._robot: TrunkRobot | None = None
         self._input = TrunkInput(p, feet)

@@ -93,7 +93,7 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
     model = RobotModel.from_file(arguments.robot)
     config = None if arguments.config is None else RobotConfig.from_file(arguments.config)
     if config is not None:
-        config.check(model)
+        model = config.attach(model)
     settings = IdentificationSettings()
     if arguments.settings is not None:
         settings = IdentificationSettings.from_file(arguments.settings)

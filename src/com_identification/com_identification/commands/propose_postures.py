@@ -42,7 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         model = RobotModel.from_file(options.urdf)
         config = RobotConfig.from_file(options.config)
-        config.check(model)
+        model = config.attach(model)
         settings = _settings(options)
     except (ComModelError, IdentificationError) as error:
         parser.error(str(error))

@@ -45,7 +45,7 @@ from com_ros.exceptions import ParameterError
 from com_ros.input_watch import InputWatch
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
-from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode, require_config
+from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode
 
 SERVE_PERIOD = 0.05  # s, between two blocks of readings, and two looks at pending requests
 SERVE_PERIOD_NS = round(SERVE_PERIOD * NS_PER_S)
@@ -58,7 +58,7 @@ class ComIdentification(RobotNode[Parameters]):
         super().__init__("com_identification", Parameters, subject="identification", **options)
         p = self.parameters
         self._settings = declare_settings(self, p.settings)
-        self._config = require_config(p.robot_config, "its feet and their force sensors")
+        self._config = self.require_config("its feet and their force sensors")
         if not self._config.feet:
             raise ParameterError("robot_config", p.robot_config, "give it feet with force sensors")
         self._current: Session | None = None

@@ -181,7 +181,6 @@ def make_session(
         ConfigError: Configuration or settings do not fit the model.
         ParameterError: A parameter does not.
     """
-    config.check(model)
     settings.check(model)
     feet = config.feet
     recorder = PostureRecorder.from_settings(settings, model, feet)

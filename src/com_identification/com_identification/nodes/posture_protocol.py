@@ -30,7 +30,7 @@ from com_msgs.srv import TipAngles
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.main import run
 from com_ros.parameters import RobotParameters, parameter
-from com_ros.robot_node import RobotNode, require_config
+from com_ros.robot_node import RobotNode
 
 Answers = Mapping[str, TipAngle]
 """Tip angle of each test, by its name."""
@@ -52,7 +52,7 @@ class PostureProtocol(RobotNode[Parameters]):
     def __init__(self, **options: Any) -> None:
         super().__init__("posture_protocol", Parameters, **options)
         p = self.parameters
-        self._config = require_config(p.robot_config)
+        self._config = self.require_config()
         if not p.protocol:
             raise ParameterError("protocol", "", "give the path of a YAML file")
         self._protocol = _protocol(p.protocol)
@@ -63,7 +63,6 @@ class PostureProtocol(RobotNode[Parameters]):
 
     def use_model(self, model: RobotModel) -> None:
         """Compute all angles, which takes milliseconds, before they are requested."""
-        self._config.check(model)
         errors = self.parameters.joint_errors
         try:
             simulation = QuasiStatic.from_protocol(model, self._config, self._protocol)

@@ -52,7 +52,7 @@ from com_ros.exceptions import ComRosError
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
 from com_ros.parameters import JointTimeout, RobotParameters, parameter
-from com_ros.robot_node import RobotNode, require_config
+from com_ros.robot_node import RobotNode
 
 TICK = 0.05  # s, in real time; in lockstep by the stamps of joint_states
 TICK_NS = round(TICK * NS_PER_S)
@@ -127,7 +127,7 @@ class PostureTour(RobotNode[Parameters]):
     def __init__(self, **options: Any) -> None:
         super().__init__("posture_tour", Parameters, **options)
         p = self.parameters
-        self._config = require_config(p.robot_config)
+        self._config = self.require_config()
         self._state: _TourState | None = None
         self._q: Array | None = None
         self._time_ns = 0
@@ -156,7 +156,6 @@ class PostureTour(RobotNode[Parameters]):
         if self._moving:
             raise ComRosError("the robot moves: a new description has to wait")
         p = self.parameters
-        self._config.check(model)
         nominal = self._config.nominal_posture(model)
         try:
             paths = TourPaths(

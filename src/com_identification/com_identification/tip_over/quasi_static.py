@@ -237,10 +237,11 @@ class QuasiStatic:
         """Prepares a protocol.
 
         Raises:
+            ConfigError: The configuration is of another robot.
             UnknownNameError: A joint or the trunk is not the model's.
             ProtocolError: As make_case.
         """
-        parameters = protocol.parameters
+        model, parameters = config.attach(model), protocol.parameters
         for joint in parameters.compliant + sum(parameters.zero_offsets.values(), ()):
             model.joint_index(joint)
         if parameters.trunk is not None:

@@ -93,7 +93,7 @@ def _stand(model: RobotModel, arguments: argparse.Namespace) -> list[StandingRea
     if arguments.config is None:
         return []
     config = RobotConfig.from_file(arguments.config)
-    config.check(model)
+    model = config.attach(model)
     count, seed = min(arguments.count, _STANDING), arguments.seed
     rest = config.nominal_posture(model)
     reaches = [reach_on_feet(model, config.feet, rest, count, seed)]

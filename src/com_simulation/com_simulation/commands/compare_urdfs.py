@@ -86,10 +86,12 @@ def compare(
         seed: Of the postures.
 
     Raises:
+        ConfigError: The configuration is of another robot.
         ComSimulationError: The models are of different robots, or it cannot stand.
     """
     if not true.joint_names == before.joint_names == after.joint_names:
         raise ComSimulationError("the URDFs have different joints: give three of one robot")
+    true, before, after = (config.attach(model) for model in (true, before, after))
     Q, ups = standing_postures(before, config, count, seed)
 
     def errors(model: RobotModel) -> Array:
@@ -159,7 +161,6 @@ def main(words: Sequence[str] | None = None) -> int:
         files = (options.true, options.before, options.after)
         true, before, after = (RobotModel.from_file(file) for file in files)
         config = RobotConfig.from_file(options.config)
-        config.check(true)
         found = compare(true, before, after, config, options.count, options.seed)
     except (ComModelError, ComSimulationError) as error:
         print(f"compare_urdfs: {error}", file=sys.stderr)

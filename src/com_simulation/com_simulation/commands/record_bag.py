@@ -115,7 +115,7 @@ def record(
         raise ConfigError("there is none of that name; give --config", options.robot)
     believed = RobotModel.from_file(files.urdf)
     config = RobotConfig.from_file(config_file)
-    config.check(believed)
+    believed = config.attach(believed)
     postures = read_postures(options.postures, believed)
     errors = TrueErrors(options.com_error, options.mass_error, options.seed)
     true = with_true_errors(believed, errors)

@@ -72,7 +72,7 @@ class SwayNode(RobotNode[Parameters]):
     def _plan(self, robot: RobotModel, parameters: Parameters) -> None:
         config = parameters.config()
         if config is not None:
-            config.check(robot)
+            robot = config.attach(robot)
         standing = parameters.base != "fixed"
         try:
             sway = plan_sway(robot, config, standing, parameters.amplitude, parameters.period)

@@ -74,7 +74,7 @@ def with_true_errors(robot: RobotModel, errors: TrueErrors) -> RobotModel:
         com = np.round(robot.link_coms[i] + errors.com * drawn[i, :3], DIGITS)
         inertia = robot.link_inertias[i] * (mass / old)
         inertials[robot.link_names[i]] = Inertial(mass, com, inertia)
-    return RobotModel.from_urdf(edit_inertials(robot.xml, inertials))
+    return RobotModel.from_urdf(edit_inertials(robot.xml, inertials), robot.frames)
 
 
 def true_robot(
@@ -95,7 +95,7 @@ def true_robot(
         return with_true_errors(robot, errors)
     if errors.any:
         raise WorldError("both a true URDF and true_errors are given: give one of them")
-    true = RobotModel.from_file(urdf)
+    true = RobotModel.from_file(urdf).with_frames(robot.frames)
     if true.joint_names != robot.joint_names or true.link_names != robot.link_names:
         raise WorldError(
             f"{Path(urdf).name} is another robot than {robot.name!r}: give a URDF with the same "

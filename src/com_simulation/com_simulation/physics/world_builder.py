@@ -92,7 +92,7 @@ def build_world(
         if given not in valid:
             raise WorldError(f"{what} is {given!r}: give one of {', '.join(valid)}")
     if config is not None:
-        config.check(robot)
+        robot = config.attach(robot)
     floating = base == "floating" or (base == "auto" and config is not None and bool(config.feet))
     if not (np.isfinite(sole_balls) and sole_balls >= 0.0):
         raise WorldError(f"sole_balls is {sole_balls}: give a radius in m, 0 for none")
