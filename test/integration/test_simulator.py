@@ -483,6 +483,25 @@ def test_it_waits_for_nodes_that_answer(bench):
     bench.until(lambda: late in warnings(), "a warning")
 
 
+def test_what_was_commanded_before_an_answer_counts_first(bench):
+    bench = bench(**HOAP2, **{"lockstep.nodes": ["gait"], "lockstep.start_timeout": 60.0})
+    simulator = bench.simulator
+    bench.until(bench.commands.get_subscription_count, "subscription")
+    done = []
+    simulator.destroy_subscription(simulator._command_inputs[1])
+    simulator._command_inputs = (
+        simulator.create_subscription(Float64MultiArray, "joint_commands", done.append, 10),
+    )
+    bench.until(lambda: bench.commands.get_subscription_count() == 1, "its end")
+    bench.spin(0.2)
+    for _ in range(2):
+        bench.commands.publish(Float64MultiArray())
+    time.sleep(0.2)
+    assert not done  # the executor has not looked
+    simulator._on_answer(Header(frame_id="gait"))
+    assert len(done) == 2
+
+
 def test_a_fixed_robot_has_no_hoist(bench):
     bench = bench(robot_description=ARM)
     service = bench.node.create_client(SetBool, "/simulator/hoist")

@@ -115,10 +115,14 @@ class Simulator(RobotNode[Parameters]):
         if options.publish_robot_description:
             latched = self.create_publisher(String, "robot_description", qos.LATCHED)
             latched.publish(String(data=model.xml))
-        self.create_subscription(
-            JointTrajectory, "joint_trajectory", self._on_trajectory, qos.RESULT
+        self._command_inputs = (
+            self.create_subscription(
+                JointTrajectory, "joint_trajectory", self._on_trajectory, qos.RESULT
+            ),
+            self.create_subscription(
+                Float64MultiArray, "joint_commands", self._on_targets, qos.RESULT
+            ),
         )
-        self.create_subscription(Float64MultiArray, "joint_commands", self._on_targets, qos.RESULT)
         self.create_service(SetBool, "~/payload", self._on_payload)
         self.create_service(SetBool, "~/hoist", self._on_hoist)
         self.create_service(Trigger, "~/tilt", self._on_tilt)
@@ -126,7 +130,6 @@ class Simulator(RobotNode[Parameters]):
         self._pacer = Pacer(options.real_time_factor)
         self._lockstep = Lockstep(options.lockstep.nodes)
         if options.lockstep.nodes:
-            # After joint_trajectory, so that what a node commands has come before its answer.
             self.create_subscription(Header, lockstep.TOPIC, self._on_answer, qos.RESULT)
         self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
         self._thread.start()
@@ -235,6 +238,12 @@ class Simulator(RobotNode[Parameters]):
         self._commands.append(lambda: self._simulation.follow(trajectory, start))
 
     def _on_answer(self, msg: Header) -> None:
+        # What the node commanded before has come, but the executor may have looked too early.
+        for subscription in self._command_inputs:
+            handle = subscription.handle
+            with handle:
+                while (taken := handle.take_message(subscription.msg_type, False)) is not None:
+                    subscription.callback(taken[0])
         self._lockstep.answer(msg.frame_id, stamp_to_ns(msg.stamp))
 
     def _on_targets(self, msg: Float64MultiArray) -> None:
