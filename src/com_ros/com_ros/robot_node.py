@@ -63,6 +63,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_srvs.srv import Trigger
 
 from com_model import Foot, RobotConfig, RobotModel
+from com_model.config_check import config_warnings
 from com_model.exceptions import ComModelError
 from com_ros import diagnostics, qos
 from com_ros.conversions import stamp_to_ns
@@ -331,7 +332,11 @@ class RobotNode(Node, Generic[P]):
         return stream
 
     def _use_model(self, model: RobotModel) -> None:
-        self.use_model(model if self.config is None else self.config.attach(model))
+        if self.config is not None:
+            model = self.config.attach(model)
+            for warning in config_warnings(model, self.config):
+                self.get_logger().warning(warning)
+        self.use_model(model)
         self._set_bounds(self.parameters, model)
 
     def _set_bounds(self, parameters: P, model: RobotModel | None) -> None:
