@@ -300,7 +300,15 @@ class RobotNode(Node, Generic[P]):
 
     def create_steady_timer(self, period_s: float, callback: Callable[[], None]) -> Timer:
         """A timer in real time: it goes on when simulated time has stopped."""
-        return self.create_timer(period_s, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+        def on_timer() -> None:
+            try:
+                callback()
+            except Exception:
+                if self.context.ok():  # else ROS was shut down meanwhile
+                    raise
+
+        return self.create_timer(period_s, on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     # --- inside --------------------------------------------------------------------------------
     def _subscribe(
@@ -437,7 +445,7 @@ class RobotNode(Node, Generic[P]):
                 callback(msg, *more)
             except Exception as error:
                 if not self.context.ok():  # ROS was shut down meanwhile
-                    raise
+                    return
                 kind = type(msg).__name__
                 text = f"a {kind} was dropped: {type(error).__name__}: {error}"
                 self.faults.counts["failed"] += 1

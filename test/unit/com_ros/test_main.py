@@ -85,6 +85,35 @@ def test_an_interrupt_lets_a_callback_end(executor):
     assert "FATAL" not in err
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("where", ["timer", "topic"])
+def test_a_signal_in_a_callback_that_publishes(number, where):
+    """ROS is shut down before it publishes: no FATAL line of the executor."""
+    process = start(f"""
+        from com_ros import qos
+        from com_ros.parameters import RobotParameters
+        from com_ros.robot_node import RobotNode
+        from std_msgs.msg import String
+        class Busy(RobotNode):
+            def __init__(self):
+                super().__init__("busy", RobotParameters)
+                self.publisher = self.create_publisher(String, "topic", 10)
+                self.subscribe_with(String, "topic", lambda msg: self.work("topic"), qos.RESULT)
+                self.create_steady_timer(0.1, lambda: self.work("timer"))
+            def work(self, where):
+                if where == "{where}":
+                    print("begun", flush=True)
+                    time.sleep(0.5)
+                self.publisher.publish(String(data="x"))
+        sys.exit(run(Busy, make_executor=make_fast_executor))
+    """)
+    assert process.stdout.readline() == "begun\n"
+    process.send_signal(number)
+    code, _, err = finish(process)
+    assert code == 0, err
+    assert "FATAL" not in err
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_second_interrupt_does_not_break_the_clean_up(executor):
     process = start(f"""
