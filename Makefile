@@ -4,6 +4,7 @@
 #   make demo-trot            a quadruped trots, 20 kg drop on it; also ROBOT=anymal FEEDBACK=true
 #   make demo-identify        HOAP-2's URDF is wrong; postures tell where its links' CoMs are
 #   make demo-walk            a biped walks with its true CoM on the path; also ROBOT=talos
+#   make setup-robot URDF=robot.urdf   writes robot.yaml, the configuration of your robot; SETUP_ARGS=--help
 #   make test                 all tests; make test-fast: the unit tests alone
 #   make bench                all figures, stored in benchmarks/results/; BENCH="sesc_speed -- --full" for one
 # Each does all the set-up that it needs.
@@ -14,7 +15,7 @@ OUT ?= out
 # Tests that run side by side.
 JOBS ?= 2
 
-.PHONY: help setup setup-dev demo demo-trot demo-identify demo-walk test test-fast lint bench clean
+.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-walk test test-fast lint bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +26,9 @@ setup:
 
 setup-dev:
 	@tools/setup.sh dev
+
+setup-robot: setup
+	@tools/in_env python -m com_model.commands.setup "$(URDF)" $(SETUP_ARGS)
 
 demo: setup
 	@tools/in_env python -m com_demos.sway_demo "$(or $(ROBOT),hoap2)" --seconds $(SECONDS) --out "$(OUT)"

@@ -1,0 +1,184 @@
+"""Command line: write the configuration of a robot from its URDF."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from com_model.commands import command_parser
+from com_model.exceptions import ComModelError
+from com_model.files import write_file
+from com_model.model import RobotModel
+from com_model.setup import RobotSetup, describe, to_yaml
+from com_model.setup.summary import doubtful_lines, summary
+from com_model.strict_yaml import read_yaml
+from com_model.urdf.xml_reader import read_bounded
+
+_EPILOG = """\
+Finds legs, arms and trunk by the tree and its symmetry, soles in the collision shapes (else the
+visual ones), a standing posture, IMU and force sensors, servo gains, and the sizes of steps.
+Prints what it found and what it is unsure about, with the line to edit. A .xacro file is expanded
+by the Python package xacro, which evaluates expressions in it: only name files that you trust.
+
+Examples:
+  com_setup robot.urdf                   writes robot.yaml beside it
+  com_setup robot.urdf --output config/robot.yaml --picture out/robot.png
+  com_setup robot.urdf --update          finds all again, keeps what was edited in robot.yaml
+  com_setup robot.urdf --interactive     asks about what it is unsure of
+
+Exit status: 0 written, 1 the robot cannot be configured (no legs), 2 a file or an argument cannot
+be used, or robot.yaml exists already.
+"""
+_XACRO = (
+    "is a xacro file and the Python package xacro is not installed: install it (apt install "
+    "ros-jazzy-xacro, or pip install xacro), or run: xacro {name} > {stem}.urdf"
+)
+
+
+class SetupError(ComModelError):
+    """A file that cannot be read or written."""
+
+
+@dataclass(frozen=True)
+class _Result:
+    setup: RobotSetup
+    text: str
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status."""
+    arguments = _parser().parse_args(argv)
+    try:
+        urdf = _expanded(arguments.robot)
+        output = arguments.output or urdf.with_suffix(".yaml")
+        old = _old(arguments, output)
+    except (ComModelError, OSError) as error:
+        print(f"com_setup: {error}", file=sys.stderr)
+        return 2
+    try:
+        setup = describe(RobotModel.from_file(urdf), urdf)
+    except ComModelError as error:
+        print(f"com_setup: {urdf.name}: {error}", file=sys.stderr)
+        return 1
+    if arguments.interactive:
+        old = _ask(setup, old or {})
+    result = _Result(setup, to_yaml(setup, old))
+    try:
+        write_file(output, result.text, overwrite=arguments.force or arguments.update)
+        picture = _draw(setup, arguments.picture)
+    except (ComModelError, OSError) as error:
+        print(f"com_setup: {error}", file=sys.stderr)
+        return 2
+    if not arguments.quiet:
+        _report(result, urdf, output, picture)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = command_parser("com_setup", "Writes a robot's configuration from its URDF.", _EPILOG)
+    add = parser.add_argument
+    add("robot", type=Path, help="path of the URDF or .xacro file")
+    add("--output", type=Path, help="the configuration; by default robot.yaml beside robot.urdf")
+    add("--picture", type=Path, help="a PNG file of the robot with feet, frames and CoM")
+    write = parser.add_mutually_exclusive_group()
+    write.add_argument("--force", action="store_true", help="overwrite an existing file")
+    write.add_argument("--update", action="store_true", help="keep what an existing file says")
+    add("--interactive", action="store_true", help="ask about what is unsure")
+    add("--quiet", action="store_true", help="print errors only")
+    return parser
+
+
+def _expanded(robot: Path) -> Path:
+    """The URDF itself; a xacro file is expanded into one beside it."""
+    if robot.suffix != ".xacro":
+        read_bounded(robot)
+        return robot
+    urdf = robot.with_suffix("")
+    urdf = urdf if urdf.suffix == ".urdf" else urdf.with_suffix(".urdf")
+    try:
+        xacro = import_module("xacro")  # optional
+    except ImportError as error:
+        problem = _XACRO.format(name=robot.name, stem=urdf.stem)
+        raise SetupError(f"{robot.name} {problem}") from error
+    try:
+        text = xacro.process_file(str(robot)).toprettyxml(indent="  ")
+    except Exception as error:  # whatever its expressions raise
+        raise SetupError(f"xacro cannot expand {robot.name}: {error}") from error
+    if urdf.exists() and urdf.read_text() != text:
+        raise SetupError(f"{urdf.name} exists and differs from what {robot.name} gives: delete it")
+    return write_file(urdf, text)
+
+
+def _old(arguments: argparse.Namespace, output: Path) -> dict[str, Any] | None:
+    """The values of an existing file that stay.
+
+    Raises:
+        SetupError: It exists and neither --force nor --update was given.
+    """
+    if not output.exists() or arguments.force:
+        return None
+    if not arguments.update:
+        fix = "--update keeps its edits, --force overwrites it, --output names another"
+        raise SetupError(f"{output} exists already: {fix}")
+    return dict(read_yaml(output))
+
+
+def _ask(setup: RobotSetup, old: dict[str, Any]) -> dict[str, Any]:
+    """Asks for what no URDF says; an empty answer, or the end of the input, leaves it."""
+    questions = {
+        "name": f"Name of the robot [{setup.name}]: ",
+        "imu": f"Link of the IMU [{setup.imu.link or 'none'}]: ",
+    }
+    questions |= {
+        f"feet.{foot.name}": f"Topic of the force sensor of {foot.name} [{foot.wrench.topic}]: "
+        for foot in setup.feet
+    }
+    answers = dict(old)
+    for key, question in questions.items():
+        try:
+            answer = input(question).strip()
+        except EOFError:
+            break
+        if not answer:
+            continue
+        if key == "imu":
+            setup.model.link_index(answer)
+            answers["imu"] = {"link": answer}
+        elif key == "name":
+            answers["name"] = answer
+        else:
+            wrench = {"wrench": {"topic": answer}}
+            answers.setdefault("feet", {})[key.removeprefix("feet.")] = wrench
+    return answers
+
+
+def _draw(setup: RobotSetup, path: Path | None) -> Path | None:
+    if path is not None:
+        from com_model.setup.picture import draw_setup  # needs matplotlib, only here
+
+        draw_setup(setup, path)
+    return path
+
+
+def _report(result: _Result, urdf: Path, output: Path, picture: Path | None) -> None:
+    setup = result.setup
+    print(f"{setup.name} ({urdf})\n{summary(setup)}")
+    print(f"wrote {output}" + (f" and {picture}" if picture else ""))
+    unsure = doubtful_lines(setup, result.text)
+    if unsure:
+        print("Unsure, please check:")
+        print("\n".join(f"  {line}" for line in unsure))
+    move = {"humanoid": "demo-walk", "quadruped": "demo-trot"}.get(setup.limbs.kind, "demo")
+    commands = ["demo"] if move == "demo" else ["demo", move]
+    print("Next:")
+    for command in (*commands, "demo-identify"):
+        print(f"  make {command} ROBOT={urdf}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

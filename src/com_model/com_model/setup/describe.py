@@ -1,0 +1,153 @@
+"""All that a robot's configuration needs, found in its URDF and its shapes."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from com_model.arrays import Array
+from com_model.bodies import Indices
+from com_model.dynamics.kinematics import body_poses
+from com_model.geometry.support import SupportPolygon
+from com_model.model import RobotModel
+from com_model.setup.gains import Gains, find_gains, gait_parameters
+from com_model.setup.geometry import Outside, read_outside
+from com_model.setup.limbs import Leg, Limbs, find_limbs
+from com_model.setup.posture import Standing, contact_points, find_posture
+from com_model.setup.sensors import Imu, Wrench, find_imu, find_wrench
+from com_model.setup.soles import Sole, find_sole
+
+_MARGIN = 0.01  # m, of the CoM inside the support
+
+
+@dataclass(frozen=True, eq=False)
+class FootSetup:
+    """A foot as the configuration has it.
+
+    Attributes:
+        name: Of its sole frame: a link, or a frame that is added to `sole.link`.
+        leg: Its leg.
+        sole: Its sole, pose in sole.link.
+        wrench: Its force sensor.
+        points: (k, 3) m, where it touches the ground in the standing posture, robot's axes.
+    """
+
+    name: str
+    leg: Leg
+    sole: Sole
+    wrench: Wrench
+    points: Array
+
+
+@dataclass(frozen=True, eq=False)
+class RobotSetup:
+    """What was found of a robot.
+
+    Attributes:
+        name: Of the robot, fit for a file.
+        urdf: Its file name, or "".
+        model: The robot.
+        outside: Its shapes.
+        limbs: Legs, arms, trunk.
+        trunk_link: The heaviest link of the trunk.
+        feet: In the order of the legs.
+        standing: The standing posture.
+        imu: The IMU.
+        gains: Of the servos.
+        walking, trot: Sizes of steps; empty where the robot is not of that kind.
+        margin: m, of the CoM inside the support polygon in the standing posture.
+        doubts: What a person should look at, by the key of the configuration.
+    """
+
+    name: str
+    urdf: str
+    model: RobotModel
+    outside: Outside
+    limbs: Limbs
+    trunk_link: str
+    feet: tuple[FootSetup, ...]
+    standing: Standing
+    imu: Imu
+    gains: Gains
+    walking: dict[str, float]
+    trot: dict[str, float]
+    margin: float
+    doubts: tuple[tuple[str, str], ...]
+
+
+def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None) -> RobotSetup:
+    """Finds out how a robot is built.
+
+    Args:
+        model: The robot.
+        urdf_path: Its file, to which names of meshes may be relative; None for text.
+
+    Raises:
+        NoLegsError: It has no two legs.
+    """
+    outside = read_outside(model, urdf_path)
+    limbs = find_limbs(model, outside)
+    R0, p0 = body_poses(model.bodies, model.neutral, limbs.R_root_robot.T)
+    soles = [find_sole(model, outside, leg, R0, p0, limbs.kind) for leg in limbs.legs]
+    standing, overlaps = find_posture(model, limbs, soles, outside)
+    feet = tuple(
+        _foot(model, leg, sole, standing) for leg, sole in zip(limbs.legs, soles, strict=True)
+    )
+    imu = find_imu(model, limbs)
+    walking, trot = gait_parameters(limbs, standing, [foot.points for foot in feet])
+    polygon = SupportPolygon.from_points(np.concatenate([foot.points for foot in feet]))
+    margin = float(polygon.margin(standing.com))
+    doubts = [("kind", doubt) for doubt in limbs.doubts]
+    doubts += [(f"feet.{foot.name}", doubt) for foot in feet for doubt in foot.sole.doubts]
+    doubts += [(f"feet.{f.name}.wrench", _NO_SENSOR) for f in feet if not f.wrench.source]
+    doubts += [("posture", doubt) for doubt in standing.doubts]
+    doubts += [("posture", f"the hulls of {a} and {b} overlap") for a, b in overlaps[:5]]
+    if margin < _MARGIN:
+        doubts.append(("posture", f"the CoM is {1e3 * margin:.0f} mm inside the support polygon"))
+    if imu.doubt:
+        doubts.append(("imu", imu.doubt))
+    if outside.problems:
+        more = f" and {len(outside.problems) - 1} more" * (len(outside.problems) > 1)
+        doubts.append(("feet", f"shapes not read: {outside.problems[0]}{more}"))
+    return RobotSetup(
+        name=_file_name(model, urdf_path),
+        urdf="" if urdf_path is None else Path(urdf_path).name,
+        model=model,
+        outside=outside,
+        limbs=limbs,
+        trunk_link=_heaviest_link(model, limbs.trunk),
+        feet=feet,
+        standing=standing,
+        imu=imu,
+        gains=find_gains(model, limbs, standing),
+        walking=walking,
+        trot=trot,
+        margin=margin,
+        doubts=tuple(doubts),
+    )
+
+
+_NO_SENSOR = "the URDF names no force-torque sensor: give its topic, frame and sign"
+
+
+def _foot(model: RobotModel, leg: Leg, sole: Sole, standing: Standing) -> FootSetup:
+    place = leg.name.removesuffix("_leg")
+    name = sole.own_link or (f"{place}_sole" if sole.flat else sole.link)
+    if name not in (sole.own_link, sole.link):
+        while name in model.link_names:
+            name += "_frame"
+    wrench = find_wrench(model, name, sole, leg.foot)
+    return FootSetup(name, leg, sole, wrench, contact_points(standing.R, standing.p, leg, sole))
+
+
+def _heaviest_link(model: RobotModel, body: int) -> str:
+    links: Indices = np.flatnonzero(model.bodies.body_of_link == body)
+    return model.link_names[int(links[np.argmax(model.link_masses[links])])]
+
+
+def _file_name(model: RobotModel, urdf_path: str | os.PathLike[str] | None) -> str:
+    name = model.name if urdf_path is None else Path(urdf_path).stem
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name) or "robot"

@@ -1,0 +1,139 @@
+"""Servo gains for simulation, and the sizes of steps, from what each joint carries.
+
+A position servo tau = k (target - q) - d qd with armature J on an inertia I has, as the usual
+second-order system, w = sqrt(k / I) and d = 2 zeta w I. Here
+  k = max(w^2 I, SAG_RATIO m g r),  d = 2 zeta sqrt(k I)
+with I the inertia about the joint's axis of all that the joint carries in the standing posture, and
+m g r the moment that its weight could have there. A joint between a foot and the trunk
+carries the rest of the robot, on one leg; any other what is beyond it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from com_model.arrays import Array
+from com_model.bodies import PRISMATIC, Indices, steiner
+from com_model.dynamics import GRAVITY
+from com_model.model import RobotModel
+from com_model.setup.limbs import HUMANOID, Limbs
+from com_model.setup.posture import Standing
+
+BANDWIDTH = 20.0  # rad/s, of a joint with what it carries
+DAMPING_RATIO = 0.3
+SAG_RATIO = 15.0  # stiffness over the weight's moment: it sags by 1/15 rad at most
+ARMATURE = 0.1  # of the inertia beyond the joint, or of what is needed for stability
+FASTEST = 250.0  # rad/s, of a joint's free end: the physics has steps of 1 to 2 ms
+LEAST_INERTIA = 1e-5  # kg m^2 or kg
+
+
+class Gains(NamedTuple):
+    """Per joint (n,): N m/rad, N m s/rad, kg m^2, and N m (inf: the URDF's limit counts)."""
+
+    stiffness: Array
+    damping: Array
+    armature: Array
+    effort: Array
+
+
+def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
+    """Chooses the servo gains of all joints."""
+    bodies, n = model.bodies, model.n_joints
+    carried, beyond, moment = np.zeros(n), np.zeros(n), np.zeros(n)
+    legs = {b for leg in limbs.legs for b in leg.bodies}
+    everything = np.ones(bodies.count, dtype=bool)
+    for b in range(1, bodies.count):
+        inside = np.zeros(bodies.count, dtype=bool)
+        inside[b : bodies.subtree_end[b]] = True
+        i, ratio = int(bodies.q_index[b]), abs(float(bodies.multiplier[b]))
+        own, own_moment = _load(model, standing, b, inside)
+        rest, rest_moment = _load(model, standing, b, everything & ~inside)
+        if b not in legs:
+            rest, rest_moment = own, own_moment
+        carried[i] += ratio**2 * max(own, rest)
+        beyond[i] += ratio**2 * own
+        moment[i] += ratio * max(own_moment, rest_moment)
+    for alike in _same_places(model, limbs):
+        for values in (carried, moment):
+            values[alike] = values[alike].max()
+    inertia = np.maximum(carried, LEAST_INERTIA)
+    stiffness = np.maximum(BANDWIDTH**2 * inertia, SAG_RATIO * moment)
+    damping = 2.0 * DAMPING_RATIO * np.sqrt(stiffness * inertia)
+    armature = np.maximum(ARMATURE * beyond, stiffness / FASTEST**2 - beyond)
+    armature = np.maximum(armature, LEAST_INERTIA)
+    return Gains(*(_round(values) for values in (stiffness, damping, armature)), np.full(n, np.inf))
+
+
+def _same_places(model: RobotModel, limbs: Limbs) -> list[Indices]:
+    """Joints at the same place of all legs that have as many joints, by index in q."""
+    chains = [model.bodies.q_index[list(leg.bodies)] for leg in limbs.legs]
+    if len({len(chain) for chain in chains}) > 1:
+        return []
+    return [np.array(place, dtype=np.int64) for place in zip(*chains, strict=True)]
+
+
+def _load(model: RobotModel, standing: Standing, body: int, which: Array) -> tuple[float, float]:
+    """Inertia about a body's joint, and weight times distance from it, of some of the bodies."""
+    bodies, R, p = model.bodies, standing.R, standing.p
+    mass = bodies.mass[which]
+    if bodies.joint_type[body] == PRISMATIC:
+        return float(mass.sum()), float(GRAVITY * mass.sum())
+    axis = R[body] @ bodies.axis[body]
+    coms = bodies.first_moment / np.maximum(bodies.mass, 1e-12)[:, None]
+    own = bodies.inertia - bodies.mass[:, None, None] * steiner(coms)
+    world = R[which] @ own[which] @ R[which].transpose(0, 2, 1)
+    arms = np.einsum("bij,bj->bi", R[which], coms[which]) + p[which] - p[body]
+    inertia = axis @ (world + mass[:, None, None] * steiner(arms)).sum(axis=0) @ axis
+    moment = GRAVITY * np.linalg.norm(np.cross(axis, mass @ arms))
+    return float(inertia), float(moment)
+
+
+def _round(values: Array) -> Array:
+    """Two significant digits."""
+    return np.array([float(f"{value:.2g}") for value in values])
+
+
+def walking_parameters(standing: Standing, points: list[Array]) -> dict[str, float]:
+    """Sizes of a biped's steps, m and s, from the CoM's height and the feet's places.
+
+    Args:
+        standing: The standing posture.
+        points: Per foot the points (k, 3) m on the ground.
+    """
+    height = float(standing.com[2]) - standing.ground
+    middles = [0.5 * (c[:, 1].min() + c[:, 1].max()) for c in points]
+    return {
+        "step_width": round(float(max(middles) - min(middles)), 3),
+        "step_length": round(0.15 * height, 3),
+        "step_height": round(0.06 * height, 3),
+        "step_time": round(1.2 * float(np.sqrt(max(height, 0.2) / 0.6)), 2),
+        "com_height": round(0.98 * height, 3),
+    }
+
+
+def trot_parameters(standing: Standing, hips: Array) -> dict[str, float]:
+    """Frequency (1/s) and sizes (m) of a trot from the height of the hips (k, 3) m.
+
+    The frequency goes with that of a pendulum of the legs' length, 1/s at 0.6 m.
+    """
+    height = float(hips[:, 2].mean()) - standing.ground
+    return {
+        "frequency": round(float(np.clip(np.sqrt(0.6 / height), 0.8, 2.0)), 2),
+        "step_height": round(height / 9.0, 3),
+        "step_length": round(0.15 * height, 3),
+        "body_height": round(0.93 * height, 3),
+    }
+
+
+def gait_parameters(
+    limbs: Limbs, standing: Standing, points: list[Array]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The walking parameters of two legs, the trot parameters of four; empty where unfit."""
+    if limbs.kind == HUMANOID:
+        return walking_parameters(standing, points), {}
+    if len(limbs.legs) == 4:
+        hips = np.array([standing.p[leg.bodies[0]] for leg in limbs.legs])
+        return {}, trot_parameters(standing, hips)
+    return {}, {}

@@ -1,0 +1,375 @@
+"""Which chains of a robot are legs and arms, which is its trunk: from the tree and its symmetry.
+
+Everything is judged in the neutral posture, in the robot's axes: x forwards, y left, z upwards.
+They are the root link's (REP 103), unless no leg points down its z axis, or names of the legs
+contradict sides and ends so that a turn about the vertical explains it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from com_model.arrays import Array
+from com_model.dynamics.kinematics import body_poses
+from com_model.exceptions import ComModelError
+from com_model.geometry.rotations import rotation_from_rpy
+from com_model.model import RobotModel
+from com_model.setup.geometry import Outside
+from com_model.text import listing
+
+HUMANOID, QUADRUPED, OTHER = "humanoid", "quadruped", "other"
+GROUND = 0.2  # of the robot's height: a limb that ends lower than this stands on the ground
+SHORTEST_LEG = 0.2  # of the robot's height, from the first joint to the ground; casters have less
+ABOVE = 0.15  # of the hips' height, by which they may be above the CoM of the rest; shoulders are
+MIDDLE = 0.02  # of the robot's height, off the middle plane: a body that is on neither side
+ASYMMETRY = 0.05  # of the robot's height, by which mirrored places may differ
+ARM_JOINTS = 3  # of a chain at a side, at least
+
+
+_WORD = re.compile("[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
+_SIDES = {"l": "left", "r": "right"}
+_ENDS = {"f": "front", "h": "hind", "b": "hind", "r": "hind"}
+_PLACES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("left", "l"), ("left",)),
+    **dict.fromkeys(("right", "r"), ("right",)),
+    **{f"{k}{part}": (side,) for k, side in _SIDES.items() for part in ("leg", "hip", "foot")},
+    **dict.fromkeys(("front", "fore"), ("front",)),
+    **dict.fromkeys(("hind", "rear", "back"), ("hind",)),
+    **{s + e: (_SIDES[s], _ENDS[e]) for s in "lr" for e in "fhb"},
+    **{e + s: (_SIDES[s], _ENDS[e]) for s in "lr" for e in "fhbr"},
+}
+_X, _Y, _Z = np.eye(3)
+_UPRIGHT = [np.column_stack([np.cross(y, z), y, z]) for y, z in ((_Y, _Z), (-_Z, _Y), (_Y, _X))]
+"""R_root_robot with z, y and x of the root link upwards."""
+
+
+class NoLegsError(ComModelError):
+    """A robot that does not stand on two or more legs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leg:
+    """A leg: its moving bodies from the first one of its own to the foot.
+
+    Attributes:
+        name: left_leg, right_leg; left_front_leg ... of a quadruped.
+        side: left, right or center.
+        end: front or hind of a quadruped, else "".
+        bodies: Of the chain to the foot.
+        others: Bodies beyond the foot's, such as toes.
+    """
+
+    name: str
+    side: str
+    end: str
+    bodies: tuple[int, ...]
+    others: tuple[int, ...] = ()
+
+    @property
+    def foot(self) -> int:
+        """The body that stands on the ground."""
+        return self.bodies[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Limbs:
+    """What a robot consists of.
+
+    Attributes:
+        kind: humanoid (two legs), quadruped (four) or other.
+        trunk: The body that carries the arms of a humanoid; that from which the legs start, else.
+        hips: The body from which the legs start.
+        legs: Left before right, front before hind.
+        R_root_robot: (3, 3) rotation from the robot's axes to the root link's.
+        groups: Independent joints by the name of their group.
+        height: m, of the robot in its neutral posture.
+        doubts: What looks wrong, for people.
+    """
+
+    kind: str
+    trunk: int
+    hips: int
+    legs: tuple[Leg, ...]
+    R_root_robot: Array
+    groups: dict[str, tuple[str, ...]]
+    height: float
+    doubts: tuple[str, ...] = field(default=())
+
+
+def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
+    """Finds legs, arms, trunk and groups of joints.
+
+    Raises:
+        NoLegsError: Fewer than two legs.
+    """
+    trees = [_Tree(model, outside, R) for R in _UPRIGHT]
+    found = [(tree, *tree.legs()) for tree in trees]
+    tree, chains, hips = next((f for f in found if len(f[1]) > 1), found[0])
+    if len(chains) < 2:
+        ends = listing(model.bodies.names[b] for b in tree.standing) or "none"
+        raise NoLegsError(
+            f"no legs: {len(chains)} chains of two or more joints reach from the upper part to the "
+            f"ground, 2 or more are needed (ends near the ground: {ends})"
+        )
+    kind = {2: HUMANOID, 4: QUADRUPED}.get(len(chains), OTHER)
+    turned = [
+        _Tree(model, outside, tree.R_root_robot @ rotation_from_rpy([0.0, 0.0, k * np.pi / 2]))
+        for k in range(4)
+    ]
+    named = [_named_legs(one, chains, kind) for one in turned]
+    scores = [_agreement(one, legs) for one, legs in zip(turned, named, strict=True)]
+    best = int(np.argmax(scores))
+    tree, legs = turned[best], named[best]
+    rolling = [leg.name for leg in legs if _is_wheel(tree, outside, leg.foot)]
+    if rolling:
+        raise NoLegsError(f"no legs: {listing(rolling)} end in wheels; it does not walk")
+    doubts = _asymmetries(tree, legs)
+    if best or tree.R_root_robot[2, 2] < 1.0:
+        x, z = (_axis_name(tree.R_root_robot[:, k]) for k in (0, 2))
+        doubts.append(f"forwards is {x} and up is {z} of {model.root_link}, as its legs show")
+    taken = {b for leg in legs for b in (*leg.bodies, *leg.others)}
+    groups = {leg.name: tree.joints((*leg.bodies, *leg.others)) for leg in legs}
+    trunk, upper = _upper_body(tree, hips, taken, kind)
+    return Limbs(
+        kind, trunk, hips, legs, tree.R_root_robot, groups | upper, tree.height, tuple(doubts)
+    )
+
+
+class _Tree:
+    """The moving bodies in the neutral posture."""
+
+    def __init__(self, model: RobotModel, outside: Outside, R_root_robot: Array) -> None:
+        self.model, self.bodies, self.R_root_robot = model, model.bodies, R_root_robot
+        self.outside = outside
+        self.R, self.p = body_poses(model.bodies, model.neutral, R_root_robot.T)
+        coms = self.bodies.first_moment / np.maximum(self.bodies.mass, 1e-9)[:, None]
+        clouds = [
+            np.concatenate([[[0.0, 0.0, 0.0]], [com], points]) @ R.T + p
+            for com, points, R, p in zip(coms, outside.points, self.R, self.p, strict=True)
+        ]
+        self.coms = np.einsum("bij,bj->bi", self.R, coms) + self.p
+        self.low = np.array([cloud[:, 2].min() for cloud in clouds])
+        self.ground = float(self.low.min())
+        self.height = float(max(cloud[:, 2].max() for cloud in clouds)) - self.ground
+        self.middles = np.array([cloud.mean(axis=0) for cloud in clouds])
+        parents = set(self.bodies.parent.tolist())
+        self.leaves = [b for b in range(1, self.bodies.count) if b not in parents]
+        near = self.ground + GROUND * self.height
+        self.standing = [
+            b for b in self.leaves if self.low[self.bodies.path_to(b)[-2:]].min() < near
+        ]
+
+    def joints(self, bodies: Sequence[int]) -> tuple[str, ...]:
+        """Names of the independent joints above bodies, in the order of q."""
+        names = {self.bodies.joint_names[b] for b in bodies}
+        return tuple(name for name in self.model.joint_names if name in names)
+
+    def subtree(self, body: int) -> range:
+        return range(body, int(self.bodies.subtree_end[body]))
+
+    def legs(self) -> tuple[list[list[int]], int]:
+        """Leaves of each leg, and the body from which the legs start."""
+        limbs = self._split([b for b in self.standing if len(self.bodies.path_to(b)) > 1])
+        chains = []
+        for leaves in limbs:
+            start = self._start(leaves, limbs)
+            path = [b for b in self.bodies.path_to(leaves[0]) if b >= start]
+            drop = self.p[path[0], 2] - min(self.low[b] for b in self.subtree(start))
+            high = self.p[path[0], 2] - self.ground
+            beside = self.p[path[0], 2] - self._rest_height(limbs)
+            if len(path) > 1 and drop > SHORTEST_LEG * self.height and beside < ABOVE * high:
+                chains.append(leaves)
+        hips = self._common([leaf for leaves in chains for leaf in leaves]) if chains else 0
+        return chains, hips
+
+    def _rest_height(self, limbs: list[list[int]]) -> float:
+        """Height of the centre of mass of all bodies that are in none of the limbs."""
+        starts = [self._start(leaves, limbs) for leaves in limbs]
+        mass = np.array(self.bodies.mass)
+        for start in starts:
+            mass[list(self.subtree(start))] = 0.0
+        return float(mass @ self.coms[:, 2] / mass.sum()) if mass.sum() > 0.0 else np.inf
+
+    def _start(self, leaves: list[int], limbs: list[list[int]]) -> int:
+        """First body that this limb has for itself."""
+        foreign = {
+            b for other in limbs if other is not leaves for b in self.bodies.path_to(other[0])
+        }
+        return next((b for b in self.bodies.path_to(leaves[0]) if b not in foreign), leaves[0])
+
+    def _common(self, leaves: Sequence[int]) -> int:
+        paths = [[0, *self.bodies.path_to(leaf)] for leaf in leaves]
+        common = set(paths[0]).intersection(*paths[1:])
+        return max(common)
+
+    def _split(self, leaves: list[int]) -> list[list[int]]:
+        """Groups leaves by limb: branches at a body in the middle plane are different limbs."""
+        if len(leaves) < 2:
+            return [leaves] if leaves else []
+        fork = self._common(leaves)
+        if abs(self.p[fork, 1]) > MIDDLE * self.height and fork > 0:
+            return [leaves]
+        branches: dict[int, list[int]] = {}
+        for leaf in leaves:
+            path = [0, *self.bodies.path_to(leaf), leaf]
+            branches.setdefault(path[path.index(fork) + 1], []).append(leaf)
+        return [limb for branch in branches.values() for limb in self._split(branch)]
+
+
+def _named_legs(tree: _Tree, chains: list[list[int]], kind: str) -> tuple[Leg, ...]:
+    bodies = tree.bodies
+    starts = [tree._start(leaves, chains) for leaves in chains]
+    places = np.array([tree.middles[leaves[0]] for leaves in chains])
+    hips = tree.p[starts]
+    middle = float(hips[:, 0].mean())
+    legs: dict[str, Leg] = {}
+    order = sorted(range(len(chains)), key=lambda i: (-round(hips[i, 0], 2), -places[i, 1]))
+    for i in order:
+        leaves = chains[i]
+        side = "left" if places[i, 1] > 0 else "right"
+        end = ""
+        if kind == QUADRUPED:
+            end = "front" if hips[i, 0] > middle else "hind"
+        name = "_".join(word for word in (side, end, "leg") if word)
+        if name in legs:
+            name = f"{name}_{1 + sum(other.startswith(name) for other in legs)}"
+        path = [b for b in bodies.path_to(leaves[0]) if b >= starts[i]]
+        own = set(tree.subtree(starts[i]))
+        foot = _foot_of(tree, path)
+        kept = path[: path.index(foot) + 1]
+        legs[name] = Leg(name, side, end, tuple(kept), tuple(sorted(own - set(kept))))
+    return tuple(legs.values())
+
+
+def _foot_of(tree: _Tree, path: list[int]) -> int:
+    """The body of a leg that stands: a foot before its toe, where both reach the ground."""
+    if len(path) < 2:
+        return path[-1]
+    toe, foot = path[-1], path[-2]
+    same_level = tree.low[foot] < tree.low[toe] + 0.01 * tree.height
+    stands = same_level and len(tree.outside.points[foot]) > 0
+    return foot if stands and len(path) > 3 else toe
+
+
+def _upper_body(
+    tree: _Tree, hips: int, taken: set[int], kind: str
+) -> tuple[int, dict[str, tuple[str, ...]]]:
+    """The trunk, and the groups of all joints that are no leg's."""
+    bodies, eps = tree.bodies, MIDDLE * tree.height
+    rest = [b for b in range(1, bodies.count) if b not in taken]
+    arms: list[int] = []
+    for b in rest:
+        inside = any(b in tree.subtree(a) for a in arms)
+        sides = np.sign(tree.p[list(tree.subtree(b)), 1])
+        aside = abs(tree.p[b, 1]) > eps and (sides == sides[0]).all()
+        if not inside and aside and _depth(tree, b) >= ARM_JOINTS:
+            arms.append(b)
+    arms = [a for a in arms if any(_mirrored(tree, a, b) for b in arms)]
+    trunk = hips
+    if arms and kind == HUMANOID:
+        trunk = tree._common([int(bodies.parent[a]) for a in arms])
+    waist = [b for b in (*bodies.path_to(trunk), *bodies.path_to(hips)) if b not in taken]
+    groups = {"waist": tree.joints(waist)} if waist else {}
+    used = set(waist)
+    for arm in arms:
+        side = "left" if tree.p[arm, 1] > 0 else "right"
+        chain = [arm]
+        while len(children := _children(tree, chain[-1])) == 1:
+            chain.append(children[0])
+        name = f"{side}_arm" + "_2" * (f"{side}_arm" in groups)
+        groups[name] = tree.joints(chain)
+        hand = [b for b in tree.subtree(arm) if b not in chain]
+        if hand:
+            groups[name.replace("arm", "hand")] = tree.joints(hand)
+        used |= set(tree.subtree(arm))
+    for b in rest:
+        if b in used:
+            continue
+        members = [m for m in tree.subtree(b) if m not in used and m not in taken]
+        used |= set(members)
+        above = tree.p[b, 2] >= tree.p[trunk, 2]
+        long = _depth(tree, b) > 3
+        name = "head" if above and kind == HUMANOID else "arm" if long else "upper_body"
+        groups[name] = groups.get(name, ()) + tree.joints(members)
+    return trunk, {name: joints for name, joints in groups.items() if joints}
+
+
+def _mirrored(tree: _Tree, first: int, second: int) -> bool:
+    """Whether two bodies are at mirrored places."""
+    away = tree.p[first] - tree.p[second] * [1.0, -1.0, 1.0]
+    return bool(np.abs(away).max() < ASYMMETRY * tree.height)
+
+
+def _children(tree: _Tree, body: int) -> list[int]:
+    return np.flatnonzero(tree.bodies.parent == body).tolist()
+
+
+def _depth(tree: _Tree, body: int) -> int:
+    """Joints of the longest chain that begins with a body's."""
+    return 1 + max((_depth(tree, child) for child in _children(tree, body)), default=0)
+
+
+def _asymmetries(tree: _Tree, legs: tuple[Leg, ...]) -> list[str]:
+    """Sentences on legs that have no mirror image; also on names that contradict the side."""
+    doubts = []
+    for leg in legs:
+        pairs = [
+            other
+            for other in legs
+            if other.side != leg.side
+            and len(other.bodies) == len(leg.bodies)
+            and _mirrored(tree, leg.bodies[0], other.bodies[0])
+        ]
+        if not pairs:
+            doubts.append(f"{leg.name} has no mirror image on the other side of the root's y = 0")
+        side, end = _named_place(tree, leg)
+        if (side and side != leg.side) or (end and leg.end and end != leg.end):
+            doubts.append(f"{leg.name} is called {side} {end} in the URDF".replace("  ", " "))
+    return doubts
+
+
+def _agreement(tree: _Tree, legs: tuple[Leg, ...]) -> float:
+    """How well sides and ends of legs agree with their names and with the robot's shape."""
+    score = 0.0
+    for leg in legs:
+        side, end = _named_place(tree, leg)
+        score += (side == leg.side) - bool(side and side != leg.side)
+        score += bool(leg.end) * ((end == leg.end) - bool(end and end != leg.end))
+    hips = np.ptp([tree.p[leg.bodies[0]] for leg in legs], axis=0)
+    wide = hips[1] > hips[0] if len(legs) == 2 else hips[0] > 0.7 * hips[1]
+    return score + 0.5 * bool(wide)
+
+
+def _named_place(tree: _Tree, leg: Leg) -> tuple[str, str]:
+    """Side and end of which most names of a leg's links and joints speak; "" where none does."""
+    votes: Counter[str] = Counter()
+    for b in leg.bodies:
+        for name in (tree.bodies.names[b], tree.bodies.joint_names[b]):
+            for word in _WORD.findall(name):
+                votes.update(_PLACES.get(word.lower(), ()))
+    side, end = (
+        max(pair, key=lambda word: votes[word]) if votes[pair[0]] != votes[pair[1]] else ""
+        for pair in (("left", "right"), ("front", "hind"))
+    )
+    return side, end
+
+
+def _is_wheel(tree: _Tree, outside: Outside, body: int) -> bool:
+    """Whether a body is round about the lateral axis of its joint."""
+    points, axis = outside.points[body], tree.bodies.axis[body]
+    if len(points) < 20 or abs((tree.R[body] @ axis)[2]) > 0.5:
+        return False
+    across = points - np.outer(points @ axis, axis)
+    radius = float(np.linalg.norm(across, axis=1).max())
+    middle = 0.5 * (across.max(axis=0) + across.min(axis=0))
+    return bool(np.linalg.norm(middle) < 0.1 * radius and np.ptp(points @ axis) < 1.5 * radius)
+
+
+def _axis_name(axis: Array) -> str:
+    k = int(np.argmax(np.abs(axis)))
+    return f"{'-' * int(axis[k] < 0.0)}{'xyz'[k]}"

@@ -1,0 +1,85 @@
+"""A picture of what was found: the robot in its standing posture, its feet, CoM and frames."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from com_model.arrays import Array
+from com_model.geometry.hull import convex_hull
+from com_model.plotting import AXIS_COLORS, FAINT, INK, RED, RULE, new_figure, save_png, style_axes
+from com_model.setup.describe import RobotSetup
+
+_VIEWS = (("from the side", 0, 2), ("from the front", 1, 2), ("the soles from above", 0, 1))
+
+
+def draw_setup(setup: RobotSetup, path: str | os.PathLike[str]) -> None:
+    """Draws the robot from the side and from the front, and its soles from above.
+
+    Args:
+        setup: What was found.
+        path: Of the PNG file; its folder is made.
+    """
+    limbs, model = setup.limbs, setup.model
+    title = f"{setup.name}: {limbs.kind}, {model.n_joints} joints, {model.mass:.1f} kg"
+    figure = new_figure((12.5, 4.8), title)
+    for axes, (name, i, j) in zip(figure.subplots(1, 3), _VIEWS, strict=True):
+        if j == 2:
+            _draw_bodies(axes, setup, i, j)
+        _draw_feet(axes, setup, i, j)
+        com = setup.standing.com
+        axes.plot(com[i], com[j], "o", color=RED, ms=7, zorder=5)
+        axes.annotate("CoM", com[[i, j]], (6, 4), textcoords="offset points", color=RED, fontsize=9)
+        _draw_frame(axes, setup, i, j)
+        style_axes(axes)
+        axes.set(aspect="equal", xlabel=f"{'xyz'[i]} (m)", ylabel=f"{'xyz'[j]} (m)")
+        axes.set_title(name, fontsize=10, color=INK, loc="left")
+    save_png(figure, path)
+
+
+def _draw_bodies(axes: Axes, setup: RobotSetup, i: int, j: int) -> None:
+    """Outlines of the bodies' hulls, and lines between their joints."""
+    standing, bodies = setup.standing, setup.model.bodies
+    for b, points in enumerate(setup.outside.points):
+        if len(points) > 2:
+            _fill(axes, (points @ standing.R[b].T + standing.p[b])[:, [i, j]])
+        if b > 0:
+            ends = standing.p[[int(bodies.parent[b]), b]]
+            axes.plot(ends[:, i], ends[:, j], "-", color=INK, lw=1.0, marker=".", ms=3)
+
+
+def _fill(axes: Axes, points: Array) -> None:
+    outline = convex_hull(points)
+    axes.fill(outline[:, 0], outline[:, 1], facecolor=RULE, edgecolor=FAINT, lw=0.5, alpha=0.5)
+
+
+def _draw_feet(axes: Axes, setup: RobotSetup, i: int, j: int) -> None:
+    for foot in setup.feet:
+        points = foot.points[:, [i, j]]
+        closed = np.concatenate([points, points[:1]])
+        axes.plot(closed[:, 0], closed[:, 1], "-o", color=AXIS_COLORS[2], lw=1.5, ms=3)
+        if j == 1:
+            middle = tuple(points.mean(axis=0).tolist())
+            axes.annotate(foot.name, middle, color=INK, fontsize=8, ha="center", va="center")
+
+
+def _draw_frame(axes: Axes, setup: RobotSetup, i: int, j: int) -> None:
+    """The frames of the soles and the IMU's link."""
+    standing, bodies, model = setup.standing, setup.model.bodies, setup.model
+    frames = []
+    for foot in setup.feet:
+        b = foot.leg.foot
+        R = standing.R[b]
+        frames.append((R @ foot.sole.R_body, R @ foot.sole.p_body + standing.p[b]))
+    if setup.imu.link and j == 2:
+        link = model.link_index(setup.imu.link)
+        b = int(bodies.body_of_link[link])
+        R = standing.R[b]
+        frames.append((R @ bodies.R_body_link[link], R @ bodies.p_body_link[link] + standing.p[b]))
+    size = 0.06 * setup.limbs.height
+    for R, p in frames:
+        for k, color in enumerate(AXIS_COLORS):
+            end = p + size * R[:, k]
+            axes.plot([p[i], end[i]], [p[j], end[j]], "-", color=color, lw=2.0, zorder=4)

@@ -1,0 +1,283 @@
+"""The standing posture: feet flat and parallel, knees bent, the CoM over the support's middle.
+
+Solved by bounded least squares over the joints of the legs, the trunk upright. In the robot's axes
+(x forwards, y left, z upwards; see limbs), with the soles' middles s_i and up directions n_i, the
+residuals are
+  R_sole - 1 of each flat sole              feet flat, straight ahead
+  z_i - mean z                              at one height
+  x_i - x_hip_i - mean(x - x_hip), mean x - x_com, mean y - y_com
+  (y_i - y_hip_i') weakly                   as wide as the legs hang, or as the soles need
+  knee_i - bend, others weakly              the stated bend, the rest as little as possible
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from com_model.arrays import Array
+from com_model.dynamics.kinematics import body_poses
+from com_model.model import RobotModel
+from com_model.setup.collisions import overlapping_bodies
+from com_model.setup.geometry import Outside
+from com_model.setup.limbs import QUADRUPED, Leg, Limbs
+from com_model.setup.soles import Sole
+
+BEND = {"humanoid": 0.7, "quadruped": 1.5, "other": 0.9}
+"""rad, of the knees in the standing posture, by kind."""
+MARGIN = 0.03  # of a joint's range, that a posture stays off its limits
+MOST_MARGIN = 0.1  # rad or m
+RAISED = (0.1, 0.2, 0.35, 0.5)  # rad, of the arms, where they touch the body
+GAP = 0.02  # of the leg's length, between the soles' inner edges at least
+LATERAL = 0.7  # cosine between a pitch joint's axis and the lateral direction
+WEAK, WEAKEST = 3e-2, 1e-3
+LEVEL, TILTED = 1e-3, 2e-2  # m; rad: what counts as solved
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """A standing posture.
+
+    Attributes:
+        q: (n,) rad or m.
+        R, p: Poses of the moving bodies, the robot's axes, origin of the root link.
+        com: (3,) m, likewise.
+        ground: m, height of the soles, likewise.
+        bend: rad, of the knees at most.
+        doubts: What could not be reached.
+    """
+
+    q: Array
+    R: Array
+    p: Array
+    com: Array
+    ground: float
+    bend: float
+    doubts: tuple[str, ...]
+
+
+def find_posture(
+    model: RobotModel, limbs: Limbs, soles: Sequence[Sole], outside: Outside
+) -> tuple[Standing, list[tuple[str, str]]]:
+    """Finds the standing posture of a robot, its arms raised sideways as far as they need.
+
+    Returns:
+        The posture, and the pairs of bodies whose hulls overlap in it.
+    """
+    stance = _Stance(model, limbs, soles)
+    first = best = stance.solve()
+    found = fewest = overlapping_bodies(model, outside, limbs, best.R, best.p)
+    arms = [j for name, j in limbs.groups.items() if "_arm" in name]
+    touching = {name for pair in found for name in pair}
+    hands = [
+        joints
+        for joints in arms
+        if any(model.bodies.names[b] in touching for b in _below(model, joints[0]))
+    ]
+    for angle in RAISED if hands else ():
+        for joints in arms:
+            stance.raise_arm(joints, angle, first)
+        standing = stance.solve()
+        found = overlapping_bodies(model, outside, limbs, standing.R, standing.p)
+        if len(found) < len(fewest):
+            best, fewest = standing, found
+        if not found:
+            break
+    return best, fewest
+
+
+def _below(model: RobotModel, joint: str) -> range:
+    """The moving bodies below a joint."""
+    body = model.bodies.joint_names.index(joint)
+    return range(body, int(model.bodies.subtree_end[body]))
+
+
+def contact_points(R: Array, p: Array, leg: Leg, sole: Sole) -> Array:
+    """Points (k, 3) m on the ground of a foot, from poses of the bodies."""
+    flat = np.zeros((max(len(sole.corners), 1), 3))
+    flat[:, :2] = sole.corners if sole.flat else 0.0
+    body = leg.foot
+    points = (flat @ sole.R_body.T + sole.p_body) @ R[body].T + p[body]
+    return np.asarray(points - [0.0, 0.0, sole.radius])
+
+
+class _Stance:
+    def __init__(self, model: RobotModel, limbs: Limbs, soles: Sequence[Sole]) -> None:
+        self.model, self.limbs, self.soles = model, limbs, soles
+        bodies = model.bodies
+        self.up = limbs.R_root_robot.T
+        self.lower, self.upper = _inner_limits(model)
+        self.rest = np.clip(np.zeros(model.n_joints), self.lower, self.upper)
+        self.R0, self.p0 = body_poses(bodies, model.neutral, self.up)
+        own = {int(bodies.q_index[b]) for leg in limbs.legs for b in leg.bodies}
+        self.joints = np.array(sorted(own), dtype=np.int64)
+        knees = [self._knee(leg, sole) for leg, sole in zip(limbs.legs, soles, strict=True)]
+        self.knees = np.array([index for index, _ in knees])
+        self.bends = np.array([bend for _, bend in knees])
+        self.start = self._start(knees)
+        self.widths = self._lateral_places()
+
+    def solve(self) -> Standing:
+        lower, upper = self.lower[self.joints], self.upper[self.joints]
+        x0 = np.clip(self.start[self.joints], lower + 1e-9, upper - 1e-9)
+        result = least_squares(
+            self._residuals, x0, bounds=(lower, upper), x_scale="jac", max_nfev=200
+        )
+        q = self._posture(result.x).round(4)
+        R, p, com, points = self._state(q)
+        ground = float(np.mean([c[:, 2].min() for c in points]))
+        doubts = self._check(q, R, points, com)
+        bend = float(np.abs(q[self.knees]).max())
+        return Standing(q, R, p, com, ground, bend, tuple(doubts))
+
+    def raise_arm(self, joints: Sequence[str], angle: float, first: Standing) -> None:
+        """Turns the joint of a shoulder that is most about the forward axis, outwards."""
+        bodies = self.model.bodies
+        chain = [bodies.joint_names.index(name) for name in joints[:3]]
+        axes = np.array([(first.R[b] @ bodies.axis[b])[0] for b in chain])
+        body = chain[int(np.argmax(np.abs(axes)))]
+        index = int(bodies.q_index[body])
+        left = first.p[body][1] > 0.0
+        sign = np.sign((first.R[body] @ bodies.axis[body])[0]) * (1.0 if left else -1.0)
+        raised = first.q[index] + sign * angle
+        self.rest[index] = np.clip(raised, self.lower[index], self.upper[index])
+
+    def _posture(self, x: Array) -> Array:
+        q = self.rest.copy()
+        q[self.joints] = x
+        return q
+
+    def _state(self, q: Array) -> tuple[Array, Array, Array, list[Array]]:
+        bodies = self.model.bodies
+        R, p = body_poses(bodies, q, self.up)
+        com = (bodies.first_moment[:, None] @ R.transpose(0, 2, 1))[:, 0].sum(axis=0)
+        com = (com + bodies.mass @ p) / bodies.mass.sum()
+        pairs = zip(self.limbs.legs, self.soles, strict=True)
+        return R, p, com, [contact_points(R, p, leg, sole) for leg, sole in pairs]
+
+    def _residuals(self, x: Array) -> Array:
+        q = self._posture(x)
+        R, p, com, points = self._state(q)
+        legs, soles = self.limbs.legs, self.soles
+        middles = np.array([0.5 * (c.min(axis=0) + c.max(axis=0)) for c in points])
+        hips = np.array([p[leg.bodies[0]] for leg in legs])
+        turns = [
+            (R[leg.foot] @ sole.R_body)[[2, 2, 1], [0, 1, 0]]
+            for leg, sole in zip(legs, soles, strict=True)
+            if sole.flat
+        ]
+        ahead = middles[:, 0] - hips[:, 0]
+        parts = [
+            np.ravel(turns),
+            10.0 * (middles[:, 2] - middles[:, 2].mean()),
+            10.0 * (ahead - ahead.mean()),
+            10.0 * (middles[:, :2].mean(axis=0) - com[:2]),
+            (1.0 if len(legs[0].bodies) != 5 else 0.1) * (middles[:, 1] - self.widths),
+            WEAK * 10.0 * (q[self.knees] - self.bends),
+            WEAKEST * (x - self.start[self.joints]),
+        ]
+        return np.concatenate(parts)
+
+    def _lateral_places(self) -> Array:
+        """Y (legs,) m of the soles' middles: as they hang, farther apart where soles need room."""
+        pairs = list(zip(self.limbs.legs, self.soles, strict=True))
+        points = [contact_points(self.R0, self.p0, leg, sole) for leg, sole in pairs]
+        y = np.array([0.5 * (c[:, 1].min() + c[:, 1].max()) for c in points])
+        half = np.array(
+            [
+                0.5 * np.ptp(c[:, 1]) + sole.radius
+                for c, (_, sole) in zip(points, pairs, strict=True)
+            ]
+        )
+        least = half + 0.5 * GAP * self.limbs.height
+        hips = np.array([self.p0[leg.bodies[0]][1] for leg in self.limbs.legs])
+        signs = np.array([1.0 if leg.side == "left" else -1.0 for leg in self.limbs.legs])
+        wide = np.abs(hips) if self.limbs.kind == QUADRUPED else np.zeros(len(hips))
+        return np.asarray(signs * np.maximum(np.maximum(np.abs(y), wide), least))
+
+    def pitch_joints(self, leg: Leg) -> list[int]:
+        """Bodies of a leg whose joints turn about the lateral axis."""
+        axes = np.einsum("bij,bj->bi", self.R0, self.model.bodies.axis)
+        independent = self.model.bodies.joint_names
+        return [
+            b
+            for b in leg.bodies
+            if abs(axes[b, 1]) > LATERAL and independent[b] in self.model.joint_names
+        ]
+
+    def _knee(self, leg: Leg, sole: Sole) -> tuple[int, float]:
+        """Index in q of the knee and the angle it is to have.
+
+        The knee is the pitch joint after the first that is farthest from the joints around it. It
+        bends to where its limits leave more room; forwards where both sides are free, those of a
+        quadruped's legs inwards.
+        """
+        bodies = self.model.bodies
+        pitch = self.pitch_joints(leg) or list(leg.bodies)
+        end = sole.p_body @ self.R0[leg.foot].T + self.p0[leg.foot]
+        places = [*(self.p0[b] for b in pitch), end]
+        spans = np.linalg.norm(np.diff(places, axis=0), axis=1)
+        best = max(range(1, len(pitch)), key=lambda k: min(spans[k - 1], spans[k]), default=0)
+        body = pitch[best]
+        index = int(bodies.q_index[body])
+        lower, upper = float(self.lower[index]), float(self.upper[index])
+        axis = float((self.R0[body] @ bodies.axis[body])[1])
+        inwards = -1.0 if leg.end == "front" else 1.0  # of the knee itself, forwards is 1
+        sign = inwards * float(np.sign(axis))
+        if min(upper, -lower) < 0.8 * BEND[self.limbs.kind] or abs(upper + lower) > 0.3 * (
+            upper - lower
+        ):
+            sign = 1.0 if upper > -lower else -1.0
+        if best == 0:
+            return index, float(self.rest[index])
+        return index, float(np.clip(sign * BEND[self.limbs.kind], lower, upper))
+
+    def _start(self, knees: Sequence[tuple[int, float]]) -> Array:
+        """The knees bent, hips and ankles by half of it the other way."""
+        q, bodies = self.rest.copy(), self.model.bodies
+        axes = np.einsum("bij,bj->bi", self.R0, bodies.axis)[:, 1]
+        for leg, (knee, bend) in zip(self.limbs.legs, knees, strict=True):
+            chain = self.pitch_joints(leg)
+            at = [b for b in chain if bodies.q_index[b] == knee]
+            q[knee] = bend
+            if not at:
+                continue
+            place = chain.index(at[0])
+            for b in chain[max(place - 1, 0) : place] + chain[place + 1 : place + 2]:
+                index = int(bodies.q_index[b])
+                wanted = -0.5 * bend * np.sign(axes[b] * axes[at[0]])
+                q[index] = np.clip(wanted, self.lower[index], self.upper[index])
+        return q
+
+    def _check(self, q: Array, R: Array, points: list[Array], com: Array) -> list[str]:
+        doubts = []
+        heights = [c[:, 2].min() for c in points]
+        if np.ptp(heights) > LEVEL:
+            doubts.append(f"the feet's heights differ by {1e3 * np.ptp(heights):.0f} mm")
+        for leg, sole in zip(self.limbs.legs, self.soles, strict=True):
+            tilt = np.arccos(np.clip((R[leg.foot] @ sole.R_body)[2, 2], -1.0, 1.0))
+            if sole.flat and tilt > TILTED:
+                doubts.append(f"the sole of {leg.name} is tilted by {np.degrees(tilt):.1f} deg")
+        away = (
+            com[:2] - np.mean([0.5 * (c.min(axis=0) + c.max(axis=0)) for c in points], axis=0)[:2]
+        )
+        if np.abs(away).max() > 10.0 * LEVEL:
+            x, y = 1e3 * away
+            doubts.append(f"the CoM is {x:+.0f} mm ahead and {y:+.0f} mm left of the feet's middle")
+        if np.abs(q[self.knees]).min() < BEND[self.limbs.kind] - 0.3:
+            shown = np.degrees(q[self.knees]).round().tolist()
+            doubts.append(f"the knees are at {shown} deg, as far as limits allow")
+        return doubts
+
+
+def _inner_limits(model: RobotModel) -> tuple[Array, Array]:
+    """Limits (n,) with the margin that a posture keeps; without limits half a turn."""
+    lower, upper = np.maximum(model.lower, -np.pi), np.minimum(model.upper, np.pi)
+    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+    inside = np.minimum(MARGIN * (upper - lower), MOST_MARGIN)
+    lower, upper = lower + inside, upper - inside
+    tight = upper - lower < 1e-6
+    return np.where(tight, lower - 1e-6, lower), np.where(tight, upper + 1e-6, upper)

@@ -1,0 +1,113 @@
+"""IMU and force-torque sensors: from <gazebo> and <sensor> elements, else from names of links."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from com_model.model import RobotModel
+from com_model.setup.limbs import Limbs
+from com_model.setup.soles import Sole
+from com_model.urdf.xml_reader import Schema, read_xml
+
+_SENSOR: Schema = {"parent": {}}
+_SCHEMA: Schema = {
+    "robot": {
+        "gazebo": {"sensor": _SENSOR},
+        "sensor": _SENSOR,
+        "ros2_control": {"sensor": {}},
+        "joint": {"child": {}},
+    }
+}
+_IMU = re.compile(r"imu|inertial|gyro", re.IGNORECASE)
+_FORCE = re.compile(r"force|torque|wrench|(?:^|_)fts?(?:_|$)", re.IGNORECASE)
+
+
+class Imu(NamedTuple):
+    """The link that carries the IMU, "" where none was found, and a sentence if it is unsure."""
+
+    link: str
+    doubt: str
+
+
+class Wrench(NamedTuple):
+    """Topic and frame of a foot's force sensor, and where that is from: "URDF", "name" or ""."""
+
+    topic: str
+    frame: str
+    source: str
+
+
+def find_imu(model: RobotModel, limbs: Limbs) -> Imu:
+    """Finds the IMU: a sensor element of that kind, else a link of that name; trunk first."""
+    declared = [link for link, kind in _declared(model) if _IMU.search(kind)]
+    named = [name for name in model.link_names if _IMU.search(name)]
+    bodies = model.bodies
+    preferred = (0, limbs.hips, limbs.trunk)
+
+    def rank(link: str) -> int:
+        body = int(bodies.body_of_link[model.link_index(link)])
+        return preferred.index(body) if body in preferred else len(preferred)
+
+    for candidates, source in ((declared, "a <sensor>"), (named, "its name")):
+        on_trunk = sorted((c for c in candidates if rank(c) < len(preferred)), key=rank)
+        if on_trunk:
+            others = [c for c in dict.fromkeys(candidates) if c != on_trunk[0]]
+            doubt = f"{on_trunk[0]} is taken, by {source}; there is {', '.join(others)}, too"
+            return Imu(on_trunk[0], doubt if others else "")
+    return Imu("", "the URDF names no IMU on the trunk: give its link, axes as mounted")
+
+
+def find_wrench(model: RobotModel, name: str, sole: Sole, foot: int) -> Wrench:
+    """Finds the force-torque sensor of a foot: at its ankle or beyond.
+
+    Args:
+        model: The robot.
+        name: Of the sole frame.
+        sole: The sole.
+        foot: Its moving body.
+    """
+    bodies = model.bodies
+    here = {
+        link
+        for i, link in enumerate(model.link_names)
+        if int(bodies.body_of_link[i]) in (foot, int(bodies.parent[foot]))
+    }
+    declared = [link for link, kind in _declared(model) if _FORCE.search(kind) and link in here]
+    named = [
+        link
+        for i, link in enumerate(model.link_names)
+        if int(bodies.body_of_link[i]) == foot and _FORCE.search(link)
+    ]
+    for candidates, source in ((declared, "URDF"), (named, "name")):
+        if candidates:
+            return Wrench(f"{name}/wrench", candidates[0], source)
+    return Wrench(f"{name}/wrench", sole.own_link or sole.link, "")
+
+
+def _declared(model: RobotModel) -> list[tuple[str, str]]:
+    """Sensor elements: the link that carries each, and its type and name."""
+    robot, _ = read_xml(model.xml, _SCHEMA)
+    children = {
+        joint.attributes.get("name", ""): child.attributes.get("link", "")
+        for joint in robot.all("joint")
+        for child in joint.all("child")
+    }
+    found: list[tuple[str, str]] = []
+    for holder in robot.all("gazebo"):
+        for sensor in holder.all("sensor"):
+            found.append((holder.attributes.get("reference", ""), _kind(sensor.attributes)))
+    for sensor in robot.all("sensor"):
+        for parent in sensor.all("parent"):
+            link = parent.attributes.get("link") or parent.attributes.get("joint", "")
+            found.append((link, _kind(sensor.attributes)))
+    for control in robot.all("ros2_control"):
+        for sensor in control.all("sensor"):  # its name is often that of a link or joint
+            found.append((sensor.attributes.get("name", ""), _kind(sensor.attributes)))
+    known = set(model.link_names)
+    placed = [(children.get(place, place), kind) for place, kind in found]
+    return [(link, kind) for link, kind in placed if link in known]
+
+
+def _kind(attributes: dict[str, str]) -> str:
+    return f"{attributes.get('type', '')} {attributes.get('name', '')}"

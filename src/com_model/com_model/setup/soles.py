@@ -1,0 +1,244 @@
+"""Feet: sole plane and outline of a flat foot, ball of a point foot, from the robot's shapes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from com_model.arrays import Array
+from com_model.exceptions import GeometryError
+from com_model.geometry.hull import convex_hull, solid_hull
+from com_model.model import RobotModel
+from com_model.setup.geometry import Outside
+from com_model.setup.limbs import QUADRUPED, Leg
+
+STEEPEST = np.cos(np.radians(50.0))  # of a sole against the ground in the neutral posture
+ONE_PLANE = np.cos(np.radians(3.0))  # between facets of one sole
+THICKNESS = 0.003  # m, by which points of one sole may be above it
+NARROWEST, SHORTEST = 0.05, 0.09  # of the leg's length, of a flat sole
+GUESSED_X, GUESSED_Y, GUESSED_HEIGHT = (-0.08, 0.17), (-0.06, 0.06), 0.1  # of the leg's length
+MOST_CORNERS = 12
+SAME_HEIGHT, SAME_TILT = 0.005, np.radians(1.0)  # m, rad; of a sole link of the URDF
+TIP = 0.1  # of the last bone's length: what is nearer to its end is the ball
+WIDEST_BALL = 0.25  # of the last bone's length, radius
+
+
+@dataclass(frozen=True, eq=False)
+class Sole:
+    """A foot; a point foot has a radius and no corners.
+
+    Attributes:
+        leg: Name of its leg.
+        link: The link in whose frame R and p are.
+        R: (3, 3) R_link_sole: z out of the ground, x forwards.
+        p: (3,) m, origin of the sole frame, below the ankle; of a point foot the ball's center.
+        corners: (k, 2) m, in the sole frame, counter-clockwise; (0, 2) of a point foot.
+        radius: m, of the ball.
+        own_link: A link of the URDF whose frame is on the sole or in the ball's center, or "".
+        R_body, p_body: The pose of the sole frame in its moving body.
+        doubts: What people should look at.
+    """
+
+    leg: str
+    link: str
+    R: Array
+    p: Array
+    corners: Array
+    radius: float
+    own_link: str
+    R_body: Array
+    p_body: Array
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def flat(self) -> bool:
+        """Whether it is a flat sole."""
+        return len(self.corners) > 0
+
+
+def find_sole(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Array, kind: str) -> Sole:
+    """Finds the sole of a leg.
+
+    Args:
+        model: The robot.
+        outside: Its shapes.
+        leg: The leg.
+        R: (B, 3, 3) orientations of the moving bodies in the neutral posture, root link's axes.
+        p: (B, 3) m, their origins.
+        kind: Of the robot: the feet of quadrupeds are points unless they are much wider.
+    """
+    foot = leg.foot
+    length = sum(
+        float(np.linalg.norm(p[b] - p[a])) for a, b in zip(leg.bodies, leg.bodies[1:], strict=False)
+    )
+    if not len(outside.points[foot]) and kind != QUADRUPED and len(leg.bodies) > 4:
+        return _guessed_sole(model, leg, R[foot], length)
+    flat = _flat_sole(outside.points[foot], R[foot], NARROWEST * length, SHORTEST * length)
+    if flat is None or (kind == QUADRUPED and len(leg.bodies) <= 3):
+        return _point_foot(model, outside, leg, R, p)
+    R_sole, p_sole, corners = flat
+    return _in_link(model, leg, R_sole, p_sole, corners, 0.0, _carrier(model, outside, foot))
+
+
+def _flat_sole(
+    points: Array, R: Array, narrowest: float, shortest: float
+) -> tuple[Array, Array, Array] | None:
+    """Frame (R, p) and corners of the largest facet below a foot, in its body; None: no sole.
+
+    Args:
+        points: (k, 3) m, in the body's frame.
+        R: (3, 3) orientation of the body in the neutral posture.
+        narrowest: m, width of a sole at least.
+        shortest: m, its length at least.
+    """
+    try:
+        hull = solid_hull(points)
+    except GeometryError:
+        return None
+    normals, offsets = hull.equations[:, :3], -hull.equations[:, 3]
+    corners = points[hull.simplices]
+    areas = 0.5 * np.linalg.norm(
+        np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1
+    )
+    below = np.flatnonzero(normals @ -R[2] > STEEPEST)
+    if not len(below):
+        return None
+    one = (normals[below] @ normals[below].T > ONE_PLANE) & (
+        np.abs(offsets[below][:, None] - offsets[below]) < THICKNESS
+    )
+    best = below[one[int(np.argmax(one @ areas[below]))]]
+    down = areas[best] @ normals[best]
+    down /= np.linalg.norm(down)
+    heights = points @ down
+    on_sole = points[heights > heights.max() - THICKNESS]
+    R_sole = _sole_axes(-down, R)
+    flat = on_sole @ R_sole[:, :2]
+    if (
+        len(flat) < 3
+        or min(np.ptp(flat, axis=0)) < narrowest
+        or max(np.ptp(flat, axis=0)) < shortest
+    ):
+        return None
+    origin = heights.max() * down  # below the body's origin, which is the ankle
+    outline = _simplify(convex_hull(flat - origin @ R_sole[:, :2], 1e-3))
+    return R_sole, origin, outline
+
+
+def _guessed_sole(model: RobotModel, leg: Leg, R: Array, length: float) -> Sole:
+    """A rectangle of usual size and place below an ankle of which nothing is known."""
+    x, y = np.array(GUESSED_X) * length, np.array(GUESSED_Y) * length
+    corners = np.array([[x[1], y[1]], [x[0], y[1]], [x[0], y[0]], [x[1], y[0]]])
+    R_sole = _sole_axes(R.T @ [0.0, 0.0, 1.0], R)
+    link = model.bodies.names[leg.foot]
+    doubt = f"{link} has no shape: height and outline of its sole are guessed from the leg's length"
+    p = -GUESSED_HEIGHT * length * R_sole[:, 2]
+    return _in_link(model, leg, R_sole, p, corners, 0.0, link, (doubt,))
+
+
+def _sole_axes(up: Array, R: Array) -> Array:
+    """R_body_sole with z up and x forwards, that of the root in the neutral posture."""
+    forward = R.T @ [1.0, 0.0, 0.0]
+    x = forward - (forward @ up) * up
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(up, x), up])
+
+
+def _simplify(corners: Array) -> Array:
+    """Leaves out the corners that stand out least until few are left: never larger than before."""
+    while len(corners) > MOST_CORNERS:
+        before, after = np.roll(corners, 1, axis=0), np.roll(corners, -1, axis=0)
+        a, b = corners - before, after - corners
+        lost = np.abs(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
+        corners = np.delete(corners, int(np.argmin(lost)), axis=0)
+    return corners
+
+
+def _point_foot(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Array) -> Sole:
+    """The ball at the end of a leg, farthest from its last joint."""
+    foot = leg.foot
+    points, doubts = outside.points[foot], ()
+    away = np.linalg.norm(points, axis=1)
+    bone = float(away.max()) if len(points) else 0.0
+    balls = [b for b in outside.balls[foot] if np.linalg.norm(b.center) + b.radius > 0.97 * bone]
+    R_sole = _sole_axes(R[foot].T @ [0.0, 0.0, 1.0], R[foot])
+    if balls:
+        ball = max(balls, key=lambda ball: float(np.linalg.norm(ball.center)) + ball.radius)
+        center, radius, link = ball.center, ball.radius, ball.link
+    elif len(points):
+        link = model.link_names[int(outside.links[foot][int(np.argmax(away))])]
+        center, radius = _fit_ball(points, outside.links[foot], int(np.argmax(away)), bone)
+        doubts = (f"the ball of {link} ({1e3 * radius:.0f} mm) is fitted to a mesh",)
+    else:
+        ends = [i for i in range(model.n_links) if model.bodies.body_of_link[i] == foot]
+        places = model.bodies.p_body_link[ends]
+        end = ends[int(np.argmax(np.linalg.norm(places, axis=1)))]
+        link, center, radius = model.link_names[end], model.bodies.p_body_link[end], 0.0
+        doubts = (f"{link} has no shape: its foot is a point in its origin",)
+    return _in_link(model, leg, R_sole, center, np.empty((0, 2)), radius, link, doubts)
+
+
+def _fit_ball(points: Array, links: Array, tip: int, bone: float) -> tuple[Array, float]:
+    """Fits a ball to the end of a bone: |x|^2 = 2 x c + (r^2 - |c|^2), linear least squares.
+
+    A link of its own at the tip that is as small as a ball is taken whole.
+    """
+    own = points[links == links[tip]]
+    extent = np.ptp(own, axis=0)
+    near = own if extent.max() < 2.0 * WIDEST_BALL * bone and (links != links[tip]).any() else None
+    if near is None:
+        near = points[np.linalg.norm(points - points[tip], axis=1) < TIP * bone]
+    if len(near) > 3:
+        A = np.column_stack([2.0 * near, np.ones(len(near))])
+        x, _, rank, _ = np.linalg.lstsq(A, (near**2).sum(axis=1), rcond=1e-9)
+        radius = float(np.sqrt(max(x[3] + x[:3] @ x[:3], 0.0)))
+        inside = np.linalg.norm(x[:3] - near.mean(axis=0)) < 1.5 * WIDEST_BALL * bone
+        if rank == 4 and radius < WIDEST_BALL * bone and inside:
+            return x[:3], radius
+    radius = 0.5 * float(np.median(np.ptp(near, axis=0)))
+    outwards = points[tip] / np.linalg.norm(points[tip])
+    return points[tip] - radius * outwards, radius
+
+
+def _carrier(model: RobotModel, outside: Outside, foot: int) -> str:
+    """The link of a foot's body that has most of its shape; the body's first one without shapes."""
+    links = outside.links[foot]
+    return model.link_names[int(np.bincount(links).argmax())] if len(links) else ""
+
+
+def _in_link(
+    model: RobotModel,
+    leg: Leg,
+    R: Array,
+    p: Array,
+    corners: Array,
+    radius: float,
+    link: str,
+    doubts: tuple[str, ...] = (),
+) -> Sole:
+    """The sole in the frame of a link, with that of a sole link of the URDF where it agrees."""
+    bodies, own = model.bodies, ""
+    here = np.flatnonzero(bodies.body_of_link == leg.foot).tolist()
+    for i in here:
+        R_i, p_i = bodies.R_body_link[i], bodies.p_body_link[i]
+        if len(corners):
+            height, tilt = (p_i - p) @ R[:, 2], np.arccos(np.clip(R_i[:, 2] @ R[:, 2], -1, 1))
+            ahead = R_i[:, 0] @ R[:, 0] > np.cos(0.02)
+            same = abs(height) < SAME_HEIGHT and tilt < SAME_TILT and ahead
+        else:
+            same = float(np.linalg.norm(p_i - p)) < 0.3 * radius
+        name = model.link_names[i]
+        if same and (not own or ("sole" in name.lower()) > ("sole" in own.lower())):
+            own = name
+        elif same:
+            continue
+        elif len(corners) and "sole" in name.lower() and tilt < 0.5:
+            doubts = (
+                *doubts,
+                f"{name} is {1e3 * height:+.0f} mm above the sole of its shapes, tilted by "
+                f"{np.degrees(tilt):.1f} deg: the shapes are used",
+            )
+    i = model.link_index(link)
+    R_link, p_link = bodies.R_body_link[i], bodies.p_body_link[i]
+    R_in, p_in = R_link.T @ R, R_link.T @ (p - p_link)
+    return Sole(leg.name, link, R_in, p_in, corners, radius, own, R, p, doubts)

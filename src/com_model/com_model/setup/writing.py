@@ -1,0 +1,202 @@
+"""The configuration file of a robot: YAML with comments, and its update that keeps edits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import yaml
+from scipy.spatial.transform import Rotation
+
+from com_model.arrays import Array
+from com_model.setup.describe import FootSetup, RobotSetup
+from com_model.setup.gains import BANDWIDTH, DAMPING_RATIO, SAG_RATIO
+
+_WIDTH = 98
+
+
+def to_data(setup: RobotSetup) -> dict[str, Any]:
+    """The configuration as plain numbers, texts, lists and dictionaries."""
+    model, gains = setup.model, setup.gains
+    servo = {
+        name: {
+            "stiffness": float(gains.stiffness[i]),
+            "damping": float(gains.damping[i]),
+            "armature": float(gains.armature[i]),
+        }
+        for i, name in enumerate(model.joint_names)
+    }
+    data: dict[str, Any] = {
+        "name": setup.name,
+        "urdf": setup.urdf,
+        "kind": setup.limbs.kind,
+        "root_link": model.root_link,
+        "trunk": setup.trunk_link,
+        "feet": {foot.name: _foot(foot) for foot in setup.feet},
+        "imu": {"link": setup.imu.link} if setup.imu.link else {},
+        "joint_groups": {name: list(joints) for name, joints in setup.limbs.groups.items()},
+        "posture": {
+            name: round(float(setup.standing.q[i]), 4)
+            for i, name in enumerate(model.joint_names)
+            if abs(setup.standing.q[i]) >= 5e-5
+        },
+        "servo": {"joints": servo},
+        "walking": setup.walking,
+        "trot": setup.trot,
+    }
+    return {key: value for key, value in data.items() if value not in ({}, "")}
+
+
+def to_yaml(setup: RobotSetup, kept: Mapping[str, Any] | None = None) -> str:
+    """Writes the configuration with comments.
+
+    Args:
+        setup: What was found.
+        kept: Values of an older file, which stay where they differ; keys that are not known here
+            are written at the end.
+    """
+    data = to_data(setup)
+    if kept is not None:
+        data = _merged(data, kept)
+    doubts: dict[str, list[str]] = {}
+    for key, doubt in setup.doubts:
+        doubts.setdefault(key.split(".")[0], []).append(f"{key}: {doubt}")
+    lines = [_heading(setup)]
+    for key, value in data.items():
+        comment = _COMMENTS.get(key, "").format(
+            bend=f"{np.degrees(setup.standing.bend):.0f}",
+            margin=f"{1e3 * setup.margin:.0f}",
+            com=f"{setup.standing.com[2] - setup.standing.ground:.3f}",
+            bandwidth=f"{BANDWIDTH:g}",
+            ratio=f"{DAMPING_RATIO:g}",
+            sag=f"{1.0 / SAG_RATIO:.2f}",
+        )
+        lines += [""] * bool(comment)
+        lines += [f"# {line}" for line in comment.splitlines()]
+        lines += [f"# CHECK {line}" for line in doubts.get(key, [])]
+        lines += _dump(key, value)
+    if "imu" not in data:
+        lines += ["", "# CHECK imu: the URDF names no IMU on the trunk. The link whose frame is"]
+        lines += ["# that of the IMU's data:", "# imu: {link: imu_link}"]
+    return "\n".join(lines) + "\n"
+
+
+_COMMENTS = {
+    "kind": "humanoid (two legs), quadruped or other.",
+    "feet": """\
+Sole frames: origin on the sole, z out of the ground, x forwards; one that is no link of the URDF
+is at xyz (m), rpy (rad) in `link`. corners (m) are in its x and y; a point foot has the radius (m)
+of its ball, and its center in the frame. wrench: topic of the force sensor, the link in whose
+frame it is, and its sign: 1 for the force of the ground on the robot, -1 for the opposite.""",
+    "imu": "The link whose frame is that of the IMU's data.",
+    "joint_groups": "Joints from the trunk to the end of each limb.",
+    "posture": """\
+rad or m; joints that are not listed are at 0. Soles flat and parallel, knees bent by up to
+{bend} degrees, CoM {com} m above the ground and {margin} mm inside the support polygon.""",
+    "servo": """\
+Position servos for simulation, not the real drives': a bandwidth of {bandwidth} rad/s and a damping
+ratio of {ratio} with what the joint carries (in a leg the robot on one foot), at most {sag} rad of
+sag. Torque limits are the URDF's.""",
+    "walking": "m and s; of a walk.",
+    "trot": "1/s and m; body_height is that of the hips over the ground.",
+}
+
+
+def _heading(setup: RobotSetup) -> str:
+    model, legs = setup.model, len(setup.limbs.legs)
+    return (
+        f"# {model.name}: {model.n_joints} joints, {legs} legs, {model.mass:.1f} kg. SI units.\n"
+        f"# Written from {setup.urdf or 'its description'} by com_setup; lines marked CHECK are\n"
+        "# guesses. com_setup --update keeps what is edited here."
+    )
+
+
+def _foot(foot: FootSetup) -> dict[str, Any]:
+    sole = foot.sole
+    data: dict[str, Any] = {}
+    if foot.name not in (sole.own_link, sole.link):
+        rpy = Rotation.from_matrix(sole.R).as_euler("xyz")
+        data |= {"link": sole.link, "xyz": _numbers(sole.p), "rpy": _numbers(rpy)}
+    if foot.leg.side != "center":
+        data["side"] = foot.leg.side
+    if foot.leg.end:
+        data["end"] = foot.leg.end
+    if sole.flat:
+        data["corners"] = [_numbers(corner) for corner in sole.corners]
+    elif sole.radius:
+        data["radius"] = round(sole.radius, 4)
+        if not sole.own_link:
+            data["center"] = _numbers(sole.p)
+    wrench = foot.wrench
+    data["wrench"] = {"topic": wrench.topic, "frame": wrench.frame, "sign": 1}
+    return data
+
+
+def _numbers(values: Array) -> list[float]:
+    return [float(v) + 0.0 for v in np.round(values, 4)]
+
+
+def _merged(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """New values with those of an older file in their place; of dictionaries, key by key.
+
+    Feet that have other names in the older file stay as they are there.
+    """
+    result = dict(new)
+    shaped = _SHAPE & set(old)
+    for key in _SHAPE if shaped else ():
+        result.pop(key, None)
+    for key, value in old.items():
+        found = new.get(key)
+        if isinstance(value, Mapping) and isinstance(found, Mapping):
+            renamed = key == "feet" and not set(value) <= set(found)
+            result[key] = dict(value) if renamed else _merged(found, value)
+        elif value is not None:
+            result[key] = value
+    return result
+
+
+_SHAPE = {"corners", "size", "radius", "center"}  # of a foot, taken together
+
+
+def _dump(key: str, value: Any) -> Iterable[str]:
+    """A top-level key: dictionaries of dictionaries one entry a line."""
+    if not isinstance(value, Mapping):
+        return _flow({key: value}, 0)
+    lines = [f"{key}:"]
+    for name, entry in value.items():
+        nested = isinstance(entry, Mapping) and any(
+            isinstance(v, Mapping | list) for v in entry.values()
+        )
+        if nested or (isinstance(entry, Mapping) and key == "servo" and name == "joints"):
+            lines.append(f"  {_scalar(name)}:")
+            for inner, content in entry.items():
+                lines += _flow({inner: content}, 4)
+        else:
+            lines += _flow({name: entry}, 2)
+    return lines
+
+
+def _flow(data: Mapping[str, Any], indent: int) -> list[str]:
+    """One key with its value in flow style, indented."""
+    ((key, value),) = data.items()
+    text = (
+        yaml.safe_dump(
+            value,
+            default_flow_style=True,
+            sort_keys=False,
+            allow_unicode=True,
+            width=_WIDTH - indent - 8,
+        )
+        .removesuffix("...\n")
+        .rstrip("\n")
+    )
+    first, *rest = text.splitlines()
+    head = " " * indent + f"{_scalar(key)}: "
+    if rest:
+        return [head.rstrip(), *(" " * (indent + 2) + line.strip() for line in (first, *rest))]
+    return [head + first]
+
+
+def _scalar(name: str) -> str:
+    return yaml.safe_dump(name, default_flow_style=True, width=1000).removesuffix("...\n").strip()

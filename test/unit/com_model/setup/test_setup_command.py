@@ -1,0 +1,112 @@
+"""com_setup writes a file that is read back, and never overwrites one unasked."""
+
+import sys
+
+import numpy as np
+import pytest
+import yaml
+
+from com_model import RobotConfig, RobotModel
+from com_model.commands.setup import main
+
+
+@pytest.fixture
+def urdf(tmp_path, biped):
+    path = tmp_path / "robot.urdf"
+    path.write_text(biped())
+    return path
+
+
+def test_what_it_writes_is_a_configuration(urdf, capsys):
+    assert main([str(urdf)]) == 0
+    config = RobotConfig.from_file(urdf.with_suffix(".yaml"))
+    model = config.attach(RobotModel.from_file(config.urdf))
+    assert (config.name, config.kind, config.trunk) == ("robot", "humanoid", "pelvis")
+    assert [foot.frame for foot in config.feet] == ["left_sole", "right_sole"]
+    assert model.link_index("left_sole") > 0
+    assert config.servo.gains("l_knee_joint").stiffness > 100.0
+    assert config.walking.step_width == pytest.approx(0.2, abs=0.01)
+    out = capsys.readouterr().out
+    for text in ("humanoid, 2 legs", "sole 200 x 100 mm", "make demo-walk ROBOT=", "Unsure"):
+        assert text in out
+
+
+def test_unsure_lines_are_those_of_the_file(urdf, capsys):
+    main([str(urdf)])
+    lines = urdf.with_suffix(".yaml").read_text().splitlines()
+    rows = capsys.readouterr().out.splitlines()
+    unsure = [row.split()[1].rstrip(",") for row in rows if "wrench:" in row]
+    assert len(unsure) == 2
+    assert all("wrench:" in lines[int(number) - 1] for number in unsure)
+
+
+def test_an_existing_file_stays(urdf, capsys):
+    output = urdf.with_suffix(".yaml")
+    output.write_text("name: mine\n")
+    assert main([str(urdf)]) == 2
+    assert "exists already: --update keeps its edits, --force overwrites" in capsys.readouterr().err
+    assert output.read_text() == "name: mine\n"
+    assert main([str(urdf), "--force", "--quiet"]) == 0
+    assert RobotConfig.from_file(output).name == "robot"
+    assert capsys.readouterr().out == ""
+
+
+def test_update_keeps_edits(urdf):
+    output = urdf.with_suffix(".yaml")
+    main([str(urdf)])
+    data = yaml.safe_load(output.read_text())
+    data["imu"] = {"link": "pelvis"}
+    data["feet"]["left_sole"]["wrench"]["sign"] = -1
+    data["encoder"] = {"counts_per_degree": 100}
+    del data["walking"]
+    output.write_text(yaml.safe_dump(data))
+    assert main([str(urdf), "--update"]) == 0
+    config = RobotConfig.from_file(output)
+    assert config.imu_link == "pelvis"
+    assert [foot.wrench_sign for foot in config.feet] == [-1, 1]
+    assert config.encoder_counts_per_degree == 100
+    assert config.walking.step_length is not None
+
+
+def test_interactive_asks_and_an_empty_answer_keeps(urdf, monkeypatch):
+    answers = iter(["walker", "pelvis", "", "right/force"])
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
+    assert main([str(urdf), "--interactive", "--quiet"]) == 0
+    config = RobotConfig.from_file(urdf.with_suffix(".yaml"))
+    assert (config.name, config.imu_link) == ("walker", "pelvis")
+    assert [foot.wrench_topic for foot in config.feet] == ["left_sole/wrench", "right/force"]
+    assert len(config.feet[1].corners) == 4
+
+
+def test_no_legs(data, capsys):
+    assert main([str(data / "arm.urdf"), "--output", "/nowhere/x.yaml"]) == 1
+    assert "arm.urdf: no legs: " in capsys.readouterr().err
+
+
+def test_a_missing_file(tmp_path, capsys):
+    assert main([str(tmp_path / "gone.urdf")]) == 2
+    assert "does not exist" in capsys.readouterr().err
+
+
+def test_xacro_without_the_package(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "xacro", None)
+    path = tmp_path / "robot.urdf.xacro"
+    path.write_text("<robot/>")
+    assert main([str(path)]) == 2
+    assert "xacro robot.urdf.xacro > robot.urdf" in capsys.readouterr().err
+
+
+def test_picture(urdf, tmp_path):
+    assert main([str(urdf), "--picture", str(tmp_path / "robot.png"), "--quiet"]) == 0
+    assert (tmp_path / "robot.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_posture_in_the_file_has_the_soles_flat(urdf):
+    main([str(urdf), "--quiet"])
+    config = RobotConfig.from_file(urdf.with_suffix(".yaml"))
+    model = config.attach(RobotModel.from_file(urdf))
+    from com_model.dynamics.kinematics import link_pose
+
+    for foot in config.feet:
+        R, _ = link_pose(model, config.nominal_posture(model), foot.frame)
+        np.testing.assert_allclose(R, np.eye(3), atol=2e-3)

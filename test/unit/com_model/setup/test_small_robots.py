@@ -1,0 +1,173 @@
+"""Limbs, soles, postures and sensors of small robots whose truth is known."""
+
+import numpy as np
+import pytest
+
+from com_model import RobotModel
+from com_model.dynamics.kinematics import link_poses
+from com_model.setup import describe
+from com_model.setup.limbs import NoLegsError
+from com_model.setup.posture import BEND
+
+
+def described(xml):
+    return describe(RobotModel.from_urdf(xml))
+
+
+def foot_named(setup, name):
+    return next(foot for foot in setup.feet if foot.leg.name == name)
+
+
+def test_a_biped(biped):
+    setup = described(biped())
+    assert (setup.limbs.kind, setup.trunk_link) == ("humanoid", "pelvis")
+    assert [leg.name for leg in setup.limbs.legs] == ["left_leg", "right_leg"]
+    assert setup.limbs.groups["left_leg"][3] == "l_knee_joint"
+    for foot in setup.feet:
+        assert foot.name == f"{foot.leg.side}_sole"
+        np.testing.assert_allclose(foot.sole.p, [0.0, 0.0, -0.05], atol=1e-9)
+        np.testing.assert_allclose(foot.sole.R, np.eye(3), atol=1e-9)
+        corners = {tuple(corner) for corner in foot.sole.corners.round(6).tolist()}
+        assert corners == {(x, y) for x in (-0.07, 0.13) for y in (-0.05, 0.05)}
+    assert set(setup.walking) > {"step_width", "com_height"}
+    assert setup.trot == {}
+
+
+def test_it_stands_upright_with_bent_knees_and_the_com_in_the_middle(biped):
+    setup = described(biped())
+    model, q = setup.model, setup.standing.q
+    R, p = link_poses(model, q)
+    feet = [model.link_index(f"{side}_foot") for side in "lr"]
+    np.testing.assert_allclose(R[feet], [np.eye(3)] * 2, atol=2e-3)
+    assert abs(p[feet[0]][2] - p[feet[1]][2]) < 1e-4
+    knees = [model.joint_index(f"{side}_knee_joint") for side in "lr"]
+    np.testing.assert_allclose(q[knees], BEND["humanoid"], atol=0.01)
+    com = sum(
+        m * (R[i] @ c + p[i])
+        for i, (m, c) in enumerate(zip(model.link_masses, model.link_coms, strict=True))
+    )
+    middle = p[feet].mean(axis=0) + np.array([0.03, 0.0, 0.0])
+    np.testing.assert_allclose((com / model.mass - middle)[:2], 0.0, atol=1e-3)
+    assert setup.margin > 0.09
+    assert not [doubt for key, doubt in setup.doubts if key == "posture"]
+
+
+def test_knees_bend_where_their_limits_allow(biped):
+    setup = described(biped(knee=(-2.2, 0.0)))
+    knee = setup.standing.q[setup.model.joint_index("l_knee_joint")]
+    assert knee == pytest.approx(-BEND["humanoid"], abs=0.01)
+    stiff = described(biped(knee=(0.0, 0.2)))
+    assert any("as far as limits allow" in doubt for _, doubt in stiff.doubts)
+
+
+def test_the_frame_of_the_foot_link_does_not_matter(biped):
+    # The foot link's x is backwards and its y upwards: the sole is at y = -0.05.
+    turned = (
+        '<collision><origin xyz="-0.03 -0.03 0"/>'
+        '<geometry><box size="0.2 0.04 0.1"/></geometry></collision>'
+    )
+    setup = described(biped(foot=turned, rpy=f"{np.pi / 2} 0 {np.pi}"))
+    sole = setup.feet[0].sole
+    R, _ = link_poses(setup.model, setup.model.neutral)
+    foot = R[setup.model.link_index("l_foot")]
+    np.testing.assert_allclose(foot[:, 1], [0.0, 0.0, 1.0], atol=1e-9)
+    np.testing.assert_allclose(foot @ sole.R, np.eye(3), atol=1e-9)
+    np.testing.assert_allclose(foot @ sole.p, [0.0, 0.0, -0.05], atol=1e-9)
+    np.testing.assert_allclose(sole.corners.max(axis=0), [0.13, 0.05], atol=1e-6)
+
+
+def test_a_sole_link_that_agrees_is_used_and_one_that_does_not_is_reported(biped):
+    frame = (
+        '<link name="l_sole"/><joint name="l_sole_joint" type="fixed"><parent link="l_foot"/>'
+        '<child link="l_sole"/><origin xyz="0.03 0 {}"/></joint>'
+    )
+    right = described(biped(extra=frame.format(-0.05)))
+    assert foot_named(right, "left_leg").name == "l_sole"
+    wrong = described(biped(extra=frame.format(-0.03)))
+    foot = foot_named(wrong, "left_leg")
+    assert foot.name == "left_sole"
+    assert any("l_sole is +20 mm above the sole" in doubt for _, doubt in wrong.doubts)
+
+
+def test_sides_are_those_of_the_names_where_the_root_looks_backwards(biped):
+    setup = described(biped(names=("r", "l")))
+    assert setup.limbs.groups["left_leg"][0].startswith("l_")
+    np.testing.assert_allclose(setup.limbs.R_root_robot[:, 0], [-1, 0, 0], atol=1e-12)
+    assert any("forwards is -x" in doubt for _, doubt in setup.doubts)
+
+
+def test_sides_follow_from_geometry_without_names(biped):
+    setup = described(biped(names=("a", "b")))
+    assert setup.limbs.groups["left_leg"][0].startswith("a_")
+    assert setup.limbs.groups["right_leg"][0].startswith("b_")
+
+
+def test_a_quadruped(quadruped):
+    setup = described(quadruped())
+    assert setup.limbs.kind == "quadruped"
+    assert list(setup.limbs.groups) == [
+        "left_front_leg", "right_front_leg", "left_hind_leg", "right_hind_leg",
+    ]  # fmt: skip
+    for foot, prefix in zip(setup.feet, ("fl", "fr", "rl", "rr"), strict=True):
+        assert setup.limbs.groups[foot.leg.name][0] == f"{prefix}_haa"
+        assert (foot.sole.link, foot.sole.radius) == (f"{prefix}_shank", 0.025)
+        np.testing.assert_allclose(foot.sole.p, [0, 0, -0.2], atol=1e-12)
+    knees = [setup.model.joint_index(f"{leg}_kfe") for leg in ("fl", "fr", "rl", "rr")]
+    np.testing.assert_allclose(setup.standing.q[knees], -BEND["quadruped"], atol=0.02)
+    assert setup.margin > 0.08
+    assert set(setup.trot) == {"frequency", "step_height", "step_length", "body_height"}
+
+
+def test_a_quadruped_that_looks_along_y(quadruped):
+    setup = described(quadruped(swap=True))
+    assert setup.limbs.groups["left_front_leg"][0] == "fl_haa"
+    np.testing.assert_allclose(setup.limbs.R_root_robot[:, 0], [0, 1, 0], atol=1e-12)
+
+
+def test_a_robot_on_wheels_has_no_legs(quadruped):
+    wheel = (
+        '<collision><origin rpy="1.5707963 0 0"/>'
+        '<geometry><cylinder radius="0.2" length="0.05"/></geometry></collision>'
+    )
+    with pytest.raises(NoLegsError, match="end in wheels"):
+        described(quadruped(shape=wheel))
+
+
+def test_an_arm_has_no_legs(data):
+    with pytest.raises(NoLegsError, match="no legs: "):
+        describe(RobotModel.from_file(data / "arm.urdf"))
+
+
+def test_sensors_of_elements_come_before_names(biped):
+    extra = (
+        '<gazebo reference="pelvis"><sensor type="imu" name="body"/></gazebo>'
+        '<gazebo reference="l_foot_joint"><sensor type="force_torque" name="f"/></gazebo>'
+        '<link name="imu_link"/><joint name="i" type="fixed"><parent link="pelvis"/>'
+        '<child link="imu_link"/></joint>'
+    )
+    setup = described(biped(extra=extra))
+    assert setup.imu.link == "pelvis"
+    assert foot_named(setup, "left_leg").wrench.frame == "l_foot"
+    assert foot_named(setup, "left_leg").wrench.source == "URDF"
+    assert foot_named(setup, "right_leg").wrench.source == ""
+    named = described(biped(extra=extra[extra.index("<link") :]))
+    assert named.imu.link == "imu_link"
+    missing = described(biped())
+    assert missing.imu.link == ""
+    assert any(key == "imu" for key, _ in missing.doubts)
+
+
+def test_gains_give_the_stated_bandwidth_on_what_a_joint_carries(biped):
+    extra = (
+        '<link name="head"><inertial><origin xyz="0 0 0"/><mass value="2"/>'
+        '<inertia ixx="0.5" ixy="0" ixz="0" iyy="0.5" iyz="0" izz="0.5"/></inertial></link>'
+        '<joint name="neck" type="revolute"><parent link="pelvis"/><child link="head"/>'
+        '<origin xyz="0 0 0.3"/><axis xyz="0 0 1"/>'
+        '<limit lower="-1" upper="1" effort="9" velocity="1"/></joint>'
+    )
+    setup = described(biped(extra=extra))
+    i = setup.model.joint_index("neck")
+    assert setup.gains.stiffness[i] == pytest.approx(20.0**2 * 0.5, rel=0.03)
+    assert setup.gains.damping[i] == pytest.approx(2 * 0.3 * 20.0 * 0.5, rel=0.03)
+    ankles = [setup.model.joint_index(f"{side}_ankle_joint") for side in "lr"]
+    assert (setup.gains.stiffness[ankles] > 15.0 * 9.81 * setup.model.mass * 0.4).all()
