@@ -6,15 +6,24 @@ No ROS here: the node sesc_publisher and offline tools feed the same object.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from com_estimation.whole_body.stance import Feet, Stance
-from com_estimation.whole_body.stance_kernels import Thresholds
+from com_estimation.whole_body.stance import STEEPEST, UNKNOWN_FORCES, Feet, Stance
+from com_estimation.whole_body.stance_kernels import (
+    Contacts,
+    FeetPoints,
+    Thresholds,
+    dot,
+    fall,
+    stand,
+)
 from com_model import (
     Foot,
     RobotModel,
@@ -22,12 +31,15 @@ from com_model import (
     SupportPolygon,
     UnknownNameError,
 )
-from com_model.dynamics.link_frames import LinkFrames
+from com_model.arrays import as_array
+from com_model.compiled import compiled, entry_point
+from com_model.dynamics.link_frames import Frames, LinkFrames, set_link_poses
+from com_model.sesc.kernels import find_jacobian, keep_root
+from com_model.sesc.packing import pack
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
-UP = np.array([0.0, 0.0, 1.0])
-UP.setflags(write=False)
 NOWHERE = np.full(3, np.nan)
 NOWHERE.setflags(write=False)
 
@@ -109,23 +121,65 @@ class Attitude:
 LEVEL = Attitude(assume_level=True)
 
 
-@dataclass(frozen=True, eq=False)
-class _Support:
-    """The part of ComState that depends on gravity and the ground."""
-
-    gravity: Array = field(default_factory=lambda: NOWHERE)
-    ground: Ground = Ground.UNKNOWN
-    projection: Array = field(default_factory=lambda: NOWHERE)
-    margin: float = float("nan")
-    contacts: tuple[str, ...] = ()
-    stance: Stance | None = None
-
-
 def unknown_state(reason: str, mass: float = float("nan")) -> ComState:
     """The state when there is no CoM: every number but the mass is NaN."""
     return ComState(
         Status.UNKNOWN, reason, mass, NOWHERE, NOWHERE, NOWHERE, Ground.UNKNOWN, NOWHERE, np.nan
     )
+
+
+# What observe() returns: the ground, or why there is none.
+UNKNOWN, ROOT, FEET = int(Ground.UNKNOWN), int(Ground.ROOT), int(Ground.FEET)
+LIFTED, TILTED, NOT_FINITE = 3, 4, 5
+GROUNDS = {int(ground): ground for ground in Ground}
+PROBLEMS = {
+    LIFTED: "no foot is in contact: there is no ground to project onto",
+    TILTED: "gravity does not point into the ground under the feet: check how the imu is "
+    "mounted (imu_link) and its orientation",
+}
+UNKNOWN_ROTATION = np.full((3, 3), np.nan)
+
+
+class Body(NamedTuple):
+    """A robot for observe(): its chain (com_model.sesc.packing), frames, and feet.
+
+    The frames are those of the feet's links, and the IMU's as the last.
+    """
+
+    chain: Array
+    frames: Frames
+    feet: FeetPoints
+
+
+class Given(NamedTuple):
+    """Measurements for observe().
+
+    Attributes:
+        level: the ground is taken to be horizontal.
+        R_world_imu: (3, 3); NaN when it is not known.
+        forces: (f, 3) N; (0, 3) when they are not known.
+    """
+
+    level: bool
+    R_world_imu: Array
+    forces: Array
+
+
+class Results(NamedTuple):
+    """What observe() sets.
+
+    Attributes:
+        vectors: (6, 3) CoM, velocity, gravity, projection, normal of the ground; then
+            the margin, m, and the number of contact points.
+        jacobian: (3, n).
+        contact: (f,) the feet in contact.
+        points: (P, 3) m, the contact points in its first rows.
+    """
+
+    vectors: Array
+    jacobian: Array
+    contact: Mask
+    points: Array
 
 
 class ComObserver:
@@ -155,24 +209,19 @@ class ComObserver:
     ) -> None:
         self.model = model
         self.sesc = Sesc(model)
-        self._n_feet = len(feet)
         self._feet = Feet(feet, contact_tolerance, contact_force)
-        self._foot_frames = LinkFrames(model, self._feet.links)
+        self._chain, self._n_joints = pack(model.bodies), model.n_joints
         self._imu_link, self._imu_problem = model.root_link, ""
-        self._imu_frame = LinkFrames(model, [model.root_link])
-        self._compile()
+        self._body = self._locate(model.root_link)
+        q = np.empty(model.n_joints)
+        given, results = Given(True, UNKNOWN_ROTATION, UNKNOWN_FORCES), self._make_results()
+        self._observe = entry_point(
+            observe, q, q, self._body, self._feet.thresholds, given, results
+        )
 
     def set_contact_thresholds(self, tolerance: float, force: float) -> None:
         """Change contact_tolerance (m) and contact_force (N)."""
         self._feet.thresholds = Thresholds(float(force), float(tolerance))
-
-    def _compile(self) -> None:
-        """Compile, or load from the cache, what else would be compiled at the first sample."""
-        still = np.zeros(self.model.n_joints)
-        self.update(self.model.neutral, still)
-        press = np.full((self._n_feet, 3), 1e9)
-        imu = Attitude(False, np.eye(3), self.model.root_link)
-        self.update(self.model.neutral, still, imu, press if self._n_feet else None)
 
     def update(
         self,
@@ -196,85 +245,147 @@ class ComObserver:
             The state: OK, DEGRADED with the reasons, or UNKNOWN when q is not finite.
 
         Raises:
-            ShapeError: q has the wrong shape; lists the joints.
+            ShapeError: an argument has the wrong shape.
         """
-        if not np.isfinite(q).all():
+        q, qd = self._vector("q", q), self._vector("qd", qd)
+        problem = "" if attitude.assume_level else self._find_imu(attitude)
+        given = self._given(attitude, problem, forces)
+        results = self._make_results()
+        found = self._observe(q, qd, self._body, self._feet.thresholds, given, results)
+        if found == NOT_FINITE:
             return unknown_state("joint positions are not finite", self.model.mass)
-        com, jacobian = self.sesc.com_and_jacobian(q)
-        velocity = jacobian @ qd if np.isfinite(qd).all() else np.full(3, np.nan)
-        problems = list(warnings)
-        gravity = self._measured_gravity(q, attitude, problems)
-        support = self._support(q, com, gravity, attitude.assume_level, forces, problems)
+        why = "; ".join(text for text in (*warnings, problem, PROBLEMS.get(found, "")) if text)
+        com, velocity, gravity, projection, normal, numbers = results.vectors
+        margin, count = numbers[:2].tolist()
+        stance = None
+        if found == FEET:
+            stance = Stance(results.contact, results.points[: int(count)], normal)
         return ComState(
-            status=Status.DEGRADED if problems else Status.OK,
-            reason="; ".join(problems),
+            status=Status.DEGRADED if why else Status.OK,
+            reason=why,
             mass=self.model.mass,
             position=com,
             velocity=velocity,
-            jacobian=jacobian,
+            jacobian=results.jacobian,
             q=q,
-            gravity=support.gravity,
-            ground=support.ground,
-            projection=support.projection,
-            margin=support.margin,
-            contacts=support.contacts,
-            stance=support.stance,
+            gravity=gravity,
+            ground=GROUNDS.get(found, Ground.UNKNOWN),
+            projection=projection,
+            margin=margin,
+            contacts=tuple(compress(self._feet.names, results.contact)),
+            stance=stance,
         )
 
-    def _measured_gravity(self, q: Array, attitude: Attitude, problems: list[str]) -> Array | None:
-        """Unit vector of gravity in the root frame, g = R_root_imu R_world_imu^T (0, 0, -1)."""
-        if attitude.assume_level:
-            return None
+    def _make_results(self) -> Results:
+        """Arrays for one state."""
+        feet, points = len(self._feet.names), len(self._feet.points.owner)
+        jacobian = np.empty((3, self._n_joints))
+        return Results(
+            np.empty((6, 3)), jacobian, np.empty(feet, dtype=np.bool_), np.empty((points, 3))
+        )
+
+    def _vector(self, name: str, values: Array) -> Array:
+        if np.shape(values) != (self._n_joints,):
+            return self.model.check_q(values, name)  # raises, and lists the joints
+        return np.ascontiguousarray(values, dtype=np.float64)
+
+    def _given(self, attitude: Attitude, problem: str, forces: Array | None) -> Given:
+        rotation = attitude.R_world_imu
+        if problem or attitude.assume_level or rotation is None:
+            rotation = UNKNOWN_ROTATION
+        if forces is None:
+            return Given(attitude.assume_level, rotation, UNKNOWN_FORCES)
+        forces = as_array("forces", forces, (len(self._feet.names), 3))
+        return Given(attitude.assume_level, rotation, np.ascontiguousarray(forces))
+
+    def _find_imu(self, attitude: Attitude) -> str:
+        """Why the IMU does not give gravity; looks for its link once, as that takes long."""
         if attitude.R_world_imu is None:
-            problems.append(attitude.problem)
-            return None
+            return attitude.problem
         if attitude.imu_link != self._imu_link:
-            self._find_imu(attitude.imu_link)
-        if self._imu_problem:
-            problems.append(self._imu_problem)
-            return None
-        R_root_imu = self._imu_frame.poses(q)[0][0]
-        return np.asarray(-(R_root_imu @ attitude.R_world_imu[2]))
+            self._imu_link, self._imu_problem = attitude.imu_link, ""
+            try:
+                self._body = self._locate(attitude.imu_link)
+            except UnknownNameError as error:
+                self._imu_problem = f"frame of the imu: {error}; set the parameter imu_link"
+        return self._imu_problem
 
-    def _find_imu(self, link: str) -> None:
-        """Look for the IMU's link; once, because the search for what was meant takes long."""
-        self._imu_link, self._imu_problem = link, ""
-        try:
-            self._imu_frame = LinkFrames(self.model, [link])
-        except UnknownNameError as error:
-            self._imu_problem = f"frame of the imu: {error}; set the parameter imu_link"
+    def _locate(self, imu_link: str) -> Body:
+        frames = LinkFrames(self.model, [*self._feet.links, imu_link]).frames
+        return Body(self._chain, frames, self._feet.points)
 
-    def _support(
-        self,
-        q: Array,
-        com: Array,
-        gravity: Array | None,
-        assume_level: bool,
-        forces: Array | None,
-        problems: list[str],
-    ) -> _Support:
-        """Ground, projection and margin; what stops them is added to `problems`."""
-        if not self._n_feet:
-            down = -UP if assume_level else gravity
-            if down is None:
-                return _Support()
-            return _Support(down, Ground.ROOT, com - (down @ com) * down)
-        known = _Support() if gravity is None else _Support(gravity)
-        up = UP if gravity is None else -gravity
-        stance = self._feet.stand(*self._foot_frames.poses(q), up, forces)
-        if stance is None:
-            problems.append("no foot is in contact: there is no ground to project onto")
-            return known
-        contacts = tuple(compress(self._feet.names, stance.contact))
-        down = -stance.normal if assume_level else gravity
-        if down is None:
-            return replace(known, contacts=contacts)
-        fallen = stance.fall(com, down)
-        if fallen is None:
-            problems.append(
-                "gravity does not point into the ground under the feet: check how the imu is "
-                "mounted (imu_link) and its orientation"
-            )
-            return replace(known, contacts=contacts)
-        projection, margin = fallen
-        return _Support(down, Ground.FEET, projection, margin, contacts, stance)
+
+@compiled()
+def observe(
+    q: Array, qd: Array, body: Body, thresholds: Thresholds, given: Given, results: Results
+) -> int:
+    """CoM, Jacobian and velocity, gravity, ground, projection and margin; see ComObserver.
+
+    With R the rotation from the IMU's axes to the root's, gravity is -R R_world_imu^T e_z.
+
+    Args:
+        q: (n,) rad or m.
+        qd: (n,) rad/s or m/s.
+        body: of the robot.
+        thresholds: see Thresholds.
+        given: see Given.
+        results: set; what is not known is NaN.
+
+    Returns:
+        UNKNOWN, ROOT or FEET: the ground. Or why there is none: LIFTED, TILTED, NOT_FINITE.
+    """
+    chain, frames, feet = body
+    vectors, contact, count = results.vectors, results.contact, feet.sole.size
+    vectors[:] = np.nan
+    contact[:] = False
+    if not all_finite(q):
+        return NOT_FINITE
+    com, gravity, projection, normal = vectors[0], vectors[2], vectors[3], vectors[4]
+    keep_root(chain)
+    find_jacobian(q, chain, com, results.jacobian)
+    if all_finite(qd):
+        for i in range(3):
+            vectors[1, i] = 0.0
+            for j in range(q.size):
+                vectors[1, i] += results.jacobian[i, j] * qd[j]
+    R, p = np.empty((frames.links.body.size, 3, 3)), np.empty((frames.links.body.size, 3))
+    set_link_poses(q, frames, R, p)
+    measured = given.R_world_imu[2]
+    known = given.level or measured[0] == measured[0]
+    down = np.array((0.0, 0.0, -1.0))
+    if known and not given.level:
+        for i in range(3):
+            down[i] = -dot(R[-1, i], measured)
+            gravity[i] = down[i]
+    if count == 0:
+        if not known:
+            return UNKNOWN
+        height = dot(down, com)
+        for i in range(3):
+            gravity[i], projection[i] = down[i], com[i] - height * down[i]
+        return ROOT
+    contacts = Contacts(contact, normal, results.points)
+    touching = stand(R, p, -down, given.forces, feet, thresholds, contacts)
+    if touching == 0:
+        return LIFTED
+    if not known:
+        return UNKNOWN
+    if given.level:
+        for i in range(3):
+            down[i] = -normal[i]
+    if not -dot(down, normal) >= STEEPEST:  # also when gravity is NaN
+        return TILTED
+    vectors[5, 0] = fall(results.points[:touching], normal, down, com, projection)
+    vectors[5, 1] = touching
+    for i in range(3):
+        gravity[i] = down[i]
+    return FEET
+
+
+@njit
+def all_finite(values: Array) -> bool:
+    """Whether each value is finite."""
+    finite = True
+    for value in values:
+        finite &= np.isfinite(value)
+    return finite

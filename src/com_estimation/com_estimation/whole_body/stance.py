@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from com_estimation.whole_body import stance_kernels as kernels
 from com_model import Foot
-from com_model.compiled import entry_point
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -63,6 +62,7 @@ class Feet:
     Attributes:
         names: the f sole frames.
         links: k links whose poses stand() needs: sole frames and the frames of force sensors.
+        points: what the kernels take.
         thresholds: the tolerance and the threshold; may be replaced.
     """
 
@@ -71,7 +71,7 @@ class Feet:
         self.names = tuple(foot.frame for foot in feet)
         self.links = tuple(dict.fromkeys([*self.names, *(foot.wrench_frame for foot in feet)]))
         owner = np.repeat(np.arange(len(feet)), [len(points) for points in offsets])
-        self._feet = kernels.FeetPoints(
+        self.points = kernels.FeetPoints(
             sole=np.array([self.links.index(name) for name in self.names], dtype=np.int64),
             sensor=np.array([self.links.index(f.wrench_frame) for f in feet], dtype=np.int64),
             is_sole=np.array([len(foot.corners) > 0 for foot in feet], dtype=np.bool_),
@@ -80,16 +80,6 @@ class Feet:
             radius=np.array([foot.radius for foot in feet], dtype=np.float64)[owner],
         )
         self.thresholds = kernels.Thresholds(float(threshold), float(tolerance))
-        poses = np.empty((0, 3, 3)), np.empty((0, 3))
-        self._stand = entry_point(
-            kernels.stand,
-            *poses,
-            np.empty(3),
-            UNKNOWN_FORCES,
-            self._feet,
-            self.thresholds,
-            self._make_contacts(),
-        )
 
     def stand(self, R: Array, p: Array, up: Array, forces: Array | None = None) -> Stance | None:
         """How the robot stands.
@@ -113,24 +103,21 @@ class Feet:
         Returns:
             The stance, or None when no foot is in contact.
         """
-        contacts = self._make_contacts()
-        count = self._stand(
+        count = len(self.points.owner)
+        contact = np.empty(len(self.names), dtype=np.bool_)
+        contacts = kernels.Contacts(contact, np.empty(3), np.empty((count, 3)))
+        count = kernels.stand(
             np.asarray(R, np.float64, order="C"),
             np.asarray(p, np.float64, order="C"),
             np.asarray(up, np.float64, order="C"),
             UNKNOWN_FORCES if forces is None else np.asarray(forces, np.float64, order="C"),
-            self._feet,
+            self.points,
             self.thresholds,
             contacts,
         )
         if not count:
             return None
         return Stance(contacts.contact, contacts.points[:count], contacts.normal)
-
-    def _make_contacts(self) -> kernels.Contacts:
-        count = len(self._feet.owner)
-        contact = np.empty(len(self.names), dtype=np.bool_)
-        return kernels.Contacts(contact, np.empty(3), np.empty((count, 3)))
 
 
 def _points(foot: Foot) -> Array:

@@ -28,12 +28,29 @@ class Links(NamedTuple):
     p: Array
 
 
+class Frames(NamedTuple):
+    """What set_link_poses needs: the tree, the bodies on the way to the links, and the links.
+
+    R (B, 3, 3) and p (B, 3) m, the poses of the bodies, are work space with the root's set.
+    """
+
+    tree: Tree
+    path: Indices
+    links: Links
+    R: Array
+    p: Array
+
+
 class LinkFrames:
     """Frames of k links in the root link's frame; one instance for one thread.
 
     Args:
         model: the robot.
         links: k link names, repeats allowed.
+
+    Attributes:
+        links: their names.
+        frames: what set_link_poses takes.
     """
 
     def __init__(self, model: RobotModel, links: Sequence[str]) -> None:
@@ -46,9 +63,9 @@ class LinkFrames:
         above = {body for own in self._body for body in bodies.path_to(own)}
         path = np.array(sorted(above), dtype=np.int64)
         R = np.tile(np.eye(3), (bodies.count, 1, 1))  # work space, its first row stays
-        self._constant = tree_of(bodies), path, links_of, R, np.zeros((bodies.count, 3))
+        self.frames = Frames(tree_of(bodies), path, links_of, R, np.zeros((bodies.count, 3)))
         results = np.empty((0, 3, 3)), np.empty((0, 3))
-        self._poses = entry_point(_poses, np.empty(0), *self._constant, *results)
+        self._poses = entry_point(set_link_poses, np.empty(0), self.frames, *results)
 
     def poses(self, q: ArrayLike) -> tuple[Array, Array]:
         """Poses at joint positions q (n,), rad or m; see com_model.dynamics.kinematics.link_poses.
@@ -60,22 +77,14 @@ class LinkFrames:
         if q.shape != (self._model.n_joints,):
             q = self._model.check_q(q)  # raises, and lists the joints
         R, p = np.empty((len(self._body), 3, 3)), np.empty((len(self._body), 3))
-        self._poses(np.ascontiguousarray(q), *self._constant, R, p)
+        self._poses(np.ascontiguousarray(q), self.frames, R, p)
         return R, p
 
 
 @compiled()
-def _poses(
-    q: Array,
-    tree: Tree,
-    path: Indices,
-    links: Links,
-    R: Array,
-    p: Array,
-    R_out: Array,
-    p_out: Array,
-) -> None:
-    """Sets R_out (k, 3, 3) and p_out (k, 3); R (B, 3, 3), p (B, 3) are work space, root set."""
+def set_link_poses(q: Array, frames: Frames, R_out: Array, p_out: Array) -> None:
+    """Sets the poses of links in the root link's frame, R_out (k, 3, 3) and p_out (k, 3) m."""
+    tree, path, links, R, p = frames
     set_poses(q, tree, path, R, p)
     for n in range(links.body.size):
         set_product(R[links.body[n]], links.R[n], R_out[n])
