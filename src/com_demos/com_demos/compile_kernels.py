@@ -57,10 +57,12 @@ def _load(folder: Path, name: str) -> tuple[RobotModel, RobotConfig]:
 
 
 def compile_com(folder: Path) -> None:
-    """CoM, Jacobian, stance, inverse dynamics."""
+    """Joint states, CoM, Jacobian, stance, inverse dynamics."""
     from com_estimation.whole_body.com_state import ComObserver
     from com_model.dynamics.inverse_dynamics import Dynamics
+    from com_ros.joint_kernels import store_kernel
 
+    store_kernel()
     model, config = _load(folder, "hoap2")
     sesc = ComObserver(model, config.feet).sesc
     sesc.com_batch(np.array([model.neutral]))

@@ -26,6 +26,7 @@ from com_ros.exceptions import ConversionError
 Array = NDArray[np.float64]
 
 NS_PER_S = 1_000_000_000
+_DOUBLE = np.dtype(np.float64)
 QUATERNION_NORM_TOLERANCE = 1e-2  # float32 drivers and rounded text stay far below
 
 
@@ -281,6 +282,8 @@ def joint_trajectory_to_numpy(
 
 # --- helpers ---------------------------------------------------------------------------------
 def _vector(values: ArrayLike, n: int, what: str) -> list[float]:
+    if type(values) is np.ndarray and values.dtype is _DOUBLE and values.shape == (n,):
+        return values.tolist()  # without the copies and checks below, at every sample
     listed = np.asarray(values, dtype=np.float64)
     if listed.shape != (n,):
         raise ConversionError(f"{what}: expected shape ({n},), got {listed.shape}")

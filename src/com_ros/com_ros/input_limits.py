@@ -92,7 +92,8 @@ class InputBounds:
     def of_joints(self, names: Sequence[str]) -> tuple[Array, Array]:
         """Lowest and highest position, velocity and effort, (3, n) each, of joints by name."""
         rows = [self._index.get(name, -1) for name in names]
-        return self._lowest[:, rows], self._highest[:, rows]
+        lowest, highest = self._lowest[:, rows], self._highest[:, rows]
+        return np.ascontiguousarray(lowest), np.ascontiguousarray(highest)
 
     def problem(self, msg: object, topic: str) -> str:
         """Why an Imu or WrenchStamped must not be used and how to fix it; empty when it may."""

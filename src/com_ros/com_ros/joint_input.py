@@ -17,10 +17,12 @@ from com_model.text import listing
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.exceptions import ParameterError
 from com_ros.input_limits import InputBounds, InputLimits
+from com_ros.joint_kernels import NO_VALUES, Stored, store_kernel
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+frombuffer = np.frombuffer
 NEVER = -(2**62)
 RESTART_NS = NS_PER_S  # stamps that go back further are of another recording
 MAX_LAYOUTS = 64  # distinct lists of names that are remembered
@@ -64,15 +66,15 @@ class _Layout:
     Attributes:
         names: the list, as it came.
         source: (m,) places in the message of the m joints of the model that it names.
-        target: their places in the model, ascending; all of them as a slice.
-        joints: (m,) the same as indices.
+        joints: (m,) their places in the model, ascending.
+        complete: whether these are all joints of the model.
         error: why the list is of no use, empty if it is.
     """
 
     names: list[str]
     source: Indices
-    target: slice | Indices
     joints: Indices
+    complete: bool
     error: str
 
 
@@ -103,6 +105,7 @@ class JointInput:
         self._assumed = np.zeros(len(names), dtype=bool)
         self._layouts: dict[tuple[str, ...], _Layout] = {}
         self._layout = self._make_layout([])
+        self._kernel = store_kernel()
         self.implausible = 0
         self.set_bounds(InputBounds(InputLimits()))
         for name, position in (assumed or {}).items():
@@ -123,24 +126,32 @@ class JointInput:
             The joints at the time of the message, or None for a message about other joints than
             the model's (a gripper's own driver) while the model's joints come in others.
         """
-        layout = self._layout_of(msg.name)
-        stamp_ns = stamp_to_ns(msg.header.stamp)
+        names, stamp = msg.name, msg.header.stamp
+        layout = self._layout if names == self._layout.names else self._layout_of(names)
+        stamp_ns = stamp_to_ns(stamp)
         time_ns = stamp_ns or received_ns
-        warnings = self._check_stamp(layout, stamp_ns, received_ns)
-        error = layout.error or self._store(layout, msg, time_ns)
-        wrong = (self._values < self._lowest) | (self._values > self._highest)
-        if wrong.any():
-            self.implausible += 1
-            error = error or self._wrong_positions(wrong[0])
-            warnings += self._forget_wrong(wrong)
-        error = error or self._missing(layout, time_ns)
+        newer = stamp_ns and stamp_ns > self._newest_ns
+        warnings = () if newer else self._check_stamp(layout, stamp_ns, received_ns)
+        error = layout.error or _count_problem(layout, msg)
+        suspect = bool(error)
+        if not error and self._store(layout, msg, time_ns):
+            suspect, error = True, self._not_finite(layout)
+        if suspect:
+            wrong = (self._values < self._lowest) | (self._values > self._highest)
+            if wrong.any():
+                self.implausible += 1
+                error = error or self._wrong_positions(wrong[0])
+                warnings += self._forget_wrong(wrong)
+        if not layout.complete:
+            error = error or self._missing(layout, time_ns)
         if error:
-            return JointSample.unknown(len(self._names), error, time_ns, msg.header.stamp)
+            return JointSample.unknown(len(self._names), error, time_ns, stamp)
         if not layout.joints.size and not self._assumed.all():
             return None
         position, velocity, effort = self._values.copy()
-        warnings += self._check_velocity(layout, msg, velocity)
-        stamp, spread_s = msg.header.stamp, self._spread_s(layout, time_ns)
+        if suspect:
+            warnings += self._check_velocity(layout, msg, velocity)
+        spread_s = 0.0 if layout.complete else self._spread_s(time_ns)
         return JointSample(position, velocity, effort, "", warnings, time_ns, stamp, spread_s)
 
     @property
@@ -155,11 +166,15 @@ class JointInput:
     def set_bounds(self, bounds: InputBounds) -> None:
         """What is believed of the joints."""
         self._lowest, self._highest = bounds.of_joints(self._names)
+        bounded = self._values, self._lowest, self._highest
+        self._stored = Stored(*bounded, self._time_ns, self._assumed)
+
+    def restart(self) -> None:
+        """Forget when messages came: their times were another clock's."""
+        self._time_ns[:] = self._newest_ns = NEVER
 
     # --- names -------------------------------------------------------------------------------
     def _layout_of(self, names: Sequence[str]) -> _Layout:
-        if names == self._layout.names:
-            return self._layout
         key = tuple(names)
         layout = self._layouts.get(key)
         if layout is None:
@@ -182,30 +197,29 @@ class JointInput:
                 f"joint_states names {listing(twice)} more than once: "
                 "a message may carry each joint once"
             )
-        target = slice(None) if len(joints) == len(self._names) else joints
-        return _Layout(names, source, target, joints, error)
+        return _Layout(names, source, joints, len(joints) == len(self._names), error)
 
     # --- values ------------------------------------------------------------------------------
-    def _store(self, layout: _Layout, msg: JointState, time_ns: int) -> str:
-        """Store what the message carries; returns why it cannot be used, or nothing."""
-        if len(msg.position) != len(layout.names):
-            return (
-                f"joint_states has {len(msg.position)} positions for {len(layout.names)} names: "
-                "a message must carry one position for each name"
-            )
-        target = layout.target
-        position = np.asarray(msg.position, dtype=np.float64)[layout.source]
-        self._values[0, target] = position
-        self._values[1, target] = _part(layout, msg.velocity)
-        self._values[2, target] = _part(layout, msg.effort)
-        self._assumed[target] = False
-        self._time_ns[target] = time_ns
+    def _store(self, layout: _Layout, msg: JointState, time_ns: int) -> bool:
+        """Store what a message carries; whether there is something to look at."""
         back = self._newest_ns - time_ns
         self._newest_ns = time_ns if back < 0 or back > RESTART_NS else self._newest_ns
-        finite = np.isfinite(position)
-        if finite.all():
+        position, velocity, effort = msg.position, msg.velocity, msg.effort
+        return self._kernel(
+            frombuffer(position) if position else NO_VALUES,
+            frombuffer(velocity) if velocity else NO_VALUES,
+            frombuffer(effort) if effort else NO_VALUES,
+            layout.source,
+            layout.joints,
+            self._stored,
+            time_ns,
+        )
+
+    def _not_finite(self, layout: _Layout) -> str:
+        """Which positions of a message, now stored, are not finite; they are not known."""
+        broken = layout.joints[~np.isfinite(self._values[0, layout.joints])]
+        if not broken.size:
             return ""
-        broken = layout.joints[~finite]
         self._time_ns[broken] = NEVER
         bad = listing(self._names[i] for i in broken)
         return f"joint_states has a position that is not finite: {bad}; check the joint's driver"
@@ -250,8 +264,6 @@ class JointInput:
 
     def _missing(self, layout: _Layout, time_ns: int) -> str:
         """Which joints are not known at a time, in words; empty when all are."""
-        if layout.joints.size == len(self._names):
-            return ""
         age_ns = np.abs(time_ns - self._time_ns)
         lacking = np.flatnonzero(~self._assumed & (age_ns > self._timeout_ns))
         if not lacking.size:
@@ -270,22 +282,18 @@ class JointInput:
             "publish them, or list those that no driver reports in assumed_joints"
         )
 
-    def _spread_s(self, layout: _Layout, time_ns: int) -> float:
-        if layout.joints.size == len(self._names):
-            return 0.0
+    def _spread_s(self, time_ns: int) -> float:
         times = self._time_ns[~self._assumed]
         return float(np.abs(time_ns - times).max(initial=0)) / NS_PER_S
 
     # --- warnings --------------------------------------------------------------------
     def _check_stamp(self, layout: _Layout, stamp_ns: int, received_ns: int) -> tuple[str, ...]:
-        """Warnings about a stamp, before the message is stored."""
-        if stamp_ns > self._newest_ns and stamp_ns:
-            return ()
+        """Warnings about a stamp that is not newer, before the message is stored."""
         if stamp_ns == 0:
             if self._newest_ns == NEVER or received_ns == 0:  # its clock has not started yet
                 return ()
             return ("joint_states has no stamp: its driver must fill header.stamp",)
-        previous_ns = int(self._time_ns[layout.target].max(initial=NEVER))
+        previous_ns = int(self._time_ns[layout.joints].max(initial=NEVER))
         if previous_ns == NEVER or stamp_ns > previous_ns:
             return ()
         if stamp_ns == previous_ns:
@@ -315,8 +323,10 @@ class JointInput:
         )
 
 
-def _part(layout: _Layout, values: Sequence[float]) -> Array | float:
-    """(m,) of the model's joints, or NaN when the message does not carry one for each name."""
-    if len(values) != len(layout.names):
-        return np.nan
-    return np.asarray(values, dtype=np.float64)[layout.source]
+def _count_problem(layout: _Layout, msg: JointState) -> str:
+    if len(msg.position) == len(layout.names):
+        return ""
+    return (
+        f"joint_states has {len(msg.position)} positions for {len(layout.names)} names: "
+        "a message must carry one position for each name"
+    )

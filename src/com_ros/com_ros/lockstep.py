@@ -44,9 +44,7 @@ class LockstepAnswers:
         self.held: Callable[[], bool] = lambda: False
 
     def received(self, topic: str, stamp_ns: int) -> None:
-        """A sensor's message has been processed; answers when it completes a sample."""
-        if not self.awaited:
-            return
+        """While awaited: a sensor's message has been processed; answers a complete sample."""
         self._newest[topic] = stamp_ns
         if len(self._newest) == len(self.sensors) and min(self._newest.values()) == stamp_ns:
             self._due = True

@@ -82,7 +82,8 @@ from com_ros.wrench_input import WrenchInputs
 P = TypeVar("P", bound=RobotParameters)
 
 EVERY_SAMPLE = 500  # messages of a stream that may wait while a node is busy: 0.5 s at 1 kHz
-SENSORS = (Imu, JointState, WrenchStamped)  # messages that a simulator publishes for each sample
+BOUNDED = (Imu, WrenchStamped)  # messages whose numbers have limits; joints: see JointInput
+SENSORS = (*BOUNDED, JointState)  # messages that a simulator publishes for each sample
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,7 @@ class RobotNode(Node, Generic[P]):
         self._on_sample: Callable[[JointSample], None] = lambda _: None
         self._handles_problems = False
         self._rate = RateLimit(math.inf)
+        self._now = self.get_clock().handle  # Clock.now takes 3 us
         self._diagnostics = diagnostics.Diagnostics(self, subject or name)
         self.create_steady_timer(min(timeout_s / 4.0, 0.25), self._on_watch)
         self.create_steady_timer(1.0, self._on_diagnostics)
@@ -232,7 +234,7 @@ class RobotNode(Node, Generic[P]):
         self._on_sample, self._handles_problems = on_sample, with_problems
         self._rate = RateLimit(rate_hz)
         self._joint_states = self._subscribe(
-            JointState, "joint_states", self._on_joint_states, depth, self._restart
+            JointState, "joint_states", self._on_joint_states, depth, self._restart, self._on_held
         )
 
     def follow_wrenches(self, feet: Sequence[Foot], inputs: WrenchInputs, depth: int = 1) -> None:
@@ -266,7 +268,10 @@ class RobotNode(Node, Generic[P]):
     @property
     def too_slow(self) -> str:
         """Which topics the node is too slow for at present and how to fix it; else empty."""
-        return next((b.problem for b in self._backlogs if b.problem), "")
+        for backlog in self._backlogs:
+            if backlog.behind:
+                return backlog.problem
+        return ""
 
     # --- services and timers -------------------------------------------------------------------
     def serve_trigger(
@@ -317,24 +322,22 @@ class RobotNode(Node, Generic[P]):
         topic: str,
         callback: Callable[[Any, int], None],
         depth: int,
-        on_restart: Callable[[], None] = lambda: None,
+        *on_jump: Callable[[], None],
     ) -> Stream:
         stream = Stream(
             self,
             self.resolve_topic_name(topic),
             callback,
-            lambda msg, name: self._bounds.problem(msg, name),
+            (lambda msg, name: self._bounds.problem(msg, name)) if kind in BOUNDED else None,
             self.faults,
-            on_restart,
+            *on_jump,
         )
-        process = self._guarded(stream.update)
-        backlog = Backlog(
-            self, kind, self._answering(topic, process) if kind in SENSORS else process
-        )
+        sensor = topic if kind in SENSORS else ""
+        backlog = Backlog(self, kind, self._guarded(stream.update, sensor))
         backlog.subscription = self.create_subscription(
             kind, topic, with_info(backlog.receive), qos.stream(depth)
         )
-        if kind in SENSORS:
+        if sensor:
             self.lockstep.sensors.append(backlog.subscription)
         self._backlogs.append(backlog)
         return stream
@@ -352,7 +355,13 @@ class RobotNode(Node, Generic[P]):
 
     def _restart(self) -> None:
         self._rate.restart()
+        if self.joints is not None and self._joint_states and not self._joint_states.gate.jump_s:
+            self.joints.restart()  # the clock has started: stamps of zero came before
         self.on_restart()
+
+    def _on_held(self) -> None:
+        if self.joint_watch.ever_received:
+            self.joint_watch.received()
 
     @property
     def _joint_timeout(self) -> float:
@@ -378,7 +387,7 @@ class RobotNode(Node, Generic[P]):
         self.joint_watch.received()
         if self._rate.due(time_ns):
             self._on_sample(sample)
-            self.meter.add(self.get_clock().now().nanoseconds - time_ns)
+            self.meter.add(self._now.get_now().nanoseconds - time_ns)
 
     def _sample(self, msg: JointState, time_ns: int) -> JointSample | None:
         joints = self.joints
@@ -428,17 +437,11 @@ class RobotNode(Node, Generic[P]):
                 level, text = max(level, diagnostics.WARN), f"{text}; {fault}"
         self._diagnostics.publish(level, text, values, name)
 
-    def _answering(self, topic: str, process: Callable[[Any], None]) -> Callable[[Any], None]:
-        """A callback after which a simulator that waits gets its answer."""
+    def _guarded(self, callback: Callable[..., None], sensor: str = "") -> Callable[..., None]:
+        """A callback whose exceptions drop the message.
 
-        def answering(msg: Any) -> None:
-            process(msg)
-            self.lockstep.received(topic, stamp_to_ns(msg.header.stamp))
-
-        return answering
-
-    def _guarded(self, callback: Callable[..., None]) -> Callable[..., None]:
-        """A callback whose exceptions drop the message."""
+        With a sensor's topic a simulator that waits gets its answer after it.
+        """
 
         def guarded(msg: Any, *more: Any) -> None:
             try:
@@ -451,6 +454,8 @@ class RobotNode(Node, Generic[P]):
                 self.faults.counts["failed"] += 1
                 if self.log.warn(f"dropped {kind}", text):
                     self.get_logger().error(traceback.format_exc())
+            if sensor and self.lockstep.awaited:
+                self.lockstep.received(sensor, stamp_to_ns(msg.header.stamp))
 
         return guarded
 

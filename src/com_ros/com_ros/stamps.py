@@ -10,7 +10,8 @@ messages may be lost). A message whose stamp jumps is held back. One message sta
 when the stamps have stayed on the other time line for CONFIRM_S, without one that fits the old
 line, they count from then on, as another recording. After PAUSE_S without a message any stamp
 counts: what came before is stale by then anyway. So a sane clock is followed again within half a
-second.
+second. Meanwhile nodes hold: messages that are held back for up to HELD_S count as received, so
+that no timeout is reported for a driver that goes on.
 """
 
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from com_ros.conversions import NS_PER_S
 
 JUMP_S = 0.5
 CONFIRM_S = 0.25
+HELD_S = 0.5
 PAUSE_S = 1.0
 PACE = 50.0  # times real time
 
@@ -51,6 +53,7 @@ class StampGate:
     Attributes:
         jump_s: how far the last message jumped, s; 0 when it did not.
         restarted: the last message is the first that counts on another time line.
+        held_s: real time since the first of the messages that are held back, s.
     """
 
     def __init__(self, jump_s: float = JUMP_S) -> None:
@@ -59,7 +62,8 @@ class StampGate:
         self._other: _Line | None = None  # that the stamps may have jumped to
         self._stamped = False
         self._seen_at = 0  # real time of the last message
-        self.jump_s = 0.0
+        self._held_at = 0  # real time of the first message that is held back
+        self.jump_s = self.held_s = 0.0
         self.restarted = False
 
     def time_ns(self, stamp_ns: int, received_ns: int, at_ns: int) -> int | None:
@@ -70,9 +74,22 @@ class StampGate:
             received_ns: the node's clock.
             at_ns: real time, monotonic.
         """
-        line, time_ns = self._line, stamp_ns or received_ns
+        line = self._line
+        if (  # the usual: a stamp that continues the line
+            line is not None
+            and self._stamped
+            and stamp_ns
+            and self._other is None
+            and -self._jump_ns <= stamp_ns - line.last <= self._jump_ns
+        ):
+            line.last = stamp_ns if stamp_ns > line.last else line.last
+            line.last_at = self._seen_at = at_ns
+            self.jump_s, self.restarted = 0.0, False
+            return stamp_ns
+        time_ns = stamp_ns or received_ns
         started = bool(stamp_ns) and not self._stamped
         self._stamped |= bool(stamp_ns)
+        holds = self.jump_s != 0.0 and not self.restarted
         self.jump_s, self.restarted = 0.0, False
         paused, self._seen_at = at_ns - self._seen_at >= _PAUSE_NS, at_ns
         if line is None or started:
@@ -84,6 +101,8 @@ class StampGate:
         else:
             self.jump_s = (time_ns - line.last) / NS_PER_S
             if not self._confirmed(time_ns, at_ns) and not paused:
+                self._held_at = self._held_at if holds else at_ns
+                self.held_s = (at_ns - self._held_at) / NS_PER_S
                 return None
             self.restarted = True
             self._begin(self._other or _Line(time_ns, at_ns, time_ns, at_ns))

@@ -20,7 +20,7 @@ from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
 from com_ros.conversions import NS_PER_S, stamp_to_ns
-from com_ros.stamps import CONFIRM_S, StampGate
+from com_ros.stamps import CONFIRM_S, HELD_S, StampGate
 from com_ros.throttle import ThrottledLog
 
 MAX_WAIT_S = 0.05
@@ -86,6 +86,11 @@ class Backlog:
         self._skipped_ns = 0  # when messages were skipped
 
     @property
+    def behind(self) -> bool:
+        """Whether messages have been skipped within CALM_S."""
+        return self._timer is not None
+
+    @property
     def problem(self) -> str:
         """Why messages are skipped and how to fix it; empty when none were for CALM_S."""
         if self._timer is None or self.subscription is None:
@@ -146,9 +151,10 @@ class Stream:
         node: whose clock counts for messages without stamp.
         topic: its full name.
         deliver: called with each good message and its time, ns.
-        check: why a message must not be used and how to fix it, else "".
+        check: why a message must not be used and how to fix it, else ""; None: all may.
         faults: where to count what is dropped.
         on_restart: called before the first message on another time line.
+        on_held: called for a message that is held back, for up to stamps.HELD_S.
 
     Attributes:
         gate: of the stamps.
@@ -160,13 +166,15 @@ class Stream:
         node: Node,
         topic: str,
         deliver: Callable[[Any, int], None],
-        check: Callable[[Any, str], str],
+        check: Callable[[Any, str], str] | None,
         faults: Faults,
         on_restart: Callable[[], None] = lambda: None,
+        on_held: Callable[[], None] = lambda: None,
     ) -> None:
         self.gate = StampGate()
         self.topic, self._deliver, self._clock = topic, deliver, node.get_clock()
-        self._check, self._faults, self._on_restart = check, faults, on_restart
+        self._check, self._faults = check, faults
+        self._on_restart, self._on_held = on_restart, on_held
 
     def update(self, msg: Any) -> None:
         """Take in a message."""
@@ -177,9 +185,10 @@ class Stream:
         if gate.jump_s:
             self._report_jump(time_ns is None)
         if time_ns is None:
+            if gate.held_s < HELD_S:
+                self._on_held()
             return
-        problem = self._check(msg, self.topic)
-        if problem:
+        if self._check is not None and (problem := self._check(msg, self.topic)):
             self._faults.add("implausible", self.topic, problem)
             return
         if gate.restarted:

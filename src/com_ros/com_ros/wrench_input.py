@@ -64,20 +64,25 @@ class WrenchInputs:
             (f, 6) N and N m of the ground on the feet, or None when one is not known; and why it is
             not known and how to fix it.
         """
-        found = []
-        for foot, latest in zip(self._feet, self._latest, strict=True):
-            wrench = latest.current(at_ns)
-            if wrench is None:
-                why = latest.describe(foot.wrench_topic, at_ns)
-                return None, f"{why}: check the force sensor's driver"
-            if not isfinite(sum(wrench)):
-                return None, f"{foot.wrench_topic} is not finite: check its driver"
-            found.append(wrench)
-        return np.array(found).reshape(-1, 6), ""
+        found, problem = self._current(at_ns)
+        return (None, problem) if problem else (np.array(found).reshape(-1, 6), "")
 
     def forces(self, at_ns: int) -> tuple[Array | None, str]:
         """The forces (f, 3) N of `wrenches`; no problem as long as no sensor was ever received."""
         if not self.ever_received:
             return None, ""
-        wrenches, problem = self.wrenches(at_ns)
-        return (None if wrenches is None else wrenches[:, :3]), problem
+        found, problem = self._current(at_ns)
+        return (None, problem) if problem else (np.array([six[:3] for six in found]), "")
+
+    def _current(self, at_ns: int) -> tuple[list[Six], str]:
+        """The wrenches at a time, and why there are none."""
+        found = []
+        for foot, latest in zip(self._feet, self._latest, strict=True):
+            wrench = latest.current(at_ns)
+            if wrench is None:
+                why = latest.describe(foot.wrench_topic, at_ns)
+                return [], f"{why}: check the force sensor's driver"
+            if not isfinite(sum(wrench)):
+                return [], f"{foot.wrench_topic} is not finite: check its driver"
+            found.append(wrench)
+        return found, ""

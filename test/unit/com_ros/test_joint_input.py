@@ -161,6 +161,12 @@ def test_a_first_stamp_of_zero_is_no_fault(joints):
     assert joints.update(message(t=0.0), 1_700_000_000 * 10**9).warnings == ()
 
 
+def test_a_clock_that_starts_is_no_fault(joints):
+    joints.update(message(t=0.0), 1_700_000_000 * 10**9)
+    joints.restart()  # as RobotNode does when the first stamp comes
+    assert accept(joints, message(t=0.01)).warnings == ()
+
+
 def test_parts_of_several_publishers_are_merged(joints):
     assert "lacks 2 of 3 joints: knee, ankle" in refuse(joints, message(["hip"], [1.0], t=1.0))
     sample = accept(joints, message(["ankle", "knee"], [3, 2], [6, 5], t=1.05))

@@ -241,6 +241,27 @@ def test_a_stamp_that_jumps_is_held_back_and_reported(make_arm):
     assert "/joint_states jumped 3600 s ahead: such messages are held back" in text
 
 
+def test_messages_that_are_held_back_are_no_timeout(make_arm):
+    """A clock that jumps is reported as such; only when it goes on jumping the input is stale."""
+    node = make_arm({"joint_timeout": 0.02})
+    receive(node, joints(0))
+    time.sleep(0.03)
+    receive(node, joints(3_600_000))
+    assert not node.joint_watch.stale
+    time.sleep(0.5)
+    receive(node, joints(7_200_000))
+    assert node.joint_watch.stale
+
+
+def test_stamps_of_zero_before_the_clock_starts_are_no_fault(make_arm):
+    node = make_arm()
+    for t in range(3):
+        receive(node, numpy_to_joint_state(["lift"], [0.1 * t], stamp=ns_to_stamp(t * MS)))
+    assert [sample.warnings for sample in node.samples] == [(), (), ()]
+    assert [sample.time_ns for sample in node.samples[1:]] == [MS, 2 * MS]
+    assert diagnosis(node)[:2] == (diagnostics.OK, "running")
+
+
 @pytest.mark.parametrize("jump_ms", [-20_000, 9_000])
 def test_stamps_that_jump_for_good_begin_again(make_arm, jump_ms):
     node = make_arm(rate_hz=100.0)

@@ -52,6 +52,17 @@ def test_stamps_that_jump_for_good_count_within_a_second(feed, jump):
     assert feed.restarts == 1
 
 
+def test_how_long_messages_are_held_back(feed):
+    feed.send(HOUR)
+    assert feed.gate.held_s == 0.0
+    feed.send(3 * HOUR)
+    feed.send(5 * HOUR)
+    assert feed.gate.held_s == pytest.approx(0.002)
+    feed.run(10 * S + 54 * MS, 10)
+    feed.send(HOUR)
+    assert feed.gate.held_s == 0.0
+
+
 def test_every_other_stamp_that_jumps_never_counts(feed):
     """Two publishers on different clocks: the one that was first counts."""
     for i in range(1000):

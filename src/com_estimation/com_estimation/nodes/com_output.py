@@ -12,6 +12,7 @@ For display, at a rate of its own:
 """
 
 from collections.abc import Sequence
+from time import monotonic
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped
@@ -33,6 +34,7 @@ from com_ros.qos import RESULT
 from com_ros.tf import FramePublisher
 
 LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
+COUNT_PERIOD_S = 0.02  # between two counts of subscriptions, 2 us each
 
 
 class ComOutput:
@@ -55,6 +57,7 @@ class ComOutput:
         self._jacobian_msg = ComJacobian()
         self._model: RobotModel | None = None
         self._frame, self._joint_names = "", list[str]()
+        self._count_at, self._to_point, self._to_jacobian = 0.0, False, False
 
     def publish(self, state: ComState, stamp: Time, model: RobotModel | None) -> None:
         """Publish a state.
@@ -73,11 +76,18 @@ class ComOutput:
         self._com.publish(com)
         if state.jacobian is None:
             return
-        if self._point.get_subscription_count():
+        now = monotonic()
+        if now >= self._count_at:
+            self._count_at = now + COUNT_PERIOD_S
+            self._to_point = self._point.get_subscription_count() > 0
+            self._to_jacobian = (
+                self._jacobian is not None and self._jacobian.get_subscription_count() > 0
+            )
+        if self._to_point:
             self._point_msg.header = com.header
             numpy_to_point(state.position, self._point_msg.point)
             self._point.publish(self._point_msg)
-        if self._jacobian is not None and self._jacobian.get_subscription_count():
+        if self._jacobian is not None and self._to_jacobian:
             matrix, position, out = state.jacobian, state.position, self._jacobian_msg
             self._jacobian.publish(
                 numpy_to_com_jacobian(self._joint_names, matrix, position, stamp, frame, out)

@@ -108,10 +108,9 @@ class SescPublisher(RobotNode[Parameters]):
     def _on_joints(self, sample: JointSample) -> None:
         state = self._observe(sample)
         self._publish(state, sample.stamp)
-        waits = self._observer is None or (
-            self.parameters.use_imu and self._imu.settling(sample.time_ns)
-        )
-        if state.status is not Status.OK and not waits:
+        if state.status is Status.OK or self._observer is None:
+            return
+        if not (self.parameters.use_imu and self._imu.settling(sample.time_ns)):
             self.log.warn(state.status.name, f"com is {state.status.name}: {state.reason}")
 
     def _observe(self, sample: JointSample) -> ComState:

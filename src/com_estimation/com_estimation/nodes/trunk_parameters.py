@@ -32,6 +32,11 @@ class Parameters(RobotParameters, JointTimeout, WrenchTimeout, AssumedJoints, Fr
     display_rate_hz: float = parameter(
         30.0, "1/s, rate of trunk_com/markers and /tf; 0: none of them", (0.0, 1000.0)
     )
+    expected_rate_hz: float = parameter(
+        0.0,
+        "1/s, of joint_states as the driver is set; slower ones are reported; 0: 150 Hz at least",
+        (0.0, 10000.0),
+    )
     imu_wait: float = parameter(
         0.02, "s of the stamps, for which joint_states wait for an imu that is as new", (0.0, 1.0)
     )

@@ -64,7 +64,7 @@ def make_robot(
         ParameterError: an assumed joint is not the model's, or an option has no such value.
     """
     legs = quadruped_legs(model, config)
-    health = InputChecks(model, legs)
+    health = InputChecks(model, legs, rate_hz=p.expected_rate_hz)
     rate_hz = min(p.publish_rate_hz, 200.0)
     contact = ContactOptions(load=p.floating_base.contact_load)
     meter = ForceMeter(model, config, legs, p.ground_reaction, rate_hz, contact)

@@ -35,6 +35,7 @@ Flags = NDArray[np.bool_]
 # --- times of samples -------------------------------------------------------------------------
 RESTART = 0.5  # s back, from which it is another recording and not a sample that came late
 LEAST_RATE_HZ = 150.0
+RATE_FRACTION = 0.8  # of the rate that was asked for, below which it is too slow
 AVERAGE = 0.3  # s, memory of the present period
 USUAL = 10.0  # s, memory of the usual one
 CHANGED = 1.4  # ratio of the two that counts as another rate
@@ -53,9 +54,14 @@ class Order(Enum):
 
 
 class TimingCheck:
-    """Watches the times of samples."""
+    """Watches the times of samples.
 
-    def __init__(self) -> None:
+    Args:
+        rate_hz: 1/s, that the user asked the driver for; None: unknown, LEAST_RATE_HZ at least.
+    """
+
+    def __init__(self, rate_hz: float | None = None) -> None:
+        self._least_hz = min(LEAST_RATE_HZ, RATE_FRACTION * (rate_hz or math.inf))
         self._begin(-math.inf)
 
     def _begin(self, time: float) -> None:
@@ -75,8 +81,10 @@ class TimingCheck:
             self._measure(time)
             return Order.USE
         if self._last - time > RESTART:
+            again = self._count > 0  # a single stamp before the clock started is no fault
             self._begin(time)
-            self._dropped = "the stamps went back: everything starts again", time
+            if again:
+                self._dropped = "the stamps went back: everything starts again", time
             return Order.RESTART
         same = time == self._last
         text = (
@@ -114,10 +122,10 @@ class TimingCheck:
         if math.isnan(self._period):
             return None
         rate, usual = 1.0 / self._period, 1.0 / self._usual
-        if rate < LEAST_RATE_HZ:
+        if rate < self._least_hz:
             text = (
-                f"joint_states comes at {rate:.0f} Hz: raise it to {LEAST_RATE_HZ:.0f} Hz or "
-                "more, 1000 Hz at best"
+                f"joint_states comes at {rate:.0f} Hz: raise it to {self._least_hz:.0f} Hz or "
+                "more, 1000 Hz at best, or set expected_rate_hz to the rate that is intended"
             )
         elif self._gaps > GAP_FRACTION:
             text = (
@@ -164,22 +172,27 @@ class InputChecks:
         model: The robot.
         legs: Its legs (com_model.legs.quadruped_legs); other joints are not watched.
         times: How long the phases of its gait may last.
+        rate_hz: See TimingCheck.
     """
 
     def __init__(
-        self, model: RobotModel, legs: Sequence[Leg], times: GaitTimes | None = None
+        self,
+        model: RobotModel,
+        legs: Sequence[Leg],
+        times: GaitTimes | None = None,
+        rate_hz: float | None = None,
     ) -> None:
         self._joints = np.concatenate([leg.joints for leg in legs])
         self._names = [model.joint_names[j] for j in self._joints]
         self._efforts = model.effort_limits[self._joints]
         self._range = model.lower[self._joints], model.upper[self._joints]
         self._legs = [leg.name for leg in legs]
-        self._times = times
+        self._times, self._rate_hz = times, rate_hz
         self.reset()
 
     def reset(self) -> None:
         """Forget all that was seen."""
-        self._timing = TimingCheck()
+        self._timing = TimingCheck(self._rate_hz)
         self._restart()
 
     def _restart(self) -> None:

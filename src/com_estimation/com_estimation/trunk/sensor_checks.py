@@ -297,7 +297,7 @@ _ALL_ZERO = "the effort of every joint is zero: let the driver measure the joint
 
 # --- IMU --------------------------------------------------------------------------------------
 STUCK_TIME = 0.1  # s of the same reading
-DROPOUT = 0.005  # s without a reading that is not reported
+DROPOUT, MISSED = 0.005, 2  # s and samples without a reading that are not reported
 ACCELERATION_TIME = 1.0  # s, memory of the accelerometer's mean
 SMALL, FLIGHT = 0.25, 0.12  # of gravity, and s that readings may be smaller: all feet in the air
 LARGE, IMPACT = 5.0, 0.01  # likewise larger
@@ -319,6 +319,7 @@ class ImuCheck:
         self._repeats = Repeats(1)
         self._received = -math.inf
         self._attitude = -math.inf  # when the orientation was known
+        self._missed = self._unoriented = 0  # samples since
         self._first = math.nan
         self._last = math.nan
         self._mean = math.nan  # m/s^2, of the accelerometer
@@ -342,25 +343,27 @@ class ImuCheck:
         self._first = time if math.isnan(self._first) else self._first
         total = math.fsum((*gyro.tolist(), *accelerometer.tolist()))
         if not math.isfinite(total):
+            self._missed += 1
             trust = Trust.TURNING if np.isfinite(gyro).all() else Trust.NOTHING
             return trust, self._missing(time, trust)
         self._repeats.update(time, np.array([total]))
-        self._received = time
+        self._received, self._missed = time, 0
         if self._repeats.duration[0] > STUCK_TIME:
             return Trust.NOTHING, _degrade(
                 f"the imu has said exactly the same for {self._repeats.duration[0]:.2f} s: "
                 "check its driver"
             )
         self._attitude = time if attitude else max(self._attitude, self._first)
+        self._unoriented = 0 if attitude else self._unoriented + 1
         size = math.sqrt(float(accelerometer @ accelerometer))
         trust, problem = self._plausible(time, size)
-        if problem is None and time - self._attitude >= DROPOUT:
+        if problem is None and self._unoriented > MISSED and time - self._attitude >= DROPOUT:
             problem = _degrade(_NO_ATTITUDE)
         return trust, problem
 
     def _missing(self, time: float, trust: Trust) -> Problem | None:
         silence = time - max(self._received, self._first)
-        if silence < DROPOUT:
+        if silence < DROPOUT or self._missed <= MISSED:
             return None
         if trust is Trust.TURNING:
             return _degrade("the accelerometer is not known: check the imu's driver")

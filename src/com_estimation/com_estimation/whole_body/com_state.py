@@ -254,7 +254,9 @@ class ComObserver:
         found = self._observe(q, qd, self._body, self._feet.thresholds, given, results)
         if found == NOT_FINITE:
             return unknown_state("joint positions are not finite", self.model.mass)
-        why = "; ".join(text for text in (*warnings, problem, PROBLEMS.get(found, "")) if text)
+        why = ""
+        if warnings or problem or found in PROBLEMS:
+            why = "; ".join(filter(None, (*warnings, problem, PROBLEMS.get(found))))
         com, velocity, gravity, projection, normal, numbers = results.vectors
         margin, count = numbers[:2].tolist()
         stance = None
@@ -295,8 +297,12 @@ class ComObserver:
             rotation = UNKNOWN_ROTATION
         if forces is None:
             return Given(attitude.assume_level, rotation, UNKNOWN_FORCES)
-        forces = as_array("forces", forces, (len(self._feet.names), 3))
-        return Given(attitude.assume_level, rotation, np.ascontiguousarray(forces))
+        shape = len(self._feet.names), 3
+        if np.shape(forces) != shape:
+            as_array("forces", forces, shape)  # raises
+        return Given(
+            attitude.assume_level, rotation, np.ascontiguousarray(forces, dtype=np.float64)
+        )
 
     def _find_imu(self, attitude: Attitude) -> str:
         """Why the IMU does not give gravity; looks for its link once, as that takes long."""

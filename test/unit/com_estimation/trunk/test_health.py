@@ -411,6 +411,39 @@ def test_a_rate_that_is_too_low():
     assert "joint_states comes at 100 Hz: raise it to 150 Hz" in reason(late.problems)
 
 
+def test_a_low_rate_that_the_user_asked_for_is_sound():
+    verdicts = run(trot(2.0, rate=100.0), health=InputChecks(MODEL, LEGS, rate_hz=100.0))
+    assert_sound(verdicts.values())
+    (late,) = between(
+        run(trot(1.0, rate=100.0), health=InputChecks(MODEL, LEGS, rate_hz=140.0)), 0.9, 0.901
+    )
+    assert "joint_states comes at 100 Hz: raise it to 112 Hz" in reason(late.problems)
+
+
+def test_a_first_stamp_of_another_clock_is_no_fault():
+    """A stamp of zero counts as the time of receipt, until the clock of the stamps has started."""
+    samples = trot(2.0)
+    first = replace(samples[0], time=1.7e9)
+    health = InputChecks(MODEL, LEGS)
+    assert_sound([health.check(first)])
+    verdict = health.check(samples[1])
+    assert verdict.restart
+    assert_sound([verdict, *run(samples[2:], health=health).values()])
+
+
+@pytest.mark.parametrize("lost", [{"angular_velocity"}, {"R_world_imu"}])
+def test_one_reading_of_the_imu_that_is_missing_is_no_fault(lost):
+    """At a low rate either, where it is many milliseconds."""
+    unknown = {"angular_velocity": np.full(3, np.nan), "R_world_imu": np.full((3, 3), np.nan)}
+
+    def change(time, sample):
+        lose = round(time / 0.005) % 10 == 0
+        return replace(sample, **{name: unknown[name] for name in lost}) if lose else sample
+
+    for verdict in run(trot(2.0, rate=200.0), change).values():
+        assert reason(verdict.problems) == ""
+
+
 def test_many_gaps():
     rng = np.random.default_rng(2)
     samples, hole = [], 0
