@@ -108,6 +108,21 @@ class CommandGuard:
         self._time, self._measured = -np.inf, np.full(len(self._names), np.nan)
         self._forget()
 
+    def change_clock(self, jump: float) -> None:
+        """Goes on by another clock, where commands were sent only to hold until it begins again.
+
+        Args:
+            jump: s, by which the clock has jumped; 0: it has started.
+        """
+        self.stop_by_clock(jump)
+        self._time = -np.inf
+        self._forget()
+
+    def stop_by_clock(self, jump: float) -> None:
+        """The same where the times that come do not jump."""
+        if jump and self._dues and not self.reason:
+            self.reason = f"the clock of joint_states jumped by {jump:.3g} s: check its driver"
+
     def _forget(self) -> None:
         """Forgets what was sent."""
         self._dues: list[float] = []  # of commands, s, rising
@@ -132,8 +147,7 @@ class CommandGuard:
             What is wrong and how to fix it; "" when nothing is.
         """
         if time < self._time:
-            self._time = -np.inf
-            self._forget()
+            self.change_clock(0.0)
         self.error, self.joint = float("nan"), ""
         self.implausible = problem = self._implausible(time, measured)
         if not problem:

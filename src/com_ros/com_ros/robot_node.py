@@ -22,7 +22,7 @@
             self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
 
         def on_joints_timeout(self, reason): ...   # once, when joint_states become stale
-        def on_restart(self): ...                  # the stamps of joint_states have jumped for good
+        def on_restart(self, jump_s): ...          # the stamps of joint_states have jumped for good
         def watch(self): ...                       # several times a second, also without input
         def apply_parameters(self, new): ...       # live parameters; raise to refuse them
         def diagnose(self) -> Diagnosis: ...       # once a second, for /diagnostics
@@ -157,8 +157,8 @@ class RobotNode(Node, Generic[P]):
         """joint_states have become stale: once each time."""
         self.get_logger().error(reason)
 
-    def on_restart(self) -> None:
-        """The stamps of joint_states have jumped for good: a sample of another time follows."""
+    def on_restart(self, jump_s: float) -> None:
+        """The stamps of joint_states have jumped for good; by 0: they were zero before."""
 
     def watch(self) -> None:
         """Called several times a second, on a steady clock."""
@@ -355,9 +355,10 @@ class RobotNode(Node, Generic[P]):
 
     def _restart(self) -> None:
         self._rate.restart()
-        if self.joints is not None and self._joint_states and not self._joint_states.gate.jump_s:
-            self.joints.restart()  # the clock has started: stamps of zero came before
-        self.on_restart()
+        jump_s = self._joint_states.gate.jump_s if self._joint_states else 0.0
+        if self.joints is not None and not jump_s:
+            self.joints.restart()
+        self.on_restart(jump_s)
 
     def _on_held(self) -> None:
         if self.joint_watch.ever_received:

@@ -228,6 +228,20 @@ def test_another_clock_leads_from_the_last_command():
     assert guard.reason == ""
 
 
+@pytest.mark.parametrize("jump", [-20.0, 20.0])
+def test_a_clock_that_jumps_stops_what_was_commanded_until_restart(jump):
+    guard = started()
+    guard.change_clock(0.0)  # it has started: stamps of zero came before
+    assert guard.measure(DT, HOME) == ""
+    guard = started()
+    guard.change_clock(jump)
+    reason = f"the clock of joint_states jumped by {jump:.3g} s: check its driver"
+    assert guard.measure(jump + DT, HOME) == reason
+    guard.restart()
+    guard.change_clock(jump)  # nothing has been commanded
+    assert guard.measure(2 * jump, HOME) == ""
+
+
 def test_positions_that_are_repeated_are_noticed_within_half_a_second():
     guard = started()
     for t in np.arange(DT, 0.6, DT):

@@ -46,7 +46,7 @@ class ArmNode(RobotNode[Parameters]):
     def on_joints_timeout(self, reason):
         self.timeouts.append(reason)
 
-    def on_restart(self):
+    def on_restart(self, jump_s):
         self.restarts += 1
 
     def apply_parameters(self, new):

@@ -202,8 +202,9 @@ class BalanceSession:
         poses = soles.at(reading.position)
         return balance_frame(poses, soles.points(poses), self._up(reading)).place(point)
 
-    def restart_clock(self) -> None:
-        """The times that follow are those of another clock: it goes on where it is."""
+    def restart_clock(self, jump: float) -> None:
+        """The times that follow are those of another clock; see CommandGuard.change_clock."""
+        self.guard.change_clock(jump)
         self._time, self._stance = None, None
 
     def step(self, reading: BalanceReading) -> BalanceCommand | None:

@@ -149,7 +149,7 @@ class CcgdGaitNode(RobotNode[Parameters]):
         super().on_joints_timeout(reason)
         self._control.on_timeout()
 
-    def on_restart(self) -> None:
+    def on_restart(self, jump_s: float) -> None:
         """Stop with both feet down: the clock has jumped."""
         self._control.on_restart()
 

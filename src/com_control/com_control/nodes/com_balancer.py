@@ -111,10 +111,10 @@ class ComBalancerNode(RobotNode[Parameters]):
             self._robot.session.guard.options = new.guard
             self._robot.input.set_timeouts(new)
 
-    def on_restart(self) -> None:
-        """Go on by another clock."""
+    def on_restart(self, jump_s: float) -> None:
+        """Hold until asked to go on, by another clock."""
         if self._robot is not None:
-            self._robot.session.restart_clock()
+            self._robot.session.restart_clock(jump_s)
 
     # --- inputs --------------------------------------------------------------------------------
     def _on_imu(self, msg: Imu, time_ns: int) -> None:

@@ -80,9 +80,9 @@ class Hoap2MovesNode(RobotNode[ConsoleParameters]):
             print(f"{model.name}: {len(self._layout.joints)} joints. Write help, or show.")
         self._reader.start()
 
-    def on_restart(self) -> None:
-        """Go on by another clock."""
-        self._drive.restart_clock()
+    def on_restart(self, jump_s: float) -> None:
+        """Stop a motion, by another clock."""
+        self._drive.restart_clock(jump_s)
 
     # --- lines ---------------------------------------------------------------------------------
     def _take(self, line: str | None) -> None:

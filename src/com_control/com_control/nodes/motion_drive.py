@@ -103,8 +103,9 @@ class MotionDrive:
         self.player.input_lost(self._seconds(self.time_ns) + self._watch.age_s, self.waiting)
         return self.player.state != state
 
-    def restart_clock(self) -> None:
-        """The stamps that follow are those of another clock: the motion goes on where it is."""
+    def restart_clock(self, jump_s: float) -> None:
+        """The stamps that follow are those of another clock: a motion stops where it is."""
+        self.player.guard.stop_by_clock(jump_s)
         self._restarted = self.time_ns > 0
 
     def _on_joints(self, sample: JointSample) -> None:

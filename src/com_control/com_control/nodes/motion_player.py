@@ -73,9 +73,9 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
         """Use the changed rate."""
         self.set_sample_rate(new.rate_hz)
 
-    def on_restart(self) -> None:
-        """Go on by another clock."""
-        self._drive.restart_clock()
+    def on_restart(self, jump_s: float) -> None:
+        """Stop a motion, by another clock."""
+        self._drive.restart_clock(jump_s)
 
     def destroy_node(self) -> None:
         """Let a file that is being read come to its end first."""

@@ -101,10 +101,10 @@ class TrotGaitNode(RobotNode[Parameters]):
         self._imu.timeout_s, self._com.timeout_s = new.imu_timeout, new.com_timeout
         self.set_sample_rate(new.rate_hz)
 
-    def on_restart(self) -> None:
-        """Go on by another clock."""
+    def on_restart(self, jump_s: float) -> None:
+        """Hold until asked to go on, by another clock."""
         if self._robot is not None:
-            self._robot.session.restart_clock()
+            self._robot.session.restart_clock(jump_s)
         self._later_coms.clear()
 
     # --- inputs ------------------------------------------------------------------------------

@@ -105,8 +105,9 @@ class GaitSession:
             self.stop(problem)
         self._waits_for = problem
 
-    def restart_clock(self) -> None:
-        """The times that follow are those of another clock: it goes on where it is."""
+    def restart_clock(self, jump: float) -> None:
+        """The times that follow are those of another clock; see CommandGuard.change_clock."""
+        self.guard.change_clock(jump)
         self._restarted = self._last is not None
 
     def step(

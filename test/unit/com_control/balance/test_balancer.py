@@ -383,6 +383,24 @@ def test_an_absurd_position_makes_it_hold_until_start(model, config, posture, ab
     robot.begins_again()
 
 
+@pytest.mark.parametrize("jump", [-0.5, 20.0])
+def test_a_clock_that_jumps_makes_it_hold_until_start(model, config, posture, jump):
+    robot = Follower(model, config, posture)
+    for _ in range(60):
+        robot.step()
+    robot.time += jump
+    robot.session.restart_clock(jump)
+    for _ in range(60):
+        robot.step()
+        assert robot.session.state == State.HOLDING
+    assert robot.session.reason == (
+        f"holds: the clock of joint_states jumped by {jump:.3g} s: check its driver; "
+        "then call ~/start"
+    )
+    np.testing.assert_array_equal(robot.sent[-1], robot.sent[-20])
+    robot.begins_again()
+
+
 def test_joints_that_do_not_follow_make_it_hold(model, config, posture):
     robot = Follower(model, config, posture)
     robot.frozen[:] = True

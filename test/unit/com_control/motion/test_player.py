@@ -251,6 +251,21 @@ def test_stamps_that_go_back_a_little_make_no_jump(bench):
     assert robot.smooth()[1] < 25.0
 
 
+def test_a_clock_that_jumps_stops_it_smoothly_until_play(bench):
+    """MotionDrive gives it times without the jump."""
+    robot = bench()
+    robot.player.play(robot.time, robot.measured)
+    robot.run(0.8)
+    robot.player.guard.stop_by_clock(-20.0)
+    robot.run(2.0)
+    assert robot.player.state is State.READY
+    assert "the clock of joint_states jumped by -20 s" in robot.player.reason
+    assert robot.smooth()[1] < 25.0
+    robot.player.play(robot.time, robot.measured)
+    robot.run(5.0)
+    assert robot.player.state is State.FINISHED
+
+
 def test_it_begins_where_the_joints_are_held_rather_than_where_they_sag(bench, swing):
     robot = bench()
     robot.player.play(robot.time, robot.measured)

@@ -329,11 +329,31 @@ def test_an_absurd_position_before_the_first_command_is_waited_for():
 
 
 @pytest.mark.parametrize("jump", [-20.0, -1e9, 9.0, 3600.0])
-def test_another_clock_makes_no_jump_of_the_joints(jump):
+def test_a_clock_that_jumps_stops_the_trot_until_it_is_asked_for(jump):
     robot = Quadruped()
     before = robot.trot(0.3)
     robot.time += jump
-    robot.session.restart_clock()
+    robot.session.restart_clock(jump)
+    commands = [robot.step() for _ in range(1500)]
+    moves = np.diff([c.position for c in (before, *commands)], axis=0)
+    assert np.abs(moves).max() <= 0.05
+    assert commands[-1].state is not State.TROTTING
+    assert (
+        robot.session.reason
+        == f"the clock of joint_states jumped by {jump:.3g} s: check its driver"
+    )
+    robot.session.start()
+    robot.trot(0.2)
+    assert robot.session.reason == ""
+
+
+@pytest.mark.parametrize("by", [-1e9, 9.0])
+def test_a_clock_that_starts_while_it_trots_changes_nothing(by):
+    """Stamps of zero came before: their time was that of their receipt."""
+    robot = Quadruped()
+    before = robot.trot(0.3)
+    robot.time += by
+    robot.session.restart_clock(0.0)
     commands = [robot.step() for _ in range(300)]
     moves = np.diff([c.position for c in (before, *commands)], axis=0)
     assert np.abs(moves).max() <= 0.05
