@@ -3,6 +3,7 @@
 python latency_roles.py drive --rate 1000 [--sensors]
 python latency_roles.py bare [--sensors]
 python latency_roles.py listen received.npz
+python latency_roles.py first came.txt
 """
 
 import argparse
@@ -26,7 +27,7 @@ from sensor_msgs.msg import Imu, JointState
 
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
-from com_msgs.msg import CenterOfMass
+from com_msgs.msg import CenterOfMass, TrunkCom
 from com_ros import qos
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, stamp_to_ns
 from com_ros.main import make_fast_executor, run, settle_memory
@@ -88,6 +89,20 @@ class Listener(Node):
         )
         self._recorder.destroy_node()
         super().destroy_node()
+
+
+class FirstListener(Node):
+    """Writes the system's time, ns, when the first com or trunk_com comes that is not UNKNOWN."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__("latency_first")
+        self._file = file
+        self.create_subscription(CenterOfMass, "com", self._on_com, qos.stream(1))
+        self.create_subscription(TrunkCom, "trunk_com", self._on_com, qos.stream(1))
+
+    def _on_com(self, msg: CenterOfMass | TrunkCom) -> None:
+        if msg.status and not self._file.exists():  # 0 is UNKNOWN
+            self._file.write_text(str(time.time_ns()))
 
 
 class BareNode(Node):
@@ -196,10 +211,12 @@ def main() -> int:
     bare = roles.add_parser("bare")
     for role in (driver, bare):
         role.add_argument("--sensors", action="store_true")
-    roles.add_parser("listen").add_argument("file", type=Path)
+    listeners = {"listen": Listener, "first": FirstListener}
+    for name in listeners:
+        roles.add_parser(name).add_argument("file", type=Path)
     options = parser.parse_args()
-    if options.role == "listen":
-        return run(partial(Listener, options.file), [], make_fast_executor)
+    if options.role in listeners:
+        return run(partial(listeners[options.role], options.file), [], make_fast_executor)
     if options.role == "bare":
         return run(partial(BareNode, options.sensors), [], make_fast_executor)
     drive(options.rate, options.sensors)

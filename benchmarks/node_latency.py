@@ -14,6 +14,9 @@
    come at twice that rate. rate_hz is the rate that came, age_p99_ms the age of the data in `com`
    when it is published, skipped the number of messages that were not used.
 
+5. start_s: from the start of a process to the first com that is known, of sesc_publisher and of
+   trunk_estimator; the second start, while their inputs are there.
+
 Latency: from publication, as DDS dates it, to the listener's callback; com carries the stamp of its
 joint_states on, so each is matched. The stamp itself is a little earlier: our driver takes it right
 before it publishes, the simulator's is the instant that is simulated, for which it then wakes up.
@@ -35,9 +38,12 @@ import numpy as np
 import yaml
 from ament_index_python.packages import get_package_prefix, get_package_share_directory
 
+from com_model import RobotConfig
+
 ROLES = Path(__file__).resolve().with_name("latency_roles.py")
 WARM_UP_S = 3.0  # after the first com
 TIME_LIMIT_S = 60.0  # for what should take a few seconds
+COMPILE_LIMIT_S = 300.0  # for the first start of a node, which may compile its kernels
 
 
 def main() -> int:
@@ -58,7 +64,13 @@ def main() -> int:
         with_simulator = measure(simulator, node, options.seconds, folder)
         describe("simulator", with_simulator)
         overload = measure_overload(options.seconds, folder)
-    others = {"overload": overload, "sensors": with_sensors, "simulator": with_simulator}
+        start_s = measure_starts(options.rate, folder)
+    others = {
+        "overload": overload,
+        "start_s": start_s,
+        "sensors": with_sensors,
+        "simulator": with_simulator,
+    }
     print(json.dumps({**result, **ratios, **more, **others}), flush=True)
     return 0
 
@@ -105,6 +117,42 @@ def measure_overload(seconds: float, folder: Path) -> Figures:
     }
     print(f"overload: {result}", flush=True)
     return result
+
+
+def measure_starts(rate_hz: float, folder: Path) -> Figures:
+    """Seconds from the second start of each node to its first result."""
+    cases = {
+        "sesc_publisher": (role("drive", "--rate", str(rate_hz)), node_command({}, folder)),
+        "trunk_estimator": (
+            simulator_command(500.0, folder, "scalf2"),
+            node_program("com_estimation", "trunk_estimator", robot("scalf2"), folder),
+        ),
+    }
+    result = {name: measure_start(*commands, folder) for name, commands in cases.items()}
+    print(f"start: {result}", flush=True)
+    return result
+
+
+def measure_start(
+    source_command: Sequence[str], node_command: Sequence[str], folder: Path
+) -> float:
+    """Seconds from the second start of a node to its first result."""
+    came = folder / "came.txt"
+    others = [start(source_command), start(role("first", str(came)))]
+    try:
+        wait(WARM_UP_S, others)
+        for _ in range(2):
+            came.unlink(missing_ok=True)
+            begin_ns, node = time.time_ns(), start(node_command)
+            try:
+                wait(COMPILE_LIMIT_S, [*others, node], came.exists)
+            finally:
+                stop(node)
+            took_s = (int(came.read_text()) - begin_ns) / 1e9
+    finally:
+        for process in others:
+            stop(process)
+    return round(took_s, 2)
 
 
 def role(*arguments: str) -> list[str]:
@@ -174,22 +222,21 @@ def evaluate(received: Mapping[str, np.ndarray], begin_ns: int, end_ns: int) -> 
 
 def node_command(parameters: dict[str, object], folder: Path) -> list[str]:
     """The installed sesc_publisher with HOAP-2's model and configuration."""
-    return node_program("com_estimation", "sesc_publisher", hoap2() | parameters, folder)
+    return node_program("com_estimation", "sesc_publisher", robot("hoap2") | parameters, folder)
 
 
-def simulator_command(rate_hz: float, folder: Path) -> list[str]:
-    """The installed simulator with HOAP-2, in real time."""
+def simulator_command(rate_hz: float, folder: Path, name: str = "hoap2") -> list[str]:
+    """The installed simulator with a robot, in real time."""
     parameters = {"publish_rate_hz": rate_hz, "real_time_factor": 1.0}
-    return node_program("com_simulation", "simulator", hoap2() | parameters, folder)
+    return node_program("com_simulation", "simulator", robot(name) | parameters, folder)
 
 
-def hoap2() -> dict[str, object]:
-    """Parameters that give a node HOAP-2."""
-    share = Path(get_package_share_directory("robot_descriptions"))
-    return {
-        "robot_description": (share / "urdf" / "hoap2.urdf").read_text(),
-        "robot_config": str(share / "config" / "hoap2.yaml"),
-    }
+def robot(name: str) -> dict[str, object]:
+    """Parameters that give a node a robot of robot_descriptions."""
+    config = Path(get_package_share_directory("robot_descriptions")) / "config" / f"{name}.yaml"
+    urdf = RobotConfig.from_file(config).urdf
+    assert urdf is not None
+    return {"robot_description": urdf.read_text(), "robot_config": str(config)}
 
 
 def node_program(package: str, name: str, parameters: dict[str, object], folder: Path) -> list[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import hypot
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
 
 from com_model.arrays import Array
 from com_model.exceptions import GeometryError
+
+if TYPE_CHECKING:
+    from scipy.spatial import ConvexHull
 
 Point = tuple[float, float]
 _SLIVER = 1e-10  # of the extent: corners that stand out by less are none
@@ -88,6 +91,8 @@ def solid_hull(points: Array) -> ConvexHull:
     Raises:
         GeometryError: The points fill no volume, or are not finite.
     """
+    from scipy.spatial import ConvexHull, QhullError  # takes long, and few need it
+
     try:
         return ConvexHull(points)
     except (QhullError, ValueError) as error:

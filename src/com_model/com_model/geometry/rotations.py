@@ -7,10 +7,9 @@ com_model.geometry.vector_kernels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import atan2, sqrt
+from math import atan2, cos, sin, sqrt
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from com_model.arrays import Array
 
@@ -27,7 +26,14 @@ def skew(v: Array) -> Array:
 
 def rotation_from_rpy(rpy: Sequence[float]) -> Array:
     """R (3, 3) of URDF's roll, pitch, yaw, R = R_z(yaw) R_y(pitch) R_x(roll)."""
-    return np.asarray(Rotation.from_euler("xyz", rpy).as_matrix())
+    (cr, sr), (cp, sp), (cy, sy) = ((cos(angle), sin(angle)) for angle in rpy)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
 
 
 def rotations_about(axes: Array, angles: Array) -> Array:
@@ -55,6 +61,8 @@ def rotation_vector(R: Array) -> Array:
     x, y, z = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
     cosine = 0.5 * (R[0, 0] + R[1, 1] + R[2, 2] - 1.0)
     if cosine < _NEARLY_HALF_TURN:
+        from scipy.spatial.transform import Rotation  # a third of a second, at each node's start
+
         return np.asarray(Rotation.from_matrix(R).as_rotvec())
     sine = 0.5 * sqrt(x * x + y * y + z * z)
     scale = 0.5 * (atan2(sine, cosine) / sine if sine > _SMALL else 1.0)

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from com_model.arrays import Array
 from com_model.exceptions import UrdfError
@@ -249,6 +248,8 @@ def _pose(node: Node, owner: Node) -> tuple[Array, Array]:
         if "rpy" in origin.attributes or not 0.5 < math.hypot(*quaternion) < 2.0:
             fix = "Give either rpy or a unit quaternion quat_xyzw"
             raise UrdfError("has no clear orientation", where, fix)
+        from scipy.spatial.transform import Rotation  # takes long, and hardly ever needed
+
         R = Rotation.from_quat(quaternion).as_matrix()
     return R, p
 
