@@ -108,6 +108,11 @@ class InputWatch:
         self._reported = False
         self.ever_received = True
 
+    def extend(self) -> None:
+        """A message came that is not used; it shows that the driver goes on."""
+        if self.ever_received:
+            self.received()
+
     @property
     def age_s(self) -> float:
         """Time since the last message, or since the start of the watch, s."""

@@ -233,9 +233,8 @@ class RobotNode(Node, Generic[P]):
         """
         self._on_sample, self._handles_problems = on_sample, with_problems
         self._rate = RateLimit(rate_hz)
-        self._joint_states = self._subscribe(
-            JointState, "joint_states", self._on_joint_states, depth, self._restart, self._on_held
-        )
+        on_jump, use = (self._restart, self.joint_watch.extend), self._on_joint_states
+        self._joint_states = self._subscribe(JointState, "joint_states", use, depth, *on_jump)
 
     def follow_wrenches(self, feet: Sequence[Foot], inputs: WrenchInputs, depth: int = 1) -> None:
         """Subscribe the wrenches of feet, in order."""
@@ -322,7 +321,7 @@ class RobotNode(Node, Generic[P]):
         topic: str,
         callback: Callable[[Any, int], None],
         depth: int,
-        *on_jump: Callable[[], None],
+        *on_jump: Callable[..., None],
     ) -> Stream:
         stream = Stream(
             self,
@@ -353,16 +352,11 @@ class RobotNode(Node, Generic[P]):
     def _set_bounds(self, parameters: P, model: RobotModel | None) -> None:
         self._bounds, self._bounded = InputBounds(parameters.input_limits, model), None
 
-    def _restart(self) -> None:
+    def _restart(self, jump_s: float) -> None:
         self._rate.restart()
-        jump_s = self._joint_states.gate.jump_s if self._joint_states else 0.0
         if self.joints is not None and not jump_s:
             self.joints.restart()
         self.on_restart(jump_s)
-
-    def _on_held(self) -> None:
-        if self.joint_watch.ever_received:
-            self.joint_watch.received()
 
     @property
     def _joint_timeout(self) -> float:
@@ -418,7 +412,8 @@ class RobotNode(Node, Generic[P]):
     def _watch_joints(self, topic: str) -> None:
         watch = self.joint_watch
         if watch.timed_out():
-            self.on_joints_timeout(f"{topic} timed out, none for {watch.age_s:.2f} s: {CHECK}")
+            age = f"none for {watch.age_s:.2f} s"
+            self.on_joints_timeout(f"{topic} timed out, {age}: check its driver")
         elif watch.stale and not watch.ever_received:
             self.log.warn(
                 "joint_states",
@@ -459,6 +454,3 @@ class RobotNode(Node, Generic[P]):
                 self.lockstep.received(sensor, stamp_to_ns(msg.header.stamp))
 
         return guarded
-
-
-CHECK = "check its driver"

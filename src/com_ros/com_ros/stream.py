@@ -153,7 +153,7 @@ class Stream:
         deliver: called with each good message and its time, ns.
         check: why a message must not be used and how to fix it, else ""; None: all may.
         faults: where to count what is dropped.
-        on_restart: called before the first message on another time line.
+        on_restart: called with the jump, s, before the first message on another time line.
         on_held: called for a message that is held back, for up to stamps.HELD_S.
 
     Attributes:
@@ -168,7 +168,7 @@ class Stream:
         deliver: Callable[[Any, int], None],
         check: Callable[[Any, str], str] | None,
         faults: Faults,
-        on_restart: Callable[[], None] = lambda: None,
+        on_restart: Callable[[float], None] = lambda _: None,
         on_held: Callable[[], None] = lambda: None,
     ) -> None:
         self.gate = StampGate()
@@ -192,7 +192,7 @@ class Stream:
             self._faults.add("implausible", self.topic, problem)
             return
         if gate.restarted:
-            self._on_restart()
+            self._on_restart(gate.jump_s)
         self._deliver(msg, time_ns)
 
     def _report_jump(self, held: bool) -> None:
