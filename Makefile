@@ -1,6 +1,7 @@
 # Two commands for everyone:
 #   make demo                 HOAP-2 sways in simulation, its CoM and SESC are published
-#   make demo ROBOT=talos     the same for another robot: a name or the path of a URDF
+#   make demo ROBOT=talos     the same for another robot: a name or the path of a URDF; every demo
+#                             takes it. robot.yaml beside robot.urdf is found, or CONFIG=robot.yaml
 #   make demo-trot            a quadruped trots, 20 kg drop on it; also ROBOT=anymal FEEDBACK=true
 #   make demo-identify        HOAP-2's URDF is wrong; postures tell where its links' CoMs are
 #   make demo-walk            a biped walks with its true CoM on the path; also ROBOT=talos
@@ -12,6 +13,8 @@
 SECONDS ?= 20
 FEEDBACK ?= false
 OUT ?= out
+# CONFIG=robot.yaml: the robot's configuration, where it is not beside its URDF.
+CONFIG_OPTION = $(if $(CONFIG),--config "$(CONFIG)")
 # Tests that run side by side.
 JOBS ?= 2
 
@@ -31,17 +34,17 @@ setup-robot: setup
 	@tools/in_env python -m com_model.commands.setup "$(URDF)" $(SETUP_ARGS)
 
 demo: setup
-	@tools/in_env python -m com_demos.sway_demo "$(or $(ROBOT),hoap2)" --seconds $(SECONDS) --out "$(OUT)"
+	@tools/in_env python -m com_demos.sway_demo --robot "$(or $(ROBOT),hoap2)" $(CONFIG_OPTION) --seconds $(SECONDS) --output "$(OUT)"
 
 demo-trot: setup
-	@tools/in_env python -m com_demos.trot_demo "$(or $(ROBOT),scalf2)" --out "$(OUT)" \
+	@tools/in_env python -m com_demos.trot_demo --robot "$(or $(ROBOT),scalf2)" $(CONFIG_OPTION) --output "$(OUT)" \
 	  $(if $(filter true,$(FEEDBACK)),--feedback)
 
 demo-identify: setup
-	@tools/in_env python -m com_demos.identify_demo "$(or $(ROBOT),hoap2)" --out "$(OUT)"
+	@tools/in_env python -m com_demos.identify_demo --robot "$(or $(ROBOT),hoap2)" $(CONFIG_OPTION) --output "$(OUT)"
 
 demo-walk: setup
-	@tools/in_env python -m com_demos.walk_demo "$(or $(ROBOT),itu_biped)" --out "$(OUT)"
+	@tools/in_env python -m com_demos.walk_demo --robot "$(or $(ROBOT),itu_biped)" $(CONFIG_OPTION) --output "$(OUT)"
 
 test: setup-dev
 	@tools/in_env python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)

@@ -18,7 +18,7 @@ from identification_bags import BagWriter, Scene, Tour, samples
 
 from com_model import RobotModel, Sesc
 from com_model.dynamics.link_frames import LinkFrames
-from com_simulation.physics.robots import find_robot
+from com_model.robots import find_robot
 
 _ROBOT = "talos"
 _POSTURES = 60
@@ -111,7 +111,7 @@ def _run(scene: Scene, urdf: Path, config: Path, storage: str, minutes: float) -
         with BagWriter(bag, scene, storage) as writer:
             blocks = samples(scene, scene.postures(_POSTURES), tour)
             messages = sum(writer.write(block) for block in blocks)
-        arguments = [str(bag), "--robot", str(urdf), "--config", str(config), "--out", str(out)]
+        arguments = [str(bag), "--robot", str(urdf), "--config", str(config), "--output", str(out)]
         start = time.perf_counter()
         done = subprocess.run(
             [sys.executable, "-c", _CHILD, *arguments, "--imu", "/imu"],

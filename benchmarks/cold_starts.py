@@ -37,6 +37,7 @@ from processes import in_processes
 from rclpy.executors import SingleThreadedExecutor
 
 from com_demos.background import Background, free_domain_id
+from com_model.robots import find_robot
 from com_msgs.msg import (
     BalanceState,
     CenterOfMass,
@@ -47,7 +48,6 @@ from com_msgs.msg import (
 )
 from com_msgs.srv import TipAngles
 from com_ros import qos
-from com_simulation.physics.robots import find_robot
 
 RUN_LAUNCH = str(Path(__file__).resolve().parents[1] / "tools" / "run_launch")
 COMMON = ("rviz:=false", "simulation:=false", "input_timeout:=3.0")

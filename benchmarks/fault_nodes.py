@@ -18,6 +18,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from trot_lab import TrotRun, run_trot
 
+from com_model.robots import find_robot
 from com_msgs.msg import (
     BalanceState,
     CenterOfMass,
@@ -30,7 +31,6 @@ from com_msgs.msg import (
 )
 from com_msgs.srv import CapturePosture
 from com_ros.conversions import numpy_to_joint_state, numpy_to_quaternion, numpy_to_vector3
-from com_simulation.physics.robots import find_robot
 
 SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
 COM_TOLERANCE = 0.005  # m, of a CoM that is said to be known

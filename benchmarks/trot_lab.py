@@ -34,9 +34,9 @@ from com_estimation.trunk.interface import Sample
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
 from com_model.legs import Leg, quadruped_legs
+from com_model.robots import find_robot
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.physics.noise import TROT_NOISE, NoiseLevels
-from com_simulation.physics.robots import find_robot
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.trunk import Payload
 from com_simulation.physics.world import World

@@ -34,7 +34,7 @@ def test_a_bag_gives_the_same_links_whoever_identifies(world, tmp_path):
     with BagWriter(bag, scene, "mcap") as writer:
         for block in samples(scene, scene.postures(12), Tour(rate=100.0, still=2.0, moving=0.5)):
             writer.write(block)
-    words = [bag, "--robot", urdf, "--config", config, "--out", out]
+    words = [bag, "--robot", urdf, "--config", config, "--output", out]
     assert main([str(word) for word in words]) == 0
     by_command = yaml.safe_load((out / "result.yaml").read_text())
 

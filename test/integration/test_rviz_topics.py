@@ -38,9 +38,9 @@ from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
 from com_estimation.nodes.trunk_output import TrunkDisplay
 from com_estimation.trunk.interface import Status, TrunkEstimate
 from com_model import RobotConfig, RobotModel
+from com_model.robots import find_robot
 from com_simulation.nodes.simulator import Simulator
 from com_simulation.nodes.sway import SwayNode
-from com_simulation.physics.robots import find_robot
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))

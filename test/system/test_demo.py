@@ -106,7 +106,15 @@ def test_hoap2_for_three_seconds(tmp_path: Path) -> None:
     env = {**os.environ, "COM_TEST_TAG": str(tmp_path)}
     env.pop("ROS_DOMAIN_ID", None)
     done = subprocess.run(
-        [sys.executable, "-m", "com_demos.sway_demo", "--seconds", "3", "--out", tmp_path / "out"],
+        [
+            sys.executable,
+            "-m",
+            "com_demos.sway_demo",
+            "--seconds",
+            "3",
+            "--output",
+            tmp_path / "out",
+        ],
         capture_output=True,
         text=True,
         timeout=150,
@@ -132,7 +140,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
     env.pop("ROS_DOMAIN_ID", None)
     output = tmp_path / "output"
     with output.open("w") as stream:
-        command = [sys.executable, "-m", "com_demos.sway_demo", "--out", tmp_path / "out"]
+        command = [sys.executable, "-m", "com_demos.sway_demo", "--output", tmp_path / "out"]
         running = subprocess.Popen(command, stdout=stream, stderr=subprocess.STDOUT, env=env)
     end = time.monotonic() + 60
     while (
@@ -158,7 +166,10 @@ def test_figures_and_files(
     capsys: pytest.CaptureFixture,
 ) -> None:
     stand_in(monkeypatch, demo, STAND_IN, "0.0005")
-    assert demo.main([lift, "--seconds", "2", "--out", str(tmp_path / "new" / "out")]) == 0
+    assert (
+        demo.main(["--robot", lift, "--seconds", "2", "--output", str(tmp_path / "new" / "out")])
+        == 0
+    )
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("lift: 1 joints, 2.00 kg, hangs from its base; ROS_DOMAIN_ID ")
     figures = json.loads(lines[-1])
@@ -178,7 +189,7 @@ def test_com_that_is_off_the_truth(
     capsys: pytest.CaptureFixture,
 ) -> None:
     stand_in(monkeypatch, demo, STAND_IN, "0.002")
-    assert demo.main([lift, "--seconds", "1", "--out", str(tmp_path)]) == 1
+    assert demo.main(["--robot", lift, "--seconds", "1", "--output", str(tmp_path)]) == 1
     assert capsys.readouterr().err == "demo: the CoM is up to 2 mm off the truth, 1 allowed\n"
 
 
@@ -190,7 +201,7 @@ def test_launch_that_dies(
     capsys: pytest.CaptureFixture,
 ) -> None:
     stand_in(monkeypatch, demo, "print('first'); print('no such package')")
-    assert demo.main([lift, "--out", str(tmp_path)]) == 1
+    assert demo.main(["--robot", lift, "--output", str(tmp_path)]) == 1
     assert capsys.readouterr().err == (
         "demo: the launch ended early, its log says:\nfirst\nno such package\n"
     )
@@ -205,7 +216,7 @@ def test_no_data(
 ) -> None:
     monkeypatch.setattr(demo, "Times", partial(Times, first_message=0.5))
     stand_in(monkeypatch, demo, "import time; print('I wait', flush=True); time.sleep(60)")
-    assert demo.main([lift, "--out", str(tmp_path)]) == 1
+    assert demo.main(["--robot", lift, "--output", str(tmp_path)]) == 1
     errors = capsys.readouterr().err
     assert errors.startswith("demo: no message on com for ")
     assert errors.endswith("the launch's log ends with:\nI wait\n")
@@ -214,10 +225,13 @@ def test_no_data(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["hop2"], "demo: robot 'hop2': unknown, and no URDF's path; valid names: hoap2"),
-        (["./gone.urdf"], "demo: robot './gone.urdf': there is no such file"),
-        (["{broken}"], "demo: "),
-        (["hoap2", "--out", "{broken}"], "demo: [Errno"),
+        (
+            ["--robot", "hop2"],
+            "demo: robot 'hop2': unknown, and no URDF's path; valid names: hoap2",
+        ),
+        (["--robot", "./gone.urdf"], "demo: robot './gone.urdf': there is no such file"),
+        (["--robot", "{broken}"], "demo: "),
+        (["--robot", "hoap2", "--output", "{broken}"], "demo: [Errno"),
     ],
 )
 def test_wrong_commands(
@@ -253,5 +267,5 @@ def test_robot_that_only_shares_a_name(
 @pytest.mark.parametrize("seconds", ["0", "nan", "1e9", "soon"])
 def test_wrong_seconds(demo: ModuleType, seconds: str, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit, match="2"):
-        demo.main(["hoap2", "--seconds", seconds])
+        demo.main(["--robot", "hoap2", "--seconds", seconds])
     assert "--seconds" in capsys.readouterr().err

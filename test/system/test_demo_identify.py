@@ -12,7 +12,7 @@ DEMO = "com_demos.identify_demo"
 def test_the_biped_is_mended(tmp_path, run):
     """Planar legs: 4 bodies that move; its URDF is wrong by 5 mm, and is found out."""
     out = tmp_path / "out"
-    done = run("biped3", "--postures", 6, "--speed", 10, "--out", out)
+    done = run("--robot", "biped3", "--postures", 6, "--speed", 10, "--output", out)
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
     assert figures["robot"] == "biped3"
@@ -29,11 +29,11 @@ def test_the_biped_is_mended(tmp_path, run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nobody"], "demo: robot 'nobody': unknown, and no URDF's path; valid names: "),
-        (["ur5"], "ur5 has none; one is needed, with the feet and their sensors"),
+        (["--robot", "nobody"], "demo: robot 'nobody': unknown, and no URDF's path; valid names: "),
+        (["--robot", "ur5"], "ur5 has none; one is needed, with the feet and their sensors"),
         (["--postures", "0"], "--postures 0: give 1 to 500"),
         (["--speed", "99"], "--speed 99: give 0.05 to 10"),
     ],
 )
 def test_wrong_commands(tmp_path, refusal, words, message):
-    assert message in refusal(*words, "--out", tmp_path)
+    assert message in refusal(*words, "--output", tmp_path)

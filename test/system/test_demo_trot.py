@@ -30,7 +30,7 @@ def figures_of(tmp_path_factory):
         if name not in done:
             out = tmp_path_factory.mktemp(name) / "out"
             env = {key: value for key, value in os.environ.items() if key != "ROS_DOMAIN_ID"}
-            words = [sys.executable, "-m", DEMO, *map(str, TROT), "--out", str(out)]
+            words = [sys.executable, "-m", DEMO, *map(str, TROT), "--output", str(out)]
             ended = subprocess.run(words, capture_output=True, text=True, timeout=600, env=env)
             assert ended.returncode == 0, ended.stdout + ended.stderr
             done[name] = json.loads(ended.stdout.splitlines()[-1]), out
@@ -61,15 +61,18 @@ def test_a_busy_machine_changes_no_figure(figures_of, busy):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["scalf3"], "demo: robot 'scalf3': unknown, and no URDF's path; valid names: scalf2"),
         (
-            ["ur5"],
+            ["--robot", "scalf3"],
+            "demo: robot 'scalf3': unknown, and no URDF's path; valid names: scalf2",
+        ),
+        (
+            ["--robot", "ur5"],
             "demo: robot configuration: ur5 has none; one is needed, with side and end of its feet",
         ),
-        (["hoap2"], "demo: "),
+        (["--robot", "hoap2"], "demo: "),
         (["--seconds", "3"], "--seconds 3: give 6 to 3600, the load drops at 5"),
         (["--speed", "0"], "--speed 0: give 0.05 to 10"),
     ],
 )
 def test_wrong_commands(tmp_path, refusal, words, message):
-    assert message in refusal(*words, "--out", tmp_path)
+    assert message in refusal(*words, "--output", tmp_path)

@@ -9,7 +9,7 @@ DEMO = "com_demos.walk_demo"
 
 
 def test_hoap2_walks(tmp_path, run):
-    done = run("hoap2", "--steps", 2, "--speed", 10, "--out", tmp_path / "out")
+    done = run("--robot", "hoap2", "--steps", 2, "--speed", 10, "--output", tmp_path / "out")
     assert done.returncode == 0, done.stdout + done.stderr
     figures = json.loads(done.stdout.splitlines()[-1])
     assert (figures["robot"], figures["steps"], figures["fell"]) == ("hoap2", 2, False)
@@ -21,7 +21,7 @@ def test_hoap2_walks(tmp_path, run):
 
 
 def test_a_robot_without_configuration(tmp_path, refusal):
-    said = refusal("ur5", "--out", tmp_path)
+    said = refusal("--robot", "ur5", "--output", tmp_path)
     assert "demo: robot configuration: ur5 has none; one is needed, with the side" in said
 
 

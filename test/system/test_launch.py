@@ -11,8 +11,8 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 
 from com_model import RobotModel
+from com_model.robots import find_robot
 from com_msgs.msg import CenterOfMass
-from com_simulation.physics.robots import find_robot
 
 
 def is_installed(package):

@@ -18,8 +18,8 @@ import com_model.interrupt  # noqa: F401
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
+from com_model.robots import DESCRIPTIONS
 from com_model.shapes.resources import package_shares
-from com_simulation.physics.robots import DESCRIPTIONS
 
 DT = 0.001  # s
 

@@ -21,14 +21,14 @@ from com_demos.live import LiveView
 from com_demos.nodes.listener import ListeningNode, launched
 from com_demos.session import Times, record
 from com_model.exceptions import ComModelError, ConfigError
+from com_model.robots import RobotFiles, find_robot
 from com_simulation.exceptions import ComSimulationError, RunError
-from com_simulation.physics.robots import RobotFiles, find_robot
 
 Monitor = TypeVar("Monitor", bound=ListeningNode)
 
 
 class DemoParser(argparse.ArgumentParser):
-    """The options that all demos have: robot, --out, and --speed where it is simulated time.
+    """The options that all demos have: --robot, --config, --output, for simulated time --speed.
 
     Args:
         name: of the demo.
@@ -43,9 +43,11 @@ class DemoParser(argparse.ArgumentParser):
     ) -> None:
         super().__init__(prog=name, description=description.partition("\n\n")[0])
         text = f"a name ({robots}, ...) or the path of a URDF"
-        self.add_argument("robot", nargs="?", default=robot, help=text)
+        self.add_argument("--robot", default=robot, help=text)
+        text = "its configuration; default: the one beside the URDF, or the suite's of its name"
+        self.add_argument("--config", help=text)
         text = "folder for what it writes"
-        self.add_argument("--out", type=Path, default=Path("out"), help=text)
+        self.add_argument("--output", type=Path, default=Path("out"), help=text)
         self._bounds: dict[str, tuple[float, float, str]] = {}
         if speed is not None:
             self.add_number("--speed", speed, (0.05, 10), "simulated over wall time")
@@ -67,14 +69,14 @@ class DemoParser(argparse.ArgumentParser):
         return options
 
 
-def find_configured_robot(name: str, needed: str) -> tuple[RobotFiles, Path]:
-    """Find a robot and its configuration.
+def find_configured_robot(options: argparse.Namespace, needed: str) -> tuple[RobotFiles, Path]:
+    """Find the robot of a command line and its configuration.
 
     Raises:
         UnknownRobotError: there is none of that name.
         ConfigError: it has no configuration; says what of it is needed.
     """
-    robot = find_robot(name)
+    robot = find_robot(options.robot, options.config)
     if robot.config is None:
         raise ConfigError(f"{robot.name} has none; one is needed, with {needed}")
     return robot, robot.config

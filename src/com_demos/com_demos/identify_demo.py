@@ -22,11 +22,11 @@ from com_demos.session import Times
 from com_model.model import RobotModel
 from com_model.plotting import save_png
 from com_model.robot_config import RobotConfig
+from com_model.robots import RobotFiles
 from com_msgs.msg import IdentificationResult
 from com_ros.conversions import vector3_to_numpy
 from com_simulation.commands.compare_urdfs import Comparison, compare
 from com_simulation.exceptions import RunError
-from com_simulation.physics.robots import RobotFiles
 
 LONGEST = 3600.0  # s
 PRIOR = 0.01  # m; that of the launch file's parameters
@@ -52,22 +52,22 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
-    robot, _ = demonstration.find_configured_robot(options.robot, "the feet and their sensors")
-    folder = options.out / f"{robot.name}_identification"
+    robot, _ = demonstration.find_configured_robot(options, "the feet and their sensors")
+    folder = options.output / f"{robot.name}_identification"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     monitor = run(robot, folder, options)
     if monitor.failure or monitor.result is None:
         raise RunError(monitor.failure or "no result arrived on identification/result")
     comparison = judge(robot, folder)
-    plot = options.out / f"{robot.name}_identify.png"
+    plot = options.output / f"{robot.name}_identify.png"
     postures = len(monitor.result.postures)
     title = f"{robot.name}: CoM of every link, {postures} postures, before and after"
     stds = body_stds(monitor.result, comparison.bodies)
     save_png(identification_figure(comparison, stds, PRIOR, title), plot)
     figures = {"robot": robot.name, "captured": postures, "rank": monitor.result.rank}
     figures |= {**comparison.figures(), "plot": str(plot)}
-    demonstration.write_figures(figures, options.out / f"{robot.name}_identify.json")
+    demonstration.write_figures(figures, options.output / f"{robot.name}_identify.json")
     if figures["com_rms_after_mm"] > MUST_SHRINK * figures["com_rms_before_mm"]:
         raise RunError("the CoM is not much better than before: too few postures?")
 
@@ -107,7 +107,7 @@ def run(robot: RobotFiles, folder: Path, options: argparse.Namespace) -> Identif
         Times(LONGEST),
         robot.name,
         f"{robot.name}: {options.postures} postures at {options.speed:g} times real time",
-        options.out,
+        options.output,
         ended=lambda monitor: monitor.done,
     )
 

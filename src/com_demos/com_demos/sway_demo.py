@@ -23,11 +23,11 @@ from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.plotting import save_png
 from com_model.robot_config import RobotConfig
+from com_model.robots import RobotFiles, find_robot
 from com_simulation.drawing.pictures import draw_picture
 from com_simulation.drawing.scene import build_scene
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import RunError
-from com_simulation.physics.robots import RobotFiles, find_robot
 
 MAX_ERROR_MM = 1.0
 
@@ -40,14 +40,14 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
-    robot = find_robot(options.robot)
+    robot = find_robot(options.robot, options.config)
     model = RobotModel.from_file(robot.urdf)
     robot, config = with_fitting_config(robot, model)
-    options.out.mkdir(parents=True, exist_ok=True)
+    options.output.mkdir(parents=True, exist_ok=True)
     monitor = run(robot, model, config, options)
     series = monitor.recording.series(until=options.seconds)
     figures = {"robot": robot.name, **series.summary()}
-    figures |= write_images(robot, model, config, monitor, series, options.out)
+    figures |= write_images(robot, model, config, monitor, series, options.output)
     print(json.dumps({**figures, "setup_s": setup_time()}))
     check(figures)
 
@@ -100,7 +100,7 @@ def run(
     what = f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}"
     times = Times(options.seconds, settle=4.0)
     command = launch_command(robot)
-    return listen(command, lambda: SwayMonitor(model), times, robot.name, what, options.out)
+    return listen(command, lambda: SwayMonitor(model), times, robot.name, what, options.output)
 
 
 def write_images(

@@ -22,8 +22,8 @@ from com_model.legs import quadruped_legs
 from com_model.model import RobotModel
 from com_model.plotting import save_png
 from com_model.robot_config import RobotConfig
+from com_model.robots import RobotFiles
 from com_simulation.exceptions import RunError
-from com_simulation.physics.robots import RobotFiles
 
 DROP_AT = 5.0  # s of trotting, or a little later
 OFFSET = (-0.024, 0.08)  # of the trunk's CoM, over the distances of the hips along x and y
@@ -52,13 +52,11 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
-    robot, config_file = demonstration.find_configured_robot(
-        options.robot, "side and end of its feet"
-    )
+    robot, config_file = demonstration.find_configured_robot(options, "side and end of its feet")
     model, config = RobotModel.from_file(robot.urdf), RobotConfig.from_file(config_file)
     hips = np.array([leg.hip for leg in quadruped_legs(model, config)])
     load = LOAD * float(model.bodies.mass[0])
-    options.out.mkdir(parents=True, exist_ok=True)
+    options.output.mkdir(parents=True, exist_ok=True)
     link = model.link_index(config.imu_link or model.root_link)
     monitor = demonstration.listen(
         launch_command(robot, hips, load, options),
@@ -66,16 +64,16 @@ def show(options: argparse.Namespace) -> None:
         Times(options.seconds + MARGIN),
         robot.name,
         f"{robot.name}: {model.mass:.2f} kg trot at {options.speed:g} times real time",
-        options.out,
+        options.output,
     )
     series = monitor.recording.series(until=options.seconds)
     name = f"{robot.name}_trot" + ("_feedback" if options.feedback else "")
-    plot = options.out / f"{name}.png"
+    plot = options.output / f"{name}.png"
     title = f"{robot.name}: CoM and mass of the trunk, {load:.3g} kg dropped on a corner"
     save_png(trunk_figure(series, title), plot)
     figures = {"robot": robot.name, "feedback": options.feedback, "payload_kg": round(load, 3)}
     figures |= {**series.summary(), "plot": str(plot)}
-    demonstration.write_figures(figures, options.out / f"{name}.json")
+    demonstration.write_figures(figures, options.output / f"{name}.json")
     check(figures, float(np.ptp(hips[:, 0])))
 
 

@@ -20,10 +20,10 @@ from com_demos.walk_plot import walk_figure
 from com_demos.walk_recording import WalkSeries
 from com_model.model import RobotModel
 from com_model.plotting import save_png
+from com_model.robots import RobotFiles
 from com_simulation.drawing.film import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import RunError
-from com_simulation.physics.robots import RobotFiles
 
 PAPER = "itu_biped"  # has a launch file of its own
 STANDING = 8.0  # s, at most, before and after the steps
@@ -49,12 +49,12 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
 
 def show(options: argparse.Namespace) -> None:
     """Run the demo and print its figures."""
-    robot, _ = demonstration.find_configured_robot(options.robot, "the side of its feet")
+    robot, _ = demonstration.find_configured_robot(options, "the side of its feet")
     model = RobotModel.from_file(robot.urdf)
-    options.out.mkdir(parents=True, exist_ok=True)
+    options.output.mkdir(parents=True, exist_ok=True)
     series, steps = run(robot, model, options)
     name = f"{robot.name}_walk"
-    plot, film = options.out / f"{name}.png", options.out / f"{name}_film.png"
+    plot, film = options.output / f"{name}.png", options.output / f"{name}_film.png"
     save_png(walk_figure(series, f"{robot.name}: {steps} steps of {options.step_time:g} s"), plot)
     figures = {"robot": robot.name, "method": options.method, "steps": steps}
     figures |= {**series.summary(), "plot": str(plot)}
@@ -64,7 +64,7 @@ def show(options: argparse.Namespace) -> None:
         shape = robot_shape(model, robot.urdf)
         draw_film(model, shape, [row], times, film)
         figures["film"] = str(film)
-    demonstration.write_figures(figures, options.out / f"{name}.json")
+    demonstration.write_figures(figures, options.output / f"{name}.json")
     check(figures, options)
 
 
@@ -100,7 +100,7 @@ def run(
         Times(seconds),
         robot.name,
         f"{robot.name}: {model.mass:.2f} kg walk at {options.speed:g} times real time",
-        options.out,
+        options.output,
         ended=lambda monitor: monitor.ended,
     )
     if monitor.refusal:

@@ -15,24 +15,29 @@ if TYPE_CHECKING:
     from com_model.exceptions import (
         ComModelError,
         ConfigError,
+        ConfigWarning,
         GeometryError,
         ShapeError,
         UnknownNameError,
+        UnknownRobotError,
         UrdfError,
     )
     from com_model.geometry.support import SupportPolygon, fit_plane
     from com_model.legs import Leg, quadruped_legs
     from com_model.model import Frame, RobotModel
     from com_model.robot_config import Foot, RobotConfig, Servo, ServoGains
+    from com_model.robots import RobotFiles, find_robot, load_robot
     from com_model.sesc.sesc import Sesc
     from com_model.urdf.audit import AuditReport, Issue, audit
 
 _NAMES = {
     "dynamics.kinematics": "link_pose link_poses",
-    "exceptions": "ComModelError ConfigError GeometryError ShapeError UnknownNameError UrdfError",
+    "exceptions": "ComModelError ConfigError ConfigWarning GeometryError ShapeError "
+    "UnknownNameError UnknownRobotError UrdfError",
     "geometry.support": "SupportPolygon fit_plane",
     "legs": "Leg quadruped_legs",
     "model": "Frame RobotModel",
+    "robots": "RobotFiles find_robot load_robot",
     "robot_config": "Foot RobotConfig Servo ServoGains",
     "sesc.sesc": "Sesc",
     "urdf.audit": "AuditReport Issue audit",
@@ -43,12 +48,14 @@ __all__ = [
     "AuditReport",
     "ComModelError",
     "ConfigError",
+    "ConfigWarning",
     "Foot",
     "Frame",
     "GeometryError",
     "Issue",
     "Leg",
     "RobotConfig",
+    "RobotFiles",
     "RobotModel",
     "Servo",
     "ServoGains",
@@ -56,11 +63,14 @@ __all__ = [
     "ShapeError",
     "SupportPolygon",
     "UnknownNameError",
+    "UnknownRobotError",
     "UrdfError",
     "audit",
+    "find_robot",
     "fit_plane",
     "link_pose",
     "link_poses",
+    "load_robot",
     "quadruped_legs",
 ]
 

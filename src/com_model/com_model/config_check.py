@@ -239,7 +239,7 @@ class _Check:
                 "feet",
                 f"the legs have {100 * fraction:.2g} % of the mass of the robot, expected "
                 f"{100 * LEAST_LEGS:g} to {100 * MOST_LEGS:g} %",
-                "Check the feet's links, and the masses of the URDF by audit_urdf",
+                "Check the feet's links, and the masses of the URDF by com-audit",
             )
 
     def _in_body(self, foot: Foot, link: int) -> Array:

@@ -96,3 +96,22 @@ class MeshError(ComModelError):
         self.path = Path(path)
         self.reason = reason
         super().__init__(f"{self.path.name}: {reason}")
+
+
+class UnknownRobotError(ComModelError):
+    """A robot that is not there.
+
+    Attributes:
+        robot: What was asked for.
+        valid: Names that would do, those most like it first.
+    """
+
+    def __init__(self, robot: str, valid: tuple[str, ...], reason: str) -> None:
+        self.robot = robot
+        self.valid = valid
+        names = f"; valid names: {', '.join(valid)}" if valid else ""
+        super().__init__(f"robot '{robot}': {reason}{names}")
+
+
+class ConfigWarning(UserWarning):
+    """A configuration does not seem to describe its robot."""

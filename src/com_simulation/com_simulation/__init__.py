@@ -9,12 +9,10 @@ from typing import Any
 _MODULES = {
     "NoiseLevels": "physics.noise",
     "Reading": "physics.sensors",
-    "RobotFiles": "physics.robots",
     "Simulation": "physics.simulation",
     "World": "physics.world",
     "build_world": "physics.world_builder",
     "draw_picture": "drawing.pictures",
-    "find_robot": "physics.robots",
 }
 
 __all__ = sorted(_MODULES)

@@ -25,21 +25,6 @@ class CommandError(ComSimulationError):
     """A motion command that is refused; the message says why and what to send instead."""
 
 
-class UnknownRobotError(ComSimulationError):
-    """A robot that is not there.
-
-    Attributes:
-        robot: what was asked for.
-        valid: names that would do, those most like it first.
-    """
-
-    def __init__(self, robot: str, valid: tuple[str, ...], reason: str) -> None:
-        self.robot = robot
-        self.valid = valid
-        names = f"; valid names: {', '.join(valid)}" if valid else ""
-        super().__init__(f"robot '{robot}': {reason}{names}")
-
-
 class DivergedError(ComSimulationError):
     """The physics became unstable.
 

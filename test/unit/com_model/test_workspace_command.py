@@ -22,8 +22,8 @@ def run(capsys):
 def test_hoap2_is_sampled_printed_and_drawn(run, tmp_path):
     out = tmp_path / "new" / "folder"
     code, output = run(
-        *(DESCRIPTIONS / "urdf/hoap2.urdf", "--config", DESCRIPTIONS / "config/hoap2.yaml"),
-        *("--count", 5000, "--out", out),
+        *("--robot", "hoap2", "--config", DESCRIPTIONS / "config/hoap2.yaml"),
+        *("--count", 5000, "--output", out),
     )
     assert code == 0, output.err
     figures = json.loads(output.out.splitlines()[-1])
@@ -39,10 +39,11 @@ def test_hoap2_is_sampled_printed_and_drawn(run, tmp_path):
     assert (out / "hoap2_com_workspace.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_some_joints_without_a_configuration(run):
-    urdf = DESCRIPTIONS / "urdf/hoap2.urdf"
+def test_some_joints_without_a_configuration(run, tmp_path):
+    urdf = tmp_path / "robot.urdf"
+    urdf.write_bytes((DESCRIPTIONS / "urdf/hoap2.urdf").read_bytes())
     legs = [f"RLEG_JOINT{i}" for i in range(1, 7)]
-    code, output = run(urdf, "--count", 3000, "--joints", *legs)
+    code, output = run("--robot", urdf, "--count", 3000, "--joints", *legs)
     assert code == 0, output.err
     figures = json.loads(output.out.splitlines()[-1])
     assert figures["standing"] == []
@@ -52,15 +53,21 @@ def test_some_joints_without_a_configuration(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["none.urdf"], "none.urdf"),
-        (["{urdf}", "--count", "0"], "count and threads: expected 1 or more, got 0 and 2"),
-        (["{urdf}", "--count", "3"], "3 points do not fill a volume"),
-        (["{urdf}", "--threads", "-1"], "expected 1 or more"),
-        (["{urdf}", "--seed", "-1"], "--seed: expected 0 or more, got -1"),
-        (["{urdf}", "--joints", "TAIL"], "no joint 'TAIL'"),
-        (["{urdf}", "--count", "9", "--config", "none.yaml"], "none.yaml: does not exist"),
-        (["{urdf}", "--count", "9", "--config", "{talos}"], "talos.yaml"),
-        (["{urdf}", "--count", "9", "--out", "{urdf}"], "File exists"),
+        (["--robot", "none.urdf"], "none.urdf"),
+        (
+            ["--robot", "{urdf}", "--count", "0"],
+            "count and threads: expected 1 or more, got 0 and 2",
+        ),
+        (["--robot", "{urdf}", "--count", "3"], "3 points do not fill a volume"),
+        (["--robot", "{urdf}", "--threads", "-1"], "expected 1 or more"),
+        (["--robot", "{urdf}", "--seed", "-1"], "--seed: expected 0 or more, got -1"),
+        (["--robot", "{urdf}", "--joints", "TAIL"], "no joint 'TAIL'"),
+        (
+            ["--robot", "{urdf}", "--count", "9", "--config", "none.yaml"],
+            "none.yaml: does not exist",
+        ),
+        (["--robot", "{urdf}", "--count", "9", "--config", "{talos}"], "talos.yaml"),
+        (["--robot", "{urdf}", "--count", "9", "--output", "{urdf}"], "File exists"),
     ],
 )
 def test_what_cannot_be_used(run, words, message):

@@ -1,7 +1,10 @@
-"""Launch files learn where a robot's URDF is."""
+"""Launch files get the path of a robot's URDF; the package exports its public names."""
 
 from pathlib import Path
 
+import pytest
+
+import com_simulation
 from com_simulation.commands.find_urdf import main
 
 
@@ -19,3 +22,9 @@ def test_unknown_robot(capsys):
     assert printed.err.startswith(
         "find_urdf: robot 'scalf3': unknown, and no URDF's path; valid names: scalf2"
     )
+
+
+def test_the_package_exports_its_public_names() -> None:
+    assert all(getattr(com_simulation, name).__name__ == name for name in com_simulation.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'gone'"):
+        _ = com_simulation.gone

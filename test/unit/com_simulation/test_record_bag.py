@@ -9,10 +9,10 @@ from rosbags.highlevel import AnyReader
 from com_model import RobotConfig, RobotModel, link_poses
 from com_model.dynamics import GRAVITY
 from com_model.postures import write_postures
+from com_model.robots import find_robot
 from com_model.sesc.sesc import Sesc
 from com_simulation.commands.record_bag import main
 from com_simulation.physics.planted_feet import PlantedFeet
-from com_simulation.physics.robots import find_robot
 
 BIPED = ["--rest", "0.6", "--settle", "0.3", "--rate", "100"]
 TOPICS = {
@@ -89,7 +89,14 @@ def recorded(tmp_path_factory):
     """A bag without noise, its postures, and what the command printed."""
     folder = tmp_path_factory.mktemp("biped3")
     rows = write_biped_postures(folder / "postures.yaml")
-    words = ["biped3", "--postures", str(folder / "postures.yaml"), "--out", str(folder / "run")]
+    words = [
+        "--robot",
+        "biped3",
+        "--postures",
+        str(folder / "postures.yaml"),
+        "--output",
+        str(folder / "run"),
+    ]
     assert main([*words, *BIPED, "--noise", "none"]) == 0
     return folder / "run", rows, words
 
@@ -151,7 +158,14 @@ def test_the_same_words_give_the_same_bag(recorded, tmp_path, capsys):
 
 def test_feet_that_move_take_a_hoist(tmp_path, capsys):
     write_biped_postures(tmp_path / "p.yaml", asymmetric=True)
-    words = ["biped3", "--postures", str(tmp_path / "p.yaml"), "--out", str(tmp_path / "run")]
+    words = [
+        "--robot",
+        "biped3",
+        "--postures",
+        str(tmp_path / "p.yaml"),
+        "--output",
+        str(tmp_path / "run"),
+    ]
     assert main([*words, *BIPED, "--transfer", "stand"]) == 2
     assert "let a hoist lift the robot" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
@@ -171,10 +185,10 @@ def test_feet_that_move_take_a_hoist(tmp_path, capsys):
 )
 def test_wrong_words(tmp_path, capsys, change, message):
     write_biped_postures(tmp_path / "p.yaml")
-    options = {"--postures": str(tmp_path / "p.yaml"), "--out": str(tmp_path / "run")}
+    options = {"--postures": str(tmp_path / "p.yaml"), "--output": str(tmp_path / "run")}
     robot = change.pop("robot", "biped3")
     words = [word for pair in (options | change).items() for word in pair]
-    assert main([robot, *words]) == 2
+    assert main(["--robot", robot, *words]) == 2
     assert message.replace("\\", "") in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["p.yaml"]
 
@@ -182,6 +196,6 @@ def test_wrong_words(tmp_path, capsys, change, message):
 def test_a_folder_that_is_there_stays(tmp_path, capsys):
     write_biped_postures(tmp_path / "p.yaml")
     (tmp_path / "run").mkdir()
-    words = ["--postures", str(tmp_path / "p.yaml"), "--out", str(tmp_path / "run")]
-    assert main(["biped3", *words]) == 2
+    words = ["--postures", str(tmp_path / "p.yaml"), "--output", str(tmp_path / "run")]
+    assert main(["--robot", "biped3", *words]) == 2
     assert "exists already: give another path, or remove it" in capsys.readouterr().err

@@ -9,8 +9,8 @@ from com_control.exceptions import ComControlError
 from com_control.motion.csv_file import UNITS, read_rows
 from com_control.motion.layout import MotionLayout
 from com_control.motion.limits import check_rows
-from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
-from com_model.commands import command_parser
+from com_model import ComModelError, load_robot
+from com_model.commands import add_robot, command_parser
 
 _EPILOG = """\
 It reads the file row by row and lists each joint that leaves its range, is too fast or accelerates
@@ -18,7 +18,7 @@ too hard: the worst row, by how much, and how many rows. Wrong signs are noticed
 would be within the joint's range with the other sign.
 
 Example:
-  check_motion walk.csv --robot config/hoap2.yaml --layout config/motion/hoap2.yaml
+  check_motion walk.csv --robot hoap2 --layout config/motion/hoap2.yaml
 
 Exit status: 0 within all limits, 1 not, 2 the file or an argument cannot be used.
 """
@@ -30,13 +30,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         "check_motion", "Checks a motion file against the limits of a robot's joints.", _EPILOG
     )
     parser.add_argument("file", help="the motion file (csv)")
-    parser.add_argument("--robot", required=True, help="the robot's configuration (yaml)")
+    add_robot(parser)
     parser.add_argument("--layout", required=True, help="what the columns mean (yaml)")
-    parser.add_argument("--urdf", help="the URDF; by default the one that the configuration names")
     parser.add_argument("--unit", choices=UNITS, default=UNITS[0], help="of the positions")
     arguments = parser.parse_args(argv)
     try:
-        layout = make_layout(arguments.robot, arguments.layout, arguments.urdf)
+        layout = make_layout(arguments.robot, arguments.layout, arguments.config)
         report = check_rows(layout, read_rows(arguments.file, layout, arguments.unit))
     except (ComModelError, ComControlError) as error:
         print(f"check_motion: {error}", file=sys.stderr)
@@ -45,18 +44,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if report.ok else 1
 
 
-def make_layout(robot: str, layout: str, urdf: str | None) -> MotionLayout:
+def make_layout(robot: str, layout: str, config: str | None) -> MotionLayout:
     """Reads a layout with the robot's configuration and its URDF.
 
     Raises:
         ComModelError: One of the files cannot be used.
         MotionError: They do not fit together.
     """
-    config = RobotConfig.from_file(robot)
-    path = urdf or config.urdf
-    if path is None:
-        raise ConfigError("names no URDF: give --urdf", robot, "urdf")
-    return MotionLayout.from_file(layout, config, RobotModel.from_file(path))
+    model, found = load_robot(robot, config)
+    return MotionLayout.from_file(layout, found, model)
 
 
 if __name__ == "__main__":

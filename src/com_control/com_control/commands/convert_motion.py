@@ -14,7 +14,7 @@ from com_control.motion.csv_file import UNITS, Rows, read_rows, write_rows
 from com_control.motion.layout import MotionLayout
 from com_control.motion.limits import LimitCheck
 from com_model import ComModelError
-from com_model.commands import command_parser
+from com_model.commands import add_robot, command_parser
 
 _EPILOG = """\
 What ends in .csv is a motion file, everything else a rosbag2 recording (folder, .mcap or .db3). Of
@@ -23,7 +23,7 @@ sensor_msgs/JointState; --topic names another. What cannot be used of it is list
 recording are --period apart, on straight lines between what was recorded.
 
 Examples:
-  convert_motion walk.csv walk_bag --robot config/hoap2.yaml --layout config/motion/hoap2.yaml
+  convert_motion walk.csv walk_bag --robot hoap2 --layout config/motion/hoap2.yaml
   convert_motion walk_bag walk.csv --robot ... --layout ... --to radians --period 0.002
 
 Exit status: 0 converted, 2 a file or an argument cannot be used.
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
     arguments = _parser().parse_args(argv)
     try:
-        layout = make_layout(arguments.robot, arguments.layout, arguments.urdf)
+        layout = make_layout(arguments.robot, arguments.layout, arguments.config)
         _convert(arguments, layout)
     except (ComModelError, ComControlError) as error:
         print(f"convert_motion: {error}", file=sys.stderr)
@@ -51,9 +51,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("source", help="a motion file (.csv) or a recording")
     parser.add_argument("target", help="likewise; must not exist")
-    parser.add_argument("--robot", required=True, help="the robot's configuration (yaml)")
+    add_robot(parser)
     parser.add_argument("--layout", required=True, help="what the columns mean (yaml)")
-    parser.add_argument("--urdf", help="the URDF; by default the one that the configuration names")
     parser.add_argument("--from", dest="unit", choices=UNITS, default=UNITS[0], help="of source")
     parser.add_argument("--to", choices=UNITS, default=UNITS[0], help="unit of target")
     parser.add_argument("--topic", default="", help="of the recording")

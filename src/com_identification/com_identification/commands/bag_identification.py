@@ -77,7 +77,7 @@ def _run(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> int:
         for note in bag.notes:
             print(f"note: {note}")
         return 0
-    with OutputDirectory(arguments.out, NAMES, arguments.force) as out:
+    with OutputDirectory(arguments.output, NAMES, arguments.force) as out:
         recording = read_bag(bag, robot, topics, arguments.marks, arguments.time == "received")
         outcome = _identify(bag, robot, topics, recording, arguments.ignore_wrench_check)
         contents = write_results(out.staging, outcome)

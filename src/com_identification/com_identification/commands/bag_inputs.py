@@ -26,7 +26,7 @@ from com_identification.capture.from_bag import marks_of_topic, read_marks, reco
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.capture.slices import NS_PER_S, Mark
 from com_identification.settings import IdentificationSettings
-from com_model import Foot, RobotConfig, RobotModel
+from com_model import Foot, RobotConfig, RobotModel, robots
 from com_model.exceptions import ConfigError
 
 
@@ -90,10 +90,8 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
     Raises:
         ComModelError: One of them cannot be read, or does not fit the others; says how to fix it.
     """
-    model = RobotModel.from_file(arguments.robot)
-    config = None if arguments.config is None else RobotConfig.from_file(arguments.config)
-    if config is not None:
-        model = config.attach(model)
+    files = robots.find_robot(arguments.robot, arguments.config)
+    model, config = robots.load_robot(arguments.robot, arguments.config)
     settings = IdentificationSettings()
     if arguments.settings is not None:
         settings = IdentificationSettings.from_file(arguments.settings)
@@ -102,13 +100,14 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
     fit = replace(fit, use_imu=fit.use_imu or bool(arguments.imu))
     fit = replace(fit, use_effort=fit.use_effort or arguments.effort)
     settings = replace(settings, fit=fit)
-    feet = _bare_feet(arguments.wrench, model) if config is None else config.feet
+    feet = _bare_feet(arguments.wrench, model) if files.config is None else config.feet
     if not feet:
-        source = "--config is missing" if config is None else config.source
+        source = "--config is missing" if files.config is None else config.source
         problem = "no feet with force sensors: say where they are, as feet: {l_sole: {...}}"
         raise ConfigError(problem, source, "feet")
-    given = ("bag", "robot", "config", "settings", "marks")
+    given = ("bag", "settings", "marks")
     values = {name: getattr(arguments, name) for name in given}
+    values |= {"robot": files.urdf, "config": files.config}
     paths = {name: str(Path(value)) for name, value in values.items() if value}
     return RobotInputs(model, config, feet, settings, paths)
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from com_model.commands import command_parser
+from com_model.commands import add_robot, command_parser
 
 _EPILOG = """\
 What must be in the bag: joint states, and the force and torque of each foot, while the robot
@@ -16,11 +16,11 @@ helps where the ground is not level (settings: use_imu), joint efforts where the
 (settings: use_effort). Everything else is passed over.
 
 Example:
-  identify_bag walk_lab --robot hoap2.urdf --config hoap2.yaml --out results
+  identify_bag walk_lab --robot hoap2 --output results
   identify_bag walk_lab --list-topics
-  identify_bag run.mcap --robot r.urdf --config r.yaml --out results \\
+  identify_bag run.mcap --robot robot.urdf --output results \\
       --joint-states /robot/joint_states --wrench l_sole=/left/ft --wrench r_sole=/right/ft
-  identify_bag walk_lab --robot r.urdf --config r.yaml --out results --marks marks.csv
+  identify_bag walk_lab --robot robot.urdf --output results --marks marks.csv
 
 What comes into the directory:
   report.html       what was found, with plots; open it in a browser
@@ -55,14 +55,13 @@ def parser() -> argparse.ArgumentParser:
     )
     add = result.add_argument
     add("bag", metavar="BAG", help="directory of a recording, or its .mcap or .db3 file")
-    add("--robot", metavar="URDF", help="the robot's URDF as it is now")
-    add("--config", metavar="YAML", help="the robot's feet, sensors and nominal posture")
+    add_robot(result, required=False)
     add(
         "--settings",
         metavar="YAML",
         help="noise, priors, errors of sensors, when the robot counts as stationary",
     )
-    add("--out", metavar="DIR", help="where the results go; made where it is missing")
+    add("--output", metavar="DIR", help="where the results go; made where it is missing")
     add("--force", action="store_true", help="replace the results of an earlier run in DIR")
     add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
     add("--imu", metavar="TOPIC", default="", help="topic of the IMU; sets use_imu")
@@ -113,9 +112,9 @@ def _check(arguments_parser: argparse.ArgumentParser, arguments: argparse.Namesp
     if arguments.list_topics:
         return
     if arguments.robot is None:
-        arguments_parser.error("--robot is missing: give the robot's URDF")
-    if arguments.out is None and not arguments.dry_run:
-        arguments_parser.error("--out is missing: give the directory for the results")
+        arguments_parser.error("--robot is missing: give the robot's name or URDF")
+    if arguments.output is None and not arguments.dry_run:
+        arguments_parser.error("--output is missing: give the directory for the results")
     if arguments.marks and arguments.marker_topic:
         arguments_parser.error("give --marks or --marker-topic, not both")
     for wish in arguments.wrench:

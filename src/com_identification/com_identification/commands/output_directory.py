@@ -72,9 +72,9 @@ class OutputDirectory:
 
     def _check(self, force: bool) -> None:
         if "\0" in str(self._path):
-            raise OutputError(f"--out: {quote(str(self._path))} is no path")
+            raise OutputError(f"--output: {quote(str(self._path))} is no path")
         if self._path.exists() and not self._path.is_dir():
-            raise OutputError(f"{self._path} is no directory: give --out another one")
+            raise OutputError(f"{self._path} is no directory: give --output another one")
         names = sorted(entry.name for entry in self._path.iterdir()) if self._path.exists() else []
         there = [name for name in names if not name.startswith(_STAGING)]  # left by a kill
         if there and not force:
@@ -94,7 +94,7 @@ class OutputDirectory:
             self._unmake()
             words = error.strerror or str(error)
             raise OutputError(
-                f"{self._path} {problem}: {words}. Free space on the disk, or give --out a "
+                f"{self._path} {problem}: {words}. Free space on the disk, or give --output a "
                 "directory that can be written to"
             ) from error
 

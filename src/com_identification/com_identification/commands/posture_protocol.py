@@ -22,21 +22,21 @@ from com_identification.tip_over.report import (
     report_page,
     write_correction,
 )
-from com_model import ComModelError, ConfigError, RobotConfig, RobotModel
+from com_model import ComModelError, load_robot
 from com_model.arrays import Array
-from com_model.commands import command_parser
+from com_model.commands import add_robot, command_parser
 
 _EPILOG = """\
 Without --angles it prints the angles at which the robot of the URDF tips over, if it moves so
 slowly that it is always at rest; --joint-errors adds what errors of the joints make of them.
 With --angles, a table of a column `test` and columns `<name>_rad`, it compares them, fits what may
-explain the measured ones, and says how well that predicts tests which it has not seen. With --out
-it writes there a report (html), a picture, the URDF with the CoMs of the fit, and the errors of
-the joints that it found.
+explain the measured ones, and says how well that predicts tests which it has not seen. With
+--output it writes there a report (html), a picture, the URDF with the CoMs of the fit, and the
+errors of the joints that it found.
 
 Example:
-  posture_protocol --robot config/hoap2.yaml --protocol config/posture_protocol/hoap2.yaml \\
-    --angles data/hoap2_posture_protocol.csv --measured real --out out
+  posture_protocol --robot hoap2 --protocol config/posture_protocol/hoap2.yaml \\
+    --angles data/hoap2_posture_protocol.csv --measured real --output out
 
 Exit status: 0 done, 2 a file or an argument cannot be used.
 """
@@ -46,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0 done, 2 a file or an argument cannot be used."""
     arguments = _parser().parse_args(argv)
     try:
-        simulation = _lab(arguments.robot, arguments.protocol, arguments.urdf)
+        simulation = QuasiStatic.from_protocol(
+            *load_robot(arguments.robot, arguments.config), Protocol.from_file(arguments.protocol)
+        )
         if arguments.angles is None:
             by_model = _find_tips(simulation, arguments.joint_errors)
             _print_angles(simulation, _angles(by_model))
@@ -67,9 +69,8 @@ def _parser() -> argparse.ArgumentParser:
         "Computes and explains the joint angles at which a robot tips over.",
         _EPILOG,
     )
-    parser.add_argument("--robot", required=True, help="the robot's configuration (yaml)")
+    add_robot(parser)
     parser.add_argument("--protocol", required=True, help="its balance tests (yaml)")
-    parser.add_argument("--urdf", help="the URDF; by default the one that the configuration names")
     parser.add_argument(
         "--joint-errors", help="errors of the joints that were found before (yaml), for a column"
     )
@@ -78,19 +79,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--explain", default="offsets + compliance", help="what to fit; a wrong name lists all"
     )
-    parser.add_argument("--out", help="a folder for report, picture and corrections")
-    parser.add_argument("--overwrite", action="store_true", help="replace files that are there")
+    parser.add_argument("--output", help="a folder for report, picture and corrections")
+    parser.add_argument("--force", action="store_true", help="replace files that are there")
     return parser
-
-
-def _lab(robot: str, protocol: str, urdf: str | None) -> QuasiStatic:
-    config = RobotConfig.from_file(robot)
-    path = urdf or config.urdf
-    if path is None:
-        raise ConfigError("names no URDF: give --urdf", robot, "urdf")
-    return QuasiStatic.from_protocol(
-        RobotModel.from_file(path), config, Protocol.from_file(protocol)
-    )
 
 
 def _find_tips(
@@ -116,8 +107,8 @@ def _compare(
     if arguments.explain not in candidates:
         valid = ", ".join(candidates)
         raise ProtocolError(f"--explain: no {arguments.explain!r}; valid: {valid}")
-    if arguments.out is not None:  # before the work, so that a wrong folder is reported at once
-        path_inside(arguments.out, _file(simulation, ""))
+    if arguments.output is not None:  # before the work, so that a wrong folder is reported at once
+        path_inside(arguments.output, _file(simulation, ""))
     measured = table.angles(arguments.measured)
     used = np.flatnonzero(np.isfinite(measured))
     if not len(used):
@@ -134,8 +125,8 @@ def _compare(
         left_out=errors_left_out(simulation, found),
     )
     _print(simulation, comparison, arguments.measured)
-    if arguments.out is not None:
-        _write(simulation, comparison, arguments.out, arguments.overwrite)
+    if arguments.output is not None:
+        _write(simulation, comparison, arguments.output, arguments.force)
 
 
 def _print(simulation: QuasiStatic, comparison: Comparison, measured: str) -> None:

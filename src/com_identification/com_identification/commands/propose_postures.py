@@ -16,8 +16,8 @@ from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
 from com_identification.regression.identify import Progress
 from com_identification.settings import IdentificationSettings
-from com_model import RobotConfig, RobotModel
-from com_model.commands import command_parser
+from com_model import RobotConfig, RobotModel, load_robot
+from com_model.commands import add_robot, command_parser
 from com_model.exceptions import ComModelError
 from com_model.postures import write_postures
 
@@ -40,37 +40,37 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.count < 1:
         parser.error(f"--count {options.count}: give 1 or more")
     try:
-        model = RobotModel.from_file(options.urdf)
-        config = RobotConfig.from_file(options.config)
-        model = config.attach(model)
+        model, config = load_robot(options.robot, options.config)
         settings = _settings(options)
     except (ComModelError, IdentificationError) as error:
         parser.error(str(error))
     try:
-        with Console(stderr=True).status(f"planning {options.count} postures") as status:
+        with Console(stderr=True, quiet=options.quiet).status(
+            f"planning {options.count} postures"
+        ) as status:
             planned = _plan(
                 model, config, settings, options.count, lambda _, step: status.update(step)
             )
         rows = np.array([posture.q for posture in planned])
-        write_postures(options.out, model, rows, _note(model, settings))
+        write_postures(options.output, model, rows, _note(model, settings))
     except (IdentificationError, OSError) as error:
         print(f"propose_postures: {error}", file=sys.stderr)
         return 1
-    print(json.dumps({"out": str(options.out), **_figures(planned)}))
+    print(json.dumps({"output": str(options.output), **_figures(planned)}))
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser("propose_postures", __doc__.partition(": ")[2], EPILOG)
     add = parser.add_argument
-    add("urdf", type=Path, help="path of the robot's URDF")
-    add("--config", type=Path, required=True, help="the robot's configuration: feet, posture")
+    add_robot(parser)
     add("--settings", type=Path, help="identification settings (YAML): noise, priors, plan")
     add("--count", type=int, default=60, help="how many postures")
     add("--keep-feet", action="store_true", help="feet stay where they are, see below")
     add("--margin", type=float, help="m, of the CoM inside the support polygon")
     add("--seed", type=int, help="of the random postures that are chosen from")
-    add("--out", type=Path, required=True, help="file to write (YAML)")
+    add("--output", type=Path, required=True, help="file to write (YAML)")
+    add("--quiet", action="store_true", help="show no progress")
     return parser
 
 

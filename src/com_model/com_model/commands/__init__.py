@@ -1,5 +1,10 @@
-"""Command lines of com_model, and what the parsers of all commands share."""
+"""Command lines of com_model, and what the parsers of all commands share.
 
+Options that mean the same have the same names: --robot, --config, --output, --force, --seed,
+--quiet.
+"""
+
+import warnings
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 
 import com_model.interrupt  # noqa: F401 (a name would be exported)
@@ -13,9 +18,18 @@ def command_parser(name: str | None, description: str | None, epilog: str) -> Ar
         description: First paragraph of the help.
         epilog: Last paragraphs of the help.
     """
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     return ArgumentParser(
         prog=name,
         description=description,
         epilog=epilog,
         formatter_class=RawDescriptionHelpFormatter,
     )
+
+
+def add_robot(parser: ArgumentParser, required: bool = True) -> None:
+    """Adds --robot and --config; com_model.load_robot takes both."""
+    text = "a name (hoap2, talos, ...), or the path of a URDF"
+    parser.add_argument("--robot", required=required, metavar="ROBOT", help=text)
+    text = "its configuration; default: the one beside the URDF, or the suite's of its name"
+    parser.add_argument("--config", metavar="YAML", help=text)

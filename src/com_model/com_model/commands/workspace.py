@@ -9,10 +9,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from com_model.commands import command_parser
+from com_model.commands import add_robot, command_parser
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
+from com_model.robots import load_robot
 from com_model.workspace.sampling import Workspace, sample_coms
 from com_model.workspace.standing_reach import StandingReach, reach_on_feet, reach_on_foot
 
@@ -26,7 +27,7 @@ projection inside the support polygon; what lies outside cannot be held at rest.
 
 Examples:
   ros2 run com_model workspace robot.urdf
-  ros2 run com_model workspace robot.urdf --config robot.yaml --out out
+  ros2 run com_model workspace --robot robot.urdf --output out
 
 The last line is one JSON object (m, m^3). Exit status: 0 done, 2 a file or an argument cannot be
 used.
@@ -46,12 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0 done, 2 a file or an argument cannot be used."""
     arguments = _parser().parse_args(argv)
     try:
-        model = RobotModel.from_file(arguments.urdf)
+        model, config = load_robot(arguments.robot, arguments.config)
         workspace, seconds = _sample(model, arguments)
-        standing = _stand(model, arguments)
+        standing = _stand(model, config, arguments)
         picture = None
-        if arguments.out is not None:
-            picture = _draw(model, workspace, standing, arguments.out)
+        if arguments.output is not None:
+            picture = _draw(model, workspace, standing, arguments.output)
     except (ComModelError, OSError) as error:
         print(f"workspace: {error}", file=sys.stderr)
         return 2
@@ -66,13 +67,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = command_parser(None, "Samples where a robot can bring its centre of mass.", _EPILOG)
     add = parser.add_argument
-    add("urdf", type=Path, help="path of the robot's URDF")
-    add("--config", type=Path, help="the robot's configuration (yaml): feet and nominal posture")
+    add_robot(parser)
     add("--joints", nargs="+", help="joints that vary while the root link is held; all by default")
     add("--count", type=int, default=1_000_000, help="how many postures")
     add("--threads", type=int, default=2, help="that divide the work")
     add("--seed", type=int, default=0, help="of the random numbers, 0 or more")
-    add("--out", type=Path, help="a folder for the picture; it is made if missing")
+    add("--output", type=Path, help="a folder for the picture; it is made if missing")
     return parser
 
 
@@ -89,11 +89,11 @@ def _sample(model: RobotModel, arguments: argparse.Namespace) -> tuple[Workspace
     return Workspace.of(points), seconds
 
 
-def _stand(model: RobotModel, arguments: argparse.Namespace) -> list[StandingReach]:
-    if arguments.config is None:
+def _stand(
+    model: RobotModel, config: RobotConfig, arguments: argparse.Namespace
+) -> list[StandingReach]:
+    if not config.feet:
         return []
-    config = RobotConfig.from_file(arguments.config)
-    model = config.attach(model)
     count, seed = min(arguments.count, _STANDING), arguments.seed
     rest = config.nominal_posture(model)
     reaches = [reach_on_feet(model, config.feet, rest, count, seed)]

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from com_model import RobotConfig, RobotModel, SupportPolygon, link_poses
+from com_model import RobotConfig, RobotModel, SupportPolygon, find_robot, link_poses
 from com_model.commands import command_parser
-from com_model.exceptions import ComModelError
+from com_model.exceptions import ComModelError, ConfigError
 from com_model.geometry.support import sole_points
 from com_model.sesc.sesc import Sesc
 from com_simulation.exceptions import ComSimulationError, SwayError
@@ -153,14 +153,17 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     for name, text in (("true", "as it is"), ("before", "as believed"), ("after", "as found")):
         parser.add_argument(name, type=Path, help=f"URDF of the robot {text}")
-    parser.add_argument("--config", type=Path, required=True, help="the robot's configuration")
+    parser.add_argument("--config", help="the robot's; default: that of the URDF as believed")
     parser.add_argument("--count", type=int, default=100, help="of postures")
     parser.add_argument("--seed", type=int, default=1, help="of postures")
     options = parser.parse_args(words)
     try:
         files = (options.true, options.before, options.after)
         true, before, after = (RobotModel.from_file(file) for file in files)
-        config = RobotConfig.from_file(options.config)
+        chosen = find_robot(options.before, options.config).config
+        if chosen is None:
+            raise ConfigError("there is none for it; give --config", str(options.before))
+        config = RobotConfig.from_file(chosen)
         found = compare(true, before, after, config, options.count, options.seed)
     except (ComModelError, ComSimulationError) as error:
         print(f"compare_urdfs: {error}", file=sys.stderr)

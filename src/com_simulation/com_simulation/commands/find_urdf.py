@@ -1,4 +1,4 @@
-"""Prints the path of a robot's URDF by the robot's name; launch files ask it."""
+"""Prints the path of a robot's URDF, or of its configuration; launch files use it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from com_simulation.exceptions import UnknownRobotError
-from com_simulation.physics.robots import find_robot
+from com_model.exceptions import ComModelError
+from com_model.robots import find_robot, find_robot_config
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; return 0, or 1 when there is no such robot."""
+    """Run the command line; return 0, or 1 when there is no such robot or configuration."""
     parser = argparse.ArgumentParser(prog="find_urdf", description=__doc__)
     parser.add_argument("robot", help="a name (hoap2, anymal, ...) or the path of a URDF")
+    parser.add_argument(
+        "--config",
+        metavar="NAME",
+        help="print its configuration; where none belongs to its URDF, that of this robot",
+    )
     options = parser.parse_args(words)
     try:
-        print(find_robot(options.robot).urdf, end="")
-    except UnknownRobotError as error:
+        found = find_robot(options.robot)
+        if options.config is None:
+            print(found.urdf, end="")
+        else:
+            print(found.config or find_robot_config(options.config) or "", end="")
+    except ComModelError as error:
         print(f"find_urdf: {error}", file=sys.stderr)
         return 1
     return 0

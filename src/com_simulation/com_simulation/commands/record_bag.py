@@ -20,11 +20,11 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from com_model import RobotConfig, RobotModel
-from com_model.commands import command_parser
+from com_model.commands import add_robot, command_parser
 from com_model.exceptions import ComModelError, ConfigError
 from com_model.files import write_file
 from com_model.postures import read_postures
+from com_model.robots import find_robot, load_robot
 from com_simulation.exceptions import ComSimulationError
 from com_simulation.physics.bag_writer import STORAGES, BagWriter, new_folder
 from com_simulation.physics.noise import PRESETS
@@ -34,7 +34,6 @@ from com_simulation.physics.posture_sequence import (
     RestPeriod,
     SequenceOptions,
 )
-from com_simulation.physics.robots import find_robot
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.true_errors import TrueErrors, with_true_errors
 from com_simulation.physics.world import DEFAULT_STEP
@@ -49,8 +48,8 @@ What is in the folder:
   marks.csv     when it rested, for identify_bag --marks
 
 Example:
-  propose_postures hoap2.urdf --config hoap2.yaml --count 60 --out postures.yaml
-  record_bag hoap2 --postures postures.yaml --out hoap2_bag
+  propose_postures --robot hoap2 --count 60 --output postures.yaml
+  record_bag --robot hoap2 --postures postures.yaml --output hoap2_bag
 
 Exit status: 0 recorded, 1 some posture could not be taken (it has no mark), 2 wrong arguments.
 """
@@ -60,7 +59,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status."""
     options = command_line(words)
     try:
-        rests, figures = record(options, Console(stderr=True))
+        rests, figures = record(options, Console(stderr=True, quiet=options.quiet))
     except (ComSimulationError, ComModelError, OSError) as error:
         print(f"record_bag: {error}", file=sys.stderr)
         return 2
@@ -78,10 +77,9 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = command_parser("record_bag", __doc__, EPILOG)
     add = parser.add_argument
-    add("robot", help="a name (hoap2, biped3, talos, icub, ...) or a URDF's path")
-    add("--config", type=Path, help="the robot's configuration; by default that of its name")
+    add_robot(parser)
     add("--postures", type=Path, required=True, help="file as propose_postures writes it")
-    add("--out", type=Path, required=True, help="folder to make")
+    add("--output", type=Path, required=True, help="folder to make")
     add("--transfer", choices=TRANSFERS, default="auto", help="how it gets to the next posture")
     add("--rest", type=float, default=1.0, help="s in each posture")
     add("--settle", type=float, default=0.5, help="s before, at least")
@@ -92,6 +90,7 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     add("--mass-error", type=float, default=0.0, help="of each link's mass, over that mass")
     add("--seed", type=int, default=0, help="of errors and noise")
     add("--storage", choices=tuple(STORAGES), default="mcap", help="of the bag")
+    add("--quiet", action="store_true", help="show no progress")
     options = parser.parse_args(words)
     if not 1.0 <= options.rate <= 1.0 / DEFAULT_STEP:
         parser.error(f"--rate {options.rate:g}: give 1 to {1.0 / DEFAULT_STEP:g}")
@@ -109,13 +108,10 @@ def record(
         ComSimulationError: The robot cannot be simulated, or the folder exists.
         ComModelError: A file is not what it is to be.
     """
-    files = find_robot(options.robot)
-    config_file = options.config or files.config
-    if config_file is None:
-        raise ConfigError("there is none of that name; give --config", options.robot)
-    believed = RobotModel.from_file(files.urdf)
-    config = RobotConfig.from_file(config_file)
-    believed = config.attach(believed)
+    files = find_robot(options.robot, options.config)
+    if files.config is None:
+        raise ConfigError("there is none for it; give --config", options.robot)
+    believed, config = load_robot(options.robot, options.config)
     postures = read_postures(options.postures, believed)
     errors = TrueErrors(options.com_error, options.mass_error, options.seed)
     true = with_true_errors(believed, errors)
@@ -124,7 +120,7 @@ def record(
     simulation = Simulation(world, 1.0 / options.rate, noise, options.seed)
     way = SequenceOptions(options.transfer, options.speed, options.settle, options.rest)
     sequence = PostureSequence(simulation, postures, way)
-    with new_folder(options.out) as folder:
+    with new_folder(options.output) as folder:
         folder.mkdir()
         with BagWriter(folder / "bag", world, noise, START_NS, options.storage) as bag:
             seconds = _write_all(sequence, bag, len(postures), console)
@@ -132,7 +128,7 @@ def record(
         write_file(folder / "truth.urdf", true.xml)
         write_file(folder / "marks.csv", marks_text(sequence.rests))
     figures = {
-        "out": str(options.out),
+        "output": str(options.output),
         "postures": len(sequence.rests),
         "marked": sum(not rest.problem for rest in sequence.rests),
         "transfer": sequence.transfer,

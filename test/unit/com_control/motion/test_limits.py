@@ -170,8 +170,8 @@ class TestCommand:
         folder = config.urdf.parent.parent / "config"
 
         def run(path, *more):
-            robot, layout = folder / "hoap2.yaml", folder / "motion/hoap2.yaml"
-            code = main([str(path), "--robot", str(robot), "--layout", str(layout), *more])
+            layout = folder / "motion/hoap2.yaml"
+            code = main([str(path), "--robot", "hoap2", "--layout", str(layout), *more])
             return code, capsys.readouterr()
 
         return run

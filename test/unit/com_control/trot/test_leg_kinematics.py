@@ -9,7 +9,7 @@ from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_pose
 from com_model.exceptions import GeometryError, ShapeError
 from com_model.legs import quadruped_legs
-from com_simulation.physics.robots import find_robot
+from com_model.robots import find_robot
 
 ROBOTS = ["scalf2", "anymal", "anymal_c", "a1", "go2", "solo12", "hyq"]
 

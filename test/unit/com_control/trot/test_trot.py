@@ -12,7 +12,7 @@ from com_control.trot.parameters import GaitParameters
 from com_control.trot.session import GaitSession, State
 from com_control.trot.trot import TrotGait
 from com_model import RobotConfig, RobotModel
-from com_simulation.physics.robots import find_robot
+from com_model.robots import find_robot
 
 
 @cache

@@ -28,7 +28,7 @@ def done(recording, tmp_path_factory):
 
     def run_once(robot):
         if not out.exists():
-            assert main([str(recording("biped")), *robot, "--out", str(out)]) == 0
+            assert main([str(recording("biped")), *robot, "--output", str(out)]) == 0
         return out
 
     return run_once
@@ -78,7 +78,7 @@ def test_the_postures_are_those_of_the_node(done, robot, biped, tmp_path):
 
 def test_two_runs_give_the_same_bytes(robot, recording, tmp_path):
     program = [sys.executable, "-m", "com_identification.commands.identify_bag"]
-    arguments = [str(recording("biped")), *robot, "--out"]
+    arguments = [str(recording("biped")), *robot, "--output"]
     outs = [tmp_path / "first", tmp_path / "again"]
     runs = [
         subprocess.Popen(
@@ -94,7 +94,7 @@ def test_two_runs_give_the_same_bytes(robot, recording, tmp_path):
 
 
 def test_mcap_and_sqlite3_give_the_same_numbers(done, robot, recording, run, tmp_path):
-    status, _, _ = run(recording("sqlite", storage="sqlite3"), *robot, "--out", tmp_path / "out")
+    status, _, _ = run(recording("sqlite", storage="sqlite3"), *robot, "--output", tmp_path / "out")
     assert status == 0
     urdf = (tmp_path / "out/corrected.urdf").read_bytes()
     assert urdf == (done(robot) / "corrected.urdf").read_bytes()
@@ -127,7 +127,7 @@ def test_the_report_needs_no_other_file_and_holds_no_date(done, robot):
 
 def test_with_imu_and_efforts(robot, recording, run, tmp_path):
     out = tmp_path / "out"
-    status, text, _ = run(recording("biped"), *robot, "--out", out, "--imu", "/imu", "--effort")
+    status, text, _ = run(recording("biped"), *robot, "--output", out, "--imu", "/imu", "--effort")
     assert status == 0
     assert "/imu" in (out / "report.html").read_text()
     assert "20 postures of 20 stationary intervals" in text
@@ -138,7 +138,7 @@ def test_marked_postures(robot, recording, run, tmp_path):
     lines = [f"{2.5 * i + 0.4},{2.5 * i + 1.9},number {i}" for i in range(20)]
     marks.write_text("start,end,label\n" + "\n".join(lines))
     out = tmp_path / "out"
-    status, _, error = run(recording("biped"), *robot, "--out", out, "--marks", marks)
+    status, _, error = run(recording("biped"), *robot, "--output", out, "--marks", marks)
     assert (status, error) == (0, "")
     assert "number 19" in (out / "report.html").read_text()
 
@@ -154,7 +154,7 @@ def test_postures_that_a_topic_marks(robot, run, bags, biped, tmp_path):
             writer.mark("", int(block.times[end]))
             writer.write(block.part(slice(end, end + 60)))
     out = tmp_path / "out"
-    arguments = ["--out", out, "--marker-topic", "/mark", "--time", "received"]
+    arguments = ["--output", out, "--marker-topic", "/mark", "--time", "received"]
     status, text, error = run(tmp_path / "marked", *robot, *arguments)
     assert (status, error) == (0, "")
     assert "20 postures of 20" in text
@@ -176,7 +176,7 @@ def test_topics_are_listed(run, recording):
 
 
 def test_a_dry_run_writes_nothing(robot, run, recording, tmp_path):
-    status, text, _ = run(recording("biped"), *robot, "--dry-run", "--out", tmp_path / "out")
+    status, text, _ = run(recording("biped"), *robot, "--dry-run", "--output", tmp_path / "out")
     assert status == 0
     assert re.search(r"^wrench of l_sole +/l_sole/wrench", text, re.MULTILINE)
     assert not (tmp_path / "out").exists()
@@ -185,7 +185,7 @@ def test_a_dry_run_writes_nothing(robot, run, recording, tmp_path):
 def test_the_help_teaches_by_example(run):
     status, text, _ = run("--help")
     assert status == 0
-    assert "identify_bag walk_lab --robot hoap2.urdf --config hoap2.yaml --out results" in text
+    assert "identify_bag walk_lab --robot hoap2 --output results" in text
     assert "Exit status" in text
     example = text[text.index("  sensors: {") : text.index("Other sections are")]
     sensors = IdentificationSettings.from_dict(yaml.safe_load(example)).sensors
@@ -195,10 +195,10 @@ def test_the_help_teaches_by_example(run):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--out", "x"], "--robot is missing"),
-        (["--robot", "x.urdf"], "--out is missing"),
-        (["--robot", "x", "--out", "y", "--wrench", "foot"], "expected FOOT=TOPIC, got 'foot'"),
-        (["--robot", "x", "--out", "y", "--marks", "a", "--marker-topic", "b"], "not both"),
+        (["--output", "x"], "--robot is missing"),
+        (["--robot", "x.urdf"], "--output is missing"),
+        (["--robot", "x", "--output", "y", "--wrench", "foot"], "expected FOOT=TOPIC, got 'foot'"),
+        (["--robot", "x", "--output", "y", "--marks", "a", "--marker-topic", "b"], "not both"),
     ],
 )
 def test_wrong_arguments(run, arguments, words):
@@ -212,12 +212,12 @@ def test_an_output_directory_with_other_things_is_left_alone(robot, run, recordi
     out.mkdir()
     (out / "thesis.tex").write_text("dear")
     (out / "report.html").write_text("old")
-    status, _, error = run(recording("biped"), *robot, "--out", out)
+    status, _, error = run(recording("biped"), *robot, "--output", out)
     assert status == 3
     assert "is not empty: it holds report.html, thesis.tex" in error
     assert "--force" in error
     assert (out / "report.html").read_text() == "old"
-    status, _, error = run(recording("biped"), *robot, "--out", out, "--force")
+    status, _, error = run(recording("biped"), *robot, "--output", out, "--force")
     assert (status, error) == (0, "")
     assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, "thesis.tex"])
     assert (out / "thesis.tex").read_text() == "dear"
@@ -229,7 +229,7 @@ def test_a_recording_that_was_cut_is_used_as_far_as_it_goes(robot, run, recordin
     shutil.copy(recording("biped") / "biped.mcap", path)
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 7 // 10])
-    status, text, _ = run(path, *robot, "--out", tmp_path / "out")
+    status, text, _ = run(path, *robot, "--output", tmp_path / "out")
     assert status == 0
     assert "note: cut.mcap: damaged" in text
     assert re.search(r"^1[0-4] postures", text)

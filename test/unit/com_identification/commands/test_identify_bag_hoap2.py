@@ -23,7 +23,7 @@ def found(bags, tmp_path_factory):
         tour = bags.Tour(rate=100.0, moving=0.5)
         for block in bags.samples(scene, postures, tour, fractions=shares):
             writer.write(block)
-    arguments = [folder / "bag", "--robot", urdf, "--config", config, "--out", folder / "out"]
+    arguments = [folder / "bag", "--robot", urdf, "--config", config, "--output", folder / "out"]
     assert main([str(argument) for argument in arguments]) == 0
     return scene, folder / "out"
 

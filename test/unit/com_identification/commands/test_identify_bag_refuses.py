@@ -23,14 +23,14 @@ def refused(result, status, *words):
 
 
 def test_a_missing_topic(robot, run, recording, tmp_path):
-    result = run(recording("biped"), *robot, "--out", tmp_path / "o", "--joint-states", "/js")
+    result = run(recording("biped"), *robot, "--output", tmp_path / "o", "--joint-states", "/js")
     refused(result, 2, r"no topic /js for the joint states", r"/joint_states \(sensor_msgs")
     assert not (tmp_path / "o").exists()
 
 
 def test_the_wrong_sign(robot, run, recording, tmp_path):
     path = recording("sign", change=lambda b: replace(b, wrenches=-b.wrenches))
-    result = run(path, *robot, "--out", tmp_path / "out")
+    result = run(path, *robot, "--output", tmp_path / "out")
     refused(result, 1, "the wrenches cannot be the robot's", "sign", "--ignore-wrench-check")
     assert not (tmp_path / "out").exists()
 
@@ -46,7 +46,7 @@ def held(block, first, last, sign=1.0):
 
 def test_postures_in_which_somebody_held_the_robot_are_left_out(robot, run, recording, tmp_path):
     path = recording("held", change=lambda b: held(b, 7.0, 17.0))
-    status, text, error = run(path, *robot, "--out", tmp_path / "out")
+    status, text, error = run(path, *robot, "--output", tmp_path / "out")
     assert status == 0, error
     result = read_document(tmp_path / "out/result.yaml")
     reasons = [each["reasons"] for each in result["stationary_intervals"] if not each["used"]]
@@ -58,14 +58,14 @@ def test_postures_in_which_somebody_held_the_robot_are_left_out(robot, run, reco
 
 def test_the_wrong_sign_is_found_among_postures_that_say_nothing(robot, run, recording, tmp_path):
     path = recording("held and wrong", change=lambda b: held(b, 0.0, 32.0, -1.0))
-    result = run(path, *robot, "--out", tmp_path / "out")
+    result = run(path, *robot, "--output", tmp_path / "out")
     refused(result, 1, "the wrenches cannot be the robot's", "change the sign")
 
 
 def test_the_wrong_frame(robot, run, recording, tmp_path):
     turn = np.kron(np.eye(2), [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
     path = recording("axes", change=lambda b: replace(b, wrenches=b.wrenches @ turn.T))
-    refused(run(path, *robot, "--out", tmp_path / "out"), 1, "wrench.frame")
+    refused(run(path, *robot, "--output", tmp_path / "out"), 1, "wrench.frame")
 
 
 def test_postures_that_are_all_alike(robot, run, recording, bags, biped, tmp_path):
@@ -75,7 +75,7 @@ def test_postures_that_are_all_alike(robot, run, recording, bags, biped, tmp_pat
     with bags.BagWriter(path, biped) as writer:
         for block in bags.samples(biped, postures, bags.Tour(rate=100.0, moving=0.5)):
             writer.write(block)
-    result = run(path, *robot, "--out", tmp_path / "out")
+    result = run(path, *robot, "--output", tmp_path / "out")
     refused(
         result,
         1,
@@ -89,7 +89,7 @@ def test_postures_that_are_all_alike(robot, run, recording, bags, biped, tmp_pat
 def test_no_stationary_posture(robot, run, recording, tmp_path):
     path = recording("restless", still=0.0, moving=0.5)
     refused(
-        run(path, *robot, "--out", tmp_path / "out"),
+        run(path, *robot, "--output", tmp_path / "out"),
         1,
         r"no stationary posture in 10\.0 s of joint states",
         r"s: joints moved",
@@ -105,7 +105,7 @@ def test_time_that_goes_back_is_told(robot, run, bags, biped, tmp_path):
             times[len(times) // 2 :] -= 20_000_000_000
             writer.write(replace(block, times=times), block.times)
     out = tmp_path / "out"
-    status, _, _ = run(tmp_path / "back", *robot, "--out", out)
+    status, _, _ = run(tmp_path / "back", *robot, "--output", out)
     assert status == 0
     assert "time jumped back 1 times" in (out / "report.html").read_text()
 
@@ -122,7 +122,7 @@ def test_time_that_goes_back_is_told(robot, run, bags, biped, tmp_path):
 def test_files_that_do_not_fit(robot, run, recording, tmp_path, option, text, words):
     file = tmp_path / "file"
     file.write_text(text)
-    result = run(recording("biped"), *robot, option, file, "--out", tmp_path / "out")
+    result = run(recording("biped"), *robot, option, file, "--output", tmp_path / "out")
     refused(result, 2, words)
 
 
@@ -130,7 +130,14 @@ def test_an_imu_whose_place_is_not_known(run, robot, recording, tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text("name: biped3\nfeet: {l_sole: {}, r_sole: {}}")
     result = run(
-        recording("biped"), *robot[:2], "--config", config, "--imu", "/imu", "--out", tmp_path / "o"
+        recording("biped"),
+        *robot[:2],
+        "--config",
+        config,
+        "--imu",
+        "/imu",
+        "--output",
+        tmp_path / "o",
     )
     refused(result, 2, r"say which link carries it, as imu: \{link: NAME\}")
 
@@ -139,10 +146,10 @@ def test_output_paths_that_cannot_be(robot, run, recording, tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     bag = recording("biped")
-    refused(run(bag, *robot, "--out", file), 3, "is no directory")
-    refused(run(bag, *robot, "--out", file / "below"), 3, "cannot be used: Not a directory")
-    refused(run(bag, *robot, "--out", "/proc/nothing/here"), 3, "cannot be used: No such file")
-    refused(run(bag, *robot, "--out", "a\0b"), 3, "is no path")
+    refused(run(bag, *robot, "--output", file), 3, "is no directory")
+    refused(run(bag, *robot, "--output", file / "below"), 3, "cannot be used: Not a directory")
+    refused(run(bag, *robot, "--output", "/proc/nothing/here"), 3, "cannot be used: No such file")
+    refused(run(bag, *robot, "--output", "a\0b"), 3, "is no path")
 
 
 def test_a_link_in_the_output_directory_is_replaced_not_followed(robot, run, recording, tmp_path):
@@ -150,7 +157,7 @@ def test_a_link_in_the_output_directory_is_replaced_not_followed(robot, run, rec
     precious.write_text("dear")
     out.mkdir()
     (out / "report.html").symlink_to(precious)
-    status, _, error = run(recording("biped"), *robot, "--out", out, "--force")
+    status, _, error = run(recording("biped"), *robot, "--output", out, "--force")
     assert (status, error) == (0, "")
     assert precious.read_text() == "dear"
     assert not (out / "report.html").is_symlink()
@@ -166,7 +173,7 @@ def test_a_full_disk_leaves_nothing_behind(robot, run, recording, tmp_path, monk
         return replace_file(source, target)
 
     monkeypatch.setattr(os, "replace", full)
-    result = run(bag, *robot, "--out", tmp_path / "results")
+    result = run(bag, *robot, "--output", tmp_path / "results")
     assert calls
     refused(result, 3, "No space left on device. Free space on the disk")
     assert not (tmp_path / "results").exists()
@@ -175,7 +182,7 @@ def test_a_full_disk_leaves_nothing_behind(robot, run, recording, tmp_path, monk
 def test_what_a_killed_run_left_behind_does_not_bar_the_next(robot, run, recording, tmp_path):
     out = tmp_path / "out"
     (out / ".identify_bag.abc").mkdir(parents=True)
-    status, _, error = run(recording("biped"), *robot, "--out", out)
+    status, _, error = run(recording("biped"), *robot, "--output", out)
     assert (status, error) == (0, "")
 
 
@@ -185,7 +192,7 @@ def test_texts_of_the_bag_and_the_urdf_are_escaped(run, robot, recording, tmp_pa
         text = stream.read()
     urdf.write_text(text.replace('"l_thigh"', '"&lt;script&gt;alert(1)&lt;/script&gt;"'))
     out = tmp_path / "out"
-    status, _, error = run(recording("biped"), "--robot", urdf, *robot[2:], "--out", out)
+    status, _, error = run(recording("biped"), "--robot", urdf, *robot[2:], "--output", out)
     assert (status, error) == (0, "")
     page = (out / "report.html").read_text()
     assert "<script>" not in page

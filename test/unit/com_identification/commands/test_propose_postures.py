@@ -31,8 +31,8 @@ def settings(tmp_path):
 def test_what_it_proposes_stands_with_the_feet_in_place(robot, settings, tmp_path, capsys):
     model, config = robot
     out = tmp_path / "postures.yaml"
-    words = [str(config.urdf), "--config", str(CONFIG), "--settings", str(settings)]
-    assert main([*words, "--count", "3", "--margin", "0.03", "--out", str(out)]) == 0
+    words = ["--robot", str(config.urdf), "--config", str(CONFIG), "--settings", str(settings)]
+    assert main([*words, "--count", "3", "--margin", "0.03", "--output", str(out)]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["postures"] == 3
     assert figures["least_margin_mm"] >= 30.0
@@ -46,8 +46,8 @@ def test_what_it_proposes_stands_with_the_feet_in_place(robot, settings, tmp_pat
 
 def test_a_margin_that_no_robot_has(robot, settings, tmp_path, capsys):
     out = tmp_path / "postures.yaml"
-    words = [str(robot[1].urdf), "--config", str(CONFIG), "--settings", str(settings)]
-    assert main([*words, "--count", "3", "--margin", "0.5", "--out", str(out)]) == 1
+    words = ["--robot", str(robot[1].urdf), "--config", str(CONFIG), "--settings", str(settings)]
+    assert main([*words, "--count", "3", "--margin", "0.5", "--output", str(out)]) == 1
     assert "postures of" in capsys.readouterr().err
     assert not out.exists()
 
@@ -55,14 +55,17 @@ def test_a_margin_that_no_robot_has(robot, settings, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["/nowhere.urdf", "--config", str(CONFIG)], "does not exist"),
-        (["{urdf}", "--config", "/nowhere.yaml"], "nowhere.yaml"),
-        (["{urdf}", "--config", str(CONFIG), "--count", "0"], "--count 0: give 1 or more"),
+        (["--robot", "/nowhere.urdf", "--config", str(CONFIG)], "there is no such file"),
+        (["--robot", "{urdf}", "--config", "/nowhere.yaml"], "nowhere.yaml"),
+        (
+            ["--robot", "{urdf}", "--config", str(CONFIG), "--count", "0"],
+            "--count 0: give 1 or more",
+        ),
     ],
 )
 def test_wrong_words(robot, tmp_path, capsys, words, message):
     words = [word.format(urdf=robot[1].urdf) for word in words]
     with pytest.raises(SystemExit) as ended:
-        main([*words, "--out", str(tmp_path / "p.yaml")])
+        main([*words, "--output", str(tmp_path / "p.yaml")])
     assert ended.value.code == 2
     assert message in capsys.readouterr().err

@@ -10,7 +10,7 @@ from com_model import RobotModel
 @pytest.fixture
 def run(worlds_csv, capsys):
     folder = worlds_csv.parent.parent
-    robot = ["--robot", str(folder / "config/hoap2.yaml")]
+    robot = ["--robot", "hoap2"]
     protocol = ["--protocol", str(folder / "config/posture_protocol/hoap2.yaml")]
 
     def run(*more):
@@ -35,7 +35,7 @@ def test_angles_of_the_urdf(run):
 
 
 def test_measured_angles_are_explained_and_written(run, angles, tmp_path):
-    code, output = run("--angles", angles, "--out", tmp_path)
+    code, output = run("--angles", angles, "--output", tmp_path)
     assert code == 0, output.err
     assert "mean error of world3: 10.12 deg" in output.out
     assert "mean error of offsets + compliance: 0.43 deg" in output.out
@@ -81,7 +81,7 @@ def test_names_from_a_table_are_only_names(run, angles, tmp_path):
     odd = tmp_path / "odd.csv"
     text = angles.read_text().replace("world1_rad", "$x_rad").replace("world2_rad", "<b>_rad")
     odd.write_text(text.replace("world3_rad", "_rad"))
-    code, output = run("--angles", odd, "--out", tmp_path, "--explain", "specification")
+    code, output = run("--angles", odd, "--output", tmp_path, "--explain", "specification")
     assert code == 0, output.err
     report = (tmp_path / "hoap2_tip_angles.html").read_text()
     assert "<b>" not in report
@@ -107,6 +107,6 @@ def test_wrong_arguments_list_the_valid_ones(run, angles, tmp_path):
     code, output = run("--angles", tmp_path / "none.csv")
     assert code == 2
     assert "cannot be read" in output.err
-    code, output = run("--angles", angles, "--out", tmp_path / "none")
+    code, output = run("--angles", angles, "--output", tmp_path / "none")
     assert code == 2
     assert "does not exist" in output.err

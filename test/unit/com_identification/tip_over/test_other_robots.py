@@ -8,7 +8,7 @@ import pytest
 from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import QuasiStatic
 from com_model import RobotConfig, RobotModel
-from com_simulation.physics.robots import find_robot
+from com_model.robots import find_robot
 
 DESCRIPTIONS = Path(__file__).resolve().parents[4] / "src/robot_descriptions"
 

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-import com_simulation
-from com_simulation.exceptions import UnknownRobotError
-from com_simulation.physics.robots import collection_robots, find_robot, known_robots
+from com_model import ConfigError, ConfigWarning, UnknownRobotError, load_robot
+from com_model.robots import collection_robots, find_robot, known_robots
 
 
 @pytest.fixture
@@ -26,7 +25,7 @@ def share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
-    monkeypatch.setattr("com_simulation.physics.robots.metadata.files", lambda _: None)
+    monkeypatch.setattr("com_model.robots.metadata.files", lambda _: None)
     return tmp_path / "prefix" / "share"
 
 
@@ -77,12 +76,60 @@ def test_unknown_name_lists_the_valid_ones_like_ones_first(share: Path) -> None:
 
 def test_nothing_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMENT_PREFIX_PATH", "")
-    monkeypatch.setattr("com_simulation.physics.robots.metadata.files", lambda _: None)
+    monkeypatch.setattr("com_model.robots.metadata.files", lambda _: None)
     with pytest.raises(UnknownRobotError, match="robot 'hoap2': unknown"):
         find_robot("hoap2")
 
 
-def test_the_package_exports_its_public_names() -> None:
-    assert all(getattr(com_simulation, name).__name__ == name for name in com_simulation.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'gone'"):
-        _ = com_simulation.gone
+URDF = """<robot name="r"><link name="base"><inertial><mass value="1"/></inertial></link>
+  <link name="ankle"/><joint name="knee" type="continuous"><parent link="base"/>
+  <child link="ankle"/></joint></robot>"""
+CONFIG = "{name: mine, feet: {sole: {link: ankle, xyz: [0, 0, -1], size: [0.2, 0.1]}}}"
+
+
+@pytest.fixture
+def mine(share: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "mine.urdf").write_text(URDF)
+    return folder
+
+
+def test_the_configuration_beside_a_urdf(mine: Path) -> None:
+    urdf, named, common = (mine / name for name in ("mine.urdf", "mine.yaml", "robot.yaml"))
+    assert find_robot(urdf).config is None
+    common.write_text("{name: mine, urdf: other.urdf}")
+    assert find_robot(urdf).config is None
+    common.write_text(CONFIG)
+    assert find_robot(urdf).config == common
+    named.write_text(CONFIG)
+    assert find_robot(urdf).config == named
+    assert find_robot(urdf, common).config == common
+    other = mine / "other.yaml"
+    assert find_robot("hoap2", other).config == other
+
+
+def test_a_configuration_names_its_urdf(mine: Path) -> None:
+    file = mine / "set.yaml"
+    file.write_text(CONFIG.replace("{name", "{urdf: mine.urdf, name"))
+    robot = find_robot(file)
+    assert (robot.urdf, robot.config) == (mine / "mine.urdf", file)
+    file.write_text(CONFIG)
+    with pytest.raises(ConfigError, match="urdf: names no URDF: give the path of the URDF"):
+        find_robot(file)
+
+
+def test_load_robot(mine: Path) -> None:
+    model, config = load_robot(mine / "mine.urdf")
+    assert (config.name, config.feet, model.frames) == ("mine", (), ())
+    (mine / "mine.yaml").write_text(CONFIG)
+    model, config = load_robot(mine / "mine.urdf")
+    assert [foot.frame for foot in config.feet] == ["sole"]
+    assert model.link_names == ("base", "ankle", "sole")
+    (mine / "mine.yaml").write_text(CONFIG.replace("0.2, 0.1", "0.2, 0.1], xyz: [9, 0, 0"))
+    with pytest.raises(ConfigError, match="'xyz' is there twice"):
+        load_robot(mine / "mine.urdf")
+    far = CONFIG.replace("[0, 0, -1]", "[0.5, 0, -1]")
+    (mine / "mine.yaml").write_text(far)
+    with pytest.warns(ConfigWarning, match=r"mine\.yaml: posture: the CoM is 400 mm outside"):
+        load_robot(str(mine / "mine.urdf"))

@@ -1,15 +1,26 @@
-"""Files of robots: URDFs by name (the suite's, those of example-robot-data, any file)."""
+"""Robots by name or file: the one way in which commands, launch files and Python find them.
+
+A robot is the name of one of the suite or of example-robot-data, or the path of its URDF, or that
+of a configuration that names its URDF. Its configuration is, in this order: the one that is given;
+of robot.urdf the robot.yaml beside it (the same name); the file robot.yaml in its folder, unless
+that names another URDF; that of the suite for a robot of this name.
+"""
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import metadata
 from pathlib import Path
 
+from com_model.config_check import config_warnings
+from com_model.exceptions import ConfigError, ConfigWarning, UnknownRobotError
+from com_model.model import RobotModel
+from com_model.robot_config import RobotConfig
 from com_model.shapes.resources import package_shares
-from com_simulation.exceptions import UnknownRobotError
 
 DESCRIPTIONS = "robot_descriptions"
 COLLECTION = "example-robot-data"
@@ -32,21 +43,67 @@ class RobotFiles:
     config: Path | None
 
 
-def find_robot(robot: str) -> RobotFiles:
-    """Find a robot by its name or the path of its URDF.
+def find_robot(
+    robot: str | os.PathLike[str], config: str | os.PathLike[str] | None = None
+) -> RobotFiles:
+    """Find a robot by its name or the path of its URDF or configuration.
+
+    Args:
+        robot: a name or a path.
+        config: path of its configuration; None: as the module's text says.
 
     Raises:
         UnknownRobotError: there is no such file or name; lists the valid names, like ones first.
+        ConfigError: a configuration is given that names no URDF.
     """
-    path = Path(robot).expanduser()
-    if robot.lower().endswith((".urdf", ".xml")) or "/" in robot:
+    text = os.fspath(robot)
+    path = Path(text).expanduser()
+    given = None if config is None else Path(config).expanduser()
+    if text.lower().endswith((".urdf", ".xml", ".yaml", ".yml")) or "/" in text:
         if not path.is_file():
-            raise UnknownRobotError(robot, (), "there is no such file")
-        return RobotFiles(path.stem, path.resolve(), _config(path.stem))
+            raise UnknownRobotError(text, (), "there is no such file")
+        path = path.resolve()
+        if path.suffix not in (".yaml", ".yml"):
+            return RobotFiles(path.stem, path, given or _config_of(path))
+        urdf = RobotConfig.from_file(path).urdf
+        if urdf is None:
+            problem = "names no URDF: give the path of the URDF for the robot, and this as config"
+            raise ConfigError(problem, str(path), "urdf")
+        return RobotFiles(path.stem, urdf, given or path)
     known = known_robots()
-    if robot not in known:
-        raise UnknownRobotError(robot, _suggestions(robot, known), "unknown, and no URDF's path")
-    return RobotFiles(robot, known[robot], _config(robot))
+    if text not in known:
+        raise UnknownRobotError(text, _suggestions(text, known), "unknown, and no URDF's path")
+    return RobotFiles(text, known[text], given or find_robot_config(text))
+
+
+def load_robot(
+    robot: str | os.PathLike[str], config: str | os.PathLike[str] | None = None
+) -> tuple[RobotModel, RobotConfig]:
+    """Load a robot: its model, with the sole frames of its configuration, and its configuration.
+
+        model, config = load_robot("robot.urdf")    # with robot.yaml beside it
+
+    A robot that has no configuration gets one without feet. What seems wrong with a configuration
+    is a ConfigWarning.
+
+    Args:
+        robot: as find_robot.
+        config: as find_robot.
+
+    Raises:
+        UnknownRobotError: there is no such robot.
+        UrdfError: the URDF cannot be read.
+        ConfigError: the configuration cannot be read, or is another robot's.
+    """
+    files = find_robot(robot, config)
+    model = RobotModel.from_file(files.urdf)
+    if files.config is None:
+        return model, RobotConfig.from_dict({"name": files.name})
+    found = RobotConfig.from_file(files.config)
+    model = found.attach(model)
+    for text in config_warnings(model, found, files.urdf):
+        warnings.warn(text, ConfigWarning, stacklevel=2)
+    return model, found
 
 
 def known_robots() -> dict[str, Path]:
@@ -95,7 +152,18 @@ def _short(folder: str) -> str:
     return folder
 
 
-def _config(name: str) -> Path | None:
+def _config_of(urdf: Path) -> Path | None:
+    """Return the configuration of a URDF: beside it, else the suite's for its name."""
+    own, common = urdf.with_suffix(".yaml"), urdf.with_name("robot.yaml")
+    if own.is_file():
+        return own
+    if common.is_file() and RobotConfig.from_file(common).urdf in (None, urdf):
+        return common
+    return find_robot_config(urdf.stem)
+
+
+def find_robot_config(name: str) -> Path | None:
+    """Return the suite's configuration of a name; None where there is none."""
     candidates = [share / "config" / f"{name}.yaml" for share in package_shares(DESCRIPTIONS)]
     return next((path for path in candidates if path.is_file()), None)
 
