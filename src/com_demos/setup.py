@@ -1,17 +1,12 @@
-"""Commands of com_demos; setup.cfg has the rest."""
+"""Builds what setup.cfg says; pip names the commands com-a-command, for they are on the PATH."""
 
 import sys
 
 from setuptools import setup
+from setuptools.config.setupcfg import read_configuration
 
-COMMANDS = {
-    "compile_kernels": "com_demos.compile_kernels:main",
-    "identify_demo": "com_demos.identify_demo:main",
-    "sway_demo": "com_demos.sway_demo:main",
-    "trot_demo": "com_demos.trot_demo:main",
-    "walk_demo": "com_demos.walk_demo:main",
-}
-if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):  # pip: com-a-command on the PATH
-    COMMANDS = {f"com-{c.removeprefix('com_').replace('_', '-')}": m for c, m in COMMANDS.items()}
-
-setup(entry_points={"console_scripts": [f"{c} = {m}" for c, m in COMMANDS.items()]})
+commands = read_configuration("setup.cfg")["options"]["entry_points"]["console_scripts"]
+if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):
+    pairs = [c.removeprefix("com_").split(" = ") for c in commands]
+    commands = [f"com-{name.replace('_', '-')} = {function}" for name, function in pairs]
+setup(entry_points={"console_scripts": commands})

@@ -1,18 +1,12 @@
-"""Commands of com_identification; setup.cfg has the rest."""
+"""Builds what setup.cfg says; pip names the commands com-a-command, for they are on the PATH."""
 
 import sys
 
 from setuptools import setup
+from setuptools.config.setupcfg import read_configuration
 
-COMMANDS = {
-    "identify_bag": "com_identification.commands.identify_bag:main",
-    "posture_protocol": "com_identification.commands.posture_protocol:main",
-    "propose_postures": "com_identification.commands.propose_postures:main",
-    "com_identification": "com_identification.nodes.com_identification:main",
-    "posture_protocol_server": "com_identification.nodes.posture_protocol:main",
-    "posture_tour": "com_identification.nodes.posture_tour:main",
-}
-if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):  # pip: com-a-command on the PATH
-    COMMANDS = {f"com-{c.removeprefix('com_').replace('_', '-')}": m for c, m in COMMANDS.items()}
-
-setup(entry_points={"console_scripts": [f"{c} = {m}" for c, m in COMMANDS.items()]})
+commands = read_configuration("setup.cfg")["options"]["entry_points"]["console_scripts"]
+if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):
+    pairs = [c.removeprefix("com_").split(" = ") for c in commands]
+    commands = [f"com-{name.replace('_', '-')} = {function}" for name, function in pairs]
+setup(entry_points={"console_scripts": commands})

@@ -1,17 +1,13 @@
-"""Commands of com_model; setup.cfg has the rest."""
+"""Builds what setup.cfg says; pip names the commands com-a-command, for they are on the PATH."""
 
 import sys
 
 from setuptools import setup
+from setuptools.config.setupcfg import read_configuration
 
-COMMANDS = {
-    "audit": "com_model.commands.audit:main",
-    "com_setup": "com_model.commands.setup:main",
-    "setup": "com_model.commands.setup:main",
-    "workspace": "com_model.commands.workspace:main",
-}
-if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):  # pip: com-a-command on the PATH
-    COMMANDS = {f"com-{c.removeprefix('com_').replace('_', '-')}": m for c, m in COMMANDS.items()}
-    COMMANDS["com_setup"] = COMMANDS["com-setup"]
-
-setup(entry_points={"console_scripts": [f"{c} = {m}" for c, m in COMMANDS.items()]})
+commands = read_configuration("setup.cfg")["options"]["entry_points"]["console_scripts"]
+if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):
+    pairs = [c.split(" = ") for c in commands if not c.startswith("com_")]
+    commands = [f"com-{name.replace('_', '-')} = {function}" for name, function in pairs]
+    commands.append("com_setup = com_model.commands.setup:main")
+setup(entry_points={"console_scripts": commands})

@@ -1,17 +1,12 @@
-"""Commands of com_simulation; setup.cfg has the rest."""
+"""Builds what setup.cfg says; pip names the commands com-a-command, for they are on the PATH."""
 
 import sys
 
 from setuptools import setup
+from setuptools.config.setupcfg import read_configuration
 
-COMMANDS = {
-    "compare_urdfs": "com_simulation.commands.compare_urdfs:main",
-    "find_urdf": "com_simulation.commands.find_urdf:main",
-    "record_bag": "com_simulation.commands.record_bag:main",
-    "simulator": "com_simulation.nodes.simulator:main",
-    "sway": "com_simulation.nodes.sway:main",
-}
-if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):  # pip: com-a-command on the PATH
-    COMMANDS = {f"com-{c.removeprefix('com_').replace('_', '-')}": m for c, m in COMMANDS.items()}
-
-setup(entry_points={"console_scripts": [f"{c} = {m}" for c, m in COMMANDS.items()]})
+commands = read_configuration("setup.cfg")["options"]["entry_points"]["console_scripts"]
+if {"dist_info", "bdist_wheel", "editable_wheel"} & set(sys.argv):
+    pairs = [c.removeprefix("com_").split(" = ") for c in commands]
+    commands = [f"com-{name.replace('_', '-')} = {function}" for name, function in pairs]
+setup(entry_points={"console_scripts": commands})

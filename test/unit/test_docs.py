@@ -6,6 +6,7 @@ blocks are checked against the executables, launch arguments, make targets and o
 
 import re
 import subprocess
+from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
 
@@ -86,13 +87,13 @@ def commands(text: str) -> list[str]:
 
 
 def executables() -> set[tuple[str, str]]:
-    """(package, executable) of all commands that the setup.py files list."""
+    """(package, executable) of all commands that the setup.cfg files list."""
     found = set()
-    for path in _tracked("src/*/setup.py"):
-        commands = re.search(r"^COMMANDS = \{$(.*?)^\}$", path.read_text(), re.M | re.S)
-        names = re.findall(r'"(\w+)": "[\w.:]+"', commands[1]) if commands else ()
-        found |= {(path.parent.name, name) for name in names}
-    assert ("com_estimation", "sesc_publisher") in found, "the form of setup.py has changed"
+    for path in _tracked("src/*/setup.cfg"):
+        config = ConfigParser()
+        config.read(path)
+        commands = config.get("options.entry_points", "console_scripts", fallback="")
+        found |= {(path.parent.name, name) for name in re.findall(r"^(\w+) = ", commands, re.M)}
     return found
 
 
