@@ -71,7 +71,7 @@ from rich.table import Table
 from com_identification.regression.identify import identify
 from com_identification.regression.postures import Posture
 from com_identification.settings import FitSettings, IdentificationSettings, PlanOptions
-from com_identification.store.export import corrected_urdf
+from com_identification.store.results import corrected_urdf
 
 MM = 1e3
 SETTINGS = IdentificationSettings(noise=NOISE, fit=FitSettings(folds=0, use_effort=True))

@@ -21,7 +21,7 @@ from rosbags.typesys.store import Typestore
 
 from com_identification.planning.planner import PosturePlanner
 from com_identification.settings import IdentificationSettings, PlanOptions
-from com_identification.store.export import corrected_inertials
+from com_identification.store.results import corrected_inertials
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
 from com_model.urdf.editing import edit_inertials

@@ -16,9 +16,9 @@ from identification_sagittal import part_rows
 from identification_scenario import GRAVITY, NOISE, SAMPLES, Array, Scenario
 
 from com_identification.planning.planner import prediction_rows
+from com_identification.regression.least_squares import whiten
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import SensorPrediction
-from com_identification.regression.solve import whiten
 from com_identification.regression.statics import Statics
 from com_identification.settings import PlanOptions
 

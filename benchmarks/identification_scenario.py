@@ -12,10 +12,10 @@ import pinocchio
 from numpy.typing import NDArray
 
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
+from com_identification.regression.least_squares import BodyPriors, urdf_priors
 from com_identification.regression.postures import Posture, make_posture
-from com_identification.regression.priors import BodyPriors, urdf_priors
 from com_identification.settings import IdentificationSettings, PlanOptions, SensorNoise
-from com_identification.store.export import corrected_inertials
+from com_identification.store.results import corrected_inertials
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
 from com_model.urdf.editing import edit_inertials

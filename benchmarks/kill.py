@@ -37,7 +37,7 @@ from std_msgs.msg import String
 
 from com_identification.exceptions import IdentificationError
 from com_identification.regression.statics import Statics
-from com_identification.store.document import read_document
+from com_identification.store.results import read_document
 from com_identification.store.store import PostureStore
 from com_model import ComModelError, RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY

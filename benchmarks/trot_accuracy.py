@@ -159,8 +159,8 @@ def heights(count: int) -> list[float]:
     """Offsets in z, m: quantiles of what the estimator takes for possible beforehand."""
     model, config, _ = build(TrotRun(LIGHT))
     estimator = FloatingBaseEstimator(model, config)
-    deviation = estimator.options.com * estimator.hip_distance
-    return rounded(deviation * norm.ppf((np.arange(count) + 0.5) / count), 4)
+    std = estimator.options.com * estimator.hip_distance
+    return rounded(std * norm.ppf((np.arange(count) + 0.5) / count), 4)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 SCALF-II with light legs in the simulator, its trunk's CoM off the URDF's by up to 5 cm in x and y,
 its sensors with the errors of TROT_NOISE. It stands for STANDING s, in which the floating-base
 estimator finds the offset to some millimetres, and then trots for 10 s: with feedback, the gait
-hears of each estimate that is good to GOOD; without, it does not. ANYmal with offsets scaled to
+receives each estimate that is good to GOOD; without, it does not. ANYmal with offsets scaled to
 the distances of its hips is an extra. Roll and pitch are the true ones.
 
 The last line is one JSON object, in degrees: roll_rms_deg and pitch_rms_deg from SETTLED s after
@@ -34,12 +34,12 @@ Array = NDArray[np.float64]
 OFFSETS = ((0.0, 0.0), (-0.03, 0.03), (0.05, -0.05), (0.0, 0.05), (-0.05, 0.0))  # m
 STANDING = 1.5  # s, of the gait's standing
 SETTLED = 2.0  # s after the first lift-off
-GOOD = 0.004  # deviation of x and y, over the distance of diagonal hips, from which it is heeded
+GOOD = 0.004  # std of x and y, over the distance of diagonal hips, from which it is used
 LIMIT = 0.3  # deg
 
 
 class Feedback:
-    """What the gait is told: the estimate, once it is good enough."""
+    """What the gait is given: the estimate, once it is good enough."""
 
     def __init__(self, model: RobotModel, config: RobotConfig) -> None:
         self._estimator = FloatingBaseEstimator(model, config)
@@ -51,8 +51,8 @@ class Feedback:
         latest = self._estimator.latest
         if latest.status is Status.UNKNOWN:
             return None
-        deviation = np.sqrt(np.diag(latest.covariance)[:2]).max()
-        good = latest.status is Status.CONVERGED or deviation < self._enough
+        std = np.sqrt(np.diag(latest.covariance)[:2]).max()
+        good = latest.status is Status.CONVERGED or std < self._enough
         return latest.offset_from_center if good else None
 
 
@@ -71,7 +71,7 @@ class Rocking:
     Attributes:
         time: (N,) s from the first lift-off on.
         tilt: (N, 2) rad, true roll and pitch.
-        shift_error: (N,) m, length of the error in x and y of what the gait was told; NaN: nothing.
+        shift_error: (N,) m, length of the error in x and y of the gait's input; NaN: none.
     """
 
     time: Array
@@ -115,7 +115,7 @@ def cases(
 
 
 def scaled(robot: str, offsets: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """SCALF-II's offsets in shares of another robot's hip distances."""
+    """SCALF-II's offsets in fractions of another robot's hip distances."""
 
     def size(name: str) -> Array:
         model, config, _ = build(TrotRun(name))
@@ -152,10 +152,10 @@ def show(planned: Sequence[Case], done: Sequence[Rocking]) -> None:
         "roll, pitch RMS [deg]",
         "from lift-off on [deg]",
         "largest tilt [deg]",
-        "CoM told, RMS error [mm]",
+        "CoM given, RMS error [mm]",
     )
     for case, r in zip(planned, done, strict=True):
-        told = r.shift_error[(r.time >= SETTLED) & np.isfinite(r.shift_error)]
+        given = r.shift_error[(r.time >= SETTLED) & np.isfinite(r.shift_error)]
         table.add_row(
             case.run.robot,
             name_of(case.run.offset),
@@ -163,7 +163,7 @@ def show(planned: Sequence[Case], done: Sequence[Rocking]) -> None:
             " ".join(f"{v:.3f}" for v in r.rms(SETTLED)),
             " ".join(f"{v:.3f}" for v in r.rms(0.0)),
             f"{np.degrees(np.abs(r.tilt[r.time >= 0.0]).max()):.2f}",
-            f"{1e3 * np.sqrt((told**2).mean()):.2f}" if told.size else "",
+            f"{1e3 * np.sqrt((given**2).mean()):.2f}" if given.size else "",
         )
     Console(width=130).print(table)
 

@@ -104,7 +104,7 @@ def ground_reaction(item: tuple[str, float, int]) -> Forces:
         TrotRun(robot, "", offset, None, seconds, seed=seed, noise=TROT_NOISE, gait=gait)
     )
     legs = quadruped_legs(log.model, log.config)
-    armature = np.array([_armature(log, name) for name in log.model.joint_names])
+    armature = log.config.servo.armature(log.model.joint_names)
     sources = {m: ReactionSource(log.model, legs, m, armature=armature) for m in METHODS}
     motions = MotionFilter(log.model, log.config, BANDWIDTH)
     truth = StateVariableFilter(BANDWIDTH, 12)
@@ -120,11 +120,6 @@ def ground_reaction(item: tuple[str, float, int]) -> Forces:
     found = np.array(rows)
     by_method = {method: found[:, i] for i, method in enumerate(sources)}
     return Forces(robot, log.time[1:] - motions.delay, np.array(true_rows), by_method)
-
-
-def _armature(log: TrotLog, joint: str) -> float:
-    gains = log.config.servo.gains(joint)
-    return 0.0 if gains is None or gains.armature is None else gains.armature
 
 
 def first_half_gait(offset: tuple[float, float, float]) -> Window:

@@ -29,7 +29,7 @@ from processes import in_processes
 from trot_log import Recorder, TrotLog, TrotRun
 
 from com_control.trot.parameters import GaitParameters
-from com_control.trot.trot import TrotGait
+from com_control.trot.trot import NO_FEEDBACK, TrotFeedback, TrotGait
 from com_estimation.trunk.interface import Sample
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
@@ -81,13 +81,7 @@ class GaitTarget(Protocol):
 class Gait(Protocol):
     """What makes joint targets; com_control.trot.trot.TrotGait is one."""
 
-    def step(
-        self,
-        time: float,
-        R_world_root: Array | None = None,
-        com_offset: Array | None = None,
-        angular_velocity: Array | None = None,
-    ) -> GaitTarget:
+    def step(self, time: float, feedback: TrotFeedback = NO_FEEDBACK) -> GaitTarget:
         """Targets at a time; before time 0 the robot stands."""
         ...
 
@@ -130,9 +124,9 @@ def run_trot(
             offset = feedback(sample)
         target = gait.step(
             (k + 1) * simulation.sample_period,
-            sample.R_world_imu @ R_imu_root,
-            offset,
-            R_imu_root.T @ sample.angular_velocity,
+            TrotFeedback(
+                sample.R_world_imu @ R_imu_root, offset, R_imu_root.T @ sample.angular_velocity
+            ),
         )
         stance = target.stance
         simulation.lead(target.position, target.velocity)
@@ -193,8 +187,8 @@ def stand(simulation: Simulation, gait: Gait) -> None:
     count = round(SETTLING / simulation.sample_period)
     for k in range(count):
         simulation.advance()
-        share = min((k + 1) / (count * POSING / SETTLING), 1.0)
-        blend = share**3 * (10.0 - 15.0 * share + 6.0 * share**2)
+        fraction = min((k + 1) / (count * POSING / SETTLING), 1.0)
+        blend = fraction**3 * (10.0 - 15.0 * fraction + 6.0 * fraction**2)
         simulation.lead(start + blend * (end - start))
 
 

@@ -80,7 +80,7 @@ class TrotLog:
         root_position: (N, 3) m, true, in the world.
         roll: (N,) rad, true, about x.
         pitch: (N,) rad, true, about y.
-        com_offset_used: (N, 3) m, from the geometric centre, that the gait was told; NaN: none.
+        com_offset_used: (N, 3) m, from the geometric centre, that the gait was given; NaN: none.
     """
 
     run: TrotRun

@@ -19,13 +19,13 @@ def draw_payload(track: Track, drop: float, path: Path) -> None:
         path: Of the picture.
     """
     figure, axes = plt.subplots(4, 1, figsize=(8, 8), sharex=True, layout="constrained")
-    deviations = np.sqrt(np.einsum("kii->ki", track.covariance))
+    stds = np.sqrt(np.einsum("kii->ki", track.covariance))
     errors = [*(1e3 * track.error.T), track.mass_error]
-    bands = [*(3e3 * deviations.T), 3.0 * track.mass_std]
+    bands = [*(3e3 * stds.T), 3.0 * track.mass_std]
     names = ("x [mm]", "y [mm]", "z [mm]", "mass [kg]")
     shown = track.time > 0.3
     for axis, error, band, name in zip(axes, errors, bands, names, strict=True):
-        axis.fill_between(track.time, -band, band, color="0.85", label="3 standard deviations")
+        axis.fill_between(track.time, -band, band, color="0.85", label="3 standard stds")
         axis.plot(track.time, error, lw=1.0, label="estimate minus truth")
         axis.axvline(drop, color="k", ls="--", lw=0.8)
         settled = np.abs(error[(track.time > drop + 0.5) & shown]).max()

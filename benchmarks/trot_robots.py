@@ -5,7 +5,7 @@ estimator's default options; scalf2 for comparison. Offsets scale with the robot
 the trunk's length backwards, 0, 5 and 16 % of its width to the left, so that those of [Ding]
 on SCALF-II are among them. Length and width are the distances of the hips. Sensors err as
 TROT_NOISE says whatever the robot's size. The robots stand for a second and trot for 10 s; nothing
-tells the gait of the offset.
+gives the gait the offset.
 
 Errors are estimate minus truth, their means over offsets and times from 1 s after the first
 lift-off on. The last line is one JSON object: for each robot the mean length of the error in x and
@@ -41,15 +41,15 @@ from trot_tracks import (
 from com_model import quadruped_legs
 
 ROBOTS = ("anymal", "a1", "go2", "solo12", "hyq", "scalf2")
-SHARES = [(x, y) for x in (0.0, -0.025, -0.08) for y in (0.0, 0.05, 0.16)]
+FRACTIONS = [(x, y) for x in (0.0, -0.025, -0.08) for y in (0.0, 0.05, 0.16)]
 METHODS = (FLOATING, LEAST_SQUARES)
 LIMIT = 0.01
 
 
 def cases(
-    robot: str, shares: Sequence[tuple[float, float]], seconds: float, seed: int
+    robot: str, fractions: Sequence[tuple[float, float]], seconds: float, seed: int
 ) -> list[Case]:
-    """Runs of a robot with offsets in shares of its length and width."""
+    """Runs of a robot with offsets in fractions of its length and width."""
     model, config, _ = build(TrotRun(robot))
     hips = np.array([leg.hip for leg in quadruped_legs(model, config)])
     length, width = np.ptp(hips[:, 0]), np.ptp(hips[:, 1])
@@ -61,7 +61,7 @@ def cases(
             seed=seed + i,
             gait=STANDS,
         )
-        for i, (x, y) in enumerate(shares)
+        for i, (x, y) in enumerate(fractions)
     ]
     return [Case(run, METHODS) for run in runs]
 
@@ -78,7 +78,7 @@ def describe(robot: str, results: Sequence[Followed]) -> list[str]:
     mean, largest = 1e3 * mean_error(tracks), 1e3 * max_error(tracks)
     nees, (low, high) = mean_squares(tracks), band(3, len(tracks))
     inside = "inside" if low <= nees[3] <= high else "OUTSIDE"
-    deviations = [t.mass_error[-1] / t.mass_std[-1] for t in tracks]
+    ratios = [t.mass_error[-1] / t.mass_std[-1] for t in tracks]
     return [
         robot,
         f"{1e3 * results[0].trunk_length:.0f}",
@@ -87,7 +87,7 @@ def describe(robot: str, results: Sequence[Followed]) -> list[str]:
         " ".join(f"{v:.2f}" for v in mean),
         " ".join(f"{v:.2f}" for v in largest),
         f"{nees[3]:.2f} [{' '.join(f'{v:.2f}' for v in nees[:3])}] {inside}",
-        f"{np.mean(np.square(deviations)):.2f}",
+        f"{np.mean(np.square(ratios)):.2f}",
         ", ".join(f"{n} {s}" for s, n in statuses(tracks).items()),
         str(false_alarms(tracks)),
         f"{np.degrees(max(r.tilt for r in results)):.1f}",
@@ -102,15 +102,15 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="one offset, 3 s of trot")
     parser.add_argument("--processes", type=int, default=2, help="so many at a time")
     args = parser.parse_args()
-    shares, seconds = (SHARES[-1:], 3.0) if args.quick else (SHARES, 10.0)
+    fractions, seconds = (FRACTIONS[-1:], 3.0) if args.quick else (FRACTIONS, 10.0)
     planned = [
-        cases(robot, shares, seconds, 1000 * args.seed + 100 * i)
+        cases(robot, fractions, seconds, 1000 * args.seed + 100 * i)
         for i, robot in enumerate(args.robots)
     ]
     flat = [case for group in planned for case in group]
     done = iter(in_processes(follow, flat, "trots", args.processes))
     results = {r: [next(done) for _ in g] for r, g in zip(args.robots, planned, strict=True)}
-    low, high = band(3, len(shares))
+    low, high = band(3, len(fractions))
     table = Table(
         "robot",
         "length [mm]",

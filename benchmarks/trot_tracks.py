@@ -159,9 +159,7 @@ def make_estimator(log: TrotLog, method: str) -> TrunkEstimator:
             log.model, log.config, DingOptions(first_half_gait_only=method == DING)
         )
     if method == LEAST_SQUARES:
-        gains = [log.config.servo.gains(name) for name in log.model.joint_names]
-        armature = np.array([(g.armature or 0.0) if g else 0.0 for g in gains])
-        return RecursiveLeastSquares(log.model, log.config, armature=armature)
+        return RecursiveLeastSquares(log.model, log.config)
     return BelievedUrdf(log.model, log.config)
 
 

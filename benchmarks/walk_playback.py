@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from com_model import RobotConfig, RobotModel, link_pose
-from com_model.arrays import as_array, freeze
+from com_model.arrays import FrozenArrays, as_array
 from com_model.wrenches import ground_wrenches
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.physics.motion import Trajectory
@@ -32,7 +32,7 @@ _UP = 2
 
 
 @dataclass(frozen=True, eq=False)
-class WalkTargets:
+class WalkTargets(FrozenArrays):
     """What the joints are to do; angles by any planner.
 
     Attributes:
@@ -48,9 +48,6 @@ class WalkTargets:
     qd: Array
     root: Array
     R_root: Array = field(default_factory=lambda: np.eye(3))
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 def starting_at(config: RobotConfig, model: RobotModel, q: ArrayLike) -> RobotConfig:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_identification.exceptions import RankError
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, FrozenArrays, as_array, freeze
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class PlanarFoot:
 
 
 @dataclass(frozen=True, eq=False)
-class TiltedPair:
+class TiltedPair(FrozenArrays):
     """What two tilts of one shape determine (eqs 19, 20).
 
     Attributes:
@@ -87,9 +87,6 @@ class TiltedPair:
     along: float
     com_a: Array
     com_b: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 def coefficients(
@@ -148,7 +145,7 @@ def tilted_pair(
         total_mass: kg, m_2, with the foot (eq. 18).
 
     Raises:
-        RankError: The two postures are alike.
+        RankError: The two postures are nearly the same.
         ValueError: The total mass is not more than the foot's.
     """
     if not total_mass > foot.mass:

@@ -26,14 +26,14 @@ from com_identification.regression.postures import ComConstraint
 from com_identification.regression.statics import Statics
 from com_identification.tip_over.quasi_static import QuasiStatic
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.sesc.packing import sesc_vectors
 
 _OUTSIDE = 1e-6  # fraction of a row that may be outside of what the postures determine
 
 
 @dataclass(frozen=True, eq=False)
-class ChainFit:
+class ChainFit(FrozenArrays):
     """A chain that was fitted to postures.
 
     Attributes:
@@ -49,9 +49,6 @@ class ChainFit:
     condition: float
     residuals: Array
     row_space: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def determined(self) -> bool:

@@ -83,13 +83,13 @@ class LeastSquaresOptions:
         period: s between updates.
         force_std: N, of the rows of force.
         moment_std: N m, of the rows of moment.
-        mass_std: Share of the URDF's trunk mass, before the first sample.
+        mass_std: Fraction of the URDF's trunk mass, before the first sample.
         com_std: m, of the URDF's centre of mass, before the first sample.
         settled: m, standard deviation of x and y below which the estimate counts as settled.
         gravity: m/s^2.
         bandwidth: rad/s, of the filter that all signals go through.
         noise: Of torques and foot sensors.
-        contact: When a foot counts as standing; told of, not used.
+        contact: When a foot counts as standing; reported, not used.
     """
 
     forces: str = "inverse_dynamics"
@@ -115,7 +115,7 @@ class RecursiveLeastSquares:
 
     with lambda = exp(-dt / memory), W the inverse variances of the rows, I_O the URDF's inertia
     of the trunk. What is known at the start, P_0^-1, is not forgotten, or directions that the
-    motion does not tell of would wind up. P says how noise of the variance 1/W, new at each
+    motion does not excite would wind up. P says how noise of the variance 1/W, new at each
     update, would scatter.
 
     Status: UNKNOWN until the motion and the forces are known, then ESTIMATING and CONVERGED;
@@ -125,22 +125,21 @@ class RecursiveLeastSquares:
         model: The robot.
         config: Its configuration: feet with side and end, the IMU's link.
         options: See LeastSquaresOptions.
-        armature: (n,) kg m^2, reflected inertia of the drives.
+
+    Attributes:
+        latest: The last estimate.
+        latest_forces: Forces of the ground on the feet at the last update.
 
     Raises:
         ConfigError: The robot is no quadruped, or its IMU is not on the trunk.
     """
 
     def __init__(
-        self,
-        model: RobotModel,
-        config: RobotConfig,
-        options: LeastSquaresOptions | None = None,
-        armature: Array | None = None,
+        self, model: RobotModel, config: RobotConfig, options: LeastSquaresOptions | None = None
     ) -> None:
         self._options = o = options or LeastSquaresOptions()
         legs = quadruped_legs(model, config)
-        bodies = model.bodies
+        bodies, armature = model.bodies, config.servo.armature(model.joint_names)
         self._start = np.array([bodies.mass[0], *bodies.first_moment[0]])
         self._inertia = np.array([bodies.inertia[0][place] for place in INERTIA_ORDER])
         self._center = np.mean([leg.hip for leg in legs], axis=0)
@@ -161,22 +160,12 @@ class RecursiveLeastSquares:
         self._prior = np.diag(1.0 / np.square(prior))
         self._information = self._prior.copy()
         self._updated = np.nan  # s
-        self._latest = unknown_estimate(np.nan, "no sample has come")
-        self._forces = self._sources.unknown()
-
-    @property
-    def latest(self) -> TrunkEstimate:
-        """The last estimate."""
-        return self._latest
-
-    @property
-    def latest_forces(self) -> GroundReaction:
-        """Forces of the ground on the feet at the last update."""
-        return self._forces
+        self.latest = unknown_estimate(np.nan, "no sample has come")
+        self.latest_forces = self._sources.unknown()
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
         """Take in a sample; None between updates. When time goes back, it starts again."""
-        if sample.time < self._latest.time:
+        if sample.time < self.latest.time:
             self.reset()
         motion = self._filter.update(sample)
         if motion is None or sample.time - self._updated < self._options.period - 1e-9:
@@ -185,12 +174,12 @@ class RecursiveLeastSquares:
         self._updated = sample.time
         reaction, points = self._sources.at(motion)
         contact = self._contact.update(motion.time, reaction.forces @ motion.up)
-        self._forces = replace(reaction, contact=contact)
-        problem = self._learn(motion, points, elapsed)
-        self._latest = self._estimate(sample.time, problem)
-        return self._latest
+        self.latest_forces = replace(reaction, contact=contact)
+        problem = self._add(motion, points, elapsed)
+        self.latest = self._estimate(sample.time, problem)
+        return self.latest
 
-    def _learn(self, motion: Motion, points: Array, elapsed: float) -> str:
+    def _add(self, motion: Motion, points: Array, elapsed: float) -> str:
         """Take in the rows of an instant; why not, where that cannot be."""
         legs = self._dynamics.inverse_dynamics(
             motion.q,
@@ -202,7 +191,7 @@ class RecursiveLeastSquares:
             trunk=False,
         )[0]
         Y = trunk_rows(motion.specific_force, motion.omega, motion.omega_dot)
-        b = foot_wrench(points, self._forces.forces) - legs - Y[:, 4:] @ self._inertia
+        b = foot_wrench(points, self.latest_forces.forces) - legs - Y[:, 4:] @ self._inertia
         if not (np.isfinite(b).all() and np.isfinite(Y).all()):
             return self._missing(motion)
         Y = Y[:, :4]
@@ -220,13 +209,13 @@ class RecursiveLeastSquares:
             return "the angular velocity is not known: check imu"
         if not np.isfinite(motion.specific_force).all():
             return "the accelerometer is not known: check linear_acceleration in imu"
-        return "; ".join(self._forces.problems) or "the forces on the feet are not known"
+        return "; ".join(self.latest_forces.problems) or "the forces on the feet are not known"
 
     def _estimate(self, time: float, problem: str) -> TrunkEstimate:
-        if problem and not np.isfinite(self._latest.mass):
+        if problem and not np.isfinite(self.latest.mass):
             return unknown_estimate(time, problem)
         if problem:
-            return replace(self._latest, time=time, status=Status.DEGRADED, reason=problem)
+            return replace(self.latest, time=time, status=Status.DEGRADED, reason=problem)
         mass = float(self._theta[0])
         if not mass > 0.0:
             reason = f"the trunk's mass comes out as {mass:.1f} kg: check efforts and imu"
@@ -273,12 +262,12 @@ class BelievedUrdf:
 
     def reset(self) -> None:
         """Forget the time of the last sample: there is nothing else."""
-        self._latest = unknown_estimate(np.nan, "no sample has come")
+        self.latest = unknown_estimate(np.nan, "no sample has come")
 
     @property
     def latest(self) -> TrunkEstimate:
         """The last estimate."""
-        return self._latest
+        return self.latest
 
     @property
     def latest_forces(self) -> GroundReaction:
@@ -287,7 +276,7 @@ class BelievedUrdf:
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
         """The URDF's centre of mass at the time of the sample."""
-        self._latest = TrunkEstimate(
+        self.latest = TrunkEstimate(
             time=sample.time,
             status=Status.DEGRADED,
             reason="the URDF is believed as it is: no sensor is used",
@@ -300,4 +289,4 @@ class BelievedUrdf:
             observable=np.zeros(3, dtype=np.bool_),
             payload_changed_at=np.nan,
         )
-        return self._latest
+        return self.latest

@@ -159,11 +159,11 @@ def write_figures(figures: Mapping[str, object], path: Path) -> None:
     print(text)
 
 
-def run_demo(act: Callable[[], None]) -> int:
-    """Act; return 0, 1 for a failed run, 2 for a wrong command, 130 for Ctrl-C or SIGTERM."""
+def run_demo(show: Callable[[argparse.Namespace], None], options: argparse.Namespace) -> int:
+    """Show; return 0, 1 for a failed run, 2 for a wrong command, 130 for Ctrl-C or SIGTERM."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        act()
+        show(options)
     except (ComSimulationError, ComModelError, OSError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1 if isinstance(error, RunError) else 2

@@ -35,19 +35,18 @@ MUST_SHRINK = 0.7  # error after over error before
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code, see run_demo()."""
-    options = command_line(words)
-    return demonstration.run_demo(lambda: show(options))
+    return demonstration.run_demo(show, command_line().read(words))
 
 
-def command_line(words: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
+def command_line() -> demonstration.DemoParser:
+    """Options of the demo."""
     parser = demonstration.DemoParser(
         "demo_identify", str(__doc__), "hoap2", "hoap2, biped3", speed=2.0
     )
     parser.add_number("--postures", 20, (1, 500), "to visit")
     parser.add_argument("--error", type=float, default=0.005, help="of the links' CoMs, m")
     parser.add_argument("--seed", type=int, default=0, help="of these errors")
-    return parser.read(words)
+    return parser
 
 
 def show(options: argparse.Namespace) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from com_model import plotting
+from com_model.arrays import Array
 from com_simulation.commands.compare_urdfs import Comparison
-
-Array = NDArray[np.float64]
 
 SIZE = (9.6, 7.2)  # inches
 BEFORE, AFTER = plotting.RED, plotting.AXIS_COLORS[2]

@@ -34,8 +34,7 @@ MAX_ERROR_MM = 1.0
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code, see run_demo()."""
-    options = command_line(words)
-    return run_demo(lambda: show(options))
+    return run_demo(show, command_line().read(words))
 
 
 def show(options: argparse.Namespace) -> None:
@@ -52,11 +51,11 @@ def show(options: argparse.Namespace) -> None:
     check(figures)
 
 
-def command_line(words: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
+def command_line() -> DemoParser:
+    """Options of the demo."""
     parser = DemoParser("demo", str(__doc__), "hoap2", "hoap2, talos", speed=None)
     parser.add_number("--seconds", 20.0, (1, 3600), "how long to record")
-    return parser.read(words)
+    return parser
 
 
 def with_fitting_config(

@@ -35,19 +35,18 @@ MAX_ERROR = 0.01  # of the distance of the hips along x
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code, see run_demo()."""
-    options = command_line(words)
-    return demonstration.run_demo(lambda: show(options))
+    return demonstration.run_demo(show, command_line().read(words))
 
 
-def command_line(words: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
+def command_line() -> demonstration.DemoParser:
+    """Options of the demo."""
     parser = demonstration.DemoParser(
         "demo_trot", str(__doc__), "scalf2", "scalf2, anymal", speed=0.5
     )
     why = ", the load drops at 5"
     parser.add_number("--seconds", 15.0, (6, 3600), "of trotting, simulated", why)
     parser.add_argument("--feedback", action="store_true", help="the gait uses the estimate")
-    return parser.read(words)
+    return parser
 
 
 def show(options: argparse.Namespace) -> None:

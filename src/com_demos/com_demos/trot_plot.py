@@ -5,12 +5,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from com_demos.trot_recording import CONVERGED, SIGMAS, TrunkSeries
 from com_model import plotting
-
-Array = NDArray[np.float64]
 
 SIZE = (9.6, 10.2)  # inches
 NAMES = ("x (mm)", "y (mm)", "z (mm)", "mass (kg)")

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_demos.live import WAITING, Rows, millimetres, with_reason
+from com_model.arrays import Array
 from com_ros.conversions import NS_PER_S
-
-Array = NDArray[np.float64]
 
 NEVER = math.nan
 UNKNOWN = np.full(4, np.nan)

@@ -32,19 +32,18 @@ FRAMES = 10
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code, see run_demo()."""
-    options = command_line(words)
-    return demonstration.run_demo(lambda: show(options))
+    return demonstration.run_demo(show, command_line().read(words))
 
 
-def command_line(words: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
+def command_line() -> demonstration.DemoParser:
+    """Options of the demo."""
     parser = demonstration.DemoParser(
         "demo_walk", str(__doc__), PAPER, "itu_biped, hoap2, talos", speed=0.5
     )
     parser.add_number("--steps", 6, (1, 100), "to make")
     parser.add_number("--step-time", 1.2, (0.1, 10), "s, of a step in the air")
     parser.add_argument("--method", default="refined", choices=("exact", "refined", "ccgd"))
-    return parser.read(words)
+    return parser
 
 
 def show(options: argparse.Namespace) -> None:

@@ -6,12 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from com_demos.walk_recording import WalkSeries
 from com_model import plotting
-
-Array = NDArray[np.float64]
+from com_model.arrays import Array
 
 SIZE = (9.6, 9.2)  # inches
 MEANT, TRUE, ZMP = plotting.GREEN, plotting.RED, plotting.BLUE

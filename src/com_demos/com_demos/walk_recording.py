@@ -10,13 +10,12 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_demos.live import WAITING, Rows, millimetres, with_reason
+from com_model.arrays import Array
 from com_ros.conversions import NS_PER_S
 from com_simulation.physics.walk_record import WalkRecord, has_fallen
 
-Array = NDArray[np.float64]
 Pose = tuple[Array, Array]  # R (3, 3), p (3,) m
 
 

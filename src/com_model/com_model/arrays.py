@@ -11,16 +11,25 @@ from numpy.typing import ArrayLike, NDArray
 from com_model.exceptions import ComModelError, ShapeError
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.int64]
 
 
 def freeze(instance: Any) -> None:
-    """Replaces every array of a frozen dataclass by a read-only copy; call in __post_init__."""
+    """Replaces every array of a frozen dataclass by a read-only copy."""
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
         if isinstance(value, np.ndarray):
             copy = np.array(value, order="C")
             copy.setflags(write=False)
             object.__setattr__(instance, field.name, copy)
+
+
+class FrozenArrays:
+    """Base of frozen dataclasses whose arrays are read-only copies."""
+
+    def __post_init__(self) -> None:
+        freeze(self)
 
 
 def as_array(name: str, value: ArrayLike, shape: tuple[int | None, ...], hint: str = "") -> Array:

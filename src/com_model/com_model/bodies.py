@@ -6,20 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays, Indices
 from com_model.urdf.parsing import Joint
 from com_model.urdf.tree import Tree, resolve_mimics
 
 ROOT, REVOLUTE, PRISMATIC = 0, 1, 2
 """Values of Bodies.joint_type; a continuous joint is REVOLUTE here."""
 
-Indices = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
-class Bodies:
+class Bodies(FrozenArrays):
     """B moving bodies, depth-first: the root, then one per joint that moves, mimic ones included.
 
     A body is the child link of its joint with all links that fixed joints tie to it; its frame is
@@ -67,9 +64,6 @@ class Bodies:
     body_of_link: Indices
     R_body_link: Array
     p_body_link: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def count(self) -> int:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 from com_model.bodies import Indices
 from com_model.exceptions import ConfigError
 from com_model.model import RobotModel
@@ -25,7 +25,7 @@ JOINTS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Leg:
+class Leg(FrozenArrays):
     """A leg of three moving joints; arrays are read-only.
 
     Attributes:
@@ -51,9 +51,6 @@ class Leg:
     body: int
     ball: Array
     radius: float
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 def quadruped_legs(model: RobotModel, config: RobotConfig) -> tuple[Leg, Leg, Leg, Leg]:

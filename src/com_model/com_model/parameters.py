@@ -9,6 +9,7 @@ com_ros.parameters declares it on a node.
 """
 
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 NOT_NEGATIVE = (0.0, 1e9)
@@ -21,26 +22,20 @@ def parameter(
     bounds: tuple[float, float] | None = None,
     *,
     choices: tuple[str, ...] = (),
+    live: bool = False,
 ) -> Any:
-    """Field of a dataclass of options or parameters; as a node's parameter it is read-only.
+    """Field of a dataclass of options or parameters.
 
     Args:
         default: value when none is given.
         description: purpose and unit, as `ros2 param describe` shows it.
         bounds: smallest and largest value, both allowed; for numbers and lists of numbers.
         choices: the valid strings, if only some are.
+        live: a node's parameter may change while it runs; else it is read-only.
     """
-    metadata = {"description": description, "bounds": bounds, "choices": choices, "live": False}
+    metadata = {"description": description, "bounds": bounds, "choices": choices, "live": live}
     return field(default=default, metadata=metadata)
 
 
-def live_parameter(
-    default: Any,
-    description: str,
-    bounds: tuple[float, float] | None = None,
-    *,
-    choices: tuple[str, ...] = (),
-) -> Any:
-    """Like `parameter`, of one that may change while the node runs."""
-    metadata = {"description": description, "bounds": bounds, "choices": choices, "live": True}
-    return field(default=default, metadata=metadata)
+live_parameter = partial(parameter, live=True)
+"""Like `parameter`, of one that may change while the node runs."""

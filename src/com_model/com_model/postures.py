@@ -20,7 +20,7 @@ import numpy as np
 import yaml
 from numpy.typing import ArrayLike
 
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.strict_yaml import Section, read_yaml
@@ -105,7 +105,7 @@ def _check_limits(rows: Array, model: RobotModel, file: Section) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class TimedPath:
+class TimedPath(FrozenArrays):
     """Points of a path from rest to rest, without its start; arrays are read-only.
 
     Attributes:
@@ -117,9 +117,6 @@ class TimedPath:
     times: Array
     positions: Array
     velocities: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def duration(self) -> float:

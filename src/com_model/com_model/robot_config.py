@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 from com_model.exceptions import ConfigError, UnknownNameError, UrdfError
 from com_model.model import Frame, RobotModel
 from com_model.strict_yaml import Section, read_yaml
@@ -23,7 +23,7 @@ T = TypeVar("T", "ServoGains", "WalkingSizes", "TrotSizes")
 
 
 @dataclass(frozen=True, eq=False)
-class Foot:
+class Foot(FrozenArrays):
     """A foot and its force sensor.
 
     Attributes:
@@ -50,9 +50,6 @@ class Foot:
     end: str = ""
     center: Array = field(default_factory=lambda: np.zeros(3))
     mount: Frame | None = None
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 @dataclass(frozen=True)
@@ -83,6 +80,11 @@ class Servo:
         """Gives a joint's gains, the default filled in; None where nothing is known."""
         gains = self.joints.get(joint, self.default)
         return None if gains == ServoGains() else gains
+
+    def armature(self, joints: Sequence[str]) -> Array:
+        """Reflected inertias of joints, kg m^2 or kg; 0 where nothing is known."""
+        gains = [self.gains(joint) for joint in joints]
+        return np.array([(g.armature or 0.0) if g else 0.0 for g in gains])
 
 
 @dataclass(frozen=True)

@@ -142,8 +142,8 @@ def _suggestions(robot: str, known: Mapping[str, Path]) -> tuple[str, ...]:
     """Return one name for each known file, the shortest, those most like a wrong name first."""
     shortest = {known[name]: name for name in sorted(known, key=len, reverse=True)}
     names = sorted(shortest.values(), key=str.lower)
-    alike = get_close_matches(robot, names, n=3, cutoff=0.5)
-    return (*alike, *(name for name in names if name not in alike))
+    similar = get_close_matches(robot, names, n=3, cutoff=0.5)
+    return (*similar, *(name for name in names if name not in similar))
 
 
 def _short(folder: str) -> str:

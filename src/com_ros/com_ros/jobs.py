@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
+from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
 T = TypeVar("T")
@@ -105,3 +106,18 @@ class DeferredService:
         except RuntimeError as error:  # rclpy's RCLError: the one who asked has gone
             name = self._service.srv_name
             self._logger.warning(f"the answer of {name} could not be sent: {error}")
+
+
+def finish_goal(goal: ServerGoalHandle, success: bool, result: Any) -> None:
+    """Ends an action's goal with its result: succeeded, canceled on request, or aborted."""
+
+    def execute(handle: ServerGoalHandle) -> Any:
+        if success:
+            handle.succeed()
+        elif handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.abort()
+        return result
+
+    goal.execute(execute)

@@ -30,7 +30,7 @@ from com_control.balance.soles import (
     way_between,
 )
 from com_control.exceptions import BalanceError
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 from com_model.geometry.rotations import minimal_rotation, rotation_vector, skew
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
@@ -110,7 +110,7 @@ _AHEAD = 2.0  # the CoM is asked for no more than so many times the reference's 
 
 
 @dataclass(frozen=True, eq=False)
-class BalanceStep:
+class BalanceStep(FrozenArrays):
     """What was commanded and why; arrays are read-only, points in the balance frame.
 
     Attributes:
@@ -137,9 +137,6 @@ class BalanceStep:
     frame: BalanceFrame
     limits: tuple[str, ...]
     problems: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def error(self) -> float:

@@ -6,15 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from com_model.arrays import Array, Indices
 from com_model.bodies import PRISMATIC
 from com_model.compiled import compiled
 from com_model.dynamics.tree_kernels import Tree, set_poses
 from com_model.geometry.vector_kernels import set_cross, set_point, set_product
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 FREE, AT_LOWER, AT_UPPER, FIXED = 0, -1, 1, 2
 _TRIES = 3  # block exchanges without progress before single ones, which always end

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from com_control.balance import kernels
 from com_control.balance.kernels import SoleFrames, SolePoses
 from com_control.exceptions import BalanceError
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 from com_model.compiled import entry_point
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.geometry.hull import convex_hull, signed_distance
@@ -140,7 +140,7 @@ EVEN = 0.02  # m, likewise
 
 
 @dataclass(frozen=True, eq=False)
-class BalanceFrame:
+class BalanceFrame(FrozenArrays):
     """Where the balance frame is, and what stands in it; arrays are read-only.
 
     Attributes:
@@ -156,9 +156,6 @@ class BalanceFrame:
     normal: Array
     slope: float
     corners: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     def place(self, point: Array) -> Array:
         """A point (3,) of the root link's frame in the balance frame, m."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from com_control.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 from com_model.text import closest, quote
 
 HELP = """\
@@ -87,7 +87,7 @@ class Reply:
 
 
 @dataclass(frozen=True, eq=False)
-class Move:
+class Move(FrozenArrays):
     """Go smoothly to targets (k,), rad or m; NaN for joints that stay.
 
     Attributes:
@@ -97,9 +97,6 @@ class Move:
 
     targets: Array
     fraction: float
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 @dataclass(frozen=True)

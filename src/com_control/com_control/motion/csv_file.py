@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from com_control.exceptions import MotionError
 from com_control.motion.layout import MODE, PERIOD, MotionLayout
 from com_control.motion.motion import Motion
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.files import whole_file
 
 UNITS = ("counts", "radians")
@@ -34,7 +34,7 @@ _DEFAULT_MODE = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(FrozenArrays):
     """Some rows of a file.
 
     Attributes:
@@ -46,9 +46,6 @@ class Rows:
     first: int
     periods: Array
     positions: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 def read_rows(

@@ -9,7 +9,7 @@ import numpy as np
 
 from com_control.exceptions import MotionError
 from com_model import RobotConfig, RobotModel
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 from com_model.bodies import Indices
 from com_model.strict_yaml import Section, read_yaml
 
@@ -18,7 +18,7 @@ _TO_SPEED = 0.1  # s, from rest to full speed, of joints whose acceleration nobo
 
 
 @dataclass(frozen=True, eq=False)
-class MotionLayout:
+class MotionLayout(FrozenArrays):
     """Columns, units and limits of a robot's motion files.
 
     Attributes:
@@ -42,9 +42,6 @@ class MotionLayout:
     upper: Array
     velocity: Array
     acceleration: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @classmethod
     def from_file(

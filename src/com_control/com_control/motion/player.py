@@ -18,7 +18,7 @@ from com_control.exceptions import MotionError
 from com_control.motion.layout import MotionLayout
 from com_control.motion.motion import Motion, approach
 from com_control.motion.path import PathTiming, PlayedPath, RowPath
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, FrozenArrays, as_array
 
 
 class State(IntEnum):
@@ -60,7 +60,7 @@ class PlayerOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Targets:
+class Targets(FrozenArrays):
     """What the joints are to do next; arrays are read-only.
 
     Attributes:
@@ -74,9 +74,6 @@ class Targets:
     after: Array
     positions: Array
     velocities: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 APPROACH_PERIOD = 0.01  # s, between the rows of the way to the first row

@@ -32,6 +32,7 @@ from com_ros.conversions import (
     quaternion_to_rotation,
 )
 from com_ros.exceptions import ConversionError
+from com_ros.jobs import finish_goal
 
 REFUSALS = (ComControlError, ComModelError, ConversionError)
 """Errors by which a goal or a question is refused."""
@@ -178,17 +179,7 @@ class WalkActions:
 
 
 def _finish(goal: ServerGoalHandle, outcome: Outcome) -> None:
-    """Ends a goal with its result."""
-
-    def execute(handle: ServerGoalHandle) -> WalkAction.Result:
-        if outcome.completed:
-            handle.succeed()
-        elif handle.is_cancel_requested:
-            handle.canceled()
-        else:
-            handle.abort()
-        return WalkAction.Result(
-            completed=outcome.completed, reason=outcome.reason, steps=outcome.steps
-        )
-
-    goal.execute(execute)
+    result = WalkAction.Result(
+        completed=outcome.completed, reason=outcome.reason, steps=outcome.steps
+    )
+    finish_goal(goal, outcome.completed, result)

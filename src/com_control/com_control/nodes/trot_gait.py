@@ -35,7 +35,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from com_control.nodes.trot_parameters import Parameters
 from com_control.trot.session import Command, GaitSession
-from com_control.trot.trot import TrotGait
+from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotModel
 from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics
@@ -140,7 +140,8 @@ class TrotGaitNode(RobotNode[Parameters]):
         com = self._com_at(time_ns) if p.feedback else None
         self._last_ns, trots = time_ns, session.trot
         session.check(problem)
-        self._command = session.step(time_ns / NS_PER_S, sample.position, R, com, omega)
+        feedback = TrotFeedback(R, com, omega)
+        self._command = session.step(time_ns / NS_PER_S, sample.position, feedback)
         self._report_stop(trots)
         stamp = ns_to_stamp(time_ns)
         if self._command is not None:

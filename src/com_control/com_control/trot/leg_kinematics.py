@@ -15,14 +15,14 @@ is parallel to them, damped Newton steps solve instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from math import acos, atan2, cos, hypot, inf, pi, sin, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_model.arrays import Array, as_array, freeze
+from com_control.leg_solution import LegSolution
+from com_model.arrays import Array, as_array
 from com_model.bodies import REVOLUTE
 from com_model.exceptions import GeometryError
 from com_model.geometry.vectors import Vector, add, cross, dot, rotate, sub
@@ -97,26 +97,6 @@ _PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
 _EXACT = 1e-13  # fraction of the leg's length: below it nothing is polished
 _REACHED = 1e-9  # fraction of the leg's length: error of a target that counts as reached
 _LIMIT = 1e-9  # rad, over a limit that is still within
-
-
-@dataclass(frozen=True, eq=False)
-class LegSolution:
-    """Joint angles for a foot.
-
-    Attributes:
-        q: (3,) rad. When the target is out of reach, those of the nearest point found.
-        reached: The foot is at its target.
-        within_limits: The joints' limits allow q.
-        reason: Why it is not reached, or which limit forbids it; "" when all is well.
-    """
-
-    q: Array
-    reached: bool
-    within_limits: bool
-    reason: str
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 class LegKinematics:

@@ -9,11 +9,8 @@ import numpy as np
 
 from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.trot.foot_paths import smooth_step
-from com_control.trot.trot import Flags, GaitTarget, TrotGait
+from com_control.trot.trot import NO_FEEDBACK, Flags, GaitTarget, TrotFeedback, TrotGait
 from com_model.arrays import Array
-
-Inputs = tuple[Array | None, Array | None, Array | None]
-"""Attitude, offset of the CoM and angular velocity, as of TrotGait.step."""
 
 
 class State(IntEnum):
@@ -111,21 +108,14 @@ class GaitSession:
         self._restarted = self._last is not None
 
     def step(
-        self,
-        time: float,
-        measured: Array,
-        R_world_root: Array | None = None,
-        com_offset: Array | None = None,
-        angular_velocity: Array | None = None,
+        self, time: float, measured: Array, feedback: TrotFeedback = NO_FEEDBACK
     ) -> Command | None:
-        """Targets for a horizon after a time; arguments as of TrotGait.step.
+        """Targets for a horizon after a time.
 
         Args:
             time: s, of the measured joints.
             measured: (n,) rad, where the joints are.
-            R_world_root: (3, 3).
-            com_offset: (3,) m.
-            angular_velocity: (3,) rad/s.
+            feedback: What is measured of the trunk.
 
         Returns:
             None as long as it is not known where the robot stands.
@@ -143,8 +133,8 @@ class GaitSession:
             self._approach_from(time + self._horizon, np.array(measured, dtype=float))
         if self.guard.reason:
             self.stop(self.guard.reason)
-        inputs = R_world_root, com_offset, angular_velocity
-        command = (self._land if self.guard.reason else self._go_on)(time + self._horizon, inputs)
+        act = self._land if self.guard.reason else self._go_on
+        command = act(time + self._horizon, feedback)
         self._last = self._guarded(time + self._horizon, command)
         return self._last
 
@@ -170,7 +160,7 @@ class GaitSession:
         sent = zip(times.tolist(), way, positions, velocities, strict=True)
         return [(at, Command(c.state, position, velocity)) for at, c, position, velocity in sent]
 
-    def _go_on(self, due: float, inputs: Inputs) -> Command:
+    def _go_on(self, due: float, feedback: TrotFeedback) -> Command:
         """Approaches, stands or trots."""
         assert self._last is not None or self._from is not None  # noqa: S101 - step has seen to it
         trots, before = self.trot and not self._waits_for, self._last
@@ -187,10 +177,10 @@ class GaitSession:
         if not trots:
             return self._still(self._standing)
         self._trot_time = max(due - self._trot_since, self._trot_time)  # rounding of a new clock
-        target = self.gait.step(self._trot_time, *inputs)
+        target = self.gait.step(self._trot_time, feedback)
         return Command(State.TROTTING, target.position, target.velocity, target)
 
-    def _land(self, due: float, inputs: Inputs) -> Command:
+    def _land(self, due: float, feedback: TrotFeedback) -> Command:
         """The guard has stopped: ends the swing, and stays as it then is."""
         assert self._last is not None  # noqa: S101 - it has sent a command
         self._from = None
@@ -199,7 +189,7 @@ class GaitSession:
         if self._landing is None:
             self._landing = self.gait.support_time()
         at = max(due - self._trot_since, self._trot_time)
-        target = self.gait.step(min(at, self._landing), *inputs)
+        target = self.gait.step(min(at, self._landing), feedback)
         if at < self._landing:
             return Command(State.TROTTING, target.position, target.velocity, target)
         return self._still(target.position)

@@ -15,16 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from com_control.exceptions import GaitError
 from com_control.trot.attitude import AttitudeFilter
 from com_control.trot.foot_paths import level_up, lift, smooth_step, swing_height
 from com_control.trot.leg_kinematics import LegKinematics
 from com_control.trot.parameters import GaitParameters
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, Flags, FrozenArrays
 from com_model.legs import DIAGONALS, Leg, quadruped_legs
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
@@ -78,15 +79,31 @@ class RobotShift:
         return self._gain @ com_offset + self._constant
 
 
-Flags = NDArray[np.bool_]
-
 MAX_TILT = 0.5  # rad, that swing feet and placement make up for
 SHIFTED = 0.001  # of the height: nearer to its aim the shift has arrived
 MAX_GAP = 0.05  # s between steps; after a longer gap filters go on as if it had been as long
 
 
+class TrotFeedback(NamedTuple):
+    """What is measured of the trunk; None: not known.
+
+    Attributes:
+        R_world_root: (3, 3), attitude; None or not finite: the last one counts.
+        com_offset: (2,) or (3,) m, its CoM from the mean of the hips, root's axes; None or not
+            finite: the feet are shifted no further.
+        angular_velocity: (3,) rad/s, root's axes.
+    """
+
+    R_world_root: ArrayLike | None = None
+    com_offset: ArrayLike | None = None
+    angular_velocity: ArrayLike | None = None
+
+
+NO_FEEDBACK = TrotFeedback()
+
+
 @dataclass(frozen=True, eq=False)
-class GaitTarget:
+class GaitTarget(FrozenArrays):
     """What the joints are to do at a time; legs in the order of com_model.legs.
 
     Attributes:
@@ -108,9 +125,6 @@ class GaitTarget:
     com_shift: Array
     saturated: bool
     problems: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 class TrotGait:
@@ -167,25 +181,13 @@ class TrotGait:
         self._q = self.posture.copy()
         self._qd = np.zeros(len(self._q))
 
-    def step(
-        self,
-        time: float,
-        R_world_root: ArrayLike | None = None,
-        com_offset: ArrayLike | None = None,
-        angular_velocity: ArrayLike | None = None,
-    ) -> GaitTarget:
-        """Goes on to a time.
-
-        Args:
-            time: s, ascending; up to start_delay the robot stands.
-            R_world_root: (3, 3), measured attitude; None or not finite: the last one.
-            com_offset: (2,) or (3,) m, the trunk's CoM from the mean of the hips, root's axes; None
-                or not finite: the feet are shifted no further.
-            angular_velocity: (3,) rad/s, of the trunk, root's axes; None: not known.
+    def step(self, time: float, feedback: TrotFeedback = NO_FEEDBACK) -> GaitTarget:
+        """Goes on to a time (s, ascending); up to start_delay the robot stands.
 
         Raises:
             GaitError: The time is before the last one.
         """
+        R_world_root, com_offset, angular_velocity = feedback
         if not time >= self._time:
             raise GaitError(f"the gait is at {self._time:g} s: {time:g} s is over, or reset it")
         dt = min(time - self._time, MAX_GAP) if np.isfinite(self._time) else 0.0

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from com_control.exceptions import BipedError, PlanError
 from com_control.walking.footsteps import Footstep
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 from com_model.bodies import REVOLUTE, Bodies, Indices
 from com_model.dynamics.kinematics import body_poses, link_pose
 from com_model.exceptions import ConfigError
@@ -32,7 +32,7 @@ LIMIT_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class BipedLeg:
+class BipedLeg(FrozenArrays):
     """A leg, in the pelvis' frame at the zero pose; arrays are read-only.
 
     Attributes:
@@ -66,9 +66,6 @@ class BipedLeg:
     masses: Array
     moments: Array
 
-    def __post_init__(self) -> None:
-        freeze(self)
-
     def limit_problem(self, q: Array) -> str:
         """Which joint is out of its limits at angles (6,) rad; "" when none is."""
         over = np.maximum(self.lower - q, q - self.upper)
@@ -82,7 +79,7 @@ class BipedLeg:
 
 
 @dataclass(frozen=True, eq=False)
-class Biped:
+class Biped(FrozenArrays):
     """A robot on two legs.
 
     Attributes:
@@ -96,9 +93,6 @@ class Biped:
     posture: Array
     pelvis: int
     legs: tuple[BipedLeg, BipedLeg]
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @classmethod
     def from_config(
@@ -218,7 +212,7 @@ MAX_SOLE_STEP = 0.02
 
 
 @dataclass(frozen=True, eq=False)
-class Stance:
+class Stance(FrozenArrays):
     """A robot on both feet; arrays are read-only.
 
     Attributes:
@@ -232,9 +226,6 @@ class Stance:
     R_walk_root: Array
     p_walk_root: Array
     com: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 def sole_poses(biped: Biped, q: ArrayLike) -> Array:

@@ -26,12 +26,10 @@ from numpy.typing import ArrayLike, NDArray
 from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped, BipedLeg
 from com_control.walking.com_ik import check_points
-from com_model.arrays import Array, as_array
+from com_model.arrays import Array, Indices, as_array
 from com_model.compiled import compiled
 from com_model.sesc import kernels
 from com_model.sesc.packing import pack
-
-Indices = NDArray[np.int64]
 
 STEP = 0.001
 """m, a of eq. 20 ([CCGD] Table 3)."""

@@ -18,7 +18,7 @@ from com_control.walking.biped import Biped
 from com_control.walking.com_ik import TOLERANCE, ComIk
 from com_control.walking.leg_ik import LegIk
 from com_control.walking.walk_plan import Samples, quintic
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 from com_model.model import RobotModel
 
 _ROUNDING = 1e-6  # fraction of a speed limit
@@ -28,7 +28,7 @@ _PEAK = 1.875  # of a quintic's speed over its mean speed
 
 
 @dataclass(frozen=True, eq=False)
-class JointPath:
+class JointPath(FrozenArrays):
     """Targets of all joints; arrays are read-only.
 
     Attributes:
@@ -40,9 +40,6 @@ class JointPath:
     time: Array
     q: Array
     qd: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def end(self) -> float:
@@ -184,7 +181,7 @@ def _inner_speeds(path: JointPath) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class WalkJoints:
+class WalkJoints(FrozenArrays):
     """A walk in joint angles at N times; arrays are read-only.
 
     Attributes:
@@ -202,9 +199,6 @@ class WalkJoints:
     pelvis: Array
     R_pelvis: Array
     com_errors: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 def solve_joints(ik: ComIk, samples: Samples, tolerance: float = TOLERANCE) -> WalkJoints:

@@ -11,7 +11,6 @@ that is left (docs/derivations.md). Other legs are solved by damped Newton steps
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import acos, atan2, pi, sqrt
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
+from com_control.leg_solution import LegSolution
 from com_control.walking.biped import LIMIT_TOLERANCE, BipedLeg, meeting_point
 from com_control.walking.kernel_basics import (
     Rows,
@@ -32,7 +32,7 @@ from com_control.walking.kernel_basics import (
     vector,
     wrap_angle,
 )
-from com_model.arrays import Array, as_array, as_rotation, freeze
+from com_model.arrays import Array, as_array, as_rotation
 from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import add, cross, dot, sub
 from com_model.geometry.vectors import Vector
@@ -67,26 +67,6 @@ REACHED, KNEE, ANKLE, HIP = 0, 1, 2, 3
 _BEYOND = 1e-12  # relative: so far beyond its reach a leg counts as just stretched
 LEAST = 1e-300  # least pivot, so that a singular leg makes a step that is too long, not NaN
 _FLAT = 1e-24  # squared length of a lever below which its angle is free
-
-
-@dataclass(frozen=True, eq=False)
-class LegPose:
-    """Joint angles for a pose of the sole.
-
-    Attributes:
-        q: (6,) rad; NaN when the pose is out of reach.
-        reached: The sole is where it is to be.
-        within_limits: The joints' limits allow q.
-        reason: Why it is not reached, or which limit forbids it; "" when all is well.
-    """
-
-    q: Array
-    reached: bool
-    within_limits: bool
-    reason: str
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 class LegIk:
@@ -130,7 +110,7 @@ class LegIk:
         forward(self.packed[0], _floats("q", q, (6,)), R, p, lines)
         return np.vstack((np.cross(lines[:6], p - lines[6:]).T, lines[:6].T))
 
-    def solve(self, R: ArrayLike, p: ArrayLike, near: ArrayLike | None = None) -> LegPose:
+    def solve(self, R: ArrayLike, p: ArrayLike, near: ArrayLike | None = None) -> LegSolution:
         """Finds the joint angles that bring the sole to a pose.
 
         Args:
@@ -148,18 +128,18 @@ class LegIk:
         start = _floats("near", self.leg.nominal if near is None else near, (6,))
         q = np.full(6, np.nan)
         if not (np.isfinite(p).all() and np.isfinite(start).all()):
-            return LegPose(q, False, False, "the pose that is asked for is not finite")
+            return LegSolution(q, False, False, "the pose that is asked for is not finite")
         if self.closed:
             outcome = close_form(self.packed[0], R, p, start, q)
             if outcome != REACHED:
-                return LegPose(np.full(6, np.nan), False, False, self._why(outcome, R, p))
+                return LegSolution(np.full(6, np.nan), False, False, self._why(outcome, R, p))
         else:
             q, error = self._search(R, p, start)
             if error > _SOLVED:
                 reason = f"the {self.leg.side} sole comes no nearer than {error:.3g} m to its pose"
-                return LegPose(np.full(6, np.nan), False, False, reason)
+                return LegSolution(np.full(6, np.nan), False, False, reason)
         problem = self.leg.limit_problem(q)
-        return LegPose(q, True, not problem, problem)
+        return LegSolution(q, True, not problem, problem)
 
     def _search(self, R: Array, p: Array, start: Array) -> tuple[Array, float]:
         """Newton steps from several starts, until one meets the pose within the limits."""

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.exceptions import PlanError
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, FrozenArrays, as_array
 
 
 @dataclass(frozen=True, eq=False)
-class PendulumPath:
+class PendulumPath(FrozenArrays):
     """Path of a linear inverted pendulum over a ZMP that goes along lines.
 
     Attributes:
@@ -42,9 +42,6 @@ class PendulumPath:
     frequency: float
     dcm: Array
     com: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @classmethod
     def from_zmp(cls, times: ArrayLike, zmp: ArrayLike, frequency: float) -> PendulumPath:

@@ -71,6 +71,11 @@ class CheckLimits:
     )
 
 
+def _tilted(reading: Reading, most: float) -> str:
+    tilt = reading.tilt
+    return f"its root is tilted by {tilt:.2f} rad, at most {most:.2f}" if tilt > most else ""
+
+
 class WalkChecks:
     """WalkChecks of one robot.
 
@@ -95,7 +100,7 @@ class WalkChecks:
         return (
             self.missing(reading)
             or self.fallen(reading)
-            or self._tilted(reading)
+            or self._not_upright(reading)
             or self._unloaded(reading)
             or self._posture_problem(reading, commanded)
         )
@@ -112,20 +117,12 @@ class WalkChecks:
 
     def fallen(self, reading: Reading) -> str:
         """That the robot has fallen, or nearly."""
-        if reading.tilt > self.limits.fallen_tilt:
-            return (
-                f"its root is tilted by {reading.tilt:.2f} rad, more than "
-                f"{self.limits.fallen_tilt:.2f}: set it upright on both feet"
-            )
-        return ""
+        tilted = _tilted(reading, self.limits.fallen_tilt)
+        return tilted and f"{tilted}: set it upright on both feet"
 
-    def _tilted(self, reading: Reading) -> str:
-        if reading.tilt > self.limits.max_tilt:
-            return (
-                f"the robot does not stand upright: its root is tilted by {reading.tilt:.2f} rad, "
-                f"at most {self.limits.max_tilt:.2f}"
-            )
-        return ""
+    def _not_upright(self, reading: Reading) -> str:
+        tilted = _tilted(reading, self.limits.max_tilt)
+        return tilted and f"the robot does not stand upright: {tilted}"
 
     def _unloaded(self, reading: Reading) -> str:
         if not self._use_wrenches or reading.wrenches is None:

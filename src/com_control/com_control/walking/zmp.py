@@ -36,7 +36,7 @@ from com_control.walking.biped import Biped
 from com_control.walking.com_ik import TOLERANCE, ComIk
 from com_control.walking.joint_path import WalkJoints, solve_joints
 from com_control.walking.walk_plan import Samples, WalkPlan
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
 
@@ -132,7 +132,7 @@ def _angular_motion(R: Array, dt: float) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class RefinedWalk:
+class RefinedWalk(FrozenArrays):
     """A walk whose ZMP, with all bodies, is the planned one; arrays are read-only.
 
     Attributes:
@@ -151,9 +151,6 @@ class RefinedWalk:
     errors: Array
     mean_errors: Array
     reason: str
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def converged(self) -> bool:

@@ -37,9 +37,11 @@ class ListeningNode(Node, ABC):
 
     Attributes:
         ready: Whether what is to be recorded has begun.
+        recording: What is recorded.
     """
 
     ready = True
+    recording: Any
 
     def __init__(self, name: str, topic: str) -> None:
         super().__init__(name, enable_rosout=False, start_parameter_services=False)
@@ -49,9 +51,9 @@ class ListeningNode(Node, ABC):
         self._connected = False
 
     @property
-    @abstractmethod
     def received(self) -> int:
-        """Number of messages so far that say something."""
+        """Number of messages so far that say something: of the recording's samples."""
+        return len(self.recording.samples)
 
     @property
     @abstractmethod

@@ -57,11 +57,6 @@ class SwayMonitor(ListeningNode):
         self.reason = ""
 
     @property
-    def received(self) -> int:
-        """Number of CoMs that are known."""
-        return len(self.recording.samples)
-
-    @property
     def elapsed(self) -> float:
         """Time between the first and the last CoM, s."""
         samples = self.recording.samples

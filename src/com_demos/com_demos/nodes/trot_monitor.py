@@ -49,11 +49,6 @@ class TrotMonitor(ListeningNode):
         self._listen(Imu, "imu", self._on_imu)
 
     @property
-    def received(self) -> int:
-        """Number of estimates, also those that are not known."""
-        return len(self.recording.samples)
-
-    @property
     def elapsed(self) -> float:
         """Time since the robot began to trot, s."""
         return self.recording.elapsed()

@@ -75,11 +75,6 @@ class WalkMonitor(ListeningNode):
         self._listen(TFMessage, "/tf", self._on_frames)
 
     @property
-    def received(self) -> int:
-        """Number of messages of the gait that know the robot."""
-        return len(self.recording.samples)
-
-    @property
     def elapsed(self) -> float:
         """Time since the robot began to move, s."""
         samples = self.recording.samples

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from numpy.typing import NDArray
 
 from com_estimation.trunk.ground_reaction import GroundReaction as Reaction
 from com_estimation.trunk.interface import Status, TrunkEstimate
+from com_model.arrays import Flags
 from com_msgs.msg import GroundReaction, TrunkCom
 from com_ros.conversions import (
     NS_PER_S,
@@ -29,8 +29,6 @@ from com_ros.conversions import (
     vector3_to_numpy,
 )
 from com_ros.exceptions import ConversionError
-
-Flags = NDArray[np.bool_]
 
 
 def trunk_com_to_numpy(msg: TrunkCom) -> TrunkEstimate:
@@ -130,6 +128,6 @@ def numpy_to_ground_reaction(
     msg.method = reaction.method
     msg.legs, msg.feet = list(legs), list(feet)
     msg.forces = numpy_to_vectors(reaction.forces)
-    msg.force_std = numpy_to_vectors(reaction.deviations)
+    msg.force_std = numpy_to_vectors(reaction.std)
     msg.contact = reaction.contact.tolist()
     return msg

@@ -9,6 +9,7 @@ from com_estimation.trunk.ground_reaction import SENSOR
 from com_estimation.trunk.interface import Sample
 from com_estimation.trunk.sensor_checks import Problem, Severity
 from com_model import Foot, RobotConfig
+from com_model.arrays import Flags
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.exceptions import ConfigError
 from com_model.legs import LEGS
@@ -18,8 +19,6 @@ from com_ros.imu_input import ImuPairing, Paired
 from com_ros.input_watch import Latest
 from com_ros.joint_input import JointSample
 from com_ros.wrench_input import WrenchInputs
-
-Flags = NDArray[np.bool_]
 
 LARGEST_SPREAD = 0.03  # s between parts of the joints; a leg moves by centimetres meanwhile
 LEG_NAMES = tuple(f"{side}_{end}" for side, end in LEGS)

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from com_estimation.trunk.sensor_checks import Problem, Severity
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from com_model.arrays import Array, Flags
 
 CONTACT_LOAD = 0.10  # fraction of the robot's weight above which a foot is in contact
 RELEASE = 0.5  # fraction of that, below which it is free again
@@ -101,7 +99,7 @@ class ContactState:
             force: (k,) N of the ground on each foot, against gravity; NaN where not known.
 
         Returns:
-            (k,) the feet that stand; `known` says of which feet that can be told.
+            (k,) the feet that stand; `known` says of which feet that is known.
         """
         force = np.asarray(force, dtype=np.float64)
         if time < self._time:
@@ -162,11 +160,15 @@ class GaitCheck:
     Args:
         legs: Names of the legs.
         times: How long the phases of the gait may last.
+
+    Attributes:
+        problem: What is wrong since the last sample.
     """
 
     def __init__(self, legs: Sequence[str], times: GaitTimes | None = None) -> None:
         self._legs = list(legs)
         self._times = times or GaitTimes()
+        self.problem: Problem | None = None
         count = len(self._legs)
         self._landed = np.full(count, np.nan)  # s, since when each foot stands
         self._lifted = np.full(count, np.nan)
@@ -182,7 +184,7 @@ class GaitCheck:
         tilt: float = 0.0,
         load: float = 1.0,
     ) -> Problem | None:
-        """Look at one sample.
+        """Look at one sample; what is wrong.
 
         Args:
             time: s.
@@ -192,6 +194,18 @@ class GaitCheck:
             tilt: rad, of the root link against gravity; NaN when not known.
             load: Of the weight that the feet carry together; NaN when not known.
         """
+        self.problem = self._update(time, contact, known, stance, tilt, load)
+        return self.problem
+
+    def _update(
+        self,
+        time: float,
+        contact: Flags,
+        known: Flags,
+        stance: Flags | None,
+        tilt: float,
+        load: float,
+    ) -> Problem | None:
         self._landed = _since(self._landed, contact & known, time)
         self._lifted = _since(self._lifted, ~contact & known, time)
         differs = known & (contact != stance) if stance is not None else np.zeros_like(known)

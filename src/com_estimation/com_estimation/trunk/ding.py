@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_estimation.trunk.contact_detection import ContactOptions, ContactState
 from com_estimation.trunk.ding_solution import Support, solve_offset, trunk_of
@@ -20,11 +19,9 @@ from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknow
 from com_estimation.trunk.motion import Motion, MotionFilter
 from com_estimation.trunk.reaction_source import ReactionSource
 from com_model import RobotConfig, RobotModel, quadruped_legs
+from com_model.arrays import Array, Flags
 from com_model.dynamics import GRAVITY
 from com_model.parameters import NOT_NEGATIVE, parameter
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 ASSUMPTIONS = (
     "legs without mass, a stiff trunk of known mass that turns about two resting feet, its centre "
@@ -71,9 +68,9 @@ class DingOptions:
         0.2, "s on four feet, after which a half gait is the first", NOT_NEGATIVE
     )
     least_load: float = parameter(
-        0.5, "Share of the weight that the two feet must carry at least", NOT_NEGATIVE
+        0.5, "Fraction of the weight that the two feet must carry at least", NOT_NEGATIVE
     )
-    largest_load: float = parameter(1.5, "Share that they may carry at most", NOT_NEGATIVE)
+    largest_load: float = parameter(1.5, "Fraction that they may carry at most", NOT_NEGATIVE)
 
 
 class DingEstimator:
@@ -90,6 +87,10 @@ class DingEstimator:
         model: The robot.
         config: Its configuration: feet with side and end, the IMU's link.
         options: See DingOptions.
+
+    Attributes:
+        latest: The last estimate.
+        latest_forces: Forces of the ground on the feet at the last sample.
 
     Raises:
         ConfigError: The robot is no quadruped, or its IMU is not on the trunk.
@@ -121,43 +122,33 @@ class DingEstimator:
         self._window: list[tuple[Array, Array]] = []
         self._start = np.nan  # s, of the half gait that the window belongs to
         self._problem = ""
-        self._latest = unknown_estimate(np.nan, "no sample has come")
-        self._forces = self._sources.unknown()
-
-    @property
-    def latest(self) -> TrunkEstimate:
-        """The last estimate."""
-        return self._latest
-
-    @property
-    def latest_forces(self) -> GroundReaction:
-        """Forces of the ground on the feet at the last sample."""
-        return self._forces
+        self.latest = unknown_estimate(np.nan, "no sample has come")
+        self.latest_forces = self._sources.unknown()
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
         """Take in a sample; None when it has the time of the one before.
 
         When time goes back, it restarts.
         """
-        if sample.time < self._latest.time:
+        if sample.time < self.latest.time:
             self.reset()
         motion = self._filter.update(sample)
         if motion is None:
             return None
         reaction, points = self._sources.at(motion)
         stance = self._stance(motion, reaction, sample.stance)
-        self._forces = replace(reaction, contact=stance)
+        self.latest_forces = replace(reaction, contact=stance)
         half = self._gaits.update(sample.time if sample.stance is not None else motion.time, stance)
         if self._in_window(half, motion.time):
             if half.start != self._start:
                 self._start, self._window = half.start, []
             self._solve(motion, points, half)
-        self._latest = self._estimate(sample.time, half, motion)
-        return self._latest
+        self.latest = self._estimate(sample.time, half, motion)
+        return self.latest
 
-    def _stance(self, motion: Motion, reaction: GroundReaction, told: Flags | None) -> Flags:
+    def _stance(self, motion: Motion, reaction: GroundReaction, given: Flags | None) -> Flags:
         contact = self._contact.update(motion.time, reaction.forces @ motion.up)
-        return contact if told is None else np.asarray(told, dtype=np.bool_)
+        return contact if given is None else np.asarray(given, dtype=np.bool_)
 
     def _in_window(self, half: HalfGait, time: float) -> bool:
         options = self._options
@@ -168,7 +159,7 @@ class DingEstimator:
     def _solve(self, motion: Motion, points: Array, half: HalfGait) -> None:
         """Add the solution at this sample to the window, or note why there is none."""
         legs = list(DIAGONALS[half.diagonal or 0])
-        forces = self._forces.forces[legs]
+        forces = self.latest_forces.forces[legs]
         self._problem = self._refusal(motion, forces)
         if self._problem:
             return
@@ -179,9 +170,12 @@ class DingEstimator:
             self._problem = "the trunk lies on its side or its feet stand one above the other"
             return
         covariance = (options.attitude_std * found.height) ** 2 * np.eye(2)
-        if self._forces.covariance is not None:
+        if self.latest_forces.covariance is not None:
             covariance += np.einsum(
-                "iaj,ijk,ibk->ab", found.by_force, self._forces.covariance[legs], found.by_force
+                "iaj,ijk,ibk->ab",
+                found.by_force,
+                self.latest_forces.covariance[legs],
+                found.by_force,
             )
         self._window.append((found.xy, covariance))
 
@@ -192,7 +186,7 @@ class DingEstimator:
         if not np.isfinite(motion.omega_dot).all():
             return "the angular velocity is not known: check imu"
         if not np.isfinite(forces).all():
-            return "; ".join(self._forces.problems) or "the forces on the feet are not known"
+            return "; ".join(self.latest_forces.problems) or "the forces on the feet are not known"
         load = float(np.sum(forces @ motion.up))
         weight = self._trunk.mass * self._options.gravity
         if not self._options.least_load <= load / weight <= self._options.largest_load:
@@ -251,7 +245,7 @@ class DingEstimator:
             f"the method does not hold. It takes for true: {ASSUMPTIONS}"
         )
         return replace(
-            self._latest,
+            self.latest,
             time=time,
             status=Status.DEGRADED,
             reason=reason,

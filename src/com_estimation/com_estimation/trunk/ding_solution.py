@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_estimation.trunk.ground_reaction import cross
 from com_model import RobotModel
-
-Array = NDArray[np.float64]
+from com_model.arrays import Array
 
 LEAST_R33 = 0.25
 """Cosine of the tilt beyond which the trunk counts as lying on its side, 75 degrees."""

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_estimation.trunk.contact_detection import ContactOptions, ContactState
 from com_estimation.trunk.ground_reaction import GroundReaction
@@ -17,10 +16,9 @@ from com_estimation.trunk.interface import Sample
 from com_estimation.trunk.motion import MotionFilter
 from com_estimation.trunk.reaction_source import ReactionSource
 from com_model import RobotConfig, RobotModel
+from com_model.arrays import Flags
 from com_model.dynamics import GRAVITY
 from com_model.legs import Leg
-
-Flags = NDArray[np.bool_]
 
 BANDWIDTH = 250.0  # rad/s, of the filter that all signals go through
 SLACK = 1e-4  # s that a sample may be early and still count as due
@@ -53,8 +51,7 @@ class ForceMeter:
         rate_hz: float = 200.0,
         contact: ContactOptions | None = None,
     ) -> None:
-        gains = [config.servo.gains(name) for name in model.joint_names]
-        armature = [(g.armature or 0.0) if g else 0.0 for g in gains]
+        armature = config.servo.armature(model.joint_names)
         self._filter = MotionFilter(model, config, BANDWIDTH)
         self._source = ReactionSource(model, legs, method, armature=armature)
         self._weight = model.mass * GRAVITY

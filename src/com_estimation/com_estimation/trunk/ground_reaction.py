@@ -18,12 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model import RobotModel
+from com_model.arrays import Array, Flags
 from com_model.bodies import PRISMATIC
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.legs import Leg
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 TORQUE, INVERSE_DYNAMICS, SENSOR = "torque", "inverse_dynamics", "sensor"
 METHODS = (TORQUE, INVERSE_DYNAMICS, SENSOR)
@@ -34,7 +32,7 @@ class ForceNoise:
     """Standard deviations of what forces are made from.
 
     Attributes:
-        relative: Share of a torque, or of a component of a measured force.
+        relative: Fraction of a torque, or of a component of a measured force.
         torque: N m (N for a sliding joint), of each joint torque besides.
         force: N, of each component of a foot sensor's force besides.
         largest_condition: Condition number (Frobenius norm, 3 at best) of a leg's Jacobian beyond
@@ -53,15 +51,15 @@ class GroundReaction:
 
     Attributes:
         forces: (4, 3) N, root axes.
-        deviations: (4, 3) N, standard deviations of their components.
+        std: (4, 3) N, standard deviations of their components.
         contact: (4,) the feet that stand, as far as known.
         method: "torque", "inverse_dynamics" or "sensor".
-        covariance: (4, 3, 3) N^2, of each force; None when only the deviations are known.
+        covariance: (4, 3, 3) N^2, of each force; None when only std is known.
         problems: Why forces are not known, and how to fix it.
     """
 
     forces: Array
-    deviations: Array
+    std: Array
     contact: Flags
     method: str
     covariance: Array | None = None
@@ -195,7 +193,7 @@ def torque_forces(
     covariance = np.einsum("lij,lj,lkj->lik", inverse, variance, inverse)
     return GroundReaction(
         forces=np.einsum("lij,lj->li", inverse, needed),
-        deviations=np.sqrt(np.einsum("lii->li", covariance)),
+        std=np.sqrt(np.einsum("lii->li", covariance)),
         contact=np.zeros(len(jacobians), dtype=np.bool_),
         method=TORQUE if leg_torques is None else INVERSE_DYNAMICS,
         covariance=covariance,
@@ -240,7 +238,7 @@ def sensor_forces(
     covariance = np.einsum("lij,lj,lkj->lik", R_root_sensor, variance, R_root_sensor)
     return GroundReaction(
         forces=signs[:, None] * np.einsum("lij,lj->li", R_root_sensor, measured),
-        deviations=np.sqrt(np.einsum("lii->li", covariance)),
+        std=np.sqrt(np.einsum("lii->li", covariance)),
         contact=np.zeros(len(measured), dtype=np.bool_),
         method=SENSOR,
         covariance=covariance,

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_model import legs
-
-Flags = NDArray[np.bool_]
+from com_model.arrays import Flags
 
 DIAGONALS = tuple(legs.DIAGONALS.values())
 """Legs that stand together: left front and right hind, right front and left hind."""

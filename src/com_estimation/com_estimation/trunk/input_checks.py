@@ -29,9 +29,6 @@ from com_estimation.trunk.sensor_checks import (
 from com_model import RobotModel
 from com_model.legs import Leg
 
-Flags = NDArray[np.bool_]
-
-
 # --- times of samples -------------------------------------------------------------------------
 RESTART = 0.5  # s back, from which it is another recording and not a sample that came late
 LEAST_RATE_HZ = 150.0
@@ -199,8 +196,7 @@ class InputChecks:
         self._torques = TorqueCheck(self._names, self._efforts)
         self._encoders = EncoderCheck(self._names, *self._range)
         self._imu = ImuCheck()
-        self._gait = GaitCheck(self._legs, self._times)
-        self._gait_problem: Problem | None = None
+        self.gait = GaitCheck(self._legs, self._times)
         self._last = np.full(2 * len(self._names), np.nan)
         self._changed = 0.0
 
@@ -214,7 +210,7 @@ class InputChecks:
             self._restart()
         repeated = self._repeated(sample)
         if repeated > 0.0:  # a copy has no information
-            problems = _found(_hanging(repeated), self._gait_problem, self._timing.problem())
+            problems = _found(_hanging(repeated), self.gait.problem, self._timing.problem())
             return Verdict(None, problems, restart)
         joints, time = self._joints, sample.time
         bad, torque = self._torques.update(time, sample.effort[joints])
@@ -226,35 +222,14 @@ class InputChecks:
             attitude=math.isfinite(sample.R_world_imu[2].sum()),
         )
         if encoder:  # nothing is known of the feet then
-            self._gait, self._gait_problem = GaitCheck(self._legs, self._times), None
-        problems = _found(torque, encoder, self._gait_problem, imu, self._timing.problem())
+            self.gait = GaitCheck(self._legs, self._times)
+        problems = _found(torque, encoder, self.gait.problem, imu, self._timing.problem())
         cleaned = _cleaned(sample, joints[bad], trust)
         held = worst(problems) is Severity.HOLD
         return Verdict(None if held else cleaned, problems, restart, None if encoder else cleaned)
 
-    def watch_gait(
-        self,
-        time: float,
-        contact: Flags,
-        known: Flags,
-        stance: Flags | None = None,
-        tilt: float = 0.0,
-        load: float = 1.0,
-    ) -> None:
-        """Take in which feet stand; what is wrong is said from the next sample on.
-
-        Args:
-            time: s.
-            contact: (4,) the feet that stand, by their forces.
-            known: (4,) the feet whose forces are known.
-            stance: (4,) the legs that should stand by the gait's phase; None when not known.
-            tilt: rad, of the root link against gravity; NaN when not known.
-            load: Of the weight that the feet carry together; NaN when not known.
-        """
-        self._gait_problem = self._gait.update(time, contact, known, stance, tilt, load)
-
     def _repeated(self, sample: Sample) -> float:
-        """For how long all joints have repeated themselves, efforts and positions alike, s."""
+        """For how long all joints have repeated themselves, both efforts and positions, s."""
         values = np.concatenate((sample.position[self._joints], sample.effort[self._joints]))
         if not np.array_equal(values, self._last):
             self._last, self._changed = values, sample.time

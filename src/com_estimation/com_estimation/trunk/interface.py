@@ -10,13 +10,11 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from com_model.arrays import Array, Flags
 
 if TYPE_CHECKING:
     from com_estimation.trunk.ground_reaction import GroundReaction
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 class Status(IntEnum):
@@ -71,7 +69,7 @@ class TrunkEstimate:
         covariance: (3, 3) m^2, of com.
         offset_from_urdf: (3,) m, com minus the trunk's centre of mass in the URDF.
         offset_from_center: (3,) m, com minus the geometric centre: the mean of the four hips.
-        observable: (3,) the components x, y, z of com that the data tell of now.
+        observable: (3,) the components x, y, z of com that the data determine now.
         payload_changed_at: s, time of the last change of the payload that was noticed; NaN: none.
     """
 

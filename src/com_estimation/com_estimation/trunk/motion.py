@@ -8,14 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_estimation.trunk.ground_reaction import cross
 from com_estimation.trunk.interface import Sample
 from com_model import RobotConfig, RobotModel
+from com_model.arrays import Array
 from com_model.exceptions import ConfigError
-
-Array = NDArray[np.float64]
 
 _SETTLED = 12.0  # time constants after which what came before is forgotten: 5e-4 are left
 

@@ -102,7 +102,7 @@ class TrunkPipeline:
         forces = self.meter.update(sample)
         if forces is not None:
             meter = self.meter
-            self._health.watch_gait(
+            self._health.gait.update(
                 sample.time, forces.contact, meter.known, sample.stance, meter.tilt, meter.load
             )
 

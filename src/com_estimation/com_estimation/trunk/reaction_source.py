@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from com_estimation.trunk.ground_reaction import (
     INVERSE_DYNAMICS,
@@ -19,10 +19,9 @@ from com_estimation.trunk.ground_reaction import (
 )
 from com_estimation.trunk.motion import Motion
 from com_model import RobotModel
+from com_model.arrays import Array
 from com_model.dynamics.inverse_dynamics import Dynamics
 from com_model.legs import Leg
-
-Array = NDArray[np.float64]
 
 _LEVEL = np.array([0.0, 0.0, 1.0])
 

@@ -12,13 +12,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from com_model.arrays import Array, Flags
 from com_model.dynamics import GRAVITY
 from com_model.text import listing
-
-Array = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 LONGEST_STEP = 0.02  # s between samples, for which one counts
 RECOVERY_TIME = 0.1  # s, for which a sensor stays suspicious after its fault
@@ -367,7 +364,7 @@ class ImuCheck:
             return None
         if trust is Trust.TURNING:
             return _degrade("the accelerometer is not known: check the imu's driver")
-        return _degrade(f"imu is silent for {silence:.2f} s: check its driver and topic")
+        return _degrade(f"no imu for {silence:.2f} s: check its driver and topic")
 
     def _plausible(self, time: float, size: float) -> tuple[Trust, Problem | None]:
         dt = 0.0 if math.isnan(self._last) else min(time - self._last, LONGEST_STEP)

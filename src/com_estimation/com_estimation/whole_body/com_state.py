@@ -31,13 +31,12 @@ from com_model import (
     SupportPolygon,
     UnknownNameError,
 )
-from com_model.arrays import as_array
+from com_model.arrays import Array, as_array
 from com_model.compiled import compiled, entry_point
 from com_model.dynamics.link_frames import Frames, LinkFrames, set_link_poses
 from com_model.sesc.kernels import find_jacobian, keep_root
 from com_model.sesc.packing import pack
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 NOWHERE = np.full(3, np.nan)

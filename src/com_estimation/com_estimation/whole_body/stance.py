@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from com_estimation.whole_body import stance_kernels as kernels
 from com_model import Foot
+from com_model.arrays import Array
 
-Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 UNKNOWN_FORCES = np.empty((0, 3))

@@ -14,11 +14,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from com_model.arrays import Array, Indices
 from com_model.compiled import compiled
 from com_model.geometry.hull_kernels import set_hull, signed_distance
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 FLATTEST = 1e-9  # m^2, twice the area below which three points make no plane

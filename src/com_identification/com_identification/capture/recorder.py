@@ -21,7 +21,7 @@ from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture
 from com_identification.settings import CaptureOptions, IdentificationSettings, SensorNoise
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.dynamics import GRAVITY
 
 _UNIT = 0.01  # how far the length of a direction may be off
@@ -47,7 +47,7 @@ class CaptureStatus(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class CaptureState:
+class CaptureState(FrozenArrays):
     """What a recorder reports now.
 
     Attributes:
@@ -67,9 +67,6 @@ class CaptureState:
     stationary_for: float
     loads: Array
     dropped: DroppedReadings
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def ready(self) -> bool:

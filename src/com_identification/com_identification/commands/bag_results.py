@@ -12,13 +12,12 @@ from com_bags import Bag, SensorReader, SensorTopics, Topic
 from com_identification.commands.bag_inputs import Recording, RobotInputs
 from com_identification.feet.feet_reading import TotalCom
 from com_identification.regression.identify import Identification
+from com_identification.regression.least_squares import body_priors
 from com_identification.regression.postures import Posture
-from com_identification.regression.priors import body_priors
 from com_identification.report.comparison import body_labels, compare_postures, residual_rows
 from com_identification.report.report import Contents, TopicLine, report_page
-from com_identification.store.document import to_document, write_yaml
-from com_identification.store.export import Export, export_urdf
 from com_identification.store.files import write_whole
+from com_identification.store.results import Export, export_urdf, to_document, write_yaml
 from com_identification.store.store import PostureStore
 
 URDF, RESULT, REPORT, POSTURES = "corrected.urdf", "result.yaml", "report.html", "postures.jsonl"

@@ -9,12 +9,12 @@ import numpy as np
 
 from com_identification.exceptions import CaptureRefused, IdentificationError, PostureError
 from com_identification.feet.wrench_check import WrenchFault, diagnose
+from com_identification.regression.least_squares import BodyPriors
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorPrediction
-from com_identification.regression.priors import BodyPriors
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 from com_model.dynamics import GRAVITY
 from com_model.geometry.rotations import skew
 
@@ -24,7 +24,7 @@ _MAX_LOST = 0.01  # unobservable fraction of a component
 
 
 @dataclass(frozen=True, eq=False)
-class FeetReading:
+class FeetReading(FrozenArrays):
     """Mass and CoM by the feet and by the model; root axes.
 
     Attributes:
@@ -50,9 +50,6 @@ class FeetReading:
     pressure: Array
     com: Array
     covariance: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def gap(self) -> Array:
@@ -158,7 +155,7 @@ def estimate_wrench_bias(
 
 
 @dataclass(frozen=True, eq=False)
-class TotalCom:
+class TotalCom(FrozenArrays):
     """The robot's mass and the error of its model's CoM, by the feet alone.
 
     Attributes:
@@ -183,9 +180,6 @@ class TotalCom:
     residual_after: Array
     postures: int
     reasons: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 def identify_total(

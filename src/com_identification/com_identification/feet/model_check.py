@@ -16,7 +16,7 @@ from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 
 _SURE = 3.0  # standard deviations
 _VECTORS = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
@@ -41,7 +41,7 @@ class Verdict(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class ModelCheckResult:
+class ModelCheckResult(FrozenArrays):
     """Model against feet, in root axes; points are on the ground, in the plane of the soles.
 
     difference = tilt_part + model_part, all vectors in that plane. With the height h of the CoM,
@@ -81,9 +81,6 @@ class ModelCheckResult:
     mass: float
     mass_std: float
     model_mass: float
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def com_error(self) -> float:

@@ -18,7 +18,7 @@ from com_identification.feet.model_check import ModelCheckResult, Verdict
 from com_identification.planning.planner import PlannedPosture
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
-from com_identification.store.export import trusted_bodies
+from com_identification.store.results import trusted_bodies
 from com_model.arrays import Array
 from com_msgs.msg import (
     CapturedPosture,

@@ -35,7 +35,7 @@ from com_identification.nodes.identification_session import Result, Session
 from com_model.exceptions import ComModelError
 from com_msgs import action, srv
 from com_msgs.srv import IdentifyTotalCom
-from com_ros.jobs import DeferredService, Reply
+from com_ros.jobs import DeferredService, Reply, finish_goal
 
 Fill = Callable[[Session, Any, Any], None]
 """Puts what a task returned into a response or an action's result, which have the same fields."""
@@ -275,15 +275,4 @@ def _fill_proposed(session: Session, value: tuple[Any, ...], answer: Any) -> Non
 
 
 def _finish(goal: ServerGoalHandle, answer: Any) -> None:
-    """Ends a goal with its result."""
-
-    def execute(handle: ServerGoalHandle) -> Any:
-        if handle.is_cancel_requested:
-            handle.canceled()
-        elif answer.success:
-            handle.succeed()
-        else:
-            handle.abort()
-        return answer
-
-    goal.execute(execute)
+    finish_goal(goal, answer.success and not goal.is_cancel_requested, answer)

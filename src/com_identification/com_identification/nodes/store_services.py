@@ -15,9 +15,8 @@ from std_srvs.srv import Trigger
 from com_identification.exceptions import IdentificationError, OutputError, StoreError
 from com_identification.nodes.identification_parameters import Parameters
 from com_identification.nodes.identification_session import Result, Session
-from com_identification.store.document import to_document, write_yaml
-from com_identification.store.export import export_urdf
 from com_identification.store.files import path_inside
+from com_identification.store.results import export_urdf, to_document, write_yaml
 from com_model.exceptions import ComModelError
 from com_msgs.srv import (
     ExportUrdf,

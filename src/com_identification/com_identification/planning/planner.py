@@ -21,14 +21,18 @@ import numpy as np
 
 from com_identification.planning.feasible import Entry, FeasiblePostures
 from com_identification.regression.identify import Progress
+from com_identification.regression.least_squares import (
+    BodyPriors,
+    WhitenedParameters,
+    body_priors,
+    whiten,
+)
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorPrediction
-from com_identification.regression.priors import BodyPriors, WhitenedParameters, body_priors
-from com_identification.regression.solve import whiten
 from com_identification.regression.statics import Poses, Statics
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 
 Score = Callable[[Array, Array], Array]
 """Takes P (U, U) and the rows of m postures (m, R, U); returns their scores, (m,)."""
@@ -115,7 +119,7 @@ def covariance_without(scatter: Array, rows: Array, place: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class PlannedPosture:
+class PlannedPosture(FrozenArrays):
     """A posture that is proposed.
 
     Attributes:
@@ -129,9 +133,6 @@ class PlannedPosture:
     feet: tuple[str, ...]
     margin: float
     gain: float
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 class PosturePlanner:

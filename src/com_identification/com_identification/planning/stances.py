@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_identification.exceptions import IdentificationError
 from com_identification.regression.statics import Statics
 from com_model import Foot, SupportPolygon
-from com_model.arrays import Array, as_array
+from com_model.arrays import Array, Flags, as_array
 from com_model.geometry.support import sole_points
-
-Flags = NDArray[np.bool_]
 
 _ROUNDS = 25
 _CLOSE = 1e-12  # rad and m

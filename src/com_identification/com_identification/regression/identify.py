@@ -20,13 +20,21 @@ from com_identification.regression.identifiability import (
     examine,
     stack_root,
 )
+from com_identification.regression.least_squares import (
+    Block,
+    BodyPriors,
+    Solution,
+    WhitenedParameters,
+    body_priors,
+    scale_noise,
+    solve,
+    whiten,
+)
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
-from com_identification.regression.priors import BodyPriors, WhitenedParameters, body_priors
-from com_identification.regression.solve import Block, Solution, scale_noise, solve, whiten
 from com_identification.settings import FitSettings, IdentificationSettings
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 
 Progress = Callable[[float, str], None]
 """Receives the fraction of the time that is over, 0 to 1, and the present step in words."""
@@ -78,7 +86,7 @@ class Residuals:
 
 
 @dataclass(frozen=True, eq=False)
-class Identification:
+class Identification(FrozenArrays):
     """Masses and centres of mass of a robot's bodies; arrays are read-only.
 
     A body is a link with all that fixed joints tie to it; its frame is that link's. Combinations
@@ -136,9 +144,6 @@ class Identification:
     weights: Array
     outliers: tuple[int, ...]
     at_bound: tuple[str, ...] = field(default=())
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 def identify(

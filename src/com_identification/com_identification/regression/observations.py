@@ -16,18 +16,15 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_identification.exceptions import PostureError
 from com_identification.regression.postures import Posture
 from com_identification.regression.statics import Poses, Statics
 from com_identification.settings import SensorNoise, SensorPriors
 from com_model import Foot, RobotModel
-from com_model.arrays import Array
+from com_model.arrays import Array, Flags
 from com_model.dynamics import GRAVITY
 from com_model.wrenches import wrench_signs
-
-Flags = NDArray[np.bool_]
 
 _STEP = 1e-6  # rad or m, of central differences
 _LOADED = 0.1  # of the forces' sum: a foot with more stands

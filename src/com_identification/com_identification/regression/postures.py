@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from com_identification.exceptions import PostureError
 from com_identification.regression.statics import Poses, Statics
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, FrozenArrays, as_array, freeze
 from com_model.wrenches import wrench_signs
 
 _LEVER = 0.05  # m, about half a sole
@@ -51,7 +51,7 @@ class ComConstraint:
 
 
 @dataclass(frozen=True, eq=False)
-class Posture:
+class Posture(FrozenArrays):
     """Readings of a stationary robot; means of `samples` readings.
 
     Attributes:
@@ -73,9 +73,6 @@ class Posture:
     constraints: tuple[ComConstraint, ...] = ()
     samples: int = 1
     label: str = ""
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
 
 def make_posture(

@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
 from com_identification.exceptions import ProtocolError
-from com_identification.regression.priors import urdf_priors
+from com_identification.regression.least_squares import urdf_priors
 from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import JointErrors, QuasiStatic
 from com_model import RobotModel
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import Indices
 
 OFFSET_STD = np.radians(1.5)  # rad: play and jig of a robot like HOAP-2
@@ -33,7 +33,7 @@ _FAR = np.radians(60.0)  # rad, error where there is no tip angle
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class Candidate(FrozenArrays):
     """P parameters, their prior and bounds, and what they change.
 
     Attributes:
@@ -57,9 +57,6 @@ class Candidate:
     compliance: Array
     backlash: Array
     moment: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     def __add__(self, other: Candidate) -> Candidate:
         """Returns the candidate with the parameters of both."""
@@ -203,7 +200,7 @@ def _candidate(
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fit(FrozenArrays):
     """A candidate's parameters.
 
     Attributes:
@@ -219,9 +216,6 @@ class Fit:
     predicted: Array
     measured: Array
     used: Indices
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def errors_deg(self) -> Array:

@@ -20,13 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from com_model.arrays import Array
 from com_model.bodies import PRISMATIC
 from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import add_cross, set_cross, set_rotation
-
-Array = NDArray[np.float64]
 
 # Columns of a packed robot.
 PARENT, TYPE, DRIVER, MULTIPLIER, OFFSET, MASS = 0, 1, 2, 3, 4, 5

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from com_model.arrays import Array
-
-Indices = NDArray[np.int64]
+from com_model.arrays import Array, Indices
 
 STRAIGHT = 1e-12  # of the squared extent: a corner of the hull that turns by less is none
 

@@ -13,13 +13,13 @@ from math import copysign, hypot, isfinite
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.exceptions import GeometryError, ShapeError
 from com_model.geometry.hull import convex_hull, signed_distance
 
 
 @dataclass(frozen=True, eq=False)
-class SupportPolygon:
+class SupportPolygon(FrozenArrays):
     """Convex hull of contacts in the ground plane; arrays are read-only.
 
     Attributes:
@@ -36,9 +36,6 @@ class SupportPolygon:
     origin: Array
     _axes: Array  # (3, 2) in-plane directions x, y with x cross y = normal
     _corners: Array  # (k, 2) the vertices in those directions, from the origin
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @classmethod
     def from_points(

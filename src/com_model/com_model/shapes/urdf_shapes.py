@@ -12,16 +12,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_model import RobotModel
+from com_model.arrays import Array
 from com_model.exceptions import MeshError
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.shapes.meshes import Mesh, load_mesh
 from com_model.shapes.resources import resolve_uri
 from com_model.urdf.xml_reader import Node, Schema, read_xml
 
-Array = NDArray[np.float64]
 Color = tuple[float, float, float]  # red, green, blue, 0 to 1
 
 BOX, SPHERE, CYLINDER, CAPSULE, MESH, HULL = "box", "sphere", "cylinder", "capsule", "mesh", "hull"

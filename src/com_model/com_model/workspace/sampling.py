@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_model.arrays import Array, as_array, freeze
+from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.exceptions import ComModelError, GeometryError
 from com_model.geometry.hull import convex_hull, solid_hull
 from com_model.model import RobotModel
@@ -24,7 +24,7 @@ _TURN = np.pi  # rad, to either side: a joint without limits
 
 
 @dataclass(frozen=True, eq=False)
-class Workspace:
+class Workspace(FrozenArrays):
     """The convex hull of centres of mass.
 
     Attributes:
@@ -38,9 +38,6 @@ class Workspace:
     vertices: Array
     faces: Array
     volume: float
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @classmethod
     def of(cls, points: ArrayLike) -> Workspace:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_model.arrays import Array, freeze
+from com_model.arrays import Array, FrozenArrays
 from com_model.dynamics.kinematics import link_pose_batch, link_poses
 from com_model.exceptions import GeometryError
 from com_model.geometry.support import SupportPolygon
@@ -26,7 +26,7 @@ _SUNK = 1e-3  # m below the ground that still count as on it
 
 
 @dataclass(frozen=True, eq=False)
-class StandingReach:
+class StandingReach(FrozenArrays):
     """Centres of mass of random postures of a robot that stands.
 
     Attributes:
@@ -40,9 +40,6 @@ class StandingReach:
     points: Array
     margin: Array
     support: Array
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def fraction(self) -> float:

@@ -15,17 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_model import RobotConfig, RobotModel, SupportPolygon, find_robot, link_poses
+from com_model.arrays import Array
 from com_model.commands import command_parser
 from com_model.exceptions import ComModelError, ConfigError
 from com_model.geometry.support import sole_points
 from com_model.sesc.sesc import Sesc
 from com_simulation.exceptions import ComSimulationError, SwayError
 from com_simulation.physics.planted_feet import PlantedFeet
-
-Array = NDArray[np.float64]
 
 TRIES = 20  # for each posture
 SPREAD = 0.7  # of the way from the nominal posture to anywhere within the limits

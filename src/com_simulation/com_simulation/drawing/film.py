@@ -11,17 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from com_model import RobotModel
+from com_model.arrays import Array
 from com_model.plotting import FAINT, GRID, INK, RULE, plain_text, save_png
 from com_simulation.drawing.pictures import com_symbol, draw_body, pixel_axes
 from com_simulation.drawing.render import Camera
 from com_simulation.drawing.scene import body_parts
 from com_simulation.drawing.shapes import RobotShape
 from com_simulation.physics.walk_record import WalkRecord
-
-Array = NDArray[np.float64]
 
 DPI = 100
 PANEL = (1.05, 1.75)  # inches

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from com_model.arrays import Array
 from com_model.model import RobotModel
 from com_model.shapes.urdf_shapes import (
     BOX,
@@ -20,7 +20,6 @@ from com_model.shapes.urdf_shapes import (
     fit_up_axis,
 )
 
-Array = NDArray[np.float64]
 Problems = dict[str, str]  # shape: why it was left out
 
 MAX_TOTAL_TRIANGLES = 3_000_000

@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from com_model.arrays import Array
 from com_model.files import whole_folder
 from com_model.shapes.resources import package_shares
 from com_simulation.exceptions import ComSimulationError, OutputError
 from com_simulation.physics.noise import NoiseLevels
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.world import World
-
-Array = NDArray[np.float64]
 
 STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
 VERSION: Literal[9] = 9  # of the metadata; that of ROS 2 Jazzy

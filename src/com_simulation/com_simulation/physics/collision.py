@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_model import RobotModel
+from com_model.arrays import Array
 from com_model.exceptions import GeometryError
 from com_model.geometry.hull import solid_hull
 from com_model.shapes.urdf_shapes import (
@@ -21,8 +21,6 @@ from com_model.shapes.urdf_shapes import (
     fit_up_axis,
 )
 from com_model.text import listing
-
-Array = NDArray[np.float64]
 
 SMALLEST = 1e-5  # m; thinner things are drawings
 
@@ -90,7 +88,7 @@ def hull_vertices(points: Array) -> Array:
     Raises:
         ValueError: The points span no volume.
     """
-    # MuJoCo keeps vertices in single precision: those that it could not tell apart are merged.
+    # MuJoCo keeps vertices in single precision: those that it could not distinguish are merged.
     points = np.unique(points.astype(np.float32), axis=0).astype(float)
     try:
         hull = solid_hull(points)

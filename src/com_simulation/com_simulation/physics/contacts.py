@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from com_model import Foot, RobotModel
+from com_model.arrays import Array
 from com_model.shapes.urdf_shapes import SPHERE, Shape
 from com_simulation.physics.placement import lowest_height
 from com_simulation.physics.spec import CONTACT_HARDNESS, CONTACT_STIFFNESS
-
-Array = NDArray[np.float64]
 
 CORNER_RADIUS = 0.004  # m, of the balls at the corners of a sole without shapes
 POINT_RADIUS = 0.01  # m, of the ball of a point foot whose radius is not known

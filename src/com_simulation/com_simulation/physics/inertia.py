@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_model import RobotModel
-
-Array = NDArray[np.float64]
+from com_model.arrays import Array
 
 SMALLEST_MASS = 1e-13  # kg, of a moving body without mass: MuJoCo needs some, no figure shows it
 SMALLEST_INERTIA = 1e-12  # kg m^2, likewise

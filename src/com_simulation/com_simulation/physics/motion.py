@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from com_model.arrays import Array
 from com_simulation.exceptions import CommandError
-
-Array = NDArray[np.float64]
 
 MAX_POINTS = 100_000
 SAME_TIME = 1e-9  # s

@@ -8,12 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from com_model.arrays import Array
 from com_model.parameters import parameter
 from com_simulation.physics.sensors import Reading
-
-Array = NDArray[np.float64]
 
 _CONSTANT = 1  # second word of the seed of the errors that stay the same
 

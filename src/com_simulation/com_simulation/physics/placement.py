@@ -6,14 +6,12 @@ from collections.abc import Sequence
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from com_model import Foot, GeometryError, RobotModel, fit_plane
+from com_model.arrays import Array
 from com_model.dynamics.kinematics import link_poses
 from com_model.geometry.support import sole_points
 from com_simulation.physics.spec import GROUND_BIT
-
-Array = NDArray[np.float64]
 
 HANGING_CLEARANCE = 0.1  # m, below a hanging robot that stretches all its joints downwards
 _UP = np.array([0.0, 0.0, 1.0])

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from com_model import Foot, RobotModel, link_poses
+from com_model.arrays import Array
 from com_model.geometry.support import sole_points
 from com_simulation.exceptions import SwayError
-
-Array = NDArray[np.float64]
 
 TOLERANCE = 1e-6  # m and rad, of the feet's places
 ITERATIONS = 15

@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_model import RobotModel
+from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.postures import time_path
 from com_simulation.exceptions import ComSimulationError, SwayError
@@ -18,8 +18,6 @@ from com_simulation.physics.motion import Trajectory
 from com_simulation.physics.planted_feet import PlantedFeet
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation
-
-Array = NDArray[np.float64]
 
 TRANSFERS = ("auto", "hoist", "stand")
 BEGIN = 0.5  # s, of standing in the nominal posture

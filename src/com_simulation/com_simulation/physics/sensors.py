@@ -6,14 +6,12 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from com_model.arrays import Array
 from com_model.wrenches import wrench_signs
 from com_simulation.physics.contacts import body_of_foot
 from com_simulation.physics.trunk import ROOT, Trunk, read_trunk
 from com_simulation.physics.world import World
-
-Array = NDArray[np.float64]
 
 _XYZW = [1, 2, 3, 0]  # MuJoCo's quaternions are w, x, y, z
 

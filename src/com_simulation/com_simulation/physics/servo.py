@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from com_model import RobotModel, ServoGains
-
-Array = NDArray[np.float64]
+from com_model.arrays import Array
 
 NATURAL_FREQUENCY = 30.0  # rad/s, of a joint under a default servo
 SAG = 0.002  # rad or m, at most, of a default servo whose joint carries its load out sideways

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from com_model.arrays import Array
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.physics.motion import JointMotion, Trajectory, read_targets
 from com_simulation.physics.noise import Noise, NoiseLevels
@@ -17,8 +18,6 @@ from com_simulation.physics.suspension_rig import SuspensionRig
 from com_simulation.physics.tilting_floor import Tilt, TiltingFloor
 from com_simulation.physics.trunk import Payload, loaded, read_trunk, write_trunk
 from com_simulation.physics.world import World
-
-Array = NDArray[np.float64]
 
 NEVER = float(np.finfo(float).max)  # s
 _DIVERGED = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADQACC) + 1)

@@ -11,16 +11,14 @@ from collections.abc import Sequence
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from com_model import RobotModel
+from com_model.arrays import Array
 from com_model.bodies import PRISMATIC
 from com_model.dynamics import GRAVITY
 from com_model.shapes.urdf_shapes import BOX, CAPSULE, CYLINDER, HULL, SPHERE, Shape
 from com_simulation.physics.inertia import BodyInertias
 from com_simulation.physics.servo import Servos
-
-Array = NDArray[np.float64]
 
 FRICTION = (1.0, 0.005, 0.0001)  # sliding; torsional and rolling in m
 CONTACT_STIFFNESS = (0.01, 1.0)  # MuJoCo's solref: time constant (s), damping ratio

@@ -7,10 +7,9 @@ feet. So the crane lifts the robot, moves its joints in the air and lowers it.
 from __future__ import annotations
 
 import mujoco
-import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation, Slerp
 
+from com_model.arrays import Array
 from com_model.geometry.rotations import minimal_rotation
 from com_simulation.physics.placement import (
     hanging_height,
@@ -19,8 +18,6 @@ from com_simulation.physics.placement import (
 )
 from com_simulation.physics.spec import HOIST, quaternion_wxyz
 from com_simulation.physics.world import World
-
-Array = NDArray[np.float64]
 
 LIFT_TIME = 1.5  # s, up or down
 _XYZW = [1, 2, 3, 0]  # MuJoCo's quaternions are w, x, y, z

@@ -12,12 +12,11 @@ from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 from com_model import RobotConfig, RobotModel, SupportPolygon
+from com_model.arrays import Array
 from com_model.sesc.sesc import Sesc
 from com_simulation.exceptions import SwayError
 from com_simulation.physics.placement import support_normal
 from com_simulation.physics.planted_feet import PlantedFeet
-
-Array = NDArray[np.float64]
 
 KEPT_MARGIN = 0.5  # of the support margin in the nominal posture, at least, all the time
 KEPT_SPEED = 0.5  # of the joints' velocity limits, at most

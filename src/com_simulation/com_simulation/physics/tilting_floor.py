@@ -12,13 +12,10 @@ from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from com_simulation.exceptions import WorldError
 from com_simulation.physics.spec import quaternion_wxyz
-
-Array = NDArray[np.float64]
 
 ONSET = 0.2  # s, in which the floor gets up to its speed, and stops
 STEEPEST = np.radians(60.0)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from com_model.arrays import Array
 from com_simulation.exceptions import WorldError
 from com_simulation.physics.spec import quaternion_wxyz
-
-Array = NDArray[np.float64]
 
 ROOT = 1  # MuJoCo's number of the robot's root body
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from com_model.arrays import freeze
-
-Array = NDArray[np.float64]
+from com_model.arrays import Array, FrozenArrays
 
 TILTED = 0.8  # rad, of the root link against its start: the robot has fallen
 SUNK = 0.7  # fraction of its first height, under which the root link has fallen
 
 
 @dataclass(frozen=True, eq=False)
-class WalkRecord:
+class WalkRecord(FrozenArrays):
     """What became of a walk, at M times; it ends early when the robot falls. World axes.
 
     Attributes:
@@ -36,9 +33,6 @@ class WalkRecord:
     R_root: Array
     wrenches: Array
     fell_at: float
-
-    def __post_init__(self) -> None:
-        freeze(self)
 
     @property
     def fell(self) -> bool:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model import Foot, RobotModel
+from com_model.arrays import Array
 from com_simulation.physics.servo import Servos
-
-Array = NDArray[np.float64]
 
 BASES = ("auto", "floating", "fixed")
 DEFAULT_STEP = 0.001  # s

@@ -6,9 +6,10 @@ import os
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from com_model import Foot, RobotConfig, RobotModel
+from com_model.arrays import Array
 from com_model.geometry.rotations import minimal_rotation
 from com_model.text import listing
 from com_simulation.exceptions import WorldError
@@ -42,8 +43,6 @@ from com_simulation.physics.spec import (
 )
 from com_simulation.physics.trunk import offset
 from com_simulation.physics.world import BASES, DEFAULT_STEP, INTEGRATORS, World
-
-Array = NDArray[np.float64]
 
 
 def build_world(

@@ -35,12 +35,11 @@ from com_estimation.trunk.floating_base.step import bind_types
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, GroundReaction
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
 from com_model import RobotConfig, RobotModel
+from com_model.arrays import Array
 from com_model.dynamics.inverse_dynamics import pack
 from com_model.dynamics.kinematics import body_poses
 from com_model.exceptions import ConfigError
 from com_model.legs import JOINTS, Leg, quadruped_legs
-
-Array = NDArray[np.float64]
 
 VAGUE = 0.05  # standard deviation of x or y over the distance of the hips, above which: UNKNOWN
 OBSERVABLE = 0.03  # likewise, which a second of data alone must reach for a component to be so
@@ -115,10 +114,9 @@ class FloatingBaseEstimator:
         self._common_gain = self.options.torque_gain / np.sqrt(len(self.legs) * JOINTS)
         opening = np.zeros(STATES)
         opening[:TRUNK_STATES] = self._start[:TRUNK_STATES] ** 2
-        gains = [config.servo.gains(name) for name in model.joint_names]
         self._model = FilterModel(
             bodies=pack(bodies, root=False),
-            armature=np.array([(g.armature or 0.0) if g else 0.0 for g in gains]),
+            armature=config.servo.armature(model.joint_names),
             leg_bodies=np.array([bodies.path_to(leg.body) for leg in self.legs]),
             leg_joints=np.array([leg.joints for leg in self.legs]),
             balls=np.array([leg.ball for leg in self.legs]),
@@ -256,7 +254,7 @@ class FloatingBaseEstimator:
         forces = self._memory.forces
         return GroundReaction(
             forces=forces.force.copy(),
-            deviations=forces.std.copy(),
+            std=forces.std.copy(),
             contact=~forces.swings,
             method=INVERSE_DYNAMICS,
         )

@@ -13,11 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from com_model.arrays import Array, Flags, Indices
 from com_model.legs import JOINTS, LEGS
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 # --- layouts of vectors -----------------------------------------------------------------------

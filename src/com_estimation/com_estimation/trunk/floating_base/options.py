@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
 from com_estimation.trunk.contact_detection import CONTACT_LOAD
 from com_estimation.trunk.floating_base.filter_types import STATE, STATES, Settings
+from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.parameters import NOT_NEGATIVE, parameter
-
-Array = NDArray[np.float64]
 
 SWING_LOAD = 0.3  # of contact_load: a leg that carries less may swing
 SWING_TIME, STAND_TIME = 0.04, 0.08  # s, for which it must

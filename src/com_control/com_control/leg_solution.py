@@ -1,0 +1,24 @@
+"""What inverse kinematics of a leg finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from com_model.arrays import Array, FrozenArrays
+
+
+@dataclass(frozen=True, eq=False)
+class LegSolution(FrozenArrays):
+    """Joint angles for a foot.
+
+    Attributes:
+        q: (n,) rad. Out of reach: those of the nearest point that was found, or NaN.
+        reached: The foot is at its target.
+        within_limits: The joints' limits allow q.
+        reason: Why it is not reached, or which limit forbids it; "" when all is well.
+    """
+
+    q: Array
+    reached: bool
+    within_limits: bool
+    reason: str
