@@ -20,6 +20,8 @@ os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 ROOT = Path(__file__).resolve().parents[1]
 SHARE = ROOT / "src" / "robot_descriptions"
 sys.path.append(str(ROOT / "benchmarks"))  # baselines and scenarios that tests use, too
+sys.path.append(str(ROOT / "test" / "helpers"))
+pytest.register_assert_rewrite(*(path.stem for path in ROOT.glob("test/helpers/*.py")))
 GRAVITY = 9.81
 ORACLES = {"pinocchio": "pin", "example_robot_data": "example-robot-data"}
 
@@ -43,15 +45,15 @@ class StandingRobot:
     Args:
         name: of a robot of robot_descriptions.
         rng: draws the errors of the URDF.
-        deviation: m, standard deviation of each body's centre of mass against the URDF.
+        std: m, standard deviation of each body's centre of mass against the URDF.
     """
 
     force_noise, moment_noise, position_noise = 0.5, 0.025, np.radians(0.05)
 
-    def __init__(self, name, rng, deviation=0.005):
+    def __init__(self, name, rng, std=0.005):
         import pinocchio
 
-        from com_identification.store.export import corrected_inertials
+        from com_identification.store.results import corrected_inertials
         from com_model import RobotConfig, RobotModel
         from com_model.urdf.editing import edit_inertials
 
@@ -60,7 +62,7 @@ class StandingRobot:
         self.model = RobotModel.from_file(self.config.urdf)
         bodies = self.model.bodies
         com = bodies.first_moment / bodies.mass[:, None]
-        self.true_com = com + rng.normal(0.0, deviation, com.shape)
+        self.true_com = com + rng.normal(0.0, std, com.shape)
         change = corrected_inertials(self.model, bodies.mass, self.true_com)
         self.true_xml = edit_inertials(self.model.xml, change)
         self._pin = pinocchio
@@ -81,12 +83,13 @@ class StandingRobot:
         up = frames[int(np.argmax(load))][0][:, 2]
         weight = self.model.mass * GRAVITY * up
         rest = np.cross(self.com(q), weight)
-        for share, (_, p) in zip(load, frames, strict=True):
-            rest = rest - np.cross(p, share * weight)
+        for fraction, (_, p) in zip(load, frames, strict=True):
+            rest = rest - np.cross(p, fraction * weight)
         return np.array(
             [
-                foot.wrench_sign * np.concatenate((R.T @ (share * weight), R.T @ (share * rest)))
-                for foot, share, (R, _) in zip(self.config.feet, load, frames, strict=True)
+                foot.wrench_sign
+                * np.concatenate((R.T @ (fraction * weight), R.T @ (fraction * rest)))
+                for foot, fraction, (R, _) in zip(self.config.feet, load, frames, strict=True)
             ]
         )
 
@@ -113,7 +116,7 @@ class StandingRobot:
         return pose.rotation.copy(), pose.translation.copy()
 
     def random_posture(self):
-        """Joint positions (n,), both legs alike and the CoM above the soles, and the load (f,)."""
+        """Joint positions (n,), same legs, the CoM above the soles; and the load (f,)."""
         half = self.model.n_joints // 2
         low, high = np.maximum(self.model.lower, -1.5), np.minimum(self.model.upper, 1.5)
         corners_x = self.config.feet[0].corners[:, 0]
@@ -122,8 +125,8 @@ class StandingRobot:
             R, p = self.frame(q, self.config.feet[0].frame)
             place = (R.T @ (self.com(q) - p))[0]
             if 0.8 * corners_x.min() < place < 0.8 * corners_x.max():
-                share = self._rng.uniform(0.42, 0.58)
-                return q, np.array([share, 1.0 - share])
+                fraction = self._rng.uniform(0.42, 0.58)
+                return q, np.array([fraction, 1.0 - fraction])
 
     def error(self, xml, postures=20):
         """m, rms distance of the CoM of a URDF from the truth across gravity, random postures."""

@@ -8,6 +8,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_srvs.srv import Trigger
+from walker_urdf import walker_urdf
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -36,21 +37,21 @@ class World:
         self.nodes.append(node)
         self.executor.add_node(node)
         outputs = [p for p in node.publishers if p.topic_name in self.topics]
-        self.spin_until(lambda: all(p.get_subscription_count() for p in outputs), "it is heard")
+        self.spin_until(lambda: all(p.get_subscription_count() for p in outputs), "it is received")
         return node
 
     def collect(self, kind, topic, qos=200):
         """A list that grows with each message on a topic."""
-        heard = []
-        subscription = self.node.create_subscription(kind, topic, heard.append, qos)
+        received = []
+        subscription = self.node.create_subscription(kind, topic, received.append, qos)
         self.topics.add(subscription.topic_name)
-        return heard
+        return received
 
     def publisher(self, kind, topic, qos=200):
         """A publisher that somebody listens to."""
         if topic not in self.publishers:
             self.publishers[topic] = self.node.create_publisher(kind, topic, qos)
-        self.spin_until(self.publishers[topic].get_subscription_count, f"{topic} is heard")
+        self.spin_until(self.publishers[topic].get_subscription_count, f"{topic} is received")
         return self.publishers[topic]
 
     def send(self, topic, msg, qos=200):
@@ -95,35 +96,6 @@ def world(ros_context):
     world = World(ros_context)
     yield world
     world.close()
-
-
-LEG = """
-  <joint name="{s}_hip" type="revolute"><parent link="base_link"/><child link="{s}_leg"/>
-    <origin xyz="0 {y} 0"/><axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/>
-  </joint>
-  <link name="{s}_leg"><inertial><origin xyz="0 0 -0.5"/><mass value="1"/>
-    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
-  <joint name="{s}_knee" type="prismatic"><parent link="{s}_leg"/><child link="{s}_sole"/>
-    <origin xyz="0 0 -1"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="9" velocity="9"/>
-  </joint>
-  <link name="{s}_sole"/>
-"""
-
-
-def walker_urdf(name="walker", trunk_mass=2.0, root="base_link"):
-    """A trunk with its CoM at (0.1, 0, 0.5) and two legs of 1 kg, 1 m, at y = +-0.1 m.
-
-    Joints: l_hip, l_knee (slides up), r_hip, r_knee. At zero and 2 kg of trunk the CoM is at
-    (0.05, 0, 0). imu_link is turned by 180 degrees about x.
-    """
-    legs = LEG.format(s="l", y=0.1) + LEG.format(s="r", y=-0.1)
-    return f"""<robot name="{name}"><link name="base_link"><inertial><origin xyz="0.1 0 0.5"/>
-      <mass value="{trunk_mass}"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
-      </inertial></link>{legs}
-      <joint name="mount" type="fixed"><parent link="base_link"/><child link="imu_link"/>
-      <origin rpy="3.141592653589793 0 0"/></joint><link name="imu_link"/></robot>""".replace(
-        "base_link", root
-    )
 
 
 WALKER_CONFIG = """

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
-from ament_index_python.packages import get_package_share_directory
 from geometry_msgs.msg import PointStamped, Quaternion, Vector3Stamped, WrenchStamped
 from sensor_msgs.msg import Imu
+from shipped_robot import shipped_robot
 from trajectory_msgs.msg import JointTrajectory
 
 from com_control.nodes.com_balancer import ComBalancerNode
-from com_model import RobotConfig, RobotModel, Sesc, link_pose
+from com_model import Sesc, link_pose
 from com_msgs.msg import BalanceState
 from com_ros import qos
 from com_ros.conversions import (
@@ -20,11 +20,7 @@ from com_ros.conversions import (
     vector3_to_numpy,
 )
 
-SHARE = get_package_share_directory("robot_descriptions")
-CONFIG = f"{SHARE}/config/hoap2.yaml"
-MODEL = RobotModel.from_file(f"{SHARE}/urdf/hoap2.urdf")
-POSTURE = RobotConfig.from_file(CONFIG).nominal_posture(MODEL)
-ROBOT = {"robot_description": MODEL.xml, "robot_config": CONFIG}
+_, MODEL, POSTURE, ROBOT = shipped_robot("hoap2")
 T0 = 1_000_000_000_000  # ns, the stamp of the first message
 LEVEL = Quaternion(x=0.0, y=0.0, z=0.0, w=1.0)
 UNKNOWN = Quaternion(x=math.nan, y=math.nan, z=math.nan, w=math.nan)
@@ -72,7 +68,7 @@ class Bench:
 
     def _heard(self, of):
         latest = of(self.node._robot.input)
-        self.world.spin_until(lambda: latest.age_s(self.time_ns) == 0.0, "it is heard")
+        self.world.spin_until(lambda: latest.age_s(self.time_ns) == 0.0, "it is received")
 
     def desire(self, x, y, z=math.nan, frame=""):
         """Send a desired CoM, and samples until it is taken in or refused."""

@@ -42,7 +42,7 @@ def knee_bend(amplitude=0.3):
 
 
 class Bench:
-    """The node, and a robot that does what it is told."""
+    """The node, and a robot that does what it is commanded."""
 
     def __init__(self, world, folder, **parameters):
         self.world, self.time_ns = world, T0

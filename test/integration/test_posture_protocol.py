@@ -40,14 +40,14 @@ def test_all_tests_and_some(world, ask):
     answer = ask()
     assert answer.success, answer.message
     assert len(answer.names) == len(answer.angles) == len(answer.falls) == 16
-    told = dict(zip(answer.names, np.degrees(answer.angles), strict=True))
-    assert told["leg3 Back, arms_forward"] == pytest.approx(31.48, abs=0.01)
-    assert told["leg6 Left, arms_lowered"] == pytest.approx(
-        -told["leg6 Right, arms_lowered"], abs=0.5
+    angles = dict(zip(answer.names, np.degrees(answer.angles), strict=True))
+    assert angles["leg3 Back, arms_forward"] == pytest.approx(31.48, abs=0.01)
+    assert angles["leg6 Left, arms_lowered"] == pytest.approx(
+        -angles["leg6 Right, arms_lowered"], abs=0.5
     )
     some = ask(tests=["leg5 Back, arms_lowered", "leg3 Back, arms_forward"])
     assert list(some.names) == ["leg5 Back, arms_lowered", "leg3 Back, arms_forward"]
-    np.testing.assert_allclose(np.degrees(some.angles), [told[name] for name in some.names])
+    np.testing.assert_allclose(np.degrees(some.angles), [angles[name] for name in some.names])
 
 
 def test_errors_of_the_joints_count_unless_the_robot_is_to_be_rigid(world, ask, tmp_path):

@@ -34,7 +34,7 @@ class Scenario:
         self.model = RobotModel.from_file(self.config.urdf)
         self.names = list(self.model.joint_names)
         self.q, self.motion = self.config.nominal_posture(self.model), None
-        self.blocked = self.silent = False
+        self.blocked = self.mute = False
         self.time_ns, self.asked, self.captured, self.lifts = 10**12, [], [], []
         self.refusals = 0
         self.joints = self.node.create_publisher(JointState, "joint_states", 50)
@@ -84,7 +84,7 @@ class Scenario:
         if self.motion and not self.blocked:
             begin_ns, duration, spline = self.motion
             self.q = spline(min((self.time_ns - begin_ns) / 1e9, duration))
-        if not self.silent:
+        if not self.mute:
             stamp = ns_to_stamp(self.time_ns)
             self.joints.publish(numpy_to_joint_state(self.names, self.q, stamp=stamp))
 
@@ -188,7 +188,7 @@ def test_too_many_failures_end_it(scenario):
 def test_a_robot_without_joint_states_is_stopped(scenario):
     scenario.start(automatic=True, count=1, speed=0.1)
     scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.02, "it moves")
-    scenario.silent = True
+    scenario.mute = True
     said = scenario.finish()
     assert said.startswith("the tour ends: no joint_states for")
     stopped = scenario.q.copy()
@@ -225,11 +225,11 @@ def test_a_robot_elsewhere_is_waited_for(scenario):
 
 
 def test_a_robot_that_comes_up_late_is_waited_for(scenario):
-    scenario.silent = True
+    scenario.mute = True
     scenario.start(automatic=True, count=1, hoist="late_hoist")
     late = "waits for joint_states: start the robot's driver"
     scenario.world.spin_until(lambda: scenario.status and scenario.status[-1].data == late, late)
-    scenario.silent = False
+    scenario.mute = False
     late = "waits for the service late_hoist: start the hoist"
     scenario.world.spin_until(lambda: scenario.status[-1].data == late, late)
     scenario.world.spin_for(0.3)

@@ -228,20 +228,20 @@ def _walk_namespaces(node):
 
 
 def _heard_namespaces(topic, publish):
-    """Namespaces of the first markers that are heard on a topic."""
+    """Namespaces of the first markers that are received on a topic."""
     ear = rclpy.create_node("ear", namespace=NAMESPACE, use_global_arguments=False)
-    heard = []
-    ear.create_subscription(MarkerArray, topic, heard.append, 10)
+    received = []
+    ear.create_subscription(MarkerArray, topic, received.append, 10)
     executor = SingleThreadedExecutor()
     executor.add_node(ear)
     limit = time.monotonic() + PATIENCE
-    while not heard:
+    while not received:
         assert time.monotonic() < limit, "no markers"
         publish()
         executor.spin_once(timeout_sec=0.05)
     executor.shutdown()
     ear.destroy_node()
-    return {marker.ns for marker in heard[0].markers}
+    return {marker.ns for marker in received[0].markers}
 
 
 def _marker_namespaces(node):
@@ -250,12 +250,12 @@ def _marker_namespaces(node):
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     executor.add_node(ear)
-    heard = []
-    ear.create_subscription(MarkerArray, "com/markers", heard.append, 10)
+    received = []
+    ear.create_subscription(MarkerArray, "com/markers", received.append, 10)
     driver = ear.create_publisher(JointState, "joint_states", 10)
     names = list(RobotModel.from_file(find_robot("hoap2").urdf).joint_names)
     limit = time.monotonic() + PATIENCE
-    while not heard:
+    while not received:
         assert time.monotonic() < limit, "no markers"
         message = JointState(name=names, position=[0.0] * len(names))
         message.header.stamp = ear.get_clock().now().to_msg()
@@ -263,7 +263,7 @@ def _marker_namespaces(node):
         executor.spin_once(timeout_sec=0.05)
     executor.shutdown()
     ear.destroy_node()
-    return {marker.ns for marker in heard[0].markers}
+    return {marker.ns for marker in received[0].markers}
 
 
 @pytest.mark.parametrize("name", CLASSES)

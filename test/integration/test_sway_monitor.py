@@ -41,7 +41,7 @@ class Robot(Node):
 
 @pytest.fixture
 def run() -> Iterator[tuple[Robot, SwayMonitor, Callable[[Callable[[], bool]], None]]]:
-    """A robot, a monitor that hears it, and a function that waits for a condition."""
+    """A robot, a monitor that receives its messages, and a function that waits for a condition."""
     rclpy.init(domain_id=free_domain_id())
     robot, monitor = Robot(), SwayMonitor(RobotModel.from_urdf(URDF))
 

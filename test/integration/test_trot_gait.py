@@ -4,24 +4,19 @@ import math
 
 import numpy as np
 import pytest
-from ament_index_python.packages import get_package_share_directory
 from geometry_msgs.msg import Quaternion
 from sensor_msgs.msg import Imu, JointState
+from shipped_robot import shipped_robot
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from com_control.nodes.trot_gait import TrotGaitNode
-from com_model import RobotConfig, RobotModel
 from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import qos
 from com_ros.conversions import imu_to_rotation, ns_to_stamp, numpy_to_joint_state
 from com_simulation.nodes.simulator import Simulator
 
-SHARE = get_package_share_directory("robot_descriptions")
-CONFIG = f"{SHARE}/config/scalf2.yaml"
-MODEL = RobotModel.from_file(f"{SHARE}/urdf/scalf2.urdf")
-POSTURE = RobotConfig.from_file(CONFIG).nominal_posture(MODEL)
-ROBOT = {"robot_description": MODEL.xml, "robot_config": CONFIG}
+_, MODEL, POSTURE, ROBOT = shipped_robot("scalf2")
 T0 = 1_000_000_000_000  # ns, the stamp of the first message
 TILTED = Quaternion(x=math.sin(0.35), w=math.cos(0.35))
 LEVEL = Quaternion(x=0.0, y=0.0, z=0.0, w=1.0)
@@ -53,7 +48,7 @@ class Bench:
             self.world.send("imu", msg, qos.stream(100))
             before = self.time_ns
             self.world.spin_until(
-                lambda: self.node._imu.age_s(before) == 0.0, "the node has heard imu"
+                lambda: self.node._imu.age_s(before) == 0.0, "the node has received imu"
             )
         phases, ways = len(self.phases), len(self.ways)
         reported = self.position if position is None else position

@@ -109,10 +109,10 @@ class Ear:
 
     def listen(self, kind, topic):
         """List that fills with the messages of a topic."""
-        heard = []
+        received = []
         profile = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
-        self.node.create_subscription(kind, topic, heard.append, profile)
-        return heard
+        self.node.create_subscription(kind, topic, received.append, profile)
+        return received
 
     def until(self, condition, what):
         """Listen until a condition holds; look ten times a second, listening costs enough."""

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -86,8 +86,20 @@ def lift(tmp_path: Path) -> str:
     return str(tmp_path / "lift.urdf")
 
 
-def stand_in(monkeypatch: pytest.MonkeyPatch, demo: ModuleType, *command: str) -> None:
-    monkeypatch.setattr(demo, "launch_command", lambda _: [sys.executable, "-c", *command])
+RunDemo = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run_demo(
+    demo: ModuleType, lift: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> RunDemo:
+    """run_demo(command, *words): exit code and output of the demo, the command for its launch."""
+
+    def run(command: tuple[str, ...], *words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(demo, "launch_command", lambda _: [sys.executable, "-c", *command])
+        return demo.main(["--robot", lift, *words]), *capsys.readouterr()
+
+    return run
 
 
 def left_over(tag: str) -> list[int]:
@@ -158,19 +170,11 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path: Path, when: str) -> None:
     assert left_over(str(tmp_path)) == []
 
 
-def test_figures_and_files(
-    demo: ModuleType,
-    lift: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
-) -> None:
-    stand_in(monkeypatch, demo, STAND_IN, "0.0005")
-    assert (
-        demo.main(["--robot", lift, "--seconds", "2", "--output", str(tmp_path / "new" / "out")])
-        == 0
-    )
-    lines = capsys.readouterr().out.splitlines()
+def test_figures_and_files(run_demo: RunDemo, tmp_path: Path) -> None:
+    words = ("--seconds", "2", "--output", str(tmp_path / "new" / "out"))
+    code, out, _ = run_demo((STAND_IN, "0.0005"), *words)
+    assert code == 0
+    lines = out.splitlines()
     assert lines[0].startswith("lift: 1 joints, 2.00 kg, hangs from its base; ROS_DOMAIN_ID ")
     figures = json.loads(lines[-1])
     assert figures["com_error_mm"] == pytest.approx(0.5)
@@ -181,43 +185,26 @@ def test_figures_and_files(
     assert Path(figures["plot"]).is_file()
 
 
-def test_com_that_is_off_the_truth(
-    demo: ModuleType,
-    lift: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
-) -> None:
-    stand_in(monkeypatch, demo, STAND_IN, "0.002")
-    assert demo.main(["--robot", lift, "--seconds", "1", "--output", str(tmp_path)]) == 1
-    assert capsys.readouterr().err == "demo: the CoM is up to 2 mm off the truth, 1 allowed\n"
+def test_com_that_is_off_the_truth(run_demo: RunDemo, tmp_path: Path) -> None:
+    code, _, errors = run_demo((STAND_IN, "0.002"), "--seconds", "1", "--output", str(tmp_path))
+    assert code == 1
+    assert errors == "demo: the CoM is up to 2 mm off the truth, 1 allowed\n"
 
 
-def test_launch_that_dies(
-    demo: ModuleType,
-    lift: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
-) -> None:
-    stand_in(monkeypatch, demo, "print('first'); print('no such package')")
-    assert demo.main(["--robot", lift, "--output", str(tmp_path)]) == 1
-    assert capsys.readouterr().err == (
-        "demo: the launch ended early, its log says:\nfirst\nno such package\n"
-    )
+def test_launch_that_dies(run_demo: RunDemo, tmp_path: Path) -> None:
+    command = ("print('first'); print('no such package')",)
+    code, _, errors = run_demo(command, "--output", str(tmp_path))
+    assert code == 1
+    assert errors == "demo: the launch ended early, its log says:\nfirst\nno such package\n"
 
 
 def test_no_data(
-    demo: ModuleType,
-    lift: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture,
+    run_demo: RunDemo, demo: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(demo, "Times", partial(Times, first_message=0.5))
-    stand_in(monkeypatch, demo, "import time; print('I wait', flush=True); time.sleep(60)")
-    assert demo.main(["--robot", lift, "--output", str(tmp_path)]) == 1
-    errors = capsys.readouterr().err
+    command = ("import time; print('I wait', flush=True); time.sleep(60)",)
+    code, _, errors = run_demo(command, "--output", str(tmp_path))
+    assert code == 1
     assert errors.startswith("demo: no message on com for ")
     assert errors.endswith("the launch's log ends with:\nI wait\n")
 

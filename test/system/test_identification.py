@@ -134,9 +134,9 @@ class Drivers:
 
     def listen(self, kind, topic, qos=10):
         """A list that grows with each message."""
-        heard = []
-        self.ear.node.create_subscription(kind, f"identification/{topic}", heard.append, qos)
-        return heard
+        received = []
+        self.ear.node.create_subscription(kind, f"identification/{topic}", received.append, qos)
+        return received
 
     def call(self, kind, name, /, **fields):
         """Answer of a service."""

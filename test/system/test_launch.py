@@ -135,12 +135,12 @@ def test_real_robot_on_other_topics(launch, ear):
     model = RobotModel.from_file(find_robot("hoap2").urdf)
     message = JointState(name=list(model.joint_names), position=[0.0] * model.n_joints)
 
-    def heard():
+    def received():
         message.header.stamp = ear.node.get_clock().now().to_msg()
         driver.publish(message)
         return computed and computed[-1].status == CenterOfMass.STATUS_OK
 
-    ear.until(heard, "com of a robot on other topics")
+    ear.until(received, "com of a robot on other topics")
     # The report's CoM in the initial posture, from the waist axis.
     assert_allclose(xyz(computed[-1].position), [-0.0263, 0.00009, -0.0140], atol=1e-4)
     stop_cleanly(run)

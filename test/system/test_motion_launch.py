@@ -43,15 +43,15 @@ def test_the_sample_is_played_and_the_joints_follow(launch, ear):
     played = {stamp_to_ns(s.header.stamp): s for s in states if s.state == MotionState.PLAYING}
     assert all(s.reason == "" for s in played.values())
     assert {s.rows for s in played.values()} == {len(sample.times)}
-    heard = {stamp_to_ns(m.header.stamp): m for m in joints}
-    both = sorted(set(played) & set(heard))
+    received = {stamp_to_ns(m.header.stamp): m for m in joints}
+    both = sorted(set(played) & set(received))
     assert len(both) > 200
     for joint in ("LLEG_JOINT4", "RARM_JOINT2", "RARM_JOINT4"):
         column = sample.positions[:, sample.joints.index(joint)]
         gains = RobotConfig.from_file(CONFIG).servo.gains(joint)
         late = HORIZON + gains.damping / gains.stiffness  # of a joint, behind the state's time
         times = [played[stamp].time - late for stamp in both]
-        measured = np.array([position(heard[stamp], joint) for stamp in both])
+        measured = np.array([position(received[stamp], joint) for stamp in both])
         error = np.abs(measured - np.interp(times, sample.times, column))
         assert np.ptp(measured) > 0.9 * np.ptp(column)
         assert np.quantile(error, 0.95) < FOLLOWS, joint

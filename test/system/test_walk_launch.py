@@ -18,7 +18,7 @@ LOCKSTEP = ["use_sim_time:=true", "lockstep:=true", "input_timeout:=60.0"]
 
 
 def recorded(states, coms, frames, joints):
-    """All that was heard, with the truth, as a walk."""
+    """All that was received, with the truth, as a walk."""
     recording = WalkRecording()
     for msg in states:
         values = walk_state_to_values(msg)
@@ -50,7 +50,7 @@ def walked(series):
 
 def test_the_itu_biped_walks_six_steps_and_then_by_a_goal(launch, ear):
     states = ear.listen(WalkState, "gait/state")
-    heard = (
+    received = (
         states,
         ear.listen(CenterOfMass, "ground_truth/com"),
         ear.listen(TFMessage, "/tf"),
@@ -67,7 +67,7 @@ def test_the_itu_biped_walks_six_steps_and_then_by_a_goal(launch, ear):
     ear.until(walks, "walk")  # a first start compiles kernels
     ear.until(lambda: states[-1].state == WalkState.READY, "end of the walk")
     assert {s.step for s in walks()} == {-1, 0, 1, 2, 3, 4, 5}
-    walked(recorded(*(list(messages) for messages in heard)))
+    walked(recorded(*(list(messages) for messages in received)))
     assert {"footsteps_left", "footsteps_right"} <= {m.ns for msg in markers for m in msg.markers}
 
     client = ActionClient(ear.node, Walk, "walk")

@@ -118,35 +118,29 @@ def test_a_joint_that_stops_is_not_held_for_ever(read, write_bag, normal, messag
     assert not known[111:].any()
 
 
+def refuses(read, bag, words):
+    with pytest.raises(TopicError, match=words):
+        read(bag)
+
+
 def test_joints_that_no_message_has_are_named(read, write_bag, normal, messages):
     entries = normal(3)
     for i in (0, 2, 4):
         entries[i][2] = messages.joints(START, ["a", "elbow"], [0.1, 0.2])
     words = "no message has 1 of the URDF's 2 joints: b. There are: a, elbow. Record all joints"
-    with pytest.raises(TopicError, match=words):
-        read(write_bag(entries))
+    refuses(read, write_bag(entries), words)
 
 
-def test_two_publishers_of_joint_states_are_recognised_by_their_names(
-    read, write_bag, normal, messages
-):
-    entries = normal()
+def test_two_publishers_are_recognised_by_names_or_frames(read, write_bag, normal, messages):
+    joints, wrenches = normal(), normal()
     for i in range(0, 600, 4):
-        entries[i][2] = messages.joints(START + i // 2 * STEP, ["b", "a"], [0.0, 0.0])
+        time = START + i // 2 * STEP
+        joints[i][2] = messages.joints(time, ["b", "a"], [0.0, 0.0])
+        wrenches[i + 1][2] = messages.wrench(time, np.zeros(6), "r_sole")
     words = "/joint_states: two nodes publish it in turn: .* both with a, b. Let one node"
-    with pytest.raises(TopicError, match=words):
-        read(write_bag(entries))
-
-
-def test_two_publishers_of_a_wrench_are_recognised_by_their_frames(
-    read, write_bag, normal, messages
-):
-    entries = normal()
-    for i in range(1, 600, 4):
-        entries[i][2] = messages.wrench(START + i // 2 * STEP, np.zeros(6), "r_sole")
+    refuses(read, write_bag(joints, name="joints"), words)
     words = "/l/wrench: two nodes publish it in turn, by frame_id: 'base' .*'r_sole'"
-    with pytest.raises(TopicError, match=words):
-        read(write_bag(entries))
+    refuses(read, write_bag(wrenches, name="wrenches"), words)
 
 
 def test_two_publishers_are_recognised_by_values_that_jump(read, write_bag, normal, messages):

@@ -1,4 +1,4 @@
-"""The picture of an identification shows what the data tell, and by how much it is better."""
+"""The picture of an identification shows what the data determine, and by how much it is better."""
 
 import numpy as np
 import pytest
@@ -20,9 +20,9 @@ def comparison():
 
 
 def test_what_the_data_do_not_tell_is_left_out(comparison):
-    deviations = np.full((4, 3), PRIOR)
-    deviations[1, 2], deviations[3, 0] = 0.002, 0.001
-    whole, bodies = identification_figure(comparison, deviations, PRIOR, "box").axes
+    stds = np.full((4, 3), PRIOR)
+    stds[1, 2], stds[3, 0] = 0.002, 0.001
+    whole, bodies = identification_figure(comparison, stds, PRIOR, "box").axes
     names = [label.get_text() for label in bodies.get_xticklabels()]
     assert names == ["link3 x", "link1 z"]  # the surest first
     crosses, dots = (line.get_ydata() for line in bodies.lines[:2])

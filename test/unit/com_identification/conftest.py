@@ -1,14 +1,16 @@
 """HOAP-2 with wrong centres of mass, read by sensors whose truth Pinocchio computes."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pinocchio
 import pytest
+from posture_recording import record_postures
 
 from com_identification.regression.postures import make_posture
 from com_identification.settings import SensorNoise
-from com_identification.store.export import corrected_inertials
+from com_identification.store.results import corrected_inertials
 from com_model import RobotConfig, RobotModel
 from com_model.urdf.editing import edit_inertials
 
@@ -107,3 +109,17 @@ def random_q(hoap2):
     """random_q(rng): joint positions anywhere in the limits."""
     model, _ = hoap2
     return lambda rng: rng.uniform(model.lower, model.upper)
+
+
+@pytest.fixture
+def record(perturbed):
+    """record([q, ...], hold=2.0): see record_postures."""
+    robot, _, _ = perturbed(np.random.default_rng(0), 0.005)
+    return partial(record_postures, robot)
+
+
+@pytest.fixture
+def postures(random_q):
+    """Three postures (3, n)."""
+    rng = np.random.default_rng(7)
+    return np.array([0.3 * random_q(rng) for _ in range(3)])

@@ -1,108 +1,19 @@
-"""Streams of readings to still postures; the wrenches are Pinocchio's, the noise is known."""
+"""Streams of readings to stationary postures; the wrenches are Pinocchio's, the noise is known."""
 
 import itertools
 import tracemalloc
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from posture_recording import NOISE, START, S, recorder_of, spans
 
 from com_identification.capture.recorder import CaptureStatus, PostureRecorder
 from com_identification.capture.slices import Mark
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.settings import CaptureOptions, SensorNoise
-from com_identification.store.export import corrected_inertials
-from com_model import Foot, RobotModel, ShapeError
+from com_identification.store.results import corrected_inertials
+from com_model import Foot, RobotModel
 from com_model.urdf.editing import edit_inertials
-
-NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05), tilt=1e-4)
-S = 1_000_000_000
-START = 1_700_000_000 * S
-
-
-@dataclass
-class Recording:
-    """Streams of a robot that takes postures in turn; times in ns, all arrays may be spoilt."""
-
-    t: np.ndarray
-    Q: np.ndarray
-    effort: np.ndarray
-    t_wrench: np.ndarray
-    W: np.ndarray  # (f, N, 6)
-    t_up: np.ndarray
-    up: np.ndarray
-
-    def feed(self, recorder, block=0.5, order=None):
-        """All streams in turn, in blocks of so many seconds."""
-        begin = min(self.t[0], self.t_wrench[0], self.t_up[0])
-        end = max(self.t[-1], self.t_wrench[-1])
-        for t0 in range(int(begin), int(end) + 1, int(block * S)):
-            for k in order or range(2 + len(self.W)):
-                self.give(recorder, k, t0, t0 + int(block * S))
-
-    def give(self, recorder, k, t0, t1):
-        part = (
-            self.t if k == 0 else self.t_wrench if k <= len(self.W) else self.t_up
-        ).searchsorted([t0, t1])
-        inside = slice(*part)
-        if k == 0:
-            recorder.add_joints(self.t[inside], self.Q[inside], self.effort[inside])
-        elif k <= len(self.W):
-            recorder.add_wrenches(k - 1, self.t_wrench[inside], self.W[k - 1][inside])
-        else:
-            recorder.add_up(self.t_up[inside], self.up[inside])
-
-
-@pytest.fixture
-def record(hoap2, perturbed):
-    """record([q, ...], hold=2.0): each posture held, one second of motion before each."""
-    robot, _, _ = perturbed(np.random.default_rng(0), 0.005)
-
-    def make(postures, hold=2.0, load=(0.6, 0.4), rate=500, wrench_rate=250, imu_rate=100, seed=1):
-        rng = np.random.default_rng(seed)
-        knots = np.concatenate(
-            [[i * (hold + 1.0), i * (hold + 1.0) + hold] for i in range(len(postures))]
-        )
-        path = np.repeat(postures, 2, axis=0)
-        end = knots[-1]
-
-        def at(seconds, values):
-            return np.stack(
-                [np.interp(seconds, knots, column) for column in np.asarray(values).T], -1
-            )
-
-        t, tw, tu = (np.arange(0.0, end, 1.0 / r) for r in (rate, wrench_rate, imu_rate))
-        read = [robot.read(q, list(load)) for q in path]
-        Q, up = at(t, path), at(tu, [r[2] for r in read])
-        W = np.stack([at(tw, [r[0][i] for r in read]) for i in range(2)])
-        spread = np.repeat([NOISE.force, NOISE.moment], 3)
-        up = up + rng.normal(0, NOISE.tilt, up.shape)
-        recording = Recording(
-            START + (t * S).astype(np.int64) + 137,
-            Q + rng.normal(0, NOISE.position, Q.shape),
-            at(t, [r[1] for r in read]) + rng.normal(0, NOISE.effort, Q.shape),
-            START + (tw * S).astype(np.int64) + 991,
-            W + rng.normal(0, 1, W.shape) * spread,
-            START + (tu * S).astype(np.int64) + 5,
-            up / np.linalg.norm(up, axis=1)[:, None],
-        )
-        return recording, read[::2]
-
-    return make
-
-
-@pytest.fixture
-def postures(random_q):
-    rng = np.random.default_rng(7)
-    return np.array([0.3 * random_q(rng) for _ in range(3)])
-
-
-def recorder_of(hoap2, options=None, **keys):
-    return PostureRecorder(*hoap2, options, **{"noise": NOISE, "use_up": True} | keys)
-
-
-def spans(intervals):
-    return [((i.t0_ns - START) / S, (i.t1_ns - START) / S) for i in intervals]
 
 
 def test_each_stationary_interval_gives_one_posture(hoap2, record, postures):
@@ -117,13 +28,13 @@ def test_each_stationary_interval_gives_one_posture(hoap2, record, postures):
         assert 3 * i + 1.7 <= t1 <= 3 * i + 2.0, "nothing of the motion"
         posture = interval.posture
         assert posture.samples >= 100, "the IMU has the fewest"
-        share = 6.0 / np.sqrt(posture.samples)
-        assert np.abs(posture.q - postures[i]).max() < share * NOISE.position
+        allowed = 6.0 / np.sqrt(posture.samples)
+        assert np.abs(posture.q - postures[i]).max() < allowed * NOISE.position
         force, moment = np.hsplit(posture.wrenches - wrenches, 2)
-        assert np.abs(force).max() < share * NOISE.force
-        assert np.abs(moment).max() < share * NOISE.moment
-        assert np.abs(posture.effort - torque).max() < share * NOISE.effort
-        assert np.abs(posture.up - up).max() < share * NOISE.tilt + 1e-9
+        assert np.abs(force).max() < allowed * NOISE.force
+        assert np.abs(moment).max() < allowed * NOISE.moment
+        assert np.abs(posture.effort - torque).max() < allowed * NOISE.effort
+        assert np.abs(posture.up - up).max() < allowed * NOISE.tilt + 1e-9
     assert recorder.dropped.late == recorder.dropped.unusable == recorder.dropped.restarts == 0
     seconds = recorder.seconds
     assert seconds["stationary"] == pytest.approx(6.0, abs=0.6)
@@ -207,104 +118,6 @@ def test_swaying_force_is_not_stationary(hoap2, record, postures):
     assert not any(i.posture for i in recorder.flush())
 
 
-def saturated(recording):
-    recording.W[1, :, 2] = np.minimum(recording.W[1, :, 2], 20.0)
-
-
-def frozen(recording):
-    recording.W[0, 200:] = recording.W[0, 200]
-
-
-def frozen_imu(recording):
-    recording.up[50:] = recording.up[50]
-
-
-def unplugged(recording):
-    recording.W[1] = np.nan
-
-
-def no_encoder(recording):
-    recording.Q[:, 4] = np.nan
-
-
-def lifted(recording):
-    recording.W *= 1e-3
-    recording.W += np.random.default_rng(0).normal(0, 1e-3, recording.W.shape)
-
-
-@pytest.mark.parametrize(
-    ("spoil", "status", "text"),
-    [
-        (saturated, CaptureStatus.REFUSED, r"force sensor of r_sole reads 20 N, its limit is 20 N"),
-        (
-            frozen,
-            CaptureStatus.REFUSED,
-            r"sensor of l_sole has had identical readings .* restart",
-        ),
-        (frozen_imu, CaptureStatus.REFUSED, r"the IMU has had identical readings"),
-        (unplugged, CaptureStatus.REFUSED, r"force sensor of r_sole has no number for force x of"),
-        (
-            no_encoder,
-            CaptureStatus.REFUSED,
-            r"joint_states has no number for \w+_JOINT\d: check its driver",
-        ),
-        (
-            lifted,
-            CaptureStatus.REFUSED,
-            r"feet carry .* N together, the robot.s weight is 69.85 N",
-        ),
-    ],
-)
-def test_bad_sensors_are_refused_with_the_fix(hoap2, record, postures, spoil, status, text):
-    recording, _ = record(postures[:1], hold=3.0)
-    spoil(recording)
-    recorder = recorder_of(hoap2, CaptureOptions(force_limit=20.0 if spoil is saturated else 0.0))
-    recording.feed(recorder)
-    state = recorder.state()
-    assert (state.status, state.ready) == (status, False)
-    with pytest.raises(CaptureRefused, match=text) as refused:
-        recorder.capture()
-    assert refused.value.reasons == state.reasons
-    assert recorder.latest() is None
-    intervals = recorder.flush()
-    assert [i.posture for i in intervals] == [None]
-    assert all(i.reasons for i in intervals)
-
-
-def test_missing_streams_are_named(hoap2, record, postures):
-    recording, _ = record(postures[:1], hold=3.0)
-    recorder = recorder_of(hoap2)
-    assert recorder.state().status == CaptureStatus.UNKNOWN
-    recording.feed(recorder, order=(0, 1))
-    state = recorder.state()
-    assert state.status == CaptureStatus.WAITING
-    assert state.reasons[0].startswith("the force sensor of r_sole has no readings")
-    assert state.reasons[1].startswith("the IMU has no readings")
-    recording.feed(recorder, order=(2, 3))
-    assert recorder.dropped.late > 100, "that is too late"
-    assert recorder.seconds["the force sensor of r_sole missing"] > 0.5
-
-
-def test_a_foot_without_sensor_may_be_allowed(hoap2, record, postures):
-    recording, read = record(postures[:1])
-    recorder = recorder_of(hoap2, CaptureOptions(missing_feet=True))
-    recording.feed(recorder, order=(0, 2, 3))
-    (interval,) = recorder.flush()
-    assert np.isnan(interval.posture.wrenches[0]).all()
-    np.testing.assert_allclose(interval.posture.wrenches[1], read[0][0][1], atol=0.3)
-
-
-def test_all_feet_may_be_demanded(hoap2, record, postures):
-    recording, _ = record(postures[:1], load=(1.0, 0.0))
-    free, strict = recorder_of(hoap2), recorder_of(hoap2, CaptureOptions(all_feet=True))
-    for recorder in (free, strict):
-        recording.feed(recorder)
-    assert free.state().ready
-    with pytest.raises(CaptureRefused, match=r"r_sole carries .* N, less than 1.4 N: put it on"):
-        strict.capture()
-    assert strict.state().loads == pytest.approx([69.8, 0.5], abs=1.5)
-
-
 def test_capture_on_request_uses_each_reading_once(hoap2, record, postures):
     recording, _ = record(postures[:1], hold=4.0)
     recorder = recorder_of(hoap2)
@@ -342,74 +155,6 @@ def test_readings_of_a_posture_that_was_stored_are_not_captured_again(hoap2, rec
     assert recorder.capture().samples >= 100
     recorder.flush()
     recorder.mark_stored(interval)  # long over
-
-
-def test_a_dead_driver_is_noticed_by_the_clock(hoap2, record, postures):
-    recording, _ = record(postures[:1])
-    recorder = recorder_of(hoap2)
-    recording.feed(recorder)
-    assert recorder.state().ready
-    late = recorder.state(now_ns=int(recording.t[-1]) + 3 * S)
-    assert late.status == CaptureStatus.WAITING
-    assert late.reasons[0].startswith(
-        "joint_states has had no reading for 3.00 s: check its driver"
-    )
-
-
-def test_late_and_repeated_readings_are_counted_and_left_out(hoap2, record, postures):
-    recording, _ = record(postures[:1])
-    clean, dirty = recorder_of(hoap2), recorder_of(hoap2)
-    recording.feed(clean)
-    rng = np.random.default_rng(3)
-    copies = np.sort(np.concatenate((np.arange(len(recording.t)), rng.integers(0, 900, 50))))
-    order = copies.copy()
-    swapped = rng.choice(len(order) - 1, 30, replace=False)
-    for i in swapped:
-        order[[i, i + 1]] = order[[i + 1, i]]
-    last = START
-    for chunk in np.array_split(order, 40):
-        dirty.add_joints(recording.t[chunk], recording.Q[chunk], recording.effort[chunk])
-        end = recording.t[chunk].max()
-        for k in (1, 2, 3):
-            recording.give(dirty, k, last, end)
-        last = end
-    a, b = clean.flush()[0].posture, dirty.flush()[0].posture
-    assert dirty.dropped.repeated >= 45
-    assert dirty.dropped.late > 5
-    assert dirty.dropped.restarts == 0
-    np.testing.assert_allclose(a.q, b.q, atol=5e-5)
-
-
-def test_time_that_jumps_back_restarts(hoap2, record, postures):
-    recording, _ = record(postures[:1], hold=4.0)
-    recorder = recorder_of(hoap2, CaptureOptions(min_change=0.0))
-    recording.feed(recorder)
-    recording.feed(recorder)
-    intervals = recorder.flush()
-    assert len(intervals) == 2
-    assert recorder.dropped.restarts >= 1
-    assert all(i.posture is not None for i in intervals)
-
-
-def test_a_wrong_stamp_costs_little(hoap2, record, postures):
-    recording, _ = record(postures, hold=3.0)
-    recording.t[100] = START + 10**6 * S
-    recording.t[101] = -5
-    recording.t_wrench[300] = 2**63 - 1
-    recorder = recorder_of(hoap2)
-    n = len(recording.t)
-    for i in range(0, n, 50):
-        j = i // 2
-        recorder.add_joints(recording.t[i : i + 50], recording.Q[i : i + 50])
-        for foot in range(2):
-            recorder.add_wrenches(
-                foot, recording.t_wrench[j : j + 25], recording.W[foot, j : j + 25]
-            )
-        recorder.add_up(recording.t_up[i // 5 : i // 5 + 10], recording.up[i // 5 : i // 5 + 10])
-    found = [i.posture for i in recorder.flush() if i.posture is not None]
-    assert len(found) == 3
-    assert recorder.dropped.unusable == 3
-    assert recorder.dropped.restarts >= 1
 
 
 def test_marks_are_used_as_they_are(hoap2, record, postures):
@@ -519,60 +264,3 @@ def test_a_heavy_robot_with_noisier_sensors_is_stationary_too(hoap2):
             quieter.add_wrenches(foot, stamps[block], W)
     with pytest.raises(CaptureRefused, match=r"set noise\.force and noise\.moment to the"):
         quieter.capture()
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_garbage_neither_ends_it_nor_becomes_a_posture(hoap2, record, postures, seed):
-    """Random readings are spoilt at random, stamps too; what comes out is finite and true."""
-    recording, read = record(postures[:2])
-    rng = np.random.default_rng(seed)
-    bad = [np.nan, np.inf, -np.inf, 1e308, -1e300, 1e13]
-    for array in (recording.Q, recording.effort, recording.up, *recording.W):
-        rows = rng.integers(0, len(array), 40)
-        array[rows, rng.integers(0, array.shape[1], 40)] = rng.choice(bad, 40)
-    for stamps in (recording.t, recording.t_wrench, recording.t_up):
-        stamps[rng.integers(0, len(stamps), 5)] += rng.integers(-50, 50, 5) * 1_000_000
-    stamps[rng.integers(0, len(stamps))] = rng.choice([0, -1, 2**62, -(2**63), START - 10 * S])
-    recorder = recorder_of(hoap2)
-    for part in np.array_split(np.arange(1250), 100):
-        for k in rng.permutation(4):
-            if k == 0:
-                many = np.arange(2 * part[0], 2 * part[-1] + 2)
-                if rng.random() < 0.1:
-                    rng.shuffle(many)
-                recorder.add_joints(
-                    recording.t[many],
-                    recording.Q[many],
-                    recording.effort[many],
-                )
-            elif k < 3:
-                recorder.add_wrenches(
-                    int(k) - 1, recording.t_wrench[part], recording.W[k - 1][part]
-                )
-            else:
-                few = np.unique(part * 2 // 5)
-                recorder.add_up(recording.t_up[few], recording.up[few])
-        recorder.state()
-        recorder.latest()
-    found = [i.posture for i in recorder.finished() + recorder.flush() if i.posture is not None]
-    for posture in found:
-        assert min(np.abs(posture.q - q).max() for q in postures[:2]) < 1e-3
-        assert min(np.abs(posture.wrenches - w).max() for w, _, _ in read) < 0.5
-        assert np.linalg.norm(posture.up) == pytest.approx(1.0)
-        assert not np.isinf(posture.effort).any()
-    assert recorder.dropped.unusable > 50
-    print(len(found), "postures", recorder.dropped)
-
-
-def test_shapes_are_checked(hoap2):
-    recorder = recorder_of(hoap2)
-    with pytest.raises(ShapeError, match=r"Q: expected shape \(any, 25\)"):
-        recorder.add_joints([1], [[1.0, 2.0]])
-    with pytest.raises(IdentificationError, match="2 stamps for 1 readings"):
-        recorder.add_joints([1, 2], np.zeros((1, 25)))
-    with pytest.raises(IdentificationError, match="foot 2: expected 0 to 1"):
-        recorder.add_wrenches(2, [1], np.zeros((1, 6)))
-    with pytest.raises(IdentificationError, match="samples: expected 1 to max_samples"):
-        CaptureOptions(samples=2000)
-    with pytest.raises(IdentificationError, match="force_drift: expected 0 or more, got nan"):
-        CaptureOptions(force_drift=np.nan)

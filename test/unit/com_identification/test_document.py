@@ -11,7 +11,7 @@ import yaml
 from com_identification.exceptions import OutputError
 from com_identification.regression.identify import identify
 from com_identification.settings import IdentificationSettings, SensorNoise
-from com_identification.store.document import plain, read_document, to_document, write_yaml
+from com_identification.store.results import plain, read_document, to_document, write_yaml
 from com_model import ConfigError
 
 NOISE = SensorNoise()
@@ -59,7 +59,7 @@ def test_same_input_same_bytes(result, tmp_path):
     assert write_yaml(tmp_path / "c", backwards).read_bytes() == paths[0].read_bytes()
     code = (
         "import sys, yaml\n"
-        "from com_identification.store.document import write_yaml\n"
+        "from com_identification.store.results import write_yaml\n"
         "write_yaml(sys.argv[2], yaml.safe_load(open(sys.argv[1])))\n"
     )
     other = tmp_path / "d"

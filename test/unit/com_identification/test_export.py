@@ -10,7 +10,7 @@ import pytest
 from com_identification.exceptions import IdentificationError, OutputError
 from com_identification.regression.identify import identify
 from com_identification.settings import IdentificationSettings, SensorNoise
-from com_identification.store.export import export_urdf, trusted_bodies
+from com_identification.store.results import export_urdf, trusted_bodies
 from com_model import RobotModel
 
 NOISE = SensorNoise()
@@ -18,7 +18,7 @@ NOISE = SensorNoise()
 
 @pytest.fixture(scope="module")
 def found(hoap2, perturbed, random_q):
-    """The arms are never moved, so that nothing is told of the hands."""
+    """The arms are never moved, so that nothing is known of the hands."""
     rng = np.random.default_rng(0)
     robot, _, _ = perturbed(rng, 0.005)
     model = hoap2[0]
@@ -41,14 +41,14 @@ def test_what_the_data_tell_is_written_and_nothing_else(hoap2, found, tmp_path):
     done = export(hoap2, found, tmp_path)
     assert done.path == tmp_path / "robot.urdf"
     new = RobotModel.from_file(done.path)
-    told = trusted_bodies(found)
-    assert 0 < told.sum() < len(told)
-    assert len(done.unchanged) == int((~told).sum())
+    trusted = trusted_bodies(found)
+    assert 0 < trusted.sum() < len(trusted)
+    assert len(done.unchanged) == int((~trusted).sum())
     assert all("stays as in the URDF" in text for text in done.unchanged)
     com = new.bodies.first_moment / new.bodies.mass[:, None]
     old = model.bodies.first_moment / model.bodies.mass[:, None]
-    np.testing.assert_allclose(com[told], found.com[told], atol=1e-12)
-    np.testing.assert_array_equal(com[~told], old[~told])
+    np.testing.assert_allclose(com[trusted], found.com[trusted], atol=1e-12)
+    np.testing.assert_array_equal(com[~trusted], old[~trusted])
     before, after = model.xml.splitlines(), new.xml.splitlines()
     assert len(before) == len(after)
     changed = [a for a, b in zip(before, after, strict=True) if a != b]
@@ -62,13 +62,13 @@ def test_what_the_data_tell_is_written_and_nothing_else(hoap2, found, tmp_path):
 
 
 def test_what_is_told_of_all_together_is_not_torn_apart(hoap2, found, tmp_path):
-    """Each foot by itself is hardly told, but together they move the CoM of the robot."""
+    """Each foot alone is hardly identifiable, but together they move the CoM of the robot."""
     model = hoap2[0]
     feet = [found.bodies.index(name) for name in ("LLEG6", "RLEG6")]
-    com, deviation = found.prior_com.copy(), found.com_std.copy()
+    com, std = found.prior_com.copy(), found.com_std.copy()
     com[feet] += [0.005, 0.0, 0.0]
-    deviation[feet] = 1.3 * found.prior_com_std[feet]  # by a variance factor above 1
-    moved = replace(found, com=com, com_std=deviation, mass=found.prior_mass)
+    std[feet] = 1.3 * found.prior_com_std[feet]  # by a variance factor above 1
+    moved = replace(found, com=com, com_std=std, mass=found.prior_mass)
     assert trusted_bodies(moved)[feet].all()
     new = RobotModel.from_file(export(hoap2, moved, tmp_path).path).bodies
     expected = (model.bodies.mass[:, None] * com).sum(axis=0)

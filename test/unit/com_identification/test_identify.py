@@ -7,8 +7,8 @@ import pytest
 
 from com_identification.exceptions import IdentificationError, PostureError, RankError
 from com_identification.regression.identify import identify
+from com_identification.regression.least_squares import urdf_priors
 from com_identification.regression.postures import make_posture
-from com_identification.regression.priors import urdf_priors
 from com_identification.regression.statics import Statics
 from com_identification.settings import (
     FitSettings,
@@ -16,7 +16,7 @@ from com_identification.settings import (
     SensorNoise,
     SensorPriors,
 )
-from com_identification.store.export import corrected_inertials, corrected_urdf
+from com_identification.store.results import corrected_inertials, corrected_urdf
 from com_model import RobotModel, Sesc
 
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05))

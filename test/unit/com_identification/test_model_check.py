@@ -11,7 +11,7 @@ from com_identification.planning.stances import FlatStance
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import make_posture
 from com_identification.settings import SensorNoise
-from com_identification.store.export import corrected_inertials
+from com_identification.store.results import corrected_inertials
 from com_model import RobotConfig
 from com_model.urdf.editing import edit_inertials
 
@@ -31,15 +31,15 @@ def stance(hoap2):
 
 @pytest.fixture(scope="module")
 def robot_with(hoap2, perturbed):
-    """robot_with(shift, share): the trunk's CoM moved, all masses larger by a share."""
+    """robot_with(shift, fraction): the trunk's CoM moved, all masses larger by a fraction."""
     model, feet = hoap2
     kind = type(perturbed(np.random.default_rng(0), 0.0)[0])
 
-    def make(shift=(0.0, 0.0, 0.0), share=0.0):
+    def make(shift=(0.0, 0.0, 0.0), fraction=0.0):
         bodies = model.bodies
         com = bodies.first_moment / bodies.mass[:, None]
         com[0] += shift
-        inertials = corrected_inertials(model, bodies.mass * (1.0 + share), com)
+        inertials = corrected_inertials(model, bodies.mass * (1.0 + fraction), com)
         return kind(edit_inertials(model.xml, inertials), model, feet)
 
     return make
@@ -79,7 +79,7 @@ def test_a_wrong_com_is_found_with_its_vector(hoap2, robot_with, stance):
 
 
 def test_a_wrong_mass_is_found(hoap2, robot_with, stance):
-    found = ModelCheck(*hoap2).update(read(robot_with(share=0.04), stance))
+    found = ModelCheck(*hoap2).update(read(robot_with(fraction=0.04), stance))
     assert found.verdict == Verdict.WRONG_MASS
     assert found.mass == pytest.approx(1.04 * 7.1200448, rel=3e-3)
     assert "The feet carry 7.40" in found.reason

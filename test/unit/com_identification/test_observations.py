@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import PostureError
+from com_identification.regression.least_squares import urdf_priors
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import ComConstraint, make_posture
-from com_identification.regression.priors import urdf_priors
 from com_identification.settings import SensorNoise
 from com_model.arrays import ShapeError
 

@@ -11,10 +11,9 @@ from com_identification.exceptions import IdentificationError
 from com_identification.planning.collision import SelfCollision
 from com_identification.planning.planner import PosturePlanner, prediction_rows
 from com_identification.planning.stances import FlatStance
+from com_identification.regression.least_squares import urdf_priors, whiten
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import SensorPrediction
-from com_identification.regression.priors import urdf_priors
-from com_identification.regression.solve import whiten
 from com_identification.regression.statics import Statics
 from com_identification.settings import (
     CRITERIA,

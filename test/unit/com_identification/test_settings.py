@@ -7,7 +7,7 @@ import pytest
 
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.regression.identify import identify
-from com_identification.regression.priors import body_priors
+from com_identification.regression.least_squares import body_priors
 from com_identification.settings import IdentificationSettings, LinkPrior
 from com_model import ConfigError
 

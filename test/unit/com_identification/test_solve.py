@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from com_identification.regression.solve import Block, scale_noise, solve, whiten
+from com_identification.regression.least_squares import Block, scale_noise, solve, whiten
 
 RNG = np.random.default_rng(0)
 FREE = np.full(4, -np.inf), np.full(4, np.inf)

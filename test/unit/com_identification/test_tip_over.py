@@ -6,8 +6,8 @@ from baselines.tip_over_chain import chain_rows, edge_constraint, fit_chain, pre
 
 from com_identification.exceptions import IdentificationError, RankError
 from com_identification.regression.identify import identify
+from com_identification.regression.least_squares import urdf_priors
 from com_identification.regression.postures import ComConstraint, make_posture
-from com_identification.regression.priors import urdf_priors
 from com_identification.regression.statics import Statics
 from com_identification.settings import FitSettings, IdentificationSettings, SensorNoise
 from com_model import Foot, RobotModel, Sesc

@@ -7,7 +7,7 @@ from com_identification.exceptions import IdentificationError, PostureError
 from com_identification.feet.feet_reading import identify_total
 from com_identification.regression.postures import make_posture
 from com_identification.settings import SensorNoise
-from com_identification.store.export import corrected_inertials
+from com_identification.store.results import corrected_inertials
 from com_model.urdf.editing import edit_inertials
 
 NOISE = SensorNoise()

@@ -45,14 +45,14 @@ def robot(perturbed):
 def read(robot):
     """read(q, load): noisy means of 100 readings."""
     rng = np.random.default_rng(2)
-    return lambda q, load=None: robot.posture(q, load or shares(robot, q), NOISE, rng, 100)
+    return lambda q, load=None: robot.posture(q, load or load_fractions(robot, q), NOISE, rng, 100)
 
 
-def shares(robot, q):
-    """How feet share the weight that need no sideways moments."""
+def load_fractions(robot, q):
+    """Fractions of the weight on feet that need no sideways moments."""
     left, right = (robot.frame(q, name)[1] for name in ("l_sole", "r_sole"))
-    share = (robot.com(q) - left) @ (right - left) / ((right - left) @ (right - left))
-    return [1.0 - share, share]
+    fraction = (robot.com(q) - left) @ (right - left) / ((right - left) @ (right - left))
+    return [1.0 - fraction, fraction]
 
 
 def spoil(model, posture, wrenches):
@@ -68,7 +68,7 @@ def test_true_readings_of_wrong_urdfs_are_not_accused(hoap2, perturbed, stances)
         rng = np.random.default_rng(seed)
         robot, _, _ = perturbed(rng, 0.01, mass_std_fraction=0.05)
         for q in stances:
-            posture = robot.posture(q, shares(robot, q), NOISE, rng, 100)
+            posture = robot.posture(q, load_fractions(robot, q), NOISE, rng, 100)
             assert [str(f) for f in diagnose(*hoap2, posture, NOISE)] == []
 
 
@@ -101,8 +101,8 @@ def test_swapped_feet(hoap2, read, stances):
     model, named = hoap2[0], 0
     for q in stances:
         posture = read(q)
-        share = posture.wrenches[0, 2] / posture.wrenches[:, 2].sum()
-        if not 0.05 < share < 0.25 and not 0.75 < share < 0.95:
+        fraction = posture.wrenches[0, 2] / posture.wrenches[:, 2].sum()
+        if not 0.05 < fraction < 0.25 and not 0.75 < fraction < 0.95:
             continue  # it does not show
         named += 1
         found = diagnose(*hoap2, spoil(model, posture, posture.wrenches[::-1]), NOISE)
@@ -136,7 +136,7 @@ def test_turned_sensors(hoap2, robot, stances, euler):
     R = Rotation.from_euler(*euler, degrees=True).as_matrix()
     rng, named = np.random.default_rng(3), 0
     for q in stances:
-        posture = robot.posture(q, shares(robot, q), NOISE, rng, 100)
+        posture = robot.posture(q, load_fractions(robot, q), NOISE, rng, 100)
         turned = posture.wrenches.copy()
         turned[0] = np.concatenate((R.T @ turned[0, :3], R.T @ turned[0, 3:]))
         found = diagnose(model, feet, spoil(model, posture, turned), NOISE)

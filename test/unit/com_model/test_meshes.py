@@ -1,4 +1,4 @@
-"""Triangles come out of STL, OBJ and COLLADA files; damaged files are told by name and reason."""
+"""Triangles of STL, OBJ and COLLADA files; damaged files are reported by name and reason."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Robots are found by name or path; for a wrong name the valid ones are told."""
+"""Robots are found by name or path; for a wrong name the valid ones are listed."""
 
 from pathlib import Path
 

@@ -55,13 +55,6 @@ def test_a_reused_message_keeps_nothing_of_the_last_one():
         assert np.isnan(vector).all()
 
 
-def test_status_and_ground_are_those_of_the_message():
-    for status in Status:
-        assert getattr(CenterOfMass, f"STATUS_{status.name}") == status
-    for ground in Ground:
-        assert getattr(CenterOfMass, f"GROUND_{ground.name}") == ground
-
-
 def test_com_jacobian_round_trip():
     names, matrix, position = ["a", "b"], RNG.normal(size=(3, 2)), RNG.normal(size=3)
     msg = numpy_to_com_jacobian(names, matrix, position, STAMP, "base_link")

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 
-from com_identification.capture.recorder import CaptureStatus
 from com_identification.feet.model_check import ModelCheckResult, Verdict
 from com_identification.nodes.identification_conversions import (
     no_result,
@@ -19,18 +18,11 @@ from com_identification.nodes.identification_conversions import (
 from com_identification.planning.planner import PlannedPosture
 from com_identification.regression.identify import identify
 from com_identification.regression.postures import make_posture
-from com_identification.store.export import trusted_bodies
-from com_msgs.msg import IdentificationResult, IdentificationState, ModelCheck
+from com_identification.store.results import trusted_bodies
+from com_msgs.msg import IdentificationResult
 from com_ros.conversions import point_to_numpy, vector3_to_numpy, wrench_to_numpy
 
 STAMP = Time(sec=12, nanosec=34)
-
-
-def test_constants_are_those_of_the_maths():
-    for status in CaptureStatus:
-        assert getattr(IdentificationState, status.name) == status
-    for verdict in Verdict:
-        assert getattr(ModelCheck, verdict.name) == verdict
 
 
 @pytest.fixture

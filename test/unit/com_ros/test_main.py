@@ -194,8 +194,8 @@ def test_a_spinning_node_hears_timers_topics_and_parameter_services(executor):
             def __init__(self):
                 super().__init__()
                 self.declare_parameter("answer", 42)
-                self.heard = []
-                self.create_subscription(String, "topic", self.heard.append, 10)
+                self.received = []
+                self.create_subscription(String, "topic", self.received.append, 10)
                 self.publisher = self.create_publisher(String, "topic", 10)
                 self.client = self.create_client(GetParameters, "~/get_parameters")
                 self.future = None
@@ -203,7 +203,7 @@ def test_a_spinning_node_hears_timers_topics_and_parameter_services(executor):
                 self.publisher.publish(String(data="x"))
                 if self.future is None and self.client.service_is_ready():
                     self.future = self.client.call_async(GetParameters.Request(names=["answer"]))
-                if self.heard and self.future is not None and self.future.done():
+                if self.received and self.future is not None and self.future.done():
                     print(self.future.result().values[0].integer_value, flush=True)
                     raise KeyboardInterrupt
         sys.exit(run(Busy, make_executor={executor}))

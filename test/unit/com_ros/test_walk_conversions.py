@@ -15,7 +15,6 @@ from com_control.nodes.walk_conversions import (
     values_to_walk_state,
     walk_state_to_values,
 )
-from com_control.walking.session import State
 from com_control.walking.walker import WalkRequest
 from com_msgs.action import Walk
 from com_msgs.msg import Footstep, WalkGoal, WalkState
@@ -23,11 +22,6 @@ from com_ros.conversions import joint_trajectory_to_numpy, numpy_to_joint_trajec
 from com_ros.exceptions import ConversionError
 
 STAMP = Time(sec=12, nanosec=34)
-
-
-def test_states_are_those_of_the_message():
-    for state in State:
-        assert getattr(WalkState, state.name) == state
 
 
 def make_goal(request, frame):

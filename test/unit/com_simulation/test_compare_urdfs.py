@@ -1,4 +1,4 @@
-"""URDFs against the truth: what is compared, in which postures, and how it is told."""
+"""URDFs against the truth: what is compared, in which postures, and how it is reported."""
 
 import json
 

@@ -62,10 +62,10 @@ def test_gain_errors_last_for_a_run(reading, changed):
 def test_biases_last_for_a_run(reading, changed):
     levels = {"gyro_bias": 0.003, "accelerometer_bias": 0.02, "orientation_bias": 0.002}
     runs = [changed(seed, 2, **levels) for seed in range(200)]
-    for name, deviation in (("angular_velocity", 0.003), ("specific_force", 0.02)):
+    for name, std in (("angular_velocity", 0.003), ("specific_force", 0.02)):
         errors = np.array([stacked(run, name) for run in runs]) - getattr(reading, name)
         np.testing.assert_array_equal(errors[:, 0], errors[:, 1])
-        assert errors.std() == pytest.approx(deviation, rel=0.15), name
+        assert errors.std() == pytest.approx(std, rel=0.15), name
     true = Rotation.from_quat(reading.imu_orientation)
     turns = [(true.inv() * Rotation.from_quat(run[1].imu_orientation)).as_rotvec() for run in runs]
     assert np.std(turns) == pytest.approx(0.002, rel=0.15)
@@ -76,9 +76,9 @@ def test_noise_of_forces_grows_with_them(reading, changed):
     wrenches = np.array([[30.0, 0.0, 400.0, 0.0, 3.0, 4.0], [0.0] * 6])
     truth = replace(reading, wrenches=wrenches)
     given = stacked(changed(3, COUNT, truth, force_relative=0.02), "wrenches")
-    deviation = given.std(axis=0)
-    np.testing.assert_allclose(deviation[0, :3], 0.02 * np.hypot(30.0, 400.0), rtol=0.1)
-    np.testing.assert_allclose(deviation[0, 3:], 0.02 * 5.0, rtol=0.1)
+    std = given.std(axis=0)
+    np.testing.assert_allclose(std[0, :3], 0.02 * np.hypot(30.0, 400.0), rtol=0.1)
+    np.testing.assert_allclose(std[0, 3:], 0.02 * 5.0, rtol=0.1)
     np.testing.assert_array_equal(given[:, 1], 0.0)
     np.testing.assert_array_equal(
         changed(3, 1, truth, force_relative=0.02)[0].foot_forces, reading.foot_forces

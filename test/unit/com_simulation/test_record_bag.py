@@ -42,16 +42,16 @@ def write_biped_postures(path, asymmetric=False):
 
 def read(folder):
     """Messages of a bag by topic: [(stamp, message)]."""
-    heard = {topic: [] for topic in TOPICS}
+    received = {topic: [] for topic in TOPICS}
     with AnyReader([folder / "bag"]) as reader:
         kinds = {connection.topic: connection.msgtype for connection in reader.connections}
         for connection, stamp, data in reader.messages():
             message = reader.deserialize(data, connection.msgtype)
             header = message.header.stamp
             assert header.sec * 10**9 + header.nanosec == stamp
-            heard[connection.topic].append((stamp, message))
+            received[connection.topic].append((stamp, message))
     assert kinds == TOPICS
-    return heard
+    return received
 
 
 def marks(folder):
@@ -60,12 +60,12 @@ def marks(folder):
     return [(float(a), float(b), label) for a, b, label in (line.split(",") for line in lines[1:])]
 
 
-def means(heard, begin, end):
+def means(received, begin, end):
     """Mean joint positions, efforts, wrenches (2, 6) and true CoM between two times (s)."""
-    start = heard["/joint_states"][0][0]
+    start = received["/joint_states"][0][0]
 
     def inside(topic):
-        return [m for t, m in heard[topic] if begin - 1e-6 <= (t - start) / 1e9 <= end + 1e-6]
+        return [m for t, m in received[topic] if begin - 1e-6 <= (t - start) / 1e9 <= end + 1e-6]
 
     joints = inside("/joint_states")
     wrenches = []
@@ -104,13 +104,13 @@ def recorded(tmp_path_factory):
 def test_at_rest_the_soles_say_where_the_true_com_is(recorded):
     """Force and moment of both feet balance the weight of the true model, not the believed one."""
     folder, _, _ = recorded
-    heard = read(folder)
+    received = read(folder)
     true, believed = (RobotModel.from_file(folder / f"{n}.urdf") for n in ("truth", "robot"))
     feet = biped()[1].feet
     visited = marks(folder)
     assert [label for _, _, label in visited] == ["p001", "p002", "p003"]
     for begin, end, _ in visited:
-        q, _, wrenches, com = means(heard, begin, end)
+        q, _, wrenches, com = means(received, begin, end)
         R, p = link_poses(true, q)
         links = [true.link_index(foot.wrench_frame) for foot in feet]
         force = np.einsum("fij,fj->i", R[links], wrenches[:, :3])
@@ -129,11 +129,11 @@ def test_at_rest_the_soles_say_where_the_true_com_is(recorded):
 def test_encoders_see_the_servos_sag(recorded):
     """tau = stiffness (target - q) at rest; the sag is not small."""
     folder, rows, _ = recorded
-    heard = read(folder)
+    received = read(folder)
     config = biped()[1]
     stiffness = config.servo.gains("l_knee").stiffness
     for (begin, end, _), target in zip(marks(folder), rows, strict=True):
-        q, effort, _, _ = means(heard, begin, end)
+        q, effort, _, _ = means(received, begin, end)
         np.testing.assert_allclose(effort, stiffness * (target - q), atol=0.02)
         assert np.abs(target - q).max() > 2e-4
 

@@ -256,7 +256,7 @@ def test_reset_starts_the_same_run_again(hoap2):
 def test_noise_has_the_given_deviations_and_leaves_the_truth_alone(hoap2):
     quiet = run(hoap2, 1, NoiseLevels())
     noisy = run(hoap2, 1)
-    for name, deviation in (
+    for name, std in (
         ("position", LOUD.position),
         ("velocity", LOUD.velocity),
         ("effort", LOUD.effort),
@@ -264,7 +264,7 @@ def test_noise_has_the_given_deviations_and_leaves_the_truth_alone(hoap2):
         ("specific_force", LOUD.accelerometer),
     ):
         errors = [getattr(a, name) - getattr(b, name) for a, b in zip(noisy, quiet, strict=True)]
-        assert np.std(errors) == pytest.approx(deviation, rel=0.2), name
+        assert np.std(errors) == pytest.approx(std, rel=0.2), name
     wrenches = np.array([a.wrenches - b.wrenches for a, b in zip(noisy, quiet, strict=True)])
     assert np.std(wrenches[..., :3]) == pytest.approx(LOUD.force, rel=0.2)
     assert np.std(wrenches[..., 3:]) == pytest.approx(LOUD.torque, rel=0.2)

@@ -16,7 +16,7 @@ ROD = """<robot name="rod"><link name="foot">
 </joint><link name="rod"><inertial><origin xyz="0 0 0.5"/><mass value="2"/>
   <inertia ixx="0.1" iyy="0.1" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
 CORNERS = [[0.1, 0.05], [0.1, -0.05], [-0.05, -0.05], [-0.05, 0.05]]
-# Above the front edge: 2 kg * 0.5 m * sin + 0.2 kg * 0.02 m = 2.2 kg * 0.1 m; the back edge alike.
+# Above the front edge: 2 kg * 0.5 m * sin + 0.2 kg * 0.02 m = 2.2 kg * 0.1 m; the back edge too.
 FRONT, BACK = np.arcsin(0.22 - 0.004), np.arcsin(-0.11 - 0.004)
 ANKLE = Turn(["ankle"], ["foot"])
 

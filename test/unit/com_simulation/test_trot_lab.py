@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from com_control.trot.trot import NO_FEEDBACK
 from com_model import RobotConfig
 from com_model.dynamics import GRAVITY
 from com_model.legs import quadruped_legs
@@ -35,7 +36,8 @@ class Knees:
         self.depth = parameters.get("depth", 0.0)
         self.offsets, self.tilts, self.rates = [], [], []
 
-    def step(self, time, R_world_root=None, com_offset=None, angular_velocity=None):
+    def step(self, time, feedback=NO_FEEDBACK):
+        R_world_root, com_offset, angular_velocity = feedback
         self.offsets.append(com_offset)
         targets, speeds = self.posture.copy(), np.zeros_like(self.posture)
         if time < 0.0:
@@ -109,19 +111,19 @@ def test_a_run_can_be_repeated(lab, trot):
 
 
 def test_what_the_gait_and_the_feedback_are_told(trot):
-    gaits, heard = [], []
+    gaits, received = [], []
 
     def make_gait(*arguments):
         gaits.append(Knees(*arguments))
         return gaits[0]
 
     def feedback(sample):
-        heard.append(sample)
+        received.append(sample)
         return np.array([0.01, 0.02, 0.03]) if sample.time > 0.0205 else None
 
     log = trot(feedback, make_gait, seconds=0.04)
-    assert [sample.time for sample in heard] == list(log.time)
-    np.testing.assert_array_equal([sample.effort for sample in heard], log.effort)
+    assert [sample.time for sample in received] == list(log.time)
+    np.testing.assert_array_equal([sample.effort for sample in received], log.effort)
     assert gaits[0].offsets[:22] == [None] * 22  # one of them for where the robot stands
     np.testing.assert_array_equal(gaits[0].offsets[22:], [[0.01, 0.02, 0.03]] * 19)
     assert np.isnan(log.com_offset_used[:22]).all()
@@ -141,16 +143,16 @@ def test_the_trot_of_com_control_steps_and_stays_upright(trot):
 
 
 def test_without_feedback_the_gait_does_not_follow_the_attitude(trot):
-    told = []
+    given = []
 
     def make_gait(model, config, parameters):
-        told.append(parameters)
+        given.append(parameters)
         return Knees(model, config, parameters)
 
     trot(None, make_gait, seconds=0.01)
     trot(None, make_gait, seconds=0.01, gait={"swing_compensation": True})
     trot(lambda sample: None, make_gait, seconds=0.01)
-    assert told == [{"swing_compensation": False}, {"swing_compensation": True}, {}]
+    assert given == [{"swing_compensation": False}, {"swing_compensation": True}, {}]
 
 
 def test_a_payload_drops_while_it_trots(trot):

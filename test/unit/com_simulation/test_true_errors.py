@@ -14,16 +14,16 @@ from com_simulation.physics.world_builder import build_world
 
 def test_every_link_with_a_mass_is_off_by_the_given_std(robot_files):
     robot = robot_files("hoap2")[0]
-    shifts, shares = [], []
+    shifts, ratios = [], []
     massive = robot.link_masses > 0.0
     for seed in range(40):
         true = with_true_errors(robot, TrueErrors(0.005, 0.03, seed))
         shifts.append((true.link_coms - robot.link_coms)[massive])
-        shares.append((true.link_masses / np.where(massive, robot.link_masses, 1.0))[massive] - 1)
+        ratios.append((true.link_masses / np.where(massive, robot.link_masses, 1.0))[massive] - 1)
         np.testing.assert_array_equal(true.link_masses[~massive], 0.0)
     assert np.std(shifts) == pytest.approx(0.005, rel=0.05)
     assert np.abs(np.std(shifts, axis=(0, 1)) - 0.005).max() < 0.0005
-    assert np.std(shares) == pytest.approx(0.03, rel=0.1)
+    assert np.std(ratios) == pytest.approx(0.03, rel=0.1)
     assert np.abs(np.mean(shifts)) < 0.0003
 
 
@@ -36,9 +36,9 @@ def test_the_text_changes_nowhere_else(robot_files):
     np.testing.assert_array_equal(true.link_masses, robot.link_masses)
     np.testing.assert_array_equal(true.link_inertias, robot.link_inertias)
     scaled = with_true_errors(robot, TrueErrors(mass=0.1))
-    shares = scaled.link_masses / np.where(robot.link_masses > 0.0, robot.link_masses, 1.0)
+    ratios = scaled.link_masses / np.where(robot.link_masses > 0.0, robot.link_masses, 1.0)
     np.testing.assert_allclose(
-        scaled.link_inertias, robot.link_inertias * shares[:, None, None], atol=1e-15
+        scaled.link_inertias, robot.link_inertias * ratios[:, None, None], atol=1e-15
     )
 
 

@@ -116,10 +116,10 @@ def test_targets_are_met_in_time(biped):
     """A squat: the joints are where they are to be when they are to be there."""
     robot, config, _ = biped
     targets = standing(robot, config)
-    share = np.sin(np.pi * targets.time)[:, None] ** 2
+    fraction = np.sin(np.pi * targets.time)[:, None] ** 2
     bend = 0.3 * np.sign(np.round(config.nominal_posture(robot), 3))
     knees = np.array(["knee" in name for name in robot.joint_names])
-    q = targets.q + share * bend * np.where(knees, 2.0, 1.0)
+    q = targets.q + fraction * bend * np.where(knees, 2.0, 1.0)
     qd = np.gradient(q, targets.time, axis=0)
     record = play(build_world(robot, config), standing(robot, config, q=q, qd=qd))
     assert np.abs(q).max() > 1.5

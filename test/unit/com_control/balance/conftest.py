@@ -1,24 +1,24 @@
 """HOAP-2 and the balance of it."""
 
-from pathlib import Path
-
 import pytest
-
-from com_model import RobotConfig, RobotModel
-
-CONFIGS = Path(__file__).resolve().parents[4] / "src" / "robot_descriptions" / "config"
+from shipped_robot import shipped_robot
 
 
 @pytest.fixture(scope="session")
-def config():
-    return RobotConfig.from_file(CONFIGS / "hoap2.yaml")
+def hoap2():
+    return shipped_robot("hoap2")
 
 
 @pytest.fixture(scope="session")
-def model(config):
-    return RobotModel.from_file(config.urdf)
+def config(hoap2):
+    return hoap2.config
+
+
+@pytest.fixture(scope="session")
+def model(hoap2):
+    return hoap2.model
 
 
 @pytest.fixture
-def posture(model, config):
-    return config.nominal_posture(model)
+def posture(hoap2):
+    return hoap2.posture

@@ -1,4 +1,4 @@
-"""The control against a robot that does what it is told, on ground that turns under it."""
+"""The control against a robot that does what it is commanded, on ground that turns under it."""
 
 from dataclasses import replace
 

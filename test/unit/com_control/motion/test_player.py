@@ -11,7 +11,7 @@ DT = 0.01
 
 
 class Bench:
-    """A robot whose drives do what they are told, cubics between the points."""
+    """A robot whose drives do what they are commanded, cubics between the points."""
 
     def __init__(self, layout, motion, offset=0.0, **options):
         self.layout = layout
@@ -22,11 +22,11 @@ class Bench:
         self.due = [(0.0, self.q, 0 * self.q)]
         self.states, self.targets, self.trace = [], [], []
 
-    def run(self, seconds, hear=True):
+    def run(self, seconds, step=True):
         for _ in range(round(seconds / DT)):
             self.time += DT
             self.move()
-            if hear:
+            if step:
                 found = self.player.step(self.time, self.measured)
                 self.states.append(self.player.state)
                 self.targets.append(found)
@@ -58,6 +58,11 @@ class Bench:
         if not self.blocked:
             self.q = self.now(self.time)[0]
         self.trace.append(self.q)
+
+    def finishes_smoothly(self):
+        self.run(4.0)
+        assert self.player.state is State.FINISHED
+        assert self.smooth()[1] < 25.0
 
     def smooth(self):
         """Largest speed (rad/s) and change of speed over a step (rad/s^2)."""
@@ -133,12 +138,10 @@ def test_a_pause_that_is_taken_back_at_once(bench):
     assert robot.player.state is State.PAUSED
     assert robot.player.row == 0
     robot.player.resume()
-    robot.run(4.0)
-    assert robot.player.state is State.FINISHED
-    assert robot.smooth()[1] < 25.0
+    robot.finishes_smoothly()
 
 
-def test_a_stop_ends_it_and_play_begins_anew(bench, swing):
+def test_a_stop_ends_it_and_play_begins_again(bench, swing):
     robot = bench()
     robot.player.play(robot.time, robot.measured)
     robot.run(0.9)
@@ -149,9 +152,7 @@ def test_a_stop_ends_it_and_play_begins_anew(bench, swing):
         robot.player.resume()
     robot.player.play(robot.time, robot.measured)
     assert robot.player.reason == ""
-    robot.run(4.0)
-    assert robot.player.state is State.FINISHED
-    assert robot.smooth()[1] < 25.0
+    robot.finishes_smoothly()
 
 
 def test_late_words_are_made_up_for_smoothly(bench, swing):
@@ -159,7 +160,7 @@ def test_late_words_are_made_up_for_smoothly(bench, swing):
     robot = bench(timeout=0.6)
     robot.player.play(robot.time, robot.measured)
     robot.run(0.8)
-    robot.run(0.3, hear=False)
+    robot.run(0.3, step=False)
     robot.run(4.0)
     assert robot.player.state is State.FINISHED
     np.testing.assert_allclose(robot.q, swing.positions[-1], atol=1e-12)
@@ -170,10 +171,10 @@ def test_silence_stops_it(bench):
     robot = bench()
     robot.player.play(robot.time, robot.measured)
     robot.run(0.8)
-    robot.run(0.25, hear=False)
+    robot.run(0.25, step=False)
     robot.player.input_lost(robot.time, "joint_states timed out 0.25 s")
     assert robot.player.state is State.STOPPING
-    robot.run(0.6, hear=False)
+    robot.run(0.6, step=False)
     robot.player.input_lost(robot.time, "another reason")
     assert (robot.player.state, robot.player.reason) == (
         State.READY,
@@ -190,7 +191,7 @@ def test_a_gap_that_is_too_long_stops_it(bench):
     robot = bench()
     robot.player.play(robot.time, robot.measured)
     robot.run(0.8)
-    robot.run(0.5, hear=False)
+    robot.run(0.5, step=False)
     robot.run(0.6)
     assert robot.player.state is State.READY
     assert "joint_states timed out, none for 0.51 s" in robot.player.reason
@@ -246,9 +247,7 @@ def test_stamps_that_go_back_a_little_make_no_jump(bench):
     last = robot.targets[-1]
     found = robot.player.step(robot.time - 0.3, robot.measured)
     np.testing.assert_allclose(found.positions, last.positions)
-    robot.run(4.0)
-    assert robot.player.state is State.FINISHED
-    assert robot.smooth()[1] < 25.0
+    robot.finishes_smoothly()
 
 
 def test_a_clock_that_jumps_stops_it_smoothly_until_play(bench):

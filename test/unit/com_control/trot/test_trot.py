@@ -10,7 +10,7 @@ from com_control.exceptions import GaitError
 from com_control.trot.foot_paths import lift, smooth_step, swing_height
 from com_control.trot.parameters import GaitParameters
 from com_control.trot.session import GaitSession, State
-from com_control.trot.trot import TrotGait
+from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotConfig, RobotModel
 from com_model.robots import find_robot
 
@@ -95,7 +95,7 @@ def test_swing_height_holds_for_every_leg_and_rotation(leg):
     gait = make(swing_compensation=True)
     R = Rotation.from_euler("ZYX", [0.7, 0.03, -0.04]).as_matrix()
     for time in np.arange(0.0, 1.0, 0.01):
-        target = gait.step(time, R)
+        target = gait.step(time, TrotFeedback(R))
         if not target.stance[leg]:
             heights = feet(gait, target) @ R[2]
             ground = heights[target.stance].mean()
@@ -126,7 +126,7 @@ def test_feet_are_shifted_below_the_center_of_mass():
     com = np.array([-0.03, 0.05, 0.0])
     start = feet(gait, gait.step(0.0))
     for time in np.arange(0.01, 3.0, 0.01):
-        target = gait.step(time, np.eye(3), com)
+        target = gait.step(time, TrotFeedback(np.eye(3), com))
     moved = feet(gait, target) - start
     np.testing.assert_allclose(moved, np.tile([*target.com_shift, 0.0], (4, 1)), atol=1e-6)
     np.testing.assert_allclose(target.com_shift, com[:2], rtol=0.1, atol=2e-3)
@@ -136,7 +136,7 @@ def test_feet_are_shifted_below_the_center_of_mass():
 def test_the_first_step_waits_until_the_feet_are_shifted():
     gait, com = make(start_delay=0.1, max_wait=5.0), [-0.03, 0.05, 0.0]
     time = 0.0
-    while np.isnan((target := gait.step(time, np.eye(3), com)).phase):
+    while np.isnan((target := gait.step(time, TrotFeedback(np.eye(3), com))).phase):
         assert target.stance.all()
         time += 0.01
     assert 0.3 < time < 5.0
@@ -146,7 +146,9 @@ def test_the_first_step_waits_until_the_feet_are_shifted():
 
 def test_the_first_step_does_not_wait_for_ever():
     gait = make(start_delay=0.1, max_wait=0.2)
-    targets = [gait.step(t, np.eye(3), [-0.03, 0.05, 0.0]) for t in (0.0, 0.1, 0.29, 0.31)]
+    targets = [
+        gait.step(t, TrotFeedback(np.eye(3), [-0.03, 0.05, 0.0])) for t in (0.0, 0.1, 0.29, 0.31)
+    ]
     assert [np.isnan(target.phase) for target in targets] == [True, True, True, False]
     assert make(start_delay=0.1).step(0.1).phase == 0.0  # without feedback not at all
 
@@ -160,7 +162,7 @@ def test_swing_feet_are_levelled_with_feedback_alone():
     ):
         gait = make(swing_compensation=swing_compensation)
         for time in np.arange(0.0, 2.26, 0.01):
-            target = gait.step(time, R, offset)
+            target = gait.step(time, TrotFeedback(R, offset))
         heights = feet(gait, target) @ R[2]
         error = np.abs(heights[[0, 3]] - heights[[1, 2]].mean() - target.clearance[[0, 3]]).max()
         assert (error < 1e-6) == levelled
@@ -169,7 +171,7 @@ def test_swing_feet_are_levelled_with_feedback_alone():
 def test_a_shift_too_far_is_bounded_and_reported():
     gait = make(start_delay=10.0, max_com_shift=0.05)
     for time in np.arange(0.0, 3.0, 0.01):
-        target = gait.step(time, np.eye(3), [0.4, 0.0, 0.0])
+        target = gait.step(time, TrotFeedback(np.eye(3), [0.4, 0.0, 0.0]))
     assert target.saturated
     assert np.linalg.norm(target.com_shift) == pytest.approx(0.05, abs=1e-6)
 
@@ -177,7 +179,7 @@ def test_a_shift_too_far_is_bounded_and_reported():
 def test_not_finite_input_changes_nothing():
     one, two = make(), make()
     for time in np.arange(0.0, 0.3, 0.01):
-        a = one.step(time, np.full((3, 3), np.nan), np.full(3, np.nan), np.full(3, np.nan))
+        a = one.step(time, TrotFeedback(np.full((3, 3), np.nan), *np.full((2, 3), np.nan)))
         b = two.step(time)
         np.testing.assert_array_equal(a.position, b.position)
 
@@ -185,7 +187,7 @@ def test_not_finite_input_changes_nothing():
 def test_out_of_reach_is_reported_and_finite():
     gait = make(height=0.78, max_compensation=0.5, swing_compensation=True)
     R = Rotation.from_euler("x", 0.45).as_matrix()
-    targets = [gait.step(time, R) for time in np.arange(0.0, 1.0, 0.01)]
+    targets = [gait.step(time, TrotFeedback(R)) for time in np.arange(0.0, 1.0, 0.01)]
     assert any("foot is" in text for target in targets for text in target.problems)
     assert all(np.isfinite(target.position).all() for target in targets)
 

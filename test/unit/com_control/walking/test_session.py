@@ -153,11 +153,7 @@ def test_a_way_on_which_soles_slip_is_refused(bench):
 
 @pytest.mark.parametrize("after", [0.3, 1.0, 2.2, 3.0, 4.1, 6.5])
 def test_a_stop_ends_with_both_feet_down(bench, after):
-    bench.start()
-    bench.until(State.WALKING)
-    begun = bench.time
-    while bench.time < begun + after:
-        bench.tick()
+    walk_into(bench, after)
     bench.missing = "imu is stale, 0.30 s old"
     bench.tick()
     assert bench.session.state is State.STOPPING

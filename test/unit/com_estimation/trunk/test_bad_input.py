@@ -36,11 +36,11 @@ class Run:
                     self.estimates.append(estimate)
                     errors.append(estimate.com - log.trunk_com[k])
         self.times = np.array([e.time for e in self.estimates])
-        deviations = np.array([np.sqrt(np.diag(e.covariance)) for e in self.estimates])
-        self.excess = (np.abs(errors) - 3.0 * deviations)[:, :2].max(axis=1)
+        stds = np.array([np.sqrt(np.diag(e.covariance)) for e in self.estimates])
+        self.excess = (np.abs(errors) - 3.0 * stds)[:, :2].max(axis=1)
 
     def worst(self, start, end=np.inf):
-        """Largest excess of an error over three of its deviations, m; NaN counts as nothing."""
+        """Largest excess of an error over three of its stds, m; NaN counts as nothing."""
         return np.nanmax(self.excess[(self.times >= start) & (self.times < end)], initial=-1.0)
 
     def between(self, start, end=np.inf):
@@ -100,9 +100,9 @@ FAULTS = {
         lambda: lambda s: put(s, "position", 7, np.nan),
         "the position of lh_hfe_joint is not finite: check its encoder",
     ),
-    "imu silent": (
+    "no imu": (
         lambda: lambda s: replace(s, **SILENT),
-        "imu is silent for 0.5",
+        "no imu for 0.5",
     ),
     "imu stuck": (
         lambda: sticking("angular_velocity", "specific_force", "R_world_imu"),
@@ -174,7 +174,7 @@ def test_without_orientation_it_has_not_converged(trot_log, spoil):
     assert run.worst(AGAIN) < WELL
 
 
-@pytest.mark.parametrize("name", ["imu silent", "accelerometer in g", "effort of the wrong sign"])
+@pytest.mark.parametrize("name", ["no imu", "accelerometer in g", "effort of the wrong sign"])
 def test_bad_input_from_the_start(trot_log, name):
     make, text = FAULTS[name]
     run = Run(trot_log, make(), start=0.0, end=1.0, until=3.5)
@@ -233,7 +233,7 @@ def test_another_robot_that_trots_is_sound(small_log):
 
 
 def test_a_dead_torque_sensor_for_good(trot_log):
-    """The other legs still tell; how well, is said."""
+    """The other legs still determine it; how well, is reported."""
     run = Run(trot_log, FAULTS["torque sensor stuck"][0](), start=0.0, end=9.0)
     assert Status.CONVERGED not in {e.status for e in run.estimates}
     assert run.worst(0.0) < WELL

@@ -102,7 +102,7 @@ class Faller:
             forces=self.forces(angle, speed)[self.stance],
         )
 
-    def sample(self, time, angle, speed, standing=False, told=True):
+    def sample(self, time, angle, speed, standing=False, given=True):
         stance = np.ones(4, dtype=bool) if standing else self.stance
         forces = self.forces(angle, speed, stance if standing else None)
         effort = np.empty(self.n)
@@ -118,18 +118,18 @@ class Faller:
             specific_force=np.full(3, np.nan),
             R_world_imu=turn.as_matrix() @ self.R_root_imu,
             foot_forces=forces,
-            stance=stance if told else None,
+            stance=stance if given else None,
         )
 
-    def samples(self, until=0.4, told=True):
+    def samples(self, until=0.4, given=True):
         """1 kHz: 0.3 s on four feet, then falling from 0 s."""
-        rest = self.sample(0.0, 0.0, 0.0, standing=True, told=told)
+        rest = self.sample(0.0, 0.0, 0.0, standing=True, given=given)
         for time in np.arange(-300, 0) * 1e-3:
             yield replace(rest, time=time)
         angle = speed = 0.0
         for k in range(round(until * 1e4)):
             if k % 10 == 0:
-                yield self.sample(k * 1e-4, angle, speed, told=told)
+                yield self.sample(k * 1e-4, angle, speed, given=given)
             middle = speed + 0.5e-4 * self.alpha(angle)  # leapfrog
             angle += 1e-4 * middle
             speed = middle + 0.5e-4 * self.alpha(angle)
@@ -226,12 +226,12 @@ def test_inertia_is_moved_to_the_centre_of_mass(pointed_quadruped):
 
 
 @pytest.mark.parametrize("forces", ["torque", "sensor"])
-@pytest.mark.parametrize("told", [True, False])
-def test_the_window_finds_the_offset_from_samples(pointed_quadruped, forces, told):
-    """1 kHz samples through the filter; stance told, or seen from the forces."""
+@pytest.mark.parametrize("given", [True, False])
+def test_the_window_finds_the_offset_from_samples(pointed_quadruped, forces, given):
+    """1 kHz samples through the filter; stance given, or seen from the forces."""
     faller = Faller(pointed_quadruped, (-0.03, 0.05))
     estimator = DingEstimator(*pointed_quadruped, DingOptions(forces, steiner_at_com=True))
-    estimates = run(estimator, faller.samples(told=told))
+    estimates = run(estimator, faller.samples(given=given))
     inside = [e for e in estimates if e.status == Status.ESTIMATING]
     assert len(inside) == pytest.approx(165, abs=15)
     last = inside[-1]

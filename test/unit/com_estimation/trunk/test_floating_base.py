@@ -33,7 +33,7 @@ class Track:
         self.errors = np.array(errors)[:, :3]
         self.masses = np.array(errors)[:, 3]
         covariances = np.array([e.covariance for e in self.estimates])
-        self.deviations = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+        self.std = np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
 
     @property
     def last(self):
@@ -87,19 +87,19 @@ def test_it_finds_the_trunk_of_a_trotting_robot(track, trot_log):
 
 
 def test_it_says_how_good_it_is(track):
-    """Errors within four of its deviations, also z, and not a tenth of them."""
+    """Errors within four of its standard deviations, also z, and not a tenth of them."""
     late = track.times > 0.3
-    share = np.abs(track.errors[late]) / track.deviations[late]
-    assert share.max() < 4.0
-    assert np.sqrt((share**2).mean()) > 0.1
-    assert np.diff(track.deviations[late][::200], axis=0).max() < 0.0
+    ratio = np.abs(track.errors[late]) / track.std[late]
+    assert ratio.max() < 4.0
+    assert np.sqrt((ratio**2).mean()) > 0.1
+    assert np.diff(track.std[late][::200], axis=0).max() < 0.0
 
 
 def test_another_robot(small_log):
     track = Track(small_log)
     assert track.worst(1.2) < 1e-3
     late = track.times > 0.5
-    assert (np.abs(track.errors[late]) / track.deviations[late]).max() < 4.0
+    assert (np.abs(track.errors[late]) / track.std[late]).max() < 4.0
     assert track.last.status is Status.CONVERGED
 
 
@@ -119,7 +119,7 @@ def test_the_forces_of_the_ground(trot_log):
     k = round((track.times[-1] - delay) * 1000)
     weight = 9.81 * trot_log.model.mass
     np.testing.assert_allclose(found.forces, trot_log.true_forces[k], atol=0.05 * weight)
-    assert (found.deviations > 0.0).all()
+    assert (found.std > 0.0).all()
     assert np.linalg.norm(found.forces[found.contact], axis=1).min() > 0.1 * weight
 
 
@@ -141,7 +141,7 @@ def test_reset(track, trot_log):
 
 # --- what cannot be seen ----------------------------------------------------------------------
 def test_standing_still(standing_log, trot_log):
-    """x, y are told by the forces, as far as the torques' gains are known; z is not."""
+    """x, y are observable by the forces, as far as the torques' gains are known; z is not."""
     track = Track(standing_log, end=1.0)
     last = track.last
     urdf = last.com - last.offset_from_urdf
@@ -149,8 +149,8 @@ def test_standing_still(standing_log, trot_log):
     assert last.com[2] == pytest.approx(urdf[2], abs=1e-3)
     assert np.sqrt(last.covariance[2, 2]) > 0.9 * start
     assert last.observable.tolist() == [True, True, False]
-    assert (np.abs(track.errors[track.times > 0.1]) < 3.5 * track.deviations[-1]).all()
-    assert 1e-3 < track.deviations[-1, :2].max() < 5e-3  # more than in a trot
+    assert (np.abs(track.errors[track.times > 0.1]) < 3.5 * track.std[-1]).all()
+    assert 1e-3 < track.std[-1, :2].max() < 5e-3  # more than in a trot
     assert last.status in (Status.CONVERGED, Status.ESTIMATING)
 
 
@@ -188,7 +188,7 @@ def test_without_an_accelerometer(trot_log):
     assert "no accelerometer: the standing feet give the acceleration" in track.last.reason
     assert track.worst(3.5) < 4e-3
     late = track.times > 0.5
-    assert (np.abs(track.errors[late]) / track.deviations[late])[:, :2].max() < 4.0
+    assert (np.abs(track.errors[late]) / track.std[late])[:, :2].max() < 4.0
 
 
 def test_without_the_torques_of_a_leg(trot_log):
@@ -204,7 +204,7 @@ def test_never_with_the_torques_of_a_leg(trot_log):
     track = Track(trot_log, during(0.0, 9.0, effort=without("effort", 4)))
     assert Status.CONVERGED not in track.statuses(0.0)
     assert "right_front" in track.last.reason
-    assert track.worst(4.0) < 3.0 * track.deviations[-1].max()
+    assert track.worst(4.0) < 3.0 * track.std[-1].max()
 
 
 def test_torques_of_the_wrong_sign(trot_log):
@@ -270,7 +270,7 @@ def test_irregular_samples(trot_log, change):
     track = Track(trot_log, change, end=3.0)
     assert track.worst(0.8) < 3e-3
     late = track.times > 0.5
-    assert (np.abs(track.errors[late]) / track.deviations[late]).max() < 4.5
+    assert (np.abs(track.errors[late]) / track.std[late]).max() < 4.5
     assert track.last.status is Status.CONVERGED
 
 

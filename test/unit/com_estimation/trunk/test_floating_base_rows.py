@@ -111,12 +111,14 @@ class Oracle:
         self.mass, self.com = 112.0, np.array([0.04, -0.07, 0.03])
         self.inertia = np.diag([4.5, 8.0, 12.0]) + 0.3 * np.ones((3, 3))
         self.pin.inertias[1] = pin.Inertia(self.mass, self.com, self.inertia)
-        self.share = 0.1 * rng.normal(size=4)
-        for leg, share in zip(legs, self.share, strict=True):
+        self.fraction = 0.1 * rng.normal(size=4)
+        for leg, fraction in zip(legs, self.fraction, strict=True):
             for joint in leg.joints:
                 at = self.pin.getJointId(self.names[joint])
                 old = self.pin.inertias[at]
-                scaled = pin.Inertia((1 + share) * old.mass, old.lever, (1 + share) * old.inertia)
+                scaled = pin.Inertia(
+                    (1 + fraction) * old.mass, old.lever, (1 + fraction) * old.inertia
+                )
                 self.pin.inertias[at] = scaled
         self.order = [self.pin.joints[self.pin.getJointId(n)].idx_v - 6 for n in self.names]
 
@@ -165,7 +167,7 @@ def test_the_residual_is_nothing_at_the_truth(estimator, heavy_quadruped):
         for J, f in zip(jacobians, forces.reshape(4, 3), strict=True):
             needed = needed - J.T @ f
         x = some_state(estimator, rng)
-        x[: STATE.bias.start], x[STATE.leg_mass] = oracle.state(), oracle.share
+        x[: STATE.bias.start], x[STATE.leg_mass] = oracle.state(), oracle.fraction
         joints = estimator._model.leg_joints.ravel()
         direction = np.tanh(motion[1, joints] / estimator._settings.friction_speed)
         by_drive = needed + estimator._model.armature * motion[2]

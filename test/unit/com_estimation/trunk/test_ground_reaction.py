@@ -150,7 +150,7 @@ def test_deviations_are_those_of_a_sample(geometry, rng):
     draws = [
         torque_forces(J, torques + spread * rng.normal(size=(4, 3))).forces for _ in range(4000)
     ]
-    np.testing.assert_allclose(np.std(draws, axis=0), found.deviations, rtol=0.06)
+    np.testing.assert_allclose(np.std(draws, axis=0), found.std, rtol=0.06)
     for leg in range(4):
         sample = np.cov(np.array(draws)[:, leg].T)
         np.testing.assert_allclose(
@@ -164,7 +164,7 @@ def test_a_straight_leg_tells_no_force_and_says_why(geometry, knee):
     q[3:6] = 0.1, 0.0, knee  # second leg of the URDF: left_front
     found = torque_forces(geometry.contacts(q, UP).jacobians, np.full((4, 3), 10.0))
     assert np.isnan(found.forces[0]).all()
-    assert np.isnan(found.deviations[0]).all()
+    assert np.isnan(found.std[0]).all()
     assert np.isfinite(found.forces[1:]).all()
     (problem,) = found.problems
     assert problem.startswith("left_front: the leg is nearly straight (condition number ")
@@ -193,5 +193,5 @@ def test_sensors_are_turned_into_root_axes_with_their_sign():
     np.testing.assert_allclose(found.forces[0], [-1.0, -2.0, 30.0])
     np.testing.assert_allclose(found.forces[1], [0.0, 4.0, 50.0], atol=1e-12)
     assert np.isnan(found.forces[2]).all()
-    np.testing.assert_allclose(found.deviations[1], [2.0, np.hypot(0.4, 2.0), np.hypot(5.0, 2.0)])
+    np.testing.assert_allclose(found.std[1], [2.0, np.hypot(0.4, 2.0), np.hypot(5.0, 2.0)])
     assert found.method == "sensor"

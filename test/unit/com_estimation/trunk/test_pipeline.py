@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ament_index_python.packages import get_package_share_directory
+from shipped_robot import shipped_robot
 
 from com_estimation.trunk.force_meter import ForceMeter
 from com_estimation.trunk.ground_reaction import LegGeometry
@@ -12,14 +12,10 @@ from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import Sample, Status, unknown_estimate
 from com_estimation.trunk.pipeline import TrunkPipeline
 from com_estimation.trunk.sensor_checks import Problem, Severity
-from com_model import RobotConfig, RobotModel
 from com_model.legs import quadruped_legs
 
-SHARE = get_package_share_directory("robot_descriptions")
-CONFIG = RobotConfig.from_file(f"{SHARE}/config/scalf2.yaml")
-MODEL = RobotModel.from_file(CONFIG.urdf)
+CONFIG, MODEL, POSTURE, _ = shipped_robot("scalf2")
 LEGS = quadruped_legs(MODEL, CONFIG)
-POSTURE = CONFIG.nominal_posture(MODEL)
 WEIGHT = MODEL.mass * 9.81
 
 
@@ -47,7 +43,7 @@ def pipeline():
 
 
 def standing(count, start=10.0, loads=(0.25, 0.25, 0.25, 0.25)):
-    """Samples of a robot that stands, with noise; each foot carries its share of the weight."""
+    """Samples of a robot that stands, with noise; each foot carries its fraction of the weight."""
     rng = np.random.default_rng(1)
     contacts = LegGeometry(MODEL, LEGS).contacts(POSTURE, np.array([0.0, 0.0, 1.0]))
     tau = np.zeros(12)

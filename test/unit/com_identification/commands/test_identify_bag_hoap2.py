@@ -17,11 +17,11 @@ def found(bags, tmp_path_factory):
     scene = bags.Scene(urdf, config)
     stands = [((0,), np.array([1.0, 0.0])), ((1,), np.array([0.0, 1.0])), ((0, 1), None)]
     postures = np.vstack([scene.postures(12, stands=(feet,)) for feet, _ in stands])
-    shares = [share for _, share in stands for _ in range(12)]
+    fractions = [fraction for _, fraction in stands for _ in range(12)]
     folder = tmp_path_factory.mktemp("hoap2")
     with bags.BagWriter(folder / "bag", scene) as writer:
         tour = bags.Tour(rate=100.0, moving=0.5)
-        for block in bags.samples(scene, postures, tour, fractions=shares):
+        for block in bags.samples(scene, postures, tour, fractions=fractions):
             writer.write(block)
     arguments = [folder / "bag", "--robot", urdf, "--config", config, "--output", folder / "out"]
     assert main([str(argument) for argument in arguments]) == 0

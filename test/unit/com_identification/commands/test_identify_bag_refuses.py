@@ -1,4 +1,4 @@
-"""What a recording cannot tell is refused, with what to do."""
+"""What a recording cannot identify is refused, with what to do."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from com_identification.store.document import read_document
+from com_identification.store.results import read_document
 
 START_NS = 1_700_000_000_000_000_000
 

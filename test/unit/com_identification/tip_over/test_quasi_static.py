@@ -79,7 +79,7 @@ def test_loads_are_the_slopes_of_the_potential_energy(simulation, model):
 
 
 def test_pitch_torques_of_a_pair_are_those_of_pinocchio(simulation, model):
-    """Both legs alike: gravity's torque in one ankle is half of what the whole robot needs."""
+    """Both legs the same: gravity's torque in one ankle is half of what the whole robot needs."""
     standing = simulation.find_equilibrium(8, -0.1)  # leg5 Front
     whole = model.mass * GRAVITY * standing.com[0]
     robot = pinocchio.buildModelFromXML(model.xml)
