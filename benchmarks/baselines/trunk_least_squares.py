@@ -15,13 +15,12 @@ yz), and ID_legs the base wrench of the robot with a trunk without mass. See doc
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from com_estimation.trunk.contact_detection import ContactOptions, ContactState
-from com_estimation.trunk.ground_reaction import ForceNoise, GroundReaction
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
 from com_estimation.trunk.motion import Motion, MotionFilter
 from com_estimation.trunk.reaction_source import ReactionSource
@@ -73,6 +72,13 @@ def foot_wrench(points: Array, forces: Array) -> Array:
     return wrench
 
 
+PERIOD = 0.005  # s between updates
+FORCE_STD, MOMENT_STD = 30.0, 30.0  # N, N m, of the rows
+MASS_STD = 0.3  # fraction of the URDF's trunk mass, before the first sample
+SETTLED = 0.005  # m, standard deviation of x and y below which the estimate counts as settled
+BANDWIDTH = 150.0  # rad/s, of the filter that all signals go through
+
+
 @dataclass(frozen=True)
 class LeastSquaresOptions:
     """How the recursive least squares works.
@@ -80,30 +86,12 @@ class LeastSquaresOptions:
     Attributes:
         forces: "torque", "inverse_dynamics" or "sensor".
         memory: s, after which a sample counts by 1/e.
-        period: s between updates.
-        force_std: N, of the rows of force.
-        moment_std: N m, of the rows of moment.
-        mass_std: Fraction of the URDF's trunk mass, before the first sample.
         com_std: m, of the URDF's centre of mass, before the first sample.
-        settled: m, standard deviation of x and y below which the estimate counts as settled.
-        gravity: m/s^2.
-        bandwidth: rad/s, of the filter that all signals go through.
-        noise: Of torques and foot sensors.
-        contact: When a foot counts as standing; reported, not used.
     """
 
     forces: str = "inverse_dynamics"
     memory: float = 2.0
-    period: float = 0.005
-    force_std: float = 30.0
-    moment_std: float = 30.0
-    mass_std: float = 0.3
     com_std: float = 0.2
-    settled: float = 0.005
-    gravity: float = GRAVITY
-    bandwidth: float = 150.0
-    noise: ForceNoise = field(default_factory=ForceNoise)
-    contact: ContactOptions = field(default_factory=ContactOptions)
 
 
 class RecursiveLeastSquares:
@@ -143,11 +131,11 @@ class RecursiveLeastSquares:
         self._start = np.array([bodies.mass[0], *bodies.first_moment[0]])
         self._inertia = np.array([bodies.inertia[0][place] for place in INERTIA_ORDER])
         self._center = np.mean([leg.hip for leg in legs], axis=0)
-        self._sources = ReactionSource(model, legs, o.forces, o.noise, armature)
+        self._sources = ReactionSource(model, legs, o.forces, armature=armature)
         self._dynamics = Dynamics(model, armature)
-        self._filter = MotionFilter(model, config, o.bandwidth)
-        self._contact = ContactState(model.mass * o.gravity, o.contact, len(legs))
-        self._weights = 1.0 / np.repeat([o.force_std, o.moment_std], 3) ** 2
+        self._filter = MotionFilter(model, config, BANDWIDTH)
+        self._contact = ContactState(model.mass * GRAVITY, ContactOptions(), len(legs))
+        self._weights = 1.0 / np.repeat([FORCE_STD, MOMENT_STD], 3) ** 2
         self.reset()
 
     def reset(self) -> None:
@@ -155,7 +143,7 @@ class RecursiveLeastSquares:
         self._filter.reset()
         self._contact.reset()
         mass = self._start[0]
-        prior = [self._options.mass_std * mass, *[self._options.com_std * mass] * 3]
+        prior = [MASS_STD * mass, *[self._options.com_std * mass] * 3]
         self._theta = self._start.copy()
         self._prior = np.diag(1.0 / np.square(prior))
         self._information = self._prior.copy()
@@ -168,7 +156,7 @@ class RecursiveLeastSquares:
         if sample.time < self.latest.time:
             self.reset()
         motion = self._filter.update(sample)
-        if motion is None or sample.time - self._updated < self._options.period - 1e-9:
+        if motion is None or sample.time - self._updated < PERIOD - 1e-9:
             return None
         elapsed = sample.time - self._updated
         self._updated = sample.time
@@ -225,7 +213,7 @@ class RecursiveLeastSquares:
         by_theta = np.hstack((-com[:, None], np.eye(3))) / mass
         covariance = by_theta @ scatter @ by_theta.T
         wide = float(np.sqrt(covariance[[0, 1], [0, 1]].max()))
-        settled = wide < self._options.settled
+        settled = wide < SETTLED
         return TrunkEstimate(
             time=time,
             status=Status.CONVERGED if settled else Status.ESTIMATING,
@@ -248,6 +236,10 @@ class BelievedUrdf:
         model: The robot.
         config: Its configuration: feet with side and end.
 
+    Attributes:
+        latest: The last estimate.
+        latest_forces: No forces are known.
+
     Raises:
         ConfigError: The robot is no quadruped.
     """
@@ -257,22 +249,12 @@ class BelievedUrdf:
         self._mass = float(model.bodies.mass[0])
         self._com = model.bodies.first_moment[0] / self._mass
         self._center = np.mean([leg.hip for leg in legs], axis=0)
-        self._sources = ReactionSource(model, legs, "torque")
+        self.latest_forces = ReactionSource(model, legs, "torque").unknown()
         self.reset()
 
     def reset(self) -> None:
         """Forget the time of the last sample: there is nothing else."""
         self.latest = unknown_estimate(np.nan, "no sample has come")
-
-    @property
-    def latest(self) -> TrunkEstimate:
-        """The last estimate."""
-        return self.latest
-
-    @property
-    def latest_forces(self) -> GroundReaction:
-        """No forces are known."""
-        return self._sources.unknown()
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
         """The URDF's centre of mass at the time of the sample."""

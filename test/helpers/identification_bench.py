@@ -6,6 +6,7 @@ import time
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu
+from service_caller import ServiceCaller
 
 from com_identification.nodes.com_identification import ComIdentification
 from com_msgs import srv
@@ -59,15 +60,8 @@ class Scenario:
         }
         self.node = world.start(ComIdentification, **self.parameters)
         self.time_ns, self.q = 10**12, np.full(robot.model.n_joints, 0.5)
-        self.clients, self.imu_tilt, self.noise = {}, None, np.random.default_rng(1)
-
-    def call_later(self, kind, name, /, **fields):
-        """Future of an answer."""
-        if name not in self.clients:
-            self.clients[name] = self.world.node.create_client(kind, f"com_identification/{name}")
-        client = self.clients[name]
-        self.world.spin_until(client.service_is_ready, f"service {name}")
-        return client.call_async(kind.Request(**fields))
+        self.imu_tilt, self.noise = None, np.random.default_rng(1)
+        self.call_later = ServiceCaller(world.node, world.spin_until, "com_identification").begin
 
     def call(self, kind, name, /, **fields):
         answer = self.call_later(kind, name, **fields)

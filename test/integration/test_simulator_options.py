@@ -1,5 +1,6 @@
 """What the simulator's parameters change: the robot, its sensors, hoist, floor and time."""
 
+import time
 from contextlib import ExitStack, closing
 
 import mujoco

@@ -15,6 +15,7 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.action import ActionClient
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
+from service_caller import ServiceCaller
 from std_srvs.srv import Trigger
 
 from com_msgs import action, srv
@@ -110,7 +111,7 @@ class Drivers:
         ]
         self._names = list(robot.model.joint_names)
         self._time_ns = 10**12
-        self._clients = {}
+        self.begin = ServiceCaller(node, ear.until, "com_identification").begin
         self.take()
         node.create_timer(0.005, self._publish)
 
@@ -143,14 +144,6 @@ class Drivers:
         answer = self.begin(kind, name, **fields)
         self.ear.until(answer.done, f"answer of {name}")
         return answer.result()
-
-    def begin(self, kind, name, /, **fields):
-        """Future of an answer."""
-        if name not in self._clients:
-            self._clients[name] = self.ear.node.create_client(kind, f"com_identification/{name}")
-        client = self._clients[name]
-        self.ear.until(client.service_is_ready, f"service {name}")
-        return client.call_async(kind.Request(**fields))
 
     def capture(self, *posture):
         """Id of a new posture."""

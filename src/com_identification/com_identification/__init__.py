@@ -5,8 +5,9 @@ The public names are imported when they are first used: a node sets its threads 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from com_model.public_names import import_when_used
 
 if TYPE_CHECKING:
     from com_identification.capture.recorder import PostureRecorder
@@ -51,7 +52,7 @@ _NAMES = {
     "tip_over.protocol": "Protocol",
     "tip_over.quasi_static": "QuasiStatic",
 }
-_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+__getattr__ = import_when_used(__name__, _NAMES)
 
 __all__ = [
     "BodyPriors",
@@ -83,10 +84,3 @@ __all__ = [
     "read_feet",
     "urdf_priors",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Imports a public name from its module."""
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -7,8 +7,9 @@ imported when they are first used, so that com_model.interrupt is there before a
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from com_model.public_names import import_when_used
 
 if TYPE_CHECKING:
     from com_model.dynamics.kinematics import link_pose, link_poses
@@ -42,7 +43,7 @@ _NAMES = {
     "sesc.sesc": "Sesc",
     "urdf.audit": "AuditReport Issue audit",
 }
-_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
+__getattr__ = import_when_used(__name__, _NAMES)
 
 __all__ = [
     "AuditReport",
@@ -73,10 +74,3 @@ __all__ = [
     "load_robot",
     "quadruped_legs",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Imports a public name from its module."""
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from com_control.walking.biped import Biped
-from com_identification.store.export import corrected_inertials
+from com_identification.store.results import corrected_inertials
 from com_model import (
     ConfigError,
     Frame,
