@@ -15,8 +15,8 @@ FEEDBACK ?= false
 OUT ?= out
 # CONFIG=robot.yaml: the robot's configuration, where it is not beside its URDF.
 CONFIG_OPTION = $(if $(CONFIG),--config "$(CONFIG)")
-# Tests that run side by side.
-JOBS ?= 2
+# Tests that run side by side; some wait more than they compute.
+JOBS ?= 3
 
 .PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-walk test test-fast lint bench clean
 .DEFAULT_GOAL := help

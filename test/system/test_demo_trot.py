@@ -8,7 +8,7 @@ import sys
 import pytest
 
 DEMO = "com_demos.trot_demo"
-TROT = ("--seconds", 8, "--speed", 10, "--feedback")
+TROT = ("--seconds", 6.5, "--speed", 10, "--feedback")
 
 
 @pytest.fixture
