@@ -92,14 +92,26 @@ def test_namespace_moves_all_topics_but_tf(launch, ear):
 
 @pytest.mark.parametrize("robot", ["ur5", "solo12"])
 def test_any_urdf(launch, ear, robot):
-    files = find_robot(robot)
     computed = ear.listen(CenterOfMass, "com")
     true = ear.listen(CenterOfMass, "ground_truth/com")
-    config = [f"config:={files.config}"] if files.config else []
-    run = launch("com_bringup", "view_robot.launch.xml", f"urdf:={files.urdf}", *config, RVIZ)
+    run = launch("com_bringup", "robot.launch.xml", f"robot:={robot}", RVIZ)
     ear.until(lambda: len(pairs(computed, true)) > 20, "20 pairs of com and truth")
     for message, truth in pairs(computed, true):
         assert_allclose(xyz(message.position), xyz(truth.position), atol=1e-6)
+    stop_cleanly(run)
+
+
+def test_the_configuration_beside_a_urdf(launch, ear, tmp_path):
+    """With a sole frame that the URDF does not have."""
+    xml = find_robot("biped3").urdf.read_text()
+    (tmp_path / "mine.urdf").write_text(xml.replace("l_sole", "l_plate"))
+    config = find_robot("biped3").config.read_text().replace("urdf:", "# urdf:")
+    mounted = "  l_sole: {link: l_plate, corners: [[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05]]}\n"
+    start, end = config.index("  l_sole:"), config.index("  r_sole:")
+    (tmp_path / "mine.yaml").write_text(config[:start] + mounted + config[end:])
+    computed = ear.listen(CenterOfMass, "com")
+    run = launch("com_bringup", "robot.launch.xml", f"robot:={tmp_path}/mine.urdf", "rviz:=false")
+    ear.until(lambda: computed and computed[-1].contacts == ["l_sole", "r_sole"], "both contacts")
     stop_cleanly(run)
 
 
@@ -149,4 +161,4 @@ def test_real_robot_on_other_topics(launch, ear):
 def test_wrong_urdf_is_said(launch, tmp_path):
     run = launch("com_bringup", "view_robot.launch.xml", f"urdf:={tmp_path}/none.urdf")
     assert run.finish() == 1
-    assert "none.urdf: No such file or directory" in run.output
+    assert "none.urdf': there is no such file" in run.output

@@ -78,12 +78,11 @@ def launch_command(robot: RobotFiles) -> list[str]:
     file = "hoap2.launch.xml" if robot.name == "hoap2" and robot.config else "view_robot.launch.xml"
     arguments: dict[str, object] = {
         "urdf": robot.urdf,
+        "config": robot.config or "",
         "simulation": "true",
         "rviz": "false",
         "sway": "true",
     }
-    if robot.config is not None:
-        arguments["config"] = robot.config
     return launch_words(file, arguments)
 
 

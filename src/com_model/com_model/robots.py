@@ -4,6 +4,8 @@ A robot is the name of one of the suite or of example-robot-data, or the path of
 of a configuration that names its URDF. Its configuration is, in this order: the one that is given;
 of robot.urdf the robot.yaml beside it (the same name); the file robot.yaml in its folder, unless
 that names another URDF; that of the suite for a robot of this name.
+
+Launch files ask for paths at each start: what reads files is imported when it is needed.
 """
 
 from __future__ import annotations
@@ -15,12 +17,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import metadata
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from com_model.config_check import config_warnings
 from com_model.exceptions import ConfigError, ConfigWarning, UnknownRobotError
-from com_model.model import RobotModel
-from com_model.robot_config import RobotConfig
 from com_model.shapes.resources import package_shares
+
+if TYPE_CHECKING:
+    from com_model.model import RobotModel
+    from com_model.robot_config import RobotConfig
 
 DESCRIPTIONS = "robot_descriptions"
 COLLECTION = "example-robot-data"
@@ -65,7 +69,7 @@ def find_robot(
         path = path.resolve()
         if path.suffix not in (".yaml", ".yml"):
             return RobotFiles(path.stem, path, given or _config_of(path))
-        urdf = RobotConfig.from_file(path).urdf
+        urdf = _urdf_of(path)
         if urdf is None:
             problem = "names no URDF: give the path of the URDF for the robot, and this as config"
             raise ConfigError(problem, str(path), "urdf")
@@ -95,6 +99,10 @@ def load_robot(
         UrdfError: the URDF cannot be read.
         ConfigError: the configuration cannot be read, or is another robot's.
     """
+    from com_model.config_check import config_warnings
+    from com_model.model import RobotModel
+    from com_model.robot_config import RobotConfig
+
     files = find_robot(robot, config)
     model = RobotModel.from_file(files.urdf)
     if files.config is None:
@@ -157,9 +165,16 @@ def _config_of(urdf: Path) -> Path | None:
     own, common = urdf.with_suffix(".yaml"), urdf.with_name("robot.yaml")
     if own.is_file():
         return own
-    if common.is_file() and RobotConfig.from_file(common).urdf in (None, urdf):
+    if common.is_file() and _urdf_of(common) in (None, urdf):
         return common
     return find_robot_config(urdf.stem)
+
+
+def _urdf_of(config: Path) -> Path | None:
+    """Return the URDF that a configuration names."""
+    from com_model.robot_config import RobotConfig
+
+    return RobotConfig.from_file(config).urdf
 
 
 def find_robot_config(name: str) -> Path | None:
