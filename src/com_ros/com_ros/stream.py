@@ -1,8 +1,9 @@
 """One subscribed topic: what happens to its messages before a node's callback gets them.
 
 1. A node that is too slow for a topic uses the newest messages. When each message of BEHIND_S has
-   waited for MAX_WAIT_S, all but the newest are skipped and counted, and so on until none had to be
-   skipped for CALM_S. A pause that the node makes up for within BEHIND_S costs no message.
+   waited for MAX_WAIT_S, all but the newest are skipped and counted, until the work on as many as
+   came in CALM_S would have taken less than CALM_LOAD of that time. A pause that the node makes up
+   for within BEHIND_S costs no message.
 2. A stamp that jumps holds the message back (com_ros.stamps).
 3. What is beyond what can be is dropped (com_ros.input_limits).
 """
@@ -25,7 +26,7 @@ from com_ros.throttle import ThrottledLog
 
 MAX_WAIT_S = 0.05
 BEHIND_S = 0.5
-CALM_S = 1.0
+CALM_S, CALM_LOAD = 1.0, 0.5
 PERIOD_S = 0.0005  # of the timer that hands on the newest
 
 _MAX_WAIT_NS, _BEHIND_NS = int(MAX_WAIT_S * NS_PER_S), int(BEHIND_S * NS_PER_S)
@@ -83,16 +84,17 @@ class Backlog:
         self._timer: Timer | None = None
         self._newest: Any = None
         self._behind_ns = 0  # since when each message has waited, on the system's clock as in DDS
-        self._skipped_ns = 0  # when messages were skipped
+        self._since_ns = self._busy_ns = 0  # of CALM_S: its begin, and the work on those used
+        self._used = self._seen = 0  # messages since then
 
     @property
     def behind(self) -> bool:
-        """Whether messages have been skipped within CALM_S."""
+        """Whether messages are skipped."""
         return self._timer is not None
 
     @property
     def problem(self) -> str:
-        """Why messages are skipped and how to fix it; empty when none were for CALM_S."""
+        """Why messages are skipped and how to fix it; empty when none are."""
         if self._timer is None or self.subscription is None:
             return ""
         return (
@@ -112,9 +114,9 @@ class Backlog:
                 self._deliver(msg)
                 return
             self._start(now_ns)
-        self._skip_to(msg, now_ns)
+        self._skip_to(msg)
 
-    def _skip_to(self, msg: Any, now_ns: int) -> None:
+    def _skip_to(self, msg: Any) -> None:
         """Store the newest of a message, what waits for the timer and what waits in DDS."""
         count = int(self._newest is not None)
         if self.subscription is not None:
@@ -123,25 +125,38 @@ class Backlog:
                 while (taken := handle.take_message(self._kind, True)) is not None:
                     msg, count = taken[0], count + 1
         self._newest, self.skipped = msg, self.skipped + count
-        if count:
-            self._skipped_ns = now_ns
+        self._seen += count
+
+    def _begin(self, now_ns: int) -> None:
+        self._since_ns, self._busy_ns, self._used, self._seen = now_ns, 0, 0, 0
 
     def _start(self, now_ns: int) -> None:
-        self._skipped_ns = now_ns
+        self._begin(now_ns)
         if self.subscription is not None:
             self.subscription.raw = True
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self._node.create_timer(PERIOD_S, self._on_timer, clock=clock)
 
     def _on_timer(self) -> None:
+        begin_ns = now_ns = time.time_ns()
         msg, self._newest = self._newest, None
         if msg is not None:
             self._deliver(deserialize_message(msg, self._kind) if type(msg) is bytes else msg)
-        if self._timer is not None and time.time_ns() - self._skipped_ns > _CALM_NS:
+            now_ns = time.time_ns()
+            self._busy_ns += now_ns - begin_ns
+            self._used, self._seen = self._used + 1, self._seen + 1
+        if now_ns - self._since_ns > _CALM_NS:
+            all_ns = self._busy_ns * self._seen / max(self._used, 1)
+            if all_ns < CALM_LOAD * (now_ns - self._since_ns):
+                self._stop()
+            self._begin(now_ns)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
             self._node.destroy_timer(self._timer)
-            self._timer, self._behind_ns = None, 0
-            if self.subscription is not None:
-                self.subscription.raw = False
+        self._timer, self._behind_ns = None, 0
+        if self.subscription is not None:
+            self.subscription.raw = False
 
 
 class Stream:
