@@ -51,7 +51,7 @@ def to_document(
         "format": FORMAT,
         "robot": {"name": model.name, "mass": model.mass, "joints": list(model.joint_names)},
         "settings": settings.to_dict(),
-        "total_mass": {"value": found.total_mass, "deviation": found.total_mass_std},
+        "total_mass": {"value": found.total_mass, "std": found.total_mass_std},
         "bodies": _bodies(found),
         "sensors": _sensors(found),
         "identifiability": asdict(found.identifiability),
@@ -162,7 +162,7 @@ def _bodies(found: Identification) -> list[dict[str, Any]]:
 def _sensors(found: Identification) -> dict[str, Any]:
     return {
         kind: {
-            name: {"value": value, "deviation": found.sensor_stds[kind][name]}
+            name: {"value": value, "std": found.sensor_stds[kind][name]}
             for name, value in values.items()
         }
         for kind, values in found.sensor_errors.items()
