@@ -211,7 +211,7 @@ class PostureTour(RobotNode[Parameters]):
     def _tour(self) -> Script:
         state = yield from self._begin()
         yield from self._confirm("to move to the nominal posture")
-        yield from self._move([state.paths.in_air(self._now(), state.nominal)[0]])
+        yield from self._move([state.paths.in_air(self._position(), state.nominal)[0]])
         captured, failed = 0, 0
         while captured < self.parameters.count:
             wanted = min(self.parameters.batch, self.parameters.count - captured)
@@ -320,7 +320,7 @@ class PostureTour(RobotNode[Parameters]):
         """Wait until the joints are where they were sent; joint_states may be late."""
         end_ns = self._time_ns + int(ARRIVAL_TIMEOUT * NS_PER_S)
         while True:
-            off = np.abs(self._now() - state.target)
+            off = np.abs(self._position() - state.target)
             worst = int(np.argmax(off))
             if off[worst] <= self.parameters.tracking_tolerance:
                 return
@@ -404,7 +404,7 @@ class PostureTour(RobotNode[Parameters]):
             raise TourError(self.waiting)
         return self._state
 
-    def _now(self) -> Array:
+    def _position(self) -> Array:
         if self._q is None:
             raise TourError("no joint_states: check its driver")
         return self._q
