@@ -168,7 +168,7 @@ class RobotConfig:
         Raises:
             ConfigError: The file or a key in it is wrong; names the key and what it expects.
         """
-        return _config(Section(read_yaml(path), str(path)), Path(path).resolve().parent)
+        return config_of(Section(read_yaml(path), str(path)), Path(path).resolve().parent)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RobotConfig:
@@ -177,7 +177,7 @@ class RobotConfig:
         Raises:
             ConfigError: As from_file.
         """
-        return _config(Section(data, "robot configuration"), Path.cwd())
+        return config_of(Section(data, "robot configuration"), Path.cwd())
 
     def attach(self, model: RobotModel) -> RobotModel:
         """Gives the model with the sole frames that its URDF does not have.
@@ -238,7 +238,8 @@ class RobotConfig:
         return ConfigError(str(UnknownNameError(kind, name, valid)), self.source, key)
 
 
-def _config(top: Section, folder: Path) -> RobotConfig:
+def config_of(top: Section, folder: Path) -> RobotConfig:
+    """Reads all sections; the urdf is relative to the folder."""
     urdf = top.text("urdf", None)
     imu, encoder = top.section("imu"), top.section("encoder")
     groups, posture = top.section("joint_groups"), top.section("posture")

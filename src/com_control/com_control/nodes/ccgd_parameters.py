@@ -10,7 +10,7 @@ from com_ros.parameters import SensorParameters, live_parameter, parameter
 
 @dataclass(frozen=True)
 class WalkDefaults:
-    """A walk, where a goal leaves it open, walk.<name>; 0: what fits the robot."""
+    """A walk, where a goal leaves it open, walk.<name>; 0: robot_config's, else as said."""
 
     steps: int = live_parameter(6, "of which the last sets both feet side by side", (0, 10000))
     step_length: float = live_parameter(
@@ -23,7 +23,9 @@ class WalkDefaults:
         0.0, "m, of each foot from the middle line; 0: as it stands", (0.0, 2.0)
     )
     first: str = live_parameter("right", "side that steps first", choices=("left", "right"))
-    step_time: float = live_parameter(1.2, "s, of a step with one foot in the air", (0.001, 60.0))
+    step_time: float = live_parameter(
+        0.0, "s, of a step with one foot in the air; 0: 1.2 s", (0.0, 60.0)
+    )
     double_support: float = live_parameter(0.4, "s, between two steps", (0.001, 60.0))
     step_height: float = live_parameter(
         0.0, "m, of the swing foot; 0: a tenth of the CoM's height", (0.0, 2.0)
@@ -35,7 +37,7 @@ class WalkDefaults:
 
     def request(self) -> WalkRequest:
         """The same for the planner."""
-        sized = ("step_length", "half_width", "step_height", "com_height")
+        sized = ("step_length", "half_width", "step_time", "step_height", "com_height")
         values = {
             name: value
             for name, value in vars(self).items()

@@ -7,20 +7,25 @@ from dataclasses import dataclass, fields, replace
 from com_control.exceptions import GaitError
 from com_model.legs import DIAGONALS
 from com_model.parameters import parameter
+from com_model.robot_config import TrotSizes
 
 STANDING = 0.93
 """Default height as a fraction of the nominal one, so that the legs reach."""
+FREQUENCY = 1.0
+"""1/s, default."""
 
 
 @dataclass(frozen=True)
 class GaitParameters:
-    """Parameters of a trot; lengths that are 0 are derived from the robot.
+    """Parameters of a trot; what is 0 is the configuration's, else derived from the robot.
 
     Without CoM feedback it is the lower swing foot, touching down early, that rights a trunk whose
     CoM is off: swing_compensation ([Ding] eq. 19) takes that away.
     """
 
-    frequency: float = parameter(1.0, "1/s, periods of the gait; each leg steps once", (0.05, 10.0))
+    frequency: float = parameter(
+        0.0, "1/s, periods of the gait; each leg steps once; 0: 1/s", (0.0, 10.0)
+    )
     duty_factor: float = parameter(
         0.5, "fraction of the period in which a leg carries", (0.5, 0.95)
     )
@@ -92,17 +97,19 @@ class GaitParameters:
                 low, high = bounds
                 raise GaitError(f"{field.name} is {value}: give a number from {low:g} to {high:g}")
 
-    def derived(self, height: float) -> GaitParameters:
-        """Fill in what is 0 and derived from the robot.
+    def derived(self, height: float, sizes: TrotSizes) -> GaitParameters:
+        """Fill in what is 0.
 
         Args:
             height: m, of the hips over the contact points in the nominal posture.
+            sizes: What the robot's configuration says.
         """
-        height = self.height or STANDING * height
+        height = self.height or sizes.body_height or STANDING * height
         return replace(
             self,
+            frequency=self.frequency or sizes.frequency or FREQUENCY,
             height=height,
-            step_height=self.step_height or height / 9.0,
+            step_height=self.step_height or sizes.step_height or height / 9.0,
             max_placement=self.max_placement or 0.15 * height,
             max_com_shift=self.max_com_shift or 0.2 * height,
             com_shift_rate=self.com_shift_rate or 0.2 * height,

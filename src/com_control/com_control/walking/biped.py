@@ -9,7 +9,7 @@ directions, z along the soles' normals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ from com_model.bodies import REVOLUTE, Bodies, Indices
 from com_model.dynamics.kinematics import body_poses, link_pose
 from com_model.exceptions import ConfigError
 from com_model.model import RobotModel
-from com_model.robot_config import Foot, RobotConfig
+from com_model.robot_config import Foot, RobotConfig, WalkingSizes
 from com_model.sesc.sesc import Sesc
 from com_model.text import listing
 
@@ -87,12 +87,14 @@ class Biped(FrozenArrays):
         posture: (n,) rad or m, nominal; joints that are not of the legs stay there by default.
         pelvis: The body from which both legs start, an index of model.bodies.
         legs: Left, right.
+        sizes: Of its steps, where its configuration says.
     """
 
     model: RobotModel
     posture: Array
     pelvis: int
     legs: tuple[BipedLeg, BipedLeg]
+    sizes: WalkingSizes = field(default_factory=WalkingSizes)
 
     @classmethod
     def from_config(
@@ -126,7 +128,7 @@ class Biped(FrozenArrays):
         left, right = (
             _leg(model, foot, chain, q, R, p) for foot, chain in zip(feet, chains, strict=True)
         )
-        return cls(model, q, shared[-1], (left, right))
+        return cls(model, q, shared[-1], (left, right), config.walking)
 
     def root_in_pelvis(self, q: ArrayLike | None = None) -> tuple[Array, Array]:
         """Pose of the root link in the pelvis' frame, (3, 3) and (3,) m; q (n,) rad or m."""

@@ -17,6 +17,7 @@ from com_control.walking.joint_path import JointPath, check_path, clip_to_limits
 from com_control.walking.walk_plan import Samples, Timing, WalkPlan, quintic
 from com_control.walking.zmp import refine
 from com_model.arrays import Array
+from com_model.robot_config import WalkingSizes
 
 METHODS = ("exact", "refined", "ccgd")
 """exact: the CoM follows the pendulum. refined: the ZMP of the whole robot is the planned one.
@@ -29,7 +30,7 @@ LIFT_FRACTION = 0.1  # height of a step over that
 
 @dataclass(frozen=True)
 class WalkRequest:
-    """A walk that is asked for; None: as the robot stands, or as fits its size.
+    """A walk that is asked for; None: as its configuration says, as it stands, or fits its size.
 
     Attributes:
         footsteps: The steps, in the walk's frame (see standing); empty: by the numbers.
@@ -66,6 +67,7 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
     """
     if request.method not in (None, *METHODS):
         raise PlanError(f"method is {request.method!r}: give one of {', '.join(METHODS)}")
+    request = request.with_defaults(_configured(biped.sizes))
     timing = _timing(request, biped, stance)
     steps = request.footsteps or plan_footsteps(_parameters(request, stance, timing), stance.feet)
     max_steps = int(
@@ -78,6 +80,16 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
             f"one plan: give at most {max_steps} at a time"
         )
     return WalkPlan(stance.feet, steps, timing)
+
+
+def _configured(sizes: WalkingSizes) -> WalkRequest:
+    return WalkRequest(
+        half_width=None if sizes.step_width is None else 0.5 * sizes.step_width,
+        step_length=sizes.step_length,
+        step_height=sizes.step_height,
+        step_time=sizes.step_time,
+        com_height=sizes.com_height,
+    )
 
 
 def _timing(request: WalkRequest, biped: Biped, stance: Stance) -> Timing:

@@ -1,5 +1,6 @@
 """The trot: timing, smoothness, swing height, feedback and bad input."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -12,6 +13,7 @@ from com_control.trot.parameters import GaitParameters
 from com_control.trot.session import GaitSession, State
 from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotConfig, RobotModel
+from com_model.robot_config import TrotSizes
 from com_model.robots import find_robot
 
 
@@ -38,6 +40,17 @@ def test_robots_trot_with_default_parameters(robot):
         assert target.problems == ()
         assert np.isfinite(target.position).all()
         assert target.stance.sum() == 2
+
+
+def test_what_is_not_given_is_as_the_configuration_says():
+    model, config = load("scalf2")
+    sizes = TrotSizes(frequency=1.5, step_height=0.04, body_height=0.5)
+    configured = replace(config, trot=sizes)
+    found = TrotGait(model, configured).parameters
+    assert (found.frequency, found.step_height, found.height) == (1.5, 0.04, 0.5)
+    given = TrotGait(model, configured, GaitParameters(frequency=2.0, height=0.52)).parameters
+    assert (given.frequency, given.step_height, given.height) == (2.0, 0.04, 0.52)
+    assert TrotGait(model, config).parameters.frequency == 1.0
 
 
 def test_diagonals_swing_in_turn():

@@ -1,13 +1,16 @@
 """Walks of whole robots from where they stand, and stops in the middle of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from com_control.exceptions import BipedError, PlanError
-from com_control.walking.biped import find_stance, sole_poses, sole_slip
+from com_control.walking.biped import Biped, find_stance, sole_poses, sole_slip
 from com_control.walking.footsteps import Footstep
 from com_control.walking.joint_path import check_path
-from com_control.walking.walker import Walker, WalkRequest
+from com_control.walking.walker import Walker, WalkRequest, make_plan
+from com_model.robot_config import WalkingSizes
 
 PAPER = WalkRequest(steps=6, step_length=0.3, step_height=0.075, com_height=0.45)
 
@@ -72,6 +75,20 @@ def test_robots_walk_as_fits_their_size(robots, name, method):
         foot = int(np.argmax(walk.samples.stance[i]))
         com = com_of(biped, oracle, walk.path.q[i], foot, walk.samples.feet[i, foot])
         np.testing.assert_allclose(com, walk.samples.com[i], atol=tolerance)
+
+
+def test_what_is_not_asked_for_is_as_the_configuration_says(robots):
+    biped, oracle = robots("itu_biped")
+    sizes = WalkingSizes(step_width=0.3, step_length=0.11, step_height=0.03, step_time=0.8)
+    configured = replace(oracle.config, walking=sizes)
+    biped = Biped.from_config(biped.model, configured)
+    stance = find_stance(biped, biped.posture)
+    timing = make_plan(WalkRequest(steps=3), biped, stance).timing
+    assert (timing.step_height, timing.step_time) == (0.03, 0.8)
+    plan = make_plan(WalkRequest(steps=3, step_time=1.0), biped, stance)
+    assert plan.timing.step_time == 1.0
+    assert [abs(step.y) for step in plan.steps] == pytest.approx([0.15] * 3)
+    assert plan.steps[1].x - plan.steps[0].x == pytest.approx(0.11)
 
 
 def test_footsteps_in_place_of_numbers(itu):
