@@ -144,7 +144,7 @@ class LiftedLeg:
         return replace(target, position=position, velocity=velocity)
 
     def bend(self, time):
-        """Share of the bend, from 0 to 1 and back, and its rate, 1/s."""
+        """Fraction of the bend, from 0 to 1 and back, and its rate, 1/s."""
         down = 2.7 - time < time - 1.3
         s = np.clip((2.7 - time if down else time - 1.3) / 0.2, 0.0, 1.0)
         rate = 6.0 * s * (1.0 - s) / 0.2
