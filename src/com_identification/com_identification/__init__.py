@@ -52,35 +52,4 @@ _NAMES = {
     "tip_over.protocol": "Protocol",
     "tip_over.quasi_static": "QuasiStatic",
 }
-__getattr__ = import_when_used(__name__, _NAMES)
-
-__all__ = [
-    "BodyPriors",
-    "CaptureOptions",
-    "ComConstraint",
-    "FeetReading",
-    "FitSettings",
-    "Identification",
-    "IdentificationError",
-    "IdentificationSettings",
-    "ModelCheck",
-    "ObservationModel",
-    "PlanOptions",
-    "Posture",
-    "PostureError",
-    "PosturePlanner",
-    "PostureRecorder",
-    "Protocol",
-    "QuasiStatic",
-    "RankError",
-    "SensorNoise",
-    "SensorPriors",
-    "TotalCom",
-    "body_priors",
-    "diagnose",
-    "identify",
-    "identify_total",
-    "make_posture",
-    "read_feet",
-    "urdf_priors",
-]
+__getattr__, __all__ = import_when_used(__name__, _NAMES)

@@ -43,34 +43,4 @@ _NAMES = {
     "sesc.sesc": "Sesc",
     "urdf.audit": "AuditReport Issue audit",
 }
-__getattr__ = import_when_used(__name__, _NAMES)
-
-__all__ = [
-    "AuditReport",
-    "ComModelError",
-    "ConfigError",
-    "ConfigWarning",
-    "Foot",
-    "Frame",
-    "GeometryError",
-    "Issue",
-    "Leg",
-    "RobotConfig",
-    "RobotFiles",
-    "RobotModel",
-    "Servo",
-    "ServoGains",
-    "Sesc",
-    "ShapeError",
-    "SupportPolygon",
-    "UnknownNameError",
-    "UnknownRobotError",
-    "UrdfError",
-    "audit",
-    "find_robot",
-    "fit_plane",
-    "link_pose",
-    "link_poses",
-    "load_robot",
-    "quadruped_legs",
-]
+__getattr__, __all__ = import_when_used(__name__, _NAMES)

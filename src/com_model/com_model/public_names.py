@@ -5,8 +5,10 @@ from importlib import import_module
 from typing import Any
 
 
-def import_when_used(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Makes the __getattr__ of a package.
+def import_when_used(
+    package: str, names: Mapping[str, str]
+) -> tuple[Callable[[str], Any], list[str]]:
+    """Makes __getattr__ and __all__ of a package.
 
     Args:
         package: Its name.
@@ -19,4 +21,4 @@ def import_when_used(package: str, names: Mapping[str, str]) -> Callable[[str], 
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(f"{package}.{modules[name]}"), name)
 
-    return getattr_
+    return getattr_, sorted(modules)

@@ -1,3 +1,3 @@
-"""Command lines of com_estimation."""
+"""Command lines of com_identification."""
 
 import com_model.interrupt  # noqa: F401 (a name would be exported)
