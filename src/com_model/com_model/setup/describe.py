@@ -15,11 +15,12 @@ from com_model.geometry.support import SupportPolygon
 from com_model.model import RobotModel
 from com_model.setup.gains import Gains, find_gains, gait_parameters
 from com_model.setup.geometry import Outside, read_outside
-from com_model.setup.limbs import Leg, Limbs, find_limbs
+from com_model.setup.limbs import Leg, Limbs, NoLegsError, find_limbs
 from com_model.setup.posture import Standing, contact_points, find_posture
 from com_model.setup.sensors import Imu, Wrench, find_imu, find_wrench
 from com_model.setup.soles import Sole, find_sole
 
+_LOWEST = 0.05  # of the robot's height, of the CoM over the feet
 _MARGIN = 0.01  # m, of the CoM inside the support
 
 
@@ -93,6 +94,8 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
     R0, p0 = body_poses(model.bodies, model.neutral, limbs.R_root_robot.T)
     soles = [find_sole(model, outside, leg, R0, p0, limbs.kind) for leg in limbs.legs]
     standing, overlaps = find_posture(model, limbs, soles, outside)
+    if standing.com[2] < standing.ground + _LOWEST * limbs.height:
+        raise NoLegsError("no legs: in no posture are all its feet below its centre of mass")
     feet = tuple(
         _foot(model, leg, sole, standing) for leg, sole in zip(limbs.legs, soles, strict=True)
     )

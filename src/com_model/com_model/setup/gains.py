@@ -4,8 +4,9 @@ A position servo tau = k (target - q) - d qd with armature J on an inertia I has
 second-order system, w = sqrt(k / I) and d = 2 zeta w I. Here
   k = max(w^2 I, SAG_RATIO m g r),  d = 2 zeta sqrt(k I)
 with I the inertia about the joint's axis of all that the joint carries in the standing posture, and
-m g r the moment that its weight could have there. A joint between a foot and the trunk
-carries the rest of the robot, on one leg; any other what is beyond it.
+m g r the moment that its weight could have there. A joint between a foot and the trunk carries the
+rest of the robot, on one leg; any other what is beyond it. Of a biped's legs r is the height of the
+CoM and the ratio BIPED_RATIO, so that it walks without feedback.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC, Indices, steiner
@@ -24,18 +26,18 @@ from com_model.setup.posture import Standing
 BANDWIDTH = 20.0  # rad/s, of a joint with what it carries
 DAMPING_RATIO = 0.3
 SAG_RATIO = 15.0  # stiffness over the weight's moment: it sags by 1/15 rad at most
+BIPED_RATIO = 40.0  # the same of a biped's legs: at 25 G1's feet land 3 mm early, and it falls
 ARMATURE = 0.1  # of the inertia beyond the joint, or of what is needed for stability
 FASTEST = 250.0  # rad/s, of a joint's free end: the physics has steps of 1 to 2 ms
 LEAST_INERTIA = 1e-5  # kg m^2 or kg
 
 
 class Gains(NamedTuple):
-    """Per joint (n,): N m/rad, N m s/rad, kg m^2, and N m (inf: the URDF's limit counts)."""
+    """Per joint (n,): N m/rad, N m s/rad and kg m^2; N/m, N s/m and kg of prismatic ones."""
 
     stiffness: Array
     damping: Array
     armature: Array
-    effort: Array
 
 
 def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
@@ -43,6 +45,7 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
     bodies, n = model.bodies, model.n_joints
     carried, beyond, moment = np.zeros(n), np.zeros(n), np.zeros(n)
     legs = {b for leg in limbs.legs for b in leg.bodies}
+    height = float(standing.com[2]) - standing.ground
     everything = np.ones(bodies.count, dtype=bool)
     for b in range(1, bodies.count):
         inside = np.zeros(bodies.count, dtype=bool)
@@ -52,6 +55,8 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
         rest, rest_moment = _load(model, standing, b, everything & ~inside)
         if b not in legs:
             rest, rest_moment = own, own_moment
+        elif limbs.kind == HUMANOID:
+            rest_moment = GRAVITY * model.mass * height * BIPED_RATIO / SAG_RATIO
         carried[i] += ratio**2 * max(own, rest)
         beyond[i] += ratio**2 * own
         moment[i] += ratio * max(own_moment, rest_moment)
@@ -63,7 +68,7 @@ def find_gains(model: RobotModel, limbs: Limbs, standing: Standing) -> Gains:
     damping = 2.0 * DAMPING_RATIO * np.sqrt(stiffness * inertia)
     armature = np.maximum(ARMATURE * beyond, stiffness / FASTEST**2 - beyond)
     armature = np.maximum(armature, LEAST_INERTIA)
-    return Gains(*(_round(values) for values in (stiffness, damping, armature)), np.full(n, np.inf))
+    return Gains(_round(stiffness), _round(damping), _round(armature))
 
 
 def _same_places(model: RobotModel, limbs: Limbs) -> list[Indices]:
@@ -74,7 +79,9 @@ def _same_places(model: RobotModel, limbs: Limbs) -> list[Indices]:
     return [np.array(place, dtype=np.int64) for place in zip(*chains, strict=True)]
 
 
-def _load(model: RobotModel, standing: Standing, body: int, which: Array) -> tuple[float, float]:
+def _load(
+    model: RobotModel, standing: Standing, body: int, which: NDArray[np.bool_]
+) -> tuple[float, float]:
     """Inertia about a body's joint, and weight times distance from it, of some of the bodies."""
     bodies, R, p = model.bodies, standing.R, standing.p
     mass = bodies.mass[which]
@@ -106,10 +113,10 @@ def walking_parameters(standing: Standing, points: list[Array]) -> dict[str, flo
     middles = [0.5 * (c[:, 1].min() + c[:, 1].max()) for c in points]
     return {
         "step_width": round(float(max(middles) - min(middles)), 3),
-        "step_length": round(0.15 * height, 3),
-        "step_height": round(0.06 * height, 3),
-        "step_time": round(1.2 * float(np.sqrt(max(height, 0.2) / 0.6)), 2),
-        "com_height": round(0.98 * height, 3),
+        "step_length": round(0.1 * height, 3),
+        "step_height": round(0.035 * height, 3),
+        "step_time": round(0.7 * float(np.sqrt(max(height, 0.2) / 0.6)), 2),
+        "com_height": round(height, 3),
     }
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_model.arrays import Array
+from com_model.bodies import Indices
 from com_model.exceptions import GeometryError
 from com_model.geometry.hull import solid_hull
 from com_model.model import RobotModel
@@ -37,7 +38,7 @@ class Outside:
     """
 
     points: tuple[Array, ...]
-    links: tuple[Array, ...]
+    links: tuple[Indices, ...]
     balls: tuple[tuple[Ball, ...], ...]
     problems: tuple[str, ...]
 
@@ -52,10 +53,10 @@ def read_outside(model: RobotModel, urdf_path: str | os.PathLike[str] | None) ->
     reader = ShapeReader(model.xml, urdf_path)
     read: list[Shape] = []
     problems: dict[str, None] = {}  # in order
-    for link in model.link_names:
+    for name in model.link_names:
         for tag in ("collision", "visual"):
-            shapes, failed = reader.read(link, tag)
-            problems |= dict.fromkeys(f"{name}: {reason}" for name, reason in failed)
+            shapes, failed = reader.read(name, tag)
+            problems |= dict.fromkeys(f"{shape}: {reason}" for shape, reason in failed)
             read += shapes
             if shapes:
                 break

@@ -9,26 +9,20 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from com_model.arrays import Array
-from com_model.dynamics.kinematics import body_poses
 from com_model.exceptions import ComModelError
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.model import RobotModel
+from com_model.setup.body_tree import BodyTree
 from com_model.setup.geometry import Outside
+from com_model.setup.upper_body import find_upper_body
 from com_model.text import listing
 
 HUMANOID, QUADRUPED, OTHER = "humanoid", "quadruped", "other"
-GROUND = 0.2  # of the robot's height: a limb that ends lower than this stands on the ground
-SHORTEST_LEG = 0.2  # of the robot's height, from the first joint to the ground; casters have less
-ABOVE = 0.15  # of the hips' height, by which they may be above the CoM of the rest; shoulders are
-MIDDLE = 0.02  # of the robot's height, off the middle plane: a body that is on neither side
-ASYMMETRY = 0.05  # of the robot's height, by which mirrored places may differ
-ARM_JOINTS = 3  # of a chain at a side, at least
 
 
 _WORD = re.compile("[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
@@ -107,9 +101,9 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
     Raises:
         NoLegsError: Fewer than two legs.
     """
-    trees = [_Tree(model, outside, R) for R in _UPRIGHT]
+    trees = [BodyTree(model, outside, R) for R in _UPRIGHT]
     found = [(tree, *tree.legs()) for tree in trees]
-    tree, chains, hips = next((f for f in found if len(f[1]) > 1), found[0])
+    tree, chains, hips = max(found, key=lambda f: len(f[1]) if len(f[1]) in (2, 4) else 1)
     if len(chains) < 2:
         ends = listing(model.bodies.names[b] for b in tree.standing) or "none"
         raise NoLegsError(
@@ -118,14 +112,14 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
         )
     kind = {2: HUMANOID, 4: QUADRUPED}.get(len(chains), OTHER)
     turned = [
-        _Tree(model, outside, tree.R_root_robot @ rotation_from_rpy([0.0, 0.0, k * np.pi / 2]))
+        BodyTree(model, outside, tree.R_root_robot @ rotation_from_rpy([0.0, 0.0, k * np.pi / 2]))
         for k in range(4)
     ]
     named = [_named_legs(one, chains, kind) for one in turned]
     scores = [_agreement(one, legs) for one, legs in zip(turned, named, strict=True)]
     best = int(np.argmax(scores))
     tree, legs = turned[best], named[best]
-    rolling = [leg.name for leg in legs if _is_wheel(tree, outside, leg.foot)]
+    rolling = [leg.name for leg in legs if tree.is_wheel(leg.foot)]
     if rolling:
         raise NoLegsError(f"no legs: {listing(rolling)} end in wheels; it does not walk")
     doubts = _asymmetries(tree, legs)
@@ -134,96 +128,15 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
         doubts.append(f"forwards is {x} and up is {z} of {model.root_link}, as its legs show")
     taken = {b for leg in legs for b in (*leg.bodies, *leg.others)}
     groups = {leg.name: tree.joints((*leg.bodies, *leg.others)) for leg in legs}
-    trunk, upper = _upper_body(tree, hips, taken, kind)
+    trunk, upper = find_upper_body(tree, hips, taken, kind == HUMANOID)
     return Limbs(
         kind, trunk, hips, legs, tree.R_root_robot, groups | upper, tree.height, tuple(doubts)
     )
 
 
-class _Tree:
-    """The moving bodies in the neutral posture."""
-
-    def __init__(self, model: RobotModel, outside: Outside, R_root_robot: Array) -> None:
-        self.model, self.bodies, self.R_root_robot = model, model.bodies, R_root_robot
-        self.outside = outside
-        self.R, self.p = body_poses(model.bodies, model.neutral, R_root_robot.T)
-        coms = self.bodies.first_moment / np.maximum(self.bodies.mass, 1e-9)[:, None]
-        clouds = [
-            np.concatenate([[[0.0, 0.0, 0.0]], [com], points]) @ R.T + p
-            for com, points, R, p in zip(coms, outside.points, self.R, self.p, strict=True)
-        ]
-        self.coms = np.einsum("bij,bj->bi", self.R, coms) + self.p
-        self.low = np.array([cloud[:, 2].min() for cloud in clouds])
-        self.ground = float(self.low.min())
-        self.height = float(max(cloud[:, 2].max() for cloud in clouds)) - self.ground
-        self.middles = np.array([cloud.mean(axis=0) for cloud in clouds])
-        parents = set(self.bodies.parent.tolist())
-        self.leaves = [b for b in range(1, self.bodies.count) if b not in parents]
-        near = self.ground + GROUND * self.height
-        self.standing = [
-            b for b in self.leaves if self.low[self.bodies.path_to(b)[-2:]].min() < near
-        ]
-
-    def joints(self, bodies: Sequence[int]) -> tuple[str, ...]:
-        """Names of the independent joints above bodies, in the order of q."""
-        names = {self.bodies.joint_names[b] for b in bodies}
-        return tuple(name for name in self.model.joint_names if name in names)
-
-    def subtree(self, body: int) -> range:
-        return range(body, int(self.bodies.subtree_end[body]))
-
-    def legs(self) -> tuple[list[list[int]], int]:
-        """Leaves of each leg, and the body from which the legs start."""
-        limbs = self._split([b for b in self.standing if len(self.bodies.path_to(b)) > 1])
-        chains = []
-        for leaves in limbs:
-            start = self._start(leaves, limbs)
-            path = [b for b in self.bodies.path_to(leaves[0]) if b >= start]
-            drop = self.p[path[0], 2] - min(self.low[b] for b in self.subtree(start))
-            high = self.p[path[0], 2] - self.ground
-            beside = self.p[path[0], 2] - self._rest_height(limbs)
-            if len(path) > 1 and drop > SHORTEST_LEG * self.height and beside < ABOVE * high:
-                chains.append(leaves)
-        hips = self._common([leaf for leaves in chains for leaf in leaves]) if chains else 0
-        return chains, hips
-
-    def _rest_height(self, limbs: list[list[int]]) -> float:
-        """Height of the centre of mass of all bodies that are in none of the limbs."""
-        starts = [self._start(leaves, limbs) for leaves in limbs]
-        mass = np.array(self.bodies.mass)
-        for start in starts:
-            mass[list(self.subtree(start))] = 0.0
-        return float(mass @ self.coms[:, 2] / mass.sum()) if mass.sum() > 0.0 else np.inf
-
-    def _start(self, leaves: list[int], limbs: list[list[int]]) -> int:
-        """First body that this limb has for itself."""
-        foreign = {
-            b for other in limbs if other is not leaves for b in self.bodies.path_to(other[0])
-        }
-        return next((b for b in self.bodies.path_to(leaves[0]) if b not in foreign), leaves[0])
-
-    def _common(self, leaves: Sequence[int]) -> int:
-        paths = [[0, *self.bodies.path_to(leaf)] for leaf in leaves]
-        common = set(paths[0]).intersection(*paths[1:])
-        return max(common)
-
-    def _split(self, leaves: list[int]) -> list[list[int]]:
-        """Groups leaves by limb: branches at a body in the middle plane are different limbs."""
-        if len(leaves) < 2:
-            return [leaves] if leaves else []
-        fork = self._common(leaves)
-        if abs(self.p[fork, 1]) > MIDDLE * self.height and fork > 0:
-            return [leaves]
-        branches: dict[int, list[int]] = {}
-        for leaf in leaves:
-            path = [0, *self.bodies.path_to(leaf), leaf]
-            branches.setdefault(path[path.index(fork) + 1], []).append(leaf)
-        return [limb for branch in branches.values() for limb in self._split(branch)]
-
-
-def _named_legs(tree: _Tree, chains: list[list[int]], kind: str) -> tuple[Leg, ...]:
+def _named_legs(tree: BodyTree, chains: list[list[int]], kind: str) -> tuple[Leg, ...]:
     bodies = tree.bodies
-    starts = [tree._start(leaves, chains) for leaves in chains]
+    starts = [tree.start(leaves, chains) for leaves in chains]
     places = np.array([tree.middles[leaves[0]] for leaves in chains])
     hips = tree.p[starts]
     middle = float(hips[:, 0].mean())
@@ -246,7 +159,7 @@ def _named_legs(tree: _Tree, chains: list[list[int]], kind: str) -> tuple[Leg, .
     return tuple(legs.values())
 
 
-def _foot_of(tree: _Tree, path: list[int]) -> int:
+def _foot_of(tree: BodyTree, path: list[int]) -> int:
     """The body of a leg that stands: a foot before its toe, where both reach the ground."""
     if len(path) < 2:
         return path[-1]
@@ -256,65 +169,7 @@ def _foot_of(tree: _Tree, path: list[int]) -> int:
     return foot if stands and len(path) > 3 else toe
 
 
-def _upper_body(
-    tree: _Tree, hips: int, taken: set[int], kind: str
-) -> tuple[int, dict[str, tuple[str, ...]]]:
-    """The trunk, and the groups of all joints that are no leg's."""
-    bodies, eps = tree.bodies, MIDDLE * tree.height
-    rest = [b for b in range(1, bodies.count) if b not in taken]
-    arms: list[int] = []
-    for b in rest:
-        inside = any(b in tree.subtree(a) for a in arms)
-        sides = np.sign(tree.p[list(tree.subtree(b)), 1])
-        aside = abs(tree.p[b, 1]) > eps and (sides == sides[0]).all()
-        if not inside and aside and _depth(tree, b) >= ARM_JOINTS:
-            arms.append(b)
-    arms = [a for a in arms if any(_mirrored(tree, a, b) for b in arms)]
-    trunk = hips
-    if arms and kind == HUMANOID:
-        trunk = tree._common([int(bodies.parent[a]) for a in arms])
-    waist = [b for b in (*bodies.path_to(trunk), *bodies.path_to(hips)) if b not in taken]
-    groups = {"waist": tree.joints(waist)} if waist else {}
-    used = set(waist)
-    for arm in arms:
-        side = "left" if tree.p[arm, 1] > 0 else "right"
-        chain = [arm]
-        while len(children := _children(tree, chain[-1])) == 1:
-            chain.append(children[0])
-        name = f"{side}_arm" + "_2" * (f"{side}_arm" in groups)
-        groups[name] = tree.joints(chain)
-        hand = [b for b in tree.subtree(arm) if b not in chain]
-        if hand:
-            groups[name.replace("arm", "hand")] = tree.joints(hand)
-        used |= set(tree.subtree(arm))
-    for b in rest:
-        if b in used:
-            continue
-        members = [m for m in tree.subtree(b) if m not in used and m not in taken]
-        used |= set(members)
-        above = tree.p[b, 2] >= tree.p[trunk, 2]
-        long = _depth(tree, b) > 3
-        name = "head" if above and kind == HUMANOID else "arm" if long else "upper_body"
-        groups[name] = groups.get(name, ()) + tree.joints(members)
-    return trunk, {name: joints for name, joints in groups.items() if joints}
-
-
-def _mirrored(tree: _Tree, first: int, second: int) -> bool:
-    """Whether two bodies are at mirrored places."""
-    away = tree.p[first] - tree.p[second] * [1.0, -1.0, 1.0]
-    return bool(np.abs(away).max() < ASYMMETRY * tree.height)
-
-
-def _children(tree: _Tree, body: int) -> list[int]:
-    return np.flatnonzero(tree.bodies.parent == body).tolist()
-
-
-def _depth(tree: _Tree, body: int) -> int:
-    """Joints of the longest chain that begins with a body's."""
-    return 1 + max((_depth(tree, child) for child in _children(tree, body)), default=0)
-
-
-def _asymmetries(tree: _Tree, legs: tuple[Leg, ...]) -> list[str]:
+def _asymmetries(tree: BodyTree, legs: tuple[Leg, ...]) -> list[str]:
     """Sentences on legs that have no mirror image; also on names that contradict the side."""
     doubts = []
     for leg in legs:
@@ -323,7 +178,7 @@ def _asymmetries(tree: _Tree, legs: tuple[Leg, ...]) -> list[str]:
             for other in legs
             if other.side != leg.side
             and len(other.bodies) == len(leg.bodies)
-            and _mirrored(tree, leg.bodies[0], other.bodies[0])
+            and tree.mirrored(leg.bodies[0], other.bodies[0])
         ]
         if not pairs:
             doubts.append(f"{leg.name} has no mirror image on the other side of the root's y = 0")
@@ -333,7 +188,7 @@ def _asymmetries(tree: _Tree, legs: tuple[Leg, ...]) -> list[str]:
     return doubts
 
 
-def _agreement(tree: _Tree, legs: tuple[Leg, ...]) -> float:
+def _agreement(tree: BodyTree, legs: tuple[Leg, ...]) -> float:
     """How well sides and ends of legs agree with their names and with the robot's shape."""
     score = 0.0
     for leg in legs:
@@ -345,7 +200,7 @@ def _agreement(tree: _Tree, legs: tuple[Leg, ...]) -> float:
     return score + 0.5 * bool(wide)
 
 
-def _named_place(tree: _Tree, leg: Leg) -> tuple[str, str]:
+def _named_place(tree: BodyTree, leg: Leg) -> tuple[str, str]:
     """Side and end of which most names of a leg's links and joints speak; "" where none does."""
     votes: Counter[str] = Counter()
     for b in leg.bodies:
@@ -357,17 +212,6 @@ def _named_place(tree: _Tree, leg: Leg) -> tuple[str, str]:
         for pair in (("left", "right"), ("front", "hind"))
     )
     return side, end
-
-
-def _is_wheel(tree: _Tree, outside: Outside, body: int) -> bool:
-    """Whether a body is round about the lateral axis of its joint."""
-    points, axis = outside.points[body], tree.bodies.axis[body]
-    if len(points) < 20 or abs((tree.R[body] @ axis)[2]) > 0.5:
-        return False
-    across = points - np.outer(points @ axis, axis)
-    radius = float(np.linalg.norm(across, axis=1).max())
-    middle = 0.5 * (across.max(axis=0) + across.min(axis=0))
-    return bool(np.linalg.norm(middle) < 0.1 * radius and np.ptp(points @ axis) < 1.5 * radius)
 
 
 def _axis_name(axis: Array) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_model.arrays import Array
+from com_model.bodies import Indices
 from com_model.exceptions import GeometryError
 from com_model.geometry.hull import convex_hull, solid_hull
 from com_model.model import RobotModel
@@ -16,7 +17,7 @@ from com_model.setup.limbs import QUADRUPED, Leg
 STEEPEST = np.cos(np.radians(50.0))  # of a sole against the ground in the neutral posture
 ONE_PLANE = np.cos(np.radians(3.0))  # between facets of one sole
 THICKNESS = 0.003  # m, by which points of one sole may be above it
-NARROWEST, SHORTEST = 0.05, 0.09  # of the leg's length, of a flat sole
+NARROWEST, SHORTEST = 0.025, 0.09  # of the leg's length, of a flat sole
 GUESSED_X, GUESSED_Y, GUESSED_HEIGHT = (-0.08, 0.17), (-0.06, 0.06), 0.1  # of the leg's length
 MOST_CORNERS = 12
 SAME_HEIGHT, SAME_TILT = 0.005, np.radians(1.0)  # m, rad; of a sole link of the URDF
@@ -157,7 +158,8 @@ def _simplify(corners: Array) -> Array:
 def _point_foot(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Array) -> Sole:
     """The ball at the end of a leg, farthest from its last joint."""
     foot = leg.foot
-    points, doubts = outside.points[foot], ()
+    points = outside.points[foot]
+    doubts: tuple[str, ...] = ()
     away = np.linalg.norm(points, axis=1)
     bone = float(away.max()) if len(points) else 0.0
     balls = [b for b in outside.balls[foot] if np.linalg.norm(b.center) + b.radius > 0.97 * bone]
@@ -178,7 +180,7 @@ def _point_foot(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Arra
     return _in_link(model, leg, R_sole, center, np.empty((0, 2)), radius, link, doubts)
 
 
-def _fit_ball(points: Array, links: Array, tip: int, bone: float) -> tuple[Array, float]:
+def _fit_ball(points: Array, links: Indices, tip: int, bone: float) -> tuple[Array, float]:
     """Fits a ball to the end of a bone: |x|^2 = 2 x c + (r^2 - |c|^2), linear least squares.
 
     A link of its own at the tip that is as small as a ball is taken whole.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -116,7 +117,9 @@ def _foot(foot: FootSetup) -> dict[str, Any]:
     sole = foot.sole
     data: dict[str, Any] = {}
     if foot.name not in (sole.own_link, sole.link):
-        rpy = Rotation.from_matrix(sole.R).as_euler("xyz")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # gimbal lock: one of many solutions is taken
+            rpy = Rotation.from_matrix(sole.R).as_euler("xyz")
         data |= {"link": sole.link, "xyz": _numbers(sole.p), "rpy": _numbers(rpy)}
     if foot.leg.side != "center":
         data["side"] = foot.leg.side

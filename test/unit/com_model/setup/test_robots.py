@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from com_model import RobotConfig, RobotModel
+from com_model.config_check import check_config
 from com_model.dynamics.kinematics import link_poses
-from com_model.setup import describe
+from com_model.setup import describe, to_yaml
 
 ROBOTS = Path(__file__).resolve().parents[4] / "src" / "robot_descriptions"
 COLLECTION = {
@@ -48,6 +49,15 @@ def bottoms(model, config):
     for foot in config.feet:
         i = model.link_index(foot.frame)
         yield (foot.side, foot.end), R[i], p[i] + R[i] @ foot.center, foot
+
+
+def test_it_passes_the_checks_of_configurations(robot, tmp_path):
+    setup, _, _ = robot
+    file = tmp_path / "robot.yaml"
+    file.write_text(to_yaml(setup))
+    config = RobotConfig.from_file(file)
+    issues = check_config(setup.model, config)
+    assert not [str(issue) for issue in issues if issue.element.startswith(("feet", "posture"))]
 
 
 def test_kind_and_root(robot):

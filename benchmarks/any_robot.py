@@ -1,0 +1,203 @@
+"""Any robot: does the configuration that com_setup writes stand, walk and trot, without an edit?
+
+  tools/in_env python benchmarks/any_robot.py                 the URDFs of example-robot-data
+  tools/in_env python benchmarks/any_robot.py DIR             all URDFs below a folder
+  tools/in_env python benchmarks/any_robot.py DIR --only g1   those with that in their path
+
+Each URDF with two or more legs is configured; the robot stands in the simulator for 10 s (its tilt
+stays below 5 degrees), then walks four steps (humanoids) or trots for 5 s (quadrupeds) on flat
+stiff ground by the sizes of its configuration. Variants of one robot count once: of the URDFs of
+one kind in one folder the first one.
+
+The last line is one JSON object: robots (URDFs with two or more legs), configured, stood, moved
+(how many did), identified (null: not tried yet), refused {name: message}, where a robot that has
+legs but did not stand or move has an entry as well, and sole_mm and sole_deg, the largest errors of
+a found sole where the URDF has a sole link to compare with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from oracles import example_urdfs
+from processes import in_processes
+from rich.console import Console
+from rich.table import Table
+from trot_lab import TrotRun, run_trot
+from walk_scenarios import Robot, fell_at_step, simulate, walk_by, world_for
+
+from com_control.walking.biped import Biped, find_stance
+from com_control.walking.walker import WalkRequest, make_plan
+from com_model import RobotConfig, RobotModel
+from com_model.exceptions import ComModelError
+from com_model.setup import RobotSetup, describe, to_yaml
+from com_model.setup.limbs import HUMANOID
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.world_builder import build_world
+
+STANDING, MOST_TILT = 10.0, 5.0  # s, degrees
+PERIOD = 0.01  # s, between readings
+STEPS, TROTTING = 4, 5.0  # steps; s
+FALLEN = 0.6  # rad
+
+
+@dataclass
+class Result:
+    """What became of one URDF; messages by stage, "" where it went well, None: not tried."""
+
+    name: str
+    path: Path
+    kind: str = ""
+    refused: str = ""
+    tilt: float = np.nan
+    stood: str | None = None
+    moved: str | None = None
+    soles: list[tuple[float, float]] = field(default_factory=list)
+    doubts: int = 0
+    seconds: float = 0.0
+
+
+def try_robot(path: Path) -> Result:
+    """Configures a robot, lets it stand and move."""
+    result, begin = Result(path.stem, path), time.monotonic()
+    try:
+        model = RobotModel.from_file(path)
+        setup = describe(model, path)
+        result.kind, result.doubts = setup.limbs.kind, len(setup.doubts)
+        result.soles = sole_errors(setup)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"{path.stem}.yaml"
+            file.write_text(to_yaml(setup))
+            config = RobotConfig.from_file(file)
+            attached = config.attach(model)
+            result.tilt, result.stood = stand(attached, config, path)
+            if not result.stood:
+                walks = result.kind == HUMANOID
+                move = walk(attached, config, path) if walks else trot(attached, path, file)
+                result.moved = move
+    except ComModelError as error:
+        result.refused = str(error)
+    except Exception as error:  # whatever goes wrong is a result
+        result.refused = f"{type(error).__name__}: {error}"
+    result.seconds = time.monotonic() - begin
+    return result
+
+
+def sole_errors(setup: RobotSetup) -> list[tuple[float, float]]:
+    """Height (m) and tilt (rad) of found soles against links that are called soles."""
+    bodies, model = setup.model.bodies, setup.model
+    errors = []
+    for foot in setup.feet:
+        for i, name in enumerate(model.link_names):
+            here = bodies.body_of_link[i] == foot.leg.foot
+            if foot.sole.flat and here and "sole" in name.lower():
+                up = foot.sole.R_body[:, 2]
+                height = abs(float(up @ (bodies.p_body_link[i] - foot.sole.p_body)))
+                cosine = np.clip(up @ bodies.R_body_link[i][:, 2], -1.0, 1.0)
+                errors.append((height, float(np.arccos(cosine))))
+    return errors
+
+
+def stand(model: RobotModel, config: RobotConfig, path: Path) -> tuple[float, str]:
+    """Largest tilt (degrees) of a robot that stands, and why it did not stand, if so."""
+    world = build_world(model, config, urdf_path=path)
+    simulation = Simulation(world, PERIOD)
+    simulation.command(world.posture)
+    down, tilt = simulation.advance().gravity, 0.0
+    for _ in range(round(STANDING / PERIOD)):
+        cosine = np.clip(simulation.advance().gravity @ down, -1.0, 1.0)
+        tilt = max(tilt, float(np.degrees(np.arccos(cosine))))
+        if tilt > 45.0:
+            break
+    return tilt, "" if tilt < MOST_TILT else f"tilts by {tilt:.0f} degrees"
+
+
+def walk(model: RobotModel, config: RobotConfig, path: Path) -> str:
+    """Lets a robot walk by its configuration's sizes; why it did not, if so."""
+    sizes = config.walking
+    robot = Robot(model, config, Biped.from_config(model, config), path)
+    request = WalkRequest(
+        steps=STEPS,
+        step_length=sizes.step_length,
+        step_height=sizes.step_height,
+        step_time=sizes.step_time,
+        com_height=sizes.com_height,
+    )
+    plan = make_plan(request, robot.biped, find_stance(robot.biped, robot.biped.posture))
+    found = walk_by("refined", robot, plan)
+    fell = fell_at_step(found, simulate(world_for(robot, found, "stiff", None), found))
+    return "" if fell is None else f"falls at step {fell}"
+
+
+def trot(model: RobotModel, path: Path, file: Path) -> str:
+    """Lets a robot trot by its configuration's sizes; why it did not, if so."""
+    sizes = RobotConfig.from_file(file).trot
+    gait = {
+        "frequency": sizes.frequency,
+        "step_height": sizes.step_height,
+        "height": sizes.body_height,
+    }
+    log = run_trot(TrotRun(str(path), str(file), seconds=TROTTING, gait=gait))
+    tilt = float(max(np.abs(log.roll).max(), np.abs(log.pitch).max()))
+    return "" if tilt < FALLEN else f"falls: tilts by {np.degrees(tilt):.0f} degrees"
+
+
+def one_of_each(results: list[Result]) -> list[Result]:
+    """Leaves variants out: URDFs of one folder with the same kind, but for the first."""
+    kept: dict[tuple[Path, str], Result] = {}
+    for result in results:
+        kept.setdefault((result.path.parent.parent, result.kind), result)
+    return list(kept.values())
+
+
+def figures(results: list[Result]) -> dict[str, object]:
+    """The figures of all robots."""
+    legged = one_of_each([r for r in results if r.kind])
+    refused = {
+        r.name: r.refused or r.stood or r.moved for r in results if not r.kind or r in legged
+    }
+    soles = np.array([error for r in legged for error in r.soles]).reshape(-1, 2)
+    worst = soles.max(axis=0) if len(soles) else None
+    return {
+        "robots": len(legged),
+        "configured": sum(not r.refused or r.stood is not None for r in legged),
+        "stood": sum(r.stood == "" for r in legged),
+        "moved": sum(r.moved == "" for r in legged),
+        "identified": None,
+        "refused": {name: text for name, text in refused.items() if text},
+        "sole_mm": None if worst is None else round(1e3 * float(worst[0]), 2),
+        "sole_deg": None if worst is None else round(float(np.degrees(worst[1])), 3),
+    }
+
+
+def main() -> int:
+    """Tries and prints."""
+    parser = argparse.ArgumentParser(description="Configures, stands and moves any robot.")
+    parser.add_argument("folder", nargs="?", type=Path, help="of URDFs; example-robot-data")
+    parser.add_argument("--only", default="", help="those with this in their path")
+    parser.add_argument("--processes", type=int, default=2, help="so many at a time")
+    arguments = parser.parse_args()
+    folder = arguments.folder
+    paths = list(example_urdfs().values()) if folder is None else sorted(folder.rglob("*.urdf"))
+    paths = [path for path in paths if arguments.only in str(path)]
+    results = in_processes(try_robot, paths, "robots", arguments.processes)
+    table = Table("robot", "kind", "tilt [deg]", "stood", "moved", "unsure", "s")
+    for r in results:
+        if r.kind:
+            shown = [r.refused if r.stood is None else r.stood or "yes"]
+            shown += ["" if r.stood else (r.refused if r.moved is None else r.moved or "yes")]
+            row = [r.kind, f"{r.tilt:.2f}", *(text[:60] for text in shown)]
+            table.add_row(r.name, *row, str(r.doubts), f"{r.seconds:.0f}")
+    Console(width=160).print(table)
+    print(json.dumps(figures(results)))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
