@@ -40,6 +40,7 @@ ALL = (
     "com_balance",
     "posture_protocol",
     "workspace",
+    "any_robot",
     "cold_starts",
     "faults",
     "fuzz",

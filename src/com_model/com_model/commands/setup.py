@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -40,42 +39,31 @@ _XACRO = (
 )
 
 
-class SetupError(ComModelError):
-    """A file that cannot be read or written."""
-
-
-@dataclass(frozen=True)
-class _Result:
-    setup: RobotSetup
-    text: str
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status."""
     arguments = _parser().parse_args(argv)
+    fault = 2
     try:
         urdf = _expanded(arguments.robot)
         output = arguments.output or urdf.with_suffix(".yaml")
         old = _old(arguments, output)
-    except (ComModelError, OSError) as error:
-        print(f"com_setup: {error}", file=sys.stderr)
-        return 2
-    try:
+        fault = 1
         setup = describe(RobotModel.from_file(urdf), urdf)
-    except ComModelError as error:
-        print(f"com_setup: {urdf.name}: {error}", file=sys.stderr)
-        return 1
-    if arguments.interactive:
-        old = _ask(setup, old or {})
-    result = _Result(setup, to_yaml(setup, old))
-    try:
-        write_file(output, result.text, overwrite=arguments.force or arguments.update)
-        picture = _draw(setup, arguments.picture)
+        fault = 2
+        if arguments.interactive:
+            old = _ask(setup, old or {})
+        text = to_yaml(setup, old)
+        write_file(output, text, overwrite=arguments.force or arguments.update)
+        if arguments.picture:
+            from com_model.setup.picture import draw_setup  # needs matplotlib, only here
+
+            draw_setup(setup, arguments.picture)
     except (ComModelError, OSError) as error:
         print(f"com_setup: {error}", file=sys.stderr)
-        return 2
+        return fault
     if not arguments.quiet:
-        _report(result, urdf, output, picture)
+        print(f"{setup.name} ({urdf})\n{summary(setup)}\nwrote {output}")
+        _report(setup, text, urdf)
     return 0
 
 
@@ -104,13 +92,15 @@ def _expanded(robot: Path) -> Path:
         xacro = import_module("xacro")  # optional
     except ImportError as error:
         problem = _XACRO.format(name=robot.name, stem=urdf.stem)
-        raise SetupError(f"{robot.name} {problem}") from error
+        raise ComModelError(f"{robot.name} {problem}") from error
     try:
         text = xacro.process_file(str(robot)).toprettyxml(indent="  ")
     except Exception as error:  # whatever its expressions raise
-        raise SetupError(f"xacro cannot expand {robot.name}: {error}") from error
+        raise ComModelError(f"xacro cannot expand {robot.name}: {error}") from error
     if urdf.exists() and urdf.read_text() != text:
-        raise SetupError(f"{urdf.name} exists and differs from what {robot.name} gives: delete it")
+        raise ComModelError(
+            f"{urdf.name} exists and differs from what {robot.name} gives: delete it"
+        )
     return write_file(urdf, text)
 
 
@@ -118,13 +108,13 @@ def _old(arguments: argparse.Namespace, output: Path) -> dict[str, Any] | None:
     """The values of an existing file that stay.
 
     Raises:
-        SetupError: It exists and neither --force nor --update was given.
+        ComModelError: It exists and neither --force nor --update was given.
     """
     if not output.exists() or arguments.force:
         return None
     if not arguments.update:
         fix = "--update keeps its edits, --force overwrites it, --output names another"
-        raise SetupError(f"{output} exists already: {fix}")
+        raise ComModelError(f"{output} exists already: {fix}")
     return dict(read_yaml(output))
 
 
@@ -157,27 +147,14 @@ def _ask(setup: RobotSetup, old: dict[str, Any]) -> dict[str, Any]:
     return answers
 
 
-def _draw(setup: RobotSetup, path: Path | None) -> Path | None:
-    if path is not None:
-        from com_model.setup.picture import draw_setup  # needs matplotlib, only here
-
-        draw_setup(setup, path)
-    return path
-
-
-def _report(result: _Result, urdf: Path, output: Path, picture: Path | None) -> None:
-    setup = result.setup
-    print(f"{setup.name} ({urdf})\n{summary(setup)}")
-    print(f"wrote {output}" + (f" and {picture}" if picture else ""))
-    unsure = doubtful_lines(setup, result.text)
+def _report(setup: RobotSetup, text: str, urdf: Path) -> None:
+    """Prints what is unsure, with its line in the text, and what to do next."""
+    unsure = doubtful_lines(setup, text)
     if unsure:
-        print("Unsure, please check:")
-        print("\n".join(f"  {line}" for line in unsure))
-    move = {"humanoid": "demo-walk", "quadruped": "demo-trot"}.get(setup.limbs.kind, "demo")
-    commands = ["demo"] if move == "demo" else ["demo", move]
-    print("Next:")
-    for command in (*commands, "demo-identify"):
-        print(f"  make {command} ROBOT={urdf}")
+        print("\n  ".join(["Unsure, please check:", *unsure]))
+    move = {"humanoid": ["demo-walk"], "quadruped": ["demo-trot"]}.get(setup.limbs.kind, [])
+    commands = [f"make {name} ROBOT={urdf}" for name in ("demo", *move, "demo-identify")]
+    print("\n  ".join(["Next:", *commands]))
 
 
 if __name__ == "__main__":

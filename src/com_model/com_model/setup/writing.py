@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -162,44 +162,8 @@ def _merged(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
 _SHAPE = {"corners", "size", "radius", "center"}  # of a foot, taken together
 
 
-def _dump(key: str, value: Any) -> Iterable[str]:
-    """A top-level key: dictionaries of dictionaries one entry a line."""
-    if not isinstance(value, Mapping):
-        return _flow({key: value}, 0)
-    lines = [f"{key}:"]
-    for name, entry in value.items():
-        nested = isinstance(entry, Mapping) and any(
-            isinstance(v, Mapping | list) for v in entry.values()
-        )
-        if nested or (isinstance(entry, Mapping) and key == "servo" and name == "joints"):
-            lines.append(f"  {_scalar(name)}:")
-            for inner, content in entry.items():
-                lines += _flow({inner: content}, 4)
-        else:
-            lines += _flow({name: entry}, 2)
-    return lines
-
-
-def _flow(data: Mapping[str, Any], indent: int) -> list[str]:
-    """One key with its value in flow style, indented."""
-    ((key, value),) = data.items()
-    text = (
-        yaml.safe_dump(
-            value,
-            default_flow_style=True,
-            sort_keys=False,
-            allow_unicode=True,
-            width=_WIDTH - indent - 8,
-        )
-        .removesuffix("...\n")
-        .rstrip("\n")
-    )
-    first, *rest = text.splitlines()
-    head = " " * indent + f"{_scalar(key)}: "
-    if rest:
-        return [head.rstrip(), *(" " * (indent + 2) + line.strip() for line in (first, *rest))]
-    return [head + first]
-
-
-def _scalar(name: str) -> str:
-    return yaml.safe_dump(name, default_flow_style=True, width=1000).removesuffix("...\n").strip()
+def _dump(key: str, value: Any) -> list[str]:
+    """A top-level key; what holds no lists or dictionaries is on one line."""
+    style = None if isinstance(value, Mapping) and key != "posture" else False
+    options: dict[str, Any] = {"default_flow_style": style, "sort_keys": False, "width": _WIDTH}
+    return yaml.safe_dump({key: value}, allow_unicode=True, **options).splitlines()

@@ -80,7 +80,7 @@ def test_interactive_asks_and_an_empty_answer_keeps(urdf, monkeypatch):
 
 def test_no_legs(data, capsys):
     assert main([str(data / "arm.urdf"), "--output", "/nowhere/x.yaml"]) == 1
-    assert "arm.urdf: no legs: " in capsys.readouterr().err
+    assert "no legs: " in capsys.readouterr().err
 
 
 def test_a_missing_file(tmp_path, capsys):
