@@ -125,7 +125,7 @@ def _ask(setup: RobotSetup, old: dict[str, Any]) -> dict[str, Any]:
         "imu": f"Link of the IMU [{setup.imu.link or 'none'}]: ",
     }
     questions |= {
-        f"feet.{foot.name}": f"Topic of the force sensor of {foot.name} [{foot.wrench.topic}]: "
+        f"feet.{foot.name}": f"Topic of the force sensor of {foot.name} [{foot.name}/wrench]: "
         for foot in setup.feet
     }
     answers = dict(old)

@@ -17,7 +17,7 @@ from com_model.setup.gains import Gains, find_gains, gait_parameters
 from com_model.setup.geometry import Outside, read_outside
 from com_model.setup.limbs import Leg, Limbs, NoLegsError, find_limbs
 from com_model.setup.posture import Standing, contact_points, find_posture
-from com_model.setup.sensors import Imu, Wrench, find_imu, find_wrench
+from com_model.setup.sensors import Sensor, find_imu, find_wrench
 from com_model.setup.soles import Sole, find_sole
 
 _LOWEST = 0.05  # of the robot's height, of the CoM over the feet
@@ -32,14 +32,14 @@ class FootSetup:
         name: Of its sole frame: a link, or a frame that is added to `sole.link`.
         leg: Its leg.
         sole: Its sole, pose in sole.link.
-        wrench: Its force sensor.
+        wrench: Where its force sensor is.
         points: (k, 3) m, where it touches the ground in the standing posture, robot's axes.
     """
 
     name: str
     leg: Leg
     sole: Sole
-    wrench: Wrench
+    wrench: Sensor
     points: Array
 
 
@@ -71,7 +71,7 @@ class RobotSetup:
     trunk_link: str
     feet: tuple[FootSetup, ...]
     standing: Standing
-    imu: Imu
+    imu: Sensor
     gains: Gains
     walking: dict[str, float]
     trot: dict[str, float]
@@ -105,7 +105,7 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
     margin = float(polygon.margin(standing.com))
     doubts = [("kind", doubt) for doubt in limbs.doubts]
     doubts += [(f"feet.{foot.name}", doubt) for foot in feet for doubt in foot.sole.doubts]
-    doubts += [(f"feet.{f.name}.wrench", _NO_SENSOR) for f in feet if not f.wrench.source]
+    doubts += [(f"feet.{f.name}.wrench", f.wrench.doubt) for f in feet if f.wrench.doubt]
     doubts += [("posture", doubt) for doubt in standing.doubts]
     doubts += [("posture", f"the hulls of {a} and {b} overlap") for a, b in overlaps[:5]]
     if margin < _MARGIN:
@@ -133,16 +133,13 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
     )
 
 
-_NO_SENSOR = "the URDF names no force-torque sensor: give its topic, frame and sign"
-
-
 def _foot(model: RobotModel, leg: Leg, sole: Sole, standing: Standing) -> FootSetup:
     place = leg.name.removesuffix("_leg")
     name = sole.own_link or (f"{place}_sole" if sole.flat else sole.link)
     if name not in (sole.own_link, sole.link):
         while name in model.link_names:
             name += "_frame"
-    wrench = find_wrench(model, name, sole, leg.foot)
+    wrench = find_wrench(model, sole, leg.foot)
     return FootSetup(name, leg, sole, wrench, contact_points(standing.R, standing.p, leg, sole))
 
 

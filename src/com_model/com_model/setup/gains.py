@@ -102,45 +102,34 @@ def _round(values: Array) -> Array:
     return np.array([float(f"{value:.2g}") for value in values])
 
 
-def walking_parameters(standing: Standing, points: list[Array]) -> dict[str, float]:
-    """Sizes of a biped's steps, m and s, from the CoM's height and the feet's places.
+def gait_parameters(
+    limbs: Limbs, standing: Standing, points: list[Array]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Sizes of a biped's steps and of a quadruped's trot, m, s and 1/s; empty where unfit.
+
+    Times go with that of a pendulum of the CoM's or the hips' height h, sqrt(h / g).
 
     Args:
+        limbs: The robot's limbs.
         standing: The standing posture.
         points: Per foot the points (k, 3) m on the ground.
     """
-    height = float(standing.com[2]) - standing.ground
-    middles = [0.5 * (c[:, 1].min() + c[:, 1].max()) for c in points]
-    return {
-        "step_width": round(float(max(middles) - min(middles)), 3),
-        "step_length": round(0.1 * height, 3),
-        "step_height": round(0.035 * height, 3),
-        "step_time": round(0.7 * float(np.sqrt(max(height, 0.2) / 0.6)), 2),
-        "com_height": round(height, 3),
-    }
-
-
-def trot_parameters(standing: Standing, hips: Array) -> dict[str, float]:
-    """Frequency (1/s) and sizes (m) of a trot from the height of the hips (k, 3) m.
-
-    The frequency goes with that of a pendulum of the legs' length, 1/s at 0.6 m.
-    """
-    height = float(hips[:, 2].mean()) - standing.ground
-    return {
+    if limbs.kind == HUMANOID:
+        height = float(standing.com[2]) - standing.ground
+        middles = [0.5 * (c[:, 1].min() + c[:, 1].max()) for c in points]
+        return {
+            "step_width": round(float(max(middles) - min(middles)), 3),
+            "step_length": round(0.1 * height, 3),
+            "step_height": round(0.035 * height, 3),
+            "step_time": round(0.7 * float(np.sqrt(max(height, 0.2) / 0.6)), 2),
+            "com_height": round(height, 3),
+        }, {}
+    if len(limbs.legs) != 4:
+        return {}, {}
+    height = float(np.mean([standing.p[leg.bodies[0]][2] for leg in limbs.legs])) - standing.ground
+    return {}, {
         "frequency": round(float(np.clip(np.sqrt(0.6 / height), 0.8, 2.0)), 2),
         "step_height": round(height / 9.0, 3),
         "step_length": round(0.15 * height, 3),
         "body_height": round(0.93 * height, 3),
     }
-
-
-def gait_parameters(
-    limbs: Limbs, standing: Standing, points: list[Array]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """The walking parameters of two legs, the trot parameters of four; empty where unfit."""
-    if limbs.kind == HUMANOID:
-        return walking_parameters(standing, points), {}
-    if len(limbs.legs) == 4:
-        hips = np.array([standing.p[leg.bodies[0]] for leg in limbs.legs])
-        return {}, trot_parameters(standing, hips)
-    return {}, {}

@@ -23,22 +23,14 @@ _IMU = re.compile(r"imu|inertial|gyro", re.IGNORECASE)
 _FORCE = re.compile(r"force|torque|wrench|(?:^|_)fts?(?:_|$)", re.IGNORECASE)
 
 
-class Imu(NamedTuple):
-    """The link that carries the IMU, "" where none was found, and a sentence if it is unsure."""
+class Sensor(NamedTuple):
+    """The link that carries a sensor, and a sentence if that is unsure; "" for none."""
 
     link: str
     doubt: str
 
 
-class Wrench(NamedTuple):
-    """Topic and frame of a foot's force sensor, and where that is from: "URDF", "name" or ""."""
-
-    topic: str
-    frame: str
-    source: str
-
-
-def find_imu(model: RobotModel, limbs: Limbs) -> Imu:
+def find_imu(model: RobotModel, limbs: Limbs) -> Sensor:
     """Finds the IMU: a sensor element of that kind, else a link of that name; trunk first."""
     declared = [link for link, kind in _declared(model) if _IMU.search(kind)]
     named = [name for name in model.link_names if _IMU.search(name)]
@@ -54,19 +46,12 @@ def find_imu(model: RobotModel, limbs: Limbs) -> Imu:
         if on_trunk:
             others = [c for c in dict.fromkeys(candidates) if c != on_trunk[0]]
             doubt = f"{on_trunk[0]} is taken, by {source}; there is {', '.join(others)}, too"
-            return Imu(on_trunk[0], doubt if others else "")
-    return Imu("", "the URDF names no IMU on the trunk: give its link, axes as mounted")
+            return Sensor(on_trunk[0], doubt if others else "")
+    return Sensor("", "the URDF names no IMU on the trunk: give its link, axes as mounted")
 
 
-def find_wrench(model: RobotModel, name: str, sole: Sole, foot: int) -> Wrench:
-    """Finds the force-torque sensor of a foot: at its ankle or beyond.
-
-    Args:
-        model: The robot.
-        name: Of the sole frame.
-        sole: The sole.
-        foot: Its moving body.
-    """
+def find_wrench(model: RobotModel, sole: Sole, foot: int) -> Sensor:
+    """Finds the force-torque sensor of a foot, a moving body: at its ankle or beyond."""
     bodies = model.bodies
     here = {
         link
@@ -79,10 +64,10 @@ def find_wrench(model: RobotModel, name: str, sole: Sole, foot: int) -> Wrench:
         for i, link in enumerate(model.link_names)
         if int(bodies.body_of_link[i]) == foot and _FORCE.search(link)
     ]
-    for candidates, source in ((declared, "URDF"), (named, "name")):
-        if candidates:
-            return Wrench(f"{name}/wrench", candidates[0], source)
-    return Wrench(f"{name}/wrench", sole.own_link or sole.link, "")
+    if declared or named:
+        return Sensor([*declared, *named][0], "")
+    doubt = "the URDF names no force-torque sensor: give its topic, frame and sign"
+    return Sensor(sole.own_link or sole.link, doubt)
 
 
 def _declared(model: RobotModel) -> list[tuple[str, str]]:

@@ -21,11 +21,7 @@ def to_data(setup: RobotSetup) -> dict[str, Any]:
     """The configuration as plain numbers, texts, lists and dictionaries."""
     model, gains = setup.model, setup.gains
     servo = {
-        name: {
-            "stiffness": float(gains.stiffness[i]),
-            "damping": float(gains.damping[i]),
-            "armature": float(gains.armature[i]),
-        }
+        name: {key: float(values[i]) for key, values in gains._asdict().items()}
         for i, name in enumerate(model.joint_names)
     }
     data: dict[str, Any] = {
@@ -131,8 +127,7 @@ def _foot(foot: FootSetup) -> dict[str, Any]:
         data["radius"] = round(sole.radius, 4)
         if not sole.own_link:
             data["center"] = _numbers(sole.p)
-    wrench = foot.wrench
-    data["wrench"] = {"topic": wrench.topic, "frame": wrench.frame, "sign": 1}
+    data["wrench"] = {"topic": f"{foot.name}/wrench", "frame": foot.wrench.link, "sign": 1}
     return data
 
 

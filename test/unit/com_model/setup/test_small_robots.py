@@ -147,9 +147,9 @@ def test_sensors_of_elements_come_before_names(biped):
     )
     setup = described(biped(extra=extra))
     assert setup.imu.link == "pelvis"
-    assert foot_named(setup, "left_leg").wrench.frame == "l_foot"
-    assert foot_named(setup, "left_leg").wrench.source == "URDF"
-    assert foot_named(setup, "right_leg").wrench.source == ""
+    assert foot_named(setup, "left_leg").wrench.link == "l_foot"
+    assert foot_named(setup, "left_leg").wrench.doubt == ""
+    assert foot_named(setup, "right_leg").wrench.doubt.startswith("the URDF names no")
     named = described(biped(extra=extra[extra.index("<link") :]))
     assert named.imu.link == "imu_link"
     missing = described(biped())
