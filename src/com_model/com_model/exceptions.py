@@ -114,4 +114,4 @@ class UnknownRobotError(ComModelError):
 
 
 class ConfigWarning(UserWarning):
-    """A configuration does not seem to describe its robot."""
+    """A configuration does not seem to describe its robot, or a URDF is not as it should be."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -66,6 +66,7 @@ class RobotModel:
         bodies: The moving bodies as flat arrays, fixed joints folded in.
         xml: The URDF that it was read from, without the added frames.
         frames: Frames that were added to it; links without mass.
+        warnings: What of the URDF is wrong but can only mean one thing, with element and fix.
     """
 
     name: str
@@ -86,6 +87,7 @@ class RobotModel:
     bodies: Bodies
     xml: str
     frames: tuple[Frame, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -207,7 +209,17 @@ def model_of(urdf: Urdf, frames: tuple[Frame, ...] = ()) -> RobotModel:
         bodies=bodies,
         xml=urdf.text,
         frames=frames,
+        warnings=tuple(_warnings(urdf)),
     )
+
+
+def _warnings(urdf: Urdf) -> Iterator[str]:
+    for joint in urdf.joints:
+        for problem, fix in joint.warnings:
+            yield f"{joint.element}: {problem}. {fix}"
+    for found in find_misspellings(urdf.node):
+        if found.matters:
+            yield f"{found.first}: {found}; parsers skip it. com-audit --output corrects it"
 
 
 def _check_total_mass(urdf: Urdf, tree: Tree, mass: float) -> None:

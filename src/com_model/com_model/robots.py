@@ -87,8 +87,8 @@ def load_robot(
 
         model, config = load_robot("robot.urdf")    # with robot.yaml beside it
 
-    A robot that has no configuration gets one without feet. What seems wrong with a configuration
-    is a ConfigWarning.
+    A robot that has no configuration gets one without feet. What seems wrong with a URDF or a
+    configuration is a ConfigWarning.
 
     Args:
         robot: as find_robot.
@@ -105,6 +105,8 @@ def load_robot(
 
     files = find_robot(robot, config)
     model = RobotModel.from_file(files.urdf)
+    for text in model.warnings:
+        warnings.warn(f"{files.urdf}: {text}", ConfigWarning, stacklevel=2)
     if files.config is None:
         return model, RobotConfig.from_dict({"name": files.name})
     found = RobotConfig.from_file(files.config)

@@ -91,6 +91,8 @@ class RobotDescription:
             self._logger.error(f"robot_description from {origin} refused: {error}{kept}")
             return False
         self.model, self.refusal = model, ""
+        for text in model.warnings:
+            self._logger.warning(f"robot_description: {text}")
         self._logger.info(
             f"model '{model.name}' from {origin}: {model.n_links} links, {model.n_joints} joints "
             f"({listing(model.joint_names, 3)}), {model.mass:.6g} kg, root '{model.root_link}'"

@@ -307,3 +307,21 @@ def test_the_command_reads_standard_input(data):
     assert done.returncode == 1
     assert b"<intertial> on 3 links should be <inertial>" in done.stdout
     assert done.stderr == b""
+
+
+def test_misspelt_tags_are_corrected_into_a_file(data, tmp_path, capsys):
+    fixed = tmp_path / "fixed.urdf"
+    words = [str(data / "misspelt.urdf"), "--output", str(fixed)]
+    assert main(words) == 0
+    assert audit(fixed).ok
+    model = RobotModel.from_file(fixed)
+    assert model.mass > 0.0
+    assert model.warnings == ()
+    old, new = (data / "misspelt.urdf").read_text(), fixed.read_text()
+    assert new == old.replace("intertial>", "inertial>")
+    with pytest.raises(SystemExit):
+        main(words)
+    assert "File exists" in capsys.readouterr().err
+    assert main([*words, "--force"]) == 0
+    one = RobotModel.from_urdf(new.replace("inertial>", "intertial>", 2))
+    assert "<intertial> on 1 link should be <inertial>; parsers skip it" in one.warnings[0]

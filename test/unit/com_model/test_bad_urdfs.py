@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from com_model import ComModelError, RobotModel, UrdfError
+from com_model import ComModelError, RobotModel, UrdfError, audit
 from com_model.urdf import xml_reader as reader
 
 MASS = '<inertial><mass value="1"/></inertial>'
@@ -38,6 +38,27 @@ def refusal(xml):
 
 def test_the_parts_of_these_tests_are_a_valid_robot():
     assert RobotModel.from_urdf(robot(A, B, joint())).mass == 2.0
+
+
+DOUBTFUL = """<limit lower="1" upper="-0.5" velocity="1" effort="1"/>
+  <axis xyz="0 1 0"/><axis xyz="0 0 1"/>"""
+
+
+def test_what_can_only_mean_one_thing_is_read_with_a_warning():
+    xml = robot(A, B, joint(inside=DOUBTFUL))
+    model = RobotModel.from_urdf(xml)
+    assert (model.lower[0], model.upper[0]) == (-0.5, 1.0)
+    assert model.bodies.axis[1].tolist() == [0.0, 1.0, 0.0]
+    assert model.warnings == (
+        "joint 'j' (line 1): lower (1) is above upper (-0.5): read the other way round. Swap them, "
+        "or leave them out if it turns freely, as Bullet reads it",
+        "joint 'j' (line 1): has <axis> twice, on lines 2 and 2: the first counts, as in ROS. "
+        "Keep the right one and delete the other",
+    )
+    found = [i.message for i in audit(xml).issues if i.severity == "warning"]
+    assert sum("above upper" in text or "<axis> twice" in text for text in found) == 2
+    assert audit(xml).ok
+    assert RobotModel.from_urdf(robot(A, B, joint())).warnings == ()
 
 
 # --- XML -----------------------------------------------------------------------------------------
@@ -319,8 +340,9 @@ ELEMENTS = {
         "Write a finite number; leave out a limit that does not exist.",
     ),
     "crossed limits": (
-        robot(A, B, joint(inside='<limit lower="1" upper="-1" velocity="1" effort="1"/>')),
-        "<limit> of joint 'j' (line 1): lower (1) is above upper (-1). Swap them.",
+        robot(A, B, joint(inside='<limit lower="1" velocity="1" effort="1"/>')),
+        "<limit> of joint 'j' (line 1): lower (1) is above upper (0); what is left out is 0. "
+        "Give both.",
     ),
     "two orientations": (
         robot(A, B, joint(inside='<origin rpy="0 0 0" quat_xyzw="0 0 0 1"/>')),

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 
 from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
+from com_model.files import write_file
 from com_model.urdf.audit import audit
-from com_model.urdf.xml_reader import MAX_BYTES
+from com_model.urdf.parsing import SCHEMA
+from com_model.urdf.spelling import correct_misspellings, find_misspellings
+from com_model.urdf.xml_reader import MAX_BYTES, read_bounded, read_xml
 
 _EPILOG = """\
 What it looks for:
@@ -22,6 +25,7 @@ What it looks for:
 Examples:
   ros2 run com_model audit robot.urdf
   ros2 run com_model audit robot.urdf --scale 7.2     robot on a scale: 7.2 kg, batteries in
+  ros2 run com_model audit robot.urdf --output fixed.urdf     with <intertial> as <inertial>
   xacro robot.urdf.xacro | ros2 run com_model audit -
 
 Exit status: 0 no errors, 1 errors found, 2 wrong arguments.
@@ -34,12 +38,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         None, "Examines a robot's URDF for what makes a wrong centre of mass.", _EPILOG
     )
     parser.add_argument("urdf", help="path of the URDF; - reads it from standard input")
+    text = "file to write: the URDF with the tags corrected without which links have no mass"
+    parser.add_argument("--output", metavar="URDF", help=text)
+    parser.add_argument("--force", action="store_true", help="replace that file")
     parser.add_argument("--scale", type=float, metavar="KG", help="what a scale shows, kg")
     arguments = parser.parse_args(argv)
     robot = sys.stdin.buffer.read(MAX_BYTES + 1) if arguments.urdf == "-" else arguments.urdf
     try:
+        if arguments.output:
+            text = robot if isinstance(robot, bytes) else read_bounded(robot)
+            node, xml = read_xml(text, SCHEMA)
+            robot = correct_misspellings(xml, find_misspellings(node)).encode()
+            write_file(arguments.output, robot, arguments.force)
         found = audit(robot, scale_mass=arguments.scale)
-    except ComModelError as error:
+    except (ComModelError, OSError) as error:
         parser.error(str(error))
     print(found.text())
     return 0 if found.ok else 1

@@ -22,7 +22,8 @@ def resolve_uri(uri: str, urdf_path: str | Path | None) -> Path | None:
     A URDF comes from anywhere, so a name leads nowhere but into a robot's own files:
     ``package://NAME/REST`` into the package NAME (an ancestor folder of the URDF with that name, a
     folder with a package.xml beside one of them, else an installed package or one below
-    ROS_PACKAGE_PATH), and a relative or ``file://`` name into the package of the URDF itself
+    ROS_PACKAGE_PATH, else a folder NAME beside one of the URDF's within its own package), and a
+    relative or ``file://`` name into the package of the URDF itself
     (:func:`package_root`).
 
     Args:
@@ -77,6 +78,9 @@ def _package_folders(name: str, urdf: Path | None) -> list[Path]:
     folders += package_shares(name)
     for path in map(Path, _paths("ROS_PACKAGE_PATH")):
         folders += [path] if path.name == name else [path / name]
+    if urdf is not None:
+        root = package_root(urdf)
+        folders += [folder / name for folder in urdf.parents if folder.is_relative_to(root)]
     return [folder for folder in folders if folder.is_dir()]
 
 

@@ -105,6 +105,7 @@ def audit(
         urdf = urdf_of(node, text)
     except UrdfError as error:
         return _report(_title(node), [*issues, _refusal(error)])
+    issues += [Issue("warning", j.element, *texts) for j in urdf.joints for texts in j.warnings]
     issues += _check_inertias(urdf)
     try:
         model = model_of(urdf)

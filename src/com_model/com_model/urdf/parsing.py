@@ -84,6 +84,7 @@ class Joint:
             how converters from SDF write that).
         effort: Largest torque or force, N m or N; inf likewise.
         mimic: The joint that it follows, or None.
+        warnings: What is wrong but can only mean one thing: message and fix of each.
     """
 
     name: str
@@ -99,6 +100,7 @@ class Joint:
     velocity: float
     effort: float
     mimic: Mimic | None
+    warnings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +177,17 @@ def _joint(node: Node) -> Joint:
         for end in ("parent", "child")
     )
     lower, upper, velocity, effort = _limits(node, kind)
+    warnings = []
+    if lower > upper:
+        problem = f"lower ({lower:g}) is above upper ({upper:g}): read the other way round"
+        fix = "Swap them, or leave them out if it turns freely, as Bullet reads it"
+        warnings.append((problem, fix))
+        lower, upper = upper, lower
+    axes = node.all("axis")
+    if len(axes) > 1:
+        lines = " and ".join(str(axis.line) for axis in axes[:2])
+        problem = f"has <axis> twice, on lines {lines}: the first counts, as in ROS"
+        warnings.append((problem, "Keep the right one and delete the other"))
     return Joint(
         name=name,
         element=str(node),
@@ -189,12 +202,13 @@ def _joint(node: Node) -> Joint:
         velocity=velocity,
         effort=effort,
         mimic=_mimic(node) if kind != "fixed" else None,
+        warnings=tuple(warnings),
     )
 
 
 def _axis(node: Node, kind: str) -> Array:
-    element, where = _only(node, "axis"), f"<axis> of {node}"
-    axis = np.array([1.0, 0, 0]) if element is None else _vector(element, "xyz", where)
+    elements, where = node.all("axis"), f"<axis> of {node}"
+    axis = _vector(elements[0], "xyz", where) if elements else np.array([1.0, 0, 0])
     if kind in ("fixed", *FREE_TYPES):
         return np.zeros(3)
     length = math.hypot(*axis)
@@ -206,7 +220,7 @@ def _axis(node: Node, kind: str) -> Array:
 
 
 def _limits(node: Node, kind: str) -> tuple[float, float, float, float]:
-    """Lower, upper, velocity, effort; infinite where the file leaves them open.
+    """Lower, upper, velocity, effort as they are given; infinite where the file leaves them open.
 
     A limit with only one of lower and upper has 0 for the other, as the URDF specification says.
     """
@@ -219,8 +233,9 @@ def _limits(node: Node, kind: str) -> tuple[float, float, float, float]:
     if kind not in ("revolute", "prismatic") or not given.keys() & {"lower", "upper"}:
         return -math.inf, math.inf, velocity, effort
     lower, upper = given.get("lower", 0.0), given.get("upper", 0.0)
-    if lower > upper:
-        raise UrdfError(f"lower ({lower:g}) is above upper ({upper:g})", where, "Swap them")
+    if lower > upper and not given.keys() >= {"lower", "upper"}:
+        problem = f"lower ({lower:g}) is above upper ({upper:g}); what is left out is 0"
+        raise UrdfError(problem, where, "Give both")
     return lower, upper, velocity, effort
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from com_model.text import closest
@@ -67,6 +68,15 @@ def find_misspellings(robot: Node) -> list[Misspelling]:
         if meant is not None:
             found.append(Misspelling(tag, meant, inside, count, first[inside, tag]))
     return sorted(found, key=lambda m: (not m.matters, -m.count, m.tag))
+
+
+def correct_misspellings(text: str, found: Sequence[Misspelling]) -> str:
+    """Gives the text of a URDF with the tags renamed on which masses or kinematics depend."""
+    for each in found:
+        if each.matters:
+            tag = rf"(?<=<){re.escape(each.tag)}(?=[\s/>])|(?<=</){re.escape(each.tag)}(?=[\s>])"
+            text = re.sub(tag, each.meant, text)
+    return text
 
 
 def _walk(robot: Node) -> Iterator[tuple[Node, str]]:
