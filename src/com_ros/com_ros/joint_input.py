@@ -6,7 +6,8 @@ as long as it is within `joint_timeout` of the message at hand.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -28,8 +29,7 @@ RESTART_NS = NS_PER_S  # stamps that go back further are of another recording
 MAX_LAYOUTS = 64  # distinct lists of names that are remembered
 
 
-@dataclass(frozen=True, eq=False)
-class JointSample:
+class JointSample(NamedTuple):
     """The joints at the time of one message, in the model's order.
 
     Attributes:
@@ -49,7 +49,7 @@ class JointSample:
     error: str = ""
     warnings: tuple[str, ...] = ()
     time_ns: int = 0
-    stamp: Time = field(default_factory=Time)
+    stamp: Time = Time()
     spread_s: float = 0.0
 
     @classmethod

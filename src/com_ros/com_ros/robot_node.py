@@ -49,7 +49,7 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -144,7 +144,7 @@ class RobotNode(Node, Generic[P]):
         self._on_sample: Callable[[JointSample], None] = lambda _: None
         self._handles_problems = False
         self._rate = RateLimit(math.inf)
-        self._now = self.get_clock().handle  # Clock.now takes 3 us
+        self._ros_time = self.get_clock().handle  # Clock.now takes 3 us
         self._diagnostics = diagnostics.Diagnostics(self, subject or name)
         self.create_steady_timer(min(timeout_s / 4.0, 0.25), self._on_watch)
         self.create_steady_timer(1.0, self._on_diagnostics)
@@ -382,7 +382,7 @@ class RobotNode(Node, Generic[P]):
         self.joint_watch.received()
         if self._rate.due(time_ns):
             self._on_sample(sample)
-            self.meter.add(self._now.get_now().nanoseconds - time_ns)
+            self.meter.add(self._ros_time.get_now().nanoseconds - time_ns)
 
     def _sample(self, msg: JointState, time_ns: int) -> JointSample | None:
         joints = self.joints
@@ -397,7 +397,7 @@ class RobotNode(Node, Generic[P]):
             self.faults.add("implausible", "joint_states", sample.error or sample.warnings[-1])
         slow = self.too_slow
         if slow and sample is not None:
-            sample = replace(sample, warnings=(*sample.warnings, slow))
+            sample = sample._replace(warnings=(*sample.warnings, slow))
         return sample
 
     def _on_watch(self) -> None:

@@ -32,7 +32,7 @@ def some_values():
 
 
 def assert_same(a, b):
-    for name in vars(a):
+    for name in a._fields:
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
 
 

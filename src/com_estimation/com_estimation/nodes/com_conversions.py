@@ -17,7 +17,6 @@ from com_ros.conversions import (
     numpy_to_doubles,
     numpy_to_point,
     numpy_to_points,
-    numpy_to_vector3,
     numpy_to_vectors,
     point_to_numpy,
     points_to_numpy,
@@ -47,17 +46,21 @@ def numpy_to_center_of_mass(
 ) -> CenterOfMass:
     """CenterOfMass message of a state; `out` is filled in place if given."""
     msg = CenterOfMass() if out is None else out
-    msg.header.stamp, msg.header.frame_id = stamp, frame
+    header = msg.header
+    header.stamp, header.frame_id = stamp, frame
     msg.status = int(state.status)
     msg.reason = state.reason
     msg.mass = float(state.mass)
-    numpy_to_point(state.position, msg.position)
-    numpy_to_vector3(state.velocity, msg.velocity)
-    numpy_to_vector3(state.gravity, msg.gravity)
     msg.ground = int(state.ground)
-    numpy_to_point(state.projection, msg.projection)
     msg.support_margin = float(state.margin)
     msg.contacts = list(state.contacts)
+    for values, vector in (
+        (state.position, msg.position),
+        (state.velocity, msg.velocity),
+        (state.gravity, msg.gravity),
+        (state.projection, msg.projection),
+    ):
+        vector.x, vector.y, vector.z = values.tolist()
     return msg
 
 

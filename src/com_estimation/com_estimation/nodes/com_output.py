@@ -34,7 +34,7 @@ from com_ros.qos import RESULT
 from com_ros.tf import FramePublisher
 
 LIFETIME_NS = NS_PER_S  # markers of a node that died vanish
-COUNT_PERIOD_S = 0.02  # between two counts of subscriptions, 2 us each
+COUNT_PERIOD_S = 0.002  # between two counts of subscriptions, which take a microsecond
 
 
 class ComOutput:

@@ -59,8 +59,7 @@ class Ground(IntEnum):
     FEET = 2
 
 
-@dataclass(frozen=True, eq=False)
-class ComState:
+class ComState(NamedTuple):
     """Vectors are in the frame of the root link; what is not known is NaN.
 
     Attributes:
@@ -262,19 +261,19 @@ class ComObserver:
         if found == FEET:
             stance = Stance(results.contact, results.points[: int(count)], normal)
         return ComState(
-            status=Status.DEGRADED if why else Status.OK,
-            reason=why,
-            mass=self.model.mass,
-            position=com,
-            velocity=velocity,
-            jacobian=results.jacobian,
-            q=q,
-            gravity=gravity,
-            ground=GROUNDS.get(found, Ground.UNKNOWN),
-            projection=projection,
-            margin=margin,
-            contacts=tuple(compress(self._feet.names, results.contact)),
-            stance=stance,
+            Status.DEGRADED if why else Status.OK,
+            why,
+            self.model.mass,
+            com,
+            velocity,
+            gravity,
+            GROUNDS.get(found, Ground.UNKNOWN),
+            projection,
+            margin,
+            tuple(compress(self._feet.names, results.contact)),
+            results.jacobian,
+            q,
+            stance,
         )
 
     def _make_results(self) -> Results:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ UNKNOWN_FORCES = np.empty((0, 3))
 STEEPEST = 0.1  # cosine of the steepest ground that gravity is believed for, 84 degrees
 
 
-@dataclass(frozen=True, eq=False)
-class Stance:
+class Stance(NamedTuple):
     """A robot on its feet; vectors in the frame that the feet's poses were given in.
 
     Attributes:
