@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import yaml
 from numpy.typing import ArrayLike
 
-from com_model.arrays import Array, FrozenArrays, as_array
+from com_model.arrays import Array, as_array
 from com_model.files import write_file
+from com_model.joint_path import JointPath
 from com_model.model import RobotModel
 from com_model.strict_yaml import Section, read_yaml
 from com_model.text import listing
@@ -104,28 +104,8 @@ def _check_limits(rows: Array, model: RobotModel, file: Section) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class TimedPath(FrozenArrays):
-    """Points of a path from rest to rest, without its start; arrays are read-only.
-
-    Attributes:
-        times: (m,) s after the start, ascending.
-        positions: (m, n) rad or m.
-        velocities: (m, n) rad/s or m/s.
-    """
-
-    times: Array
-    positions: Array
-    velocities: Array
-
-    @property
-    def duration(self) -> float:
-        """Time of the last point, s."""
-        return float(self.times[-1])
-
-
-def time_path(path: ArrayLike, speeds: ArrayLike) -> TimedPath:
-    """Gives times to the points of a path, from rest to rest.
+def time_path(path: ArrayLike, speeds: ArrayLike) -> JointPath:
+    """Gives times to the points of a path, from rest to rest; its start is left out.
 
     The points are passed at even fractions u of the path, u = 3 s^2 - 2 s^3 with s the fraction of
     the time; it takes so long that no joint is faster than its speed.
@@ -147,4 +127,4 @@ def time_path(path: ArrayLike, speeds: ArrayLike) -> TimedPath:
     s = 0.5 - np.sin(np.arcsin(1.0 - 2.0 * u) / 3.0)
     rate = 6.0 * s * (1.0 - s) / duration
     slope = np.gradient(points, u, axis=0)
-    return TimedPath((s * duration)[1:], points[1:], (slope * rate[:, None])[1:])
+    return JointPath((s * duration)[1:], points[1:], (slope * rate[:, None])[1:])

@@ -1,10 +1,7 @@
 """Joint targets over time: cubics through points, checked against the limits of the URDF.
 
-Those of a whole walk come from inverse kinematics at each of its samples (solve_joints).
-
-Between two points that are h apart the targets go along the cubic that has the positions and the
-velocities of both, as controllers of joint trajectories do; its velocity is extreme at the points,
-or in between where its acceleration vanishes.
+Those of a whole walk come from inverse kinematics at each of its samples (solve_joints). The
+velocity of a cubic is extreme at the points, or in between where its acceleration vanishes.
 """
 
 from __future__ import annotations
@@ -19,78 +16,13 @@ from com_control.walking.com_ik import TOLERANCE, ComIk
 from com_control.walking.leg_ik import LegIk
 from com_control.walking.walk_plan import Samples, quintic
 from com_model.arrays import Array, FrozenArrays
+from com_model.joint_path import JointPath
 from com_model.model import RobotModel
 
 _ROUNDING = 1e-6  # fraction of a speed limit
 _ZERO = 1e-9  # rad or m; a way that is shorter takes no time
 MAX_APPROACH_TIME = 120.0  # s
 _PEAK = 1.875  # of a quintic's speed over its mean speed
-
-
-@dataclass(frozen=True, eq=False)
-class JointPath(FrozenArrays):
-    """Targets of all joints; arrays are read-only.
-
-    Attributes:
-        time: (N,) s, rising, at least one.
-        q: (N, n) rad or m.
-        qd: (N, n) rad/s or m/s.
-    """
-
-    time: Array
-    q: Array
-    qd: Array
-
-    @property
-    def end(self) -> float:
-        """Time of the last point, s."""
-        return float(self.time[-1])
-
-    def sample(self, t: float) -> tuple[Array, Array]:
-        """Positions and velocities (n,) at a time; stationary before the path and after it."""
-        if not self.time[0] < t < self.time[-1]:
-            k = 0 if t <= self.time[0] else -1
-            return self.q[k].copy(), np.zeros(self.q.shape[1])
-        k = int(np.searchsorted(self.time, t, side="right")) - 1
-        h = self.time[k + 1] - self.time[k]
-        s = (t - self.time[k]) / h
-        (a, b), (v, w) = self.q[k : k + 2], self.qd[k : k + 2]
-        c2, c3 = 3.0 * (b - a) - h * (2.0 * v + w), 2.0 * (a - b) + h * (v + w)
-        q = a + s * (h * v + s * (c2 + s * c3))
-        return q, v + s * (2.0 * c2 + s * 3.0 * c3) / h
-
-    def after(self, t: float) -> JointPath:
-        """The points after a time; at least the last one, then stationary at that time."""
-        if t >= self.time[-1]:
-            return JointPath(np.array([t]), self.q[-1:], np.zeros_like(self.q[-1:]))
-        ahead = self.time > t
-        return JointPath(self.time[ahead], self.q[ahead], self.qd[ahead])
-
-    def followed_by(self, later: JointPath) -> JointPath:
-        """This path up to the first point of another one, and that one."""
-        own = self.time < later.time[0] - 1e-9
-        return JointPath(
-            np.concatenate((self.time[own], later.time)),
-            np.concatenate((self.q[own], later.q)),
-            np.concatenate((self.qd[own], later.qd)),
-        )
-
-    def shifted(self, by: float) -> JointPath:
-        """The same, later by a time, s."""
-        return JointPath(self.time + by, self.q, self.qd)
-
-    def halted(self, t: float, span: float, dt: float = 0.01) -> JointPath:
-        """Comes to rest along this path: its own time slows down from a time on.
-
-        After t it is at t + s - s^2 / (2 span) of its own time, so that neither a position nor a
-        speed is met that it would not have met anyway.
-        """
-        count = max(int(np.ceil(span / dt)), 1)
-        s = np.linspace(0.0, span, count + 1)
-        states = [self.sample(t + x - 0.5 * x * x / span) for x in s.tolist()]
-        rate = 1.0 - s / span
-        q = np.array([state[0] for state in states])
-        return JointPath(t + s, q, np.array([state[1] for state in states]) * rate[:, None])
 
 
 def plan_approach(

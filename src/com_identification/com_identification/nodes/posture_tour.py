@@ -33,21 +33,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from rclpy.client import Client
-from rclpy.duration import Duration
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.feasible import TourPaths
 from com_model import RobotModel
 from com_model.arrays import Array
-from com_model.postures import TimedPath
+from com_model.joint_path import JointPath
 from com_msgs.msg import ProposedPosture
 from com_msgs.srv import CapturePosture, ExportUrdf, IdentifyLinks, ProposePostures
 from com_ros import qos
-from com_ros.conversions import NS_PER_S
+from com_ros.conversions import NS_PER_S, numpy_to_joint_trajectory
 from com_ros.exceptions import ComRosError
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
@@ -305,15 +305,15 @@ class PostureTour(RobotNode[Parameters]):
         yield from self._move(ways)
         return ""
 
-    def _move(self, ways: list[TimedPath]) -> Script:
+    def _move(self, ways: list[JointPath]) -> Script:
         """Send motions one after the other, and wait until the joints are there."""
         state = self._need()
         for way in ways:
             self._publish(way)
             self._moving = True
-            yield from self._wait(way.duration)
+            yield from self._wait(way.end)
             self._moving = False
-            state.target = way.positions[-1]
+            state.target = way.q[-1]
         yield from self._arrive(state)
 
     def _arrive(self, state: _TourState) -> Script:
@@ -373,23 +373,15 @@ class PostureTour(RobotNode[Parameters]):
             yield
 
     # --- outputs -----------------------------------------------------------------------------
-    def _publish(self, way: TimedPath) -> None:
-        points = [
-            JointTrajectoryPoint(
-                positions=q.tolist(),
-                velocities=v.tolist(),
-                time_from_start=Duration(seconds=float(t)).to_msg(),
-            )
-            for t, q, v in zip(way.times, way.positions, way.velocities, strict=True)
-        ]
-        names = list(self._need().model.joint_names)
-        self._trajectory.publish(JointTrajectory(joint_names=names, points=points))
+    def _publish(self, way: JointPath) -> None:
+        names = self._need().model.joint_names
+        self._trajectory.publish(numpy_to_joint_trajectory(names, way.time, way.q, way.qd, Time()))
 
     def _end(self, reason: str, *, well: bool = False) -> None:
         """End the tour; a robot on its way stays where it is."""
         if self._moving and self._q is not None:
             zero = np.zeros((1, len(self._q)))
-            self._publish(TimedPath(np.array([STOP_TIME]), self._q[None], zero))
+            self._publish(JointPath(np.array([STOP_TIME]), self._q[None], zero))
         self._moving, self.finished = False, True
         if not well:
             self._report(f"the tour ends: {reason}")

@@ -15,7 +15,8 @@ from com_identification.regression.statics import Statics
 from com_identification.settings import PlanOptions
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
-from com_model.postures import TimedPath, time_path
+from com_model.joint_path import JointPath
+from com_model.postures import time_path
 
 _TRIES = 30  # for each candidate that is wanted
 _BATCH = 256
@@ -268,7 +269,7 @@ class TourPaths:
         limits = np.where(model.velocity_limits > 0.0, model.velocity_limits, np.inf)
         self.speeds = np.minimum(speed, velocity_fraction * limits)
 
-    def standing(self, start: Array, end: Array) -> list[TimedPath]:
+    def standing(self, start: Array, end: Array) -> list[JointPath]:
         """Returns paths in sequence that keep the feet in place; empty where there is none."""
         direct = self._feasible.path_between(start, end)
         if direct is not None:
@@ -279,7 +280,7 @@ class TourPaths:
             return []
         return [time_path(part, self.speeds) for part in parts if part is not None]
 
-    def in_air(self, start: Array, end: Array) -> list[TimedPath]:
+    def in_air(self, start: Array, end: Array) -> list[JointPath]:
         """Returns the paths of a lifted robot, through the nominal posture to avoid collisions."""
         stations = (start, self._nominal), (self._nominal, end)
         return [time_path(np.array(ends), self.speeds) for ends in stations]

@@ -157,8 +157,8 @@ class PostureSequence:
     def _move(self, way: Array, speed: float) -> Iterator[Reading]:
         timed = time_path(way, speed)
         joints = np.arange(way.shape[1])
-        self._simulation.follow(Trajectory(joints, timed.times, timed.positions, timed.velocities))
-        yield from self._wait(timed.duration)
+        self._simulation.follow(Trajectory(joints, timed.time, timed.q, timed.qd))
+        yield from self._wait(timed.end)
 
     def _settle(self) -> Iterator[Reading]:
         """Waits until neither the root nor the CoM moves."""
