@@ -43,11 +43,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--force", action="store_true", help="replace that file")
     parser.add_argument("--scale", type=float, metavar="KG", help="what a scale shows, kg")
     arguments = parser.parse_args(argv)
-    robot = sys.stdin.buffer.read(MAX_BYTES + 1) if arguments.urdf == "-" else arguments.urdf
+    robot: str | bytes = arguments.urdf
+    if robot == "-":
+        robot = sys.stdin.buffer.read(MAX_BYTES + 1)
     try:
         if arguments.output:
-            text = robot if isinstance(robot, bytes) else read_bounded(robot)
-            node, xml = read_xml(text, SCHEMA)
+            given = robot if isinstance(robot, bytes) else read_bounded(robot)
+            node, xml = read_xml(given, SCHEMA)
             robot = correct_misspellings(xml, find_misspellings(node)).encode()
             write_file(arguments.output, robot, arguments.force)
         found = audit(robot, scale_mass=arguments.scale)
