@@ -9,6 +9,9 @@ import pytest
 import yaml
 
 from com_control.walking.biped import Biped
+from com_identification.background import ProposeTask
+from com_identification.regression.least_squares import body_priors
+from com_identification.settings import IdentificationSettings
 from com_identification.store.results import corrected_inertials
 from com_model import (
     ConfigError,
@@ -78,6 +81,17 @@ def test_what_is_written_has_no_frames(mounted):
     true = with_true_errors(whole, TrueErrors(com=0.001))
     assert true.frames == whole.frames
     assert "_sole" not in true.xml
+
+
+def test_identification_begins_as_with_sole_links(linked, mounted):
+    bare, config = mounted
+    whole = config.attach(bare)
+    ours, theirs = (body_priors(model, IdentificationSettings()) for model in (whole, linked[0]))
+    np.testing.assert_allclose(ours.mass, theirs.mass)
+    settings, rest = IdentificationSettings(), config.nominal_posture(whole)
+    task = ProposeTask(bare.xml, config.feet, (), settings, rest, 1)
+    assert task.robot().link_names == whole.link_names
+    assert task.planner().feet == config.feet
 
 
 def test_walking_takes_either_model(linked, mounted):

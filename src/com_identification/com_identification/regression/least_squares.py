@@ -174,7 +174,7 @@ def _boxes(model: RobotModel) -> tuple[Array, Array]:
     low, high = np.full((bodies.count, 3), np.inf), np.full((bodies.count, 3), -np.inf)
     known = np.ones(bodies.count, dtype=np.bool_)
     for i, name in enumerate(model.link_names):
-        b, box = bodies.body_of_link[i], bounds_of(links[name])
+        b, box = bodies.body_of_link[i], bounds_of(links[name]) if name in links else None
         if box is not None:
             R, p = bodies.R_body_link[i], bodies.p_body_link[i]
             center, half = p + R @ (box[0] + box[1]) / 2, np.abs(R) @ (box[1] - box[0]) / 2
