@@ -1,6 +1,7 @@
 """A node's health on /diagnostics, and the measuring of rate and latency."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
@@ -12,6 +13,21 @@ OK = DiagnosticStatus.OK
 WARN = DiagnosticStatus.WARN
 ERROR = DiagnosticStatus.ERROR
 STALE = DiagnosticStatus.STALE
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """One status on /diagnostics.
+
+    Attributes:
+        level: OK, WARN, ERROR or STALE of com_ros.diagnostics.
+        text: one line.
+        values: further facts by name.
+    """
+
+    level: bytes
+    text: str
+    values: dict[str, object] = field(default_factory=dict)
 
 
 class Diagnostics:

@@ -49,7 +49,6 @@ import math
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -67,6 +66,7 @@ from com_model.config_check import config_warnings
 from com_model.exceptions import ComModelError
 from com_ros import diagnostics, qos
 from com_ros.conversions import stamp_to_ns
+from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.input_limits import InputBounds
 from com_ros.input_watch import InputWatch
@@ -84,21 +84,6 @@ P = TypeVar("P", bound=RobotParameters)
 EVERY_SAMPLE = 500  # messages of a stream that may wait while a node is busy: 0.5 s at 1 kHz
 BOUNDED = (Imu, WrenchStamped)  # messages whose numbers have limits; joints: see JointInput
 SENSORS = (*BOUNDED, JointState)  # messages that a simulator publishes for each sample
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """One status on /diagnostics.
-
-    Attributes:
-        level: OK, WARN, ERROR or STALE of com_ros.diagnostics.
-        text: one line.
-        values: further facts by name.
-    """
-
-    level: bytes
-    text: str
-    values: dict[str, object] = field(default_factory=dict)
 
 
 class RobotNode(Node, Generic[P]):

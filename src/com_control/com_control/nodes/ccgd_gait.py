@@ -57,11 +57,12 @@ from com_msgs.msg import WalkGoal, WalkState
 from com_msgs.srv import PlanWalk, SolveComIk
 from com_ros import diagnostics, qos
 from com_ros.conversions import ns_to_stamp
+from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
-from com_ros.robot_node import Diagnosis, RobotNode
+from com_ros.robot_node import RobotNode
 from com_ros.stamps import RateLimit
 from com_ros.wrench_input import WrenchInputs
 

@@ -48,10 +48,11 @@ from com_control.nodes.balancer_parameters import Parameters
 from com_model import RobotModel, link_pose
 from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, Array, ns_to_stamp, point_to_numpy
+from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
-from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode
+from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 LEVELS = {
     State.UNKNOWN: diagnostics.ERROR,

@@ -41,10 +41,11 @@ from com_msgs.msg import MotionState
 from com_msgs.srv import LoadMotion
 from com_ros import diagnostics, qos
 from com_ros.conversions import ns_to_stamp
+from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.main import run
-from com_ros.robot_node import Diagnosis, RobotNode
+from com_ros.robot_node import RobotNode
 
 LEVELS = {State.REFUSED: diagnostics.WARN, State.STOPPING: diagnostics.WARN}
 

@@ -40,12 +40,13 @@ from com_model import RobotModel
 from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
+from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ConversionError
 from com_ros.imu_input import UNKNOWN_IMU, ImuValues, imu_to_values
 from com_ros.input_watch import HISTORY, Latest
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
-from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode
+from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 STOP_POINTS = 20  # of the path to the standing posture that is sent when joint_states time out
 COM_DELAY_NS = 20_000_000  # by which trunk_com is used later than it is stamped

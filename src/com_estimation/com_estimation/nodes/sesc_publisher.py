@@ -36,11 +36,12 @@ from com_estimation.whole_body.stance import choose_feet
 from com_model import RobotModel, UnknownNameError
 from com_model.urdf.audit import audit
 from com_ros import diagnostics
+from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
 from com_ros.imu_input import ImuInput
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
-from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode
+from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 from com_ros.wrench_input import WrenchInputs
 
 

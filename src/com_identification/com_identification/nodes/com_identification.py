@@ -41,11 +41,12 @@ from com_model import RobotModel
 from com_msgs.msg import IdentificationState
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp
+from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ParameterError
 from com_ros.input_watch import InputWatch
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
-from com_ros.robot_node import EVERY_SAMPLE, Diagnosis, RobotNode
+from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 SERVE_PERIOD = 0.05  # s, between two blocks of readings, and two looks at pending requests
 SERVE_PERIOD_NS = round(SERVE_PERIOD * NS_PER_S)

@@ -37,9 +37,10 @@ from trajectory_msgs.msg import JointTrajectory
 from com_model import RobotModel
 from com_ros import diagnostics, lockstep, qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, stamp_to_ns
+from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
 from com_ros.main import run
-from com_ros.robot_node import Diagnosis, RobotNode
+from com_ros.robot_node import RobotNode
 from com_simulation.exceptions import CommandError, ComSimulationError
 from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, TimeOutput
 from com_simulation.nodes.simulator_parameters import Parameters
