@@ -7,7 +7,6 @@ and "Transforms" (node elements are applied in document order, as post-multiplic
 import xml.etree.ElementTree as ET
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 MAX_NODES = 5000
 MAX_TRIANGLES = 2_000_000
@@ -113,6 +112,8 @@ def _node_transform(node: _Element) -> np.ndarray:
         elif kind == "rotate":
             x, y, z, angle_deg = _numbers(element)
             axis = np.array([x, y, z]) / max(np.linalg.norm([x, y, z]), 1e-300)
+            from scipy.spatial.transform import Rotation  # takes long, and hardly ever needed
+
             step[:3, :3] = Rotation.from_rotvec(np.radians(angle_deg) * axis).as_matrix()
         T = T @ step
     return T
