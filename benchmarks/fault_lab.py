@@ -237,7 +237,7 @@ class Lab:
         environment = os.environ | {"PYTHONUNBUFFERED": "1"}
         self.process = subprocess.Popen(
             [str(program), "--ros-args", "--params-file", str(file)],
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
             env=environment,

@@ -314,18 +314,6 @@ class MotionPlayer(Case):
         return still_moves(self, lab, fault)
 
 
-class Hoap2Moves(Case):
-    """Words are typed while it stands the faults."""
-
-    node = "hoap2moves"
-
-    def begin(self, lab: Lab, fault: Fault) -> None:
-        name = lab.robot.model.joint_names[0]
-        if lab.process.stdin is not None and lab.process.poll() is None:
-            lab.process.stdin.write(f"by {name} 0.1\nby {name} -0.1\n".encode())
-            lab.process.stdin.flush()
-
-
 class PostureTour(Case):
     """Waits for an identification that does not come."""
 
@@ -357,7 +345,6 @@ CASES = (
     TrotGait,
     CcgdGait,
     MotionPlayer,
-    Hoap2Moves,
     PostureTour,
     Simulator,
 )

@@ -1,7 +1,5 @@
-"""motion.launch.xml plays the sample, and a pipe moves joints, as a user starts them."""
+"""motion.launch.xml plays the sample, as a user starts it."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -67,66 +65,3 @@ def test_the_sample_is_played_and_the_joints_follow(launch, ear):
     ear.until(lambda: states[-1].state == MotionState.PLAYING, "second time")
     assert run.stop() == 0, run.output
     assert "Traceback" not in run.output
-
-
-def hoap2moves(script, **parameters):
-    """Run the program with a script on its standard input."""
-    words = [w for name, value in parameters.items() for w in ("-p", f"{name}:={value}")]
-    return subprocess.run(
-        [sys.executable, "-m", "com_control.nodes.hoap2moves", "--ros-args", *words],
-        input=script,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
-SCRIPT = """\
-# bow and bend both knees, together
-unit deg
-speed 30
-set BODY_JOINT1 15  RARM_JOINT2 -40deg
-show BODY_JOINT1
-by BODY_JOINT1 -5deg
-save {folder}/bow.csv
-BODY_JOINT1 200
-set BODY_JOINT1 0
-"""
-
-
-def test_joints_are_moved_through_a_pipe(launch, ear, tmp_path):
-    joints = ear.listen(JointState, "joint_states")
-    launch("com_bringup", "hoap2.launch.xml", *QUIET, "publish_rate_hz:=200.0")
-    ear.until(lambda: joints, "joints")
-    done = hoap2moves(
-        SCRIPT.format(folder=tmp_path),
-        robot_config=CONFIG,
-        motion_layout=LAYOUT,
-        joint_timeout=5.0,
-        patience=30.0,
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[:2] == ["numbers without a unit are in deg", "speed 30 % of what the joints can"]
-    assert lines[2].startswith("moves for ")
-    assert lines[3] == "there"
-    assert abs(float(lines[5].split()[3]) - 15.0) < 3.0
-    assert lines[-2].endswith("bow.csv written, in counts")
-    assert lines[-1].startswith("hoap2moves: BODY_JOINT1: 3.491 rad (200.00 deg) is beyond")
-    saved = read_motion(tmp_path / "bow.csv", layout())
-    row = dict(zip(saved.joints, np.degrees(saved.positions[0]), strict=True))
-    assert abs(row["BODY_JOINT1"] - 10.0) < 3.0
-    assert abs(row["RARM_JOINT2"] + 40.0) < 3.0
-    ended = ear.node.get_clock().now().nanoseconds
-    ear.until(lambda: stamp_to_ns(joints[-1].header.stamp) > ended, "joints after the script")
-    assert abs(np.degrees(position(joints[-1], "BODY_JOINT1")) - 10.0) < 3.0
-
-
-def test_a_script_without_a_robot_ends_and_says_why(domain):
-    done = hoap2moves("set BODY_JOINT1 0.1\n", robot_config=CONFIG, patience=0.5)
-    assert done.returncode == 1, done.stderr
-    assert done.stdout == "hoap2moves: no joint_states yet: start the robot's driver\n"
-    done = hoap2moves("show\n")
-    assert done.returncode == 1
-    assert "'robot_config' is '': give the path" in done.stderr
-    assert "Traceback" not in done.stderr

@@ -9,19 +9,18 @@ Files are read in blocks, so that millions of rows need no more memory than one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from com_control.exceptions import MotionError
 from com_control.motion.layout import MODE, PERIOD, MotionLayout
 from com_control.motion.motion import Motion
-from com_model.arrays import Array, FrozenArrays, as_array
+from com_model.arrays import Array, FrozenArrays
 from com_model.files import whole_file
 
 UNITS = ("counts", "radians")
@@ -261,34 +260,3 @@ def _check_driven(rows: Rows, driven: Array | None, layout: MotionLayout) -> Arr
             rows.first + row,
         )
     return driven
-
-
-def write_posture(
-    path: str | os.PathLike[str],
-    joints: Sequence[str],
-    positions: ArrayLike,
-    layout: MotionLayout,
-    unit: str = "counts",
-) -> None:
-    """Writes a posture, within the limits of the joints.
-
-    Args:
-        path: Of the file, which is overwritten.
-        joints: k names.
-        positions: (k,) rad or m.
-        layout: Of the file; its other joints are not driven.
-        unit: As in csv_file.
-
-    Raises:
-        MotionError: None of the joints is one of the layout, or the file cannot be written.
-        ShapeError: Not a position for each joint.
-    """
-    values = as_array("positions", positions, (len(joints),))
-    row = np.full(len(layout.joints), np.nan)
-    for name, value in zip(joints, values.tolist(), strict=True):
-        if name in layout.joints:
-            row[layout.joints.index(name)] = value
-    if not np.isfinite(row).any():
-        raise MotionError("none of the joints has a column in the motion file's layout")
-    row = np.clip(row, layout.lower, layout.upper)
-    write_rows(path, [Rows(1, np.array([layout.period]), row[None])], layout, unit)

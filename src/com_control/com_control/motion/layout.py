@@ -78,46 +78,6 @@ class MotionLayout(FrozenArrays):
         )
 
 
-def default_layout(
-    model: RobotModel, config: RobotConfig | None = None, speed: float = 1.0
-) -> MotionLayout:
-    """Gives a layout of all joints whose range is known: a period and radians, in their order.
-
-    Args:
-        model: The robot.
-        config: For the counts of its encoders; those that are not known are NaN.
-        speed: rad/s or m/s, of joints for which the URDF gives none.
-
-    Raises:
-        MotionError: No joint has limits.
-    """
-    bounded = np.isfinite(model.lower) & np.isfinite(model.upper) & (model.lower < model.upper)
-    at = np.flatnonzero(bounded)
-    if not len(at):
-        raise MotionError(f"{model.name} has no joint with limits: give them in its URDF")
-    joints = tuple(model.joint_names[i] for i in at)
-    limits = model.velocity_limits[at]
-    velocity = np.where(np.isfinite(limits) & (limits > 0.0), limits, speed)
-    return MotionLayout(
-        columns=(PERIOD, *joints),
-        joints=joints,
-        index=np.arange(1, len(joints) + 1),
-        counts_per_rad=_known_counts(joints, config),
-        period=0.001,
-        lower=model.lower[at],
-        upper=model.upper[at],
-        velocity=velocity,
-        acceleration=velocity / _TO_SPEED,
-    )
-
-
-def _known_counts(joints: tuple[str, ...], config: RobotConfig | None) -> Array:
-    if config is None or config.encoder_counts_per_degree is None:
-        return np.full(len(joints), np.nan)
-    signs = [config.encoder_signs.get(joint, np.nan) for joint in joints]
-    return np.asarray(np.degrees(np.array(signs, dtype=float) * config.encoder_counts_per_degree))
-
-
 def _counts(joints: tuple[str, ...], config: RobotConfig) -> Array:
     per_degree = config.encoder_counts_per_degree
     if per_degree is None:

@@ -137,13 +137,12 @@ class Player:
         self.state, self.reason = State.REFUSED, reason
 
     # --- requests ------------------------------------------------------------------------------
-    def play(self, time: float, measured: ArrayLike, fraction: float | None = None) -> Motion:
+    def play(self, time: float, measured: ArrayLike) -> Motion:
         """Begins: the next step leads from where the joints are.
 
         Args:
             time: s.
             measured: (k,) rad or m, the layout's joints.
-            fraction: In the place of the options' approach_fraction.
 
         Returns:
             The way to the first row.
@@ -163,9 +162,7 @@ class Player:
             raise MotionError(problem)
         held = np.abs(self._held - measured) < NEAR
         start = np.where(held, self._held, measured)  # where a joint is held near to where it is
-        way = approach(
-            self._layout, start, first, APPROACH_PERIOD, fraction or options.approach_fraction
-        )
+        way = approach(self._layout, start, first, APPROACH_PERIOD, options.approach_fraction)
         self._path = PlayedPath(RowPath(way), self._file)
         self._timing = PathTiming(time + options.horizon, options.stop_time)
         self._timing.change(time + options.horizon, 1.0)

@@ -91,9 +91,9 @@ class MotionDrive:
         """Whether somebody receives the commands."""
         return self._publisher.get_subscription_count() > 0
 
-    def play(self, fraction: float | None = None) -> Motion:
+    def play(self) -> Motion:
         """Begins to play from where the joints are; as Player.play."""
-        return self.player.play(self._seconds(self.time_ns), self.measured, fraction)
+        return self.player.play(self._seconds(self.time_ns), self.measured)
 
     def watch(self) -> bool:
         """Stop where joint_states have timed out; True when that has changed the state."""

@@ -1,4 +1,4 @@
-"""The parameters of motion_player and hoap2moves."""
+"""The parameters of motion_player."""
 
 from dataclasses import dataclass
 
@@ -49,15 +49,3 @@ class PlayerParameters(DriveParameters):
         0.1, "of the limits of velocity and acceleration, on the way to the first row", (0.001, 1.0)
     )
     most_rows: int = parameter(1_000_000, "of a motion file", (1, 10_000_000))
-
-
-@dataclass(frozen=True)
-class ConsoleParameters(DriveParameters):
-    """Parameters of hoap2moves."""
-
-    patience: float = parameter(
-        10.0, "s, to wait for the robot, and for joints to arrive after a move", (0.1, 3600.0)
-    )
-    max_speed: float = parameter(
-        1.0, "rad/s or m/s, of joints for which the URDF gives none", (0.001, 100.0)
-    )
