@@ -183,18 +183,11 @@ class RobotNode(Node, Generic[P]):
         xml = self.parameters.robot_description
         self._description = RobotDescription(self, self._use_model, xml, self.log, self._guarded)
 
-    def require_config(self, needs: str = "") -> RobotConfig:
-        """The robot's configuration, for a node that cannot do without.
-
-        Args:
-            needs: what the node needs of it, for the message.
-
-        Raises:
-            ParameterError: robot_config is not given.
-        """
+    def require_config(self, needs: str = "its feet") -> RobotConfig:
+        """The robot's configuration; without, a ParameterError that names what is needed of it."""
         if self.config is None:
-            fix = "give the path of the robot's configuration (YAML)"
-            raise ParameterError("robot_config", "", f"{fix}, with {needs}" if needs else fix)
+            fix = f"give the path of the robot's configuration (YAML), with {needs}"
+            raise ParameterError("robot_config", "", fix)
         return self.config
 
     # --- inputs --------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def load_robot(node: RobotNode[Any]) -> tuple[RobotConfig, RobotModel]:
         ComModelError: One of the files cannot be used.
         ParameterError: A parameter is missing.
     """
-    config, xml = node.require_config(), node.parameters.robot_description
+    config, xml = node.require_config("name and encoder"), node.parameters.robot_description
     if xml:
         return config, config.attach(RobotModel.from_urdf(xml))
     if config.urdf is None:
