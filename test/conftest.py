@@ -1,20 +1,22 @@
 """What tests of several kinds share."""
 
 import os
-import random
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-# ROS domains above 101 meet the ports of ordinary programs. Tests that run side by side (pytest -n)
-# draw from sets that do not overlap.
+from com_demos.background import DOMAIN_IDS, free_domain_id, reserved
+
+# Tests that run side by side (pytest -n) draw from sets of ROS domains that do not overlap.
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-DOMAINS = range(1 + WORKER, 102, WORKERS)
+DOMAINS = DOMAIN_IDS[WORKER::WORKERS]
 if "PYTEST_XDIST_WORKER" in os.environ or "ROS_DOMAIN_ID" not in os.environ:
-    os.environ["ROS_DOMAIN_ID"] = str(random.SystemRandom().choice(DOMAINS))
+    DOMAIN = free_domain_id(DOMAINS) or DOMAINS[0]
+    os.environ["ROS_DOMAIN_ID"] = str(DOMAIN)
+    RESERVATION = reserved(DOMAIN)  # kept while the tests run
 os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -166,4 +168,4 @@ def ros_context():
 @pytest.fixture(scope="session")
 def draw_domain():
     """draw_domain(): a number for a ROS domain of a test's own."""
-    return lambda: random.SystemRandom().choice(DOMAINS)
+    return lambda: free_domain_id(DOMAINS) or DOMAINS[0]

@@ -18,7 +18,7 @@ from pathlib import Path
 # a launch program to end its own children the hard way.
 STOPS = ((signal.SIGINT, 14.0), (signal.SIGTERM, 4.0), (signal.SIGKILL, 4.0))
 _PR_SET_PDEATHSIG = 1
-LAST_DOMAIN_ID = 101  # the ports of higher ones are those that Linux gives to any program
+DOMAIN_IDS = range(1, 102)  # the ports of higher ones are those that Linux gives to any program
 _FIRST_PORT = 7410  # of a domain's first participant, 250 apart (DDS-RTPS 2.3, 9.6.1.1)
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
@@ -118,13 +118,26 @@ def _die_with_parent() -> None:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def free_domain_id() -> int | None:
+def free_domain_id(among: Sequence[int] = DOMAIN_IDS) -> int | None:
     """Return a random domain whose first port nobody has; None if there is none."""
-    for domain_id in random.sample(range(1, LAST_DOMAIN_ID + 1), LAST_DOMAIN_ID):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            try:
-                probe.bind(("", _FIRST_PORT + 250 * domain_id))
-            except OSError:
-                continue
+    for domain_id in random.sample(among, len(among)):
+        with contextlib.suppress(OSError), reserved(domain_id):
             return domain_id
     return None
+
+
+def reserved(domain_id: int) -> socket.socket:
+    """Take the first port of a domain, so that nobody else finds the domain free.
+
+    Participants of the domain then have the ports after it.
+
+    Raises:
+        OSError: somebody has it.
+    """
+    taken = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        taken.bind(("", _FIRST_PORT + 250 * domain_id))
+    except OSError:
+        taken.close()
+        raise
+    return taken

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from com_demos.background import LAST_DOMAIN_ID, Background, free_domain_id
+from com_demos.background import DOMAIN_IDS, Background, free_domain_id, reserved
 
 QUICK = ((signal.SIGINT, 0.5), (signal.SIGTERM, 0.5), (signal.SIGKILL, 3.0))
 SAYS = "import signal, sys, time\nprint('ready', flush=True)\n"
@@ -115,11 +115,12 @@ def test_not_started_and_missing_command(tmp_path: Path) -> None:
         background.__enter__()
 
 
-def test_free_domain_is_one_whose_port_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_free_domain_is_one_whose_port_can_be_had() -> None:
     domain_id = free_domain_id()
     assert domain_id is not None
-    assert 1 <= domain_id <= LAST_DOMAIN_ID
+    assert domain_id in DOMAIN_IDS
+    with reserved(domain_id), pytest.raises(OSError, match="in use"):
+        reserved(domain_id)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("", 7410 + 250 * domain_id))
-        monkeypatch.setattr("com_demos.background.random.sample", lambda *_: [domain_id])
-        assert free_domain_id() is None
+        assert free_domain_id([domain_id]) is None
