@@ -32,7 +32,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import String
+from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -50,6 +50,8 @@ from com_simulation.physics.world_builder import build_world
 
 Array = NDArray[np.float64]
 FALLEN_TILT = 0.5  # rad, of the trunk
+ANSWER_LIMIT = 0.1  # s, that a healthy robot waits for the node
+UNANSWERED = 3  # times, after which it waits no longer until the node answers again
 
 
 class Robot(Protocol):
@@ -216,7 +218,9 @@ class Lab:
             self.node.create_subscription(kind, topic, self._taker(topic), 200)
         self.node.create_subscription(JointTrajectory, "joint_trajectory", self._on_command, 200)
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
+        self.node.create_subscription(Header, "lockstep", self._on_answer, qos.RESULT)
         self.diagnosed = 0
+        self._answered_ns, self._unanswered = 0, 0
         self._base_ns = time.time_ns()
         self._begin = time.monotonic()
         self._ticks = 0
@@ -326,8 +330,19 @@ class Lab:
             self._executor.spin_once(timeout_sec=max(left, 0.0))
             if left <= 0.0:
                 break
+        if fault is None:
+            self._wait_for_answer(stamp_to_ns(stamp))
         if left < -0.2:  # the machine is too slow: the robot's time goes on from here
             self._begin -= left
+
+    def _wait_for_answer(self, stamp_ns: int) -> None:
+        """Let a healthy robot wait for a node that answers, but is slow on a busy machine."""
+        end = time.monotonic() + ANSWER_LIMIT
+        while self._answered_ns < stamp_ns and self._unanswered < UNANSWERED:
+            if time.monotonic() > end:
+                self._unanswered += 1
+                return
+            self._executor.spin_once(timeout_sec=0.01)
 
     # --- what the node says --------------------------------------------------------------------
     def _taker(self, topic: str) -> Callable[[Any], None]:
@@ -336,6 +351,9 @@ class Lab:
             self.on_output(topic, msg)
 
         return take
+
+    def _on_answer(self, msg: Header) -> None:
+        self._answered_ns, self._unanswered = stamp_to_ns(msg.stamp), 0
 
     def _on_diagnostics(self, _: DiagnosticArray) -> None:
         self.diagnosed += 1

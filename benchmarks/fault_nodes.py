@@ -35,6 +35,8 @@ from com_ros.conversions import numpy_to_joint_state, numpy_to_quaternion, numpy
 SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
 COM_TOLERANCE = 0.005  # m, of a CoM that is said to be known
 TRUNK_TOLERANCE = 0.003  # m
+# s, of the inputs: a machine on which other programs run delays messages by the default of 0.2 s
+TIMEOUTS = dict.fromkeys(("joint_timeout", "imu_timeout", "wrench_timeout"), 0.4)
 
 
 class Case:
@@ -60,6 +62,7 @@ class Case:
         return {
             "robot_description": Path(files.urdf).read_text(),
             "robot_config": str(files.config),
+            **TIMEOUTS,
         }
 
     def works(self, lab: Lab) -> bool:

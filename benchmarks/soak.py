@@ -18,6 +18,7 @@ The last line is one JSON object:
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import multiprocessing
 import os
@@ -25,6 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,10 +37,12 @@ import rclpy
 import yaml
 from ament_index_python.packages import get_package_prefix
 from diagnostic_msgs.msg import DiagnosticArray
+from fault_cases import Batch
 from fault_lab import SimulatedRobot, say
 from geometry_msgs.msg import WrenchStamped
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import Imu, JointState
 from trajectory_msgs.msg import JointTrajectory
 
@@ -50,6 +54,7 @@ START_LIMIT = 120.0  # s, until the first answer
 WARM_UP = 10.0  # s, at most a tenth of the time: caches and pools fill
 WINDOWS, COMPARED = 10, 3  # of time; latency is compared between the first and the last ones
 RSS_PERIOD = 2.0  # s
+POSITION_NOISE = 1e-6  # rad
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,11 @@ KINDS = {
     "sesc_publisher": Kind("com_estimation", "com", CenterOfMass, {"use_imu": True}),
     "trunk_estimator": Kind("com_estimation", "trunk_com", TrunkCom, robot="scalf2"),
     "com_balancer": Kind(
-        "com_control", "joint_trajectory", JointTrajectory, {"autostart": True, "rate_hz": 2000.0}
+        "com_control",
+        "joint_trajectory",
+        JointTrajectory,
+        # without gravity: the driver's IMU does not move with the joints
+        {"autostart": True, "rate_hz": 2000.0, "use_imu": False, "control.upright": False},
     ),
     "com_identification": Kind(
         "com_identification", "identification/state", IdentificationState, every_sample=False
@@ -163,11 +172,23 @@ def start_node(name: str, kind: Kind, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def drive(robot_name: str, rate_hz: float) -> None:
-    """Publish a standing robot's messages until killed."""
+    """Publish a standing robot's messages, its joints where commands put them, until killed."""
     robot = SimulatedRobot(robot_name, 1.0 / rate_hz)
-    batch = [robot.advance(ns_to_stamp(0)) for _ in range(round(rate_hz))][-1]  # at rest
-    rclpy.init()
+    at_rest = [robot.advance(ns_to_stamp(0)) for _ in range(round(rate_hz))][-1]
+    rng = np.random.default_rng(0)
+    batches = [_noisy(at_rest, rng) for _ in range(200)]
+    moved = np.zeros(robot.model.n_joints)  # by commands
+    rest = np.array(next(msg for name, msg in at_rest if name == "joints").position)
+
+    def follow(msg: JointTrajectory) -> None:
+        index = [robot.model.joint_index(name) for name in msg.joint_names]
+        moved[index] = np.array(msg.points[-1].positions) - rest[index]
+
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = Node("soak_driver")
+    node.create_subscription(JointTrajectory, "joint_trajectory", follow, 1)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
     kinds = {"joints": (JointState, "joint_states"), "imu": (Imu, "imu")}
     for i, foot in enumerate(robot.config.feet):
         kinds[f"wrench{i}"] = (WrenchStamped, foot.wrench_topic)
@@ -175,10 +196,29 @@ def drive(robot_name: str, rate_hz: float) -> None:
     begin = time.perf_counter()
     for count in range(sys.maxsize):
         stamp = ns_to_stamp(time.time_ns())
-        for name, msg in batch:
+        for name, msg in batches[count % len(batches)]:
             msg.header.stamp = stamp
+            if name == "joints":
+                position = rest + moved + rng.normal(0.0, POSITION_NOISE, len(rest))
+                msg.position = array("d", position.tobytes())
             publishers[name].publish(msg)
+        if count % 10 == 0:
+            executor.spin_once(timeout_sec=0.0)
         time.sleep(max(0.0, begin + (count + 1) / rate_hz - time.perf_counter()))
+
+
+def _noisy(batch: Batch, rng: np.random.Generator) -> Batch:
+    """Messages with some noise: a driver that repeats itself counts as hung."""
+    batch = copy.deepcopy(batch)
+    for name, msg in batch:
+        if name == "joints":
+            msg.effort = (np.array(msg.effort) + rng.normal(0.0, 0.01, len(msg.name))).tolist()
+        elif name == "imu":
+            msg.angular_velocity.x += rng.normal(0.0, 1e-3)
+            msg.linear_acceleration.x += rng.normal(0.0, 1e-2)
+        else:
+            msg.wrench.force.z += rng.normal(0.0, 0.1)
+    return batch
 
 
 class Listener:
