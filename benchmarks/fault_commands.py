@@ -16,6 +16,7 @@ Array = NDArray[np.float64]
 LIMIT_TOLERANCE = 1e-3  # rad or m, that a command may be beyond a limit
 SPEED_TOLERANCE = 1.5  # times the limit of speed, that a command may go
 FASTEST = 20.0  # rad/s or m/s, where the URDF says nothing
+SETTLING = 0.3  # s, after the robot was put elsewhere, in which commands are not checked
 STEP_TOLERANCE = 0.02  # rad or m, by which two commands may differ whatever their times
 
 
@@ -31,6 +32,7 @@ class CommandCheck:
     model: RobotModel
     bad: list[str] = field(default_factory=list)
     _last: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+    _settled_s: float = 0.0
 
     def check(self, msg: JointTrajectory, fault: str, now_s: float, position: Array) -> None:
         """Check all points of a trajectory.
@@ -42,12 +44,13 @@ class CommandCheck:
             position: (n,) where the joints truly are.
         """
         problem = self._problem(msg, now_s, position)
-        if problem:
+        if problem and now_s > self._settled_s:
             self.bad.append(f"{fault}: {problem}")
 
-    def restart(self) -> None:
-        """Forget the last command: the robot was put elsewhere."""
+    def restart(self, now_s: float) -> None:
+        """Forget the last command: the robot was put elsewhere, which the node has yet to see."""
         self._last.clear()
+        self._settled_s = now_s + SETTLING
 
     def _reference(
         self, names: list[str], index: list[int], now_s: float, position: Array

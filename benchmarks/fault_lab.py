@@ -369,7 +369,7 @@ class Lab:
     def restart_robot(self) -> None:
         """Put the robot back to its start."""
         self.robot.reset()
-        self.checks.restart()
+        self.checks.restart(self.now_s)
 
     # --- services ------------------------------------------------------------------------------
     def call(self, kind: type, name: str, request: Any, timeout_s: float = 3.0) -> Any:

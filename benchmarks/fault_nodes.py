@@ -45,12 +45,14 @@ class Case:
     Attributes:
         package, node: Of its program.
         outputs: Topics that are looked at.
+        recovery_limit: s, until it works again.
     """
 
     package = "com_control"
     node = ""
     outputs: ClassVar[dict[str, type]] = {}
     robot_name = "hoap2"
+    recovery_limit = 5.0
 
     def robot(self) -> Robot:
         """The robot that it works on."""
@@ -264,6 +266,7 @@ class TrotGait(Case):
 
 class CcgdGait(Case):
     node = "ccgd_gait"
+    recovery_limit = 15.0
     outputs: ClassVar[dict[str, type]] = {"gait/state": WalkState}
 
     def works(self, lab: Lab) -> bool:
