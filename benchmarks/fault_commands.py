@@ -17,6 +17,8 @@ LIMIT_TOLERANCE = 1e-3  # rad or m, that a command may be beyond a limit
 SPEED_TOLERANCE = 1.5  # times the limit of speed, that a command may go
 FASTEST = 20.0  # rad/s or m/s, where the URDF says nothing
 SETTLING = 0.3  # s, after the robot was put elsewhere, in which commands are not checked
+OTHER_TIME = 1.0  # s, from which on a stamp is of another time
+SOON = 1e-3  # s, in which a command that is over is followed
 STEP_TOLERANCE = 0.02  # rad or m, by which two commands may differ whatever their times
 
 
@@ -34,16 +36,19 @@ class CommandCheck:
     _last: dict[str, tuple[Array, Array]] = field(default_factory=dict)
     _settled_s: float = 0.0
 
-    def check(self, msg: JointTrajectory, fault: str, now_s: float, position: Array) -> None:
+    def check(
+        self, msg: JointTrajectory, fault: str, now_s: float, age_s: float, position: Array
+    ) -> None:
         """Check all points of a trajectory.
 
         Args:
             msg: The command.
             fault: That is being tried.
             now_s: s, when it came.
+            age_s: s, since when it counts by its stamp; a driver refuses one of another time.
             position: (n,) where the joints truly are.
         """
-        problem = self._problem(msg, now_s, position)
+        problem = self._problem(msg, now_s, age_s, position)
         if problem and now_s > self._settled_s:
             self.bad.append(f"{fault}: {problem}")
 
@@ -63,7 +68,7 @@ class CommandCheck:
             ]
         )
 
-    def _problem(self, msg: JointTrajectory, now_s: float, position: Array) -> str:
+    def _problem(self, msg: JointTrajectory, now_s: float, age_s: float, position: Array) -> str:
         names = list(self.model.joint_names)
         unknown = set(msg.joint_names) - set(names)
         if unknown or not msg.points:
@@ -74,21 +79,28 @@ class CommandCheck:
             q, v = np.array(point.positions), np.array(point.velocities)
             if len(q) != len(index) or not (np.isfinite(q).all() and np.isfinite(v).all()):
                 return f"not finite, or {len(q)} positions of {len(index)} joints"
-            times.append(now_s + point.time_from_start.sec + point.time_from_start.nanosec / NS)
+            after = point.time_from_start.sec + point.time_from_start.nanosec / NS
+            times.append(now_s - age_s + after)
             path.append(q)
-        beyond = np.maximum(model.lower[index] - path, path - model.upper[index])[1:].max(axis=0)
-        most = SPEED_TOLERANCE * np.minimum(model.velocity_limits[index], FASTEST)
-        steps = np.abs(np.diff(path, axis=0)) - STEP_TOLERANCE
-        excess = steps - most * np.diff(times)[:, None]
-        for k, i in enumerate(index):
-            self._last[names[i]] = np.array(times[1:]), np.array(path)[1:, k]
         if min(np.diff(times)[1:], default=1.0) <= 0.0:
             return "times do not increase"
+        beyond = np.maximum(model.lower[index] - path, path - model.upper[index])[1:].max(axis=0)
         if beyond.max() > LIMIT_TOLERANCE:
             k = int(beyond.argmax())
             return f"{msg.joint_names[k]} {beyond[k]:.3g} rad beyond its limit"
+        if abs(age_s) >= OTHER_TIME:
+            return ""
+        ahead = [0, *(k for k in range(1, len(times)) if times[k] > now_s)]
+        if len(ahead) == 1:  # all of it is over: at once
+            ahead, times[-1] = [0, len(times) - 1], now_s + SOON
+        t, q = np.array(times)[ahead], np.array(path)[ahead]
+        most = SPEED_TOLERANCE * np.minimum(model.velocity_limits[index], FASTEST)
+        steps = np.abs(np.diff(q, axis=0)) - STEP_TOLERANCE
+        excess = steps - most * np.diff(t)[:, None]
+        for k, i in enumerate(index):
+            self._last[names[i]] = t[1:], q[1:, k]
         if excess.max() > 0.0:
             row, column = np.unravel_index(int(excess.argmax()), excess.shape)
-            jump, duration = steps[row, column] + STEP_TOLERANCE, times[row + 1] - times[row]
+            jump, duration = steps[row, column] + STEP_TOLERANCE, t[row + 1] - t[row]
             return f"{msg.joint_names[column]} jumps by {jump:.3g} rad in {duration:.3g} s"
         return ""

@@ -23,7 +23,7 @@ from ament_index_python.packages import get_package_prefix
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray
 from fault_cases import NS, Batch, Fault, Progress
-from fault_commands import CommandCheck
+from fault_commands import OTHER_TIME, CommandCheck
 from geometry_msgs.msg import WrenchStamped
 from numpy.typing import NDArray
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
@@ -362,8 +362,10 @@ class Lab:
         stamp_ns = stamp_to_ns(msg.header.stamp)
         now_ns = self._base_ns + round(self.now_s * NS)
         age_s = (now_ns - stamp_ns) / NS if stamp_ns else 0.0
-        self.checks.check(msg, self.fault, self.now_s, self.robot.truth.position)
-        if abs(age_s) < 1.0:
+        if self.command[1] != "simulator":  # which is commanded by the faults
+            position = self.robot.truth.position
+            self.checks.check(msg, self.fault, self.now_s, age_s, position)
+        if abs(age_s) < OTHER_TIME:
             self.robot.follow(msg, age_s)
 
     def restart_robot(self) -> None:

@@ -60,6 +60,11 @@ class Tally:
     recovery: list[float] = field(default_factory=list)
     seconds: float = 0.0
 
+    @property
+    def bad_faults(self) -> set[str]:
+        """Faults under which, or after which, a command was bad."""
+        return {text.rpartition(": ")[0].removeprefix("after ") for text in self.bad_commands}
+
 
 class NotWorkingError(Exception):
     """A node that cannot be brought to work."""
@@ -99,7 +104,7 @@ def try_node(job: tuple[str, bool, str]) -> Tally:
                 (Path(keep) / f"{name}.log").write_text(text)
     tally.crashes = lab.crashes
     tally.tracebacks = text.count("Traceback (most recent call last)")
-    tally.bad_commands = sorted(lab.checks.bad)
+    tally.bad_commands = sorted({b.rpartition(": ")[0]: b for b in lab.checks.bad}.values())
     tally.seconds = round(time.monotonic() - begin, 1)
     return tally
 
@@ -185,10 +190,7 @@ def main() -> int:
         "faults": sum(tally.faults for tally in tallies),
         "crashes": sum(len(tally.crashes) for tally in tallies),
         "tracebacks": sum(tally.tracebacks for tally in tallies),
-        "bad_commands": sum(
-            len({b.rpartition(": ")[0].removeprefix("after ") for b in t.bad_commands})
-            for t in tallies
-        ),
+        "bad_commands": sum(len(t.bad_faults) for t in tallies),
         "false_ok": sum(len(tally.false_ok) for tally in tallies),
         "unrecovered": sum(len(tally.unrecovered) for tally in tallies),
         "recovery_s": [round(float(np.median(times)), 2), round(times[-1], 2)] if times else None,

@@ -24,7 +24,8 @@ from com_model.text import listing
 NO_LIMIT = 1e5  # rad or m, reported by a joint without limits
 FASTEST = 30.0  # rad/s or m/s, of joints whose limit is not known
 JUMP = 0.5  # rad or m, within one sample, besides three times what the velocity limit allows
-MAX_GAP = 0.1  # s between commands, for which the velocity limit allows a way
+MAX_GAP = 0.1  # s between samples, for which the velocity limit allows a way
+CATCH_UP = 0.015  # s, for which it allows a way to a command, however long ago the last one was
 LOOK_PERIOD = 0.05  # s
 LOOKS, OLD_LOOKS = 21, 11  # compared: 1 s of measurements and the first half of the commands
 EXACT_LOOKS, EXACT_OLD = 11, 7  # where positions are repeated exactly
@@ -293,7 +294,7 @@ class CommandGuard:
             if due[0] - last_due < RECENT and (np.abs(last - self._measured) <= JUMP).all():
                 return last, np.diff(due, prepend=min(last_due, due[0]))  # a clock may go back
             return self._measured, np.diff(due, prepend=-np.inf)  # no limit of velocity
-        begin = max(self._last_due, float(due[0]) - MAX_GAP)
+        begin = max(self._last_due, float(due[0]) - CATCH_UP)
         sent = self._expected(begin)
         sent = self._targets[0] if sent is None else sent
         before = np.where(np.isnan(sent), self._measured, sent)

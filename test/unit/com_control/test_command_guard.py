@@ -78,6 +78,16 @@ def test_positions_and_rates_are_limited():
     assert guard.reason == ""
 
 
+@pytest.mark.parametrize("pause", [0.02, 0.09, 0.4])
+def test_a_pause_between_commands_allows_no_jump(pause):
+    guard = started()
+    guard.measure(pause, HOME)
+    sent, _ = send(guard, pause + DT, away(0.0, 0.3, 0.0))
+    assert 0.0 < sent[1] - HOME[1] <= 0.015 * SPEED[1] + 1e-6
+    assert guard.limited == ("knee",)
+    assert not guard.reason
+
+
 def test_a_trajectory_is_limited_from_point_to_point():
     guard = started()
     due = 2 * DT + np.array([0.0, 0.1, 0.2])

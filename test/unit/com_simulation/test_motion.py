@@ -114,6 +114,7 @@ def test_over_before_it_came():
             {"positions": [[1, 2, float("nan")], [1, 2, 3]]},
             "positions of point 0 are not all finite",
         ),
+        ({"positions": [[1, 2, 3], [1, -1e300, 3]]}, "positions of point 1 are not .* up to 1e"),
         ({"velocities": [[1, 2, 3], [1, float("inf"), 3]]}, "velocities of point 1 are not all"),
         ({"velocities": [[1, 2, 3], []]}, "point 1 has 0 velocities for 3 joints"),
     ],
@@ -128,6 +129,8 @@ def test_refused_targets():
         read_targets(NAMES, [1.0, 2.0])
     with pytest.raises(CommandError, match="command for 'b' is not a finite number"):
         read_targets(NAMES, [1.0, float("nan"), 2.0])
+    with pytest.raises(CommandError, match=r"command for 'a' is not .* up to 1e\+06: send one"):
+        read_targets(NAMES, [1e300, 1.0, 2.0])
 
 
 def test_inputs_are_copied():

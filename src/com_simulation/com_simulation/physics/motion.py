@@ -13,6 +13,7 @@ from com_model.arrays import Array
 from com_simulation.exceptions import CommandError
 
 MAX_POINTS = 100_000
+LARGEST = 1e6  # rad, m, rad/s or m/s that may be commanded; beyond, slopes overflow
 SAME_TIME = 1e-9  # s
 
 
@@ -86,9 +87,12 @@ def read_targets(joint_names: Sequence[str], values: ArrayLike) -> Array:
             f"got {targets.size} joint commands, expected {len(joint_names)} in the order "
             f"{', '.join(joint_names)}"
         )
-    if not np.isfinite(targets).all():
-        wrong = joint_names[int(np.flatnonzero(~np.isfinite(targets))[0])]
-        raise CommandError(f"the command for '{wrong}' is not a finite number: send one")
+    absurd = ~(np.abs(targets) <= LARGEST)
+    if absurd.any():
+        wrong = joint_names[int(np.flatnonzero(absurd)[0])]
+        raise CommandError(
+            f"the command for '{wrong}' is not a finite number up to {LARGEST:g}: send one"
+        )
     return targets
 
 
@@ -114,9 +118,12 @@ def _table(what: str, rows: Sequence[Sequence[float]], width: int) -> Array:
                 f"point {i} has {len(row)} {what} for {width} joints: send one for each"
             )
     table = np.array(rows, dtype=float)
-    if not np.isfinite(table).all():
-        i = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
-        raise CommandError(f"{what} of point {i} are not all finite numbers: send finite ones")
+    absurd = ~(np.abs(table) <= LARGEST).all(axis=1)
+    if absurd.any():
+        raise CommandError(
+            f"{what} of point {int(np.flatnonzero(absurd)[0])} are not all finite numbers up to "
+            f"{LARGEST:g}: send such"
+        )
     return table
 
 
