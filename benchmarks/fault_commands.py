@@ -74,13 +74,15 @@ class CommandCheck:
         if unknown or not msg.points:
             return f"joints {sorted(unknown)[:3]}, {len(msg.points)} points"
         index = [names.index(name) for name in msg.joint_names]
-        model, times, path = self.model, [now_s], [self._reference(names, index, now_s, position)]
+        stamp_s = now_s - age_s if abs(age_s) < OTHER_TIME else now_s
+        begin = min(now_s, stamp_s)  # on its way it may be late, which is not the node's fault
+        model, times, path = self.model, [begin], [self._reference(names, index, begin, position)]
         for point in msg.points:
             q, v = np.array(point.positions), np.array(point.velocities)
             if len(q) != len(index) or not (np.isfinite(q).all() and np.isfinite(v).all()):
                 return f"not finite, or {len(q)} positions of {len(index)} joints"
             after = point.time_from_start.sec + point.time_from_start.nanosec / NS
-            times.append(now_s - age_s + after)
+            times.append(stamp_s + after)
             path.append(q)
         if min(np.diff(times)[1:], default=1.0) <= 0.0:
             return "times do not increase"
@@ -90,9 +92,9 @@ class CommandCheck:
             return f"{msg.joint_names[k]} {beyond[k]:.3g} rad beyond its limit"
         if abs(age_s) >= OTHER_TIME:
             return ""
-        ahead = [0, *(k for k in range(1, len(times)) if times[k] > now_s)]
+        ahead = [0, *(k for k in range(1, len(times)) if times[k] > begin)]
         if len(ahead) == 1:  # all of it is over: at once
-            ahead, times[-1] = [0, len(times) - 1], now_s + SOON
+            ahead, times[-1] = [0, len(times) - 1], begin + SOON
         t, q = np.array(times)[ahead], np.array(path)[ahead]
         most = SPEED_TOLERANCE * np.minimum(model.velocity_limits[index], FASTEST)
         steps = np.abs(np.diff(q, axis=0)) - STEP_TOLERANCE
