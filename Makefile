@@ -6,7 +6,7 @@
 #   make demo-identify        HOAP-2's URDF is wrong; postures tell where its links' CoMs are
 #   make demo-walk            a biped walks with its true CoM on the path; also ROBOT=talos
 #   make setup-robot URDF=robot.urdf   writes robot.yaml, the configuration of your robot; SETUP_ARGS=--help
-#   make test                 all tests; make test-fast: the unit tests alone
+#   make test                 all tests; make test-fast: the quick unit tests
 #   make bench                all figures, stored in benchmarks/results/; BENCH="sesc_speed -- --full" for one
 # Each does all the set-up that it needs.
 
@@ -50,7 +50,7 @@ test: setup-dev
 	@tools/in_env python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 
 test-fast: setup-dev
-	@tools/in_env python -m pytest -n $(JOBS) --dist loadfile test/unit $(PYTEST_ARGS)
+	@tools/in_env python -m pytest -n $(JOBS) --dist loadfile -m "not slow" test/unit $(PYTEST_ARGS)
 
 lint: setup-dev
 	@tools/in_env ruff check .

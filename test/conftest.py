@@ -28,6 +28,10 @@ GRAVITY = 9.81
 ORACLES = {"pinocchio": "pin", "example_robot_data": "example-robot-data"}
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: files of 5 s and more, left out of make test-fast")
+
+
 class MissingOracles:
     """Finder of modules that skips whoever imports an oracle that is not installed."""
 

@@ -10,6 +10,8 @@ import pytest
 
 from com_identification.background import BackgroundJob, time_left
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 60.0  # s
 
 # A module that another process can import, too.

@@ -19,6 +19,8 @@ from com_identification.settings import (
 from com_identification.store.results import corrected_inertials, corrected_urdf
 from com_model import RobotModel, Sesc
 
+pytestmark = pytest.mark.slow
+
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05))
 OFF = 0.005  # m, every centre of mass, each axis
 

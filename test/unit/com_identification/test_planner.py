@@ -23,6 +23,8 @@ from com_identification.settings import (
 )
 from com_model import RobotConfig, RobotModel, SupportPolygon
 
+pytestmark = pytest.mark.slow
+
 DESCRIPTIONS = Path(__file__).resolve().parents[3] / "src/robot_descriptions"
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05))
 DUMBBELL = """<robot name="two_arms"><link name="base"><inertial><mass value="1"/>

@@ -7,6 +7,8 @@ from scipy.spatial.transform import Rotation
 from com_model import ComModelError, Sesc, ShapeError
 from com_model.sesc.batch_kernels import BLOCK
 
+pytestmark = pytest.mark.slow
+
 ROBOTS = [
     "talos_data/robots/talos_full_v2.urdf",
     "pr2_description/urdf/pr2.urdf",  # prismatic, continuous, mimic

@@ -8,6 +8,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 EXECUTORS = ["SingleThreadedExecutor", "make_fast_executor"]
 
 HEAD = """

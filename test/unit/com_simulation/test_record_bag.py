@@ -14,6 +14,8 @@ from com_model.sesc.sesc import Sesc
 from com_simulation.commands.record_bag import main
 from com_simulation.physics.planted_feet import PlantedFeet
 
+pytestmark = pytest.mark.slow
+
 BIPED = ["--rest", "0.6", "--settle", "0.3", "--rate", "100"]
 TOPICS = {
     "/joint_states": "sensor_msgs/msg/JointState",

@@ -14,6 +14,8 @@ from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.sway import plan_sway
 from com_simulation.physics.world_builder import build_world
 
+pytestmark = pytest.mark.slow
+
 STANDING = [
     ("hoap2", None),
     ("talos", "talos_data/robots/talos_reduced.urdf"),

@@ -15,6 +15,8 @@ from com_model import RobotConfig
 from com_model.dynamics import GRAVITY
 from com_model.legs import quadruped_legs
 
+pytestmark = pytest.mark.slow
+
 PATH = Path(__file__).resolve().parents[3] / "benchmarks" / "trot_lab.py"
 CONFIG = PATH.parents[1] / "src" / "robot_descriptions" / "config" / "scalf2.yaml"
 URDF = CONFIG.parents[1] / "urdf" / "scalf2.urdf"

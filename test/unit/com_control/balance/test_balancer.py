@@ -16,6 +16,8 @@ from com_control.nodes.balancer_output import make_state, set_step
 from com_model import Sesc, link_pose
 from com_ros.conversions import point_to_numpy
 
+pytestmark = pytest.mark.slow
+
 DT = 0.005
 POINTS = ("desired", "reference", "com")
 

@@ -16,6 +16,8 @@ from com_model import RobotConfig, RobotModel
 from com_model.robot_config import TrotSizes
 from com_model.robots import find_robot
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def load(robot):

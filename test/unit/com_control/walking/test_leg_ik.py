@@ -6,6 +6,8 @@ import pytest
 from com_control.walking.leg_ik import LegIk
 from com_model import ComModelError, ShapeError, link_pose
 
+pytestmark = pytest.mark.slow
+
 CLOSED = ["itu_biped", "hoap2", "talos", "romeo"]
 ROBOTS = [*CLOSED, "icub"]
 

@@ -9,6 +9,8 @@ from com_control.walking.com_ik import ComIk
 from com_control.walking.pelvis_map import LIMITED, STALLED
 from com_model import ComModelError, ShapeError
 
+pytestmark = pytest.mark.slow
+
 ROBOTS = ["itu_biped", "hoap2", "talos", "romeo", "icub", "offset"]
 
 

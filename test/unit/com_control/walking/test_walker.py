@@ -12,6 +12,8 @@ from com_control.walking.joint_path import check_path
 from com_control.walking.walker import Walker, WalkRequest, make_plan
 from com_model.robot_config import WalkingSizes
 
+pytestmark = pytest.mark.slow
+
 PAPER = WalkRequest(steps=6, step_length=0.3, step_height=0.075, com_height=0.45)
 
 

@@ -11,6 +11,8 @@ from com_estimation.trunk.input_checks import InputChecks
 from com_estimation.trunk.interface import Status
 from com_estimation.trunk.pipeline import TrunkPipeline
 
+pytestmark = pytest.mark.slow
+
 START, END, AGAIN = 1.5, 2.5, 3.5  # s: of the fault, and when all must be well again
 BOUND, WELL = 15e-3, 2e-3  # m, beyond three standard deviations
 NAN3, NAN33 = np.full(3, np.nan), np.full((3, 3), np.nan)

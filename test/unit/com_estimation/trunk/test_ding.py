@@ -25,6 +25,8 @@ from com_estimation.trunk.half_gaits import DIAGONALS, HalfGaits
 from com_estimation.trunk.interface import Sample, Status
 from com_model import RobotModel, quadruped_legs
 
+pytestmark = pytest.mark.slow
+
 UP = np.array([0.0, 0.0, 1.0])
 GRAVITY = 9.81
 YAW = Rotation.from_rotvec([0.0, 0.0, 0.7])

@@ -12,6 +12,8 @@ from com_model import RobotConfig, RobotModel
 from com_model.exceptions import ConfigError
 from com_model.urdf.editing import Inertial, edit_inertials
 
+pytestmark = pytest.mark.slow
+
 NAN3 = np.full(3, np.nan)
 
 

@@ -17,6 +17,8 @@ from com_estimation.trunk.floating_base.filter_types import (
 from com_estimation.trunk.floating_base.rows import make_base_rows, set_base_rows
 from com_estimation.trunk.floating_base.signals import read_motion, start_channels, update_channels
 
+pytestmark = pytest.mark.slow
+
 GRAVITY = 9.81
 
 

@@ -9,6 +9,8 @@ from trot_samples import COUNT, assert_sound, between, run, stand, trot
 
 from com_estimation.trunk.sensor_checks import reason
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("rate", [200.0, 500.0, 1000.0])
 def test_a_trot_is_sound(rate):

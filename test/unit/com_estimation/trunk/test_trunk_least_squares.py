@@ -19,6 +19,8 @@ from com_estimation.trunk.interface import Sample, Status
 from com_model import RobotModel, quadruped_legs
 from com_model.dynamics.inverse_dynamics import Dynamics
 
+pytestmark = pytest.mark.slow
+
 GRAVITY = 9.81
 TRUE_MASS, TRUE_COM = 120.0, np.array([0.05, -0.03, 0.04])
 ARM = np.array([0.1, 0.05, 0.02])  # of the IMU

@@ -16,6 +16,8 @@ import yaml
 from com_identification.settings import IdentificationSettings
 from com_model import RobotModel, Sesc
 
+pytestmark = pytest.mark.slow
+
 FILES = ["corrected.urdf", "postures.jsonl", "report.html", "result.yaml"]
 
 

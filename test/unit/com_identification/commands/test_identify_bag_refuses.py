@@ -10,6 +10,8 @@ import pytest
 
 from com_identification.store.results import read_document
 
+pytestmark = pytest.mark.slow
+
 START_NS = 1_700_000_000_000_000_000
 
 

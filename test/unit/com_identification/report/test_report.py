@@ -20,6 +20,8 @@ from com_identification.report.report import (
     timeline_plot,
 )
 
+pytestmark = pytest.mark.slow
+
 EVIL = '"><script>alert(1)</script>\x1b[31m'
 S = 1_000_000_000
 

@@ -6,6 +6,8 @@ import yaml
 from com_identification.commands.posture_protocol import main
 from com_model import RobotModel
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def run(worlds_csv, capsys):

@@ -11,6 +11,8 @@ from com_identification.tip_over.quasi_static import JointErrors, QuasiStatic
 from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon, link_pose
 from com_model.dynamics import GRAVITY
 
+pytestmark = pytest.mark.slow
+
 SAGITTAL = slice(0, 12)
 TRUNK_MASS, TRUNK_X = 2.37622, -0.0634  # kg, m
 
