@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -149,9 +149,10 @@ def progress_bar(what: str) -> Iterator[Progress]:
     """A progress bar on standard error, if that is a terminal."""
     console = Console(stderr=True)
     columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    shown = console.is_terminal
+    bar = Progress(*columns, console=console, transient=True, disable=not shown)
+    # One that is not shown is not begun: rich prints a line at its end, before version 15.
+    with bar if shown else nullcontext(bar):
         yield bar
 
 
