@@ -67,8 +67,8 @@ def test_hoap2_sways_and_stands(context, make):
     ear.create_subscription(Imu, "imu", imu.append, qos.stream(1000))
     make.executor.add_node(ear)
     fast = {"publish_clock": True, "real_time_factor": 3.0, "publish_rate_hz": 50.0}
+    make(SwayNode, **HOAP2, use_sim_time=True, period=4.0)  # plans; the simulation runs at once
     make(Simulator, **HOAP2, **fast)
-    make(SwayNode, **HOAP2, use_sim_time=True, period=4.0)
     until(make.executor, lambda: joints, "joint_states")
     begin = joints[0].header.stamp.sec
     until(
