@@ -23,6 +23,7 @@ LATCHED = QoSProfile(depth=20, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 POSTURES = ((0.25, -0.2), (-0.2, 0.25), (0.1, 0.0))  # knees, ankles
 STEP_NS = 20_000_000  # of the stamps, which go faster than time
 QUICK = {"settle": 0.1, "speed": 1.0, "answer_timeout": 20.0, "batch": 2, "hoist_time": 0.2}
+PATIENT = {"joint_timeout": 5.0}  # a busy machine is no silence
 
 
 class Scenario:
@@ -52,7 +53,8 @@ class Scenario:
         self.postures = list(POSTURES)
 
     def start(self, **parameters):
-        given = {"robot_description": self.model.xml, "robot_config": str(CONFIG)} | QUICK
+        given = {"robot_description": self.model.xml, "robot_config": str(CONFIG)}
+        given |= QUICK | PATIENT
         self.tour = self.world.start(PostureTour, **{**given, **parameters})
         return self.tour
 
@@ -186,7 +188,7 @@ def test_too_many_failures_end_it(scenario):
 
 
 def test_a_robot_without_joint_states_is_stopped(scenario):
-    scenario.start(automatic=True, count=1, speed=0.1)
+    scenario.start(automatic=True, count=1, speed=0.1, joint_timeout=0.2)
     scenario.world.spin_until(lambda: np.abs(scenario.q).max() > 0.02, "it moves")
     scenario.mute = True
     said = scenario.finish()
