@@ -1,6 +1,7 @@
 """Nodes in this process, talking over DDS with a node that plays the rest of the robot."""
 
 import time
+from contextlib import ExitStack, closing
 
 import pytest
 import rclpy
@@ -127,3 +128,22 @@ def walker_config(tmp_path):
     path = tmp_path / "walker.yaml"
     path.write_text(WALKER_CONFIG)
     return str(path)
+
+
+@pytest.fixture
+def simulator_bench():
+    """simulator_bench(**parameters): a simulator, and a node that commands it."""
+    from simulator_bench import Bench  # needs MuJoCo, only here
+
+    with ExitStack() as benches:
+        yield lambda **parameters: benches.enter_context(closing(Bench(**parameters)))
+
+
+@pytest.fixture
+def warnings(monkeypatch):
+    """Texts of the throttled warnings, without the throttle."""
+    texts = []
+    monkeypatch.setattr(
+        "com_ros.throttle.ThrottledLog.warn", lambda self, kind, text: texts.append(text)
+    )
+    return texts

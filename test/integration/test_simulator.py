@@ -1,12 +1,11 @@
 """The simulator over DDS: what it publishes belongs together, and commands are followed."""
 
 import time
-from contextlib import ExitStack, closing
 
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from simulator_bench import ARM, HOAP2, Bench, by_stamp
+from simulator_bench import ARM, HOAP2, by_stamp
 from std_msgs.msg import Float64MultiArray
 
 from com_model import RobotModel, link_poses
@@ -21,24 +20,8 @@ from com_ros.conversions import (
 )
 
 
-@pytest.fixture
-def bench():
-    with ExitStack() as benches:
-        yield lambda **parameters: benches.enter_context(closing(Bench(**parameters)))
-
-
-@pytest.fixture
-def warnings(monkeypatch):
-    """Texts of the throttled warnings, without the throttle."""
-    texts = []
-    monkeypatch.setattr(
-        "com_ros.throttle.ThrottledLog.warn", lambda self, kind, text: texts.append(text)
-    )
-    return texts
-
-
-def test_all_of_one_instant_belongs_together(bench):
-    bench = bench(**HOAP2, publish_rate_hz=100.0)
+def test_all_of_one_instant_belongs_together(simulator_bench):
+    bench = simulator_bench(**HOAP2, publish_rate_hz=100.0)
     bench.until(lambda: len(bench.received["joint_states"]) > 150, "second of standing")
     names = ("joint_states", "imu", "l_sole/wrench", "r_sole/wrench", "ground_truth/com")
     stamped = {name: by_stamp(bench.received[name]) for name in names}
@@ -75,8 +58,10 @@ def test_all_of_one_instant_belongs_together(bench):
     assert (steps == 10_000_000).all()
 
 
-def test_clock_of_the_simulation(bench):
-    bench = bench(**HOAP2, publish_clock=True, real_time_factor=0.0, publish_rate_hz=100.0)
+def test_clock_of_the_simulation(simulator_bench):
+    bench = simulator_bench(
+        **HOAP2, publish_clock=True, real_time_factor=0.0, publish_rate_hz=100.0
+    )
     clocks = bench.wait_for("/clock", 50)
     assert 0 <= clocks[0].clock.sec < 1000
     stamps = set(by_stamp(bench.wait_for("joint_states", 50)))
@@ -89,8 +74,8 @@ def test_clock_of_the_simulation(bench):
     assert values["rate_hz"] == pytest.approx(100.0)
 
 
-def test_commands_are_followed(bench):
-    bench = bench(robot_description=ARM, publish_rate_hz=100.0)
+def test_commands_are_followed(simulator_bench):
+    bench = simulator_bench(robot_description=ARM, publish_rate_hz=100.0)
     bench.connect()
     bench.send(["b", "a"], [0.2, 0.4], [[0.0, 0.1], [-0.5, 0.3]], [[0, 0], [0, 0]])
     bench.until(lambda: np.allclose(bench.positions(), [0.3, -0.5], atol=0.01), "trajectory")
@@ -98,8 +83,8 @@ def test_commands_are_followed(bench):
     bench.until(lambda: np.allclose(bench.positions(), [-0.2, 0.1], atol=0.01), "command")
 
 
-def test_a_stamped_trajectory_begins_at_its_time(bench):
-    bench = bench(robot_description=ARM, publish_rate_hz=100.0)
+def test_a_stamped_trajectory_begins_at_its_time(simulator_bench):
+    bench = simulator_bench(robot_description=ARM, publish_rate_hz=100.0)
     bench.connect()
     begin = stamp_to_ns(bench.received["joint_states"][-1].header.stamp) + 500_000_000
     bench.send(["a"], [0.1], [[0.4]], stamp=ns_to_stamp(begin))
@@ -112,8 +97,8 @@ def test_a_stamped_trajectory_begins_at_its_time(bench):
     assert begin < min(moved) < begin + 200_000_000
 
 
-def test_bad_commands_are_refused_with_the_mend(bench, warnings):
-    bench = bench(robot_description=ARM, publish_rate_hz=100.0)
+def test_bad_commands_are_refused_with_the_mend(simulator_bench, warnings):
+    bench = simulator_bench(robot_description=ARM, publish_rate_hz=100.0)
     bench.connect()
     bench.send(["a", "b"], [0.3], [[0.2, 0.2]])
     bench.until(lambda: np.allclose(bench.positions(), 0.2, atol=0.01), "good trajectory")

@@ -1,13 +1,12 @@
 """What the simulator's parameters change: the robot, its sensors, hoist, floor and time."""
 
 import time
-from contextlib import ExitStack, closing
 
 import mujoco
 import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
-from simulator_bench import ARM, HOAP2, Bench, by_stamp
+from simulator_bench import ARM, HOAP2, by_stamp
 from std_msgs.msg import Float64MultiArray, Header, String
 from std_srvs.srv import SetBool, Trigger
 
@@ -23,24 +22,8 @@ from com_ros.exceptions import ComRosError, ParameterError
 from com_simulation.exceptions import DivergedError
 
 
-@pytest.fixture
-def bench():
-    with ExitStack() as benches:
-        yield lambda **parameters: benches.enter_context(closing(Bench(**parameters)))
-
-
-@pytest.fixture
-def warnings(monkeypatch):
-    """Texts of the throttled warnings, without the throttle."""
-    texts = []
-    monkeypatch.setattr(
-        "com_ros.throttle.ThrottledLog.warn", lambda self, kind, text: texts.append(text)
-    )
-    return texts
-
-
-def test_robot_from_the_topic_and_no_second_one(bench, warnings):
-    bench = bench(publish_rate_hz=100.0)
+def test_robot_from_the_topic_and_no_second_one(simulator_bench, warnings):
+    bench = simulator_bench(publish_rate_hz=100.0)
     bench.until(lambda: warnings, "warning")
     assert "no robot_description yet: waiting for a latched message" in warnings[0]
     latched = bench.node.create_publisher(String, "robot_description", qos.LATCHED)
@@ -53,10 +36,10 @@ def test_robot_from_the_topic_and_no_second_one(bench, warnings):
     assert len(bench.received["joint_states"][-1].name) == 2
 
 
-def test_file_and_robot_description_on_the_topic(bench, tmp_path):
+def test_file_and_robot_description_on_the_topic(simulator_bench, tmp_path):
     file = tmp_path / "arm.urdf"
     file.write_text(ARM)
-    bench = bench(urdf_file=str(file), publish_robot_description=True, frame_prefix="r1/")
+    bench = simulator_bench(urdf_file=str(file), publish_robot_description=True, frame_prefix="r1/")
     received = []
     bench.node.create_subscription(String, "robot_description", received.append, qos.LATCHED)
     bench.until(lambda: received, "robot_description")
@@ -64,11 +47,11 @@ def test_file_and_robot_description_on_the_topic(bench, tmp_path):
     assert bench.wait_for("/tf")[0].transforms[0].child_frame_id == "r1/base"
 
 
-def test_the_truth_about_the_trunk(bench):
+def test_the_truth_about_the_trunk(simulator_bench):
     """A CoM that is not the URDF's, and a payload that drops at 0.3 s."""
     model = RobotModel.from_urdf(HOAP2["robot_description"])
     mass, place, offset = 0.5, np.array([0.02, 0.03, 0.1]), np.array([0.01, -0.02, 0.0])
-    bench = bench(
+    bench = simulator_bench(
         **HOAP2,
         **{
             "trunk_com_offset": offset.tolist(),
@@ -102,8 +85,8 @@ def test_the_truth_about_the_trunk(bench):
 
 
 @pytest.mark.parametrize("mass", [0.5, 0.0])
-def test_a_payload_on_demand(bench, mass):
-    bench = bench(**HOAP2, **{"payload.mass": mass, "payload.time": 1e6})
+def test_a_payload_on_demand(simulator_bench, mass):
+    bench = simulator_bench(**HOAP2, **{"payload.mass": mass, "payload.time": 1e6})
     trunk = bench.wait_for("ground_truth/trunk_com")[0].mass
     client = bench.node.create_client(SetBool, "simulator/payload")
     received = bench.received["ground_truth/trunk_com"]
@@ -119,8 +102,8 @@ def test_a_payload_on_demand(bench, mass):
         bench.until(lambda expected=expected: received[-1].mass == expected, "new mass")
 
 
-def test_errors_of_real_sensors(bench):
-    bench = bench(
+def test_errors_of_real_sensors(simulator_bench):
+    bench = simulator_bench(
         **HOAP2,
         **{"noise.preset": "trot", "noise.position_step": 0.25, "publish_rate_hz": 100.0},
     )
@@ -133,8 +116,8 @@ def test_errors_of_real_sensors(bench):
     assert 0.001 < np.std(gyro) < 0.1
 
 
-def test_physics_for_exact_readings(bench):
-    bench = bench(
+def test_physics_for_exact_readings(simulator_bench):
+    bench = simulator_bench(
         robot_description=ARM,
         integrator="euler",
         physics_step=1e-4,
@@ -147,9 +130,9 @@ def test_physics_for_exact_readings(bench):
     assert world.mj.dof_frictionloss.max() == pytest.approx(0.2)
 
 
-def test_the_true_robot_is_not_the_published_one(bench, tmp_path):
+def test_the_true_robot_is_not_the_published_one(simulator_bench, tmp_path):
     file = tmp_path / "true.urdf"
-    bench = bench(
+    bench = simulator_bench(
         **HOAP2,
         **{
             "true_errors.com": 0.005,
@@ -175,8 +158,8 @@ def test_the_true_robot_is_not_the_published_one(bench, tmp_path):
     assert np.linalg.norm(Sesc(believed).com(q) - com) > 1e-4
 
 
-def test_the_hoist_lifts_and_lowers(bench):
-    bench = bench(**HOAP2, publish_rate_hz=100.0, real_time_factor=4.0)
+def test_the_hoist_lifts_and_lowers(simulator_bench):
+    bench = simulator_bench(**HOAP2, publish_rate_hz=100.0, real_time_factor=4.0)
     service = bench.node.create_client(SetBool, "/simulator/hoist")
     bench.until(service.service_is_ready, "hoist")
 
@@ -193,9 +176,9 @@ def test_the_hoist_lifts_and_lowers(bench):
         bench.until(lambda up=up: abs(lift() - (0.0 if up else weight)) < 0.01 * weight, "lift")
 
 
-def test_a_floor_that_tilts_and_goes_back(bench):
+def test_a_floor_that_tilts_and_goes_back(simulator_bench):
     tilt = {"tilt.angle_deg": 3.0, "tilt.direction_deg": 90.0, "tilt.start": 0.2, "tilt.hold": 1.0}
-    bench = bench(**HOAP2, **tilt, publish_rate_hz=100.0, real_time_factor=2.0)
+    bench = simulator_bench(**HOAP2, **tilt, publish_rate_hz=100.0, real_time_factor=2.0)
 
     def leaning():
         """Angle (deg) by which what stands on the floor leans to the right."""
@@ -207,9 +190,9 @@ def test_a_floor_that_tilts_and_goes_back(bench):
 
 
 @pytest.mark.parametrize("angle", [3.0, 0.0])
-def test_a_floor_that_tilts_on_demand(bench, angle):
+def test_a_floor_that_tilts_on_demand(simulator_bench, angle):
     tilt = {"tilt.angle_deg": angle, "tilt.start": 1e6, "tilt.hold": 1e6}
-    bench = bench(**HOAP2, **tilt, publish_rate_hz=100.0, real_time_factor=2.0)
+    bench = simulator_bench(**HOAP2, **tilt, publish_rate_hz=100.0, real_time_factor=2.0)
 
     def pitch():
         """Of the trunk, deg."""
@@ -230,9 +213,11 @@ def test_a_floor_that_tilts_on_demand(bench, angle):
     bench.until(lambda: abs(pitch() - before) > 2.8, "it tilts")
 
 
-def test_it_waits_for_nodes_that_answer(bench):
+def test_it_waits_for_nodes_that_answer(simulator_bench):
     waits = {"lockstep.nodes": ["gait"], "lockstep.timeout": 1.0, "lockstep.start_timeout": 60.0}
-    bench = bench(**HOAP2, **waits, publish_clock=True, publish_rate_hz=100.0, real_time_factor=0.0)
+    bench = simulator_bench(
+        **HOAP2, **waits, publish_clock=True, publish_rate_hz=100.0, real_time_factor=0.0
+    )
     joints = bench.received["joint_states"]
     answers = bench.node.create_publisher(Header, "lockstep", qos.RESULT)
     bench.until(answers.get_subscription_count, "subscription")
@@ -257,8 +242,8 @@ def test_it_waits_for_nodes_that_answer(bench):
     bench.until(lambda: late in warnings(), "a warning")
 
 
-def test_what_was_commanded_before_an_answer_counts_first(bench):
-    bench = bench(**HOAP2, **{"lockstep.nodes": ["gait"], "lockstep.start_timeout": 60.0})
+def test_what_was_commanded_before_an_answer_counts_first(simulator_bench):
+    bench = simulator_bench(**HOAP2, **{"lockstep.nodes": ["gait"], "lockstep.start_timeout": 60.0})
     simulator = bench.simulator
     bench.until(bench.commands.get_subscription_count, "subscription")
     done = []
@@ -276,8 +261,8 @@ def test_what_was_commanded_before_an_answer_counts_first(bench):
     assert len(done) == 2
 
 
-def test_a_fixed_robot_has_no_hoist(bench):
-    bench = bench(robot_description=ARM)
+def test_a_fixed_robot_has_no_hoist(simulator_bench):
+    bench = simulator_bench(robot_description=ARM)
     service = bench.node.create_client(SetBool, "/simulator/hoist")
     bench.until(service.service_is_ready, "hoist")
     call = service.call_async(SetBool.Request(data=True))
@@ -320,13 +305,13 @@ def test_a_fixed_robot_has_no_hoist(bench):
         ({"robot_config": HOAP2["robot_config"]}, ConfigError, "the URDF's root is 'base', not"),
     ],
 )
-def test_bad_parameters_end_with_the_mend(bench, parameters, error, message):
+def test_bad_parameters_end_with_the_mend(simulator_bench, parameters, error, message):
     with pytest.raises(error, match=message):
-        bench(**{"robot_description": ARM, **parameters})
+        simulator_bench(**{"robot_description": ARM, **parameters})
 
 
-def test_a_diverged_simulation_ends_the_node(bench):
-    bench = bench(robot_description=ARM, publish_rate_hz=100.0)
+def test_a_diverged_simulation_ends_the_node(simulator_bench):
+    bench = simulator_bench(robot_description=ARM, publish_rate_hz=100.0)
     bench.wait_for("joint_states")
     bench.simulator._error = DivergedError(1.5, 0.001)
     with pytest.raises(ComRosError, match=r"diverged at 1\.500 s: take a physics step below"):
@@ -336,9 +321,9 @@ def test_a_diverged_simulation_ends_the_node(bench):
     assert DiagnosticStatus.ERROR in levels
 
 
-def test_a_slow_machine_is_reported(bench, warnings, monkeypatch):
+def test_a_slow_machine_is_reported(simulator_bench, warnings, monkeypatch):
     monkeypatch.setattr("com_simulation.nodes.simulator.LATE", -1.0)
-    bench = bench(robot_description=ARM, publish_rate_hz=100.0)
+    bench = simulator_bench(robot_description=ARM, publish_rate_hz=100.0)
     status = bench.wait_for("/diagnostics")[-1].status[0]
     assert status.level == DiagnosticStatus.WARN
     assert "lower publish_rate_hz, raise physics_step, or set publish_clock here" in status.message
@@ -347,7 +332,7 @@ def test_a_slow_machine_is_reported(bench, warnings, monkeypatch):
     assert "the machine is too slow" in warnings[0]
 
 
-def test_the_same_seed_gives_the_same_messages(bench):
+def test_the_same_seed_gives_the_same_messages(simulator_bench):
     parameters = {
         "robot_description": ARM,
         "seed": 5,
@@ -358,7 +343,7 @@ def test_the_same_seed_gives_the_same_messages(bench):
     }
     runs = []
     for _ in range(2):
-        one = bench(**parameters)
+        one = simulator_bench(**parameters)
         messages = by_stamp(one.wait_for("joint_states", 100))
         runs.append({stamp: tuple(msg.position) for stamp, msg in messages.items()})
     common = set(runs[0]) & set(runs[1])
