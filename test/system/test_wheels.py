@@ -1,0 +1,63 @@
+"""The packages without ROS as wheels: built, installed in an empty environment, imported, run."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("com_model", "com_bags", "com_estimation", "com_identification", "com_control")
+UV = shutil.which("uv") or str(ROOT / ".venv" / "bin" / "uv")
+COM = """
+import numpy as np
+from com_model import Sesc, load_robot
+import com_bags, com_control, com_estimation, com_identification
+model, _ = load_robot({urdf!r})
+print(*Sesc(model).com(np.zeros(model.n_joints)))
+"""
+
+
+def run(*words, **options):
+    result = subprocess.run(
+        [str(word) for word in words], capture_output=True, text=True, timeout=300, **options
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The bin/ of an environment in which nothing but the wheels and their needs is."""
+    if not Path(UV).exists():
+        pytest.skip("needs uv, which builds wheels and the environment")
+    folder = tmp_path_factory.mktemp("wheels")
+    for package in PACKAGES:
+        source = folder / package  # setuptools writes its build/ beside the source
+        ignored = shutil.ignore_patterns("__pycache__", "build", "*.egg-info")
+        shutil.copytree(ROOT / "src" / package, source, ignore=ignored)
+        run(UV, "build", "--quiet", "--wheel", source, "--out-dir", folder / "wheels")
+    run(UV, "venv", "--quiet", "--python", sys.executable, folder / "environment")
+    place = folder / "environment" / "bin"
+    wheels = sorted((folder / "wheels").glob("*.whl"))
+    run(UV, "pip", "install", "--quiet", "--python", place / "python", *wheels)
+    return place
+
+
+def test_computes_a_com_without_ros(installed, tmp_path):
+    urdf = ROOT / "src/robot_descriptions/urdf/hoap2.urdf"
+    clean = {"PATH": os.defpath, "NUMBA_CACHE_DIR": str(tmp_path)}
+    printed = run(
+        installed / "python", "-I", "-c", COM.format(urdf=str(urdf)), cwd=tmp_path, env=clean
+    )
+    assert len([float(word) for word in printed.split()]) == 3
+
+
+def test_every_command_explains_itself(installed, tmp_path):
+    commands = sorted(installed.glob("com-*"))
+    assert {"com-audit", "com-identify-bag", "com-setup"} <= {path.name for path in commands}
+    for command in commands:
+        printed = run(command, "--help", cwd=tmp_path, env={"PATH": os.defpath})
+        assert printed.startswith("usage:"), command.name
