@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from com_demos.session import Times
+from com_demos.demonstration import Times
 
 MASS = '<mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
 URDF = f"""<robot name="lift"><link name="base"/><link name="tip">

@@ -7,7 +7,7 @@ from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
 from com_control.nodes.walk_conversions import walk_state_to_values
-from com_demos.walk_recording import WalkRecording, WalkSample
+from com_demos.nodes.walk_monitor import WalkRecording, WalkSample
 from com_msgs.action import Walk
 from com_msgs.msg import CenterOfMass, WalkGoal, WalkState
 from com_ros.conversions import point_to_numpy, stamp_to_ns, transform_to_numpy

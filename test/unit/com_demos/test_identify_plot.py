@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from com_demos.identify_plot import identification_figure
+from com_demos.identify_demo import identification_figure
 from com_model.plotting import save_png
 from com_simulation.commands.compare_urdfs import Comparison
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from com_demos.sway_recording import Recording, Sample
+from com_demos.nodes.sway_monitor import Recording, Sample
 
 START = 1_700_000_000_123_456_789
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_demos.walk_plot import walk_figure
-from com_demos.walk_recording import WalkRecording, WalkSample, walk_rows
+from com_demos.nodes.walk_monitor import WalkRecording, WalkSample, walk_rows
+from com_demos.walk_demo import walk_figure
 from com_model.plotting import save_png
 
 BEGIN = 5_000_000_000  # ns

@@ -11,15 +11,246 @@ Subscribes:
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from sensor_msgs.msg import Imu
 
-from com_demos.live import Rows
+from com_demos.live import WAITING, Rows, millimetres, with_reason
 from com_demos.nodes.listener import ListeningNode
-from com_demos.trot_recording import TrunkRecording, TrunkSample
+from com_model.arrays import Array
 from com_msgs.msg import CenterOfMass, GaitPhase, GroundReaction, TrunkCom
-from com_ros.conversions import imu_to_rotation, point_to_numpy, points_to_numpy, stamp_to_ns
+from com_ros.conversions import (
+    NS_PER_S,
+    imu_to_rotation,
+    point_to_numpy,
+    points_to_numpy,
+    stamp_to_ns,
+)
+
+NEVER = math.nan
+UNKNOWN = np.full(4, np.nan)
+CONVERGED = 2  # TrunkCom.STATUS_CONVERGED
+SIGMAS = 3.0
+HOLD = 0.5  # s, for which an error must stay small to count as reached
+LAST = 2.0  # s at the end, over which the final errors are averaged
+
+
+@dataclass(frozen=True, eq=False)
+class TrunkSample:
+    """One message on `trunk_com`.
+
+    Attributes:
+        stamp_ns: of the joint positions that it was computed from.
+        status: TrunkCom.STATUS_*.
+        reason: why it is not better.
+        values: (4,) CoM x, y, z in the root link's frame, m, and mass, kg.
+        std: (4,) their standard deviations.
+        noticed_ns: when a change of the payload was noticed; 0: never.
+    """
+
+    stamp_ns: int
+    status: int
+    reason: str
+    values: Array
+    std: Array
+    noticed_ns: int
+
+
+@dataclass(frozen=True, eq=False)
+class TrunkSeries:
+    """A trot as arrays; times in s since the robot began to trot.
+
+    Attributes:
+        time: (t,) of the estimates.
+        status: (t,) TrunkCom.STATUS_*.
+        values: (t, 4) CoM x, y, z, m, and mass, kg.
+        std: (t, 4) their standard deviations.
+        truth: (t, 4) the same, true; NaN where none arrived.
+        tilt_time: (k,) of the tilt.
+        tilt: (k, 2) roll and pitch, rad.
+        gait_time: (g,) of the shift.
+        shift: (g, 2) m, by which the gait moves the feet for the CoM.
+        saturated: (g,) the shift is at its bound.
+        loaded_at: when the true mass changed; NaN: never.
+        noticed_at: when the estimator first noticed it; NaN: never.
+    """
+
+    time: Array
+    status: NDArray[np.int64]
+    values: Array
+    std: Array
+    truth: Array
+    tilt_time: Array
+    tilt: Array
+    gait_time: Array
+    shift: Array
+    saturated: NDArray[np.bool_]
+    loaded_at: float = NEVER
+    noticed_at: float = NEVER
+
+    @property
+    def error(self) -> Array:
+        """Return estimate minus truth (t, 4)."""
+        return self.values - self.truth
+
+    @property
+    def distance(self) -> Array:
+        """Return lengths (t,) of the errors of x and y, m."""
+        return np.asarray(np.linalg.norm(self.error[:, :2], axis=1))
+
+    def reached(self, limit: float, since: float) -> float:
+        """Return the s since a time after which x and y are within a limit (m) for HOLD."""
+        later = (self.time >= since) & np.isfinite(self.distance)
+        begin = NEVER
+        for time, within in zip(self.time[later], self.distance[later] < limit, strict=True):
+            if not within:
+                begin = NEVER
+            elif math.isnan(begin):
+                begin = time
+            elif time - begin >= HOLD:
+                return float(begin - since)
+        return NEVER
+
+    def tilt_rms_deg(self, begin: float, end: float) -> Array:
+        """Return root mean squares (2,) of roll and pitch, degrees, between two times."""
+        shown = (self.tilt_time >= begin) & (self.tilt_time < end)
+        if not shown.any():
+            return np.full(2, np.nan)
+        return np.asarray(np.degrees(np.sqrt(np.mean(self.tilt[shown] ** 2, axis=0))))
+
+    def rows(self, status: str, reason: str, lift: float) -> Rows:
+        """Return what a view shows of the newest samples.
+
+        Args:
+            status: name of the last status.
+            reason: why it is not better.
+            lift: N, sum of the vertical forces on the feet, root axes.
+        """
+        if not len(self.time):
+            return [(WAITING, "for the first message on trunk_com")]
+        errors = self.error[np.isfinite(self.distance)]
+        roll, pitch = np.degrees(self.tilt[-1]) if len(self.tilt) else (math.nan, math.nan)
+        return [
+            ("trunk CoM", millimetres(self.values[-1, :3])),
+            ("3 sigma", millimetres(SIGMAS * self.std[-1, :3])),
+            ("error", millimetres(errors[-1, :3]) if len(errors) else "no truth yet"),
+            ("mass", f"{self.values[-1, 3]:.2f} kg, 3 sigma {SIGMAS * self.std[-1, 3]:.2f} kg"),
+            ("on the feet", f"{lift:.0f} N"),
+            ("tilt", f"roll {roll:.2f} pitch {pitch:.2f} degrees"),
+            ("payload", "on" if self.loaded_at > 0.0 else "not yet"),
+            ("status", with_reason(status, reason)),
+        ]
+
+    def summary(self) -> dict[str, float | int | None]:
+        """Return the figures of the run; None for those that are not known."""
+        end = float(self.time[-1]) if len(self.time) else 0.0
+        settled = self.time >= end - LAST
+        inside = np.abs(self.error[:, :3]) <= SIGMAS * self.std[:, :3]
+        known = (self.status == CONVERGED) & np.isfinite(self.error).all(axis=1)
+        first = self.time[known][0] if known.any() else NEVER
+        error = np.abs(self.error[settled & known])
+        roll, pitch = self.tilt_rms_deg(end - LAST, end)
+        figures: dict[str, float] = {
+            "seconds": end,
+            "messages": len(self.time),
+            "truths_matched": int(np.isfinite(self.distance).sum()),
+            "converged_at_s": first,
+            "error_x_mm": 1000.0 * _mean(error[:, 0]),
+            "error_y_mm": 1000.0 * _mean(error[:, 1]),
+            "error_z_mm": 1000.0 * _mean(error[:, 2]),
+            "error_mass_kg": _mean(error[:, 3]),
+            "within_3_sigma": _mean(inside[known].all(axis=1)),
+            "payload_at_s": self.loaded_at,
+            "payload_noticed_after_s": self.noticed_at - self.loaded_at,
+            "payload_to_5mm_s": self.reached(0.005, self.loaded_at),
+            "payload_to_2mm_s": self.reached(0.002, self.loaded_at),
+            "roll_rms_deg": float(roll),
+            "pitch_rms_deg": float(pitch),
+            "shift_saturated": _mean(self.saturated),
+        }
+        return {k: round(v, 4) if math.isfinite(v) else None for k, v in figures.items()}
+
+
+class TrunkRecording:
+    """Collects estimates, truths, tilt and gait.
+
+    Attributes:
+        samples: in the order in which they arrived.
+        began_ns: stamp of the first step; 0: not yet.
+    """
+
+    def __init__(self) -> None:
+        self.samples: list[TrunkSample] = []
+        self.began_ns = 0
+        self._truths: dict[int, Array] = {}
+        self._tilts: list[tuple[int, float, float]] = []
+        self._gaits: list[tuple[int, float, float, bool]] = []
+        self._mass = math.nan
+        self._loaded_ns = 0
+
+    def add_truth(self, stamp_ns: int, values: Array) -> None:
+        """Add a truth (4,): x, y, z, m, and mass, kg."""
+        if abs(values[3] - self._mass) > 1e-9:
+            self._loaded_ns = stamp_ns
+        self._mass = values[3]
+        self._truths[stamp_ns] = values
+
+    def add_tilt(self, stamp_ns: int, roll: float, pitch: float) -> None:
+        """Add the trunk's roll and pitch, rad."""
+        self._tilts.append((stamp_ns, roll, pitch))
+
+    def add_gait(self, stamp_ns: int, shift: Array, saturated: bool, trots: bool) -> None:
+        """Add the shift (2,) m of the gait, and whether it trots."""
+        if trots and not self.began_ns:
+            self.began_ns = stamp_ns
+        self._gaits.append((stamp_ns, float(shift[0]), float(shift[1]), saturated))
+
+    def elapsed(self) -> float:
+        """Return the s that the robot has been trotting with an estimate of its trunk."""
+        first = next((sample.stamp_ns for sample in self.samples if sample.status), None)
+        if first is None or not self.began_ns:
+            return 0.0
+        return (self.samples[-1].stamp_ns - max(first, self.began_ns)) / NS_PER_S
+
+    def series(self, last: int = 0, until: float = math.inf) -> TrunkSeries:
+        """Return all estimates, or only the last few, as arrays; until a time of the trot, s."""
+        zero = self.began_ns or (self.samples[0].stamp_ns if self.samples else 0)
+        end_ns = zero + until * NS_PER_S
+        count = sum(sample.stamp_ns <= end_ns for sample in self.samples)
+        samples = self.samples[:count][-last:]
+        truths = [self._truths.get(sample.stamp_ns, UNKNOWN) for sample in samples]
+        tilts = np.array([t for t in self._tilts if t[0] <= end_ns][-last:]).reshape(-1, 3)
+        gaits = np.array([g for g in self._gaits if g[0] <= end_ns][-last:]).reshape(-1, 4)
+
+        def since(stamps: object) -> Array:
+            return (np.asarray(stamps, dtype=np.float64) - zero) / NS_PER_S
+
+        return TrunkSeries(
+            time=since([sample.stamp_ns for sample in samples]),
+            status=np.array([sample.status for sample in samples], dtype=np.int64),
+            values=np.array([sample.values for sample in samples]).reshape(-1, 4),
+            std=np.array([sample.std for sample in samples]).reshape(-1, 4),
+            truth=np.array(truths).reshape(-1, 4),
+            tilt_time=since(tilts[:, 0]),
+            tilt=tilts[:, 1:],
+            gait_time=since(gaits[:, 0]),
+            shift=gaits[:, 1:3],
+            saturated=gaits[:, 3] > 0.0,
+            loaded_at=(self._loaded_ns - zero) / NS_PER_S if self._loaded_ns else NEVER,
+            noticed_at=self._noticed(zero),
+        )
+
+    def _noticed(self, zero: int) -> float:
+        noticed = sorted({sample.noticed_ns for sample in self.samples} - {0})
+        later = [stamp for stamp in noticed if stamp >= self._loaded_ns]
+        return (later[0] - zero) / NS_PER_S if self._loaded_ns and later else NEVER
+
+
+def _mean(values: NDArray) -> float:
+    return float(np.mean(values)) if len(values) else math.nan
+
 
 SHOWN = 200  # newest samples that a view shows figures of
 TILT_PERIOD_NS = 4_000_000  # of recorded attitudes, at least

@@ -4,11 +4,15 @@ Subscribes:
     gait/state (com_msgs/WalkState): every message is recorded.
     gait/markers (visualization_msgs/MarkerArray): where the soles are to be set down.
     ground_truth/com (com_msgs/CenterOfMass), joint_states, /tf (odom -> root link -> walk).
+
+The plan is in the frame of the walk, the truth in odom. Both are brought together by the root
+link's place in either while the robot still stands, so that a walk that drifts shows.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 from sensor_msgs.msg import JointState
@@ -16,9 +20,9 @@ from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
 from com_control.nodes.walk_conversions import walk_state_to_values
-from com_demos.live import Rows
+from com_demos.live import WAITING, Rows, millimetres, with_reason
 from com_demos.nodes.listener import ListeningNode
-from com_demos.walk_recording import WalkRecording, WalkSample, walk_rows
+from com_model.arrays import Array
 from com_model.model import RobotModel
 from com_msgs.msg import CenterOfMass, WalkState
 from com_ros.conversions import (
@@ -29,6 +33,185 @@ from com_ros.conversions import (
     transform_to_numpy,
 )
 from com_ros.joint_input import JointInput
+from com_simulation.physics.walk_record import WalkRecord, has_fallen
+
+Pose = tuple[Array, Array]  # R (3, 3), p (3,) m
+
+
+@dataclass(frozen=True, eq=False)
+class WalkSample:
+    """One message on gait/state.
+
+    Attributes:
+        stamp_ns: of the joints that it was computed from.
+        time: s of the walk; negative before it, NaN without one.
+        step: that is being made; -1: none.
+        com_reference, zmp_reference, zmp: (3,) m, in the walk's frame; NaN where unknown.
+    """
+
+    stamp_ns: int
+    time: float
+    step: int
+    com_reference: Array
+    zmp_reference: Array
+    zmp: Array
+
+
+def walk_rows(
+    sample: WalkSample | None, state: str, reason: str, steps: int, com_error: float
+) -> Rows:
+    """Return what a view shows of the newest sample.
+
+    Args:
+        sample: the newest one; None before the first.
+        state: its name.
+        reason: why it does not walk.
+        steps: of the walk.
+        com_error: m, as the gait sees it.
+    """
+    if sample is None:
+        return [(WAITING, "for the first message on gait/state")]
+    zmp = millimetres(sample.zmp) if np.isfinite(sample.zmp).all() else "not known"
+    reference = sample.com_reference
+    return [
+        ("state", with_reason(state, reason)),
+        ("step", f"{sample.step + 1} of {steps}" if sample.step >= 0 else "none"),
+        ("CoM reference", millimetres(reference) if np.isfinite(reference).all() else "not known"),
+        ("CoM error", f"{1000 * com_error:.2f} mm" if math.isfinite(com_error) else "-"),
+        ("ZMP", zmp),
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class WalkSeries:
+    """A walk as arrays, in the walk's frame; rows of the plan, and rows of the truth.
+
+    Attributes:
+        time: (t,) s of the walk.
+        com_reference, zmp_reference, zmp: (t, 3) m.
+        truth: where the simulated robot was: root, joints, CoM; times as above.
+        footprints: (k, 4, 3) m, corners of the soles where they are to be set down.
+        duration: s of the walk; NaN without one.
+    """
+
+    time: Array
+    com_reference: Array
+    zmp_reference: Array
+    zmp: Array
+    truth: WalkRecord
+    footprints: Array
+    duration: float
+
+    @property
+    def error(self) -> Array:
+        """Distances (t,) of the true CoM to the reference, m, at the times of the truth."""
+        if not len(self.time):
+            return np.full(len(self.truth.time), np.nan)
+        at, axes = self.truth.time, self.com_reference.T
+        reference = [np.interp(at, self.time, values) for values in axes]
+        return np.asarray(np.linalg.norm(self.truth.com - np.transpose(reference), axis=1))
+
+    def summary(self) -> dict[str, float | bool | None]:
+        """The figures of the walk, from its beginning to its end."""
+        lasts = (self.truth.time >= 0.0) & (self.truth.time <= self.duration)
+        error = self.error[lasts & np.isfinite(self.error)]
+        return {
+            "seconds": round(self.duration, 3) if math.isfinite(self.duration) else None,
+            "com_error_mean_m": round(float(error.mean()), 5) if len(error) else None,
+            "com_error_max_m": round(float(error.max()), 5) if len(error) else None,
+            "truths_matched": len(error),
+            "fell": self.truth.fell,
+        }
+
+
+@dataclass
+class WalkRecording:
+    """Collects a walk.
+
+    Attributes:
+        samples: of gait/state.
+        footprints: of gait/markers.
+        duration: s of the walk.
+        roots: poses of the root link in odom, by their stamps, ns.
+        walk_frames: poses of the walk's frame in the root link's, likewise.
+        coms: the true CoM (3,) m in the root link's frame, likewise.
+        joints: positions (n,), rad or m, likewise.
+    """
+
+    samples: list[WalkSample] = field(default_factory=list)
+    footprints: dict[str, Array] = field(default_factory=dict)
+    duration: float = math.nan
+    roots: dict[int, Pose] = field(default_factory=dict)
+    walk_frames: dict[int, Pose] = field(default_factory=dict)
+    coms: dict[int, Array] = field(default_factory=dict)
+    joints: dict[int, Array] = field(default_factory=dict)
+
+    def series(self) -> WalkSeries:
+        """The walk that began last, as arrays."""
+        walk = [sample for sample in self.samples if math.isfinite(sample.time)]
+        begin_ns = _begin_ns(walk)
+        prints = list(self.footprints.values())
+        return WalkSeries(
+            time=np.array([(s.stamp_ns - begin_ns) / NS_PER_S for s in walk]),
+            com_reference=_rows([s.com_reference for s in walk]),
+            zmp_reference=_rows([s.zmp_reference for s in walk]),
+            zmp=_rows([s.zmp for s in walk]),
+            truth=self._truth(begin_ns, [s.stamp_ns for s in walk if s.time < 0.0]),
+            footprints=np.concatenate(prints) if prints else np.empty((0, 4, 3)),
+            duration=self.duration,
+        )
+
+    def _truth(self, begin_ns: int, standing: list[int]) -> WalkRecord:
+        frame = self._walk_in_odom(standing)
+        known = [k for k in self.roots if k in self.coms and k in self.joints]
+        stamps = sorted(k for k in known if standing and k >= standing[0]) if frame else []
+        R, p = frame or (np.eye(3), np.zeros(3))
+        roots = [(R.T @ self.roots[k][0], R.T @ (self.roots[k][1] - p)) for k in stamps]
+        coms = [Rr @ self.coms[k] + pr for k, (Rr, pr) in zip(stamps, roots, strict=True)]
+        time = np.array([(k - begin_ns) / NS_PER_S for k in stamps])
+        return WalkRecord(
+            time=time,
+            position=np.array([self.joints[k] for k in stamps]),
+            com=_rows(coms),
+            root=_rows([root[1] for root in roots]),
+            R_root=np.array([root[0] for root in roots]).reshape(-1, 3, 3),
+            wrenches=np.empty((len(stamps), 0, 6)),
+            fell_at=_fell_at(time, roots),
+        )
+
+    def _walk_in_odom(self, standing: list[int]) -> Pose | None:
+        """Pose of the walk's frame in odom while the robot stands before the walk."""
+        first, last = (standing[0], standing[-1]) if standing else (0, -1)
+        stamps = [k for k in self.walk_frames if first <= k <= last]
+        if not (stamps and self.roots):
+            return None
+        # Messages get lost, and the root moves while the robot is led: take what fits best in time.
+        roots = np.array(list(self.roots))
+        away = np.abs(np.array(stamps)[:, None] - roots)
+        at, root = np.unravel_index(int(np.argmin(away)), away.shape)
+        R, p = self.roots[int(roots[root])]
+        R_root_walk, p_root_walk = self.walk_frames[stamps[at]]
+        return R @ R_root_walk, p + R @ p_root_walk
+
+
+def _begin_ns(walk: list[WalkSample]) -> int:
+    """Stamp at which the last walk began."""
+    return walk[-1].stamp_ns - round(walk[-1].time * NS_PER_S) if walk else 0
+
+
+def _rows(values: list[Array]) -> Array:
+    return np.array(values, dtype=float).reshape(-1, 3)
+
+
+def _fell_at(time: Array, roots: list[Pose]) -> float:
+    if not roots:
+        return math.nan
+    (R0, p0) = roots[0]
+    for t, (R, p) in zip(time.tolist(), roots, strict=True):
+        if has_fallen(R0, p0, R, p):
+            return float(t)
+    return math.nan
+
 
 WALK = "walk"
 FOOTSTEPS = "footsteps_"
