@@ -34,9 +34,6 @@ class Topic:
     """A topic of a bag.
 
     Attributes:
-        name: Of the topic.
-        type_name: e.g. sensor_msgs/msg/Imu.
-        count: Number of messages.
         publishers: How often the bag lists it: above 1, several nodes published it.
         defined: Whether the bag contains the definition of the type.
     """
@@ -53,7 +50,6 @@ class Block:
     """Messages of one topic, in the order of the bag.
 
     Attributes:
-        payloads: Their bytes.
         received: ns, when they were recorded.
     """
 
@@ -140,7 +136,6 @@ class Bag:
         added.
 
         Args:
-            topics: Names.
             types: Messages of other types are left out; empty: none is.
         """
         for file in self._files:

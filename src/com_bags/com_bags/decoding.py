@@ -58,8 +58,6 @@ class Layout:
         template: (L,) bytes of the first message, 0 where others may differ.
         mask: (L,) 255 where all are equal: lengths, frame, names.
         order: "<" or ">", the byte order.
-        frame: frame_id of the header.
-        names: Of a JointState.
         numbers: First byte and number of float64 values by field.
     """
 
@@ -172,7 +170,6 @@ class Batch:
     Attributes:
         rows: (N,) indices in the block.
         stamps: (N,) ns, of the headers.
-        frame: frame_id of the headers.
         names: k joints of a JointState.
         numbers: (N, k) by field; (N, 0) of a list that is empty.
     """
@@ -302,9 +299,6 @@ _LARGE_ARRAY = re.compile(r"\[\D*\d{6,}\]|array<[^>]*\d{6,}>")  # what rosbags w
 
 def foreign_store(connection: Connection) -> Typestore | None:
     """Compares a bag's definition of a type with the one that Decoder knows.
-
-    Args:
-        connection: Of a type in FIELDS.
 
     Returns:
         None where they are equal, or where the bag has none; else types to decode messages with.

@@ -45,8 +45,6 @@ class SensorReader:
 
     Args:
         bag: Open.
-        model: The robot.
-        feet: Its feet.
         topics: The topics, those of the wrenches in the order of the feet.
         imu_link: The link that carries the IMU; needed where topics.imu is set.
         received: Whether times are those of recording instead of the headers' stamps.

@@ -58,9 +58,6 @@ _UNDEFINED = MessageDefinition(MessageDefinitionFormat.NONE, "")
 class McapFile:
     """An mcap file.
 
-    Args:
-        path: The file.
-
     Attributes:
         connections: With the number of their messages.
         damage: What is damaged, as far as a look at its end shows; "" for a whole file.
@@ -204,9 +201,6 @@ class McapFile:
 
 class SqliteFile:
     """An sqlite3 file.
-
-    Args:
-        path: The file.
 
     Attributes:
         connections: With the number of their messages.

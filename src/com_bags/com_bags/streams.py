@@ -135,7 +135,6 @@ class TopicReader:
 
     Args:
         bag: Open.
-        topic: Name.
         type_name: One of decoding.FIELDS.
         jump: Smallest change that may show two publishers; see PublisherCheck.
         received: Whether times are those of recording instead of the headers' stamps.
@@ -220,10 +219,6 @@ class TopicReader:
 
 class JointReader:
     """Sorts joints by name, and joins messages that name different joints.
-
-    Args:
-        model: The robot.
-        topic: For messages.
 
     Attributes:
         incomplete: Messages without one position for each name.
@@ -359,7 +354,6 @@ class UpReader:
     """The direction against gravity, by the IMU's orientation or else by its acceleration.
 
     Args:
-        model: The robot.
         link: The link that carries the IMU.
 
     Attributes:

@@ -20,8 +20,6 @@ class TopicRequest:
     """Topics that the user names; "" and missing feet: they are found.
 
     Attributes:
-        joint_states: Topic of the joint states.
-        imu: Topic of the IMU.
         wrenches: Topic by the foot's frame.
         markers: Topic that marks postures; "": stationary intervals are found.
     """
@@ -37,7 +35,6 @@ class SensorTopics:
     """Topics by role.
 
     Attributes:
-        joint_states: Topic of the joint states.
         wrenches: Topic of each foot's sensor, in the order of the feet.
         imu: Topic of the IMU, or None.
         markers: Topic that marks postures, or None.
@@ -59,13 +56,6 @@ def find_topics(
     topics: Sequence[Topic], feet: Sequence[Foot], request: TopicRequest, use_imu: bool, source: str
 ) -> SensorTopics:
     """Finds the topics.
-
-    Args:
-        topics: Of the bag.
-        feet: Of the robot.
-        request: Topics that the user names.
-        use_imu: Whether an IMU is needed.
-        source: The bag, for messages.
 
     Raises:
         TopicError: One is missing or of another type; lists the topics of the bag.

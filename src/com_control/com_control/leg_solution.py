@@ -14,7 +14,6 @@ class LegSolution(FrozenArrays):
     Attributes:
         q: (n,) rad. Out of reach: those of the nearest point that was found, or NaN.
         reached: The foot is at its target.
-        within_limits: The joints' limits allow q.
         reason: Why it is not reached, or which limit forbids it; "" when all is well.
     """
 

@@ -64,10 +64,6 @@ def record(
     """Listen to a launch until the data of a run has arrived.
 
     Args:
-        monitor: receives the run.
-        launch: what is listened to.
-        times: how long.
-        view: shows what is received.
         ended: whether all is over before its time.
 
     Raises:
@@ -161,10 +157,8 @@ class DemoParser(argparse.ArgumentParser):
     """The options that all demos have: --robot, --config, --output, for simulated time --speed.
 
     Args:
-        name: of the demo.
         description: what it does; its first paragraph counts.
         robot: the default.
-        robots: examples of other names.
         speed: simulated over wall time, by default; None without that option.
     """
 
@@ -216,7 +210,6 @@ def launch_words(file: str, arguments: Mapping[str, object]) -> list[str]:
     """Return the command that starts a launch file: ros2 launch, or run_launch without ROS.
 
     Args:
-        file: of com_bringup.
         arguments: of the launch file, by name.
     """
     ros = shutil.which("ros2") and importlib.util.find_spec("ros2launch")
@@ -229,7 +222,6 @@ def lockstep_arguments(speed: float, *nodes: str) -> dict[str, object]:
 
     Args:
         speed: simulated over wall time, at most.
-        nodes: names.
     """
     return {
         "lockstep": "true",
@@ -252,12 +244,7 @@ def listen(
     """Start a launch, show and record what arrives, stop it.
 
     Args:
-        command: starts the launch.
         make_monitor: makes the node that records; ROS runs then.
-        times: of the run.
-        title: of the table.
-        what: printed first: what runs.
-        out: folder for the log.
         ended: whether the run is over before its time.
 
     Returns:

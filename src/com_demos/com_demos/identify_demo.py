@@ -43,7 +43,6 @@ def identification_figure(comparison: Comparison, stds: Array, prior: float, tit
         comparison: with the truth.
         stds: (B, 3) m, standard deviations that the identification gives its bodies' CoMs.
         prior: m, those before.
-        title: of the figure.
     """
     figure = plotting.new_figure(SIZE, title)
     upper, lower = figure.subplots(2, 1, height_ratios=(1, 1.5))

@@ -24,8 +24,6 @@ class LiveView:
     """Shows the newest samples of a run; use as a context manager.
 
     Args:
-        title: of the table.
-        seconds: length of the run.
         console: where to; a table if it is a terminal, else a line every two seconds.
     """
 

@@ -198,10 +198,8 @@ def launch_command(
     """Return the command that starts the launch file.
 
     Args:
-        robot: that trots.
         hips: (4, 3) m, in the root link's frame; the load drops on the first one.
         load: kg.
-        options: of the command line.
     """
     arguments: dict[str, object] = {
         "urdf": robot.urdf,

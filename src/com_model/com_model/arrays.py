@@ -37,9 +37,7 @@ def as_array(name: str, value: ArrayLike, shape: tuple[int | None, ...], hint: s
 
     Args:
         name: Name of the argument, for the message.
-        value: What came.
         shape: The shape that it must have; None matches any length.
-        hint: More for the message.
 
     Returns:
         The array; the argument itself where it is one of float64 already.

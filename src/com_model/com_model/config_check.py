@@ -38,8 +38,6 @@ def check_config(
     """Lists what of a configuration is probably wrong; each with the entry and how to fix it.
 
     Args:
-        model: The robot.
-        config: Its configuration.
         urdf_path: Of the URDF, to compare soles with meshes too; without, with simple shapes only.
 
     Raises:

@@ -32,7 +32,6 @@ class Leg(FrozenArrays):
         name: "left_front", "right_front", "left_hind" or "right_hind".
         lateral: 1 on the left, -1 on the right.
         longitudinal: 1 in front, -1 behind.
-        foot: The foot at its end.
         foot_index: Place of the foot in config.feet.
         joints: (3,) indices of its joints in q, from the hip to the foot.
         hip: (3,) m, origin of its first joint in the frame of the root link.
@@ -57,7 +56,6 @@ def quadruped_legs(model: RobotModel, config: RobotConfig) -> tuple[Leg, Leg, Le
     """Finds the legs of a quadruped: left front, right front, left hind, right hind.
 
     Args:
-        model: The robot.
         config: Its configuration; each of its four feet says side and end.
 
     Raises:

@@ -28,7 +28,6 @@ class Frame(NamedTuple):
 
     Attributes:
         name: Its name; a link_name of the models that have it.
-        link: The link that carries it.
         xyz: (3,) m, its origin in the link's frame.
         rpy: (3,) rad, its roll, pitch and yaw against the link.
     """
@@ -48,7 +47,6 @@ class RobotModel:
     dropped: the link below it is the root.
 
     Attributes:
-        name: Name of the robot.
         link_names: L names, root first.
         link_parents: (L,) index of the parent link, -1 for the root.
         joint_names: n names, the order of q.

@@ -39,7 +39,6 @@ def write_postures(
 
     Args:
         path: Of the file; its folder is made.
-        model: The robot.
         postures: (P, n) rad or m, in the order of the model's joints.
         note: A line of comment for people.
 
@@ -66,7 +65,6 @@ def read_postures(path: str | os.PathLike[str], model: RobotModel) -> Array:
 
     Args:
         path: Of the file; its joints may stand in any order.
-        model: The robot.
 
     Returns:
         (P, n) rad or m, P > 0, in the order of the model's joints, within their limits.

@@ -11,7 +11,6 @@ def import_when_used(
     """Makes __getattr__ and __all__ of a package.
 
     Args:
-        package: Its name.
         names: Public names, with spaces between them, by the module that has them.
     """
     modules = {name: module for module, listed in names.items() for name in listed.split()}

@@ -128,7 +128,6 @@ class RobotConfig:
     """The configuration of a robot.
 
     Attributes:
-        name: Name of the robot.
         urdf: Path of its URDF, or None.
         kind: humanoid, quadruped or other; None where the file does not say.
         root_link: Name of the URDF's root, or None.
@@ -137,11 +136,8 @@ class RobotConfig:
         imu_link: The link that carries the IMU, or None.
         joint_groups: Joints by the name of the group.
         posture: Nominal positions, rad or m; joints without one are at 0.
-        servo: Gains of the position servos.
         encoder_counts_per_degree: Or None.
         encoder_signs: 1 or -1 by joint.
-        walking: Sizes of its steps.
-        trot: Sizes of its trot.
         source: Where it came from, for messages.
     """
 

@@ -38,7 +38,6 @@ class RobotFiles:
 
     Attributes:
         name: short name, fit for file names.
-        urdf: its URDF.
         config: its configuration; None when there is none.
     """
 
@@ -53,7 +52,6 @@ def find_robot(
     """Find a robot by its name or the path of its URDF or configuration.
 
     Args:
-        robot: a name or a path.
         config: path of its configuration; None: as the module's text says.
 
     Raises:

@@ -41,8 +41,6 @@ def closest(name: str, valid: Sequence[str], cutoff: float = 0.75) -> str | None
     """Finds the valid name that looks most like a wrong one.
 
     Args:
-        name: The wrong name.
-        valid: Candidates.
         cutoff: Smallest likeness, 0 to 1 (difflib's ratio).
 
     Returns:

@@ -247,7 +247,6 @@ def numpy_to_joint_trajectory(
         times: (N,) s after the stamp.
         q: (N, n) rad or m.
         qd: (N, n) rad/s or m/s.
-        stamp: when it begins.
 
     Raises:
         ConversionError: when a number is not finite: such targets are not sent to drives.

@@ -21,8 +21,6 @@ class Diagnosis:
 
     Attributes:
         level: OK, WARN, ERROR or STALE of com_ros.diagnostics.
-        text: one line.
-        values: further facts by name.
     """
 
     level: bytes
@@ -35,7 +33,6 @@ class Diagnostics:
 
     Args:
         node: its full name stands in front of the status' name.
-        title: what the status is about.
     """
 
     def __init__(self, node: Node, title: str) -> None:
@@ -50,7 +47,6 @@ class Diagnostics:
 
         Args:
             level: OK, WARN, ERROR or STALE of this module.
-            message: one line.
             values: what a person wants to know; floats are written with six digits.
             hardware_id: the robot's name.
         """

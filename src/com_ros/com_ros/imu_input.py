@@ -57,8 +57,6 @@ class Paired(Generic[T]):
     """A joint sample with the IMU's reading that belongs to it.
 
     Attributes:
-        time_ns: of the joint sample.
-        joints: the joint sample.
         imu: the reading; UNKNOWN_IMU where there is none.
         age_s: how far the reading is from the joint sample, s; NaN where there is none.
     """
@@ -89,7 +87,6 @@ class ImuInput:
 
     Args:
         timeout_s: largest time between the IMU's sample and the data that it is used with, s.
-        topic: for messages to people.
     """
 
     def __init__(self, timeout_s: float, topic: str = "imu") -> None:

@@ -62,7 +62,6 @@ class InputBounds:
     """The limits of one robot.
 
     Args:
-        limits: the parameters.
         model: None: not known yet; then a robot of 1000 kg with joints without limits.
     """
 

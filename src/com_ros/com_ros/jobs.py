@@ -42,7 +42,6 @@ class BackgroundJobs:
         """Do some work in the thread, and hand its result on in the node's executor.
 
         Args:
-            work: called in the thread.
             then: called in the executor, with what work returned or the exception that it raised.
         """
 
@@ -80,9 +79,6 @@ class DeferredService:
     the end of the callback is held back here, and sent when it is known.
 
     Args:
-        node: that serves.
-        kind: type of the service.
-        name: of the service.
         begin: called with each request and its Reply; may call that at once.
     """
 

@@ -56,11 +56,9 @@ def store(
     Args:
         position: as in the message; one for each name.
         velocity: as in the message; any other number than of positions: not known.
-        effort: likewise.
         source: (m,) places in the message.
         joints: (m,) places in the model.
         stored: what is known of all joints.
-        time_ns: of the message.
 
     Returns:
         Whether a number is not finite or beyond its limits, or velocities have a wrong length.

@@ -23,9 +23,6 @@ TOPIC = "lockstep"
 class LockstepAnswers:
     """The answers of one node.
 
-    Args:
-        node: that answers.
-
     Attributes:
         awaited: a simulator waits: what the node does by a timer it must do by the stamps.
         sensors: subscriptions of what a simulator publishes for each sample.
@@ -51,11 +48,7 @@ class LockstepAnswers:
             self._answer()
 
     def watch(self, ready: bool) -> None:
-        """Notice a simulator that waits, and answer what was held back; a few times a second.
-
-        Args:
-            ready: the node has a model.
-        """
+        """Notice a simulator that waits, and answer what was held back; a few times a second."""
         self.awaited = self._publisher.get_subscription_count() > 0
         connected = all(sensor.get_publisher_count() for sensor in self.sensors)
         self._due |= self.awaited and ready and connected and not self._newest

@@ -136,7 +136,6 @@ def declare(
     """Declare every parameter of a dataclass on a node and read them.
 
     Args:
-        node: the node.
         cls: frozen dataclass whose fields are `parameter(...)`, or such dataclasses.
         on_change: called with the new values when live parameters are set. It may refuse them by a
             ComRosError, ComModelError or ValueError, whose text is the reason: the old ones stay.

@@ -26,7 +26,6 @@ class RobotDescription:
     ignored. To keep to the parameter, remap the topic.
 
     Args:
-        node: the node that listens.
         on_model: called with each new model; may refuse it with a ComModelError or ComRosError.
         xml: the parameter's text, empty to wait for the topic.
         log: where to say that the description has not come yet.

@@ -90,8 +90,6 @@ class RobotNode(Node, Generic[P]):
     """A node that works on one robot; see the module's text.
 
     Args:
-        name: of the node.
-        parameters: dataclass of its parameters.
         subject: what its status on /diagnostics is about; the node's name if empty.
         options: passed on to rclpy's Node (namespace, parameter_overrides, context).
 
@@ -226,7 +224,6 @@ class RobotNode(Node, Generic[P]):
 
         Args:
             kind: of message, with a header.
-            topic: name.
             callback: called with each good message and its time, ns.
             depth: messages that may wait while the node is busy.
         """
@@ -262,8 +259,6 @@ class RobotNode(Node, Generic[P]):
         """Offer a std_srvs/Trigger.
 
         Args:
-            name: of the service.
-            action: returns the message of success.
             refusals: exceptions by which it refuses, with the reason as text.
             needs_model: refuse as long as there is no model.
         """

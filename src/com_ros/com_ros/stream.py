@@ -36,9 +36,6 @@ _CALM_NS = int(CALM_S * NS_PER_S)
 class Faults:
     """What was dropped of a node's inputs: logged, counted by kind, and the last reason.
 
-    Args:
-        log: for warnings.
-
     Attributes:
         counts: by kind.
     """
@@ -68,8 +65,6 @@ class Backlog:
     timer's turn comes after the messages that rclpy has queued, so that their number stays small.
 
     Args:
-        node: that subscribes.
-        kind: of message.
         deliver: called with each message that is to be used.
 
     Attributes:
@@ -164,7 +159,6 @@ class Stream:
 
     Args:
         node: whose clock counts for messages without stamp.
-        topic: its full name.
         deliver: called with each good message and its time, ns.
         check: why a message must not be used and how to fix it, else ""; None: all may.
         faults: where to count what is dropped.

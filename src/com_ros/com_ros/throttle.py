@@ -10,7 +10,6 @@ class ThrottledLog:
     """Writes a warning when its kind has been silent for `period_s`.
 
     Args:
-        logger: of the node.
         period_s: shortest time between two warnings of one kind, s.
         clock: monotonic seconds; real time, because people read the log in real time.
     """

@@ -42,11 +42,7 @@ _APPROACH = 10.0  # 1/s, pace at which the last bit of the way is gone
 
 
 class ComReference:
-    """Follows a desired CoM with bounded speed and acceleration.
-
-    Args:
-        options: com_speed and com_acceleration.
-    """
+    """Follows a desired CoM with bounded speed and acceleration."""
 
     def __init__(self, options: BalanceOptions) -> None:
         self.options = options
@@ -148,10 +144,8 @@ class Balancer:
     """Controls the CoM of a robot on flat soles.
 
     Args:
-        model: The robot.
         feet: That stand, all with flat soles.
         upright: (3,) direction of the root link's frame that is to point against gravity.
-        options: Gains and bounds.
 
     Raises:
         BalanceError: No feet, or one without a flat sole.

@@ -21,7 +21,6 @@ class Demonstration:
     """A motion of the desired CoM in the balance frame.
 
     Attributes:
-        name: squat, sway or reach.
         duration: s.
     """
 

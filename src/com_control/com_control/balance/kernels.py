@@ -56,8 +56,6 @@ def soles(q: Array, tree: Tree, frames: SoleFrames, poses: SolePoses) -> None:
 
     Args:
         q: (n,) joint positions, rad or m.
-        tree: Of all bodies.
-        frames: The soles.
         poses: Set.
     """
     jacobian = poses.jacobian

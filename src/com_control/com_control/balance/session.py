@@ -70,10 +70,7 @@ class BalanceSession:
     until start() is called; one that the guard stops stays HOLDING until then.
 
     Args:
-        model: The robot.
         config: Its configuration; feet without a flat sole are left out.
-        options: Of the control.
-        limits: Of standing.
         guard: Bounds of what joints report and of what they are sent.
         horizon: s, by which commands are ahead of their reading.
 

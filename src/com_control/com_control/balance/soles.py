@@ -27,7 +27,6 @@ class Soles:
     """Soles of some feet of a robot.
 
     Args:
-        model: The robot.
         feet: At least one.
 
     Attributes:
@@ -96,7 +95,6 @@ class Soles:
         distance d_i along the ground from the CoM to the middle of the sole.
 
         Args:
-            poses: Of the soles, all flat.
             com: (3,) m, in the root link's frame.
             up: (3,) unit vector against gravity, root axes.
         """
@@ -172,7 +170,6 @@ def balance_frame(
     """Finds the balance frame.
 
     Args:
-        soles: That stand.
         points: (m, 3) m, their corners, in the root link's frame.
         up: (3,) unit vector against gravity, root axes; e.g. R_world_root[2] of an IMU.
         weights: (f,) of the soles in estimating the ground's normal; equal by default.

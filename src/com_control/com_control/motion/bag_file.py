@@ -46,7 +46,6 @@ class BagMotion:
 
     Args:
         path: Folder of the bag, or its .mcap or .db3 file.
-        layout: The joints.
         topic: Of JointTrajectory or JointState messages; "": the only one, a trajectory's first.
 
     Attributes:
@@ -114,8 +113,6 @@ def write_bag(
 
     Args:
         path: Of the folder, which must not exist.
-        blocks: The rows.
-        layout: Their joints.
         storage: One of STORAGES.
         start_ns: Time of the first row, ns.
 

@@ -53,10 +53,7 @@ def read_rows(
     """Reads a file block by block.
 
     Args:
-        path: The file.
-        layout: What its columns mean.
         unit: "counts" of the encoders with their signs, or "radians" of the URDF's joints.
-        block: Rows at a time.
 
     Raises:
         MotionError: It cannot be read or is empty; missing columns, text, numbers that are not

@@ -26,13 +26,8 @@ class Violation:
     """One joint that breaks one limit.
 
     Attributes:
-        kind: position, velocity or acceleration.
-        joint: Its name.
-        rows: In how many rows.
         first: The first of them, from 1.
-        worst: The worst of them.
         value: What it is there, rad, rad/s or rad/s^2.
-        limit: What it may be.
         other_sign: A position: with the opposite sign all rows would be within the limits.
     """
 
@@ -63,7 +58,6 @@ class MotionReport:
     """What a check found.
 
     Attributes:
-        rows: Number of rows.
         duration: s.
         violations: By kind (position first), then by joint.
     """
@@ -90,9 +84,6 @@ class LimitCheck:
     Velocity is the difference of two rows over the period, acceleration the difference of two
     velocities over the shorter of their periods. The robot stands before the first row, and after
     the last one where end() is called.
-
-    Args:
-        layout: The joints and their limits.
     """
 
     def __init__(self, layout: MotionLayout) -> None:
@@ -266,11 +257,9 @@ def load_motion(
     """Reads a file and checks each row; clamps a motion that breaks limits, if that is asked for.
 
     Args:
-        path: The file.
         layout: What its columns mean, and the limits.
         unit: Of the positions, as in read_rows.
         clamp: Clip positions and slow the motion down as a whole, instead of refusing.
-        most_rows: That are held in memory.
 
     Raises:
         LimitError: It breaks limits, and clamp is not asked for.

@@ -66,7 +66,6 @@ def approach(
     at rest at both ends, T the shortest time that keeps the limits.
 
     Args:
-        layout: The joints and their limits.
         start: (k,) rad, where the joints are.
         end: (k,) rad; NaN for joints that stay.
         period: s between the rows.
@@ -99,12 +98,7 @@ def approach(
 
 
 def clamped(layout: MotionLayout, motion: Motion) -> Motion:
-    """Brings a motion into the limits: positions are clipped, time is stretched as a whole.
-
-    Args:
-        layout: Its joints and their limits.
-        motion: Anything.
-    """
+    """Brings a motion into the limits: positions are clipped, time is stretched as a whole."""
     positions = np.clip(motion.positions, layout.lower, layout.upper)
     if len(positions) < 2:
         return Motion(motion.joints, motion.times, positions)

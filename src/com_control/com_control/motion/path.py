@@ -98,7 +98,6 @@ class PlayedPath:
 
     Args:
         lead: From where the robot stands to the first row.
-        file: The motion.
 
     Attributes:
         approach_length: s at full pace, of the first.

@@ -84,10 +84,6 @@ NEAR = 0.05  # rad or m; a target that the joints stand so near to is where they
 class Player:
     """Plays motions of one robot.
 
-    Args:
-        layout: Its joints and their limits.
-        options: How.
-
     Attributes:
         state: What it does.
         reason: Why it stopped or refuses; "" when all is well.

@@ -30,7 +30,6 @@ def resampled(samples: Iterable[Sample], period: float, block: int = BLOCK) -> I
     Args:
         samples: Rising times.
         period: s.
-        block: Rows at a time.
 
     Raises:
         MotionError: Two samples are further apart than LONGEST_GAP.

@@ -22,13 +22,7 @@ MAX_DEFLECTION = (
 
 
 class RobotInput:
-    """Inputs of one robot.
-
-    Args:
-        model: The robot.
-        config: Its configuration.
-        settings: Of the node.
-    """
+    """Inputs of one robot."""
 
     def __init__(self, model: RobotModel, config: RobotConfig, settings: Parameters) -> None:
         link = config.imu_link or model.root_link

@@ -28,12 +28,7 @@ UP = np.array([0.0, 0.0, 1.0])
 
 
 class BalanceOutput:
-    """Publishes for one node.
-
-    Args:
-        node: That publishes.
-        settings: Of the node.
-    """
+    """Publishes for one node."""
 
     def __init__(self, node: Node, settings: Parameters) -> None:
         self.frame = settings.frame_prefix + settings.balance_frame

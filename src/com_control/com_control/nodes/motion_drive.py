@@ -41,8 +41,6 @@ class MotionDrive:
 
     Args:
         node: That subscribes and publishes; its parameters are DriveParameters.
-        layout: The joints.
-        options: Of the player.
         on_step: Called after each step with its stamp, ns.
 
     Attributes:

@@ -45,7 +45,6 @@ class StateValues:
         state: WalkState's number.
         reason: why it does not walk, or stops.
         step: that is being made; -1: none.
-        steps: of the walk.
         swing: "left" or "right" in the air; "": both stand.
         time: s of the walk.
         duration: s of the walk.
@@ -92,7 +91,6 @@ def msg_to_request(msg: WalkGoal, frame: str) -> WalkRequest:
     """Request of a WalkGoal message.
 
     Args:
-        msg: the message.
         frame: of the walk, in which its footsteps must be.
 
     Raises:

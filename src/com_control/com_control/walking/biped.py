@@ -37,9 +37,7 @@ class BipedLeg(FrozenArrays):
 
     Attributes:
         side: "left" or "right".
-        foot: The foot at its end.
         joints: (6,) indices of its joints in q, from the hip to the foot.
-        joint_names: Their names.
         axes: (6, 3) unit axes.
         points: (6, 3) m, origins of the joints.
         R_sole: (3, 3) orientation of the sole frame.
@@ -83,10 +81,8 @@ class Biped(FrozenArrays):
     """A robot on two legs.
 
     Attributes:
-        model: The robot.
         posture: (n,) rad or m, nominal; joints that are not of the legs stay there by default.
         pelvis: The body from which both legs start, an index of model.bodies.
-        legs: Left, right.
         sizes: Of its steps, where its configuration says.
     """
 
@@ -103,7 +99,6 @@ class Biped(FrozenArrays):
         """Finds pelvis and legs.
 
         Args:
-            model: The robot.
             config: Its configuration: one foot with side left, one with side right.
             posture: (n,) rad or m; default: the configuration's.
 

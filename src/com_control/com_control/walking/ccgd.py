@@ -227,9 +227,7 @@ def converge(
     """Runs Table 2 over N points.
 
     Args:
-        points: See Ccgd.solve_path.
         pelvis: (3,) m, first place of the pelvis; overwritten.
-        legs: Of the robot.
         robot: Packed by com_model.sesc.packing; overwritten.
         step: m, a of eq. 20.
         precision: m, epsilon.

@@ -97,7 +97,6 @@ class ComIk:
     Calls work in memory of their own object: use one object per thread.
 
     Args:
-        biped: The robot.
         q: (n,) rad or m, where its other joints are; default: the biped's posture.
 
     Attributes:

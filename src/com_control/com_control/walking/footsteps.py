@@ -106,7 +106,6 @@ def plan_footsteps(
     other follows.
 
     Args:
-        parameters: How to walk.
         start: Left and right foot at the beginning; default: beside the origin.
 
     Raises:
@@ -163,7 +162,6 @@ def check_footsteps(
 
     Args:
         start: Left and right foot at the beginning.
-        steps: The steps.
         min_width: m, smallest distance of the left foot to the left of the right one, each seen in
             the other's direction; below it the feet cross or touch.
         max_length: m, from one foot to the next, seen from above.

@@ -36,12 +36,10 @@ class Solver(ABC):
     """One way of finding pelvis and legs, with what is above the legs in the nominal posture.
 
     Args:
-        biped: The robot.
         robot: (1,) what its kernels read and write, among it upper_moment (3,) m: of all but the
             legs in the pelvis' frame, over the robot's mass.
 
     Attributes:
-        robot: The same.
         solve_one, solve_path: Kernels; see pelvis_search.
     """
 

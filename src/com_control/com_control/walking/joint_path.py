@@ -38,7 +38,6 @@ def plan_approach(
     Args:
         start: (n,) rad or m.
         goal: (n,) rad or m.
-        model: The robot.
         min_duration: s.
         speed_fraction: Of each joint's speed limit, at most.
         dt: s, between points.

@@ -72,9 +72,6 @@ _FLAT = 1e-24  # squared length of a lever below which its angle is free
 class LegIk:
     """Inverse kinematics of one leg, in the pelvis' frame.
 
-    Args:
-        leg: The leg.
-
     Attributes:
         closed: Solved in closed form; else by Newton steps.
         packed: (1,) of leg_LEG, what the kernels read.
@@ -243,7 +240,6 @@ def close_form(leg: Record, R: Array, p: Array, near: Array, q: Array) -> int:
     first, then the one nearest to `near`.
 
     Args:
-        leg: Of LEG.
         R: (3, 3) orientation of the sole in the pelvis' frame.
         p: (3,) m, its origin there.
         near: (6,) rad.

@@ -173,8 +173,6 @@ def find_state(robot: Record, target: Target, tolerance: float, state: Array) ->
     """Finds pelvis and legs by damped Newton steps.
 
     Args:
-        robot: Of ROBOT.
-        target: CoM and feet.
         tolerance: m and rad, size of all errors together.
         state: (15,) first guess of the pelvis' position (m) and the joints (rad); overwritten.
 
@@ -279,11 +277,7 @@ def solve_path(
 
 
 class NewtonSolver(Solver):
-    """Finds pelvis and legs by Newton's steps.
-
-    Args:
-        biped: The robot.
-    """
+    """Finds pelvis and legs by Newton's steps."""
 
     solve_one, solve_path = staticmethod(solve_one), staticmethod(solve_path)
 

@@ -73,9 +73,7 @@ class Outcome:
     """How a walk ended.
 
     Attributes:
-        completed: All steps were made.
         reason: Why not; "" when they were.
-        steps: That were made.
     """
 
     completed: bool
@@ -90,7 +88,6 @@ class WalkSession:
     """Decides for one robot.
 
     Args:
-        biped: The robot.
         checks: What must hold for it to walk.
         approach_time: s, at least, for the way to a walk's first posture.
         delay: s, from a decision to the first point that it changes.
@@ -204,7 +201,6 @@ class WalkSession:
         """Goes on with a walk that stops; None where it came too late and is to be planned again.
 
         Args:
-            walk: From Walker.plan_stop.
             changes_at: s of the walk, up to which it is the present one.
             now: s, of the joints' readings.
         """
@@ -223,7 +219,6 @@ class WalkSession:
         """Updates the state by what is measured.
 
         Args:
-            reading: It.
             jump: s, by which the clock of the readings has jumped before this one.
         """
         if jump:

@@ -80,8 +80,6 @@ class WalkChecks:
     """WalkChecks of one robot.
 
     Args:
-        biped: The robot.
-        limits: The bounds.
         use_wrenches: Force sensors show whether both feet carry.
 
     Attributes:
@@ -172,11 +170,7 @@ class WalkEstimate:
 
 
 class WalkEstimator:
-    """Estimates where one robot is.
-
-    Args:
-        biped: The robot.
-    """
+    """Estimates where one robot is."""
 
     def __init__(self, biped: Biped) -> None:
         self._biped = biped
@@ -187,7 +181,6 @@ class WalkEstimator:
         """The robot at a reading.
 
         Args:
-            reading: What is measured.
             planned: What the walk plans for that time; None before the first one: then the frame
                 is between the soles, and None comes back where they are not on one plane.
         """
@@ -228,9 +221,6 @@ class WalkEstimator:
 
 class SoleZmp:
     """Turns readings of the feet's sensors into the ZMP.
-
-    Args:
-        biped: The robot.
 
     Raises:
         BipedError: A sensor is not fixed to its sole.

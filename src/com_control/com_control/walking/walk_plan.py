@@ -100,7 +100,6 @@ class WalkPlan:
     Args:
         start: Left and right foot at the beginning.
         steps: The footsteps, sides in turn; none: the robot stands.
-        timing: When and how high.
 
     Attributes:
         lift_offs: (S,) s, when each step's foot leaves the ground.

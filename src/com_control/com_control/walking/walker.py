@@ -145,10 +145,8 @@ class Walk:
     """A walk that can be walked.
 
     Attributes:
-        plan: Footsteps and times.
         samples: The walk at the times of the path; the CoM with its correction, if any.
         path: Joint targets from 0 to plan.duration, within all limits.
-        method: How it was found.
         note: What the method could not do; "" when all is well.
     """
 
@@ -188,7 +186,6 @@ class Walker:
     Calls work in memory of their own object: use one object per thread.
 
     Args:
-        biped: The robot.
         dt: s, between points.
 
     Raises:
@@ -233,7 +230,6 @@ class Walker:
         walk; joints go from one to the other within BLEND, so that nothing jumps.
 
         Args:
-            walk: What is being walked.
             t: s of the walk, from which on it may change.
         """
         first, total = walk.step_at(t), len(walk.plan.steps)

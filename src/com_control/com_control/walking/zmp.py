@@ -70,10 +70,6 @@ class RobotPath:
 def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:
     """The wrench of the ground on the robot (N, 6): force N, moment N m about the world's origin.
 
-    Args:
-        dynamics: Of the robot.
-        path: Its motion.
-
     Raises:
         ShapeError: An array has the wrong shape.
     """
@@ -94,8 +90,6 @@ def multi_body_zmp(dynamics: Dynamics, path: RobotPath, height: ArrayLike = 0.0)
     """The zero moment point (N, 3) m, in the world.
 
     Args:
-        dynamics: Of the robot.
-        path: Its motion.
         height: m, of the ground, one or (N,).
 
     Raises:
@@ -184,7 +178,6 @@ def refine(
 
     Args:
         ik: The robot's solver.
-        plan: The walk.
         dt: s, between two points.
         passes: Corrections, at most; 0: the walk as planned, with its ZMP.
         tolerance: m, of the ZMP.
@@ -243,7 +236,6 @@ def correction(samples: Samples, away: Array, lever: Array, dt: float) -> Array:
     """Shift x (N, 2) m of the CoM with x - k h x'' = -away, stationary at both ends.
 
     Args:
-        samples: The walk.
         away: (N, 2) m, of the ZMP from the planned one.
         lever: (2,) k, forwards and sideways.
         dt: s, between two samples.

@@ -32,12 +32,10 @@ class ListeningNode(Node, ABC):
     lockstep that waits for this node begins when its topics are connected.
 
     Args:
-        name: of the node.
         topic: that shows whether the run is alive.
 
     Attributes:
         ready: Whether what is to be recorded has begun.
-        recording: What is recorded.
     """
 
     ready = True

@@ -124,7 +124,6 @@ class TrunkSeries:
         """Return what a view shows of the newest samples.
 
         Args:
-            status: name of the last status.
             reason: why it is not better.
             lift: N, sum of the vertical forces on the feet, root axes.
         """

@@ -64,9 +64,7 @@ def walk_rows(
 
     Args:
         sample: the newest one; None before the first.
-        state: its name.
         reason: why it does not walk.
-        steps: of the walk.
         com_error: m, as the gait sees it.
     """
     if sample is None:
@@ -129,8 +127,6 @@ class WalkRecording:
     """Collects a walk.
 
     Attributes:
-        samples: of gait/state.
-        footprints: of gait/markers.
         duration: s of the walk.
         roots: poses of the root link in odom, by their stamps, ns.
         walk_frames: poses of the walk's frame in the root link's, likewise.
@@ -233,9 +229,6 @@ MOVING = (WalkState.APPROACHING, WalkState.WALKING, WalkState.STOPPING)
 
 class WalkMonitor(ListeningNode):
     """Records a walk.
-
-    Args:
-        model: of the robot.
 
     Attributes:
         recording: all that arrived, from the first message on.

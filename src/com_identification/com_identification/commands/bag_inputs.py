@@ -37,8 +37,6 @@ class RobotInputs:
     Attributes:
         model: As its URDF has it.
         config: Its configuration, or None.
-        feet: Its feet.
-        settings: Of the identification.
         paths: Paths as the user wrote them, by name.
     """
 
@@ -75,7 +73,6 @@ class Recording:
 
     Attributes:
         reader: That read it, with the numbers of messages and the warnings.
-        recorder: That found the postures.
         intervals: Stationary intervals, or marks, in order.
     """
 
@@ -119,8 +116,6 @@ def read_bag(
 
     Args:
         bag: Open.
-        robot: Whose it is.
-        topics: The topics.
         marks_file: A CSV file of marks, or None.
         received: Whether times are those of recording.
 

@@ -46,10 +46,7 @@ class Outcome:
     """What a recording gave.
 
     Attributes:
-        robot: The robot.
-        topics: That were read.
         recording: What was read of the bag.
-        postures: That were used.
         found: The result.
         total: By the feet alone, of the postures that fit; None where none has their wrenches.
         issues: Of the wrenches, sentences.

@@ -19,7 +19,6 @@ def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") 
     """Finds the path of a file in a directory, and refuses names that leave it.
 
     Args:
-        directory: It must exist.
         name: Without directories; the suffix is added where it is missing.
         suffix: For instance ".urdf".
 

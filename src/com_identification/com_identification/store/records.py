@@ -240,10 +240,7 @@ def read_contents(
     """Reads a file of postures; an incomplete last line is ignored.
 
     Args:
-        stream: The file.
-        name: Its name, for messages.
         model: The robot whose postures they must be.
-        robot: Its record.
 
     Raises:
         StoreError: A line is not valid, or the file is of another robot.

@@ -42,9 +42,6 @@ def to_document(
 
     Args:
         found: The result.
-        model: The robot.
-        settings: That led to it.
-        postures: That led to it.
         extra: More sections, for instance about the recording.
     """
     document = {
@@ -75,7 +72,6 @@ def write_yaml(
     """Writes plain data as YAML, whole or not at all: keys sorted, floats as short as exact.
 
     Args:
-        path: The file.
         document: Numbers, texts, lists and dictionaries.
         overwrite: Whether a file that is there may be replaced.
 
@@ -181,7 +177,6 @@ class Export:
     """A corrected URDF.
 
     Attributes:
-        path: The file.
         changed: Names of the links with new values.
         unchanged: Why some bodies are unchanged, a sentence for each.
     """
@@ -204,7 +199,6 @@ def export_urdf(
 
     Args:
         xml: The text of the URDF; all but the corrected numbers stays byte for byte.
-        model: The robot of that text.
         found: The result.
         directory: Where files may be written; it must exist.
         name: Of the file, without directories; .urdf is added where it is missing.
@@ -267,7 +261,6 @@ def corrected_inertials(model: RobotModel, mass: ArrayLike, com: ArrayLike) -> d
     centre of mass, scaled with its mass. Bodies that do not change are left out.
 
     Args:
-        model: The robot.
         mass: (B,) kg, of the bodies.
         com: (B, 3) m, in the bodies' frames; of a body without mass not looked at.
 

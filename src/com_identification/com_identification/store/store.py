@@ -37,7 +37,6 @@ class PostureStore:
 
     Args:
         path: The file; it is made where it is missing, its directory too.
-        model: The robot.
         feet: Its feet, in the order of the postures' wrenches.
 
     Attributes:
@@ -100,10 +99,6 @@ class PostureStore:
 
     def add(self, posture: Posture, stamp_ns: int = 0) -> int:
         """Appends a posture and gives its id; when it returns, the posture is on disk.
-
-        Args:
-            posture: The readings.
-            stamp_ns: When it was captured.
 
         Raises:
             StoreError: It is no posture of this robot, or the disk is full or gone; the file is as

@@ -204,7 +204,6 @@ class Fit(FrozenArrays):
     """A candidate's parameters.
 
     Attributes:
-        candidate: What was fitted.
         x: (P,) its parameters.
         predicted: (T,) rad, angles of all tests.
         measured: (T,) rad.
@@ -244,9 +243,7 @@ def fit(
     is e^2 near 0 and 2 |e| far away: robust against single wrong angles.
 
     Args:
-        simulation: The tests and the robot.
         measured: (T,) rad, of all tests.
-        candidate: What may explain them.
         only: Numbers of the tests to use; all by default.
         start: (P,) where to start.
         noise: rad, standard deviation of an angle.
@@ -282,7 +279,6 @@ def cross_validate(
     """Leaves each group of tests out in turn, fits the others and predicts the group.
 
     Args:
-        simulation: The tests and the robot.
         full: The fit to all tests, where the searches start.
         groups: Numbers of the tests of each group.
         noise: rad.

@@ -67,10 +67,7 @@ class Robot(NamedTuple):
     """A robot on its soles.
 
     Attributes:
-        tree: Its bodies.
         moment: (B, 3) kg m, first moments of the bodies in their frames.
-        soles: The soles.
-        joints: Errors of its joints.
     """
 
     tree: Tree
@@ -175,7 +172,6 @@ def settle(encoders: Array, robot: Robot, state: State) -> bool:
 
     Args:
         encoders: (n,) joint positions by the encoders.
-        robot: The robot.
         state: q is a guess; set to the equilibrium.
 
     Returns:

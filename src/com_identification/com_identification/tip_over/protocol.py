@@ -76,9 +76,7 @@ class Protocol:
     """The tests of a robot.
 
     Attributes:
-        robot: Name of the robot.
         tests: In the order of the file: the postures of the first move, of the second, ...
-        parameters: What a fit may find.
     """
 
     robot: str

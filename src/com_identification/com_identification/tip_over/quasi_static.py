@@ -44,8 +44,6 @@ def joint_errors_document(
     """Lists the errors of the joints as plain data, zeros left out.
 
     Args:
-        model: The robot.
-        errors: Of its joints.
         mean_error_deg: Mean absolute error of the tip angles with them.
     """
     document: dict[str, Any] = {"robot": model.name, "mean_error_deg": round(mean_error_deg, 4)}
@@ -95,7 +93,6 @@ class Case:
     """What the kernels need of a test.
 
     Attributes:
-        test: The test.
         start: (n,) rad, where it starts.
         rate: (n,) 1 for the joints that turn, -1 for those opposite.
         limits: rad, least and largest angle that these reach.
@@ -205,7 +202,6 @@ class TipAngle:
     """How a test ends.
 
     Attributes:
-        test: Its name.
         angle: rad, by the encoders of the joints; NaN where the robot is not balanced at the start,
             or its joints yield without equilibrium before it tips.
         falls: False where the joints reach their limit, `angle`, without a fall.
@@ -222,8 +218,6 @@ class QuasiStatic:
 
     Attributes:
         model: The robot; its masses are the default.
-        cases: One a test.
-        tree: The robot for the kernels.
     """
 
     model: RobotModel
@@ -264,7 +258,6 @@ class QuasiStatic:
         """Computes where the robot is in equilibrium in a test.
 
         Args:
-            test: Its number.
             angle: rad, of its joints by their encoders.
             errors: Of the joints; none by default.
             moment: (B, 3) kg m, first moments of the bodies; those of the URDF by default.

@@ -101,7 +101,6 @@ class Difference:
     Attributes:
         total: rad, sum of the absolute differences.
         average: rad.
-        average_deg: degrees.
     """
 
     total: float
@@ -152,7 +151,6 @@ class Comparison:
     """Measured tip angles beside others' and ours.
 
     Attributes:
-        robot: Its name.
         tests: T names.
         others: (T,) rad by name, of other sources.
         ours: (T,) rad by name; the last is what the fit predicts.

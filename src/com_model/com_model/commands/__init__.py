@@ -15,8 +15,6 @@ def command_parser(name: str | None, description: str | None, epilog: str) -> Ar
 
     Args:
         name: Of the command, in its help and messages; None: that of the file that runs.
-        description: First paragraph of the help.
-        epilog: Last paragraphs of the help.
     """
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     return ArgumentParser(

@@ -19,7 +19,6 @@ class Dynamics:
     Calls work in memory of their own object: use one object per thread.
 
     Args:
-        model: The robot.
         armature: (n,) kg m^2 or kg, reflected inertia of the drives; none by default.
     """
 

@@ -27,7 +27,6 @@ def link_poses(
     and, where it is prismatic, R_world_parent R_0, and d + R_0 a s in place of d.
 
     Args:
-        model: The robot.
         q: (n,) joint positions, rad or m, in the order of model.joint_names.
         R_world_root: (3, 3) orientation of the root link; identity by default.
         p_world_root: (3,) m, position of the root link's frame; zero by default.

@@ -45,7 +45,6 @@ class LinkFrames:
     """Frames of k links in the root link's frame; one instance for one thread.
 
     Args:
-        model: the robot.
         links: k link names, repeats allowed.
 
     Attributes:

@@ -158,8 +158,6 @@ class Sesc:
         Args:
             q: As in com; also R_world_root and p_world_root.
             qd: (n,) joint velocities, rad/s or m/s.
-            R_world_root: See q.
-            p_world_root: See q.
             v_world_root: (3,) m/s, velocity of the root's origin, world axes; zero by default.
             w_world_root: (3,) rad/s, its angular velocity, world axes; zero by default.
 

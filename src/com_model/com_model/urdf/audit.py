@@ -39,8 +39,6 @@ class Issue:
     Attributes:
         severity: "error": results or simulations are wrong; "warning": probably; "info": look.
         element: The element of the URDF, with its line where it is one.
-        message: What is the matter.
-        fix: What to do.
     """
 
     severity: str

@@ -46,7 +46,6 @@ def edit_inertials(xml: str, inertials: Mapping[str, Inertial]) -> str:
     the quotes of attributes stay; a link without inertial gets one.
 
     Args:
-        xml: The text of the URDF.
         inertials: The new inertial by name of the link.
 
     Returns:

@@ -40,7 +40,6 @@ class Link:
     """A link as the file gives it.
 
     Attributes:
-        name: Its name.
         element: The element for messages, with its line.
         mass: kg; 0 without inertial.
         com: (3,) m, centre of mass in the link frame.
@@ -70,11 +69,8 @@ class Joint:
     """A joint as the file gives it.
 
     Attributes:
-        name: Its name.
         element: The element for messages, with its line.
         kind: revolute, continuous, prismatic, fixed, floating or planar.
-        parent: Name of the parent link.
-        child: Name of the child link.
         R: (3, 3), R_parent_child at position 0.
         d: (3,) m, origin of the joint in the parent link's frame.
         axis: (3,) unit vector in the child link's frame.

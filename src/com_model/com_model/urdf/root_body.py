@@ -41,7 +41,6 @@ def correct_root_body(
     about its own CoM.
 
     Args:
-        model: The robot.
         mass: kg, new mass of the root body.
         com: (3,) m, its new CoM in the frame of the root link.
         inertia: (3, 3) kg m^2, its new inertia about that CoM, axes of the root link.

@@ -33,7 +33,6 @@ class Misspelling:
         tag: As it is written.
         meant: The tag that it looks like.
         inside: The tag that it stands in.
-        count: How many elements hold it.
         first: The first of them, with its line.
     """
 

@@ -20,7 +20,6 @@ class Tree:
     """Links in depth-first order; children in the order of their joints in the file.
 
     Attributes:
-        links: The links, root first.
         parents: Index of each link's parent; -1 for the root.
         joints: The joint above each link; None for the root.
     """
@@ -142,7 +141,6 @@ def resolve_mimics(moving: Mapping[str, Joint], fixed: Mapping[str, Joint]) -> d
 
     Args:
         moving: All joints that move, by name.
-        fixed: The fixed ones.
 
     Returns:
         Per joint the independent joint, multiplier and offset; itself, 1, 0 where it is one.

@@ -93,13 +93,10 @@ def sample_coms(
     """Computes the centres of mass of random postures.
 
     Args:
-        model: The robot.
-        count: How many.
         joints: Those that vary, evenly within their limits (a joint without any within half a
             turn to either side, or half a metre); all by default.
         rest: (n,) rad or m, of the other joints; the neutral posture by default.
         seed: Of the random numbers; they depend on the number of threads, too.
-        threads: Number that divides the work.
 
     Returns:
         (count, 3) m, in the root link's frame.

@@ -30,7 +30,6 @@ class StandingReach(FrozenArrays):
     """Centres of mass of random postures of a robot that stands.
 
     Attributes:
-        feet: Sole frames that stand.
         points: (N, 3) m, in the frame of the first of them; z is the height above the ground.
         margin: (N,) m, of the ground projection inside the support polygon, negative outside.
         support: (k, 2) m, the corners of the support polygon in that frame.
@@ -79,11 +78,7 @@ def reach_on_foot(
     do not count.
 
     Args:
-        model: The robot.
         foot: The sole, with three corners or more.
-        count: How many postures are drawn.
-        seed: Of the random numbers.
-        others: The other feet.
 
     Raises:
         ComModelError: count is no positive number.
@@ -108,11 +103,7 @@ def reach_on_feet(
     """Samples a robot whose feet stay where they are: the joints that move no foot vary.
 
     Args:
-        model: The robot.
-        feet: The soles.
         rest: (n,) rad or m, the posture in which they stand.
-        count: How many postures.
-        seed: Of the random numbers.
 
     Raises:
         ComModelError: count is no positive number.

@@ -76,12 +76,8 @@ def compare(
     """Compares two models with the true one.
 
     Args:
-        true: The robot.
         before: As it was believed to be; in its postures the robot would stand.
         after: As it was found to be.
-        config: Feet and nominal posture.
-        count: Of the postures.
-        seed: Of the postures.
 
     Raises:
         ConfigError: The configuration is of another robot.

@@ -31,8 +31,6 @@ class FilmRow:
     """One row of a film.
 
     Attributes:
-        title: Its title.
-        record: The run.
         footprints: (k, 4, 3) m, corners of the soles where they are to be set down.
     """
 
@@ -51,10 +49,6 @@ def draw_film(
     """Draws runs into a PNG file, a row each, at the same times (s), until they end.
 
     Args:
-        model: The robot.
-        shape: What it looks like.
-        rows: The rows.
-        times: The columns.
         path: Of the file, which appears whole or not at all.
     """
     size = PANEL[0] * len(times), PANEL[1] * len(rows)

@@ -68,9 +68,6 @@ class Camera:
         """Return this camera with scale and center such that points (k, 3) fill a picture.
 
         Args:
-            points: what must be seen.
-            width: of the picture, pixels.
-            height: of the picture, pixels.
             border: to leave free on each side, as a fraction of the picture's size.
         """
         pixels = replace(self, scale=1.0, center=(0.0, 0.0)).project(points)[:, :2]
@@ -88,8 +85,6 @@ def render(camera: Camera, parts: Sequence[Part], width: int, height: int) -> ND
     Args:
         camera: with scale and center for this width and height.
         parts: what is to be seen; what is behind the camera is not.
-        width: pixels.
-        height: pixels.
 
     Returns:
         (height, width, 4) red, green, blue, coverage, 0 to 1; colour is not premultiplied.

@@ -28,7 +28,6 @@ class Snapshot:
         projection: (3,) vertical, of the CoM; NaN where unknown.
         gravity: (3,) direction; NaN where unknown.
         chain: (K + 1, 3) points of the SESC.
-        contacts: sole frames in contact.
         margin: m; NaN without feet.
         on_feet: whether the projection lies on the ground under the feet.
     """
@@ -48,7 +47,6 @@ class Scene:
     """A robot at one instant. World frame: z against gravity, m; the root link stands at x = y = 0.
 
     Attributes:
-        name: of the robot.
         mass: kg.
         root_link: frame of com_in_root.
         com_in_root: (3,) the CoM in the root link's frame.

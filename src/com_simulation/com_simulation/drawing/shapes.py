@@ -46,7 +46,6 @@ class RobotShape:
     """All shapes of a robot.
 
     Attributes:
-        pieces: what can be drawn.
         bare_links: links whose shapes could not be drawn; lines between joints stand for them.
         note: one line on what was left out, empty when nothing was.
     """

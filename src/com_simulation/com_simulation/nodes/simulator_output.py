@@ -34,8 +34,6 @@ class SensorOutput:
     """Publishes joint_states, imu, the feet's wrenches and the true CoM of robot and trunk.
 
     Args:
-        node: that publishes.
-        world: what is simulated.
         noise: of the sensors, for the IMU's covariances.
     """
 
@@ -121,9 +119,6 @@ class PoseOutput:
     """Publishes the frame of the root link in odom, on /tf, at a rate of its own.
 
     Args:
-        node: that publishes.
-        root_link: of the robot.
-        rate_hz: at most.
         prefix: stands in front of the frame names.
     """
 

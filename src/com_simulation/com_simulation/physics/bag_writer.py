@@ -33,7 +33,6 @@ class BagWriter:
 
     Args:
         path: Of the bag's folder, which must not exist.
-        world: What is simulated.
         noise: Of the sensors, for the IMU's covariances.
         start_ns: Time of the simulation's start, ns.
         storage: One of STORAGES.

@@ -47,7 +47,6 @@ def read_collision(robot: RobotModel, urdf_path: str | os.PathLike[str] | None =
     """Reads the <collision> elements of a robot's URDF.
 
     Args:
-        robot: The model.
         urdf_path: The URDF's file, if it is one: mesh names may be relative to it.
     """
     reader = ShapeReader(robot.xml, urdf_path)

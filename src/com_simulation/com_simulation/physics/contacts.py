@@ -56,10 +56,6 @@ def is_bare(
     between the vertices and shake the robot.
 
     Args:
-        robot: The model.
-        mj: Its MuJoCo model.
-        data: The nominal posture, kinematics computed.
-        foot: The foot.
         up: (3,) normal of the ground, world axes.
     """
     link = robot.link_index(foot.frame)

@@ -47,7 +47,6 @@ def read_trajectory(
         joint_names: The robot's joints.
         names: The joints that the trajectory moves, in any order.
         times: Per point, s from the start.
-        positions: Per point, one per joint.
         velocities: Per point, one per joint or none; used when every point has them.
 
     Raises:

@@ -16,7 +16,6 @@ class PaceReport:
 
     Attributes:
         drift: s, by which the simulation is behind the wall clock, in wall time, given up or not.
-        real_time_factor: Simulated over wall time.
         load: Fraction of the time in which there was work to do.
     """
 

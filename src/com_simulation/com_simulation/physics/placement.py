@@ -48,8 +48,6 @@ def lowest_height(mj: mujoco.MjModel, data: mujoco.MjData, normal: Array, geom: 
     """Height (m) of the lowest point of a shape along a unit normal (3,), from the world's origin.
 
     Args:
-        mj: The model.
-        data: Its posture, kinematics computed.
         normal: World axes.
         geom: Number of a shape other than the ground.
     """

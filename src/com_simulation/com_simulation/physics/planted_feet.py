@@ -26,7 +26,6 @@ class PlantedFeet:
     """The places of a robot's feet in a posture, to be kept.
 
     Args:
-        robot: The model.
         feet: At least one.
         posture: (n,) in which they have these places, rad or m.
 

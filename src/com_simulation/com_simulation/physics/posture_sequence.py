@@ -80,7 +80,6 @@ class PostureSequence:
     Args:
         simulation: Of a robot with feet, at its start.
         postures: (P, n) rad or m, joint targets.
-        options: How it gets there.
 
     Attributes:
         rests: Those that are over.

@@ -63,9 +63,6 @@ def joint_loads(
     foot carries for the torque of the posture. Joints that mimic it add their own.
 
     Args:
-        robot: The model.
-        mj: Its MuJoCo model.
-        data: Its posture, kinematics computed.
         load_fraction: (n,) of the weight that the foot beyond the joint carries; 0 without one.
     """
     loads = np.zeros((4, robot.n_joints))
@@ -110,8 +107,6 @@ def default_servos(robot: RobotModel, loads: Loads, step: float) -> tuple[Servos
     The armature keeps the free end of a stiff joint slow enough for the physics.
 
     Args:
-        robot: The model.
-        loads: Of its joints.
         step: s, of the physics.
 
     Returns:
@@ -139,7 +134,6 @@ def configured_servos(
     """Puts a configuration's gains in the place of the default ones.
 
     Args:
-        robot: The model.
         defaults: What counts where the configuration says nothing.
         gains: com_model's ``RobotConfig.servo.gains``.
     """

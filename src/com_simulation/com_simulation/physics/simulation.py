@@ -27,10 +27,7 @@ class Simulation:
     """Steps the physics and reads the sensors; the same commands and seed give the same bits.
 
     Args:
-        world: The robot on the ground.
         sample_period: s between readings, rounded to whole steps of the physics, at least one.
-        noise: Of the sensors.
-        seed: Of the noise.
         payload: That is put on the trunk; None for none.
         tilt: Of the floor, while the robot stands on it; None: the ground is at rest.
     """

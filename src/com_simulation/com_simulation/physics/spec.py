@@ -68,8 +68,6 @@ def robot_spec(
     """Writes the specification of a robot above the ground, without collision shapes and servos.
 
     Args:
-        robot: The model.
-        inertias: Of its bodies.
         floating: The root is free; else it is fixed to the world.
         R_world_ground: (3, 3) orientation of the ground plane through the world's origin.
         step: s, of the physics.

@@ -68,7 +68,6 @@ def plan_sway(
     amplitude shrinks until the CoM keeps half of the support margin that it has at rest.
 
     Args:
-        robot: The model.
         config: Feet and nominal posture; None where there is none.
         standing: The feet stand on level ground; else the root is fixed.
         amplitude: rad.

@@ -80,7 +80,6 @@ class TiltingFloor:
     """Turns the ground of a MuJoCo model.
 
     Args:
-        tilt: How.
         mj: The model, with its ground as it is at the start.
     """
 

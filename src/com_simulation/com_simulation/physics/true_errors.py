@@ -60,7 +60,6 @@ def with_true_errors(robot: RobotModel, errors: TrueErrors) -> RobotModel:
 
     Args:
         robot: As its URDF says.
-        errors: How far that is off.
     """
     if not errors.any:
         return robot

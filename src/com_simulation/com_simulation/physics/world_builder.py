@@ -62,7 +62,6 @@ def build_world(
     """Builds the MuJoCo model of a robot in its nominal posture.
 
     Args:
-        robot: The model.
         config: Its configuration; None where there is none.
         base: "floating": stands on the ground, free to fall. "fixed": hangs above it. "auto":
             floating where the configuration has feet.
