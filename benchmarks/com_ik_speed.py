@@ -33,6 +33,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from baselines.leg_ik import LegIk
 from numpy.typing import NDArray
 from oracles import example_urdfs
 from rich.console import Console
@@ -43,7 +44,6 @@ from com_control.walking.biped import Biped
 from com_control.walking.ccgd import Ccgd
 from com_control.walking.closed_form_ik import ClosedFormSolver
 from com_control.walking.com_ik import ComIk
-from com_control.walking.leg_ik import LegIk
 from com_control.walking.walk_plan import Samples, WalkPlan
 from com_model import RobotConfig, RobotModel, Sesc
 

@@ -17,6 +17,7 @@ from math import sqrt
 from pathlib import Path
 
 import numpy as np
+from baselines.leg_ik import LegIk
 from numpy.typing import NDArray
 from oracles import example_urdfs
 from walk_playback import (
@@ -32,7 +33,6 @@ from com_control.walking.ccgd import Ccgd
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import WalkParameters
 from com_control.walking.joint_path import WalkJoints, solve_joints
-from com_control.walking.leg_ik import LegIk
 from com_control.walking.pendulum import PendulumPath
 from com_control.walking.walk_plan import Samples, Timing, WalkPlan
 from com_control.walking.zmp import refine, robot_path

@@ -184,9 +184,9 @@ def test_points_that_mean_nothing_are_refused(bench, point, frame):
     ("reading", "said"),
     [
         ({"orientation": None}, "imu is stale"),
-        ({"orientation": UNKNOWN}, "imu gives no orientation"),
+        ({"orientation": UNKNOWN}, "imu carries no orientation"),
         ({"load": None}, "l_sole/wrench is stale"),
-        ({"load": math.nan}, "a foot's force is not finite"),
+        ({"load": math.nan}, "l_sole/wrench is not finite"),
     ],
 )
 def test_it_holds_while_an_input_is_bad_and_goes_on(bench, reading, said):
@@ -236,7 +236,8 @@ def test_it_refuses_to_start_without_its_inputs(bench):
     answer = robot.call("start")
     assert not answer.success
     assert answer.message == (
-        "imu has not been received: start its driver, or set use_imu false on horizontal ground"
+        "imu has not been received: start the imu driver, or set use_imu to false to assume level "
+        "ground"
     )
     robot.sample(load=1.0)
     assert "the feet carry 2 N, at least 21 N are needed" in robot.call("start").message

@@ -228,14 +228,14 @@ def test_joints_that_are_missing_or_nan_are_no_place_to_start_from(bench):
         robot.time_ns += STEP_NS
         msg = numpy_to_joint_state(names, positions, stamp=ns_to_stamp(robot.time_ns))
         robot.world.send("joint_states", msg, qos.stream(100))
-        robot.world.spin_until(lambda: robot.node._drive.problem, "the problem is seen")
+        robot.world.spin_until(lambda: robot.node._problem, "the problem is seen")
         robot.world.spin_until(
             lambda: robot.states and robot.last.state == MotionState.UNKNOWN, "unknown"
         )
         answer = robot.call("play")
         assert not answer.success
         assert "joint_states" in answer.message
-        robot.node._drive.problem = ""
+        robot.node._problem = ""
     robot.sample()
     assert robot.last.state == MotionState.READY
 

@@ -102,22 +102,10 @@ NONE = "none"
 DEPTH = 0.12  # of the CoM's height, of squat and sway
 
 
-def _squat(step: BalanceStep, _: float) -> Demonstration:
-    return squat(step.com, DEPTH * float(step.com[2]))
-
-
-def _sway(step: BalanceStep, _: float) -> Demonstration:
-    return sway(step.com, DEPTH * float(step.com[2]))
-
-
-def _reach(step: BalanceStep, margin: float) -> Demonstration:
-    return reach(step.com, step.frame.corners, margin)
-
-
 _MAKERS: dict[str, Callable[[BalanceStep, float], Demonstration]] = {
-    "squat": _squat,
-    "sway": _sway,
-    "reach": _reach,
+    "squat": lambda step, _: squat(step.com, DEPTH * float(step.com[2])),
+    "sway": lambda step, _: sway(step.com, DEPTH * float(step.com[2])),
+    "reach": lambda step, margin: reach(step.com, step.frame.corners, margin),
 }
 DEMONSTRATIONS = (NONE, *_MAKERS)
 

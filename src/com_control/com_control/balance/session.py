@@ -104,10 +104,8 @@ class BalanceSession:
                 "feet.<frame>.corners"
             )
         self._limits = limits or StandingLimits()
-        poses = Soles(model, [foot for _, foot in self._feet]).at(config.nominal_posture(model))
-        normal = poses.R[:, :, 2].sum(axis=0)
-        self._upright = normal / np.linalg.norm(normal)
         self._all = Soles(model, [foot for _, foot in self._feet])
+        self._upright = _mean_normal(self._all, config.nominal_posture(model))
         self._balancer: Balancer | None = None
         self._time: float | None = None
         self._wanted = self._paused = False
@@ -267,8 +265,7 @@ class BalanceSession:
         if reading.up is not None:
             return reading.up
         soles = self._all if self._balancer is None else self._balancer.soles
-        normal = soles.at(reading.position).R[:, :, 2].sum(axis=0)
-        return np.asarray(normal / np.linalg.norm(normal))
+        return _mean_normal(soles, reading.position)
 
     def _rehearse(self, posture: Array) -> None:
         """A step that nobody sees: kernels that are compiled later would hold up a robot."""
@@ -351,3 +348,9 @@ class BalanceSession:
         due = np.array([self._time + self._horizon])
         positions, velocities = self.guard.limit(due, position[None], velocity[None])
         return BalanceCommand(positions[0], velocities[0], step)
+
+
+def _mean_normal(soles: Soles, q: Array) -> Array:
+    """Mean unit normal (3,) of soles at joint positions (n,), root link's axes."""
+    normal = soles.at(q).R[:, :, 2].sum(axis=0)
+    return np.asarray(normal / np.linalg.norm(normal))

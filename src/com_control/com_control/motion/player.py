@@ -19,6 +19,7 @@ from com_control.motion.layout import MotionLayout
 from com_control.motion.motion import Motion, approach
 from com_control.motion.path import PathTiming, PlayedPath, RowPath
 from com_model.arrays import Array, FrozenArrays, as_array
+from com_model.parameters import parameter
 
 
 class State(IntEnum):
@@ -42,21 +43,17 @@ UNDER_WAY = (*MOVING, State.PAUSED)
 
 @dataclass(frozen=True)
 class PlayerOptions:
-    """How a motion is played.
+    """How a motion is played; after joint_timeout (s) between two steps it stops."""
 
-    Attributes:
-        horizon: s, by which targets are ahead of the time that they are computed at.
-        stop_time: s, from full pace to rest and back.
-        approach_fraction: Of the velocity and acceleration limits, on the way to the first row.
-        following_error: rad or m, of a joint from its target; beyond, the motion stops.
-        timeout: s between two steps; after a longer gap the motion stops.
-    """
-
-    horizon: float = 0.05
-    stop_time: float = 0.5
-    approach_fraction: float = 0.1
-    following_error: float = 0.35
-    timeout: float = 0.2
+    horizon: float = parameter(0.05, "s, by which targets are ahead", (0.001, 1.0))
+    stop_time: float = parameter(0.5, "s, from full speed to rest and back", (0.01, 10.0))
+    approach_fraction: float = parameter(
+        0.1, "of the limits of velocity and acceleration, on the way to the first row", (0.001, 1.0)
+    )
+    following_error: float = parameter(
+        0.35, "rad, of a joint from its target; beyond, the motion stops", (0.001, 10.0)
+    )
+    joint_timeout: float = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +226,7 @@ class Player:
 
     def _check_gap(self, time: float) -> None:
         gap = time - self._time
-        if gap > self._options.timeout:
+        if gap > self._options.joint_timeout:
             self.stop(f"joint_states timed out, none for {gap:.2f} s: check its driver")
         elif self.guard.reason and self.state in (State.APPROACHING, State.PLAYING):
             self.stop(self.guard.reason)

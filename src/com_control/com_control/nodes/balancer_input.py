@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-import numpy as np
-from geometry_msgs.msg import WrenchStamped
-from sensor_msgs.msg import Imu
+from dataclasses import dataclass, field
 
+import numpy as np
+
+from com_control.balance.demonstrations import DEMONSTRATIONS
+from com_control.balance.options import BalanceOptions, StandingLimits
 from com_control.balance.session import BalanceReading
-from com_control.nodes.balancer_parameters import Parameters
+from com_control.command_guard import GuardOptions
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_poses
 from com_ros.conversions import NS_PER_S, Array
-from com_ros.imu_input import imu_to_values
-from com_ros.input_watch import Latest
-from com_ros.joint_input import JointInput, JointSample
-from com_ros.wrench_input import ground_wrench
+from com_ros.imu_input import ImuInput
+from com_ros.joint_input import JointSample
+from com_ros.parameters import SensorParameters, live_parameter, parameter
+from com_ros.wrench_input import WrenchInputs
+
+
+@dataclass(frozen=True)
+class Parameters(SensorParameters):
+    """Parameters of the node."""
+
+    control: BalanceOptions = field(default_factory=BalanceOptions)
+    check: StandingLimits = field(default_factory=StandingLimits)
+    guard: GuardOptions = field(default_factory=lambda: GuardOptions(0.15, 0.5))
+    autostart: bool = parameter(
+        False, "balance as soon as the robot stands, without ~/start; after a fall call it"
+    )
+    demonstration: str = parameter(
+        "none",
+        "motion of the CoM while it balances; ends with the first balance/com_desired",
+        choices=DEMONSTRATIONS,
+    )
+    use_imu: bool = parameter(True, "gravity from imu; false: the ground counts as horizontal")
+    use_wrench: bool = parameter(True, "feet must carry; false: no sensors")
+    horizon: float = parameter(0.01, "s, by which targets are ahead of joint_states", (0.001, 1.0))
+    rate_hz: float = live_parameter(500.0, "1/s, of joint_trajectory at most", (1.0, 2000.0))
+    display_rate_hz: float = live_parameter(
+        20.0, "1/s, of balance/markers and tf, at most", (0.1, 200.0)
+    )
+    balance_frame: str = parameter("balance", "name of the frame in the middle of the soles")
+
 
 MAX_DEFLECTION = (
     0.02  # rad or m; a drive that seems to deflect more has other gains than configured
@@ -26,13 +54,10 @@ class RobotInput:
 
     def __init__(self, model: RobotModel, config: RobotConfig, settings: Parameters) -> None:
         link = config.imu_link or model.root_link
-        self.joints = JointInput(model.joint_names, settings.joint_timeout)
         self._settings = settings
         self._R_imu_root = model.bodies.R_body_link[model.link_index(link)].T
-        self._attitude: Latest[Array] = Latest(settings.imu_timeout)
-        self._feet = config.feet
-        self._topics = [foot.wrench_topic for foot in config.feet]
-        self._forces: list[Latest[Array]] = [Latest(settings.wrench_timeout) for _ in config.feet]
+        self.imu = ImuInput(settings.imu_timeout)
+        self.wrenches = WrenchInputs(config.feet, settings.wrench_timeout)
         self._upwards = _sole_normals(model, config)
         gains = [config.servo.gains(name) for name in model.joint_names]
         self._stiffness = np.array(
@@ -41,34 +66,24 @@ class RobotInput:
 
     def set_timeouts(self, settings: Parameters) -> None:
         """Use other timeouts."""
-        self._attitude.timeout_s = settings.imu_timeout
-        for latest in self._forces:
-            latest.timeout_s = settings.wrench_timeout
-
-    def set_imu(self, msg: Imu, time_ns: int) -> None:
-        """Store a reading of the IMU."""
-        self._attitude.set(imu_to_values(msg).R_world_imu, time_ns)
-
-    def set_wrench(self, foot: int, msg: WrenchStamped, time_ns: int) -> None:
-        """Store a reading of a foot's force sensor."""
-        self._forces[foot].set(ground_wrench(msg, self._feet[foot])[:3], time_ns)
+        self.imu.timeout_s = settings.imu_timeout
+        self.wrenches.timeout_s = settings.wrench_timeout
 
     def reading(self, time_ns: int, sample: JointSample) -> BalanceReading:
         """What is known at the time of a sample of the joints."""
-        attitude = self._attitude.current(time_ns) if self._settings.use_imu else None
-        forces = [latest.current(time_ns) for latest in self._forces]
-        known = [force for force in forces if force is not None]
-        loads = None
-        if self._settings.use_wrench and len(known) == len(forces):
-            loads = np.einsum("fi,fi->f", self._upwards, np.array(known).reshape(-1, 3))
-        return BalanceReading(
-            time=time_ns / NS_PER_S,
-            position=sample.position,
-            up=None if attitude is None else (attitude @ self._R_imu_root)[2],
-            loads=loads,
-            commanded=self._commanded(sample),
-            missing=self._missing(time_ns),
-        )
+        up = loads = None
+        missing = ""
+        if self._settings.use_imu:
+            imu = self.imu.reading(time_ns)
+            missing = imu.problem
+            up = None if imu.R_world_imu is None else (imu.R_world_imu @ self._R_imu_root)[2]
+        if self._settings.use_wrench:
+            wrenches, problem = self.wrenches.wrenches(time_ns)
+            missing = missing or (problem and f"{problem}, or set use_wrench false")
+            if wrenches is not None:
+                loads = np.einsum("fi,fi->f", self._upwards, wrenches[:, :3])
+        commanded = self._commanded(sample)
+        return BalanceReading(time_ns / NS_PER_S, sample.position, up, loads, commanded, missing)
 
     def _commanded(self, sample: JointSample) -> Array | None:
         """Commands of drives that deflect by effort / stiffness; None: not known."""
@@ -76,18 +91,6 @@ class RobotInput:
         if not np.abs(deflection).max(initial=0.0) <= MAX_DEFLECTION:  # or not finite
             return None
         return sample.position + deflection
-
-    def _missing(self, time_ns: int) -> str:
-        if self._settings.use_imu and self._attitude.current(time_ns) is None:
-            state = self._attitude.describe("imu", time_ns)
-            return f"{state}: start its driver, or set use_imu false on horizontal ground"
-        if not self._settings.use_wrench:
-            return ""
-        for topic, latest in zip(self._topics, self._forces, strict=True):
-            if latest.current(time_ns) is None:
-                state = latest.describe(topic, time_ns)
-                return f"{state}: check the force sensor's driver, or set use_wrench false"
-        return ""
 
 
 def _sole_normals(model: RobotModel, config: RobotConfig) -> Array:

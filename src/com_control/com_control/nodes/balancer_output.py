@@ -11,7 +11,7 @@ from visualization_msgs.msg import MarkerArray
 
 from com_control.balance.balancer import BalanceStep
 from com_control.balance.session import BalanceCommand, BalanceSession
-from com_control.nodes.balancer_parameters import Parameters
+from com_control.nodes.balancer_input import Parameters
 from com_msgs.msg import BalanceState
 from com_ros import qos
 from com_ros.conversions import (

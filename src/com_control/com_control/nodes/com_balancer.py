@@ -26,7 +26,7 @@ and goes on when they are back. When joints do not follow or report absurd posit
 ~/start. A robot that does not stand yet is waited for. When it falls while it is balanced no more
 is sent until ~/start.
 
-Parameters: see balancer_parameters.Parameters.
+Parameters: see balancer_input.Parameters.
 """
 
 import sys
@@ -42,9 +42,8 @@ from com_control.balance.balancer import BalanceStep
 from com_control.balance.demonstrations import DemonstrationPlayer
 from com_control.balance.session import BalanceReading, BalanceSession, State
 from com_control.exceptions import BalanceError, ComControlError
-from com_control.nodes.balancer_input import RobotInput
+from com_control.nodes.balancer_input import Parameters, RobotInput
 from com_control.nodes.balancer_output import BalanceOutput
-from com_control.nodes.balancer_parameters import Parameters
 from com_model import RobotModel, link_pose
 from com_ros import diagnostics, qos
 from com_ros.conversions import NS_PER_S, Array, ns_to_stamp, point_to_numpy
@@ -120,11 +119,11 @@ class ComBalancerNode(RobotNode[Parameters]):
     # --- inputs --------------------------------------------------------------------------------
     def _on_imu(self, msg: Imu, time_ns: int) -> None:
         if self._robot is not None:
-            self._robot.input.set_imu(msg, time_ns)
+            self._robot.input.imu.update(msg, time_ns)
 
     def _on_wrench(self, foot: int, msg: WrenchStamped, time_ns: int) -> None:
         if self._robot is not None:
-            self._robot.input.set_wrench(foot, msg, time_ns)
+            self._robot.input.wrenches.update(foot, msg, time_ns)
 
     def _on_desired(self, msg: PointStamped) -> None:
         problem = self.waiting if self._robot is None else self._desire(msg)

@@ -21,62 +21,93 @@ Services:
 It stops smoothly, and says why, when joint_states time out, a joint does not follow or reports an
 absurd position.
 
-Parameters: see motion_parameters.PlayerParameters.
+Parameters: see Parameters.
 """
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from trajectory_msgs.msg import JointTrajectory
 
 from com_control.exceptions import MotionError
+from com_control.motion.csv_file import UNITS
 from com_control.motion.layout import MotionLayout
 from com_control.motion.limits import LimitError, LoadedMotion, find_motion_file, load_motion
-from com_control.motion.player import UNDER_WAY, State
-from com_control.nodes.motion_drive import MotionDrive, load_robot
-from com_control.nodes.motion_parameters import PlayerParameters
+from com_control.motion.player import UNDER_WAY, Player, PlayerOptions, State
+from com_model import RobotModel
+from com_model.arrays import Array
 from com_msgs.msg import MotionState
 from com_msgs.srv import LoadMotion
 from com_ros import diagnostics, qos
-from com_ros.conversions import ns_to_stamp
+from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.jobs import BackgroundJobs, DeferredService, Reply
+from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
+from com_ros.parameters import JointTimeout, RobotParameters, live_parameter, parameter
 from com_ros.robot_node import RobotNode
 
 LEVELS = {State.REFUSED: diagnostics.WARN, State.STOPPING: diagnostics.WARN}
 
 
-class MotionPlayerNode(RobotNode[PlayerParameters]):
+@dataclass(frozen=True)
+class Parameters(RobotParameters, JointTimeout, PlayerOptions):
+    """Parameters of the node; without robot_description the URDF is the one of robot_config."""
+
+    motion_layout: str = parameter(
+        "", "path of what the columns of the robot's motion files mean (YAML)"
+    )
+    unit: str = parameter("counts", "of the positions in motion files", choices=UNITS)
+    rate_hz: float = live_parameter(100.0, "1/s, of commands, at most", (1.0, 1000.0))
+    motion_directory: str = parameter(
+        "", "folder of the motion files that may be loaded; empty: the working directory"
+    )
+    motion: str = parameter("", "file inside it that is loaded at the start; empty: none")
+    play: bool = parameter(False, "play it as soon as the position of the robot is known")
+    clamp: bool = parameter(
+        False, "clip and slow down what breaks limits; false: refuse it, unless ~/load says so"
+    )
+    most_rows: int = parameter(1_000_000, "of a motion file", (1, 10_000_000))
+
+
+class MotionPlayerNode(RobotNode[Parameters]):
     """The node; see the module's text. Its options are those of RobotNode."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("motion_player", PlayerParameters, subject="motion", **options)
+        super().__init__("motion_player", Parameters, subject="motion", **options)
         p = self.parameters
         self._layout = self._make_layout()
         self._jobs = BackgroundJobs(self)
         self._loading = False
         self._autoplay = p.play
         self._state = self.create_publisher(MotionState, "motion/state", qos.RESULT)
-        player_options = p.options(p.approach_fraction)
-        self._drive = MotionDrive(self, self._layout, player_options, self._on_step)
-        self._player = self._drive.player
+        self._commands = self.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
+        joints = self._layout.joints
+        self._player = Player(self._layout, p)
+        self._measured: Array = np.full(len(joints), np.nan)  # where the joints were last
+        self._time_ns, self._problem = 0, ""  # the stamp of that; what is wrong with joint_states
+        self._origin_ns, self._restarted = 0, False
+        self.joints = JointInput(joints, p.joint_timeout)
+        self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz, with_problems=True)
         DeferredService(self, LoadMotion, "~/load", self._on_load)
         for name in ("play", "pause", "resume", "stop"):
             self.serve_trigger(f"~/{name}", getattr(self, f"_{name}"), (MotionError,))
         if p.motion:
             self._load(p.motion, p.clamp, lambda _: None)
 
-    def apply_parameters(self, new: PlayerParameters) -> None:
+    def apply_parameters(self, new: Parameters) -> None:
         """Use the changed rate."""
         self.set_sample_rate(new.rate_hz)
 
     def on_restart(self, jump_s: float) -> None:
-        """Stop a motion, by another clock."""
-        self._drive.restart_clock(jump_s)
+        """Stop a motion where it is: the stamps that follow are those of another clock."""
+        self._player.guard.stop_by_clock(jump_s)
+        self._restarted = self._time_ns > 0
 
     def destroy_node(self) -> None:
         """Let a file that is being read come to its end first."""
@@ -88,7 +119,12 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
         if not p.motion_layout:
             fix = "give the path of what the columns mean, as config/motion/hoap2.yaml"
             raise ParameterError("motion_layout", "", fix)
-        config, model = load_robot(self)
+        config, xml = self.require_config("name and encoder"), p.robot_description
+        if not xml and config.urdf is None:
+            fix = f"give the robot's URDF, or the key urdf in {config.source}"
+            raise ParameterError("robot_description", "", fix)
+        model = RobotModel.from_urdf(xml) if xml else RobotModel.from_file(str(config.urdf))
+        model = config.attach(model)
         try:
             return MotionLayout.from_file(p.motion_layout, config, model)
         except MotionError as error:
@@ -148,9 +184,9 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
     def _play(self) -> str:
         if self._loading:
             raise MotionError("the file is still being read: wait, then play")
-        if not self._drive.current:
-            raise MotionError(self._drive.waiting)
-        way = self._drive.play()
+        if waiting := self._waits_for_joints():
+            raise MotionError(waiting)
+        way = self._player.play(self._seconds(self._time_ns), self._measured)
         self._autoplay = False
         gaps = np.abs(way.positions[-1] - way.positions[0])
         joint = int(np.nanargmax(gaps))
@@ -167,8 +203,8 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
         return f"comes to rest within {self.parameters.stop_time:g} s"
 
     def _resume(self) -> str:
-        if not self._drive.current:
-            raise MotionError(self._drive.waiting)
+        if waiting := self._waits_for_joints():
+            raise MotionError(waiting)
         self._player.resume()
         return f"goes on with row {self._player.row} of {self._player.rows}"
 
@@ -179,17 +215,37 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
         return f"comes to rest within {self.parameters.stop_time:g} s"
 
     # --- steps and timers ----------------------------------------------------------------------
-    def _on_step(self, time_ns: int) -> None:
+    def _on_joints(self, sample: JointSample) -> None:
+        self._problem = sample.error
+        if sample.error:
+            self.log.warn("joint_states", sample.error)
+            return
+        time_ns = sample.time_ns
+        self._origin_ns = self._origin_ns or time_ns
+        if self._restarted:
+            self._origin_ns, self._restarted = self._origin_ns + time_ns - self._time_ns, False
+        self._measured, self._time_ns = sample.position, time_ns
+        targets = self._player.step(self._seconds(time_ns), sample.position)
+        if targets is not None:
+            path = targets.joints, targets.after, targets.positions, targets.velocities
+            self._commands.publish(numpy_to_joint_trajectory(*path, ns_to_stamp(time_ns)))
         ready = self._player.state is State.READY and not self._loading
-        waiting = ""
-        if self._autoplay and ready:
-            waiting = self._play_automatically()
-        self._publish_state(time_ns, waiting)
+        self._publish_state(self._play_automatically() if self._autoplay and ready else "")
+
+    def _seconds(self, time_ns: int) -> float:
+        return (time_ns - self._origin_ns) / NS_PER_S
+
+    def _waits_for_joints(self) -> str:
+        """Why it is not known where the joints are and how to fix it; "" when it is."""
+        if not self._time_ns and not self._problem:
+            return "no joint_states yet: start the robot's driver"
+        age = f"none for {self.joint_watch.age_s:.2f} s" if self.joint_watch.stale else ""
+        return self._problem or (age and f"joint_states timed out, {age}: check its driver")
 
     def _play_automatically(self) -> str:
         """Play, as soon as that is possible; returns what is waited for, or nothing."""
-        if not self._drive.subscribed:
-            return f"nobody listens to {self._drive.topic}: start the robot's drivers"
+        if not self._commands.get_subscription_count():
+            return f"nobody listens to {self._commands.topic_name}: start the robot's drivers"
         try:
             self._play()
         except MotionError as error:
@@ -197,7 +253,7 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
             return str(error)
         return ""
 
-    def _publish_state(self, time_ns: int, waiting: str = "") -> None:
+    def _publish_state(self, waiting: str) -> None:
         player = self._player
         msg = MotionState(
             state=int(State.UNKNOWN if waiting and player.state not in UNDER_WAY else player.state),
@@ -211,24 +267,28 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
             tracking_error=player.guard.error,
             tracking_joint=player.guard.joint,
         )
-        msg.header.stamp = ns_to_stamp(time_ns)
+        msg.header.stamp = ns_to_stamp(self._time_ns)
         self._state.publish(msg)
 
     def watch(self) -> None:
         """Stop, and say so, while the joints are not known."""
-        if self._drive.current:
+        waiting, player = self._waits_for_joints(), self._player
+        if not waiting:
             return
-        if self._drive.watch():
-            self.get_logger().error(f"the motion stops: {self._player.reason}")
-        self.log.warn("joint_states", self._drive.waiting)
-        self._publish_state(self._drive.time_ns, self._drive.waiting)
+        if self.joint_watch.stale and player.state in UNDER_WAY:
+            state = player.state
+            player.input_lost(self._seconds(self._time_ns) + self.joint_watch.age_s, waiting)
+            if player.state is not state:
+                self.get_logger().error(f"the motion stops: {player.reason}")
+        self.log.warn("joint_states", waiting)
+        self._publish_state(waiting)
 
     def on_joints_timeout(self, reason: str) -> None:
         """Nothing besides what watch does."""
 
     def diagnose(self) -> Diagnosis:
         """Level and text by the state of the player."""
-        player, waiting = self._player, self._drive.waiting
+        player, waiting = self._player, self._waits_for_joints()
         level = LEVELS.get(player.state, diagnostics.OK)
         if player.reason and level == diagnostics.OK:
             level = diagnostics.WARN
@@ -240,7 +300,7 @@ class MotionPlayerNode(RobotNode[PlayerParameters]):
             "row": player.row,
             "rows": player.rows,
             "tracking_error_rad": player.guard.error,
-            "subscribed": self._drive.subscribed,
+            "subscribed": self._commands.get_subscription_count() > 0,
         }
         return Diagnosis(level, waiting or player.reason or player.state.name.lower(), values)
 

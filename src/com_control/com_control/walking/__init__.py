@@ -16,7 +16,6 @@ from com_control.walking.ccgd import Ccgd
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import Footstep, WalkParameters, plan_footsteps
 from com_control.walking.joint_path import JointPath, WalkJoints, solve_joints
-from com_control.walking.leg_ik import LegIk
 from com_control.walking.pendulum import PendulumPath
 from com_control.walking.session import Command, State, WalkSession
 from com_control.walking.walk_monitor import (
@@ -41,7 +40,6 @@ __all__ = [
     "Command",
     "Footstep",
     "JointPath",
-    "LegIk",
     "PendulumPath",
     "PlanError",
     "Reading",

@@ -13,7 +13,7 @@ import numpy as np
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
 from com_control.walking.com_ik import TOLERANCE, ComIk
-from com_control.walking.leg_ik import LegIk
+from com_control.walking.leg_ik import sole_pose
 from com_control.walking.walk_plan import Samples, quintic
 from com_model.arrays import Array, FrozenArrays
 from com_model.joint_path import JointPath
@@ -166,7 +166,7 @@ def heading_to_pelvis(biped: Biped) -> Array:
 
     Quarter turns about z: the pelvis of some URDFs has its x axis backwards.
     """
-    soles = [LegIk(leg).pose(leg.nominal)[0][:, 0] for leg in biped.legs]
+    soles = [sole_pose(leg, leg.nominal)[0][:, 0] for leg in biped.legs]
     x, y, _ = np.sum(soles, axis=0).tolist()
     quarters = round(np.arctan2(y, x) / (0.5 * np.pi)) % 4
     c, s = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarters]

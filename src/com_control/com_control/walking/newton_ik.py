@@ -31,11 +31,12 @@ from com_control.walking.kernel_basics import (
 from com_control.walking.leg_ik import (
     LEAST,
     LEG,
-    LegIk,
     fill_jacobian,
+    pack_leg,
     pass_joint,
     pose_error,
     set_sole,
+    sole_pose,
     solve_damped,
 )
 from com_control.walking.pelvis_map import CONVERGED, LIMITED, STALLED
@@ -288,11 +289,11 @@ class NewtonSolver(Solver):
         self._upper = np.concatenate([leg.upper for leg in biped.legs])
         self._nominal = np.concatenate([leg.nominal for leg in biped.legs])
         for i, leg in enumerate(biped.legs):
-            packed, ik = robot["legs"][0, i : i + 1], LegIk(leg)
-            packed[:] = ik.packed
-            packed["masses"] = leg.masses / biped.model.mass
-            packed["moments"] = leg.moments / biped.model.mass
-            robot["soles"] += 0.5 * ik.pose(leg.nominal)[1]
+            packed = robot["legs"][0, i : i + 1]
+            packed[:] = pack_leg(leg)
+            packed["masses"] /= biped.model.mass
+            packed["moments"] /= biped.model.mass
+            robot["soles"] += 0.5 * sole_pose(leg, leg.nominal)[1]
         robot["nominal"] = self._nominal
 
     def restart(self, pelvis: Array | None) -> None:

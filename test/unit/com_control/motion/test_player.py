@@ -157,7 +157,7 @@ def test_a_stop_ends_it_and_play_begins_again(bench, swing):
 
 def test_late_words_are_made_up_for_smoothly(bench, swing):
     """Half the silence that ends the motion: the robot follows the tail, then goes on from it."""
-    robot = bench(timeout=0.6)
+    robot = bench(joint_timeout=0.6)
     robot.player.play(robot.time, robot.measured)
     robot.run(0.8)
     robot.run(0.3, step=False)
@@ -251,7 +251,7 @@ def test_stamps_that_go_back_a_little_make_no_jump(bench):
 
 
 def test_a_clock_that_jumps_stops_it_smoothly_until_play(bench):
-    """MotionDrive gives it times without the jump."""
+    """The node gives it times without the jump."""
     robot = bench()
     robot.player.play(robot.time, robot.measured)
     robot.run(0.8)

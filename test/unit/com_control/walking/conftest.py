@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pinocchio
 import pytest
+from baselines.leg_ik import LegIk
 
 from com_control.walking.biped import Biped
-from com_control.walking.leg_ik import LegIk
 from com_model import RobotConfig, RobotModel, Sesc
 
 CONFIGS = Path(__file__).resolve().parents[4] / "src" / "robot_descriptions" / "config"

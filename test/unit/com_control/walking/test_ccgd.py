@@ -4,12 +4,12 @@ from math import pi
 
 import numpy as np
 import pytest
+from baselines.leg_ik import LegIk
 from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import BipedError
 from com_control.walking.ccgd import Ccgd, dh_inverse, dh_lengths
 from com_control.walking.com_ik import ComIk
-from com_control.walking.leg_ik import LegIk
 from com_control.walking.walk_plan import WalkPlan
 
 ALPHA = (pi / 2, pi / 2, 0.0, 0.0, -pi / 2, 0.0)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from baselines.leg_ik import LegIk
 
-from com_control.walking.leg_ik import LegIk
 from com_model import ComModelError, ShapeError, link_pose
 
 pytestmark = pytest.mark.slow
