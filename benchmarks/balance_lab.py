@@ -15,8 +15,7 @@ from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceReading, BalanceSession, State
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_poses
-from com_simulation.physics.noise import NoiseLevels
-from com_simulation.physics.sensors import Reading
+from com_simulation.physics.sensors import NoiseLevels, Reading
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.tilting_floor import Tilt
 from com_simulation.physics.world_builder import build_world

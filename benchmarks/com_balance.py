@@ -16,7 +16,7 @@ from com_control.balance.demonstrations import Demonstration, reach, squat, sway
 from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceSession
 from com_control.balance.soles import Soles, balance_frame
-from com_simulation.physics.noise import PRESETS
+from com_simulation.physics.sensors import PRESETS
 from com_simulation.physics.tilting_floor import Tilt
 
 MIDDLE = np.array([0.01, 0.0, np.nan])  # m, a desired CoM beside where it stands

@@ -43,8 +43,7 @@ from com_ros.conversions import ns_to_stamp, stamp_to_ns
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.nodes.simulator_output import SensorOutput
 from com_simulation.physics.motion import read_trajectory
-from com_simulation.physics.noise import NoiseLevels
-from com_simulation.physics.sensors import Reading
+from com_simulation.physics.sensors import NoiseLevels, Reading
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
 

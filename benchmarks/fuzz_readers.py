@@ -16,7 +16,7 @@ from com_bags import Bag, BagError, MarksError, SensorReader, TopicRequest, find
 from com_control.exceptions import MotionError
 from com_control.motion.bag_file import BagMotion, write_bag
 from com_control.motion.csv_file import Rows, read_motion
-from com_control.motion.layout import MotionLayout
+from com_control.motion.motion import MotionLayout
 from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import IdentificationError, ProtocolError, StoreError

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from com_model import RobotConfig, RobotModel, Servo, ServoGains
-from com_simulation.physics.world import World
-from com_simulation.physics.world_builder import build_world
+from com_simulation.physics.world_builder import World, build_world
 
 Array = NDArray[np.float64]
 

@@ -36,11 +36,10 @@ from com_model.dynamics import GRAVITY
 from com_model.legs import Leg, quadruped_legs
 from com_model.robots import find_robot
 from com_model.urdf.editing import Inertial, edit_inertials
-from com_simulation.physics.noise import TROT_NOISE, NoiseLevels
+from com_simulation.physics.sensors import TROT_NOISE, NoiseLevels
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.trunk import Payload
-from com_simulation.physics.world import World
-from com_simulation.physics.world_builder import build_world
+from com_simulation.physics.world_builder import World, build_world
 
 __all__ = [
     "CLEAN",

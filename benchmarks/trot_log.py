@@ -16,8 +16,7 @@ from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_pose_batch
 from com_model.legs import Leg, quadruped_legs
 from com_model.wrenches import ground_wrenches
-from com_simulation.physics.noise import TROT_NOISE, NoiseLevels
-from com_simulation.physics.sensors import Reading
+from com_simulation.physics.sensors import TROT_NOISE, NoiseLevels, Reading
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -22,7 +22,7 @@ from com_simulation.physics.motion import Trajectory
 from com_simulation.physics.sensors import Reading
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.walk_record import WalkRecord, has_fallen
-from com_simulation.physics.world import World
+from com_simulation.physics.world_builder import World
 
 Array = NDArray[np.float64]
 

@@ -39,8 +39,7 @@ from com_control.walking.zmp import refine, robot_path
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
 from com_simulation.physics.walk_record import WalkRecord
-from com_simulation.physics.world import World
-from com_simulation.physics.world_builder import build_world
+from com_simulation.physics.world_builder import World, build_world
 
 Array = NDArray[np.float64]
 

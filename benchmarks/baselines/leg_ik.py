@@ -99,7 +99,7 @@ class LegIk:
     def jacobian(self, q: ArrayLike) -> Array:
         """Linear and angular velocity of the sole by the joints' speeds, (6, 6), pelvis' axes."""
         R, p, lines = np.empty((3, 3)), np.empty(3), np.empty((12, 3))
-        forward(self.packed[0], _floats("q", q, (6,)), R, p, lines)
+        forward(pack_leg(self.leg)[0], _floats("q", q, (6,)), R, p, lines)
         return np.vstack((np.cross(lines[:6], p - lines[6:]).T, lines[:6].T))
 
     def solve(self, R: ArrayLike, p: ArrayLike, near: ArrayLike | None = None) -> LegSolution:
@@ -137,7 +137,7 @@ class LegIk:
         """Newton steps from several starts, until one meets the pose within the limits."""
         best, least = start.copy(), np.inf
         for q in self._starts(R, p, start):
-            error = float(descend(self.packed[0], R, p, q, _STEPS))
+            error = float(descend(pack_leg(self.leg)[0], R, p, q, _STEPS))
             q = start + np.remainder(q - start + np.pi, 2.0 * np.pi) - np.pi
             if error <= _SOLVED and not self.leg.limit_problem(q):
                 return q, error

@@ -11,7 +11,7 @@ from com_estimation.nodes.trunk_conversions import trunk_com_to_numpy
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
 from com_estimation.trunk.interface import Status, TrunkEstimate, unknown_estimate
 from com_model.legs import quadruped_legs
-from com_model.urdf.root_body import root_body_inertial
+from com_model.urdf.editing import root_body_inertial
 from com_msgs.msg import TrunkCom
 from com_ros.conversions import (
     ns_to_stamp,

@@ -9,8 +9,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from com_control.motion.csv_file import write_motion
-from com_control.motion.layout import MotionLayout
-from com_control.motion.motion import Motion
+from com_control.motion.motion import Motion, MotionLayout
 from com_control.nodes.motion_player import MotionPlayerNode
 from com_model import RobotConfig, RobotModel
 from com_msgs.msg import MotionState

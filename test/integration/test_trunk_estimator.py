@@ -17,7 +17,7 @@ from com_estimation.nodes.trunk_conversions import ground_reaction_to_numpy
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
 from com_estimation.trunk.interface import Status
 from com_model import ConfigError, RobotModel
-from com_model.urdf.root_body import root_body_inertial
+from com_model.urdf.editing import root_body_inertial
 from com_msgs.msg import GaitPhase, GroundReaction, TrunkCom
 from com_ros.conversions import (
     ns_to_stamp,

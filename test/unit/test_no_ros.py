@@ -63,7 +63,7 @@ SOME = {
     "com_estimation": "com_estimation.trunk.floating_base",
     "com_identification": "com_identification.regression.identify",
     "com_control": "com_control.walking.com_ik",
-    "com_simulation": "com_simulation.physics.world",
+    "com_simulation": "com_simulation.physics.world_builder",
 }
 
 

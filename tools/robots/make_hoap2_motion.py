@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from com_control.motion.csv_file import write_motion
-from com_control.motion.layout import MotionLayout
-from com_control.motion.motion import Motion
+from com_control.motion.motion import Motion, MotionLayout
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
 

@@ -60,7 +60,7 @@ def compile_com(folder: Path) -> None:
     """Joint states, CoM, Jacobian, stance, inverse dynamics."""
     from com_estimation.whole_body.com_state import ComObserver
     from com_model.dynamics.inverse_dynamics import Dynamics
-    from com_ros.joint_kernels import store_kernel
+    from com_ros.joint_input import store_kernel
 
     store_kernel()
     model, config = _load(folder, "hoap2")

@@ -24,7 +24,7 @@ from com_model.arrays import Array
 from com_model.model import RobotModel
 from com_model.plotting import save_png
 from com_model.robots import RobotFiles
-from com_simulation.drawing.film import FilmRow, draw_film
+from com_simulation.drawing.pictures import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import RunError
 

@@ -37,7 +37,7 @@ checked, applied and refused with the reason. An exception in the callback of a 
 message and is reported: no message ends a node. (One in a timer or a service is a bug that does.)
 
 Every stamped message goes through com_ros.stream first: a node that is too slow uses the newest
-one, stamps that jump are held back (com_ros.stamps), and numbers that cannot be are dropped
+one, stamps that jump are held back (com_ros.stream), and numbers that cannot be are dropped
 (com_ros.input_limits); each is counted and reported on /diagnostics with how to fix it.
 
 One clock policy: a sample's time is its stamp, or the node's clock at receipt where the stamp is
@@ -74,8 +74,7 @@ from com_ros.joint_input import JointInput, JointSample
 from com_ros.lockstep import LockstepAnswers
 from com_ros.parameters import JointTimeout, RobotParameters, declare
 from com_ros.robot_description import RobotDescription
-from com_ros.stamps import RateLimit
-from com_ros.stream import Backlog, Faults, Stream, with_info
+from com_ros.stream import Backlog, Faults, RateLimit, Stream, with_info
 from com_ros.throttle import ThrottledLog
 from com_ros.wrench_input import WrenchInputs
 

@@ -5,8 +5,7 @@ import pinocchio
 import pytest
 
 from com_model import RobotModel, UrdfError
-from com_model.urdf.editing import edit_inertials
-from com_model.urdf.root_body import correct_root_body, root_body_inertial
+from com_model.urdf.editing import correct_root_body, edit_inertials, root_body_inertial
 
 TRUNK = """<robot name="r">
   <link name="base"><inertial><origin xyz="0.1 0 0" rpy="0 0 0.3"/><mass value="1"/>

@@ -7,8 +7,12 @@ import pytest
 
 from com_model import GeometryError, RobotConfig, RobotModel, Sesc, link_pose
 from com_model.dynamics.kinematics import link_pose_batch
-from com_model.workspace.sampling import sample_postures
-from com_model.workspace.standing_reach import joints_off_the_feet, reach_on_feet, reach_on_foot
+from com_model.workspace.sampling import (
+    joints_off_the_feet,
+    reach_on_feet,
+    reach_on_foot,
+    sample_postures,
+)
 
 CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
 ROD = """<robot name="rod"><link name="sole"/>

@@ -2,7 +2,7 @@
 
 import pytest
 
-from com_ros.stamps import RateLimit, StampGate
+from com_ros.stream import RateLimit, StampGate
 
 MS = 1_000_000
 S = 1000 * MS

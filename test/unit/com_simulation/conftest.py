@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from com_model import RobotConfig, RobotModel
-from com_simulation.physics.world import World
-from com_simulation.physics.world_builder import build_world
+from com_simulation.physics.world_builder import World, build_world
 
 CONFIGS = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions" / "config"
 EXAMPLES = "cmeel.prefix/share/example-robot-data/robots"

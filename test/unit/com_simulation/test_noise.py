@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_simulation.physics.noise import ENCODER_STEP, PRESETS, TROT_NOISE, Noise, NoiseLevels
+from com_simulation.physics.sensors import ENCODER_STEP, PRESETS, TROT_NOISE, Noise, NoiseLevels
 from com_simulation.physics.simulation import Simulation
 
 JOINTS, FEET, COUNT = 25, 2, 4000

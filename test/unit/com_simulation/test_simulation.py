@@ -13,7 +13,7 @@ from com_model import RobotConfig, RobotModel, link_poses
 from com_model.dynamics import GRAVITY
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.physics.motion import read_trajectory
-from com_simulation.physics.noise import NoiseLevels
+from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
 

@@ -17,7 +17,7 @@ from walk_playback import (
 from com_control.walking.biped import find_stance
 from com_control.walking.walker import WalkRequest, make_plan
 from com_model import Sesc, link_pose
-from com_simulation.drawing.film import FilmRow, draw_film
+from com_simulation.drawing.pictures import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import CommandError, WorldError
 from com_simulation.physics.world_builder import build_world

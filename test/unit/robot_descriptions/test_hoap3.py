@@ -11,7 +11,7 @@ import pinocchio
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_control.motion.layout import MotionLayout
+from com_control.motion.motion import MotionLayout
 from com_model import RobotConfig, RobotModel, Sesc, audit, link_pose
 
 PACKAGE = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions"

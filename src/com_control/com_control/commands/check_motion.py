@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from com_control.exceptions import ComControlError
 from com_control.motion.csv_file import UNITS, read_rows
-from com_control.motion.layout import MotionLayout
 from com_control.motion.limits import check_rows
+from com_control.motion.motion import MotionLayout
 from com_model import ComModelError, load_robot
 from com_model.commands import add_robot, command_parser
 

@@ -11,8 +11,8 @@ from com_control.commands.check_motion import make_layout
 from com_control.exceptions import ComControlError, MotionError
 from com_control.motion.bag_file import STORAGES, BagMotion, write_bag
 from com_control.motion.csv_file import UNITS, Rows, read_rows, write_rows
-from com_control.motion.layout import MotionLayout
 from com_control.motion.limits import LimitCheck
+from com_control.motion.motion import MotionLayout
 from com_model import ComModelError
 from com_model.commands import add_robot, command_parser
 

@@ -18,8 +18,7 @@ from typing import TextIO
 import numpy as np
 
 from com_control.exceptions import MotionError
-from com_control.motion.layout import MODE, PERIOD, MotionLayout
-from com_control.motion.motion import Motion
+from com_control.motion.motion import MODE, PERIOD, Motion, MotionLayout
 from com_model.arrays import Array, FrozenArrays
 from com_model.files import whole_file
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import Rows, read_rows
-from com_control.motion.layout import MotionLayout
-from com_control.motion.motion import Motion, clamped
+from com_control.motion.motion import Motion, MotionLayout, clamped
 from com_model.arrays import Array
 from com_model.text import listing, quote
 

@@ -63,7 +63,7 @@ from com_ros.jobs import BackgroundJobs, DeferredService, Reply
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import run
 from com_ros.robot_node import RobotNode
-from com_ros.stamps import RateLimit
+from com_ros.stream import RateLimit
 from com_ros.wrench_input import WrenchInputs
 
 T = TypeVar("T")

@@ -35,8 +35,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import UNITS
-from com_control.motion.layout import MotionLayout
 from com_control.motion.limits import LimitError, LoadedMotion, find_motion_file, load_motion
+from com_control.motion.motion import MotionLayout
 from com_control.motion.player import UNDER_WAY, Player, PlayerOptions, State
 from com_model import RobotModel
 from com_model.arrays import Array

@@ -24,8 +24,7 @@ from com_estimation.nodes.trunk_robot import TrunkRobot
 from com_estimation.trunk.interface import Status, TrunkEstimate
 from com_model import RobotModel, UrdfError
 from com_model.dynamics import GRAVITY
-from com_model.urdf.editing import edit_inertials
-from com_model.urdf.root_body import correct_root_body
+from com_model.urdf.editing import correct_root_body, edit_inertials
 from com_msgs.msg import GroundReaction, TrunkCom
 from com_ros.conversions import NS_PER_S
 from com_ros.markers import GREEN, RED, MarkerMaker, clear_markers

@@ -21,13 +21,13 @@ from com_identification.commands.bag_inputs import (
 from com_identification.commands.bag_results import (
     NAMES,
     Outcome,
+    OutputDirectory,
     result_text,
     topic_lines,
     topics_text,
     used_topics_text,
     write_results,
 )
-from com_identification.commands.output_directory import OutputDirectory
 from com_identification.exceptions import (
     IdentificationError,
     OutputError,

@@ -14,8 +14,13 @@ from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.robot_config import RobotConfig
 from com_model.robots import load_robot
-from com_model.workspace.sampling import Workspace, sample_coms
-from com_model.workspace.standing_reach import StandingReach, reach_on_feet, reach_on_foot
+from com_model.workspace.sampling import (
+    StandingReach,
+    Workspace,
+    reach_on_feet,
+    reach_on_foot,
+    sample_coms,
+)
 
 _EPILOG = """\
 Postures are random, each joint evenly within its limits; whether the robot's parts hit each other

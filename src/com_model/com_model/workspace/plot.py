@@ -12,8 +12,7 @@ from matplotlib.axes import Axes
 from com_model.arrays import Array
 from com_model.geometry.hull import convex_hull
 from com_model.plotting import BLUE, FAINT, RED, new_figure, save_png, style_axes
-from com_model.workspace.sampling import Workspace
-from com_model.workspace.standing_reach import StandingReach
+from com_model.workspace.sampling import StandingReach, Workspace
 
 _DOTS = 2500  # samples that are drawn
 _SLICES = 5

@@ -27,17 +27,16 @@ from com_model.postures import read_postures
 from com_model.robots import find_robot, load_robot
 from com_simulation.exceptions import ComSimulationError
 from com_simulation.physics.bag_writer import STORAGES, BagWriter, new_folder
-from com_simulation.physics.noise import PRESETS
 from com_simulation.physics.posture_sequence import (
     TRANSFERS,
     PostureSequence,
     RestPeriod,
     SequenceOptions,
 )
+from com_simulation.physics.sensors import PRESETS
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.true_errors import TrueErrors, with_true_errors
-from com_simulation.physics.world import DEFAULT_STEP
-from com_simulation.physics.world_builder import build_world
+from com_simulation.physics.world_builder import DEFAULT_STEP, build_world
 
 START_NS = 1_700_000_000_000_000_000  # of every bag, so that the same input gives the same bytes
 EPILOG = """\

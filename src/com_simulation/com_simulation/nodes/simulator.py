@@ -49,8 +49,7 @@ from com_simulation.physics.pacing import Lockstep, Pacer
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.suspension_rig import LIFT_TIME
 from com_simulation.physics.true_errors import true_robot, write_urdf
-from com_simulation.physics.world import World
-from com_simulation.physics.world_builder import build_world
+from com_simulation.physics.world_builder import World, build_world
 
 POSE_RATE_HZ = 50.0
 FURTHEST_START = 60.0  # s; a trajectory that begins later was stamped by another clock

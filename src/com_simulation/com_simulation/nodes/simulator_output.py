@@ -23,9 +23,8 @@ from com_ros.conversions import (
     quaternion_to_rotation,
 )
 from com_ros.tf import FramePublisher
-from com_simulation.physics.noise import NoiseLevels
-from com_simulation.physics.sensors import Reading
-from com_simulation.physics.world import World
+from com_simulation.physics.sensors import NoiseLevels, Reading
+from com_simulation.physics.world_builder import World
 
 ODOM = "odom"
 

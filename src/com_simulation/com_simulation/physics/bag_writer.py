@@ -16,9 +16,8 @@ from com_model.arrays import Array
 from com_model.files import whole_folder
 from com_model.shapes.resources import package_shares
 from com_simulation.exceptions import ComSimulationError, OutputError
-from com_simulation.physics.noise import NoiseLevels
-from com_simulation.physics.sensors import Reading
-from com_simulation.physics.world import World
+from com_simulation.physics.sensors import NoiseLevels, Reading
+from com_simulation.physics.world_builder import World
 
 STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
 VERSION: Literal[9] = 9  # of the metadata; that of ROS 2 Jazzy

@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike
 from com_model.arrays import Array
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.physics.motion import JointMotion, Trajectory, read_targets
-from com_simulation.physics.noise import Noise, NoiseLevels
-from com_simulation.physics.sensors import Reading, Sensors
+from com_simulation.physics.sensors import Noise, NoiseLevels, Reading, Sensors
 from com_simulation.physics.suspension_rig import SuspensionRig
 from com_simulation.physics.tilting_floor import Tilt, TiltingFloor
 from com_simulation.physics.trunk import Payload, loaded, read_trunk, write_trunk
-from com_simulation.physics.world import World
+from com_simulation.physics.world_builder import World
 
 NEVER = float(np.finfo(float).max)  # s
 _DIVERGED = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADQACC) + 1)

@@ -17,7 +17,7 @@ from com_simulation.physics.placement import (
     support_normal,
 )
 from com_simulation.physics.spec import HOIST, quaternion_wxyz
-from com_simulation.physics.world import World
+from com_simulation.physics.world_builder import World
 
 LIFT_TIME = 1.5  # s, up or down
 _XYZW = [1, 2, 3, 0]  # MuJoCo's quaternions are w, x, y, z

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
@@ -24,7 +25,6 @@ from com_simulation.physics.contacts import (
     set_contact,
     touching_pairs,
 )
-from com_simulation.physics.inertia import body_inertias
 from com_simulation.physics.placement import (
     ground_rotation,
     hanging_height,
@@ -37,12 +37,52 @@ from com_simulation.physics.spec import (
     add_sensors,
     add_servos,
     add_shape,
+    body_inertias,
     lift_off_ground,
     quaternion_wxyz,
     robot_spec,
 )
 from com_simulation.physics.trunk import offset
-from com_simulation.physics.world import BASES, DEFAULT_STEP, INTEGRATORS, World
+
+BASES = ("auto", "floating", "fixed")
+DEFAULT_STEP = 0.001  # s
+# "auto" is stable with stiff servos on light joints at the default step. "euler" needs a step of
+# about 0.0001 s for that, but its forces, accelerations and velocity changes are consistent: Newton
+# holds between the readings to rounding.
+INTEGRATORS = ("auto", "euler")
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A robot on the ground, ready to be simulated.
+
+    Attributes:
+        robot: The model that it was made from.
+        mj: The MuJoCo model; body b of the robot is number b + 1.
+        floating: The root is free; else it is fixed to the world.
+        posture: (n,) nominal joint positions, rad or m.
+        qpos: (nq,) MuJoCo's positions at the start.
+        joint_qpos: (n,) where the positions of the n independent joints stand in qpos.
+        joint_dof: (n,) where their velocities stand in qvel.
+        servos: The servos, in the order of the joints.
+        feet: The feet, with their sensors.
+        imu_link: The link whose frame the IMU measures in.
+        normal: (3,) of the ground, world axes.
+        notes: One line each on what was left out of the URDF or added to it.
+    """
+
+    robot: RobotModel
+    mj: mujoco.MjModel
+    floating: bool
+    posture: Array
+    qpos: Array
+    joint_qpos: NDArray[np.int64]
+    joint_dof: NDArray[np.int64]
+    servos: Servos
+    feet: tuple[Foot, ...]
+    imu_link: str
+    normal: Array
+    notes: tuple[str, ...]
 
 
 def build_world(

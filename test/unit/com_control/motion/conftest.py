@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from com_control.motion.layout import MotionLayout
-from com_control.motion.motion import Motion
+from com_control.motion.motion import Motion, MotionLayout
 from com_model import RobotConfig, RobotModel
 
 CONFIG = Path(__file__).resolve().parents[4] / "src/robot_descriptions/config"

@@ -7,10 +7,9 @@ from rosbags.typesys import Stores, get_typestore
 
 from com_control.commands.convert_motion import main
 from com_control.exceptions import MotionError
-from com_control.motion.bag_file import STATE, TRAJECTORY, BagMotion, write_bag
+from com_control.motion.bag_file import STATE, TRAJECTORY, BagMotion, resampled, write_bag
 from com_control.motion.csv_file import Rows, read_motion, write_motion
 from com_control.motion.motion import Motion
-from com_control.motion.resampling import resampled
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 TYPES = STORE.types

@@ -5,7 +5,7 @@ import pytest
 
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import read_motion, read_rows, write_motion
-from com_control.motion.layout import MotionLayout
+from com_control.motion.motion import MotionLayout
 from com_model import ConfigError, RobotModel
 
 ROW = (
