@@ -184,8 +184,7 @@ class Bag:
         try:
             names, packed = _metadata(self.path)
         except StorageError as error:
-            self._open_without_metadata(_first_line(error))
-            return
+            names, packed = self._names_without_metadata(_first_line(error)), ""
         self._packed = packed == "message"
         refused: list[str] = []
         for name in names:
@@ -201,9 +200,9 @@ class Bag:
         if not self._files:
             raise BagError(refused[0] if refused else "contains no files", str(self.path))
 
-    def _open_without_metadata(self, reason: str) -> None:
+    def _names_without_metadata(self, reason: str) -> list[str]:
         names = sorted(file.name for file in self.path.iterdir())
-        files = [self.path / name for name in names if name.endswith(_SUFFIXES)]
+        files = [name for name in names if name.endswith(_SUFFIXES)]
         if not files:
             inside = listing(names) or "nothing"
             problem = f"contains no bag ({reason}). Expected .mcap or .db3 files, got {inside}"
@@ -212,15 +211,7 @@ class Bag:
                 problem += "unpack them with zstd -d first"
             raise BagError(problem, str(self.path))
         self.notes.append(f"{self.path.name}: {reason}; its files are read without metadata.yaml")
-        refused: list[BagError] = []
-        for file in files:
-            try:
-                self._open_file(file)
-            except BagError as error:
-                refused.append(error)
-                self.notes.append(f"{file.name}: {error.problem}")
-        if len(refused) == len(files):
-            raise refused[0]
+        return files
 
     def _open_file(self, path: Path) -> None:
         """Opens a storage file; a damaged one is read from the front.

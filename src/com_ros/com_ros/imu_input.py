@@ -82,7 +82,7 @@ class ImuReading:
     problem: str = ""
 
 
-class ImuInput:
+class ImuInput(Latest[Imu]):
     """Stores the latest Imu messages; those that are used are converted.
 
     Args:
@@ -90,34 +90,23 @@ class ImuInput:
     """
 
     def __init__(self, timeout_s: float, topic: str = "imu") -> None:
-        self._latest: Latest[Imu] = Latest(timeout_s)
+        super().__init__(timeout_s)
         self._used: tuple[Imu, ImuReading] | None = None  # the last one, with its reading
         self._topic = topic
         self._asked_ns: int | None = None
 
-    @property
-    def timeout_s(self) -> float:
-        """Largest time between the IMU's sample and the data that it is used with, s."""
-        return self._latest.timeout_s
-
-    @timeout_s.setter
-    def timeout_s(self, value: float) -> None:
-        self._latest.timeout_s = value
-
-    def update(self, msg: Imu, time_ns: int) -> None:
-        """Take in a message that was sampled at a time."""
-        self._latest.set(msg, time_ns)
+    update = Latest.set
 
     def reading(self, at_ns: int) -> ImuReading:
         """The orientation at a time (of the data that it is combined with)."""
-        msg = self._latest.current(at_ns)
+        msg = self.current(at_ns)
         if msg is not None:
             if self._used is None or self._used[0] is not msg:
                 self._used = msg, self._convert(msg)
             return self._used[1]
         if self._asked_ns is None:
             self._asked_ns = at_ns
-        state = self._latest.describe(self._topic, at_ns)
+        state = self.describe(self._topic, at_ns)
         fix = "start the imu driver, or set use_imu to false to assume level ground"
         return ImuReading(None, problem=f"{state}: {fix}")
 
@@ -130,9 +119,9 @@ class ImuInput:
 
     def settling(self, at_ns: int) -> bool:
         """True as long as the first message may still be on its way, so nothing is wrong yet."""
-        if self._latest.value is not None or self._asked_ns is None:
+        if self.value is not None or self._asked_ns is None:
             return False
-        return 0 <= at_ns - self._asked_ns < self._latest.timeout_ns
+        return 0 <= at_ns - self._asked_ns < self.timeout_s * NS_PER_S
 
 
 class ImuPairing(Generic[T]):

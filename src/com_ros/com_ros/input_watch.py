@@ -29,15 +29,6 @@ class Latest(Generic[T]):
         self._values: deque[tuple[int, T]] = deque(maxlen=HISTORY)
 
     @property
-    def timeout_s(self) -> float:
-        """Age up to which a value is current, s."""
-        return self.timeout_ns / NS_PER_S
-
-    @timeout_s.setter
-    def timeout_s(self, value: float) -> None:
-        self.timeout_ns = int(value * NS_PER_S)
-
-    @property
     def value(self) -> T | None:
         """The latest value however old, None before the first."""
         return self._values[-1][1] if self._values else None
@@ -58,10 +49,10 @@ class Latest(Generic[T]):
         if not self._values:
             return None
         time_ns, value = self._values[-1]
-        if 0 <= at_ns - time_ns <= self.timeout_ns:  # the usual
+        if 0 <= at_ns - time_ns <= self.timeout_s * NS_PER_S:  # the usual
             return value
         found = self._at(at_ns)
-        if found is None or abs(at_ns - found[0]) > self.timeout_ns:
+        if found is None or abs(at_ns - found[0]) > self.timeout_s * NS_PER_S:
             return None
         return found[1]
 
@@ -70,7 +61,7 @@ class Latest(Generic[T]):
         following = None
         for entry in reversed(self._values):
             if entry[0] <= at_ns:
-                late = following is not None and at_ns - entry[0] > self.timeout_ns
+                late = following is not None and at_ns - entry[0] > self.timeout_s * NS_PER_S
                 return following if late else entry
             following = entry
         return following

@@ -171,7 +171,7 @@ class JointInput:
     ) -> None:
         self._names = list(names)
         self._index = {name: i for i, name in enumerate(names)}
-        self._timeout_ns = int(timeout_s * NS_PER_S)
+        self.timeout_s = timeout_s
         self._values = np.full((3, len(names)), np.nan)  # position, velocity, effort
         self._time_ns = np.full(len(names), NEVER, dtype=np.int64)
         self._newest_ns = NEVER
@@ -226,15 +226,6 @@ class JointInput:
             warnings += self._check_velocity(layout, msg, velocity)
         spread_s = 0.0 if layout.complete else self._spread_s(time_ns)
         return JointSample(position, velocity, effort, "", warnings, time_ns, stamp, spread_s)
-
-    @property
-    def timeout_s(self) -> float:
-        """How far apart parts of the joints may be in time, s."""
-        return self._timeout_ns / NS_PER_S
-
-    @timeout_s.setter
-    def timeout_s(self, value: float) -> None:
-        self._timeout_ns = int(value * NS_PER_S)
 
     def set_bounds(self, bounds: InputBounds) -> None:
         """What is believed of the joints."""
@@ -338,7 +329,7 @@ class JointInput:
     def _missing(self, layout: _Layout, time_ns: int) -> str:
         """Which joints are not known at a time, in words; empty when all are."""
         age_ns = np.abs(time_ns - self._time_ns)
-        lacking = np.flatnonzero(~self._assumed & (age_ns > self._timeout_ns))
+        lacking = np.flatnonzero(~self._assumed & (age_ns > self.timeout_s * NS_PER_S))
         if not lacking.size:
             return ""
         count = f"{lacking.size} of {len(self._names)} joints"

@@ -3,22 +3,12 @@
 The names below are imported when they are used: MuJoCo takes a while.
 """
 
-from importlib import import_module
-from typing import Any
+from com_model.public_names import import_when_used
 
-_MODULES = {
-    "NoiseLevels": "physics.noise",
-    "Reading": "physics.sensors",
-    "Simulation": "physics.simulation",
-    "World": "physics.world",
-    "build_world": "physics.world_builder",
-    "draw_picture": "drawing.pictures",
+_NAMES = {
+    "physics.sensors": "NoiseLevels Reading",
+    "physics.simulation": "Simulation",
+    "physics.world_builder": "World build_world",
+    "drawing.pictures": "draw_picture",
 }
-
-__all__ = sorted(_MODULES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+__getattr__, __all__ = import_when_used(__name__, _NAMES)

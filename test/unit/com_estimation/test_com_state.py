@@ -149,9 +149,10 @@ def test_imu_in_a_frame_that_is_not_the_robot_s(standing):
     assert standing.update(STILL, STILL, imu(np.eye(3))).reason == ""
 
 
-def test_imu_mounted_upside_down_without_saying_so(standing):
-    upside_down = Attitude(False, np.eye(3), "imu_link")
-    state = standing.update(STILL, STILL, upside_down)
+@pytest.mark.parametrize("angle", [0.0, np.pi / 2])
+def test_imu_mounted_upside_down_without_saying_so(standing, angle):
+    R_world_imu = Rotation.from_euler("x", angle).as_matrix()
+    state = standing.update(STILL, STILL, Attitude(False, R_world_imu, "imu_link"))
     assert state.status is Status.DEGRADED
     assert "gravity does not point into the ground under the feet" in state.reason
     assert isnan(state.projection, state.margin)

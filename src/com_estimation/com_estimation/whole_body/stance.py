@@ -31,23 +31,6 @@ class Stance(NamedTuple):
     points: Array
     normal: Array
 
-    def fall(self, com: Array, gravity: Array) -> tuple[Array, float] | None:
-        """The vertical projection of the CoM onto the ground, and its margin.
-
-        Args:
-            com: (3,) m.
-            gravity: (3,) unit vector, downwards.
-
-        Returns:
-            The projection (3,) m, and its distance to the nearest edge of the support polygon, m,
-            positive inside; None when gravity does not point into the ground.
-        """
-        if not -(gravity @ self.normal) >= STEEPEST:  # also when gravity is NaN
-            return None
-        projection = np.empty(3)
-        margin = kernels.fall(self.points, self.normal, gravity, com, projection)
-        return projection, float(margin)
-
 
 class Feet:
     """The f feet of a robot: flat soles (with corners) or point feet (with a ball's radius).
@@ -60,7 +43,7 @@ class Feet:
 
     Attributes:
         names: the f sole frames.
-        links: k links whose poses stand() needs: sole frames and the frames of force sensors.
+        links: k links whose poses the kernels need: sole frames and the frames of force sensors.
         points: what the kernels take.
         thresholds: the tolerance and the threshold; may be replaced.
     """
@@ -79,44 +62,6 @@ class Feet:
             radius=np.array([foot.radius for foot in feet], dtype=np.float64)[owner],
         )
         self.thresholds = kernels.Thresholds(float(threshold), float(tolerance))
-
-    def stand(self, R: Array, p: Array, up: Array, forces: Array | None = None) -> Stance | None:
-        """How the robot stands.
-
-        With forces, the feet in contact are those with at least the threshold across the sole
-        (of a point foot: in size). Without, the feet's poses tell: of all planes that a sole lies
-        in (with no flat sole: that three point feet touch) and that no foot is below by more than
-        the tolerance, the one whose normal is nearest to `up` is taken for the ground, so that
-        a tilted robot, or a slope, does not lift a foot that stands.
-
-        The normal is then the mean of the soles' normals, or that of the triangles between point
-        feet weighted by area, or `up` where the feet give none (one or two point feet).
-
-        Args:
-            R: (k, 3, 3) orientations of `links`, in any one frame.
-            p: (k, 3) m, their origins.
-            up: (3,) unit vector, roughly out of the ground, in the frame of the poses.
-            forces: (f, 3) N, of the ground on the feet, each in its sensor's frame; None if not
-                known.
-
-        Returns:
-            The stance, or None when no foot is in contact.
-        """
-        count = len(self.points.owner)
-        contact = np.empty(len(self.names), dtype=np.bool_)
-        contacts = kernels.Contacts(contact, np.empty(3), np.empty((count, 3)))
-        count = kernels.stand(
-            np.asarray(R, np.float64, order="C"),
-            np.asarray(p, np.float64, order="C"),
-            np.asarray(up, np.float64, order="C"),
-            UNKNOWN_FORCES if forces is None else np.asarray(forces, np.float64, order="C"),
-            self.points,
-            self.thresholds,
-            contacts,
-        )
-        if not count:
-            return None
-        return Stance(contacts.contact, contacts.points[:count], contacts.normal)
 
 
 def _points(foot: Foot) -> Array:

@@ -75,15 +75,22 @@ def stand(
     thresholds: Thresholds,
     contacts: Contacts,
 ) -> int:
-    """Contacts and ground; see stance.Feet.stand.
+    """Contacts and ground.
+
+    With forces, the feet in contact are those with at least the threshold across the sole
+    (of a point foot: in size). Without, the feet's poses tell: of all planes that a sole lies in
+    (with no flat sole: that three point feet touch) and that no foot is below by more than the
+    tolerance, the one whose normal is nearest to `up` is taken for the ground, so that a tilted
+    robot, or a slope, does not lift a foot that stands.
+
+    The normal is then the mean of the soles' normals, or that of the triangles between point feet
+    weighted by area, or `up` where the feet give none (one or two point feet).
 
     Args:
-        R: (k, 3, 3) orientations of links.
+        R: (k, 3, 3) orientations of links, in any one frame.
         p: (k, 3) m, their origins.
-        up: (3,) unit vector, roughly out of the ground.
+        up: (3,) unit vector, roughly out of the ground, in the frame of the poses.
         forces: (f, 3) N, of the ground, in the sensors' frames; (0, 3) when they are not known.
-        feet: Of the robot.
-        thresholds: See Thresholds.
         contacts: Set.
 
     Returns:

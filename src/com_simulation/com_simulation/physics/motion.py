@@ -193,18 +193,15 @@ class JointMotion:
             self._jump(begin, start, position, trajectory)
             return
         self._cut(begin)
-        knots = [position] * (len(due) + 1)
-        speeds = None if trajectory.velocities is None else [np.zeros_like(position)] * len(knots)
+        joints, speeds = trajectory.joints, trajectory.velocities
+        knots = np.tile(position, (len(due) + 1, 1))
+        rates = np.zeros_like(knots)
+        knots[1:, joints] = trajectory.positions[due]
         if speeds is not None:
-            speeds[0] = _only(velocity, trajectory.joints)
-        for k, point in enumerate(due, start=1):
-            knots[k] = _replaced(position, trajectory.joints, trajectory.positions[point])
-            if speeds is not None and trajectory.velocities is not None:
-                zero = np.zeros_like(position)
-                speeds[k] = _replaced(zero, trajectory.joints, trajectory.velocities[point])
+            rates[0, joints], rates[1:, joints] = velocity[joints], speeds[due]
         times = np.append(begin, start + trajectory.times[due])
         for k in range(len(due)):
-            ends = None if speeds is None else (speeds[k], speeds[k + 1])
+            ends = None if speeds is None else (rates[k], rates[k + 1])
             self._append(times[k], _cubic(knots[k], knots[k + 1], times[k + 1] - times[k], ends))
         self._append(times[-1], _constant(knots[-1]))
 
@@ -220,7 +217,9 @@ class JointMotion:
                 f"the trajectory ended {late:.3g} s before it came: stamp it later, or leave its "
                 "stamp 0 to start at once"
             )
-        self.hold(begin, _replaced(position, trajectory.joints, trajectory.positions[-1]))
+        position = position.copy()
+        position[trajectory.joints] = trajectory.positions[-1]
+        self.hold(begin, position)
 
     def _value(self, t: float) -> tuple[Array, Array]:
         k = max(bisect_right(self._starts, t) - 1, 0)
@@ -242,16 +241,6 @@ def _constant(position: Array) -> Array:
     piece = np.zeros((4, len(position)))
     piece[0] = position
     return piece
-
-
-def _replaced(values: Array, where: NDArray[np.int64], by: Array) -> Array:
-    result = values.copy()
-    result[where] = by
-    return result
-
-
-def _only(values: Array, where: NDArray[np.int64]) -> Array:
-    return _replaced(np.zeros_like(values), where, values[where])
 
 
 def _cubic(q0: Array, q1: Array, duration: float, ends: tuple[Array, Array] | None) -> Array:
