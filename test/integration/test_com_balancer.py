@@ -50,12 +50,12 @@ class Bench:
         self.time_ns += 10_000_000
         if orientation is not None:
             self.send("imu", Imu(orientation=orientation))
-            self._heard(lambda r: r._attitude)
+            self._heard(lambda r: r.imu)
         for i, sole in enumerate(("l_sole", "r_sole") if load is not None else ()):
             msg = WrenchStamped()
             msg.wrench.force.z = load
             self.send(f"{sole}/wrench", msg)
-            self._heard(lambda r, i=i: r._forces[i])
+            self._heard(lambda r, i=i: r.wrenches._latest[i])
         count = len(self.states)
         self.send("joint_states", numpy_to_joint_state(MODEL.joint_names, position))
         self.world.spin_until(lambda: len(self.states) > count, "balance/state")
@@ -184,7 +184,7 @@ def test_points_that_mean_nothing_are_refused(bench, point, frame):
     ("reading", "said"),
     [
         ({"orientation": None}, "imu is stale"),
-        ({"orientation": UNKNOWN}, "imu carries no orientation"),
+        ({"orientation": UNKNOWN}, "not 1; use a driver or filter that gives orientation"),
         ({"load": None}, "l_sole/wrench is stale"),
         ({"load": math.nan}, "l_sole/wrench is not finite"),
     ],

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from com_model import Foot, RobotModel, link_poses
+from com_model import Foot, RobotModel
 from com_model.arrays import Array
+from com_model.dynamics.link_frames import LinkFrames
 from com_model.geometry.support import sole_points
 from com_simulation.exceptions import SwayError
 
@@ -36,14 +37,15 @@ class PlantedFeet:
 
     def __init__(self, robot: RobotModel, feet: Sequence[Foot], posture: Array) -> None:
         self.robot, self.posture = robot, posture
-        self._links = [robot.link_index(foot.frame) for foot in feet]
+        links = [robot.link_index(foot.frame) for foot in feet]
+        self._frames = LinkFrames(robot, [foot.frame for foot in feet])
         self._centers = np.array([foot.center for foot in feet])
         self._flat = np.array([len(foot.corners) > 0 for foot in feet])
         self._R, self._p = self._poses(posture)
         poses = zip(self._R, self._p, feet, strict=True)
         self.contacts = np.concatenate([sole_points(R, p, foot.corners) for R, p, foot in poses])
         bodies = robot.bodies
-        paths = [bodies.path_to(int(bodies.body_of_link[link])) for link in self._links]
+        paths = [bodies.path_to(int(bodies.body_of_link[link])) for link in links]
         joints = {int(bodies.q_index[body]) for path in paths for body in path}
         self.joints = np.array(sorted(joints), dtype=np.int64)
 
@@ -115,8 +117,7 @@ class PlantedFeet:
 
     def _poses(self, q: Array) -> tuple[Array, Array]:
         """Orientations (f, 3, 3) and positions (f, 3) of the feet in the root link's frame."""
-        R, p = link_poses(self.robot, q)
-        R, p = R[self._links], p[self._links]
+        R, p = self._frames.poses(q)
         return R, p + np.einsum("fij,fj->fi", R, self._centers)
 
 
