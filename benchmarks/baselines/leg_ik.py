@@ -53,7 +53,7 @@ _TRIES = 12  # starts of the numerical solution
 _STEPS = 60
 CLOSED = np.dtype(
     [
-        *((name, *LEG.fields[name][0].subdtype) for name in LEG.names),
+        *LEG.descr,
         ("hip", "f8", 3),  # where the first three axes meet, m
         ("ankle", "f8", 3),  # where the last two do, m
     ]
@@ -86,7 +86,7 @@ class LegIk:
         self.closed = square and gap < _MEET
         self._guess = square and gap < _NEARLY
         self.packed = np.zeros(1, CLOSED)
-        for name in LEG.names:
+        for name in LEG.names or ():
             self.packed[name] = pack_leg(leg)[name]
         self.packed["hip"], self.packed["ankle"] = hip, ankle
         along = float(leg.axes[3] @ (b + c))
