@@ -1,7 +1,5 @@
 """A rosbag2 recording: a directory or a single file, mcap or sqlite3, also with its end cut off."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -72,7 +70,7 @@ class Bag:
         self._packed = False  # each message is compressed
         self._unpacked: TemporaryDirectory[str] | None = None
 
-    def __enter__(self) -> Bag:
+    def __enter__(self) -> "Bag":
         self.open()
         return self
 

@@ -5,8 +5,6 @@ first message of a layout is read step by step; its Layout says which bytes all 
 layout have in common, and where the numbers are. All others are compared and sliced by numpy.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections import Counter

@@ -1,7 +1,5 @@
 """Errors of reading bags: what was got, what was expected, how to fix it."""
 
-from __future__ import annotations
-
 from com_model.text import quote, shorten
 
 

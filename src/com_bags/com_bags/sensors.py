@@ -1,7 +1,5 @@
 """A robot's sensors from a bag, block by block: joints, foot wrenches, direction of gravity."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ What a damaged length, a chunk or a table may cost is bounded: MAX_RECORD bytes,
 in proportion to the file.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import struct
 from binascii import crc32

@@ -1,7 +1,5 @@
 """Topics of sensor messages block by block: times and arrays, in the order of a model's joints."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -183,7 +181,7 @@ class TopicReader:
         self.publishers.add_frames(batches, decoded.count)
         return decoded
 
-    def warnings(self, joints: TopicReader, frame: str | None = None, key: str = "") -> list[str]:
+    def warnings(self, joints: "TopicReader", frame: str | None = None, key: str = "") -> list[str]:
         """What may be wrong with the topic, in sentences.
 
         Args:

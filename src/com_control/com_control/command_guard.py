@@ -6,8 +6,6 @@ something is wrong the guard stops: `reason` says what was received, what was ex
 fix it, until restart() is called.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
@@ -88,7 +86,7 @@ class CommandGuard:
         self.restart()
 
     @classmethod
-    def from_model(cls, model: RobotModel, options: GuardOptions | None = None) -> CommandGuard:
+    def from_model(cls, model: RobotModel, options: GuardOptions | None = None) -> "CommandGuard":
         """Makes one by the limits of the URDF."""
         return cls(
             model.joint_names, model.lower, model.upper, model.velocity_limits, options=options

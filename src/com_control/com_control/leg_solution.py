@@ -1,7 +1,5 @@
 """What inverse kinematics of a leg finds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from com_model.arrays import Array, FrozenArrays

@@ -1,7 +1,5 @@
 """A program in the background, in a ROS domain of its own, that is gone when we are done."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os
@@ -38,7 +36,7 @@ class Background:
         self.env = dict(os.environ if env is None else env)
         self._process: subprocess.Popen | None = None
 
-    def __enter__(self) -> Background:
+    def __enter__(self) -> "Background":
         # An ignored SIGINT is inherited, a handled one is not: the child must be able to get it.
         if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)

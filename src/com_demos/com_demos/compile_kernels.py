@@ -4,8 +4,6 @@ tools/setup.sh runs it; after a plain `colcon build`: ros2 run com_demos compile
 compiled already is only loaded. Without it the first start of a node compiles what the node needs.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -1,7 +1,5 @@
 """What the demos share: their options, the launch that they listen to, their figures and end."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json

@@ -5,8 +5,6 @@ automatically; writes a picture of the errors before and after, and prints the f
 JSON on its last line, which goes to a file, too. The sensors err as real ones do.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

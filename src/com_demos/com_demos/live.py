@@ -1,7 +1,5 @@
 """What is seen while a run lasts: a table that changes in place, or plain lines in a log."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterable
@@ -35,7 +33,7 @@ class LiveView:
         self._last_line = -math.inf
         self._last_waiting = time.monotonic()
 
-    def __enter__(self) -> LiveView:
+    def __enter__(self) -> "LiveView":
         if self._live:
             self._live.start()
         return self

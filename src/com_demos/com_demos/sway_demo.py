@@ -5,8 +5,6 @@ automatically; writes a picture and a plot, and prints the figures of the run as
 line.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -6,8 +6,6 @@ JSON on its last line, which goes to a file, too. The sensors err as real ones d
 is not where the URDF says.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

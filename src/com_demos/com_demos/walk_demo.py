@@ -5,8 +5,6 @@ automatically; writes a plot of CoM and ZMP against the plan and a film strip, a
 figures of the run as JSON on its last line, which goes to a file, too.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

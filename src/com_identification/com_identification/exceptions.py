@@ -1,7 +1,5 @@
 """Errors of the identification: what was got, what was expected, what to do about it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from com_model.text import shorten

@@ -1,7 +1,5 @@
 """Arrays as the models keep them: copies, contiguous, read-only; and checks of arguments."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

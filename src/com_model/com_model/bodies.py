@@ -1,7 +1,5 @@
 """The moving bodies of a robot: links and what is fixed to them, as flat arrays for kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -9,8 +9,6 @@ that those import where they are compiled themselves. Helpers that only kernels 
 Call a kernel with arguments of the same types each time: a second set of types compiles again.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -1,7 +1,5 @@
 """Errors of com_model: each says what was got, what was expected and what to do about it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

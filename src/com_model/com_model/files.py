@@ -3,8 +3,6 @@
 What is there before stays until the rename. Errors of the system come through as OSError.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

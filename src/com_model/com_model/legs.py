@@ -1,7 +1,5 @@
 """The four legs of a quadruped: which joints, hips and foot balls they have."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """RobotModel: the masses, joints and frames of a robot, read from its URDF."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -96,7 +94,7 @@ class RobotModel:
         return f"<RobotModel {self.name!r}: {self.n_links} links, {self.n_joints} joints>"
 
     @classmethod
-    def from_urdf(cls, xml: str | bytes, frames: Sequence[Frame] = ()) -> RobotModel:
+    def from_urdf(cls, xml: str | bytes, frames: Sequence[Frame] = ()) -> "RobotModel":
         """Reads a model from the text of a URDF.
 
         Args:
@@ -110,7 +108,7 @@ class RobotModel:
         return model_of(_with_frames(parse_urdf(xml), frames), tuple(frames))
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> RobotModel:
+    def from_file(cls, path: str | os.PathLike[str]) -> "RobotModel":
         """Reads a model from a URDF file.
 
         Raises:
@@ -118,7 +116,7 @@ class RobotModel:
         """
         return cls.from_urdf(read_bounded(path))
 
-    def with_frames(self, frames: Sequence[Frame]) -> RobotModel:
+    def with_frames(self, frames: Sequence[Frame]) -> "RobotModel":
         """Gives the same robot with these added frames, and no others."""
         return self if tuple(frames) == self.frames else self.from_urdf(self.xml, frames)
 

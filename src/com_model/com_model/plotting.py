@@ -1,7 +1,5 @@
 """The look of all plots: colours, axes, labels. It needs matplotlib; import it only to draw."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

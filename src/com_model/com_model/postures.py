@@ -9,8 +9,6 @@ postures:          # rad or m, one row each
 - [0.2, 0.0]
 """
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path

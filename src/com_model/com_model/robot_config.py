@@ -1,7 +1,5 @@
 """What a URDF does not say of a robot: feet, sensors, joint groups, posture, servos, encoders."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -158,7 +156,7 @@ class RobotConfig:
     source: str = "robot configuration"
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> RobotConfig:
+    def from_file(cls, path: str | os.PathLike[str]) -> "RobotConfig":
         """Reads a YAML file; its urdf is relative to the file.
 
         Raises:
@@ -167,7 +165,7 @@ class RobotConfig:
         return config_of(Section(read_yaml(path), str(path)), Path(path).resolve().parent)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> RobotConfig:
+    def from_dict(cls, data: Mapping[str, Any]) -> "RobotConfig":
         """Reads a mapping of the same shape; its urdf is relative to the working directory.
 
         Raises:

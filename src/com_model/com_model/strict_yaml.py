@@ -1,7 +1,5 @@
 """YAML as plain data: bounded, no tags, no aliases (which can blow up), no key twice."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Hashable, Mapping
@@ -94,7 +92,7 @@ class Section:
         self._read.update(self._data)
         return list(self._data)
 
-    def section(self, key: str) -> Section:
+    def section(self, key: str) -> "Section":
         """Reads a section; an empty one where the key is missing."""
         path = f"{self.path}.{key}" if self.path else key
         return Section(self._get(key, {}), self.source, path)

@@ -1,7 +1,5 @@
 """Names in messages: quoted, shortened, listed, and the nearest valid one for a wrong one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 

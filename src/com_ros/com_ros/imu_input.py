@@ -1,7 +1,5 @@
 """Readings of the IMU: the orientation of its link, and readings paired with joint samples."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass
 from typing import Generic, TypeVar

@@ -1,7 +1,5 @@
 """Work that takes long, beside a node's callbacks, and services that answer when it is done."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor

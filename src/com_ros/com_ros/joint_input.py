@@ -4,8 +4,6 @@ Several publishers that each carry a part of the joints are merged: a joint's la
 as long as it is within `joint_timeout` of the message at hand.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -126,7 +124,7 @@ class JointSample(NamedTuple):
     spread_s: float = 0.0
 
     @classmethod
-    def unknown(cls, n: int, error: str, time_ns: int, stamp: Time) -> JointSample:
+    def unknown(cls, n: int, error: str, time_ns: int, stamp: Time) -> "JointSample":
         """A sample of n joints of which nothing is known."""
         nan = np.full(n, np.nan)
         return cls(nan, nan, nan, error, (), time_ns, stamp)

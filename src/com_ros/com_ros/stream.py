@@ -23,8 +23,6 @@ second. Meanwhile nodes hold: messages that are held back for up to HELD_S count
 that no timeout is reported for a driver that goes on.
 """
 
-from __future__ import annotations
-
 import inspect
 import time
 from collections import Counter

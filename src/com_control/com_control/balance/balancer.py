@@ -8,8 +8,6 @@ planted soles let it (docs/derivations.md, "Balancing"). The commanded positions
 with the CoM of the *measured* joints and gravity, so that no sag of the drives remains in it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Each is a function of time that begins and ends at rest where the CoM stood: of 
 well, both legs bent a little.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Compiled: soles with their Jacobians in the root's frame, and least squares within bounds."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How the centre of mass is controlled: gains, bounds, margins; what counts as standing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from com_model.parameters import live_parameter, parameter

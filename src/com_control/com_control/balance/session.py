@@ -1,7 +1,5 @@
 """From a robot that stands to one that balances, and what makes it hold."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum

@@ -1,7 +1,5 @@
 """The soles on the ground: poses and Jacobians, the balance frame, the support region."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Command line: checks a motion file before a robot plays it."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Command line: motion files between pulses, radians and rosbag2 recordings."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator, Sequence

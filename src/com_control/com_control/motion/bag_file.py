@@ -8,8 +8,6 @@ Positions at any times, from messages, to rows at whole periods; every defect is
 A trajectory replaces what earlier ones say from the time of its first point on.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -6,8 +6,6 @@ Positions are counts of the encoders (pulses), or radians of the URDF's joints. 
 Files are read in blocks, so that millions of rows need no more memory than one.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Checks of motions against the limits of the joints, and motion files made ready to be played."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

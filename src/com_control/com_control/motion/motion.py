@@ -1,7 +1,5 @@
 """A motion as arrays, and smooth ways to its beginning."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 
@@ -47,7 +45,7 @@ class MotionLayout(FrozenArrays):
     @classmethod
     def from_file(
         cls, path: str | os.PathLike[str], config: RobotConfig, model: RobotModel
-    ) -> MotionLayout:
+    ) -> "MotionLayout":
         """Reads a layout; encoders come from the robot's configuration, limits from its URDF.
 
         Raises:

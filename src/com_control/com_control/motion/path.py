@@ -11,8 +11,6 @@ so that positions and speeds are mixtures of those of the rows, and acceleration
 |v_i - v_{i-1}| w_i / 8. It is at rest before the first parabola and behind the last one.
 """
 
-from __future__ import annotations
-
 from copy import copy
 
 import numpy as np
@@ -151,7 +149,7 @@ class PathTiming:
         """When it has reached its rate, s."""
         return self._t0 + self._length
 
-    def copy(self) -> PathTiming:
+    def copy(self) -> "PathTiming":
         """The same, to be changed by itself."""
         return copy(self)
 

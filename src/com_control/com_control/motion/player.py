@@ -5,8 +5,6 @@ and with a tail that comes to rest along the path: a robot that receives nothing
 smoothly, and when the next message comes late the path goes on from where the tail has led.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

@@ -1,7 +1,5 @@
 """Inputs of com_balancer: joints, the IMU, the feet's wrenches -> one reading."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What com_balancer publishes: joint targets, error, state, markers, the balance frame."""
 
-from __future__ import annotations
-
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Vector3Stamped

@@ -24,8 +24,6 @@ absurd position.
 Parameters: see Parameters.
 """
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 What a goal leaves open is None here and an empty list in the message.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields
 from typing import Any
 

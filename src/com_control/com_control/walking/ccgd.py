@@ -14,8 +14,6 @@ In the robot's angles, all 0 where the leg hangs straight down: yaw = th1 - pi/2
 pitch = th3 - pi, knee = th4, ankle pitch = th5, ankle roll = -th6.
 """
 
-from __future__ import annotations
-
 from math import atan2, cos, pi, sin, sqrt
 from typing import NamedTuple
 

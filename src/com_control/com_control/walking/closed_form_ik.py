@@ -4,8 +4,6 @@ Three axes through the hip, each square to the next; knee and ankle pitch parall
 the pitch, both through the ankle; the ankle in the plane of the hip.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

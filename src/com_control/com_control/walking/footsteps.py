@@ -1,7 +1,5 @@
 """Footsteps: where the feet are set down, one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import cos, inf, isfinite, pi, sin

@@ -1,7 +1,5 @@
 """What solvers of com_control.walking.com_ik have in common: the upper body's first moment."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 

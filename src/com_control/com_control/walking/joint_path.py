@@ -4,8 +4,6 @@ Those of a whole walk come from inverse kinematics at each of its samples (solve
 velocity of a cubic is extreme at the points, or in between where its acceleration vanishes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 More of their functions are in com_model.geometry.vector_kernels.
 """
 
-from __future__ import annotations
-
 from math import cos, pi, sin
 
 import numpy as np

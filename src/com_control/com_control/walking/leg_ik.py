@@ -4,8 +4,6 @@ At the zero pose of com_control.walking.biped, with E_i the rotation of joint i 
 sole is at E_1 E_2 ... E_6 (sole at zero).
 """
 
-from __future__ import annotations
-
 from math import atan2, pi, sqrt
 from typing import Any
 

@@ -10,8 +10,6 @@ the CoM by its leg's joints, e_i the error of the sole's pose and c that of the 
 so that two systems of six and one of three are solved, not one of fifteen.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -13,8 +13,6 @@ Beyond its reach a leg is taken for a stretched one that grows: the map goes on,
 reports it at its end.
 """
 
-from __future__ import annotations
-
 from math import pi, sqrt
 from typing import Any, NamedTuple
 

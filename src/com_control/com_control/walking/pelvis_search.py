@@ -4,8 +4,6 @@ Unknown is where the pelvis is, t (3,) m; com_control.walking.pelvis_map gives t
 point starts from where the ones before lead.
 """
 
-from __future__ import annotations
-
 from math import sqrt
 from typing import NamedTuple
 

@@ -14,8 +14,6 @@ so that nothing is integrated. xi is found backwards from the end, where it is t
 way its errors shrink. The CoM starts at rest: x_0 = xi_0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +42,7 @@ class PendulumPath(FrozenArrays):
     com: Array
 
     @classmethod
-    def from_zmp(cls, times: ArrayLike, zmp: ArrayLike, frequency: float) -> PendulumPath:
+    def from_zmp(cls, times: ArrayLike, zmp: ArrayLike, frequency: float) -> "PendulumPath":
         """Finds the path that starts at rest and ends over the last ZMP.
 
         When the ZMP rests for T before it first moves, the CoM starts beside it by e^(-w T) of the

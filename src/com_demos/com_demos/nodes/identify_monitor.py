@@ -7,8 +7,6 @@ Subscribes:
     posture_tour/status (std_msgs/String): what is done.
 """
 
-from __future__ import annotations
-
 import math
 import time
 

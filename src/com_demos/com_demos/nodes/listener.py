@@ -1,7 +1,5 @@
 """Nodes that receive every message of their topics when they are polled, beside a launch."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -7,8 +7,6 @@ Subscribes:
         into the snapshots that pictures are drawn from.
 """
 
-from __future__ import annotations
-
 import math
 from collections import OrderedDict
 from collections.abc import Callable

@@ -8,8 +8,6 @@ Subscribes:
     imu (sensor_msgs/Imu): roll and pitch.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

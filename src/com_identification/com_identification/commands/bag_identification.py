@@ -1,7 +1,5 @@
 """The steps of identify_bag: read the bag, check the readings, identify, write the results."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Inputs of identify_bag: the robot's URDF, configuration and settings, and the bag's readings."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext

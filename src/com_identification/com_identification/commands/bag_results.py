@@ -1,7 +1,5 @@
 """Results of identify_bag: report, numbers, corrected URDF, postures, and the printed summary."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil
@@ -61,7 +59,7 @@ class OutputDirectory:
             self._path.mkdir(parents=True, exist_ok=True)
             self.staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=self._path))
 
-    def __enter__(self) -> OutputDirectory:
+    def __enter__(self) -> "OutputDirectory":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,7 +1,5 @@
 """Command line: the centre of mass of every link from a recording."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

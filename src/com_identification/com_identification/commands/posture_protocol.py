@@ -1,7 +1,5 @@
 """Command line: at which joint angles a robot tips over, and what measured angles say of it."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

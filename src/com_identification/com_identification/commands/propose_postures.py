@@ -1,7 +1,5 @@
 """Command line: propose the postures that tell most of a robot's centres of mass."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """Files that survive a kill at any moment: written whole, or appended to line by line."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

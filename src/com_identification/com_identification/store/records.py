@@ -1,7 +1,5 @@
 """The lines of a file of postures: plain JSON, checked when read, floats exact, NaN as null."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

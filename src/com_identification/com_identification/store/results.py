@@ -3,8 +3,6 @@
 The same input gives the same bytes.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Stores captured postures on disk: what was acknowledged survives a kill at any moment."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -193,7 +191,7 @@ class PostureStore:
             self._lock.release()
         self._file = self._lock = None
 
-    def __enter__(self) -> PostureStore:
+    def __enter__(self) -> "PostureStore":
         return self
 
     def __exit__(self, *_: object) -> None:

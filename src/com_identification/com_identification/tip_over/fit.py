@@ -5,8 +5,6 @@ first moments of bodies are those of the model plus a matrix times x. The sum of
 the parameters of both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
@@ -58,7 +56,7 @@ class Candidate(FrozenArrays):
     backlash: Array
     moment: Array
 
-    def __add__(self, other: Candidate) -> Candidate:
+    def __add__(self, other: "Candidate") -> "Candidate":
         """Returns the candidate with the parameters of both."""
         names = [item.name for item in fields(self)[1:]]
         arrays = (

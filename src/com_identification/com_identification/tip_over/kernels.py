@@ -3,8 +3,6 @@
 Arrays of bodies are those of com_model.bodies; lengths in m, angles in rad, forces in N.
 """
 
-from __future__ import annotations
-
 from math import tanh
 from typing import NamedTuple
 

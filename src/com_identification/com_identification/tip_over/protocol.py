@@ -15,8 +15,6 @@ with the arms forward and lowered: sixteen tests. Another robot has its own prot
     trunk: BODY1                     # the link whose CoM may be shifted
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -84,7 +82,7 @@ class Protocol:
     parameters: FitParameters
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str]) -> Protocol:
+    def from_file(cls, path: str | os.PathLike[str]) -> "Protocol":
         """Reads a YAML file.
 
         Raises:

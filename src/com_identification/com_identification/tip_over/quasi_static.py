@@ -6,8 +6,6 @@ load, and be at one end of their backlash: the actual joint angle differs from t
 tip angles are the encoder's.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -227,7 +225,7 @@ class QuasiStatic:
     @classmethod
     def from_protocol(
         cls, model: RobotModel, config: RobotConfig, protocol: Protocol
-    ) -> QuasiStatic:
+    ) -> "QuasiStatic":
         """Prepares a protocol.
 
         Raises:

@@ -1,7 +1,5 @@
 """Tip angles as tables, plots and one page of HTML; the corrected URDF of a fit."""
 
-from __future__ import annotations
-
 import csv
 import os
 from collections.abc import Mapping
@@ -57,7 +55,7 @@ class TipTable:
     columns: Mapping[str, Array]
 
     @classmethod
-    def from_file(cls, path: str | os.PathLike[str], protocol: Protocol) -> TipTable:
+    def from_file(cls, path: str | os.PathLike[str], protocol: Protocol) -> "TipTable":
         """Reads a CSV file: a column `test`, and columns `<name>_rad`, in any order of tests.
 
         Raises:

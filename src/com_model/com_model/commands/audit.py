@@ -1,7 +1,5 @@
 """Command line: examine a URDF for what makes a wrong centre of mass."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

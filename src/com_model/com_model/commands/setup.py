@@ -1,7 +1,5 @@
 """Command line: write the configuration of a robot from its URDF."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

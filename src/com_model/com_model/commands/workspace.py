@@ -1,7 +1,5 @@
 """Command line: where a robot can bring its centre of mass, root held and over its feet."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

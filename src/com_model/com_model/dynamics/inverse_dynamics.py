@@ -1,7 +1,5 @@
 """Inverse dynamics of a robot with a moving base: which forces and torques a motion takes."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

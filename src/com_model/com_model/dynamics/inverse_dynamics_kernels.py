@@ -14,8 +14,6 @@ with m, h, I a body's mass, first moment and inertia about its origin, a the acc
 origin minus gravity, and H, M the first moment and mass of what a joint carries.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

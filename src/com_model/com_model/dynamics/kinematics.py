@@ -3,8 +3,6 @@
 For display, checks and one-off use; the centre of mass has faster ways (com_model.sesc.sesc).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

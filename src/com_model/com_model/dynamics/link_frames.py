@@ -4,8 +4,6 @@ kinematics.link_poses gives all links in plain numpy; this computes only the bod
 way to the wanted links, in a few microseconds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

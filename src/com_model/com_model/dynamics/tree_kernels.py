@@ -1,7 +1,5 @@
 """Compiled forward kinematics over a tree of bodies: the pose of a body from its parent's."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

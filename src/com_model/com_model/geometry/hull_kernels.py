@@ -1,7 +1,5 @@
 """Compiled twin of com_model.geometry.hull for kernels: the hull of a few points in the plane."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

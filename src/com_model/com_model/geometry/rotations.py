@@ -4,8 +4,6 @@ Quaternions and whole series of rotations: scipy.spatial.transform. Compiled twi
 com_model.geometry.vector_kernels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import atan2, cos, sin, sqrt
 

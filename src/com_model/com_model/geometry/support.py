@@ -4,8 +4,6 @@ The ground is a plane through the contacts, level or tilted; points are projecte
 vertically.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import copysign, hypot, isfinite
@@ -43,7 +41,7 @@ class SupportPolygon(FrozenArrays):
         points: ArrayLike,
         normal: ArrayLike = (0.0, 0.0, 1.0),
         gravity: ArrayLike | None = None,
-    ) -> SupportPolygon:
+    ) -> "SupportPolygon":
         """Builds the polygon of contact points.
 
         The ground is the plane through the mean of the points with the normal; contacts that are
@@ -85,7 +83,7 @@ class SupportPolygon(FrozenArrays):
         corners: Sequence[ArrayLike],
         normal: ArrayLike | None = None,
         gravity: ArrayLike | None = None,
-    ) -> SupportPolygon:
+    ) -> "SupportPolygon":
         """Builds the polygon of the soles that stand on the ground; see from_points.
 
         Args:

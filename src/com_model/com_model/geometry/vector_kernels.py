@@ -3,8 +3,6 @@
 Functions that set an array write into their last argument, which must not be one of the others.
 """
 
-from __future__ import annotations
-
 from math import cos, sin
 
 from numba import njit

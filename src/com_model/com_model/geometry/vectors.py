@@ -3,8 +3,6 @@
 Written for Python and for numba alike; compiled twins are in com_model.geometry.vector_kernels.
 """
 
-from __future__ import annotations
-
 Vector = tuple[float, float, float]
 
 

@@ -6,8 +6,6 @@ are its column of the Jacobian. Rows are reached by constant offsets: that shows
 they do not overlap.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

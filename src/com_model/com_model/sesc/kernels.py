@@ -15,8 +15,6 @@ sums keep their order and NaN stays NaN, so that a NaN in q is seen in what depe
 are not checked here.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """Packs the moving bodies of a robot into the array that the compiled kernels read."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from com_model.arrays import Array

@@ -9,8 +9,6 @@ with R_k the orientation of body k and r_k a vector that is fixed in it, save th
 lengthens its parent's. docs/derivations.md has the derivation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache

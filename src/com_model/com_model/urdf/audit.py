@@ -1,7 +1,5 @@
 """Audit of a robot's model: what in its URDF makes a wrong centre of mass or a wrong simulation."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """Changes the inertials of links in the text of a URDF and leaves everything else as it stands."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

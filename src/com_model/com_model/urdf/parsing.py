@@ -4,8 +4,6 @@ Masses and kinematics need little of a URDF, and the rest of real files (visuals
 tags of other programs) often breaks the specification: only what is needed is read.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Tags of a URDF that look like misspelt ones: parsers skip them without a word."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Puts the links of a URDF into one tree and resolves mimic joints, or says why not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ before it could be expanded, memory grows only with the elements that are kept, 
 has its line, for messages, and its place in the text, for editing.
 """
 
-from __future__ import annotations
-
 import os
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
@@ -49,7 +47,7 @@ class Node:
         self.children: list[Node] = []
         self.others: Counter[str] = Counter()
 
-    def all(self, tag: str) -> list[Node]:
+    def all(self, tag: str) -> "list[Node]":
         """Lists the kept children with that tag."""
         return [child for child in self.children if child.tag == tag]
 

@@ -1,7 +1,5 @@
 """A picture of the workspace of a robot's centre of mass."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil
 from pathlib import Path

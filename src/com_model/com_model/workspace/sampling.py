@@ -10,8 +10,6 @@ A foot that stands is the base: the centre of mass is looked at from its sole,
 whose z is the height above the ground and whose x and y are the ground projection.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -49,7 +47,7 @@ class Workspace(FrozenArrays):
     volume: float
 
     @classmethod
-    def of(cls, points: ArrayLike) -> Workspace:
+    def of(cls, points: ArrayLike) -> "Workspace":
         """Builds the hull of points (N, 3) m.
 
         Raises:

@@ -5,8 +5,6 @@ postures that were not measured, with the feet where they are to each other in t
 then that of every body's.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

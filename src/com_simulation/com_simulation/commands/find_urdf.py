@@ -1,7 +1,5 @@
 """Prints the path of a robot's URDF, or of its configuration; launch files use it."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -8,8 +8,6 @@ is lifted, its joints move in the air, it is lowered onto its soles. Postures in
 stay where they are in the nominal posture are gone through standing.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

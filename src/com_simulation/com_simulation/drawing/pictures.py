@@ -3,8 +3,6 @@
 The body is painted pale and the chain over it, so that what is inside can be seen.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Everything that a picture of a robot shows, in one upright frame."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Readings of a simulation -> a rosbag2 recording, with the messages of a robot's drivers."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,7 +57,7 @@ class BagWriter:
         self._imu = noise.imu_covariances()
         self.messages = 0
 
-    def __enter__(self) -> BagWriter:
+    def __enter__(self) -> "BagWriter":
         self._writer = Writer(
             self._folder.__enter__(), version=VERSION, storage_plugin=self._storage
         )

@@ -1,7 +1,5 @@
 """Which shapes may touch, and how hard: bare feet get some, neighbours must not."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import mujoco

@@ -1,7 +1,5 @@
 """What the servos are asked to do: commands from outside, checked; targets as piecewise cubics."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass

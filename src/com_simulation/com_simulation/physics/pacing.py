@@ -1,7 +1,5 @@
 """Keeps a simulation in step with the wall clock and measures how well that works."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Where a robot stands at the start: orientation and height above the ground."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import mujoco

@@ -1,7 +1,5 @@
 """Feet that stay where they are: legs below a root that moves, ways between postures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Leads a standing robot through postures and lets it rest in each."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from contextlib import suppress

@@ -5,8 +5,6 @@ What sensors get wrong: noise, and errors that stay the same for a whole run.
 The same seed gives the same errors.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import mujoco

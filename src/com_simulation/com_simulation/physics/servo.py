@@ -1,7 +1,5 @@
 """Position servos: gains from a robot's configuration, else such that any robot holds still."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """A robot in MuJoCo, moved from sample to sample."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 

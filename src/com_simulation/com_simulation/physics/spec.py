@@ -5,8 +5,6 @@ The URDF's names do not become MuJoCo's (one of them could be "world"): body b o
 has the number b + 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

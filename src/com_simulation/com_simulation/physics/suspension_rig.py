@@ -4,8 +4,6 @@ Soles that stand on the ground cannot get from one posture to another one with o
 feet. So the crane lifts the robot, moves its joints in the air and lowers it.
 """
 
-from __future__ import annotations
-
 import mujoco
 from scipy.spatial.transform import Rotation, Slerp
 

@@ -1,7 +1,5 @@
 """A slow motion of the whole body that a standing robot survives and a hanging one shows off."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass

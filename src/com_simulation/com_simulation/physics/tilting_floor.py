@@ -6,8 +6,6 @@ speed, 9 mm/s at 0.1 m and 5 deg/s; the contact gives way by 0.2 mm there instea
 for HOAP-2; heavy robots with long soles and stiff drives (Talos) hop on such a floor.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import mujoco

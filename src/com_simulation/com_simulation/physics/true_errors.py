@@ -4,8 +4,6 @@ The URDF that is believed and the one that is simulated then differ, and what an
 to find is known.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

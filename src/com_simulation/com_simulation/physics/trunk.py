@@ -3,8 +3,6 @@
 The trunk is the robot's root body: the root link with everything that is fixed to it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import mujoco

@@ -1,7 +1,5 @@
 """What became of a walk of a simulated robot."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Makes worlds: a robot in its nominal posture, on the ground or hanging above it."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 
