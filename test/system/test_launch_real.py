@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from ament_index_python import get_packages_with_prefixes
 
 pytest.importorskip("ros2launch")
 
@@ -52,8 +53,12 @@ def environment(tmp_path, monkeypatch):
     prefix = tmp_path / "prefix"
     packages = prefix / "share/ament_index/resource_index/packages"
     packages.mkdir(parents=True)
+    real = get_packages_with_prefixes()
     for package, programs in NODES.items():
         (packages / package).touch()
+        if package in real:  # launch files run find_urdf, which they find from its share
+            share = Path(real[package]) / "share" / package
+            (prefix / "share" / package).symlink_to(share)
         (prefix / "lib" / package).mkdir(parents=True)
         for program in programs.split():
             path = prefix / "lib" / package / program
