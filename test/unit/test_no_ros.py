@@ -56,6 +56,7 @@ OTHERS = {
     "com_identification": ("com_estimation", "com_control", "com_simulation", "mujoco"),
     "com_control": ("com_estimation", "com_identification", "com_simulation", "mujoco"),
     "com_simulation": ("com_estimation", "com_identification", "com_control"),
+    "com_viewer": ("com_identification", "com_control", "mujoco"),
 }
 SOME = {
     "com_model": "com_model.sesc.sesc",
@@ -64,11 +65,14 @@ SOME = {
     "com_identification": "com_identification.regression.identify",
     "com_control": "com_control.walking.com_ik",
     "com_simulation": "com_simulation.physics.world_builder",
+    "com_viewer": "com_viewer.page",
 }
 
 
 @pytest.mark.parametrize("package", OTHERS)
 def test_modules_import_without_ros(package):
+    if package == "com_viewer":
+        pytest.importorskip("viser")
     warnings = ["-W", "error"] if package == "com_model" else []
     done = subprocess.run(
         [sys.executable, *warnings, "-c", SCRIPT, package, *EVERYWHERE, *OTHERS[package]],

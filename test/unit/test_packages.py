@@ -22,6 +22,7 @@ KEYS = {
     "rosbags": "python3-rosbags-pip",
     "scipy": "python3-scipy",
     "tf_transformations": "tf_transformations",
+    "viser": "python3-viser-pip",
     "yaml": "python3-yaml",
 }
 """rosdep keys of Python modules; those of ROS packages are the modules' names."""
@@ -62,6 +63,7 @@ def test_pip_installs_what_rosdep_does(package):
     needed = {
         from_pip.get(element.text, element.text)
         + (f">={element.get('version_gte')}" if element.get("version_gte") else "")
+        + (f",<{element.get('version_lt')}" if element.get("version_lt") else "")
         for element in manifest(package).iter("exec_depend")
         if element.text.startswith(("python3-", "urdfdom", "com_bags", "com_model"))
     }

@@ -48,11 +48,15 @@ class RobotShape:
     Attributes:
         bare_links: links whose shapes could not be drawn; lines between joints stand for them.
         note: one line on what was left out, empty when nothing was.
+        declared: number of <visual> elements.
+        missing: those that could not be read, each with the reason.
     """
 
     pieces: tuple[LinkTriangles, ...]
     bare_links: tuple[str, ...]
     note: str
+    declared: int = 0
+    missing: tuple[str, ...] = ()
 
 
 def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
@@ -67,9 +71,14 @@ def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
     shapes: list[Shape] = []
     bare: list[str] = []
     replaced: list[str] = []
+    declared, missing = 0, list[str]()
 
     def read(link: str, tag: str) -> list[Shape] | None:
+        nonlocal declared
         found, failed = reader.read(link, tag)
+        if tag == "visual":
+            declared += len(found) + len(failed)
+            missing.extend(f"{name} ({reason})" for name, reason in failed)
         for name, reason in failed:
             problems.setdefault(name, reason)
         return None if failed else found
@@ -86,7 +95,8 @@ def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:
         bare = list(reader.links)
     pieces, too_large = _pieces(fit_up_axis(shapes, model), problems)
     bare += [link for link in too_large if link not in bare]
-    return RobotShape(pieces, tuple(bare), _note(problems, replaced, bare))
+    note = _note(problems, replaced, bare)
+    return RobotShape(pieces, tuple(bare), note, declared, tuple(missing))
 
 
 def _pieces(

@@ -1,0 +1,118 @@
+"""A recording as instants to show: joints, direction of gravity, forces of the feet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from com_bags import Bag, SensorReader, SensorTopics, TopicError, TopicRequest, find_topics
+from com_estimation.whole_body.com_state import LEVEL, Attitude, ComObserver
+from com_model import Foot, RobotConfig, RobotModel
+from com_model.arrays import Array
+from com_simulation.drawing.scene import upright
+from com_viewer.scene import RobotScene, Snapshot
+
+
+@dataclass(frozen=True, eq=False)
+class BagRun:
+    """Samples of a recording.
+
+    Attributes:
+        times: (T,) s, from the first one.
+        Q: (T, n) rad or m; NaN where not known.
+        up: (T, 3) against gravity, root axes; NaN without IMU.
+        forces: (T, f, 3) N of the ground on the feet, sensor axes; f = 0 without sensors.
+        notes: what is missing or wrong, in sentences.
+    """
+
+    times: Array
+    Q: Array
+    up: Array
+    forces: Array
+    notes: tuple[str, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Length of the recording."""
+        return float(self.times[-1])
+
+    def snapshot(self, scene: RobotScene, observer: ComObserver, at: float) -> Snapshot:
+        """The newest sample at a time, s."""
+        k = max(int(np.searchsorted(self.times, at, side="right")) - 1, 0)
+        q, up = self.Q[k], self.up[k]
+        measured = np.isfinite(up).all()
+        attitude = Attitude(False, upright(-up), scene.model.root_link) if measured else LEVEL
+        forces = self.forces[k] if self.forces.size and np.isfinite(self.forces[k]).all() else None
+        state = observer.update(q, np.full(len(q), np.nan), attitude, forces)
+        return scene.place(q, state, forces=forces)
+
+
+def read_run(path: str | Path, model: RobotModel, config: RobotConfig, rate_hz: float) -> BagRun:
+    """Read what a bag has of a robot.
+
+    Args:
+        path: of the bag.
+        model: of the robot.
+        config: of the robot.
+        rate_hz: at most so many samples a second.
+
+    Raises:
+        BagError: it cannot be read.
+        TopicError: it has no joint states of this robot.
+    """
+    with Bag(path) as bag:
+        feet, topics, notes = _topics(bag, config)
+        imu_link = (config.imu_link or model.root_link) if topics.imu else None
+        reader = SensorReader(bag, model, feet, topics, imu_link)
+        blocks = list(reader.blocks())
+        notes += reader.warnings()
+    times = np.concatenate([block.joint_times for block in blocks])
+    Q = np.concatenate([block.Q for block in blocks])
+    keep = _thinned(times, 1e9 / rate_hz)
+    times, Q = times[keep], Q[keep]
+    up = np.full((len(times), 3), np.nan)
+    if topics.imu:
+        readings = [block.up for block in blocks if block.up is not None]
+        up = _latest(times, *(np.concatenate(part) for part in zip(*readings, strict=True)))
+    forces = [
+        foot.wrench_sign
+        * _latest(times, *(np.concatenate([b.wrenches[f][i] for b in blocks]) for i in (0, 1)))
+        for f, foot in enumerate(feet)
+    ]
+    stacked = np.stack(forces, axis=1)[:, :, :3] if forces else np.empty((len(times), 0, 3))
+    return BagRun((times - times[0]) / 1e9, Q, up, stacked, tuple(notes))
+
+
+def _topics(bag: Bag, config: RobotConfig) -> tuple[tuple[Foot, ...], SensorTopics, list[str]]:
+    """Topics of the joints, and of feet and IMU where the bag has them."""
+    tries = ((config.feet, True), (config.feet, False), ((), True), ((), False))
+    notes: list[str] = []
+    for feet, use_imu in tries:
+        try:
+            topics = find_topics(bag.topics(), feet, TopicRequest(), use_imu, str(bag.path))
+        except TopicError as error:
+            notes.append(str(error))
+            if not feet and not use_imu:
+                raise
+        else:
+            return tuple(feet), topics, notes[:1]
+    raise AssertionError("the last try returns or raises")
+
+
+def _thinned(times: Array, step: float) -> Array:
+    """Indices of times (ns) at least a step apart."""
+    kept, last = [], -np.inf
+    for k, time in enumerate(times.tolist()):
+        if time - last >= step:
+            kept.append(k)
+            last = time
+    return np.array(kept, dtype=np.int64)
+
+
+def _latest(at: Array, times: Array, values: Array) -> Array:
+    """The newest value (T, c) at each time; NaN before the first one."""
+    k = np.searchsorted(times, at, side="right") - 1
+    found = values[np.maximum(k, 0)] if len(values) else np.full((len(at), values.shape[1]), np.nan)
+    return np.where((k >= 0)[:, None], found, np.nan)

@@ -1,0 +1,163 @@
+"""The command com-viewer: a robot from its URDF, from a recording, or live."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from com_bags import BagError, TopicError
+from com_estimation.whole_body.com_state import ComObserver, ComState
+from com_model import RobotConfig, RobotModel, load_robot
+from com_model.arrays import Array
+from com_model.commands import add_robot, command_parser
+from com_model.exceptions import ComModelError
+from com_model.robots import find_robot
+from com_simulation.drawing.shapes import robot_shape
+from com_viewer.bag_run import read_run
+from com_viewer.page import HOST, PORT, Page
+from com_viewer.scene import RobotScene
+
+_EPILOG = """\
+com-viewer hoap2                      from nothing but its URDF: sliders move the joints
+com-viewer robot.urdf --record r.html one file that opens without a server; and end
+com-viewer bag walk_lab --robot hoap2 a recording: play, pause, scrub
+com-viewer live --ros-args ...        what running nodes publish; see the node's --help
+
+Exit status: 0 done, 1 the recording cannot be shown, 2 wrong arguments or files.
+"""
+RATE_HZ = 30.0
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit status, see the help."""
+    words = list(sys.argv[1:] if words is None else words)
+    if not words or words[0] in ("live", "--ros-args"):
+        from com_viewer.nodes.live import main as run_node
+
+        sys.argv[1:] = words[1:] if words[:1] == ["live"] else words
+        return run_node()
+    parser = command_parser("com-viewer", "Shows a robot in the browser.", _EPILOG)
+    if words[0] == "bag":
+        parser.add_argument("bag", choices=["bag"], help=argparse.SUPPRESS)
+        parser.add_argument("recording", metavar="BAG", help="directory, .mcap or .db3 file")
+        add_robot(parser)
+    else:
+        parser.add_argument("robot", metavar="ROBOT", help="a name, or the path of a URDF")
+        parser.add_argument("--config", metavar="YAML", help="its configuration")
+    parser.add_argument("--host", default=HOST, help="address to bind (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=PORT, help="(default: %(default)s)")
+    parser.add_argument("--record", metavar="HTML", help="write this file, and end")
+    options = parser.parse_args(words)
+    try:
+        return _view(options)
+    except (BagError, TopicError) as error:
+        print(f"com-viewer: {error}", file=sys.stderr)
+        return 1
+    except (ComModelError, OSError) as error:
+        print(f"com-viewer: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 0
+
+
+def _view(options: argparse.Namespace) -> int:
+    files = find_robot(options.robot, options.config)
+    model, config = load_robot(options.robot, options.config)
+    page = Page(options.host, options.port)
+    try:
+        page.set_robot(RobotScene(model, config.feet), robot_shape(model, files.urdf))
+        step = (
+            _bag(page, model, config, options) if "bag" in options else _urdf(page, model, config)
+        )
+        if options.record:
+            page.start_recording()
+            seconds = step(0.0)
+            print(f"{options.record}: {page.write_html(options.record):.1f} MB, {seconds:.1f} s")
+            return 0
+        print(f"viewer: {page.address} (Ctrl-C ends it)", flush=True)
+        while True:
+            time.sleep(1.0 / RATE_HZ)
+            step(1.0 / RATE_HZ)
+    finally:
+        page.close()
+
+
+def _urdf(page: Page, model: RobotModel, config: RobotConfig) -> Callable[[float], float]:
+    """Sliders; returns what does nothing more."""
+    scene, observer = RobotScene(model, config.feet), ComObserver(model, config.feet)
+    q, still = config.nominal_posture(model).copy(), np.zeros(model.n_joints)
+
+    def show() -> None:
+        state = observer.update(q, still)
+        page.show(scene.place(q, state))
+        page.set_status(describe(state))
+
+    def move(joint: int, value: float) -> None:
+        with page.lock:
+            q[joint] = value
+            show()
+
+    reach = np.where([kind == "prismatic" for kind in model.joint_types], 1.0, np.pi)
+    bounds = np.column_stack([np.maximum(model.lower, -reach), np.minimum(model.upper, reach)])
+    page.add_sliders(model.joint_names, bounds, q, move)
+    show()
+    return lambda _: 0.0
+
+
+def _bag(
+    page: Page, model: RobotModel, config: RobotConfig, options: argparse.Namespace
+) -> Callable[[float], float]:
+    """A player; returns what lets time pass, or records all of it."""
+    run = read_run(options.recording, model, config, RATE_HZ)
+    scene, observer = RobotScene(model, config.feet), ComObserver(model, config.feet)
+    for note in run.notes:
+        print(f"warning: {note}", file=sys.stderr)
+
+    def show(at: float) -> None:
+        with page.lock:
+            snapshot = run.snapshot(scene, observer, at)
+            page.show(snapshot)
+            page.set_status(
+                {"time": f"{at:.2f} of {run.seconds:.2f} s", **describe(snapshot.state)}
+            )
+            page.plot({"support margin (mm)": 1e3 * snapshot.state.margin}, at)
+
+    show(0.0)
+    if not options.record:
+        player = page.add_player(run.seconds, show)
+
+        def step(seconds: float) -> float:
+            player.step(seconds)
+            return player.at
+
+        return step
+
+    def record(_: float) -> float:
+        for before, at in zip(run.times, run.times[1:], strict=False):
+            page.pause(at - before)
+            show(at)
+        return run.seconds
+
+    return record
+
+
+def describe(state: ComState) -> dict[str, str]:
+    """Lines for the table of status texts."""
+    text = state.status.name + (f": {state.reason}" if state.reason else "")
+    return {"CoM": text, "CoM, root link": _metres(state.position), "margin": _mm(state.margin)}
+
+
+def _mm(value: float) -> str:
+    return f"{1e3 * value:.1f} mm" if np.isfinite(value) else "not known"
+
+
+def _metres(vector: Array) -> str:
+    return " ".join(f"{value:.4f}" for value in vector) + " m"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,308 @@
+"""Shows a robot in the browser, as the running nodes publish it.
+
+Subscribes:
+    robot_description, joint_states; <foot>/wrench: forces of the feet.
+    com (com_msgs/CenterOfMass), sesc (com_msgs/SescChain); without, both come from the URDF.
+    trunk_com (com_msgs/TrunkCom), ground_reaction (com_msgs/GroundReaction).
+    gait/state (com_msgs/WalkState), gait/markers (visualization_msgs/MarkerArray): footsteps.
+    balance/state, gait/stance, motion/state, identification/state: status and reason.
+    identification/result (com_msgs/IdentificationResult): colours of the bodies.
+    /tf: the root link in odom, the walk's frame in the root link.
+
+Calls, when a button is pressed: the std_srvs/Trigger and SetBool services of its namespace, and
+capture_posture and identify_links. Parameters: see Parameters.
+"""
+
+import math
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from std_srvs.srv import SetBool, Trigger
+from tf2_msgs.msg import TFMessage
+from visualization_msgs.msg import MarkerArray
+
+from com_estimation.nodes.com_conversions import center_of_mass_to_numpy
+from com_estimation.whole_body.com_state import ComObserver
+from com_model import RobotModel
+from com_model.arrays import Array
+from com_model.parameters import parameter
+from com_msgs.msg import (
+    BalanceState,
+    CenterOfMass,
+    GaitPhase,
+    GroundReaction,
+    IdentificationResult,
+    IdentificationState,
+    MotionState,
+    SescChain,
+    TrunkCom,
+    WalkState,
+)
+from com_msgs.srv import CapturePosture, IdentifyLinks
+from com_ros import qos
+from com_ros.conversions import (
+    point_to_numpy,
+    points_to_numpy,
+    transform_to_numpy,
+    vector3_to_numpy,
+)
+from com_ros.exceptions import ParameterError
+from com_ros.joint_input import JointInput, JointSample
+from com_ros.main import make_fast_executor, run
+from com_ros.parameters import FramePrefix, JointTimeout, RobotParameters, WrenchTimeout
+from com_ros.robot_node import RobotNode
+from com_ros.wrench_input import WrenchInputs
+from com_simulation.drawing.shapes import robot_shape
+from com_viewer.commands.view import describe
+from com_viewer.page import HOST, PORT, Page
+from com_viewer.scene import BLUE, ORANGE, SKY, YELLOW, Mark, RobotScene, Snapshot, correction_color
+
+STALE_S = 2.0  # after which what was received is no longer shown
+STATUS_TOPICS = {
+    "balance/state": BalanceState,
+    "gait/stance": GaitPhase,
+    "identification/state": IdentificationState,
+    "motion/state": MotionState,
+}
+SERVICES = {
+    "std_srvs/srv/Trigger": Trigger,
+    "std_srvs/srv/SetBool": SetBool,
+    "com_msgs/srv/CapturePosture": CapturePosture,
+    "com_msgs/srv/IdentifyLinks": IdentifyLinks,
+}
+WALK = "walk"
+
+
+@dataclass(frozen=True)
+class Parameters(RobotParameters, JointTimeout, WrenchTimeout, FramePrefix):
+    """Parameters of the node."""
+
+    host: str = parameter(HOST, "address to bind; 0.0.0.0: all of this machine's networks")
+    port: int = parameter(PORT, "of the page; the next free one where it is taken", (1, 65535))
+    rate_hz: float = parameter(30.0, "1/s, at which the page is drawn", (0.5, 120.0))
+    buttons: bool = parameter(True, "offer buttons that call the services of the running nodes")
+    urdf_file: str = parameter("", "path of the URDF; its meshes may be relative to it")
+    record: str = parameter("", "path of a HTML file that is written when the node ends")
+
+
+class Viewer(RobotNode[Parameters]):
+    """The node; see the module's text. Its options are those of RobotNode."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("com_viewer", Parameters, subject="viewer", **options)
+        p = self.parameters
+        try:
+            self.page = Page(p.host, p.port)
+        except OSError as error:
+            raise ParameterError("port", p.port, f"cannot be bound: {error}") from error
+        self.get_logger().info(f"viewer: {self.page.address}")
+        if p.record:
+            self.page.start_recording()
+        feet = self.config.feet if self.config else ()
+        self._wrenches = WrenchInputs(feet, p.wrench_timeout)
+        self._scene: RobotScene | None = None
+        self._newest: JointSample | None = None
+        self._received: dict[str, tuple[Any, float]] = {}
+        self._footsteps: dict[str, Array] = {}
+        self._frames: dict[str, tuple[Array, Array]] = {}
+        self._drawn_at = time.monotonic()
+        self._callers: dict[str, Any] = {}
+
+        self.follow_robot_description()
+        self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz)
+        self.follow_wrenches(feet, self._wrenches)
+        topics = {"com": CenterOfMass, "sesc": SescChain, "trunk_com": TrunkCom}
+        topics |= {"ground_reaction": GroundReaction, "gait/state": WalkState, **STATUS_TOPICS}
+        for topic, kind in topics.items():
+            self.subscribe(kind, topic, partial(self._on_message, topic))
+        result = "identification/result"
+        self.subscribe_with(IdentificationResult, result, self._on_result, qos.LATCHED)
+        self.subscribe_with(MarkerArray, "gait/markers", self._on_markers, qos.stream())
+        self.subscribe_with(TFMessage, "/tf", self._on_frames, qos.stream(10))
+        self.create_steady_timer(1.0 / p.rate_hz, self._on_draw)
+        if p.buttons:
+            self.create_steady_timer(2.0, self._find_services)
+
+    def use_model(self, model: RobotModel) -> None:
+        """Show another robot."""
+        feet = self.config.feet if self.config else ()
+        scene, self._observer = RobotScene(model, feet), ComObserver(model, feet)
+        self.page.set_robot(scene, robot_shape(model, self.parameters.urdf_file or None))
+        self.joints = JointInput(model.joint_names, self.parameters.joint_timeout)
+        self._scene, self._newest = scene, None
+
+    def on_joints_timeout(self, reason: str) -> None:
+        """Say so on the page."""
+        super().on_joints_timeout(reason)
+        self.page.set_status({"CoM": reason})
+
+    def destroy_node(self) -> None:
+        """Write the recording, and stop the server."""
+        if self.parameters.record:
+            self.page.write_html(self.parameters.record)
+        self.page.close()
+        super().destroy_node()
+
+    # --- inputs ------------------------------------------------------------------------------
+    def _on_joints(self, sample: JointSample) -> None:
+        self._newest = sample
+
+    def _on_message(self, topic: str, msg: Any, _time_ns: int) -> None:
+        self._received[topic] = msg, time.monotonic()
+
+    def _on_result(self, msg: IdentificationResult) -> None:
+        """Colour the bodies by how far their CoM was corrected; grey: not trusted."""
+        colors = {}
+        for body in msg.bodies:
+            moved = np.linalg.norm(point_to_numpy(body.com) - point_to_numpy(body.prior_com))
+            found = float(moved) if body.trusted else math.nan
+            colors[body.name] = correction_color(found)
+        self.page.tint(colors)
+        text = f"{msg.total_mass:.3f} kg, model {msg.model_mass:.3f} kg {msg.reason}"
+        self.page.set_status({"identified": text})
+
+    def _on_markers(self, msg: MarkerArray) -> None:
+        for marker in msg.markers:
+            if marker.ns.startswith("footsteps_") and len(marker.points) % 8 == 0:
+                corners = points_to_numpy(marker.points)[::2].reshape(-1, 4, 3)
+                self._footsteps[marker.ns] = corners
+
+    def _on_frames(self, msg: TFMessage) -> None:
+        if self._scene is None:
+            return
+        prefix = self.parameters.frame_prefix
+        root = prefix + self._scene.model.root_link
+        for item in msg.transforms:
+            if item.child_frame_id == root:
+                self._frames["root"] = transform_to_numpy(item.transform)
+            elif item.child_frame_id == prefix + WALK and item.header.frame_id == root:
+                self._frames[WALK] = transform_to_numpy(item.transform)
+
+    def _recent(self, topic: str) -> Any:
+        """The newest message of a topic; None when it is stale."""
+        msg, at = self._received.get(topic, (None, -math.inf))
+        return msg if time.monotonic() - at < STALE_S else None
+
+    # --- drawing -----------------------------------------------------------------------------
+    def _on_draw(self) -> None:
+        now = time.monotonic()
+        seconds, self._drawn_at = now - self._drawn_at, now
+        if self._scene is None or self._newest is None or not self.page.watched:
+            return
+        sample = self._newest
+        rows, numbers = {}, {}
+        msg, chain = self._recent("com"), self._recent("sesc")
+        if msg is not None:
+            state = center_of_mass_to_numpy(msg)
+        else:
+            state = self._observer.update(np.array(sample.position), np.array(sample.velocity))
+            rows["source"] = "no topic com: computed here from the URDF, on level ground"
+        forces, _ = self._wrenches.forces(sample.time_ns)
+        points = None if chain is None else points_to_numpy(chain.points)
+        root = self._frames.get("root")
+        snapshot = self._scene.place(np.array(sample.position), state, root, points, forces)
+        rows |= describe(state)
+        numbers["support margin (mm)"] = 1e3 * state.margin
+        R, p = snapshot.R[0], snapshot.p[0]
+        marks = {}
+        trunk, walk = self._recent("trunk_com"), self._recent("gait/state")
+        if trunk is not None:
+            marks |= _trunk_marks(trunk, R, p)
+            rows["trunk"] = f"{_state(trunk)}; {trunk.mass:.2f} kg, std {trunk.mass_std:.2f} kg"
+            numbers["trunk mass (kg)"] = trunk.mass
+        reaction = self._recent("ground_reaction")
+        arrows = snapshot.forces if reaction is None else self._reaction(reaction, snapshot)
+        footsteps = np.empty((0, 4, 3))
+        if walk is not None:
+            rows["walk"] = _state(walk)
+            numbers["CoM error (mm)"] = 1e3 * walk.com_error
+            if WALK in self._frames:
+                R_walk, p_walk = self._frames[WALK]
+                R_walk, p_walk = R @ R_walk, R @ p_walk + p
+                marks |= _walk_marks(walk, R_walk, p_walk)
+                steps = [corners @ R_walk.T + p_walk for corners in self._footsteps.values()]
+                footsteps = np.concatenate([footsteps, *steps])
+        for topic in STATUS_TOPICS:
+            other = self._recent(topic)
+            if other is not None:
+                rows[topic.removesuffix("/state")] = _state(other)
+        if self.parameters.record:
+            self.page.pause(seconds)
+        self.page.show(replace(snapshot, forces=arrows, marks=marks, footsteps=footsteps))
+        self.page.set_status(rows)
+        self.page.plot(numbers, sample.time_ns / 1e9)
+
+    def _reaction(self, msg: GroundReaction, snapshot: Snapshot) -> Array:
+        """Feet and forces (f, 2, 3), world; forces are in root axes."""
+        assert self._scene is not None  # noqa: S101
+        rows = []
+        for foot, force in zip(msg.feet, msg.forces, strict=True):
+            _, p_foot = self._scene.pose(foot, snapshot.R, snapshot.p)
+            rows.append((p_foot, snapshot.R[0] @ vector3_to_numpy(force)))
+        return np.array(rows).reshape(-1, 2, 3)
+
+    # --- services ----------------------------------------------------------------------------
+    def _find_services(self) -> None:
+        """Buttons for what the nodes of this namespace offer."""
+        space = self.get_namespace().rstrip("/") + "/"
+        found = {}
+        for name, kinds in self.get_service_names_and_types():
+            if kinds[0] in SERVICES and name.startswith(space):
+                found[name.removeprefix(space)] = SERVICES[kinds[0]]
+        for label, kind in found.items():
+            if label not in self._callers:
+                self._callers[label] = self.create_client(kind, label)
+        self.page.set_actions(sorted(found), self._press)
+
+    def _press(self, label: str) -> None:
+        """Call a service; its answer becomes a line of the table."""
+        client = self._callers[label]
+        self.page.set_status({"service": f"{label}: called"})
+        request = client.srv_type.Request()
+        if isinstance(request, SetBool.Request):
+            request.data = True
+
+        def answered(future: Any) -> None:
+            answer = future.result()
+            verdict = "done" if answer.success else "refused"
+            self.page.set_status({"service": f"{label}: {verdict}. {answer.message}"})
+
+        client.call_async(request).add_done_callback(answered)
+
+
+def _state(msg: Any) -> str:
+    """Name of a message's state or status, and the reason."""
+    number = msg.status if hasattr(msg, "status") else msg.state
+    constants = type(type(msg)).__prepare__("", ())  # those of the .msg file, and defaults
+    names = [name for name, value in constants.items() if value == number and "__" not in name]
+    reasons = [msg.reason] if hasattr(msg, "reason") else msg.reasons
+    name = names[0].removeprefix("STATUS_") if names else str(number)
+    return ": ".join([name, *filter(None, reasons)])
+
+
+def _trunk_marks(msg: TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
+    """The trunk's CoM by the URDF and as estimated, with its covariance."""
+    com, offset = point_to_numpy(msg.position), vector3_to_numpy(msg.offset_from_urdf)
+    covariance = R @ np.reshape(msg.covariance, (3, 3)) @ R.T
+    return {
+        "trunk CoM, URDF": Mark(R @ (com - offset) + p, ORANGE),
+        "trunk CoM, estimated": Mark(R @ com + p, BLUE, covariance),
+    }
+
+
+def _walk_marks(msg: WalkState, R: Array, p: Array) -> dict[str, Mark]:
+    """Reference and measurement of CoM and ZMP, from the walk's frame."""
+    points = {
+        "CoM reference": (msg.com_reference, ORANGE),
+        "ZMP reference": (msg.zmp_reference, YELLOW),
+        "ZMP": (msg.zmp, SKY),
+    }
+    return {name: Mark(R @ point_to_numpy(at) + p, color) for name, (at, color) in points.items()}
+
+
+def main() -> int:
+    """Run the node until it is told to stop."""
+    return run(Viewer, make_executor=make_fast_executor)

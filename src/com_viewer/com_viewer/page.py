@@ -1,0 +1,419 @@
+"""The page in the browser: a viser server, its scene and its panel.
+
+Handles are made once and updated together; what is not known is hidden. Nothing leaves the
+machine: the server binds the loopback interface unless told otherwise, and requests to share the
+page through viser's public server are refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import viser
+
+from com_model.arrays import Array
+from com_model.dynamics.kinematics import body_poses
+from com_model.files import write_file
+from com_model.text import listing
+from com_simulation.drawing.shapes import RobotShape
+from com_viewer.scene import (
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    Color,
+    Mark,
+    RobotScene,
+    Snapshot,
+    body_meshes,
+    closed,
+    ellipsoid,
+    fan,
+    indexed,
+    margin_color,
+    quaternions,
+    segments,
+)
+
+LAYERS = ("robot", "com", "chain", "support", "forces", "marks", "footsteps")
+HOST, PORT = "127.0.0.1", 8080
+PLOT_S, PLOT_EVERY_S, PLOT_SAMPLES = 30.0, 0.25, 600
+FORCE = 0.6  # length of an arrow as large as the weight, over the size of the robot
+
+
+class _Server(viser.ViserServer):
+    """Refuses to be shared."""
+
+    def request_share_url(self, verbose: bool = True) -> None:
+        """Do nothing: the page stays on this machine."""
+
+
+class Page:
+    """One page.
+
+    Args:
+        host: address to bind.
+        port: of the page; the next free one where it is taken.
+
+    Attributes:
+        lock: held while a snapshot is shown; callbacks of the panel come from other threads.
+        address: to open.
+        loaded: number of <visual> shapes that are drawn.
+        declared: number of them in the URDF.
+    """
+
+    def __init__(self, host: str = HOST, port: int = PORT) -> None:
+        with contextlib.redirect_stdout(io.StringIO()):  # it prints a box
+            self.server = _Server(host=host, port=port, label="centre of mass", verbose=False)
+        self.lock = threading.RLock()
+        self.address = f"http://{host}:{self.server.get_port()}"
+        self.loaded = self.declared = 0
+        scene, gui = self.server.scene, self.server.gui
+        gui.configure_theme(show_logo=False, show_share_button=False)
+        self._status = gui.add_html("")
+        self._rows: dict[str, str] = {}
+        self._layers: dict[str, Any] = {}
+        with gui.add_folder("Show", expand_by_default=True):
+            for name in LAYERS:
+                self._layers[name] = scene.add_frame(f"/{name}", show_axes=False)
+                box = gui.add_checkbox(name, True)
+                box.on_update(lambda event, name=name: self._toggle(name, event.target.value))
+        self._plots: dict[str, tuple[Any, deque[tuple[float, float]]]] = {}
+        self._plotted = 0.0
+        self._plot_folder = gui.add_folder("Plots", expand_by_default=False)
+        self._actions: Any = None
+        self._labels: tuple[str, ...] = ()
+        self._handles: dict[str, Any] = {}
+        self._bodies: list[Any] = []
+        self._meshes: list[tuple[int, Color, Any]] = []
+        self._size, self._weight = 1.0, 1.0
+        self._recorder: Any = None
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody looks at the page, or it is recorded."""
+        return self._recorder is not None or bool(self.server.get_clients())
+
+    def close(self) -> None:
+        """Stop the server."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.server.stop()
+
+    # --- the scene -----------------------------------------------------------------------------
+    def set_robot(self, scene: RobotScene, shape: RobotShape) -> None:
+        """Show another robot, upright in its neutral posture, until the first snapshot."""
+        with self.lock:
+            for handle in (*self._bodies, *self._handles.values()):
+                handle.remove()
+            model = scene.model
+            names = [f"/robot/{_path(name)}" for name in model.bodies.names]
+            add = self.server.scene
+            self._handles = {}
+            self._bodies = [add.add_frame(name, show_axes=False) for name in names]
+            self._meshes = []
+            R, p = body_poses(model.bodies, model.neutral)
+            extent = [p]
+            for n, ((b, color), triangles) in enumerate(body_meshes(model, shape).items()):
+                vertices, faces = indexed(triangles)
+                mesh = add.add_mesh_simple(
+                    f"{names[b]}/{n}",
+                    vertices,
+                    faces,
+                    color=color,
+                    opacity=0.3,
+                    flat_shading=True,
+                    side="double",
+                    cast_shadow=False,
+                    receive_shadow=False,
+                )
+                self._meshes.append((b, color, mesh))
+                placed = vertices @ R[b].T + p[b]
+                extent += [placed.min(axis=0, keepdims=True), placed.max(axis=0, keepdims=True)]
+            self.declared, self.loaded = shape.declared, shape.declared - len(shape.missing)
+            self._size = max(float(np.ptp(np.concatenate(extent), axis=0).max()), 0.1)
+            self._weight = 9.81 * model.mass
+            add.add_grid("/ground", plane="xy", cell_size=0.1, section_size=1.0)
+            camera, far = self.server.initial_camera, 0.9 * self._size
+            camera.position, camera.look_at = (far, -far, far), (0.0, 0.0, 0.4 * self._size)
+            shapes = f"{self.loaded} of {self.declared} shapes"
+            if shape.missing:
+                shapes += f"; missing: {listing(shape.missing, 3)}"
+            self.set_status({"robot": f"{model.name}, {model.mass:.3f} kg, {shapes}"})
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Draw an instant."""
+        with self.lock, self.server.atomic():
+            for body, wxyz, p in zip(
+                self._bodies, quaternions(snapshot.R), snapshot.p, strict=True
+            ):
+                body.wxyz, body.position = wxyz, p
+            small = 0.012 * self._size
+            com, ground = snapshot.com, snapshot.projection
+            self._ball("com/point", Mark(com, VERMILLION), 1.5 * small)
+            self._ball("com/projection", Mark(ground, VERMILLION), 0.8 * small)
+            self._lines("com/plumb_line", np.array([[com, ground]]), VERMILLION)
+            self._arrows("com/velocity", np.array([[com, com + snapshot.velocity]]), ORANGE)
+            self._lines("chain/links", segments(snapshot.chain), PURPLE, 0.006 * self._size)
+            for k, point in enumerate(snapshot.chain[1:-1]):
+                self._ball(f"chain/{k}", Mark(point, PURPLE), 0.6 * small)
+            self._polygon(snapshot)
+            feet, arrows = snapshot.forces[:, 0], snapshot.forces[:, 1]
+            ends = feet + FORCE * self._size / self._weight * arrows
+            self._arrows("forces/feet", np.stack([feet, ends], axis=1), GREEN)
+            for name in {*snapshot.marks, *self._names("marks/")}:
+                mark = snapshot.marks.get(name, Mark(np.full(3, np.nan), GREY))
+                self._ball(f"marks/{name}", mark, small, name)
+            self._lines("footsteps/soles", closed(snapshot.footsteps), SKY)
+
+    def tint(self, colors: Mapping[str, Color]) -> None:
+        """Colour bodies by the names of their links; the others get their own colours."""
+        with self.lock, self.server.atomic():
+            for b, own, mesh in self._meshes:
+                name = self._bodies[b].name.removeprefix("/robot/")
+                mesh.color = colors.get(name, own)
+
+    def _polygon(self, snapshot: Snapshot) -> None:
+        corners = snapshot.polygon
+        lifted = corners + np.array([0.0, 0.0, 0.002 * self._size])
+        color = margin_color(snapshot.state.margin)
+        self._lines("support/outline", closed(lifted[None]), color)
+        handle = self._handles.get("support/polygon")
+        if handle is None:
+            handle = self._handles["support/polygon"] = self.server.scene.add_mesh_simple(
+                "/support/polygon",
+                np.zeros((3, 3)),
+                np.array([[0, 1, 2]]),
+                opacity=0.45,
+                side="double",
+                cast_shadow=False,
+                receive_shadow=False,
+            )
+        handle.visible = len(corners) >= 3
+        if len(corners) >= 3:
+            handle.vertices, handle.faces, handle.color = lifted, fan(lifted), color
+
+    def _ball(self, name: str, mark: Mark, radius: float, label: str = "") -> None:
+        """A ball, with the ellipsoid of two standard deviations where the covariance is known."""
+        add, handle = self.server.scene, self._handles.get(name)
+        known = bool(np.isfinite(mark.position).all())
+        if handle is None:
+            if not known:
+                return
+            path = "/" + "/".join(map(_path, name.split("/", 1)))
+            handle = add.add_icosphere(path, radius, mark.color, subdivisions=2, cast_shadow=False)
+            self._handles[name] = handle
+            if label:
+                add.add_label(f"{path}/label", label, position=(0.0, 0.0, 2.0 * radius))
+        handle.visible = known
+        if known:
+            handle.position = mark.position
+        cloud = self._handles.get(f"{name}/std")
+        certain = known and mark.covariance is not None and np.isfinite(mark.covariance).all()
+        if cloud is None and certain:
+            cloud = add.add_icosphere(
+                f"{handle.name}_std", 1.0, mark.color, opacity=0.25, cast_shadow=False
+            )
+            self._handles[f"{name}/std"] = cloud
+        if cloud is not None:
+            cloud.visible = certain
+            if certain:
+                R, lengths = ellipsoid(np.asarray(mark.covariance))
+                cloud.position, cloud.wxyz = mark.position, quaternions(R[None])[0]
+                x, y, z = np.maximum(lengths, 1e-6).tolist()
+                cloud.scale = (x, y, z)
+
+    def _lines(self, name: str, points: Array, color: Color, thickness: float = 0.0) -> None:
+        width = thickness or 0.004 * self._size
+        self._strokes(
+            name,
+            points,
+            lambda path, some: self.server.scene.add_line_segments(
+                path, some, color, thickness=width
+            ),
+        ).colors = np.array(color, dtype=np.uint8)
+
+    def _arrows(self, name: str, points: Array, color: Color) -> None:
+        unit = 0.01 * self._size
+        self._strokes(
+            name,
+            points,
+            lambda path, some: self.server.scene.add_arrows(
+                path,
+                some,
+                color,
+                shaft_radius=0.6 * unit,
+                head_radius=1.5 * unit,
+                head_length=3 * unit,
+            ),
+        )
+
+    def _strokes(self, name: str, points: Array, add: Callable[[str, Array], Any]) -> Any:
+        """Segments (m, 2, 3); those that are not finite, or have no length, are left out."""
+        long = np.abs(points[:, 1] - points[:, 0]).max(axis=1, initial=0.0) > 1e-6
+        points = points[long & np.isfinite(points).all(axis=(1, 2))]
+        handle = self._handles.get(name)
+        if handle is None:
+            some = points if len(points) else np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, 1e-3]]])
+            handle = self._handles[name] = add(f"/{name}", some)
+        handle.visible = len(points) > 0
+        if len(points):
+            handle.points = points
+        return handle
+
+    def _names(self, layer: str) -> Iterator[str]:
+        names = (name for name in self._handles if name.startswith(layer))
+        return (n.removeprefix(layer) for n in list(names) if not n.endswith("/std"))
+
+    def _toggle(self, layer: str, visible: bool) -> None:
+        self._layers[layer].visible = visible
+
+    # --- the panel -----------------------------------------------------------------------------
+    def set_status(self, rows: Mapping[str, str]) -> None:
+        """Add or replace lines of the table of status texts."""
+        rows = {**self._rows, **rows}
+        if rows != self._rows:
+            self._rows = rows
+            self._status.content = _table(rows)
+
+    def plot(self, numbers: Mapping[str, float], at: float) -> None:
+        """Append to the time plots, by name with unit; `at` is the time, s."""
+        for name, value in numbers.items():
+            if name not in self._plots:
+                with self._plot_folder:
+                    axis = {"label": "time (s)"}
+                    chart = self.server.gui.add_uplot(
+                        (np.zeros(1), np.zeros(1)),
+                        ({"label": "s"}, {"label": name, "stroke": "#0072b2", "width": 2}),
+                        title=name,
+                        axes=(axis, {}),
+                        scales={"x": {"time": False}},
+                        aspect=2.0,
+                    )
+                self._plots[name] = chart, deque(maxlen=PLOT_SAMPLES)
+            points = self._plots[name][1]
+            if points and at < points[-1][0]:
+                points.clear()  # another run, or a bag went back
+            if not points or at - points[-1][0] >= PLOT_S / PLOT_SAMPLES:
+                points.append((at, value))
+        now = time.monotonic()
+        if now - self._plotted > PLOT_EVERY_S:
+            self._plotted = now
+            for chart, points in self._plots.values():
+                chart.data = tuple(np.array(points).reshape(-1, 2).T.copy())
+
+    def add_sliders(
+        self, names: Sequence[str], bounds: Array, start: Array, move: Callable[[int, float], None]
+    ) -> None:
+        """Sliders by which joints move; bounds (n, 2)."""
+        with self.server.gui.add_folder("Joints", expand_by_default=True):
+            for i, (name, (low, high), value) in enumerate(zip(names, bounds, start, strict=True)):
+                step = max((high - low) / 500.0, 1e-6)
+                first = float(np.clip(value, low, high))
+                slider = self.server.gui.add_slider(name, float(low), float(high), step, first)
+                slider.on_update(lambda event, i=i: move(i, float(event.target.value)))
+
+    def add_player(self, seconds: float, seek: Callable[[float], None]) -> Player:
+        """Play, pause and scrub."""
+        return Player(self.server.gui, seconds, seek)
+
+    def set_actions(self, labels: Sequence[str], press: Callable[[str], None]) -> None:
+        """Buttons; `press` is called with the label, from another thread."""
+        if tuple(labels) == self._labels:
+            return
+        self._labels = tuple(labels)
+        gui = self.server.gui
+        if self._actions is not None:
+            self._actions.remove()
+        self._actions = gui.add_folder("Services", visible=bool(labels)) if labels else None
+        if self._actions is not None:
+            with self._actions:
+                for label in labels:
+                    gui.add_button(label).on_click(lambda _, label=label: press(label))
+
+    # --- recording -----------------------------------------------------------------------------
+    def start_recording(self) -> None:
+        """Record all that is shown from now on."""
+        self._recorder = self.server.get_scene_serializer()
+
+    def pause(self, seconds: float) -> None:
+        """Time between two snapshots of the recording."""
+        self._recorder.insert_sleep(seconds)
+
+    def write_html(self, path: str | Path) -> float:
+        """Write the recording as one file that needs neither server nor network.
+
+        Returns:
+            Its size in MB (1e6 bytes).
+        """
+        html = self._recorder.as_html()
+        self._recorder = None
+        title = escape(self._rows.get("robot", "robot"))
+        html = re.sub("<title>.*?</title>", lambda _: f"<title>{title}</title>", html, count=1)
+        style = (
+            "position:fixed;left:1em;bottom:1em;font:13px sans-serif;background:#fffc;color:#222"
+        )
+        caption = f'<div style="{style}">{_table(self._rows)}</div></body>'
+        html = caption.join(html.rsplit("</body>", 1))
+        write_file(path, html)
+        return len(html.encode()) / 1e6
+
+
+class Player:
+    """Play, pause and scrub.
+
+    Attributes:
+        playing: whether time goes on.
+        at: s, time that is shown.
+    """
+
+    def __init__(self, gui: viser.GuiApi, seconds: float, seek: Callable[[float], None]) -> None:
+        self.playing, self.at = True, 0.0
+        self._seconds, self._seek = seconds, seek
+        with gui.add_folder("Recording"):
+            self._slider = gui.add_slider("time (s)", 0.0, max(seconds, 0.01), 0.01, 0.0)
+            self._speed = gui.add_dropdown("speed", ("0.25", "0.5", "1", "2", "4"), "1")
+            self._button = gui.add_button("pause")
+        self._slider.on_update(self._on_slider)
+        self._button.on_click(lambda _: self._toggle())
+
+    def step(self, seconds: float) -> None:
+        """Let real time pass."""
+        if self.playing:
+            self.at = (self.at + seconds * float(self._speed.value)) % max(self._seconds, 0.01)
+            self._slider.value = round(self.at, 2)
+            self._seek(self.at)
+
+    def _toggle(self) -> None:
+        self.playing = not self.playing
+        self._button.label = "pause" if self.playing else "play"
+
+    def _on_slider(self, event: Any) -> None:
+        if event.client is not None:  # moved in the browser, not by step()
+            self.at = float(event.target.value)
+            self._seek(self.at)
+
+
+def _table(rows: Mapping[str, str]) -> str:
+    cells = "".join(
+        f"<tr><td style='opacity:.6;padding-right:.8em;vertical-align:top'>{escape(name)}</td>"
+        f"<td>{escape(text)}</td></tr>"
+        for name, text in rows.items()
+    )
+    return f"<table style='font-size:13px;padding:.6em'>{cells}</table>"
+
+
+def _path(name: str) -> str:
+    """A name as one part of a scene's path."""
+    return name.replace("/", "_").replace(" ", "_")

@@ -1,0 +1,233 @@
+"""What the viewer shows of one instant: poses, points, polygons and colours, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from com_estimation.whole_body.com_state import ComState
+from com_model import Foot, RobotModel, Sesc, SupportPolygon
+from com_model.arrays import Array
+from com_model.dynamics.kinematics import body_poses
+from com_model.geometry.support import sole_points
+from com_simulation.drawing.scene import upright
+from com_simulation.drawing.shapes import RobotShape, rod_triangles
+
+Color = tuple[int, int, int]  # red, green, blue, 0 to 255
+
+# Safe for colour-blind readers [Okabe and Ito 2008].
+ORANGE, SKY, GREEN, YELLOW = (230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66)
+BLUE, VERMILLION, PURPLE, GREY = (0, 114, 178), (213, 94, 0), (204, 121, 167), (140, 146, 154)
+NOWHERE = np.full(3, np.nan)
+_ROD = (140, 148, 158)
+
+
+class Mark(NamedTuple):
+    """A point to show.
+
+    Attributes:
+        position: (3,) m, world; NaN: hidden.
+        color: of its ball.
+        covariance: (3, 3) m^2, world axes; None: no ellipsoid.
+    """
+
+    position: Array
+    color: Color
+    covariance: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """One instant. World frame: z against gravity; SI units; what is not known is NaN or empty.
+
+    Attributes:
+        R: (B, 3, 3) orientations of the moving bodies.
+        p: (B, 3) m, their origins.
+        state: of the centre of mass, in the root link's frame.
+        com: (3,) m.
+        velocity: (3,) m/s, of the CoM relative to the root link.
+        projection: (3,) m, of the CoM on the ground.
+        chain: (K + 1, 3) m, points of the SESC.
+        polygon: (k, 3) m, support polygon.
+        forces: (f, 2, 3): where a foot is, m, and the force of the ground on it, N.
+        marks: further points by name, such as ZMP and trunk CoM.
+        footsteps: (s, 4, 3) m, corners of planned soles.
+    """
+
+    R: Array
+    p: Array
+    state: ComState
+    com: Array
+    velocity: Array
+    projection: Array
+    chain: Array
+    polygon: Array
+    forces: Array = field(default_factory=lambda: np.empty((0, 2, 3)))
+    marks: Mapping[str, Mark] = field(default_factory=dict)
+    footsteps: Array = field(default_factory=lambda: np.empty((0, 4, 3)))
+
+
+class RobotScene:
+    """Places a robot and what is known of its centre of mass in the world.
+
+    Args:
+        model: of the robot, with its sole frames.
+        feet: of the robot.
+    """
+
+    def __init__(self, model: RobotModel, feet: Sequence[Foot] = ()) -> None:
+        self.model = model
+        self._sesc = Sesc(model)
+        self._feet = [foot for foot in feet if foot.frame in model.link_names]
+
+    def place(
+        self,
+        q: Array,
+        state: ComState,
+        root: tuple[Array, Array] | None = None,
+        chain: Array | None = None,
+        forces: Array | None = None,
+    ) -> Snapshot:
+        """Place the robot.
+
+        Args:
+            q: (n,) rad or m.
+            state: of its centre of mass.
+            root: R_world_root (3, 3) and p_world_root (3,) m; None: upright by the state's
+                gravity, with its projection at height 0.
+            chain: (K + 1, 3) m, root link's frame; None: by the model.
+            forces: (f, 3) N of the ground on the feet, in their wrench frames.
+        """
+        known = bool(np.isfinite(state.projection).all())
+        if root is None:
+            R_root = upright(state.gravity)
+            height = (R_root @ state.projection)[2] if known else 0.0
+            root = R_root, np.array([0.0, 0.0, -height])
+        R, p = body_poses(self.model.bodies, self.model.check_q(q), *root)
+        R_root, p_root = root
+        if chain is None:
+            chain = self._sesc.chain(q)
+        return Snapshot(
+            R=R,
+            p=p,
+            state=state,
+            com=R_root @ state.position + p_root,
+            velocity=R_root @ state.velocity,
+            projection=R_root @ state.projection + p_root,
+            chain=chain @ R_root.T + p_root,
+            polygon=self._polygon(state, R, p),
+            forces=self._forces(forces, R, p),
+        )
+
+    def pose(self, link: str, R: Array, p: Array) -> tuple[Array, Array]:
+        """R_world_link (3, 3) and the link's origin (3,) m, of bodies at R (B, 3, 3), p (B, 3)."""
+        bodies, i = self.model.bodies, self.model.link_index(link)
+        b = int(bodies.body_of_link[i])
+        return R[b] @ bodies.R_body_link[i], p[b] + R[b] @ bodies.p_body_link[i]
+
+    def _polygon(self, state: ComState, R: Array, p: Array) -> Array:
+        """Support polygon (k, 3) of the soles in contact, world; k = 0 without."""
+        soles = []
+        for foot in self._feet:
+            if foot.frame in state.contacts:
+                R_foot, p_foot = self.pose(foot.frame, R, p)
+                points = sole_points(R_foot, p_foot + R_foot @ foot.center, foot.corners)
+                soles.append(points - [0.0, 0.0, foot.radius])
+        if not soles:
+            return np.empty((0, 3))
+        return SupportPolygon.from_points(np.concatenate(soles)).vertices
+
+    def _forces(self, forces: Array | None, R: Array, p: Array) -> Array:
+        if forces is None:
+            return np.empty((0, 2, 3))
+        rows = []
+        for foot, force in zip(self._feet, forces, strict=False):
+            R_sensor, _ = self.pose(foot.wrench_frame, R, p)
+            rows.append((self.pose(foot.frame, R, p)[1], R_sensor @ force))
+        return np.array(rows).reshape(-1, 2, 3)
+
+
+def body_meshes(model: RobotModel, shape: RobotShape) -> dict[tuple[int, Color], Array]:
+    """Triangles (m, 3, 3) m of a robot by body and colour, in the body's frame.
+
+    Rods stand for links whose shapes cannot be drawn.
+    """
+    bodies, index = model.bodies, {name: i for i, name in enumerate(model.link_names)}
+    found: dict[tuple[int, Color], list[Array]] = {}
+    for piece in shape.pieces:
+        if piece.link in index:
+            i = index[piece.link]
+            red, green, blue = (round(255 * part) for part in piece.color)
+            triangles = piece.triangles @ bodies.R_body_link[i].T + bodies.p_body_link[i]
+            key = int(bodies.body_of_link[i]), (red, green, blue)
+            found.setdefault(key, []).append(triangles)
+    radius = 0.02 * max(float(np.linalg.norm(np.ptp(bodies.d, axis=0))), 1e-2)
+    for b, parent in enumerate(bodies.parent.tolist()):
+        if parent >= 0 and bodies.names[parent] in shape.bare_links:
+            rod = rod_triangles(np.zeros(3), bodies.d[b], radius)
+            found.setdefault((parent, _ROD), []).append(rod)
+    return {key: np.concatenate(parts) for key, parts in found.items()}
+
+
+def indexed(triangles: Array) -> tuple[Array, Array]:
+    """Vertices (v, 3) float32 and faces (m, 3) of triangles (m, 3, 3), equal corners merged."""
+    corners = np.ascontiguousarray(triangles.reshape(-1, 3), dtype=np.float32)
+    rows = corners.view(np.dtype((np.void, 12))).ravel()
+    _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+    return corners[first], inverse.reshape(-1, 3).astype(np.uint32)
+
+
+def ellipsoid(covariance: Array, sigmas: float = 2.0) -> tuple[Array, Array]:
+    """Axes R (3, 3), and half lengths (3,) m, of the ellipsoid at some standard deviations.
+
+    cov = R diag(s^2) R^T, half lengths sigmas * s.
+    """
+    variances, R = np.linalg.eigh(covariance)
+    if np.linalg.det(R) < 0.0:
+        R[:, 0] *= -1.0
+    return R, sigmas * np.sqrt(np.maximum(variances, 0.0))
+
+
+def quaternions(R: Array) -> Array:
+    """Unit quaternions (m, 4), w first, of rotations (m, 3, 3)."""
+    return np.asarray(Rotation.from_matrix(R).as_quat()[:, [3, 0, 1, 2]])
+
+
+def margin_color(margin: float, safe: float = 0.03) -> Color:
+    """Colour of a support polygon: vermillion outside, yellow, blue from `safe` (m) on."""
+    return _between((VERMILLION, YELLOW, BLUE), margin / safe)
+
+
+def correction_color(distance: float, largest: float = 0.02) -> Color:
+    """Colour of a body whose CoM was corrected by a distance (m): sky blue to vermillion."""
+    return _between((SKY, YELLOW, VERMILLION), distance / largest)
+
+
+def _between(colors: Sequence[Color], fraction: float) -> Color:
+    """Colour at a fraction of the way over some; grey where it is NaN."""
+    if not np.isfinite(fraction):
+        return GREY
+    at = np.clip(fraction, 0.0, 1.0) * (len(colors) - 1)
+    parts = np.array(colors, dtype=float).T
+    red, green, blue = (round(float(np.interp(at, range(len(colors)), part))) for part in parts)
+    return red, green, blue
+
+
+def fan(polygon: Array) -> Array:
+    """Faces (k - 2, 3) of a convex polygon with k corners."""
+    last = np.arange(2, max(len(polygon), 2))
+    return np.column_stack([np.zeros_like(last), last - 1, last]).astype(np.uint32)
+
+
+def closed(polygons: Array) -> Array:
+    """Segments (s * k, 2, 3) around polygons (s, k, 3)."""
+    return np.stack([polygons, np.roll(polygons, -1, axis=1)], axis=2).reshape(-1, 2, 3)
+
+
+def segments(points: Array) -> Array:
+    """Segments (k - 1, 2, 3) along points (k, 3)."""
+    return np.stack([points[:-1], points[1:]], axis=1)

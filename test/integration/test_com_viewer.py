@@ -1,0 +1,170 @@
+"""com_viewer over DDS: what it shows of what is published, and what its buttons call."""
+
+import urllib.request
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import TransformStamped, Vector3
+from std_srvs.srv import Trigger
+from tf2_msgs.msg import TFMessage
+
+pytest.importorskip("viser")
+
+from com_estimation.nodes.com_conversions import numpy_to_center_of_mass
+from com_estimation.whole_body.com_state import ComObserver
+from com_model import RobotModel
+from com_msgs.msg import BalanceState, IdentificationResult, IdentifiedBody, TrunkCom
+from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, numpy_to_point
+from com_viewer.nodes.live import Viewer
+from com_viewer.scene import VERMILLION
+
+NAMES = ["l_hip", "l_knee", "r_hip", "r_knee"]
+T0 = 1_000_000_000_000  # ns
+
+
+@pytest.fixture
+def viewer(world, walker, walker_config, tmp_path):
+    node = world.start(
+        Viewer,
+        robot_description=walker,
+        robot_config=walker_config,
+        record=str(tmp_path / "seen.html"),
+        joint_timeout=5.0,
+    )
+    world.ticks = iter(range(1_000_000))
+    return node
+
+
+def stamp(world):
+    return ns_to_stamp(T0 + next(world.ticks) * 40_000_000)
+
+
+def send_joints(world, q=(0.0, 0.0, 0.0, 0.0)):
+    world.send("joint_states", numpy_to_joint_state(NAMES, q, np.zeros(4), stamp=stamp(world)))
+
+
+def position(viewer, name):
+    handle = viewer.page._handles.get(name)
+    return None if handle is None or not handle.visible else np.array(handle.position)
+
+
+def wait(world, viewer, condition, q=(0.0, 0.0, 0.0, 0.0), also=lambda: None):
+    """Publish until the page shows something."""
+
+    def shown():
+        send_joints(world, q)
+        also()
+        return condition()
+
+    world.spin_until(shown, "it is shown")
+
+
+def test_the_robot_and_its_com_from_joints_alone(world, viewer, tmp_path):
+    wait(world, viewer, lambda: position(viewer, "com/point") is not None)
+    np.testing.assert_allclose(position(viewer, "com/point"), [0.05, 0, 1], atol=1e-9)
+    assert "no topic com" in viewer.page._rows["source"]
+    assert viewer.page.declared == viewer.page.loaded == 0
+    wait(world, viewer, lambda: position(viewer, "com/point")[0] < 0.04, q=(0.3, 0.0, 0.3, 0.0))
+    assert viewer.page.address.startswith("http://127.0.0.1:")
+    with urllib.request.urlopen(viewer.page.address, timeout=10) as answer:
+        assert b"viser" in answer.read().lower()
+    viewer.page.write_html(tmp_path / "written.html")
+    text = (tmp_path / "written.html").read_text()
+    assert "__VISER_EMBED_DATA__" in text
+    assert "<title>walker, 4.000 kg, 0 of 0 shapes</title>" in text
+    viewer.page.start_recording()  # destroy_node writes, too
+
+
+def test_what_is_published_wins(world, viewer, walker):
+    state = ComObserver(RobotModel.from_urdf(walker)).update(np.zeros(4), np.zeros(4))
+    other = state._replace(position=np.array([0.02, 0.03, 0.04]), reason="said by the node")
+
+    def send():
+        world.send("com", numpy_to_center_of_mass(other, stamp(world), "base_link"))
+
+    wait(world, viewer, lambda: "said by the node" in viewer.page._rows.get("CoM", ""), also=send)
+    assert position(viewer, "com/point")[:2] == pytest.approx([0.02, 0.03])
+
+
+def test_the_root_follows_tf(world, viewer):
+    item = TransformStamped(child_frame_id="base_link")
+    item.header.frame_id = "odom"
+    item.transform.translation.x = 5.0
+
+    def send():
+        world.send("/tf", TFMessage(transforms=[item]))
+
+    wait(world, viewer, lambda: viewer.page._bodies[0].position[0] == 5.0, also=send)
+    assert position(viewer, "com/point")[0] == pytest.approx(5.05)
+
+
+def test_the_trunk_before_and_after_with_its_uncertainty(world, viewer):
+    def send():
+        msg = TrunkCom(status=TrunkCom.STATUS_CONVERGED, reason="settled", mass=2.0, mass_std=0.1)
+        msg.header.stamp = stamp(world)
+        msg.position = numpy_to_point([0.1, 0.0, 0.5])
+        msg.offset_from_urdf = Vector3(x=0.04)
+        msg.covariance = np.diag([1e-4, 4e-4, 9e-4]).ravel()
+        world.send("trunk_com", msg)
+
+    wait(
+        world, viewer, lambda: position(viewer, "marks/trunk CoM, estimated") is not None, also=send
+    )
+    before, after = (position(viewer, f"marks/trunk CoM, {name}") for name in ("URDF", "estimated"))
+    np.testing.assert_allclose(after - before, [0.04, 0, 0], atol=1e-9)
+    cloud = viewer.page._handles["marks/trunk CoM, estimated/std"]
+    assert sorted(cloud.scale) == pytest.approx([0.02, 0.04, 0.06])
+    assert viewer.page._rows["trunk"].startswith("CONVERGED: settled")
+
+
+def test_states_have_names_and_reasons(world, viewer):
+    def send():
+        msg = BalanceState(state=BalanceState.HOLDING, reason="the floor is steep")
+        msg.header.stamp = stamp(world)
+        world.send("balance/state", msg)
+
+    wait(world, viewer, lambda: "balance" in viewer.page._rows, also=send)
+    assert viewer.page._rows["balance"] == "HOLDING: the floor is steep"
+
+
+def test_bodies_are_coloured_by_their_correction(world, viewer):
+    bodies = [IdentifiedBody(name="l_leg", trusted=True, com=numpy_to_point([0.05, 0, 0]))]
+    wait(world, viewer, lambda: viewer.page._meshes)
+    world.latch("identification/result", IdentificationResult(bodies=bodies, total_mass=4.0))
+
+    def colors():
+        return {viewer.page._bodies[b].name: mesh.color for b, _, mesh in viewer.page._meshes}
+
+    wait(world, viewer, lambda: colors()["/robot/l_leg"] == VERMILLION)
+    assert colors()["/robot/r_leg"] != VERMILLION
+
+
+def test_a_button_calls_its_service(world, viewer):
+    called = []
+
+    def answer(_, response):
+        called.append(True)
+        response.success, response.message = False, "the robot does not stand"
+        return response
+
+    world.node.create_service(Trigger, "gait/start", answer)
+    wait(world, viewer, lambda: "gait/start" in viewer.page._labels)
+    viewer._press("gait/start")
+    wait(world, viewer, lambda: "refused" in viewer.page._rows["service"])
+    assert viewer.page._rows["service"] == "gait/start: refused. the robot does not stand"
+    assert called == [True]
+
+
+def test_nobody_looks_nothing_is_drawn(world, walker, walker_config):
+    viewer = world.start(Viewer, robot_description=walker, robot_config=walker_config)
+    world.ticks = iter(range(1_000_000))
+    for _ in range(10):
+        send_joints(world)
+        world.spin_for(0.05)
+    assert viewer._newest is not None
+    assert position(viewer, "com/point") is None
+
+
+def test_requests_to_share_the_page_are_refused(viewer):
+    assert viewer.page.server.request_share_url() is None
+    assert viewer.page.server._share_tunnel is None
