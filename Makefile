@@ -5,6 +5,8 @@
 #   make demo-trot            a quadruped trots, 20 kg drop on it; also ROBOT=anymal FEEDBACK=true
 #   make demo-identify        HOAP-2's URDF is wrong; postures tell where its links' CoMs are
 #   make demo-walk            a biped walks with its true CoM on the path; also ROBOT=talos
+#                             every demo shows it in the browser, too: VIEW=stay keeps the page, VIEW=off
+#   make view ROBOT=talos     a robot in the browser, sliders move its joints; also VIEW_ARGS="--record robot.html"
 #   make setup-robot URDF=robot.urdf   writes robot.yaml, the configuration of your robot; SETUP_ARGS=--help
 #   make test                 all tests; make test-fast: the quick unit tests
 #   make bench                all figures, stored in benchmarks/results/; BENCH="sesc_speed -- --full" for one
@@ -12,13 +14,15 @@
 
 SECONDS ?= 20
 FEEDBACK ?= false
+VIEW ?= on
 OUT ?= out
 # CONFIG=robot.yaml: the robot's configuration, where it is not beside its URDF.
+DEMO = $(CONFIG_OPTION) --output "$(OUT)" --view $(VIEW)
 CONFIG_OPTION = $(if $(CONFIG),--config "$(CONFIG)")
 # Tests that run side by side; some wait more than they compute.
 JOBS ?= 3
 
-.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-walk test test-fast lint bench clean
+.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-walk view test test-fast lint bench clean
 .DEFAULT_GOAL := help
 
 help:
@@ -34,17 +38,20 @@ setup-robot: setup
 	@tools/in_env python -m com_model.commands.setup "$(URDF)" $(SETUP_ARGS)
 
 demo: setup
-	@tools/in_env python -m com_demos.sway_demo --robot "$(or $(ROBOT),hoap2)" $(CONFIG_OPTION) --seconds $(SECONDS) --output "$(OUT)"
+	@tools/in_env python -m com_demos.sway_demo --robot "$(or $(ROBOT),hoap2)" $(DEMO) --seconds $(SECONDS)
 
 demo-trot: setup
-	@tools/in_env python -m com_demos.trot_demo --robot "$(or $(ROBOT),scalf2)" $(CONFIG_OPTION) --output "$(OUT)" \
+	@tools/in_env python -m com_demos.trot_demo --robot "$(or $(ROBOT),scalf2)" $(DEMO) \
 	  $(if $(filter true,$(FEEDBACK)),--feedback)
 
 demo-identify: setup
-	@tools/in_env python -m com_demos.identify_demo --robot "$(or $(ROBOT),hoap2)" $(CONFIG_OPTION) --output "$(OUT)"
+	@tools/in_env python -m com_demos.identify_demo --robot "$(or $(ROBOT),hoap2)" $(DEMO)
 
 demo-walk: setup
-	@tools/in_env python -m com_demos.walk_demo --robot "$(or $(ROBOT),itu_biped)" $(CONFIG_OPTION) --output "$(OUT)"
+	@tools/in_env python -m com_demos.walk_demo --robot "$(or $(ROBOT),itu_biped)" $(DEMO)
+
+view: setup
+	@tools/in_env python -m com_viewer.commands.view "$(or $(ROBOT),hoap2)" $(CONFIG_OPTION) $(VIEW_ARGS)
 
 test: setup-dev
 	@tools/in_env python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)

@@ -7,10 +7,11 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -170,6 +171,8 @@ class DemoParser(argparse.ArgumentParser):
         self.add_argument("--config", help=text)
         text = "folder for what it writes"
         self.add_argument("--output", type=Path, default=Path("out"), help=text)
+        text = "show it in the browser; stay: until Ctrl-C (default: %(default)s)"
+        self.add_argument("--view", choices=("off", "on", "stay"), default="off", help=text)
         self._bounds: dict[str, tuple[float, float, str]] = {}
         if speed is not None:
             self.add_number("--speed", speed, (0.05, 10), "simulated over wall time")
@@ -236,13 +239,14 @@ def listen(
     times: Times,
     title: str,
     what: str,
-    out: Path,
+    options: argparse.Namespace,
     ended: Callable[[Monitor], bool] = lambda _: False,
 ) -> Monitor:
     """Start a launch, show and record what arrives, stop it.
 
     Args:
         make_monitor: makes the node that records; ROS runs then.
+        options: output: folder for the log; view: whether it is shown in the browser.
         ended: whether the run is over before its time.
 
     Returns:
@@ -252,13 +256,31 @@ def listen(
         RunError: no data came, or it stopped coming.
     """
     domain = os.environ.setdefault("ROS_DOMAIN_ID", str(free_domain_id() or 0))
-    log = out / "launch.log"
+    log = options.output / "launch.log"
     print(f"{what}; ROS_DOMAIN_ID {domain}, log {log}", flush=True)
+    if options.view != "off" and importlib.util.find_spec("viser") is None:
+        print("no viewer: install viser>=1.1,<1.2 (pip), or say --view off", flush=True)
+    elif options.view != "off":
+        port = next(port for port in range(8080, 8180) if _is_free(port))
+        command = [*command, "viewer:=true", f"viewer_port:={port}"]
+        print(f"viewer: http://127.0.0.1:{port}", flush=True)
     with launched(command, log) as launch:
         monitor = make_monitor()
-        view = LiveView(title, times.record, Console())
-        record(monitor, launch, times, view, lambda: ended(monitor))
+        live = LiveView(title, times.record, Console())
+        record(monitor, launch, times, live, lambda: ended(monitor))
+        if options.view == "stay":
+            print("the viewer stays until Ctrl-C", flush=True)
+            with suppress(KeyboardInterrupt):
+                while launch.exit_code is None:
+                    time.sleep(0.2)
         return monitor
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as taken, suppress(OSError):
+        taken.bind(("127.0.0.1", port))
+        return True
+    return False
 
 
 def setup_time() -> float | None:

@@ -170,7 +170,7 @@ def run(robot: RobotFiles, folder: Path, options: argparse.Namespace) -> Identif
         Times(LONGEST),
         robot.name,
         f"{robot.name}: {options.postures} postures at {options.speed:g} times real time",
-        options.output,
+        options,
         ended=lambda monitor: monitor.done,
     )
 

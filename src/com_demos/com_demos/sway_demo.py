@@ -173,7 +173,7 @@ def run(
     what = f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}"
     times = Times(options.seconds, settle=4.0)
     command = launch_command(robot)
-    return listen(command, lambda: SwayMonitor(model), times, robot.name, what, options.output)
+    return listen(command, lambda: SwayMonitor(model), times, robot.name, what, options)
 
 
 def write_images(

@@ -177,7 +177,7 @@ def show(options: argparse.Namespace) -> None:
         Times(options.seconds + MARGIN),
         robot.name,
         f"{robot.name}: {model.mass:.2f} kg trot at {options.speed:g} times real time",
-        options.output,
+        options,
     )
     series = monitor.recording.series(until=options.seconds)
     name = f"{robot.name}_trot" + ("_feedback" if options.feedback else "")

@@ -167,7 +167,7 @@ def run(
         Times(seconds),
         robot.name,
         f"{robot.name}: {model.mass:.2f} kg walk at {options.speed:g} times real time",
-        options.output,
+        options,
         ended=lambda monitor: monitor.ended,
     )
     if monitor.refusal:

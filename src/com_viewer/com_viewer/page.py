@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,7 @@ from com_viewer.scene import (
 LAYERS = ("robot", "com", "chain", "support", "forces", "marks", "footsteps")
 HOST, PORT = "127.0.0.1", 8080
 PLOT_S, PLOT_EVERY_S, PLOT_SAMPLES = 30.0, 0.25, 600
+HIDDEN = Mark(np.full(3, np.nan), GREY)
 FORCE = 0.6  # length of an arrow as large as the weight, over the size of the robot
 
 
@@ -89,7 +90,11 @@ class Page:
             for name in LAYERS:
                 self._layers[name] = scene.add_frame(f"/{name}", show_axes=False)
                 box = gui.add_checkbox(name, True)
-                box.on_update(lambda event, name=name: self._toggle(name, event.target.value))
+                box.on_update(
+                    lambda event, name=name: setattr(
+                        self._layers[name], "visible", event.target.value
+                    )
+                )
         self._plots: dict[str, tuple[Any, deque[tuple[float, float]]]] = {}
         self._plotted = 0.0
         self._plot_folder = gui.add_folder("Plots", expand_by_default=False)
@@ -99,6 +104,7 @@ class Page:
         self._bodies: list[Any] = []
         self._meshes: list[tuple[int, Color, Any]] = []
         self._size, self._weight = 1.0, 1.0
+        self._marked: set[str] = set()
         self._recorder: Any = None
 
     @property
@@ -127,17 +133,7 @@ class Page:
             extent = [p]
             for n, ((b, color), triangles) in enumerate(body_meshes(model, shape).items()):
                 vertices, faces = indexed(triangles)
-                mesh = add.add_mesh_simple(
-                    f"{names[b]}/{n}",
-                    vertices,
-                    faces,
-                    color=color,
-                    opacity=0.3,
-                    flat_shading=True,
-                    side="double",
-                    cast_shadow=False,
-                    receive_shadow=False,
-                )
+                mesh = self._mesh(f"{names[b][1:]}/{n}", vertices, faces, color)
                 self._meshes.append((b, color, mesh))
                 placed = vertices @ R[b].T + p[b]
                 extent += [placed.min(axis=0, keepdims=True), placed.max(axis=0, keepdims=True)]
@@ -165,16 +161,16 @@ class Page:
             self._ball("com/projection", Mark(ground, VERMILLION), 0.8 * small)
             self._lines("com/plumb_line", np.array([[com, ground]]), VERMILLION)
             self._arrows("com/velocity", np.array([[com, com + snapshot.velocity]]), ORANGE)
-            self._lines("chain/links", segments(snapshot.chain), PURPLE, 0.006 * self._size)
+            self._lines("chain/links", segments(snapshot.chain), PURPLE, 0.006)
             for k, point in enumerate(snapshot.chain[1:-1]):
                 self._ball(f"chain/{k}", Mark(point, PURPLE), 0.6 * small)
             self._polygon(snapshot)
             feet, arrows = snapshot.forces[:, 0], snapshot.forces[:, 1]
             ends = feet + FORCE * self._size / self._weight * arrows
             self._arrows("forces/feet", np.stack([feet, ends], axis=1), GREEN)
-            for name in {*snapshot.marks, *self._names("marks/")}:
-                mark = snapshot.marks.get(name, Mark(np.full(3, np.nan), GREY))
-                self._ball(f"marks/{name}", mark, small, name)
+            self._marked |= snapshot.marks.keys()
+            for name in self._marked:
+                self._ball(f"marks/{name}", snapshot.marks.get(name, HIDDEN), small, name)
             self._lines("footsteps/soles", closed(snapshot.footsteps), SKY)
 
     def tint(self, colors: Mapping[str, Color]) -> None:
@@ -185,24 +181,26 @@ class Page:
                 mesh.color = colors.get(name, own)
 
     def _polygon(self, snapshot: Snapshot) -> None:
-        corners = snapshot.polygon
-        lifted = corners + np.array([0.0, 0.0, 0.002 * self._size])
+        corners = snapshot.polygon + np.array([0.0, 0.0, 0.002 * self._size])
         color = margin_color(snapshot.state.margin)
-        self._lines("support/outline", closed(lifted[None]), color)
+        self._lines("support/outline", closed(corners[None]), color)
         handle = self._handles.get("support/polygon")
-        if handle is None:
-            handle = self._handles["support/polygon"] = self.server.scene.add_mesh_simple(
-                "/support/polygon",
-                np.zeros((3, 3)),
-                np.array([[0, 1, 2]]),
-                opacity=0.45,
-                side="double",
-                cast_shadow=False,
-                receive_shadow=False,
-            )
-        handle.visible = len(corners) >= 3
-        if len(corners) >= 3:
-            handle.vertices, handle.faces, handle.color = lifted, fan(lifted), color
+        if len(corners) < 3:
+            if handle is not None:
+                handle.visible = False
+        elif handle is None:
+            self._handles["support/polygon"] = self._mesh("support/polygon", corners, fan(corners))
+        else:
+            handle.vertices, handle.faces, handle.color = corners, fan(corners), color
+            handle.visible = True
+
+    def _mesh(self, name: str, vertices: Array, faces: Array, color: Color = GREY) -> Any:
+        """A translucent mesh."""
+        options: dict[str, Any] = {"opacity": 0.3, "side": "double", "flat_shading": True}
+        options |= {"cast_shadow": False, "receive_shadow": False}
+        return self.server.scene.add_mesh_simple(
+            f"/{name}", vertices, faces, color=color, **options
+        )
 
     def _ball(self, name: str, mark: Mark, radius: float, label: str = "") -> None:
         """A ball, with the ellipsoid of two standard deviations where the covariance is known."""
@@ -234,50 +232,30 @@ class Page:
                 x, y, z = np.maximum(lengths, 1e-6).tolist()
                 cloud.scale = (x, y, z)
 
-    def _lines(self, name: str, points: Array, color: Color, thickness: float = 0.0) -> None:
-        width = thickness or 0.004 * self._size
-        self._strokes(
-            name,
-            points,
-            lambda path, some: self.server.scene.add_line_segments(
-                path, some, color, thickness=width
-            ),
-        ).colors = np.array(color, dtype=np.uint8)
+    def _lines(self, name: str, points: Array, color: Color, thickness: float = 0.004) -> None:
+        """Segments (m, 2, 3)."""
+        handle = self._strokes(name, points, "add_line_segments", thickness=thickness * self._size)
+        handle.colors = np.array(color, dtype=np.uint8)
 
     def _arrows(self, name: str, points: Array, color: Color) -> None:
-        unit = 0.01 * self._size
-        self._strokes(
-            name,
-            points,
-            lambda path, some: self.server.scene.add_arrows(
-                path,
-                some,
-                color,
-                shaft_radius=0.6 * unit,
-                head_radius=1.5 * unit,
-                head_length=3 * unit,
-            ),
-        )
+        """Arrows (m, 2, 3)."""
+        sizes = {"shaft_radius": 0.006, "head_radius": 0.015, "head_length": 0.03}
+        sizes = {part: size * self._size for part, size in sizes.items()}
+        self._strokes(name, points, "add_arrows", **sizes).colors = np.array(color, np.uint8)
 
-    def _strokes(self, name: str, points: Array, add: Callable[[str, Array], Any]) -> Any:
-        """Segments (m, 2, 3); those that are not finite, or have no length, are left out."""
+    def _strokes(self, name: str, points: Array, add: str, **options: float) -> Any:
+        """What is not finite, or has no length, is left out."""
         long = np.abs(points[:, 1] - points[:, 0]).max(axis=1, initial=0.0) > 1e-6
         points = points[long & np.isfinite(points).all(axis=(1, 2))]
         handle = self._handles.get(name)
         if handle is None:
-            some = points if len(points) else np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, 1e-3]]])
-            handle = self._handles[name] = add(f"/{name}", some)
+            some = np.array([[[0.0, 0.0, 0.0], [0.0, 0.0, 1e-3]]])
+            handle = getattr(self.server.scene, add)(f"/{name}", some, GREY, **options)
+            self._handles[name] = handle
         handle.visible = len(points) > 0
         if len(points):
             handle.points = points
         return handle
-
-    def _names(self, layer: str) -> Iterator[str]:
-        names = (name for name in self._handles if name.startswith(layer))
-        return (n.removeprefix(layer) for n in list(names) if not n.endswith("/std"))
-
-    def _toggle(self, layer: str, visible: bool) -> None:
-        self._layers[layer].visible = visible
 
     # --- the panel -----------------------------------------------------------------------------
     def set_status(self, rows: Mapping[str, str]) -> None:
@@ -324,9 +302,25 @@ class Page:
                 slider = self.server.gui.add_slider(name, float(low), float(high), step, first)
                 slider.on_update(lambda event, i=i: move(i, float(event.target.value)))
 
-    def add_player(self, seconds: float, seek: Callable[[float], None]) -> Player:
-        """Play, pause and scrub."""
-        return Player(self.server.gui, seconds, seek)
+    def add_player(self, seconds: float, show: Callable[[float], None]) -> Callable[[float], None]:
+        """Play, pause and scrub; returns what lets real time pass, s."""
+        gui = self.server.gui
+        with gui.add_folder("Recording"):
+            slider = gui.add_slider("time (s)", 0.0, max(seconds, 0.01), 0.01, 0.0)
+            speed = gui.add_dropdown("speed", ("0.25", "0.5", "1", "2", "4"), "1")
+            button = gui.add_button("pause")
+
+        def toggle(_: Any) -> None:
+            button.label = "play" if button.label == "pause" else "pause"
+
+        def step(passed: float) -> None:
+            if button.label == "pause":
+                at = slider.value + passed * float(speed.value)
+                slider.value = 0.0 if at > seconds else round(at, 2)
+
+        button.on_click(toggle)
+        slider.on_update(lambda event: show(event.target.value))
+        return step
 
     def set_actions(self, labels: Sequence[str], press: Callable[[str], None]) -> None:
         """Buttons; `press` is called with the label, from another thread."""
@@ -368,41 +362,6 @@ class Page:
         html = caption.join(html.rsplit("</body>", 1))
         write_file(path, html)
         return len(html.encode()) / 1e6
-
-
-class Player:
-    """Play, pause and scrub.
-
-    Attributes:
-        playing: whether time goes on.
-        at: s, time that is shown.
-    """
-
-    def __init__(self, gui: viser.GuiApi, seconds: float, seek: Callable[[float], None]) -> None:
-        self.playing, self.at = True, 0.0
-        self._seconds, self._seek = seconds, seek
-        with gui.add_folder("Recording"):
-            self._slider = gui.add_slider("time (s)", 0.0, max(seconds, 0.01), 0.01, 0.0)
-            self._speed = gui.add_dropdown("speed", ("0.25", "0.5", "1", "2", "4"), "1")
-            self._button = gui.add_button("pause")
-        self._slider.on_update(self._on_slider)
-        self._button.on_click(lambda _: self._toggle())
-
-    def step(self, seconds: float) -> None:
-        """Let real time pass."""
-        if self.playing:
-            self.at = (self.at + seconds * float(self._speed.value)) % max(self._seconds, 0.01)
-            self._slider.value = round(self.at, 2)
-            self._seek(self.at)
-
-    def _toggle(self) -> None:
-        self.playing = not self.playing
-        self._button.label = "pause" if self.playing else "play"
-
-    def _on_slider(self, event: Any) -> None:
-        if event.client is not None:  # moved in the browser, not by step()
-            self.at = float(event.target.value)
-            self._seek(self.at)
 
 
 def _table(rows: Mapping[str, str]) -> str:

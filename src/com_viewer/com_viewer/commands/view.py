@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -75,8 +76,8 @@ def _view(options: argparse.Namespace) -> int:
         )
         if options.record:
             page.start_recording()
-            seconds = step(0.0)
-            print(f"{options.record}: {page.write_html(options.record):.1f} MB, {seconds:.1f} s")
+            step(0.0)
+            print(f"{options.record}: {page.write_html(options.record):.1f} MB")
             return 0
         print(f"viewer: {page.address} (Ctrl-C ends it)", flush=True)
         while True:
@@ -86,7 +87,7 @@ def _view(options: argparse.Namespace) -> int:
         page.close()
 
 
-def _urdf(page: Page, model: RobotModel, config: RobotConfig) -> Callable[[float], float]:
+def _urdf(page: Page, model: RobotModel, config: RobotConfig) -> Callable[[float], None]:
     """Sliders; returns what does nothing more."""
     scene, observer = RobotScene(model, config.feet), ComObserver(model, config.feet)
     q, still = config.nominal_posture(model).copy(), np.zeros(model.n_joints)
@@ -105,12 +106,12 @@ def _urdf(page: Page, model: RobotModel, config: RobotConfig) -> Callable[[float
     bounds = np.column_stack([np.maximum(model.lower, -reach), np.minimum(model.upper, reach)])
     page.add_sliders(model.joint_names, bounds, q, move)
     show()
-    return lambda _: 0.0
+    return lambda _: None
 
 
 def _bag(
     page: Page, model: RobotModel, config: RobotConfig, options: argparse.Namespace
-) -> Callable[[float], float]:
+) -> Callable[[float], None]:
     """A player; returns what lets time pass, or records all of it."""
     run = read_run(options.recording, model, config, RATE_HZ)
     scene, observer = RobotScene(model, config.feet), ComObserver(model, config.feet)
@@ -128,19 +129,12 @@ def _bag(
 
     show(0.0)
     if not options.record:
-        player = page.add_player(run.seconds, show)
+        return page.add_player(run.seconds, show)
 
-        def step(seconds: float) -> float:
-            player.step(seconds)
-            return player.at
-
-        return step
-
-    def record(_: float) -> float:
-        for before, at in zip(run.times, run.times[1:], strict=False):
+    def record(_: float) -> None:
+        for before, at in pairwise(run.times):
             page.pause(at - before)
             show(at)
-        return run.seconds
 
     return record
 
