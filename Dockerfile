@@ -8,12 +8,12 @@ COPY src src
 COPY launch launch
 COPY tools/COLCON_IGNORE tools/COLCON_IGNORE
 # rosdep takes MuJoCo and rosbags from PyPI, since apt has neither; Ubuntu 24.04's numba is too old
-# where it is older than 0.59.
+# where it is older than 0.59. It does not know viser.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends python3-pip \
     && rosdep update \
-    && rosdep install --from-paths src launch --ignore-src -y --skip-keys rviz2 \
-    && pip install 'numba>=0.59' 'numpy<2' \
+    && rosdep install --from-paths src launch --ignore-src -y --skip-keys "rviz2 python3-viser-pip" \
+    && pip install 'numba>=0.59' 'numpy<2' 'viser>=1.1,<1.2' \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /ws
 RUN source /opt/ros/jazzy/setup.bash && colcon build

@@ -12,13 +12,15 @@ MANIFESTS = [*sorted((ROOT / "src").glob("*/package.xml")), ROOT / "launch" / "p
 
 
 def run_dependencies():
-    """{rosdep key: oldest version or None} of all packages, our own left out."""
+    """{rosdep key: versions, e.g. ">=1.1,<1.2", or "*"} of all packages, our own left out."""
     own = {path.parent.name for path in MANIFESTS} | {"com_bringup"}
     found = {}
     for path in MANIFESTS:
         for element in ElementTree.parse(path).getroot().iter("exec_depend"):
             if element.text not in own:
-                found[element.text] = element.get("version_gte")
+                bounds = {">=": element.get("version_gte"), "<": element.get("version_lt")}
+                text = ",".join(f"{sign}{value}" for sign, value in bounds.items() if value)
+                found[element.text] = text or "*"
     return found
 
 
@@ -39,10 +41,10 @@ def test_robostack_has_what_the_packages_need():
     tomllib = pytest.importorskip("tomllib")
     pixi = tomllib.loads((ROOT / "pixi.toml").read_text())
     offered = pixi["dependencies"] | pixi["pypi-dependencies"]
-    for key, oldest in run_dependencies().items():
+    for key, versions in run_dependencies().items():
         if key.startswith("python3-"):
             name = key.removeprefix("python3-").removesuffix("-pip").replace("yaml", "pyyaml")
-            assert offered[name] == (f">={oldest}" if oldest else "*"), name
+            assert offered[name] == versions, name
     assert pixi["workspace"]["version"] == ElementTree.parse(MANIFESTS[0]).findtext("version")
 
 
