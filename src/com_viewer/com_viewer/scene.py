@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from com_estimation.whole_body.com_state import ComState
@@ -173,7 +174,7 @@ def body_meshes(model: RobotModel, shape: RobotShape) -> dict[tuple[int, Color],
     return {key: np.concatenate(parts) for key, parts in found.items()}
 
 
-def indexed(triangles: Array) -> tuple[Array, Array]:
+def indexed(triangles: Array) -> tuple[NDArray[Any], NDArray[Any]]:
     """Vertices (v, 3) float32 and faces (m, 3) of triangles (m, 3, 3), equal corners merged."""
     corners = np.ascontiguousarray(triangles.reshape(-1, 3), dtype=np.float32)
     rows = corners.view(np.dtype((np.void, 12))).ravel()

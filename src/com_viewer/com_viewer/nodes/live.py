@@ -207,7 +207,7 @@ class Viewer(RobotNode[Parameters]):
         rows |= describe(state)
         numbers["support margin (mm)"] = 1e3 * state.margin
         R, p = snapshot.R[0], snapshot.p[0]
-        marks = {}
+        marks: dict[str, Mark] = {}
         trunk, walk = self._recent("trunk_com"), self._recent("gait/state")
         if trunk is not None:
             marks |= _trunk_marks(trunk, R, p)
