@@ -29,7 +29,7 @@ ORACLES = {"pinocchio": "pin", "example_robot_data": "example-robot-data"}
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: files of 5 s and more, left out of make test-fast")
+    config.addinivalue_line("markers", "slow: files of 3 s and more, left out of make test-fast")
 
 
 class MissingOracles:

@@ -8,6 +8,7 @@ from com_estimation.whole_body import stance_kernels as kernels
 from com_model import SupportPolygon
 from com_model.geometry.hull import convex_hull
 
+pytestmark = pytest.mark.slow
 RNG = np.random.default_rng(7)
 
 

@@ -8,6 +8,8 @@ from com_identification.regression.identifiability import com_rank, examine, ran
 from com_identification.regression.least_squares import urdf_priors
 from com_identification.regression.statics import Statics
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def statics(hoap2):

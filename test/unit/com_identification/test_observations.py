@@ -10,6 +10,7 @@ from com_identification.regression.postures import ComConstraint, make_posture
 from com_identification.settings import SensorNoise
 from com_model.arrays import ShapeError
 
+pytestmark = pytest.mark.slow
 UP = np.array([0.05, -0.1, 1.0]) / np.linalg.norm([0.05, -0.1, 1.0])
 
 

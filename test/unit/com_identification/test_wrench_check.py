@@ -14,6 +14,7 @@ from com_identification.regression.postures import make_posture
 from com_identification.settings import SensorNoise
 from com_model import RobotConfig
 
+pytestmark = pytest.mark.slow
 NOISE = SensorNoise()
 CONFIG = Path(__file__).resolve().parents[3] / "src/robot_descriptions/config/hoap2.yaml"
 

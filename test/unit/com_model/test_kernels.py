@@ -14,6 +14,7 @@ from com_model import RobotModel, Sesc
 from com_model.sesc import batch_kernels, kernels
 from com_model.sesc.packing import pack
 
+pytestmark = pytest.mark.slow
 ROBOTS = ["pr2_description/urdf/pr2.urdf", "icub_description/robots/icub.urdf"]
 
 

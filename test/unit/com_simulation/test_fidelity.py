@@ -13,6 +13,7 @@ from com_simulation.exceptions import WorldError
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
 
+pytestmark = pytest.mark.slow
 STEP = 1e-4
 
 

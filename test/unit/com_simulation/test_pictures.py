@@ -22,6 +22,7 @@ from com_simulation.drawing.scene import Snapshot, build_scene, upright
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import RenderError
 
+pytestmark = pytest.mark.slow
 MASS = (
     '<inertial><mass value="1"/>'
     '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'

@@ -17,6 +17,7 @@ from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.world_builder import build_world
 
+pytestmark = pytest.mark.slow
 STANDING = [
     ("hoap2", None),
     ("talos", "talos_data/robots/talos_reduced.urdf"),

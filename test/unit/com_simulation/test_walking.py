@@ -22,6 +22,7 @@ from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import CommandError, WorldError
 from com_simulation.physics.world_builder import build_world
 
+pytestmark = pytest.mark.slow
 G = 9.81
 
 

@@ -10,6 +10,8 @@ from com_control.balance.soles import Soles
 from com_control.exceptions import BalanceError
 from com_model import link_pose
 
+pytestmark = pytest.mark.slow
+
 
 def test_soles_and_their_jacobians(model, config, posture):
     soles = Soles(model, config.feet)

@@ -9,6 +9,7 @@ from com_control.walking.closed_form_ik import ClosedFormSolver, fits
 from com_control.walking.com_ik import ComIk, ComPath
 from com_model import ComModelError, ShapeError
 
+pytestmark = pytest.mark.slow
 ROBOTS = ["itu_biped", "hoap2", "talos", "romeo"]
 
 

@@ -8,6 +8,7 @@ from com_control.walking.session import State, WalkSession
 from com_control.walking.walk_monitor import Reading, WalkChecks
 from com_control.walking.walker import Walker, WalkRequest
 
+pytestmark = pytest.mark.slow
 STEP = 0.02  # s, between readings
 WALK = WalkRequest(steps=4, step_length=0.2, com_height=0.45)
 

@@ -6,6 +6,8 @@ import yaml
 
 from com_model import RobotModel, Sesc
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def found(bags, tmp_path_factory):

@@ -24,6 +24,7 @@ from com_identification.tip_over.fit import (
 from com_identification.tip_over.report import corrected_urdf, write_correction
 from com_model import RobotModel
 
+pytestmark = pytest.mark.slow
 ADOPTED = "offsets + compliance"
 
 
