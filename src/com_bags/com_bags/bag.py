@@ -29,30 +29,21 @@ _SUFFIXES = (".mcap", ".db3")
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic of a bag.
-
-    Attributes:
-        publishers: How often the bag lists it: above 1, several nodes published it.
-        defined: Whether the bag contains the definition of the type.
-    """
+    """A topic of a bag."""
 
     name: str
     type_name: str
     count: int
-    publishers: int
-    defined: bool
+    publishers: int  # how often the bag lists it: above 1, several nodes published it
+    defined: bool  # whether the bag contains the definition of the type
 
 
 @dataclass
 class Block:
-    """Messages of one topic, in the order of the bag.
-
-    Attributes:
-        received: ns, when they were recorded.
-    """
+    """Messages of one topic, in the order of the bag."""
 
     payloads: list[bytes] = field(default_factory=list)
-    received: list[int] = field(default_factory=list)
+    received: list[int] = field(default_factory=list)  # ns, when they were recorded
 
 
 class Bag:

@@ -50,21 +50,14 @@ _ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """What messages of one layout have in common.
+    """What messages of one layout have in common."""
 
-    Attributes:
-        template: (L,) bytes of the first message, 0 where others may differ.
-        mask: (L,) 255 where all are equal: lengths, frame, names.
-        order: "<" or ">", the byte order.
-        numbers: First byte and number of float64 values by field.
-    """
-
-    template: Bytes
-    mask: Bytes
-    order: str
+    template: Bytes  # (L,) bytes of the first message, 0 where others may differ
+    mask: Bytes  # (L,) 255 where all are equal: lengths, frame, names
+    order: str  # "<" or ">", the byte order
     frame: str
     names: tuple[str, ...]
-    numbers: Mapping[str, tuple[int, int]]
+    numbers: Mapping[str, tuple[int, int]]  # first byte and number of float64 values by field
 
     def matches(self, rows: Bytes) -> NDArray[np.bool_]:
         """Which rows (N, L) have this layout, (N,)."""
@@ -163,20 +156,13 @@ _MAX_NEW = 8  # new layouts in one block; the remaining messages are read one by
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Messages of one layout, in the order of the bag.
+    """Messages of one layout, in the order of the bag."""
 
-    Attributes:
-        rows: (N,) indices in the block.
-        stamps: (N,) ns, of the headers.
-        names: k joints of a JointState.
-        numbers: (N, k) by field; (N, 0) of a list that is empty.
-    """
-
-    rows: NDArray[np.int64]
-    stamps: NDArray[np.int64]
+    rows: NDArray[np.int64]  # (N,) indices in the block
+    stamps: NDArray[np.int64]  # (N,) ns, of the headers
     frame: str
-    names: tuple[str, ...]
-    numbers: Mapping[str, Array]
+    names: tuple[str, ...]  # k joints of a JointState
+    numbers: Mapping[str, Array]  # (N, k) by field; (N, 0) of a list that is empty
 
 
 class Decoder:

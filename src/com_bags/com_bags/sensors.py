@@ -19,33 +19,22 @@ _SHOWN = 5  # topics in a message
 
 @dataclass(frozen=True)
 class TopicRequest:
-    """Topics that the user names; "" and missing feet: they are found.
-
-    Attributes:
-        wrenches: Topic by the foot's frame.
-        markers: Topic that marks postures; "": stationary intervals are found.
-    """
+    """Topics that the user names; "" and missing feet: they are found."""
 
     joint_states: str = ""
     imu: str = ""
-    wrenches: Mapping[str, str] | None = None
-    markers: str = ""
+    wrenches: Mapping[str, str] | None = None  # topic by the foot's frame
+    markers: str = ""  # topic that marks postures; "": stationary intervals are found
 
 
 @dataclass(frozen=True)
 class SensorTopics:
-    """Topics by role.
-
-    Attributes:
-        wrenches: Topic of each foot's sensor, in the order of the feet.
-        imu: Topic of the IMU, or None.
-        markers: Topic that marks postures, or None.
-    """
+    """Topics by role."""
 
     joint_states: str
-    wrenches: tuple[str, ...]
-    imu: str | None = None
-    markers: str | None = None
+    wrenches: tuple[str, ...]  # topic of each foot's sensor, in the order of the feet
+    imu: str | None = None  # topic of the IMU, or None
+    markers: str | None = None  # topic that marks postures, or None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -28,17 +28,11 @@ _MAX_CLOCK_DIFFERENCE_NS = NS_PER_S  # between the delays from stamp to recordin
 
 @dataclass(frozen=True, eq=False)
 class DecodedBlock:
-    """A block of one topic as arrays.
+    """A block of one topic as arrays."""
 
-    Attributes:
-        batches: Messages that could be decoded, by layout.
-        count: Number of messages of the block.
-        times: (count,) ns; 0 for a message that could not be decoded.
-    """
-
-    batches: list[Batch]
-    count: int
-    times: Times
+    batches: list[Batch]  # messages that could be decoded, by layout
+    count: int  # number of messages of the block
+    times: Times  # (count,) ns; 0 for a message that could not be decoded
 
     @property
     def readable(self) -> NDArray[np.bool_]:

@@ -7,15 +7,9 @@ from com_model.arrays import Array, FrozenArrays
 
 @dataclass(frozen=True, eq=False)
 class LegSolution(FrozenArrays):
-    """Joint angles for a foot.
+    """Joint angles for a foot."""
 
-    Attributes:
-        q: (n,) rad. Out of reach: those of the nearest point that was found, or NaN.
-        reached: The foot is at its target.
-        reason: Why it is not reached, or which limit forbids it; "" when all is well.
-    """
-
-    q: Array
-    reached: bool
+    q: Array  # (n,) rad. Out of reach: those of the nearest point that was found, or NaN.
+    reached: bool  # the foot is at its target
     within_limits: bool
-    reason: str
+    reason: str  # why it is not reached, or which limit forbids it; "" when all is well

@@ -15,17 +15,11 @@ from com_model.arrays import Array, FrozenArrays
 
 @dataclass(frozen=True, eq=False)
 class JointPath(FrozenArrays):
-    """Targets of all joints; arrays are read-only.
+    """Targets of all joints; arrays are read-only."""
 
-    Attributes:
-        time: (N,) s, rising, at least one.
-        q: (N, n) rad or m.
-        qd: (N, n) rad/s or m/s.
-    """
-
-    time: Array
-    q: Array
-    qd: Array
+    time: Array  # (N,) s, rising, at least one
+    q: Array  # (N, n) rad or m
+    qd: Array  # (N, n) rad/s or m/s
 
     @property
     def end(self) -> float:

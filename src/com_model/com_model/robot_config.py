@@ -52,19 +52,12 @@ class Foot(FrozenArrays):
 
 @dataclass(frozen=True)
 class ServoGains:
-    """Position servo of a joint; None where the file does not say.
+    """Position servo of a joint; None where the file does not say."""
 
-    Attributes:
-        stiffness: N m/rad or N/m.
-        damping: N m s/rad or N s/m.
-        armature: kg m^2 or kg, inertia of rotor and gear as felt at the joint.
-        effort: N m or N, the most that it gives.
-    """
-
-    stiffness: float | None = None
-    damping: float | None = None
-    armature: float | None = None
-    effort: float | None = None
+    stiffness: float | None = None  # N m/rad or N/m
+    damping: float | None = None  # N m s/rad or N s/m
+    armature: float | None = None  # kg m^2 or kg, inertia of rotor and gear as felt at the joint
+    effort: float | None = None  # N m or N, the most that it gives
 
 
 @dataclass(frozen=True)
@@ -87,73 +80,44 @@ class Servo:
 
 @dataclass(frozen=True)
 class WalkingSizes:
-    """What suits a robot that walks on two legs; None where the file does not say.
+    """What suits a robot that walks on two legs; None where the file does not say."""
 
-    Attributes:
-        step_width: m, distance of the feet's frames across the walk.
-        step_length: m, by which each foot passes the other.
-        step_height: m, of the swing foot.
-        step_time: s, of a step with one foot in the air.
-        com_height: m, of the CoM over the soles.
-    """
-
-    step_width: float | None = None
-    step_length: float | None = None
-    step_height: float | None = None
-    step_time: float | None = None
-    com_height: float | None = None
+    step_width: float | None = None  # m, distance of the feet's frames across the walk
+    step_length: float | None = None  # m, by which each foot passes the other
+    step_height: float | None = None  # m, of the swing foot
+    step_time: float | None = None  # s, of a step with one foot in the air
+    com_height: float | None = None  # m, of the CoM over the soles
 
 
 @dataclass(frozen=True)
 class TrotSizes:
-    """What suits a robot that trots; None where the file does not say.
+    """What suits a robot that trots; None where the file does not say."""
 
-    Attributes:
-        frequency: 1/s, periods of the gait.
-        step_height: m, of the swing feet.
-        step_length: m, of the trunk in a period.
-        body_height: m, of the hips over the ground.
-    """
-
-    frequency: float | None = None
-    step_height: float | None = None
-    step_length: float | None = None
-    body_height: float | None = None
+    frequency: float | None = None  # 1/s, periods of the gait
+    step_height: float | None = None  # m, of the swing feet
+    step_length: float | None = None  # m, of the trunk in a period
+    body_height: float | None = None  # m, of the hips over the ground
 
 
 @dataclass(frozen=True)
 class RobotConfig:
-    """The configuration of a robot.
-
-    Attributes:
-        urdf: Path of its URDF, or None.
-        kind: humanoid, quadruped or other; None where the file does not say.
-        root_link: Name of the URDF's root, or None.
-        trunk: The link that carries legs, arms and head, or None.
-        feet: The feet, in the order of the file.
-        imu_link: The link that carries the IMU, or None.
-        joint_groups: Joints by the name of the group.
-        posture: Nominal positions, rad or m; joints without one are at 0.
-        encoder_counts_per_degree: Or None.
-        encoder_signs: 1 or -1 by joint.
-        source: Where it came from, for messages.
-    """
+    """The configuration of a robot."""
 
     name: str
-    urdf: Path | None
-    root_link: str | None
-    feet: tuple[Foot, ...]
-    imu_link: str | None
-    joint_groups: Mapping[str, tuple[str, ...]]
-    posture: Mapping[str, float]
+    urdf: Path | None  # path of its URDF, or None
+    root_link: str | None  # name of the URDF's root, or None
+    feet: tuple[Foot, ...]  # the feet, in the order of the file
+    imu_link: str | None  # the link that carries the IMU, or None
+    joint_groups: Mapping[str, tuple[str, ...]]  # joints by the name of the group
+    posture: Mapping[str, float]  # nominal positions, rad or m; joints without one are at 0
     servo: Servo
-    encoder_counts_per_degree: float | None
-    encoder_signs: Mapping[str, int]
-    kind: str | None = None
-    trunk: str | None = None
+    encoder_counts_per_degree: float | None  # or None
+    encoder_signs: Mapping[str, int]  # 1 or -1 by joint
+    kind: str | None = None  # humanoid, quadruped or other; None where the file does not say
+    trunk: str | None = None  # the link that carries legs, arms and head, or None
     walking: WalkingSizes = WalkingSizes()
     trot: TrotSizes = TrotSizes()
-    source: str = "robot configuration"
+    source: str = "robot configuration"  # where it came from, for messages
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "RobotConfig":

@@ -34,16 +34,11 @@ _USUAL = {"talos": "talos_reduced", "ur": "ur5_robot"}  # where no file has the 
 
 @dataclass(frozen=True)
 class RobotFiles:
-    """Where a robot's files are.
+    """Where a robot's files are."""
 
-    Attributes:
-        name: short name, fit for file names.
-        config: its configuration; None when there is none.
-    """
-
-    name: str
+    name: str  # short name, fit for file names
     urdf: Path
-    config: Path | None
+    config: Path | None  # its configuration; None when there is none
 
 
 def find_robot(

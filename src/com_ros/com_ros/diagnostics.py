@@ -17,13 +17,9 @@ STALE = DiagnosticStatus.STALE
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """One status on /diagnostics.
+    """One status on /diagnostics."""
 
-    Attributes:
-        level: OK, WARN, ERROR or STALE of com_ros.diagnostics.
-    """
-
-    level: bytes
+    level: bytes  # OK, WARN, ERROR or STALE of com_ros.diagnostics
     text: str
     values: dict[str, object] = field(default_factory=dict)
 

@@ -20,17 +20,11 @@ KEPT = 100  # readings: a tenth of a second at 1 kHz
 
 @dataclass(frozen=True, eq=False)
 class ImuValues:
-    """A reading of an IMU, axes of its link; NaN where the message says that it is not known.
+    """A reading of an IMU, axes of its link; NaN where the message says that it is not known."""
 
-    Attributes:
-        angular_velocity: (3,) rad/s.
-        specific_force: (3,) m/s^2, gravity included.
-        R_world_imu: (3, 3), world z up.
-    """
-
-    angular_velocity: Array
-    specific_force: Array
-    R_world_imu: Array
+    angular_velocity: Array  # (3,) rad/s
+    specific_force: Array  # (3,) m/s^2, gravity included
+    R_world_imu: Array  # (3, 3), world z up
 
 
 UNKNOWN_IMU = ImuValues(np.full(3, np.nan), np.full(3, np.nan), np.full((3, 3), np.nan))
@@ -52,32 +46,21 @@ def imu_to_values(msg: Imu) -> ImuValues:
 
 @dataclass(frozen=True, eq=False)
 class Paired(Generic[T]):
-    """A joint sample with the IMU's reading that belongs to it.
-
-    Attributes:
-        imu: the reading; UNKNOWN_IMU where there is none.
-        age_s: how far the reading is from the joint sample, s; NaN where there is none.
-    """
+    """A joint sample with the IMU's reading that belongs to it."""
 
     time_ns: int
     joints: T
-    imu: ImuValues
-    age_s: float
+    imu: ImuValues  # the reading; UNKNOWN_IMU where there is none
+    age_s: float  # how far the reading is from the joint sample, s; NaN where there is none
 
 
 @dataclass(frozen=True)
 class ImuReading:
-    """Orientation at a time.
+    """Orientation at a time."""
 
-    Attributes:
-        R_world_imu: (3, 3), world z up; None when it is not known.
-        frame: the message's frame_id.
-        problem: why the orientation is not known and how to fix it; empty when it is.
-    """
-
-    R_world_imu: NDArray[np.float64] | None
-    frame: str = ""
-    problem: str = ""
+    R_world_imu: NDArray[np.float64] | None  # (3, 3), world z up; None when it is not known
+    frame: str = ""  # the message's frame_id
+    problem: str = ""  # why the orientation is not known and how to fix it; empty when it is
 
 
 class ImuInput(Latest[Imu]):

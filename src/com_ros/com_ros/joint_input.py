@@ -28,21 +28,13 @@ NO_VALUES = np.empty(0)
 
 
 class Stored(NamedTuple):
-    """What is known of n joints: rows are position, velocity, effort.
+    """What is known of n joints: rows are position, velocity, effort."""
 
-    Attributes:
-        values: (3, n), NaN where not known.
-        lowest: (3, n) what is believed.
-        highest: (3, n) likewise.
-        time_ns: (n,) of the last position.
-        assumed: (n,) which positions no message has carried.
-    """
-
-    values: Array
-    lowest: Array
-    highest: Array
-    time_ns: Indices
-    assumed: NDArray[np.bool_]
+    values: Array  # (3, n), NaN where not known
+    lowest: Array  # (3, n) what is believed
+    highest: Array  # (3, n) likewise
+    time_ns: Indices  # (n,) of the last position
+    assumed: NDArray[np.bool_]  # (n,) which positions no message has carried
 
 
 @cache
@@ -132,21 +124,13 @@ class JointSample(NamedTuple):
 
 @dataclass(frozen=True)
 class _Layout:
-    """What a list of names means to the model.
+    """What a list of names means to the model."""
 
-    Attributes:
-        names: the list, as it came.
-        source: (m,) places in the message of the m joints of the model that it names.
-        joints: (m,) their places in the model, ascending.
-        complete: whether these are all joints of the model.
-        error: why the list is of no use, empty if it is.
-    """
-
-    names: list[str]
-    source: Indices
-    joints: Indices
-    complete: bool
-    error: str
+    names: list[str]  # the list, as it came
+    source: Indices  # (m,) places in the message of the m joints of the model that it names
+    joints: Indices  # (m,) their places in the model, ascending
+    complete: bool  # whether these are all joints of the model
+    error: str  # why the list is of no use, empty if it is
 
 
 class JointInput:

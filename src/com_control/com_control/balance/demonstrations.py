@@ -16,14 +16,10 @@ from com_model.arrays import Array, as_array
 
 @dataclass(frozen=True, eq=False)
 class Demonstration:
-    """A motion of the desired CoM in the balance frame.
-
-    Attributes:
-        duration: s.
-    """
+    """A motion of the desired CoM in the balance frame."""
 
     name: str
-    duration: float
+    duration: float  # s
     _at: Callable[[float], tuple[Array, Array]]
 
     def at(self, time: float) -> tuple[Array, Array]:

@@ -17,35 +17,21 @@ _STILL = 1e-12  # width of bounds that leave nothing
 
 
 class SoleFrames(NamedTuple):
-    """f soles: their bodies, their poses in those, and the joints on the way to them.
+    """f soles: their bodies, their poses in those, and the joints on the way to them."""
 
-    Attributes:
-        body: (f,) indices of the bodies.
-        R: (f, 3, 3) sole frames in their bodies.
-        p: (f, 3) m, their origins.
-        paths: (f, m) bodies from the root's child to the sole's, -1 behind the last.
-        bodies: those of all paths, ascending.
-    """
-
-    body: Indices
-    R: Array
-    p: Array
-    paths: Indices
-    bodies: Indices
+    body: Indices  # (f,) indices of the bodies
+    R: Array  # (f, 3, 3) sole frames in their bodies
+    p: Array  # (f, 3) m, their origins
+    paths: Indices  # (f, m) bodies from the root's child to the sole's, -1 behind the last
+    bodies: Indices  # those of all paths, ascending
 
 
 class SolePoses(NamedTuple):
-    """Soles of f feet, in the root link's frame.
+    """Soles of f feet, in the root link's frame."""
 
-    Attributes:
-        R: (f, 3, 3) orientations.
-        p: (f, 3) m, origins; of a point foot the centre of its ball.
-        jacobian: (f, 6, n) velocity of the origin over angular velocity, the root at rest.
-    """
-
-    R: Array
-    p: Array
-    jacobian: Array
+    R: Array  # (f, 3, 3) orientations
+    p: Array  # (f, 3) m, origins; of a point foot the centre of its ball
+    jacobian: Array  # (f, 6, n) velocity of the origin over angular velocity, the root at rest
 
 
 @compiled()

@@ -31,17 +31,11 @@ _DEFAULT_MODE = 2
 
 @dataclass(frozen=True, eq=False)
 class Rows(FrozenArrays):
-    """Some rows of a file.
+    """Some rows of a file."""
 
-    Attributes:
-        first: Number of the first row, from 1.
-        periods: (N,) s.
-        positions: (N, k) rad; NaN where not driven.
-    """
-
-    first: int
-    periods: Array
-    positions: Array
+    first: int  # number of the first row, from 1
+    periods: Array  # (N,) s
+    positions: Array  # (N, k) rad; NaN where not driven
 
 
 def read_rows(

@@ -52,16 +52,11 @@ class Violation:
 
 @dataclass(frozen=True)
 class MotionReport:
-    """What a check found.
-
-    Attributes:
-        duration: s.
-        violations: By kind (position first), then by joint.
-    """
+    """What a check found."""
 
     rows: int
-    duration: float
-    violations: tuple[Violation, ...]
+    duration: float  # s
+    violations: tuple[Violation, ...]  # by kind (position first), then by joint
 
     @property
     def ok(self) -> bool:
@@ -208,17 +203,11 @@ class LimitError(MotionError):
 
 @dataclass(frozen=True)
 class LoadedMotion:
-    """A motion that keeps all limits.
+    """A motion that keeps all limits."""
 
-    Attributes:
-        motion: As it is to be played.
-        report: What the check of the file found.
-        changes: What was clamped, in words; none where the file keeps the limits.
-    """
-
-    motion: Motion
-    report: MotionReport
-    changes: tuple[str, ...]
+    motion: Motion  # as it is to be played
+    report: MotionReport  # what the check of the file found
+    changes: tuple[str, ...]  # what was clamped, in words; none where the file keeps the limits
 
 
 def find_motion_file(folder: str | os.PathLike[str], name: str) -> Path:

@@ -99,19 +99,14 @@ _PEAK_ACCELERATION = 10.0 / np.sqrt(3.0)
 class Motion:
     """Joint positions over time.
 
-    Attributes:
-        joints: k names.
-        times: (N,) s from the start, rising.
-        positions: (N, k) rad; NaN in all rows of a joint that is not driven.
-
     Raises:
         MotionError: Times that do not rise, numbers that are not finite.
         ShapeError: An array has the wrong shape.
     """
 
-    joints: tuple[str, ...]
-    times: Array
-    positions: Array
+    joints: tuple[str, ...]  # k names
+    times: Array  # (N,) s from the start, rising
+    positions: Array  # (N, k) rad; NaN in all rows of a joint that is not driven
 
     def __post_init__(self) -> None:
         times = as_array("times", self.times, (None,))

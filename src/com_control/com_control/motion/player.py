@@ -55,19 +55,12 @@ class PlayerOptions:
 
 @dataclass(frozen=True, eq=False)
 class Targets(FrozenArrays):
-    """What the joints are to do next; arrays are read-only.
+    """What the joints are to do next; arrays are read-only."""
 
-    Attributes:
-        joints: k names, those that the motion drives.
-        after: (m,) s after the time of the step, rising.
-        positions: (m, k) rad or m.
-        velocities: (m, k) rad/s or m/s; those of the last one are 0.
-    """
-
-    joints: tuple[str, ...]
-    after: Array
-    positions: Array
-    velocities: Array
+    joints: tuple[str, ...]  # k names, those that the motion drives
+    after: Array  # (m,) s after the time of the step, rising
+    positions: Array  # (m, k) rad or m
+    velocities: Array  # (m, k) rad/s or m/s; those of the last one are 0
 
 
 APPROACH_PERIOD = 0.01  # s, between the rows of the way to the first row

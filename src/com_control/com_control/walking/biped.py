@@ -210,19 +210,12 @@ MAX_SOLE_STEP = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Stance(FrozenArrays):
-    """A robot on both feet; arrays are read-only.
+    """A robot on both feet; arrays are read-only."""
 
-    Attributes:
-        feet: Left and right foot in the walk's frame.
-        R_walk_root: (3, 3) orientation of the root link.
-        p_walk_root: (3,) m, its origin.
-        com: (3,) m, the CoM in the walk's frame.
-    """
-
-    feet: tuple[Footstep, Footstep]
-    R_walk_root: Array
-    p_walk_root: Array
-    com: Array
+    feet: tuple[Footstep, Footstep]  # left and right foot in the walk's frame
+    R_walk_root: Array  # (3, 3) orientation of the root link
+    p_walk_root: Array  # (3,) m, its origin
+    com: Array  # (3,) m, the CoM in the walk's frame
 
 
 def sole_poses(biped: Biped, q: ArrayLike) -> Array:

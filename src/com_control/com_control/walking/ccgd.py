@@ -107,21 +107,13 @@ def dh_inverse(R: Array, x: float, y: float, z: float, lengths: Array, q: Array)
 
 
 class CcgdPath(NamedTuple):
-    """Joint angles for N points.
+    """Joint angles for N points."""
 
-    Attributes:
-        q: (N, n) rad; NaN where a leg was too short, or the target was not met.
-        pelvis: (N, 3) m, origin of the pelvis' frame.
-        errors: (N,) m, distance of the CoM to its target.
-        steps: (N,) steps that were made.
-        reached: (N,) whether the CoM came as near as wanted.
-    """
-
-    q: Array
-    pelvis: Array
-    errors: Array
-    steps: Indices
-    reached: NDArray[np.bool_]
+    q: Array  # (N, n) rad; NaN where a leg was too short, or the target was not met
+    pelvis: Array  # (N, 3) m, origin of the pelvis' frame
+    errors: Array  # (N,) m, distance of the CoM to its target
+    steps: Indices  # (N,) steps that were made
+    reached: NDArray[np.bool_]  # (N,) whether the CoM came as near as wanted
 
 
 class Points(NamedTuple):

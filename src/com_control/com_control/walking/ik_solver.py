@@ -15,19 +15,12 @@ from com_model.sesc.packing import pack
 
 
 class Found(NamedTuple):
-    """What a solver finds from scratch.
+    """What a solver finds from scratch."""
 
-    Attributes:
-        legs: (12,) rad.
-        pelvis: (3,) m.
-        reason: Why this is no solution; "" when it is.
-        nearest: (3,) m, the nearest CoM that can be reached; NaN where none is found.
-    """
-
-    legs: Array
-    pelvis: Array
-    reason: str
-    nearest: Array
+    legs: Array  # (12,) rad
+    pelvis: Array  # (3,) m
+    reason: str  # why this is no solution; "" when it is
+    nearest: Array  # (3,) m, the nearest CoM that can be reached; NaN where none is found
 
 
 class Solver(ABC):

@@ -25,21 +25,13 @@ from com_model.arrays import Array, FrozenArrays, as_array
 
 @dataclass(frozen=True, eq=False)
 class PendulumPath(FrozenArrays):
-    """Path of a linear inverted pendulum over a ZMP that goes along lines.
+    """Path of a linear inverted pendulum over a ZMP that goes along lines."""
 
-    Attributes:
-        times: (K,) s, corners of the ZMP's path, rising.
-        zmp: (K, 2) m, the ZMP there.
-        frequency: 1/s, w = sqrt(g / z_c).
-        dcm: (K, 2) m, the DCM there.
-        com: (K, 2) m, the CoM there.
-    """
-
-    times: Array
-    zmp: Array
-    frequency: float
-    dcm: Array
-    com: Array
+    times: Array  # (K,) s, corners of the ZMP's path, rising
+    zmp: Array  # (K, 2) m, the ZMP there
+    frequency: float  # 1/s, w = sqrt(g / z_c)
+    dcm: Array  # (K, 2) m, the DCM there
+    com: Array  # (K, 2) m, the CoM there
 
     @classmethod
     def from_zmp(cls, times: ArrayLike, zmp: ArrayLike, frequency: float) -> "PendulumPath":

@@ -57,27 +57,18 @@ RESTING = (State.UNKNOWN, State.READY, State.REFUSED)
 
 @dataclass(frozen=True, eq=False)
 class Command:
-    """Joint targets for the robot.
+    """Joint targets for the robot."""
 
-    Attributes:
-        path: Joint targets; its times are those of the joints' readings, s.
-        start: s, when it was decided; all points are later.
-    """
-
-    path: JointPath
-    start: float
+    path: JointPath  # joint targets; its times are those of the joints' readings, s
+    start: float  # s, when it was decided; all points are later
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a walk ended.
-
-    Attributes:
-        reason: Why not; "" when they were.
-    """
+    """How a walk ended."""
 
     completed: bool
-    reason: str
+    reason: str  # why not; "" when they were
     steps: int
 
     def __str__(self) -> str:

@@ -152,21 +152,13 @@ class WalkChecks:
 
 @dataclass(frozen=True, eq=False)
 class WalkEstimate:
-    """A measured robot in the walk's frame.
+    """A measured robot in the walk's frame."""
 
-    Attributes:
-        R_walk_root: (3, 3) orientation of the root link.
-        p_walk_root: (3,) m, its origin.
-        soles: (2, 3, 4) poses of the soles.
-        com: (3,) m, by the URDF.
-        zmp: (3,) m, by the feet's sensors; NaN: not known.
-    """
-
-    R_walk_root: Array
-    p_walk_root: Array
-    soles: Array
-    com: Array
-    zmp: Array
+    R_walk_root: Array  # (3, 3) orientation of the root link
+    p_walk_root: Array  # (3,) m, its origin
+    soles: Array  # (2, 3, 4) poses of the soles
+    com: Array  # (3,) m, by the URDF
+    zmp: Array  # (3,) m, by the feet's sensors; NaN: not known
 
 
 class WalkEstimator:

@@ -121,40 +121,25 @@ NEAR_SPEED = 0.05
 
 @dataclass(frozen=True, eq=False)
 class WalkInstant:
-    """A walk at a time, in the walk's frame.
+    """A walk at a time, in the walk's frame."""
 
-    Attributes:
-        com: (3,) m, where the CoM is to be.
-        zmp: (3,) m, where the ZMP is to be.
-        soles: (2, 3, 4) poses of the soles.
-        stance: (2,) which feet stand.
-        step: Number of the step that is being made, or that comes next; -1: none.
-        swing: Side of the foot in the air; "": none.
-    """
-
-    com: Array
-    zmp: Array
-    soles: Array
-    stance: Array
-    step: int
-    swing: str
+    com: Array  # (3,) m, where the CoM is to be
+    zmp: Array  # (3,) m, where the ZMP is to be
+    soles: Array  # (2, 3, 4) poses of the soles
+    stance: Array  # (2,) which feet stand
+    step: int  # number of the step that is being made, or that comes next; -1: none
+    swing: str  # side of the foot in the air; "": none
 
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """A walk that can be walked.
-
-    Attributes:
-        samples: The walk at the times of the path; the CoM with its correction, if any.
-        path: Joint targets from 0 to plan.duration, within all limits.
-        note: What the method could not do; "" when all is well.
-    """
+    """A walk that can be walked."""
 
     plan: WalkPlan
-    samples: Samples
-    path: JointPath
+    samples: Samples  # the walk at the times of the path; the CoM with its correction, if any
+    path: JointPath  # joint targets from 0 to plan.duration, within all limits
     method: str
-    note: str = ""
+    note: str = ""  # what the method could not do; "" when all is well
 
     @property
     def duration(self) -> float:

@@ -52,19 +52,12 @@ _MIN_LOAD = 0.05  # fraction of the weight below which there is no ZMP
 
 @dataclass(frozen=True, eq=False)
 class RobotPath:
-    """How a whole robot moves, at N times dt apart.
+    """How a whole robot moves, at N times dt apart."""
 
-    Attributes:
-        dt: s.
-        q: (N, n) joint positions, rad or m.
-        R_root: (N, 3, 3) orientation of the root link in the world.
-        p_root: (N, 3) m, its origin.
-    """
-
-    dt: float
-    q: Array
-    R_root: Array
-    p_root: Array
+    dt: float  # s
+    q: Array  # (N, n) joint positions, rad or m
+    R_root: Array  # (N, 3, 3) orientation of the root link in the world
+    p_root: Array  # (N, 3) m, its origin
 
 
 def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:

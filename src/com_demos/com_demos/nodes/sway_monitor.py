@@ -28,38 +28,23 @@ from com_simulation.drawing.scene import Snapshot
 
 @dataclass(frozen=True)
 class Sample:
-    """One message on `com`.
+    """One message on `com`."""
 
-    Attributes:
-        stamp_ns: of the joint positions that it was computed from.
-        received_ns: when it arrived, on the clock that stamps are taken from.
-        com: (x, y, z) m in the root link's frame; NaN where unknown.
-        margin: m; NaN without feet.
-    """
-
-    stamp_ns: int
-    received_ns: int
-    com: tuple[float, float, float]
-    margin: float
+    stamp_ns: int  # of the joint positions that it was computed from
+    received_ns: int  # when it arrived, on the clock that stamps are taken from
+    com: tuple[float, float, float]  # (x, y, z) m in the root link's frame; NaN where unknown
+    margin: float  # m; NaN without feet
 
 
 @dataclass(frozen=True)
 class Series:
-    """A run as arrays, one row per sample on `com`.
+    """A run as arrays, one row per sample on `com`."""
 
-    Attributes:
-        time: (t,) s since the first stamp.
-        com: (t, 3) m.
-        truth: (t, 3) m, of the same stamp; NaN where none arrived.
-        margin: (t,) m.
-        latency: (t,) s, receipt minus stamp.
-    """
-
-    time: np.ndarray
-    com: np.ndarray
-    truth: np.ndarray
-    margin: np.ndarray
-    latency: np.ndarray
+    time: np.ndarray  # (t,) s since the first stamp
+    com: np.ndarray  # (t, 3) m
+    truth: np.ndarray  # (t, 3) m, of the same stamp; NaN where none arrived
+    margin: np.ndarray  # (t,) m
+    latency: np.ndarray  # (t,) s, receipt minus stamp
 
     @property
     def error(self) -> np.ndarray:

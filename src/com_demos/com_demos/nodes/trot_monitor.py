@@ -37,56 +37,32 @@ LAST = 2.0  # s at the end, over which the final errors are averaged
 
 @dataclass(frozen=True, eq=False)
 class TrunkSample:
-    """One message on `trunk_com`.
+    """One message on `trunk_com`."""
 
-    Attributes:
-        stamp_ns: of the joint positions that it was computed from.
-        status: TrunkCom.STATUS_*.
-        reason: why it is not better.
-        values: (4,) CoM x, y, z in the root link's frame, m, and mass, kg.
-        std: (4,) their standard deviations.
-        noticed_ns: when a change of the payload was noticed; 0: never.
-    """
-
-    stamp_ns: int
-    status: int
-    reason: str
-    values: Array
-    std: Array
-    noticed_ns: int
+    stamp_ns: int  # of the joint positions that it was computed from
+    status: int  # TrunkCom.STATUS_*
+    reason: str  # why it is not better
+    values: Array  # (4,) CoM x, y, z in the root link's frame, m, and mass, kg
+    std: Array  # (4,) their standard deviations
+    noticed_ns: int  # when a change of the payload was noticed; 0: never
 
 
 @dataclass(frozen=True, eq=False)
 class TrunkSeries:
-    """A trot as arrays; times in s since the robot began to trot.
+    """A trot as arrays; times in s since the robot began to trot."""
 
-    Attributes:
-        time: (t,) of the estimates.
-        status: (t,) TrunkCom.STATUS_*.
-        values: (t, 4) CoM x, y, z, m, and mass, kg.
-        std: (t, 4) their standard deviations.
-        truth: (t, 4) the same, true; NaN where none arrived.
-        tilt_time: (k,) of the tilt.
-        tilt: (k, 2) roll and pitch, rad.
-        gait_time: (g,) of the shift.
-        shift: (g, 2) m, by which the gait moves the feet for the CoM.
-        saturated: (g,) the shift is at its bound.
-        loaded_at: when the true mass changed; NaN: never.
-        noticed_at: when the estimator first noticed it; NaN: never.
-    """
-
-    time: Array
-    status: NDArray[np.int64]
-    values: Array
-    std: Array
-    truth: Array
-    tilt_time: Array
-    tilt: Array
-    gait_time: Array
-    shift: Array
-    saturated: NDArray[np.bool_]
-    loaded_at: float = NEVER
-    noticed_at: float = NEVER
+    time: Array  # (t,) of the estimates
+    status: NDArray[np.int64]  # (t,) TrunkCom.STATUS_*
+    values: Array  # (t, 4) CoM x, y, z, m, and mass, kg
+    std: Array  # (t, 4) their standard deviations
+    truth: Array  # (t, 4) the same, true; NaN where none arrived
+    tilt_time: Array  # (k,) of the tilt
+    tilt: Array  # (k, 2) roll and pitch, rad
+    gait_time: Array  # (g,) of the shift
+    shift: Array  # (g, 2) m, by which the gait moves the feet for the CoM
+    saturated: NDArray[np.bool_]  # (g,) the shift is at its bound
+    loaded_at: float = NEVER  # when the true mass changed; NaN: never
+    noticed_at: float = NEVER  # when the estimator first noticed it; NaN: never
 
     @property
     def error(self) -> Array:

@@ -139,19 +139,12 @@ PULL_TIME = 0.03  # s
 
 @dataclass(frozen=True)
 class GaitTimes:
-    """How long the phases of a gait may last, s.
+    """How long the phases of a gait may last, s."""
 
-    Attributes:
-        stand: With all feet on the ground, before the robot counts as standing.
-        swing: With a foot in the air, before it counts as lifted by hand.
-        flight: With all feet in the air, before the robot counts as hanging.
-        mismatch: With a foot that does not do what the gait's phase says.
-    """
-
-    stand: float = 1.0
-    swing: float = 1.0
-    flight: float = 0.3
-    mismatch: float = 0.2
+    stand: float = 1.0  # with all feet on the ground, before the robot counts as standing
+    swing: float = 1.0  # with a foot in the air, before it counts as lifted by hand
+    flight: float = 0.3  # with all feet in the air, before the robot counts as hanging
+    mismatch: float = 0.2  # with a foot that does not do what the gait's phase says
 
 
 class GaitCheck:

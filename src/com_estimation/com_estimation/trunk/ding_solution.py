@@ -24,36 +24,22 @@ _SETTLED = 1e-12  # m
 
 @dataclass(frozen=True, eq=False)
 class Trunk:
-    """What [Ding] takes as known of the trunk.
+    """What [Ding] takes as known of the trunk."""
 
-    Attributes:
-        mass: kg.
-        inertia: (3, 3) kg m^2 about its centre of mass, root axes, I_b.
-        center: (3,) m, the geometric centre, root frame.
-    """
-
-    mass: float
-    inertia: Array
-    center: Array
+    mass: float  # kg
+    inertia: Array  # (3, 3) kg m^2 about its centre of mass, root axes, I_b
+    center: Array  # (3,) m, the geometric centre, root frame
 
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """A trunk on two feet at one instant.
+    """A trunk on two feet at one instant."""
 
-    Attributes:
-        up: (3,) unit vector against gravity, root axes.
-        omega: (3,) rad/s, angular velocity of the trunk, root axes.
-        omega_dot: (3,) rad/s^2, its derivative.
-        contacts: (2, 3) m, contact points of the standing feet, root frame.
-        forces: (2, 3) N of the ground on them, root axes.
-    """
-
-    up: Array
-    omega: Array
-    omega_dot: Array
-    contacts: Array
-    forces: Array
+    up: Array  # (3,) unit vector against gravity, root axes
+    omega: Array  # (3,) rad/s, angular velocity of the trunk, root axes
+    omega_dot: Array  # (3,) rad/s^2, its derivative
+    contacts: Array  # (2, 3) m, contact points of the standing feet, root frame
+    forces: Array  # (2, 3) N of the ground on them, root axes
 
 
 @dataclass(frozen=True, eq=False)

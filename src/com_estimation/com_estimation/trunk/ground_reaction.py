@@ -47,23 +47,14 @@ class ForceNoise:
 
 @dataclass(frozen=True, eq=False)
 class GroundReaction:
-    """Forces of the ground on the four feet; NaN where not known.
+    """Forces of the ground on the four feet; NaN where not known."""
 
-    Attributes:
-        forces: (4, 3) N, root axes.
-        std: (4, 3) N, standard deviations of their components.
-        contact: (4,) the feet that stand, as far as known.
-        method: "torque", "inverse_dynamics" or "sensor".
-        covariance: (4, 3, 3) N^2, of each force; None when only std is known.
-        problems: Why forces are not known, and how to fix it.
-    """
-
-    forces: Array
-    std: Array
-    contact: Flags
-    method: str
-    covariance: Array | None = None
-    problems: tuple[str, ...] = ()
+    forces: Array  # (4, 3) N, root axes
+    std: Array  # (4, 3) N, standard deviations of their components
+    contact: Flags  # (4,) the feet that stand, as far as known
+    method: str  # "torque", "inverse_dynamics" or "sensor"
+    covariance: Array | None = None  # (4, 3, 3) N^2, of each force; None when only std is known
+    problems: tuple[str, ...] = ()  # why forces are not known, and how to fix it
 
 
 @dataclass(frozen=True, eq=False)

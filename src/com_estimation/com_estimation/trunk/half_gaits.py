@@ -15,19 +15,12 @@ DIAGONALS = tuple(legs.DIAGONALS.values())
 
 @dataclass(frozen=True)
 class HalfGait:
-    """What the robot stands on.
+    """What the robot stands on."""
 
-    Attributes:
-        diagonal: Index into DIAGONALS; None when it does not stand on just one.
-        start: s, when the swinging feet left the ground; NaN without diagonal.
-        count: 1 for the first half gait after standing on four feet; 0 while that is not known.
-        standing: It stands on four feet.
-    """
-
-    diagonal: int | None
-    start: float
-    count: int
-    standing: bool
+    diagonal: int | None  # index into DIAGONALS; None when it does not stand on just one
+    start: float  # s, when the swinging feet left the ground; NaN without diagonal
+    count: int  # 1 for the first half gait after standing on four feet; 0 while that is not known
+    standing: bool  # it stands on four feet
 
 
 class HalfGaits:

@@ -71,31 +71,18 @@ class StateVariableFilter:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """What a robot does; NaN where not known. Vectors are in root axes.
+    """What a robot does; NaN where not known. Vectors are in root axes."""
 
-    Attributes:
-        time: s, that it belongs to: earlier than that of the last sample.
-        q: (n,) rad or m.
-        qd: (n,) rad/s or m/s.
-        qdd: (n,) rad/s^2 or m/s^2.
-        efforts: (n,) N m or N.
-        omega: (3,) rad/s of the root link.
-        omega_dot: (3,) rad/s^2.
-        specific_force: (3,) m/s^2, acceleration of the root link's origin minus gravity.
-        up: (3,) unit vector against gravity.
-        foot_forces: (4, 3) N of the ground on each foot, by sensors.
-    """
-
-    time: float
-    q: Array
-    qd: Array
-    qdd: Array
-    efforts: Array
-    omega: Array
-    omega_dot: Array
-    specific_force: Array
-    up: Array
-    foot_forces: Array
+    time: float  # s, that it belongs to: earlier than that of the last sample
+    q: Array  # (n,) rad or m
+    qd: Array  # (n,) rad/s or m/s
+    qdd: Array  # (n,) rad/s^2 or m/s^2
+    efforts: Array  # (n,) N m or N
+    omega: Array  # (3,) rad/s of the root link
+    omega_dot: Array  # (3,) rad/s^2
+    specific_force: Array  # (3,) m/s^2, acceleration of the root link's origin minus gravity
+    up: Array  # (3,) unit vector against gravity
+    foot_forces: Array  # (4, 3) N of the ground on each foot, by sensors
 
 
 class MotionFilter:

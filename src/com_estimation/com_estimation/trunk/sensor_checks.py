@@ -32,15 +32,10 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True)
 class Problem:
-    """Something wrong with the input.
+    """Something wrong with the input."""
 
-    Attributes:
-        severity: What follows from it.
-        text: What is wrong and how to fix it.
-    """
-
-    severity: Severity
-    text: str
+    severity: Severity  # what follows from it
+    text: str  # what is wrong and how to fix it
 
 
 def worst(problems: Iterable[Problem]) -> Severity | None:

@@ -60,37 +60,21 @@ class Ground(IntEnum):
 
 
 class ComState(NamedTuple):
-    """Vectors are in the frame of the root link; what is not known is NaN.
+    """Vectors are in the frame of the root link; what is not known is NaN."""
 
-    Attributes:
-        status: how far to trust it.
-        reason: why the status is not OK.
-        mass: kg, of the model.
-        position: (3,) m.
-        velocity: (3,) m/s, relative to the root link.
-        gravity: (3,) unit vector, downwards.
-        ground: what the projection was made onto.
-        projection: (3,) m, where the line of gravity through the CoM meets the ground.
-        margin: m, of the projection in the support polygon, positive inside.
-        contacts: sole frames in contact.
-        jacobian: (3, n) m/rad or m/m, or None with the status UNKNOWN.
-        q: (n,) rad or m, the joint positions that it belongs to, or None.
-        stance: contact points and ground, or None.
-    """
-
-    status: Status
-    reason: str
-    mass: float
-    position: Array
-    velocity: Array
-    gravity: Array
-    ground: Ground
-    projection: Array
-    margin: float
-    contacts: tuple[str, ...] = ()
-    jacobian: Array | None = None
-    q: Array | None = None
-    stance: Stance | None = None
+    status: Status  # how far to trust it
+    reason: str  # why the status is not OK
+    mass: float  # kg, of the model
+    position: Array  # (3,) m
+    velocity: Array  # (3,) m/s, relative to the root link
+    gravity: Array  # (3,) unit vector, downwards
+    ground: Ground  # what the projection was made onto
+    projection: Array  # (3,) m, where the line of gravity through the CoM meets the ground
+    margin: float  # m, of the projection in the support polygon, positive inside
+    contacts: tuple[str, ...] = ()  # sole frames in contact
+    jacobian: Array | None = None  # (3, n) m/rad or m/m, or None with the status UNKNOWN
+    q: Array | None = None  # (n,) rad or m, the joint positions that it belongs to, or None
+    stance: Stance | None = None  # contact points and ground, or None
 
     def support_polygon(self) -> SupportPolygon | None:
         """The support polygon, or None without ground or feet."""
@@ -150,17 +134,11 @@ class Body(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Measurements for observe().
+    """Measurements for observe()."""
 
-    Attributes:
-        level: the ground is taken to be horizontal.
-        R_world_imu: (3, 3); NaN when it is not known.
-        forces: (f, 3) N; (0, 3) when they are not known.
-    """
-
-    level: bool
-    R_world_imu: Array
-    forces: Array
+    level: bool  # the ground is taken to be horizontal
+    R_world_imu: Array  # (3, 3); NaN when it is not known
+    forces: Array  # (f, 3) N; (0, 3) when they are not known
 
 
 class Results(NamedTuple):

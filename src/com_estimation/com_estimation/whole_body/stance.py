@@ -19,17 +19,11 @@ STEEPEST = 0.1  # cosine of the steepest ground that gravity is believed for, 84
 
 
 class Stance(NamedTuple):
-    """A robot on its feet; vectors in the frame that the feet's poses were given in.
+    """A robot on its feet; vectors in the frame that the feet's poses were given in."""
 
-    Attributes:
-        contact: (f,) True for feet in contact.
-        points: (m, 3) m, contact points.
-        normal: (3,) unit normal of the ground.
-    """
-
-    contact: Mask
-    points: Array
-    normal: Array
+    contact: Mask  # (f,) True for feet in contact
+    points: Array  # (m, 3) m, contact points
+    normal: Array  # (3,) unit normal of the ground
 
 
 class Feet:

@@ -24,23 +24,14 @@ FLATTEST = 1e-9  # m^2, twice the area below which three points make no plane
 
 
 class FeetPoints(NamedTuple):
-    """f feet as P points: corners of flat soles, or centres of the balls of point feet.
+    """f feet as P points: corners of flat soles, or centres of the balls of point feet."""
 
-    Attributes:
-        sole: (f,) indices of the feet's frames among the links whose poses are given.
-        sensor: (f,) likewise, of the frames of their force sensors.
-        is_sole: (f,) which feet are flat.
-        offset: (P, 3) m, the points in the feet's frames.
-        owner: (P,) the foot of each, ascending.
-        radius: (P,) m, of its ball.
-    """
-
-    sole: Indices
-    sensor: Indices
-    is_sole: Mask
-    offset: Array
-    owner: Indices
-    radius: Array
+    sole: Indices  # (f,) indices of the feet's frames among the links whose poses are given
+    sensor: Indices  # (f,) likewise, of the frames of their force sensors
+    is_sole: Mask  # (f,) which feet are flat
+    offset: Array  # (P, 3) m, the points in the feet's frames
+    owner: Indices  # (P,) the foot of each, ascending
+    radius: Array  # (P,) m, of its ball
 
 
 class Thresholds(NamedTuple):
@@ -51,17 +42,11 @@ class Thresholds(NamedTuple):
 
 
 class Contacts(NamedTuple):
-    """What stand() sets.
+    """What stand() sets."""
 
-    Attributes:
-        contact: (f,) the feet in contact.
-        normal: (3,) unit normal of the ground.
-        points: (P, 3) m, the contact points in its first rows.
-    """
-
-    contact: Mask
-    normal: Array
-    points: Array
+    contact: Mask  # (f,) the feet in contact
+    normal: Array  # (3,) unit normal of the ground
+    points: Array  # (P, 3) m, the contact points in its first rows
 
 
 # --- which feet stand, on what ----------------------------------------------------------------

@@ -28,21 +28,13 @@ _MAX_BIAS = 0.2  # fraction of the weight
 
 @dataclass(frozen=True, eq=False)
 class StationaryInterval:
-    """A stationary interval that has ended, or a mark.
+    """A stationary interval that has ended, or a mark."""
 
-    Attributes:
-        t0_ns: Stamp of the first reading that counts, ns.
-        t1_ns: Of the last.
-        posture: Means of its readings; None where it cannot be used.
-        reasons: Why not.
-        label: Of the mark.
-    """
-
-    t0_ns: int
-    t1_ns: int
-    posture: Posture | None
-    reasons: tuple[str, ...] = ()
-    label: str = ""
+    t0_ns: int  # stamp of the first reading that counts, ns
+    t1_ns: int  # of the last
+    posture: Posture | None  # means of its readings; None where it cannot be used
+    reasons: tuple[str, ...] = ()  # why not
+    label: str = ""  # of the mark
 
 
 class PostureBuilder:

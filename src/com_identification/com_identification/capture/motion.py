@@ -19,25 +19,15 @@ _UNITS = ("N", "N", "N", "N m", "N m", "N m")
 
 @dataclass(frozen=True, eq=False)
 class MotionLimits:
-    """Limits of one stream, (C,): inf for channels without limit.
+    """Limits of one stream, (C,): inf for channels without limit."""
 
-    Attributes:
-        travel: Range of readings within a slice.
-        drift: Range of the means of slices, without noise.
-        noise: Standard deviation of one reading.
-        channels: What they are called.
-        units: Their units.
-        cause: Cause of an issue.
-        fix: How to fix it.
-    """
-
-    travel: Array
-    drift: Array
-    noise: Array
-    channels: tuple[str, ...]
-    units: tuple[str, ...]
-    cause: str
-    fix: str
+    travel: Array  # range of readings within a slice
+    drift: Array  # range of the means of slices, without noise
+    noise: Array  # standard deviation of one reading
+    channels: tuple[str, ...]  # what they are called
+    units: tuple[str, ...]  # their units
+    cause: str  # cause of an issue
+    fix: str  # how to fix it
 
     def check_slice(self, part: SliceStats) -> Issue | None:
         """Too much motion within a slice."""

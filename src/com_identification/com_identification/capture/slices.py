@@ -17,23 +17,14 @@ Times = NDArray[np.int64]
 
 @dataclass
 class SliceStats:
-    """The readings of one stream in one slice of time, as statistics.
+    """The readings of one stream in one slice of time, as statistics."""
 
-    Attributes:
-        count: Number of readings.
-        total: (C,) sum.
-        low: (C,) smallest values.
-        high: (C,) largest values.
-        first_ns: Stamp of the first.
-        last_ns: Of the last.
-    """
-
-    count: int
-    total: Array
-    low: Array
-    high: Array
-    first_ns: int
-    last_ns: int
+    count: int  # number of readings
+    total: Array  # (C,) sum
+    low: Array  # (C,) smallest values
+    high: Array  # (C,) largest values
+    first_ns: int  # stamp of the first
+    last_ns: int  # of the last
 
     @property
     def mean(self) -> Array:
@@ -55,30 +46,19 @@ TimeSlice = Sequence[SliceStats | None]
 
 @dataclass(frozen=True)
 class Issue:
-    """Why a slice of time cannot be used.
+    """Why a slice of time cannot be used."""
 
-    Attributes:
-        cause: A few words, to group by.
-        text: What is wrong and how to fix it.
-    """
-
-    cause: str
-    text: str
+    cause: str  # a few words, to group by
+    text: str  # what is wrong and how to fix it
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A part of a recording that somebody marked as a posture.
+    """A part of a recording that somebody marked as a posture."""
 
-    Attributes:
-        t0_ns: First stamp, ns.
-        t1_ns: Last stamp, ns.
-        label: A name.
-    """
-
-    t0_ns: int
-    t1_ns: int
-    label: str = ""
+    t0_ns: int  # first stamp, ns
+    t1_ns: int  # last stamp, ns
+    label: str = ""  # a name
 
     def __post_init__(self) -> None:
         if not self.t0_ns < self.t1_ns:

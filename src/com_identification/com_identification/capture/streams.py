@@ -150,19 +150,12 @@ def valid_stamps(t_ns: Times) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class DroppedReadings:
-    """Readings that were left out, of all streams.
+    """Readings that were left out, of all streams."""
 
-    Attributes:
-        late: Older than the stream's newest.
-        repeated: With the stamp of the one before.
-        unusable: NaN, infinite, or no unit vector.
-        restarts: How often time jumped back and the recorder restarted.
-    """
-
-    late: int = 0
-    repeated: int = 0
-    unusable: int = 0
-    restarts: int = 0
+    late: int = 0  # older than the stream's newest
+    repeated: int = 0  # with the stamp of the one before
+    unusable: int = 0  # NaN, infinite, or no unit vector
+    restarts: int = 0  # how often time jumped back and the recorder restarted
 
 
 class SliceHandler(Protocol):

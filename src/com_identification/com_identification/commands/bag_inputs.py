@@ -30,19 +30,13 @@ from com_model.exceptions import ConfigError
 
 @dataclass(frozen=True, eq=False)
 class RobotInputs:
-    """The robot of a recording.
+    """The robot of a recording."""
 
-    Attributes:
-        model: As its URDF has it.
-        config: Its configuration, or None.
-        paths: Paths as the user wrote them, by name.
-    """
-
-    model: RobotModel
-    config: RobotConfig | None
+    model: RobotModel  # as its URDF has it
+    config: RobotConfig | None  # its configuration, or None
     feet: tuple[Foot, ...]
     settings: IdentificationSettings
-    paths: dict[str, str]
+    paths: dict[str, str]  # paths as the user wrote them, by name
 
     @property
     def imu_link(self) -> str | None:
@@ -67,16 +61,11 @@ class RobotInputs:
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """What was read of a bag.
+    """What was read of a bag."""
 
-    Attributes:
-        reader: That read it, with the numbers of messages and the warnings.
-        intervals: Stationary intervals, or marks, in order.
-    """
-
-    reader: SensorReader
+    reader: SensorReader  # that read it, with the numbers of messages and the warnings
     recorder: PostureRecorder
-    intervals: list[StationaryInterval]
+    intervals: list[StationaryInterval]  # stationary intervals, or marks, in order
 
 
 def load_robot(arguments: argparse.Namespace) -> RobotInputs:

@@ -47,19 +47,12 @@ class WrenchFault(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Hypothesis:
-    """One fault that may be there.
+    """One fault that may be there."""
 
-    Attributes:
-        fault: Its kind.
-        feet: Indices of the feet concerned.
-        fix: Corrects wrenches (f, 6) as read.
-        text: What is wrong and how to fix it, with a placeholder {feet}.
-    """
-
-    fault: WrenchFault
-    feet: tuple[int, ...]
-    fix: Callable[[Array], Array]
-    text: str
+    fault: WrenchFault  # its kind
+    feet: tuple[int, ...]  # indices of the feet concerned
+    fix: Callable[[Array], Array]  # corrects wrenches (f, 6) as read
+    text: str  # what is wrong and how to fix it, with a placeholder {feet}
 
 
 def hypotheses(known: Sequence[int]) -> Iterator[Hypothesis]:

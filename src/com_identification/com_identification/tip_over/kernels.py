@@ -48,44 +48,28 @@ class Soles(NamedTuple):
 
 
 class JointErrors(NamedTuple):
-    """Errors of n joints that a rigid model neglects.
+    """Errors of n joints that a rigid model neglects."""
 
-    Attributes:
-        offset: (n,) rad, position of a joint where its encoder reads 0.
-        compliance: (n,) rad/(N m), 0 or more.
-        backlash: (n,) rad, whole width, 0 or more.
-    """
-
-    offset: Array
-    compliance: Array
-    backlash: Array
+    offset: Array  # (n,) rad, position of a joint where its encoder reads 0
+    compliance: Array  # (n,) rad/(N m), 0 or more
+    backlash: Array  # (n,) rad, whole width, 0 or more
 
 
 class Robot(NamedTuple):
-    """A robot on its soles.
-
-    Attributes:
-        moment: (B, 3) kg m, first moments of the bodies in their frames.
-    """
+    """A robot on its soles."""
 
     tree: Tree
-    moment: Array
+    moment: Array  # (B, 3) kg m, first moments of the bodies in their frames
     soles: Soles
     joints: JointErrors
 
 
 class State(NamedTuple):
-    """Where a robot is; the kernels set it.
+    """Where a robot is; the kernels set it."""
 
-    Attributes:
-        q: (n,) rad or m, actual joint positions.
-        com: (3,) m, CoM in the ground's frame.
-        load: (n,) N m or N, dV/dq: what gravity does in each joint, with the other sign.
-    """
-
-    q: Array
-    com: Array
-    load: Array
+    q: Array  # (n,) rad or m, actual joint positions
+    com: Array  # (3,) m, CoM in the ground's frame
+    load: Array  # (n,) N m or N, dV/dq: what gravity does in each joint, with the other sign
 
 
 @njit

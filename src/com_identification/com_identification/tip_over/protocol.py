@@ -29,29 +29,17 @@ DIRECTIONS = ("front", "back", "left", "right")
 
 @dataclass(frozen=True)
 class TipTest:
-    """One test: joints that turn together until the robot tips.
+    """One test: joints that turn together until the robot tips."""
 
-    Attributes:
-        name: Of the move and the posture, "leg3 Back, arms_lowered".
-        family: Of the tests of the same joints, "leg3".
-        posture: Name of the posture that it starts from.
-        start: Joint positions by name, rad; others are at 0.
-        joints: Those that turn, all by the same angle.
-        opposite: Those that turn by as much with the other sign.
-        turn: 1 or -1: the sign of the angle.
-        falls: Where to: front, back, left or right of the first foot's frame.
-        feet: Sole frames that stand, the weight shared evenly.
-    """
-
-    name: str
-    family: str
-    posture: str
-    start: Mapping[str, float]
-    joints: tuple[str, ...]
-    opposite: tuple[str, ...]
-    turn: int
-    falls: str
-    feet: tuple[str, ...]
+    name: str  # of the move and the posture, "leg3 Back, arms_lowered"
+    family: str  # of the tests of the same joints, "leg3"
+    posture: str  # name of the posture that it starts from
+    start: Mapping[str, float]  # joint positions by name, rad; others are at 0
+    joints: tuple[str, ...]  # those that turn, all by the same angle
+    opposite: tuple[str, ...]  # those that turn by as much with the other sign
+    turn: int  # 1 or -1: the sign of the angle
+    falls: str  # where to: front, back, left or right of the first foot's frame
+    feet: tuple[str, ...]  # sole frames that stand, the weight shared evenly
 
 
 @dataclass(frozen=True)

@@ -88,20 +88,13 @@ def _check_errors(errors: JointErrors) -> JointErrors:
 
 @dataclass(frozen=True)
 class Case:
-    """What the kernels need of a test.
-
-    Attributes:
-        start: (n,) rad, where it starts.
-        rate: (n,) 1 for the joints that turn, -1 for those opposite.
-        limits: rad, least and largest angle that these reach.
-        soles: The soles that stand, with the edges on the side of the fall.
-    """
+    """What the kernels need of a test."""
 
     test: TipTest
-    start: Array
-    rate: Array
-    limits: tuple[float, float]
-    soles: kernels.Soles
+    start: Array  # (n,) rad, where it starts
+    rate: Array  # (n,) 1 for the joints that turn, -1 for those opposite
+    limits: tuple[float, float]  # rad, least and largest angle that these reach
+    soles: kernels.Soles  # the soles that stand, with the edges on the side of the fall
 
 
 def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
@@ -180,19 +173,12 @@ def _edges(R: Array, p: Array, standing: list[Foot], test: TipTest) -> Array:
 
 
 class Equilibrium(NamedTuple):
-    """The robot in static equilibrium.
+    """The robot in static equilibrium."""
 
-    Attributes:
-        com: (3,) m, on the ground: x, y, z of the frame of the first foot.
-        margin: m to the nearest edge on the side of the fall.
-        q: (n,) rad, actual joint positions.
-        load: (n,) N m, dV/dq of the potential energy V.
-    """
-
-    com: Array
-    margin: float
-    q: Array
-    load: Array
+    com: Array  # (3,) m, on the ground: x, y, z of the frame of the first foot
+    margin: float  # m to the nearest edge on the side of the fall
+    q: Array  # (n,) rad, actual joint positions
+    load: Array  # (n,) N m, dV/dq of the potential energy V
 
 
 @dataclass(frozen=True)
@@ -212,13 +198,9 @@ class TipAngle:
 
 @dataclass(frozen=True)
 class QuasiStatic:
-    """The tests of a protocol with a robot.
+    """The tests of a protocol with a robot."""
 
-    Attributes:
-        model: The robot; its masses are the default.
-    """
-
-    model: RobotModel
+    model: RobotModel  # the robot; its masses are the default
     cases: tuple[Case, ...]
     tree: Tree = field(repr=False)
 

@@ -44,15 +44,10 @@ _WIDEST = 10.0  # degrees: errors beyond the edge of the right side
 
 @dataclass(frozen=True, eq=False)
 class TipTable:
-    """Tip angles by column, in the order of a protocol's tests.
+    """Tip angles by column, in the order of a protocol's tests."""
 
-    Attributes:
-        tests: T names.
-        columns: (T,) rad by name; NaN where the table has none.
-    """
-
-    tests: tuple[str, ...]
-    columns: Mapping[str, Array]
+    tests: tuple[str, ...]  # T names
+    columns: Mapping[str, Array]  # (T,) rad by name; NaN where the table has none
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], protocol: Protocol) -> "TipTable":
@@ -94,15 +89,10 @@ class TipTable:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far one column is from another: a row of [Cominoli] Table 7.
+    """How far one column is from another: a row of [Cominoli] Table 7."""
 
-    Attributes:
-        total: rad, sum of the absolute differences.
-        average: rad.
-    """
-
-    total: float
-    average: float
+    total: float  # rad, sum of the absolute differences
+    average: float  # rad
     average_deg: float
 
 

@@ -48,17 +48,11 @@ PASS_COLUMNS = 34
 
 
 class RootMotion(NamedTuple):
-    """Motion of the root, in its axes.
+    """Motion of the root, in its axes."""
 
-    Attributes:
-        omega: (3,) rad/s.
-        omega_dot: (3,) rad/s^2.
-        acceleration: (3,) m/s^2, of its origin, minus gravity.
-    """
-
-    omega: Array
-    omega_dot: Array
-    acceleration: Array
+    omega: Array  # (3,) rad/s
+    omega_dot: Array  # (3,) rad/s^2
+    acceleration: Array  # (3,) m/s^2, of its origin, minus gravity
 
 
 @njit

@@ -35,22 +35,14 @@ _XACRO = re.compile(r"\$[({]")
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A link as the file gives it.
-
-    Attributes:
-        element: The element for messages, with its line.
-        mass: kg; 0 without inertial.
-        com: (3,) m, centre of mass in the link frame.
-        inertia: (3, 3) kg m^2, about the centre of mass, axes of the link.
-        has_inertial: The link has an <inertial> element.
-    """
+    """A link as the file gives it."""
 
     name: str
-    element: str
-    mass: float
-    com: Array
-    inertia: Array
-    has_inertial: bool
+    element: str  # the element for messages, with its line
+    mass: float  # kg; 0 without inertial
+    com: Array  # (3,) m, centre of mass in the link frame
+    inertia: Array  # (3, 3) kg m^2, about the centre of mass, axes of the link
+    has_inertial: bool  # the link has an <inertial> element
 
 
 @dataclass(frozen=True)

@@ -25,20 +25,13 @@ KNOWN = {
 
 @dataclass(frozen=True)
 class Misspelling:
-    """A tag that is not known where it stands and looks like one that is.
+    """A tag that is not known where it stands and looks like one that is."""
 
-    Attributes:
-        tag: As it is written.
-        meant: The tag that it looks like.
-        inside: The tag that it stands in.
-        first: The first of them, with its line.
-    """
-
-    tag: str
-    meant: str
-    inside: str
+    tag: str  # as it is written
+    meant: str  # the tag that it looks like
+    inside: str  # the tag that it stands in
     count: int
-    first: str
+    first: str  # the first of them, with its line
 
     @property
     def matters(self) -> bool:

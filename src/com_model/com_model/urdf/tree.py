@@ -15,16 +15,11 @@ _FREE_FIX = (
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Links in depth-first order; children in the order of their joints in the file.
-
-    Attributes:
-        parents: Index of each link's parent; -1 for the root.
-        joints: The joint above each link; None for the root.
-    """
+    """Links in depth-first order; children in the order of their joints in the file."""
 
     links: tuple[Link, ...]
-    parents: tuple[int, ...]
-    joints: tuple[Joint | None, ...]
+    parents: tuple[int, ...]  # index of each link's parent; -1 for the root
+    joints: tuple[Joint | None, ...]  # the joint above each link; None for the root
 
 
 def build_tree(urdf: Urdf) -> Tree:

@@ -32,19 +32,12 @@ _TURN = np.pi  # rad, to either side: a joint without limits
 
 @dataclass(frozen=True, eq=False)
 class Workspace(FrozenArrays):
-    """The convex hull of centres of mass.
+    """The convex hull of centres of mass."""
 
-    Attributes:
-        points: (N, 3) m, the samples.
-        vertices: (k, 3) m, corners of the hull.
-        faces: (f, 4) outward unit normals and offsets: inside n . x + offset < 0.
-        volume: m^3.
-    """
-
-    points: Array
-    vertices: Array
-    faces: Array
-    volume: float
+    points: Array  # (N, 3) m, the samples
+    vertices: Array  # (k, 3) m, corners of the hull
+    faces: Array  # (f, 4) outward unit normals and offsets: inside n . x + offset < 0.
+    volume: float  # m^3
 
     @classmethod
     def of(cls, points: ArrayLike) -> "Workspace":
@@ -177,18 +170,12 @@ _SUNK = 1e-3  # m below the ground that still count as on it
 
 @dataclass(frozen=True, eq=False)
 class StandingReach(FrozenArrays):
-    """Centres of mass of random postures of a robot that stands.
-
-    Attributes:
-        points: (N, 3) m, in the frame of the first of them; z is the height above the ground.
-        margin: (N,) m, of the ground projection inside the support polygon, negative outside.
-        support: (k, 2) m, the corners of the support polygon in that frame.
-    """
+    """Centres of mass of random postures of a robot that stands."""
 
     feet: tuple[str, ...]
-    points: Array
-    margin: Array
-    support: Array
+    points: Array  # (N, 3) m, in the frame of the first of them; z is the height above the ground
+    margin: Array  # (N,) m, of the ground projection inside the support polygon, negative outside
+    support: Array  # (k, 2) m, the corners of the support polygon in that frame
 
     @property
     def fraction(self) -> float:

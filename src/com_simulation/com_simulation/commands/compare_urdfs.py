@@ -30,21 +30,13 @@ MARGIN = 0.01  # m, of the believed CoM inside the support polygon
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Errors of two URDFs.
+    """Errors of two URDFs."""
 
-    Attributes:
-        bodies: B names of those with mass.
-        before: (P,) m, horizontal, of the first URDF's CoM in P postures.
-        after: (P,) m, of the second's.
-        bodies_before: (B, 3) m, CoM of each body minus the true one, in the body's frame.
-        bodies_after: (B, 3) m.
-    """
-
-    bodies: tuple[str, ...]
-    before: Array
-    after: Array
-    bodies_before: Array
-    bodies_after: Array
+    bodies: tuple[str, ...]  # B names of those with mass
+    before: Array  # (P,) m, horizontal, of the first URDF's CoM in P postures
+    after: Array  # (P,) m, of the second's
+    bodies_before: Array  # (B, 3) m, CoM of each body minus the true one, in the body's frame
+    bodies_after: Array  # (B, 3) m
 
     def figures(self) -> dict[str, float | int]:
         """The same in few numbers, mm."""

@@ -325,15 +325,11 @@ _FILM_AZIMUTH_DEG, _FILM_ELEVATION_DEG = -58.0, 10.0
 
 @dataclass(frozen=True, eq=False)
 class FilmRow:
-    """One row of a film.
-
-    Attributes:
-        footprints: (k, 4, 3) m, corners of the soles where they are to be set down.
-    """
+    """One row of a film."""
 
     title: str
     record: WalkRecord
-    footprints: Array
+    footprints: Array  # (k, 4, 3) m, corners of the soles where they are to be set down
 
 
 def draw_film(

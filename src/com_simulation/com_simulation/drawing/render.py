@@ -25,19 +25,12 @@ _OUTLINE_TONE, _OUTLINE_JUMP = 0.55, 0.02  # a jump is relative to the distance
 
 @dataclass(frozen=True)
 class Camera:
-    """A pinhole camera; its axes are x right, y down, z into the picture.
+    """A pinhole camera; its axes are x right, y down, z into the picture."""
 
-    Attributes:
-        R_camera_world: (3, 3) rotation.
-        position: (3,) of the pinhole, world frame, m.
-        scale: pixels per unit of x/z and y/z.
-        center: (2,) pixel that the camera's z axis meets.
-    """
-
-    R_camera_world: np.ndarray
-    position: np.ndarray
-    scale: float = 1.0
-    center: tuple[float, float] = (0.0, 0.0)
+    R_camera_world: np.ndarray  # (3, 3) rotation
+    position: np.ndarray  # (3,) of the pinhole, world frame, m
+    scale: float = 1.0  # pixels per unit of x/z and y/z
+    center: tuple[float, float] = (0.0, 0.0)  # (2,) pixel that the camera's z axis meets
 
     @classmethod
     def looking_at(

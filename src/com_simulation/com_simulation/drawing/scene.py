@@ -21,26 +21,16 @@ _ROD_COLOR = (0.55, 0.58, 0.62)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What was published for one instant; vectors in the root link's frame, SI units.
+    """What was published for one instant; vectors in the root link's frame, SI units."""
 
-    Attributes:
-        q: (n,) joint positions.
-        com: (3,).
-        projection: (3,) vertical, of the CoM; NaN where unknown.
-        gravity: (3,) direction; NaN where unknown.
-        chain: (K + 1, 3) points of the SESC.
-        margin: m; NaN without feet.
-        on_feet: whether the projection lies on the ground under the feet.
-    """
-
-    q: np.ndarray
-    com: np.ndarray
-    projection: np.ndarray
-    gravity: np.ndarray
-    chain: np.ndarray
+    q: np.ndarray  # (n,) joint positions
+    com: np.ndarray  # (3,)
+    projection: np.ndarray  # (3,) vertical, of the CoM; NaN where unknown
+    gravity: np.ndarray  # (3,) direction; NaN where unknown
+    chain: np.ndarray  # (K + 1, 3) points of the SESC
     contacts: tuple[str, ...]
-    margin: float
-    on_feet: bool
+    margin: float  # m; NaN without feet
+    on_feet: bool  # whether the projection lies on the ground under the feet
 
 
 @dataclass(frozen=True)

@@ -28,17 +28,11 @@ _SIDES = 96  # of a circle
 
 @dataclass(frozen=True)
 class LinkTriangles:
-    """One shape of one link.
+    """One shape of one link."""
 
-    Attributes:
-        link: name of the link that carries it.
-        triangles: corners (m, 3, 3) in the frame of the link, m.
-        color: red, green, blue, 0 to 1.
-    """
-
-    link: str
-    triangles: Array
-    color: Color
+    link: str  # name of the link that carries it
+    triangles: Array  # corners (m, 3, 3) in the frame of the link, m
+    color: Color  # red, green, blue, 0 to 1
 
 
 @dataclass(frozen=True)

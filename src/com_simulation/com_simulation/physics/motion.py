@@ -17,19 +17,12 @@ SAME_TIME = 1e-9  # s
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Points that joints pass through, in the robot's order of joints.
+    """Points that joints pass through, in the robot's order of joints."""
 
-    Attributes:
-        joints: (k,) numbers of the joints that it moves.
-        times: (m,) s, ascending, from its start.
-        positions: (m, k) rad or m.
-        velocities: (m, k) rad/s or m/s; None for straight lines between the points.
-    """
-
-    joints: NDArray[np.int64]
-    times: Array
-    positions: Array
-    velocities: Array | None
+    joints: NDArray[np.int64]  # (k,) numbers of the joints that it moves
+    times: Array  # (m,) s, ascending, from its start
+    positions: Array  # (m, k) rad or m
+    velocities: Array | None  # (m, k) rad/s or m/s; None for straight lines between the points
 
 
 def read_trajectory(

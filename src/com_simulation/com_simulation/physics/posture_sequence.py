@@ -59,17 +59,11 @@ class SequenceOptions:
 
 @dataclass(frozen=True)
 class RestPeriod:
-    """A rest in a posture.
+    """A rest in a posture."""
 
-    Attributes:
-        begin: s of the simulation, first reading.
-        end: s, last reading.
-        problem: Why it is no good, empty when it is.
-    """
-
-    begin: float
-    end: float
-    problem: str
+    begin: float  # s of the simulation, first reading
+    end: float  # s, last reading
+    problem: str  # why it is no good, empty when it is
 
 
 class PostureSequence:

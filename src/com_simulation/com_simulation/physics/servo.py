@@ -19,36 +19,22 @@ SPARE_EFFORT = 1.2  # a limit from the URDF must leave this over what the postur
 
 @dataclass(frozen=True, eq=False)
 class Servos:
-    """Position servos, tau = stiffness (target - q) - damping qd, |tau| <= effort.
+    """Position servos, tau = stiffness (target - q) - damping qd, |tau| <= effort."""
 
-    Attributes:
-        stiffness: (n,) N m/rad or N/m.
-        damping: (n,) N m s/rad or N s/m.
-        armature: (n,) kg m^2 or kg, inertia of the drive, seen at the joint.
-        effort: (n,) N m or N; inf where there is no limit.
-    """
-
-    stiffness: Array
-    damping: Array
-    armature: Array
-    effort: Array
+    stiffness: Array  # (n,) N m/rad or N/m
+    damping: Array  # (n,) N m s/rad or N s/m
+    armature: Array  # (n,) kg m^2 or kg, inertia of the drive, seen at the joint
+    effort: Array  # (n,) N m or N; inf where there is no limit
 
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """What each joint carries in the nominal posture.
+    """What each joint carries in the nominal posture."""
 
-    Attributes:
-        inertia: (n,) kg m^2 or kg, about the joint's axis, of what it moves.
-        moment: (n,) N m or N, weight of that times its distance from the axis.
-        torque: (n,) N m or N, of gravity about the axis in this posture.
-        subtree_inertia: (n,) kg m^2 or kg, of the bodies beyond the joint.
-    """
-
-    inertia: Array
-    moment: Array
-    torque: Array
-    subtree_inertia: Array
+    inertia: Array  # (n,) kg m^2 or kg, about the joint's axis, of what it moves
+    moment: Array  # (n,) N m or N, weight of that times its distance from the axis
+    torque: Array  # (n,) N m or N, of gravity about the axis in this posture
+    subtree_inertia: Array  # (n,) kg m^2 or kg, of the bodies beyond the joint
 
 
 def joint_loads(

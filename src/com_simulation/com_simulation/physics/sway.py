@@ -30,19 +30,12 @@ GOLDEN_ANGLE = 2.4  # rad; keeps the phases of the joints apart
 
 @dataclass(frozen=True, eq=False)
 class Sway:
-    """A motion that starts at rest in the nominal posture and repeats after the first period.
+    """A motion that starts at rest in the nominal posture and repeats after the first period."""
 
-    Attributes:
-        posture: (n,) nominal joint positions, rad or m.
-        period: s.
-        amplitude: rad, as far as the limits and the support margin left it.
-        margin: m, the smallest support margin; NaN for a robot that does not stand.
-    """
-
-    posture: Array
-    period: float
-    amplitude: float
-    margin: float
+    posture: Array  # (n,) nominal joint positions, rad or m
+    period: float  # s
+    amplitude: float  # rad, as far as the limits and the support margin left it
+    margin: float  # m, the smallest support margin; NaN for a robot that does not stand
     _begin: CubicSpline
     _repeat: CubicSpline
 

@@ -18,35 +18,24 @@ ROOT = 1  # MuJoCo's number of the robot's root body
 
 @dataclass(frozen=True, eq=False)
 class Trunk:
-    """What a rigid body weighs and how.
+    """What a rigid body weighs and how."""
 
-    Attributes:
-        mass: kg.
-        com: (3,) m, centre of mass in the root link's frame.
-        inertia: (3, 3) kg m^2, about the centre of mass, root link's axes.
-    """
-
-    mass: float
-    com: Array
-    inertia: Array
+    mass: float  # kg
+    com: Array  # (3,) m, centre of mass in the root link's frame
+    inertia: Array  # (3, 3) kg m^2, about the centre of mass, root link's axes
 
 
 @dataclass(frozen=True, eq=False)
 class Payload:
     """A point mass that sits on the trunk from a time on.
 
-    Attributes:
-        mass: kg.
-        position: (3,) m, in the root link's frame.
-        time: s, of the simulation; it counts from the first sample at that time or later.
-
     Raises:
         WorldError: A number that no payload has.
     """
 
-    mass: float
-    position: Array
-    time: float = 0.0
+    mass: float  # kg
+    position: Array  # (3,) m, in the root link's frame
+    time: float = 0.0  # s, of the simulation; it counts from the first sample at that time or later
 
     def __post_init__(self) -> None:
         position = offset(self.position, "payload position")

@@ -12,25 +12,15 @@ SUNK = 0.7  # fraction of its first height, under which the root link has fallen
 
 @dataclass(frozen=True, eq=False)
 class WalkRecord(FrozenArrays):
-    """What became of a walk, at M times; it ends early when the robot falls. World axes.
+    """What became of a walk, at M times; it ends early when the robot falls. World axes."""
 
-    Attributes:
-        time: (M,) s.
-        position: (M, n) joint positions, rad or m.
-        com: (M, 3) m, the true centre of mass.
-        root: (M, 3) m, origin of the root link.
-        R_root: (M, 3, 3) its orientation.
-        wrenches: (M, f, 6) what the feet's sensors read; see Reading.
-        fell_at: s; NaN when it did not fall.
-    """
-
-    time: Array
-    position: Array
-    com: Array
-    root: Array
-    R_root: Array
-    wrenches: Array
-    fell_at: float
+    time: Array  # (M,) s
+    position: Array  # (M, n) joint positions, rad or m
+    com: Array  # (M, 3) m, the true centre of mass
+    root: Array  # (M, 3) m, origin of the root link
+    R_root: Array  # (M, 3, 3) its orientation
+    wrenches: Array  # (M, f, 6) what the feet's sensors read; see Reading
+    fell_at: float  # s; NaN when it did not fall
 
     @property
     def fell(self) -> bool:
