@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter, minimum_filter
 
+from com_simulation.drawing.shapes import Part
 from com_simulation.exceptions import RenderError
-
-Part = tuple[NDArray[np.float64], tuple[float, float, float]]
-"""Corners (m, 3, 3) of triangles, world frame, m, and their red, green, blue, 0 to 1."""
 
 _SUPERSAMPLE = 2
 _AMBIENT, _DIFFUSE = 0.45, 0.55

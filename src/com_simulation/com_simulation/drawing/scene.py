@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +10,7 @@ from com_model.geometry.rotations import minimal_rotation
 from com_model.geometry.support import SupportPolygon, sole_points
 from com_model.model import RobotModel
 from com_model.robot_config import Foot
-from com_simulation.drawing.shapes import RobotShape, rod_triangles
-
-if TYPE_CHECKING:
-    from com_simulation.drawing.render import Part  # imports MuJoCo
+from com_simulation.drawing.shapes import Part, RobotShape, rod_triangles
 
 _ROD_COLOR = (0.55, 0.58, 0.62)
 

@@ -20,6 +20,8 @@ from com_model.shapes.urdf_shapes import (
     fit_up_axis,
 )
 
+Part = tuple[Array, Color]
+"""Corners (m, 3, 3) of triangles, world frame, m, and their colour."""
 Problems = dict[str, str]  # shape: why it was left out
 
 MAX_TOTAL_TRIANGLES = 3_000_000
