@@ -148,23 +148,16 @@ _JUMP_RAD, _JUMP_N, _JUMP_UP = 0.01, 5.0, 0.05  # see PublisherCheck
 
 @dataclass(frozen=True, eq=False)
 class SensorBlock:
-    """Readings that were recorded within one interval of time; any of them may be empty.
+    """Readings that were recorded within one interval of time; any of them may be empty."""
 
-    Attributes:
-        joint_times: (M,) ns.
-        Q: (M, n) rad or m, in the order of the model's joints; NaN where not known.
-        effort: (M, n) N m or N; NaN where not known.
-        wrenches: For each foot (N,) ns and (N, 6) N and N m, in the sensor's frame, with its sign.
-        up: (N,) ns and (N, 3) unit vectors against gravity, root axes; None without IMU.
-        messages: How many messages the block has.
-    """
-
-    joint_times: Times
-    Q: Array
-    effort: Array
+    joint_times: Times  # (M,) ns
+    Q: Array  # (M, n) rad or m, in the order of the model's joints; NaN where not known
+    effort: Array  # (M, n) N m or N; NaN where not known
+    # for each foot (N,) ns and (N, 6) N and N m, in the sensor's frame, with its sign
     wrenches: tuple[tuple[Times, Array], ...]
+    # (N,) ns and (N, 3) unit vectors against gravity, root axes; None without IMU
     up: tuple[Times, Array] | None
-    messages: int
+    messages: int  # how many messages the block has
 
 
 class SensorReader:

@@ -35,21 +35,16 @@ LOG_PREFIX = re.compile(r"^(\[[^]]*\]:? ?)*")  # of a node's line in the log
 
 @dataclass(frozen=True)
 class Times:
-    """How long the parts of a run last, s.
+    """How long the parts of a run last, s."""
 
-    Attributes:
-        record: of data, at most, by its stamps.
-        settle: from the first message on, not recorded: further programs start meanwhile, and
-            take the processors.
-        first_message: until then one must have arrived; a first start compiles kernels.
-        silence: longest pause between messages; a simulator in lockstep waits for kernels, too.
-        ready: until then, from the first message on, what is to be recorded must have begun.
-    """
-
-    record: float
+    record: float  # of data, at most, by its stamps
+    # from the first message on, not recorded: further programs start meanwhile, and take the
+    # processors
     settle: float = 0.0
-    first_message: float = 600.0
+    first_message: float = 600.0  # until then one must have arrived; a first start compiles kernels
+    # longest pause between messages; a simulator in lockstep waits for kernels, too
     silence: float = 600.0
+    # until then, from the first message on, what is to be recorded must have begun
     ready: float = 600.0
 
 

@@ -93,26 +93,16 @@ MAX_LAYOUTS = 64  # distinct lists of names that are remembered
 
 
 class JointSample(NamedTuple):
-    """The joints at the time of one message, in the model's order.
+    """The joints at the time of one message, in the model's order."""
 
-    Attributes:
-        position: (n,) rad or m; all NaN when `error` is set.
-        velocity: (n,) rad/s or m/s; NaN where not known.
-        effort: (n,) N m or N; NaN where not known.
-        error: why the positions are not known and how to fix it; empty when they are.
-        warnings: what else is wrong with the message and how to fix it.
-        time_ns: of the message: its stamp, or the time of receipt for a stamp of zero.
-        stamp: of the message, as it came.
-        spread_s: largest time between the message and what others reported of its joints, s.
-    """
-
-    position: Array
-    velocity: Array
-    effort: Array
-    error: str = ""
-    warnings: tuple[str, ...] = ()
-    time_ns: int = 0
-    stamp: Time = Time()
+    position: Array  # (n,) rad or m; all NaN when `error` is set
+    velocity: Array  # (n,) rad/s or m/s; NaN where not known
+    effort: Array  # (n,) N m or N; NaN where not known
+    error: str = ""  # why the positions are not known and how to fix it; empty when they are
+    warnings: tuple[str, ...] = ()  # what else is wrong with the message and how to fix it
+    time_ns: int = 0  # of the message: its stamp, or the time of receipt for a stamp of zero
+    stamp: Time = Time()  # of the message, as it came
+    # largest time between the message and what others reported of its joints, s
     spread_s: float = 0.0
 
     @classmethod

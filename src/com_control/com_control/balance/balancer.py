@@ -105,32 +105,20 @@ _AHEAD = 2.0  # the CoM is asked for no more than so many times the reference's 
 
 @dataclass(frozen=True, eq=False)
 class BalanceStep(FrozenArrays):
-    """What was commanded and why; arrays are read-only, points in the balance frame.
+    """What was commanded and why; arrays are read-only, points in the balance frame."""
 
-    Attributes:
-        position: (n,) rad or m, commands.
-        velocity: (n,) rad/s or m/s.
-        desired: (3,) m, of the CoM, as asked for; its height NaN: not controlled.
-        reference: (3,) m, that the CoM follows.
-        com: (3,) m, by the measured joints and gravity.
-        held: The desired CoM is outside the margin.
-        margin: m, of the CoM inside the support polygon seen from above.
-        frame: The balance frame.
-        limits: Names of joints that are at a limit, or do not follow, while the CoM is away from
-            the reference.
-        problems: What keeps the CoM away or is dangerous, in words.
-    """
-
-    position: Array
-    velocity: Array
-    desired: Array
-    reference: Array
-    com: Array
-    held: bool
-    margin: float
-    frame: BalanceFrame
+    position: Array  # (n,) rad or m, commands
+    velocity: Array  # (n,) rad/s or m/s
+    desired: Array  # (3,) m, of the CoM, as asked for; its height NaN: not controlled
+    reference: Array  # (3,) m, that the CoM follows
+    com: Array  # (3,) m, by the measured joints and gravity
+    held: bool  # the desired CoM is outside the margin
+    margin: float  # m, of the CoM inside the support polygon seen from above
+    frame: BalanceFrame  # the balance frame
+    # names of joints that are at a limit, or do not follow, while the CoM is away from the
+    # reference
     limits: tuple[str, ...]
-    problems: tuple[str, ...]
+    problems: tuple[str, ...]  # what keeps the CoM away or is dangerous, in words
 
     @property
     def error(self) -> float:

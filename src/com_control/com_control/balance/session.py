@@ -32,24 +32,17 @@ class State(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class BalanceReading:
-    """What is measured at a time.
+    """What is measured at a time."""
 
-    Attributes:
-        time: s.
-        position: (n,) rad or m.
-        up: (3,) unit vector against gravity, in the root link's axes; None: there is no IMU, the
-            ground counts as level.
-        loads: (f,) N across each sole of the configuration's feet; None: not known.
-        commanded: (n,) rad or m, last commands of the drives; None: not known.
-        missing: What is not received and how to fix it; "" when all is.
-    """
-
-    time: float
-    position: Array
+    time: float  # s
+    position: Array  # (n,) rad or m
+    # (3,) unit vector against gravity, in the root link's axes; None: there is no IMU, the
+    # ground counts as level
     up: Array | None = None
+    # (f,) N across each sole of the configuration's feet; None: not known
     loads: Array | None = None
-    commanded: Array | None = None
-    missing: str = ""
+    commanded: Array | None = None  # (n,) rad or m, last commands of the drives; None: not known
+    missing: str = ""  # what is not received and how to fix it; "" when all is
 
 
 @dataclass(frozen=True, eq=False)

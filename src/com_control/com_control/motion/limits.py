@@ -20,21 +20,16 @@ _TOLERANCE = 1e-6  # fraction of a limit; files are rounded to counts
 
 @dataclass(frozen=True)
 class Violation:
-    """One joint that breaks one limit.
-
-    Attributes:
-        first: The first of them, from 1.
-        value: What it is there, rad, rad/s or rad/s^2.
-        other_sign: A position: with the opposite sign all rows would be within the limits.
-    """
+    """One joint that breaks one limit."""
 
     kind: str
     joint: str
     rows: int
-    first: int
+    first: int  # the first of them, from 1
     worst: int
-    value: float
+    value: float  # what it is there, rad, rad/s or rad/s^2
     limit: float
+    # a position: with the opposite sign all rows would be within the limits
     other_sign: bool = False
 
     def __str__(self) -> str:

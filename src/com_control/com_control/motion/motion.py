@@ -18,29 +18,18 @@ _TO_SPEED = 0.1  # s, from rest to full speed, of joints whose acceleration nobo
 
 @dataclass(frozen=True, eq=False)
 class MotionLayout(FrozenArrays):
-    """Columns, units and limits of a robot's motion files.
+    """Columns, units and limits of a robot's motion files."""
 
-    Attributes:
-        columns: Names in the order of the file: "period", "mode", joints; others are not joints.
-        joints: The k joints among them.
-        index: (k,) their columns.
-        counts_per_rad: (k,) counts (pulses) a radian of the URDF's joint, with its sign.
-        period: s a count of the column "period".
-        lower: (k,) rad, limits of the joints.
-        upper: (k,) rad.
-        velocity: (k,) rad/s.
-        acceleration: (k,) rad/s^2.
-    """
-
+    # names in the order of the file: "period", "mode", joints; others are not joints
     columns: tuple[str, ...]
-    joints: tuple[str, ...]
-    index: Indices
-    counts_per_rad: Array
-    period: float
-    lower: Array
-    upper: Array
-    velocity: Array
-    acceleration: Array
+    joints: tuple[str, ...]  # the k joints among them
+    index: Indices  # (k,) their columns
+    counts_per_rad: Array  # (k,) counts (pulses) a radian of the URDF's joint, with its sign
+    period: float  # s a count of the column "period"
+    lower: Array  # (k,) rad, limits of the joints
+    upper: Array  # (k,) rad
+    velocity: Array  # (k,) rad/s
+    acceleration: Array  # (k,) rad/s^2
 
     @classmethod
     def from_file(

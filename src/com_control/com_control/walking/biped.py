@@ -78,18 +78,13 @@ class BipedLeg(FrozenArrays):
 
 @dataclass(frozen=True, eq=False)
 class Biped(FrozenArrays):
-    """A robot on two legs.
-
-    Attributes:
-        posture: (n,) rad or m, nominal; joints that are not of the legs stay there by default.
-        pelvis: The body from which both legs start, an index of model.bodies.
-        sizes: Of its steps, where its configuration says.
-    """
+    """A robot on two legs."""
 
     model: RobotModel
-    posture: Array
-    pelvis: int
+    posture: Array  # (n,) rad or m, nominal; joints that are not of the legs stay there by default
+    pelvis: int  # the body from which both legs start, an index of model.bodies
     legs: tuple[BipedLeg, BipedLeg]
+    # of its steps, where its configuration says
     sizes: WalkingSizes = field(default_factory=WalkingSizes)
 
     @classmethod

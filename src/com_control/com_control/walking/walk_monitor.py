@@ -34,22 +34,15 @@ MIN_FORCE = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What is measured at a time.
+    """What is measured at a time."""
 
-    Attributes:
-        time: s.
-        position: (n,) rad or m.
-        wrenches: (2, 6) of the ground on the left and right foot, in the axes and about the origins
-            of their sensors; None: not known.
-        tilt: rad, of the root link; NaN: not known.
-        missing: What is not received and how to fix it; "" when all is.
-    """
-
-    time: float
-    position: Array
+    time: float  # s
+    position: Array  # (n,) rad or m
+    # (2, 6) of the ground on the left and right foot, in the axes and about the origins of
+    # their sensors; None: not known
     wrenches: Array | None = None
-    tilt: float = float("nan")
-    missing: str = ""
+    tilt: float = float("nan")  # rad, of the root link; NaN: not known
+    missing: str = ""  # what is not received and how to fix it; "" when all is
 
 
 @dataclass(frozen=True)

@@ -120,24 +120,16 @@ def _angular_motion(R: Array, dt: float) -> tuple[Array, Array]:
 
 @dataclass(frozen=True, eq=False)
 class RefinedWalk(FrozenArrays):
-    """A walk whose ZMP, with all bodies, is the planned one; arrays are read-only.
+    """A walk whose ZMP, with all bodies, is the planned one; arrays are read-only."""
 
-    Attributes:
-        joints: Joint angles at N times.
-        samples: The plan at these times, with the corrected CoM.
-        zmp: (N, 3) m, of the robot with all its bodies when it moves so.
-        errors: (P + 1,) m, largest distance of the ZMP to the planned one, before the first
-            correction and after each.
-        mean_errors: (P + 1,) m, its mean over time, likewise.
-        reason: Why the error is not within the tolerance; "" when it is.
-    """
-
-    joints: WalkJoints
-    samples: Samples
-    zmp: Array
+    joints: WalkJoints  # joint angles at N times
+    samples: Samples  # the plan at these times, with the corrected CoM
+    zmp: Array  # (N, 3) m, of the robot with all its bodies when it moves so
+    # (P + 1,) m, largest distance of the ZMP to the planned one, before the first correction
+    # and after each
     errors: Array
-    mean_errors: Array
-    reason: str
+    mean_errors: Array  # (P + 1,) m, its mean over time, likewise
+    reason: str  # why the error is not within the tolerance; "" when it is
 
     @property
     def converged(self) -> bool:

@@ -124,23 +124,18 @@ class WalkSeries:
 
 @dataclass
 class WalkRecording:
-    """Collects a walk.
-
-    Attributes:
-        duration: s of the walk.
-        roots: poses of the root link in odom, by their stamps, ns.
-        walk_frames: poses of the walk's frame in the root link's, likewise.
-        coms: the true CoM (3,) m in the root link's frame, likewise.
-        joints: positions (n,), rad or m, likewise.
-    """
+    """Collects a walk."""
 
     samples: list[WalkSample] = field(default_factory=list)
     footprints: dict[str, Array] = field(default_factory=dict)
-    duration: float = math.nan
+    duration: float = math.nan  # s of the walk
+    # poses of the root link in odom, by their stamps, ns
     roots: dict[int, Pose] = field(default_factory=dict)
+    # poses of the walk's frame in the root link's, likewise
     walk_frames: dict[int, Pose] = field(default_factory=dict)
+    # the true CoM (3,) m in the root link's frame, likewise
     coms: dict[int, Array] = field(default_factory=dict)
-    joints: dict[int, Array] = field(default_factory=dict)
+    joints: dict[int, Array] = field(default_factory=dict)  # positions (n,), rad or m, likewise
 
     def series(self) -> WalkSeries:
         """The walk that began last, as arrays."""

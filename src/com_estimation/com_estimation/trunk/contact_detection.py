@@ -21,21 +21,16 @@ RELEASE = 0.5  # fraction of that, below which it is free again
 class ContactOptions:
     """When a foot counts as standing.
 
-    Attributes:
-        load: fraction of the robot's weight; a foot that carries more is about to stand, one that
-            carries less than RELEASE times it is about to be free.
-        enter_time: s that it must press more before it stands.
-        leave_time: s that it must press less before it is free.
-        longest_gap: s between samples, beyond which both times restart.
-
     Raises:
         ValueError: The load or a time is negative.
     """
 
+    # fraction of the robot's weight; a foot that carries more is about to stand, one that
+    # carries less than RELEASE times it is about to be free
     load: float = CONTACT_LOAD
-    enter_time: float = 0.010
-    leave_time: float = 0.010
-    longest_gap: float = 0.100
+    enter_time: float = 0.010  # s that it must press more before it stands
+    leave_time: float = 0.010  # s that it must press less before it is free
+    longest_gap: float = 0.100  # s between samples, beyond which both times restart
 
     def __post_init__(self) -> None:
         if not self.load >= 0.0:

@@ -31,13 +31,7 @@ ASSUMPTIONS = (
 
 @dataclass(frozen=True)
 class DingOptions:
-    """How the estimator works.
-
-    Attributes:
-        mass: kg, of the trunk; None for the URDF's.
-        noise: Of torques and foot sensors.
-        contact: When a foot counts as standing, without stance in the samples.
-    """
+    """How the estimator works."""
 
     forces: str = parameter(
         "torque",
@@ -55,14 +49,15 @@ class DingOptions:
         "Only the first half gait after standing on four feet counts, as in [Ding]; "
         "otherwise each has a window and its own average",
     )
-    mass: float | None = None
+    mass: float | None = None  # kg, of the trunk; None for the URDF's
     steiner_at_com: bool = parameter(False, "See ding_solution.solve_offset; [Ding] has False")
     gravity: float = parameter(GRAVITY, "m/s^2", NOT_NEGATIVE)
     bandwidth: float = parameter(
         250.0, "rad/s, of the filter that all signals go through", NOT_NEGATIVE
     )
-    noise: ForceNoise = field(default_factory=ForceNoise)
+    noise: ForceNoise = field(default_factory=ForceNoise)  # of torques and foot sensors
     attitude_std: float = parameter(0.0035, "rad, of the direction of gravity", NOT_NEGATIVE)
+    # when a foot counts as standing, without stance in the samples
     contact: ContactOptions = field(default_factory=ContactOptions)
     standing_time: float = parameter(
         0.2, "s on four feet, after which a half gait is the first", NOT_NEGATIVE

@@ -44,17 +44,12 @@ class Support:
 
 @dataclass(frozen=True, eq=False)
 class Offset:
-    """Where the centre of mass is, as seen from the geometric centre.
+    """Where the centre of mass is, as seen from the geometric centre."""
 
-    Attributes:
-        xy: (2,) m, x_c and y_c in root axes; NaN where the equations have no solution.
-        by_force: (2, 2, 3) m/N, its derivative by the forces on the feet.
-        height: m, of the geometric centre above the contacts: xy moves by so much per radian of
-            error in the direction of gravity.
-    """
-
-    xy: Array
-    by_force: Array
+    xy: Array  # (2,) m, x_c and y_c in root axes; NaN where the equations have no solution
+    by_force: Array  # (2, 2, 3) m/N, its derivative by the forces on the feet
+    # m, of the geometric centre above the contacts: xy moves by so much per radian of error in
+    # the direction of gravity
     height: float
 
 

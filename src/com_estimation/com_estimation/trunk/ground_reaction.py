@@ -29,19 +29,13 @@ METHODS = (TORQUE, INVERSE_DYNAMICS, SENSOR)
 
 @dataclass(frozen=True)
 class ForceNoise:
-    """Standard deviations of what forces are made from.
+    """Standard deviations of what forces are made from."""
 
-    Attributes:
-        relative: Fraction of a torque, or of a component of a measured force.
-        torque: N m (N for a sliding joint), of each joint torque besides.
-        force: N, of each component of a foot sensor's force besides.
-        largest_condition: Condition number (Frobenius norm, 3 at best) of a leg's Jacobian beyond
-            which joint torques do not show the force on its foot.
-    """
-
-    relative: float = 0.02
-    torque: float = 0.5
-    force: float = 1.0
+    relative: float = 0.02  # fraction of a torque, or of a component of a measured force
+    torque: float = 0.5  # N m (N for a sliding joint), of each joint torque besides
+    force: float = 1.0  # N, of each component of a foot sensor's force besides
+    # condition number (Frobenius norm, 3 at best) of a leg's Jacobian beyond which joint
+    # torques do not show the force on its foot
     largest_condition: float = 100.0
 
 
@@ -59,15 +53,11 @@ class GroundReaction:
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """Where the feet touch the ground, root frame.
+    """Where the feet touch the ground, root frame."""
 
-    Attributes:
-        points: (4, 3) m, the lowest points of the balls.
-        jacobians: (4, 3, 3) m/rad or m/m, of the points of the feet that are there now, by the
-            joints of their own legs.
-    """
-
-    points: Array
+    points: Array  # (4, 3) m, the lowest points of the balls
+    # (4, 3, 3) m/rad or m/m, of the points of the feet that are there now, by the joints of
+    # their own legs
     jacobians: Array
 
 

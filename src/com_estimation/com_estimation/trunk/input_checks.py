@@ -147,18 +147,13 @@ MASS_FRACTION = 0.02  # of the URDF's mass: less is not reported
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What to do with a sample.
+    """What to do with a sample."""
 
-    Attributes:
-        sample: The sample, with NaN for what must not be used; None: it must not be used at all.
-        problems: What is wrong.
-        restart: The estimator must forget everything: time went back.
-        watched: Likewise, for what watches the feet: also samples that an estimator must not use.
-    """
-
+    # the sample, with NaN for what must not be used; None: it must not be used at all
     sample: Sample | None
-    problems: tuple[Problem, ...] = ()
-    restart: bool = False
+    problems: tuple[Problem, ...] = ()  # what is wrong
+    restart: bool = False  # the estimator must forget everything: time went back
+    # likewise, for what watches the feet: also samples that an estimator must not use
     watched: Sample | None = None
 
 

@@ -85,19 +85,13 @@ class ComState(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Attitude:
-    """What is known of the direction of gravity besides the joints.
+    """What is known of the direction of gravity besides the joints."""
 
-    Attributes:
-        assume_level: True to take the ground for level (no IMU is used).
-        R_world_imu: (3, 3) orientation of the IMU, world z up; None when it is not known.
-        imu_link: link that carries the IMU.
-        problem: why R_world_imu is None.
-    """
-
-    assume_level: bool
+    assume_level: bool  # true to take the ground for level (no IMU is used)
+    # (3, 3) orientation of the IMU, world z up; None when it is not known
     R_world_imu: Array | None = None
-    imu_link: str = ""
-    problem: str = ""
+    imu_link: str = ""  # link that carries the IMU
+    problem: str = ""  # why R_world_imu is None
 
 
 LEVEL = Attitude(assume_level=True)
@@ -142,20 +136,14 @@ class Given(NamedTuple):
 
 
 class Results(NamedTuple):
-    """What observe() sets.
+    """What observe() sets."""
 
-    Attributes:
-        vectors: (6, 3) CoM, velocity, gravity, projection, normal of the ground; then
-            the margin, m, and the number of contact points.
-        jacobian: (3, n).
-        contact: (f,) the feet in contact.
-        points: (P, 3) m, the contact points in its first rows.
-    """
-
+    # (6, 3) CoM, velocity, gravity, projection, normal of the ground; then the margin, m, and
+    # the number of contact points
     vectors: Array
-    jacobian: Array
-    contact: Mask
-    points: Array
+    jacobian: Array  # (3, n)
+    contact: Mask  # (f,) the feet in contact
+    points: Array  # (P, 3) m, the contact points in its first rows
 
 
 class ComObserver:

@@ -199,21 +199,14 @@ class _Band:
 
 @dataclass(frozen=True, eq=False)
 class RunMeans:
-    """Means over the slices of a run that count.
+    """Means over the slices of a run that count."""
 
-    Attributes:
-        values: Of each stream (C,); None of one without readings in some slice.
-        samples: Readings of the stream with the fewest.
-        t0_ns: Stamp of the first reading.
-        t1_ns: Of the last.
-        constant: Whether all readings of a stream are identical.
-    """
-
+    # of each stream (C,); None of one without readings in some slice
     values: tuple[Array | None, ...]
-    samples: int
-    t0_ns: int
-    t1_ns: int
-    constant: tuple[bool, ...]
+    samples: int  # readings of the stream with the fewest
+    t0_ns: int  # stamp of the first reading
+    t1_ns: int  # of the last
+    constant: tuple[bool, ...]  # whether all readings of a stream are identical
 
 
 class StationaryRun:

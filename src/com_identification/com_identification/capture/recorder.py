@@ -48,25 +48,16 @@ class CaptureStatus(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class CaptureState(FrozenArrays):
-    """What a recorder reports now.
+    """What a recorder reports now."""
 
-    Attributes:
-        status: See CaptureStatus.
-        reasons: Why no posture can be captured and how to fix it, sentences; empty when READY.
-        samples: Readings that count so far, of the stream with the fewest.
-        needed: Number of readings that a posture needs.
-        stationary_for: s that the robot has been stationary.
-        loads: (f,) N, magnitude of each foot's force in the newest slice; NaN where unknown.
-        dropped: Readings that were left out so far.
-    """
-
-    status: CaptureStatus
+    status: CaptureStatus  # see CaptureStatus
+    # why no posture can be captured and how to fix it, sentences; empty when READY
     reasons: tuple[str, ...]
-    samples: int
-    needed: int
-    stationary_for: float
-    loads: Array
-    dropped: DroppedReadings
+    samples: int  # readings that count so far, of the stream with the fewest
+    needed: int  # number of readings that a posture needs
+    stationary_for: float  # s that the robot has been stationary
+    loads: Array  # (f,) N, magnitude of each foot's force in the newest slice; NaN where unknown
+    dropped: DroppedReadings  # readings that were left out so far
 
     @property
     def ready(self) -> bool:

@@ -194,17 +194,12 @@ def _require_postures(
 
 @dataclass(frozen=True)
 class WrenchCheck:
-    """Issues of the wrenches.
+    """Issues of the wrenches."""
 
-    Attributes:
-        lines: Sentences, with the number of postures.
-        fatal: Those that are so common and so bad that a result would be wrong.
-        inconsistent: Why a posture is left out, by its index: something else than the feet carries
-            or pulls the robot in it, unlike in most others.
-    """
-
-    lines: tuple[str, ...]
-    fatal: tuple[str, ...]
+    lines: tuple[str, ...]  # sentences, with the number of postures
+    fatal: tuple[str, ...]  # those that are so common and so bad that a result would be wrong
+    # why a posture is left out, by its index: something else than the feet carries or pulls
+    # the robot in it, unlike in most others
     inconsistent: Mapping[int, str]
 
 

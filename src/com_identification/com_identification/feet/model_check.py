@@ -46,41 +46,25 @@ class ModelCheckResult(FrozenArrays):
 
     difference = tilt_part + model_part, all vectors in that plane. With the height h of the CoM,
     an IMU that is off by a small angle moves the projection by h times the angle.
-
-    Attributes:
-        verdict: See Verdict.
-        reason: Why, and how to fix it.
-        up: (3,) the direction against gravity that was used: the IMU's, or the soles'.
-        projection: (3,) m, vertical, of the model's CoM.
-        measured: (3,) m, the centre of pressure, above which the CoM is in equilibrium.
-        difference: (3,) m, projection less measured.
-        tilt_part: (3,) m of it that vanishes if the soles are on horizontal ground.
-        model_part: (3,) m, what is left: the model's error and the force sensors'.
-        model_std: m, standard deviation of a component of model_part by the noise.
-        tilt: rad, between the IMU's direction and the soles'; NaN without IMU or flat soles.
-        force_tilt: rad, between the direction that was used and that of the feet's force.
-        sloped: Whether the force agrees with the IMU: the ground is not horizontal, and all of the
-            difference is the model's.
-        mass: kg, that the feet carry.
-        mass_std: kg.
-        model_mass: kg.
     """
 
-    verdict: Verdict
-    reason: str
-    up: Array
-    projection: Array
-    measured: Array
-    difference: Array
-    tilt_part: Array
-    model_part: Array
-    model_std: float
-    tilt: float
-    force_tilt: float
+    verdict: Verdict  # see Verdict
+    reason: str  # why, and how to fix it
+    up: Array  # (3,) the direction against gravity that was used: the IMU's, or the soles'
+    projection: Array  # (3,) m, vertical, of the model's CoM
+    measured: Array  # (3,) m, the centre of pressure, above which the CoM is in equilibrium
+    difference: Array  # (3,) m, projection less measured
+    tilt_part: Array  # (3,) m of it that vanishes if the soles are on horizontal ground
+    model_part: Array  # (3,) m, what is left: the model's error and the force sensors'
+    model_std: float  # m, standard deviation of a component of model_part by the noise
+    tilt: float  # rad, between the IMU's direction and the soles'; NaN without IMU or flat soles
+    force_tilt: float  # rad, between the direction that was used and that of the feet's force
+    # whether the force agrees with the IMU: the ground is not horizontal, and all of the
+    # difference is the model's
     sloped: bool
-    mass: float
-    mass_std: float
-    model_mass: float
+    mass: float  # kg, that the feet carry
+    mass_std: float  # kg
+    model_mass: float  # kg
 
     @property
     def com_error(self) -> float:

@@ -275,21 +275,13 @@ def _exchanges(statics: Statics) -> Iterator[Candidate]:
 
 @dataclass(frozen=True, eq=False)
 class Identifiability:
-    """What the postures determine, whatever the prior.
+    """What the postures determine, whatever the prior."""
 
-    Attributes:
-        unknowns: Number of the bodies' parameters that are estimated, U.
-        rank: Combinations of them that the data determine.
-        condition: Largest over smallest singular value of the whitened rows within that rank.
-        informed: Combinations that the data determine better than the prior.
-        lost: A few words for each unobservable combination.
-        weak: A few words for each weakly observable one: its standard deviation is 95 % of the
-            prior's or more.
-    """
-
-    unknowns: int
-    rank: int
-    condition: float
-    informed: int
-    lost: tuple[str, ...]
+    unknowns: int  # number of the bodies' parameters that are estimated, U
+    rank: int  # combinations of them that the data determine
+    condition: float  # largest over smallest singular value of the whitened rows within that rank
+    informed: int  # combinations that the data determine better than the prior
+    lost: tuple[str, ...]  # a few words for each unobservable combination
+    # a few words for each weakly observable one: its standard deviation is 95 % of the prior's
+    # or more
     weak: tuple[str, ...] = ()

@@ -25,25 +25,16 @@ _FIRST_STEP = 1e-3  # rad
 
 
 class Soles(NamedTuple):
-    """F soles flat on the ground.
+    """F soles flat on the ground."""
 
-    Attributes:
-        body: (F,) index of the body.
-        R: (F, 3, 3) orientation in the body.
-        p: (F, 3) m, origin in the body.
-        R_ground: (F, 3, 3) orientation on the ground.
-        p_ground: (F, 3) m, origin on the ground.
-        load_fraction: (F,) of the weight on each sole; sums to 1.
-        edges: (E, 3) n_x, n_y, offset of the edges that the robot may fall over, m on the ground;
-            inside n . x < offset.
-    """
-
-    body: Indices
-    R: Array
-    p: Array
-    R_ground: Array
-    p_ground: Array
-    load_fraction: Array
+    body: Indices  # (F,) index of the body
+    R: Array  # (F, 3, 3) orientation in the body
+    p: Array  # (F, 3) m, origin in the body
+    R_ground: Array  # (F, 3, 3) orientation on the ground
+    p_ground: Array  # (F, 3) m, origin on the ground
+    load_fraction: Array  # (F,) of the weight on each sole; sums to 1
+    # (E, 3) n_x, n_y, offset of the edges that the robot may fall over, m on the ground;
+    # inside n . x < offset.
     edges: Array
 
 

@@ -44,28 +44,20 @@ class TipTest:
 
 @dataclass(frozen=True)
 class FitParameters:
-    """What a fit to the tip angles of a robot may find.
+    """What a fit to the tip angles of a robot may find."""
 
-    Attributes:
-        zero_offsets: Joints that share a zero offset, by the offset's name.
-        compliant: Joints that yield under load, all with the same compliance.
-        trunk: The link whose CoM may be shifted, or None.
-    """
-
+    # joints that share a zero offset, by the offset's name
     zero_offsets: Mapping[str, tuple[str, ...]]
-    compliant: tuple[str, ...]
-    trunk: str | None
+    compliant: tuple[str, ...]  # joints that yield under load, all with the same compliance
+    trunk: str | None  # the link whose CoM may be shifted, or None
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """The tests of a robot.
-
-    Attributes:
-        tests: In the order of the file: the postures of the first move, of the second, ...
-    """
+    """The tests of a robot."""
 
     robot: str
+    # in the order of the file: the postures of the first move, of the second, ...
     tests: tuple[TipTest, ...]
     parameters: FitParameters
 

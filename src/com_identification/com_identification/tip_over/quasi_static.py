@@ -183,17 +183,13 @@ class Equilibrium(NamedTuple):
 
 @dataclass(frozen=True)
 class TipAngle:
-    """How a test ends.
-
-    Attributes:
-        angle: rad, by the encoders of the joints; NaN where the robot is not balanced at the start,
-            or its joints yield without equilibrium before it tips.
-        falls: False where the joints reach their limit, `angle`, without a fall.
-    """
+    """How a test ends."""
 
     test: str
+    # rad, by the encoders of the joints; NaN where the robot is not balanced at the start, or
+    # its joints yield without equilibrium before it tips
     angle: float
-    falls: bool
+    falls: bool  # false where the joints reach their limit, `angle`, without a fall
 
 
 @dataclass(frozen=True)

@@ -136,23 +136,15 @@ def _angle(text: str | None, where: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Measured tip angles beside others' and ours.
-
-    Attributes:
-        tests: T names.
-        others: (T,) rad by name, of other sources.
-        ours: (T,) rad by name; the last is what the fit predicts.
-        notes: What is to be known of the angles, a sentence each.
-        found: The fit; it has the measured angles.
-        left_out: Mean error of what was left out and predicted by the rest, deg, by name.
-    """
+    """Measured tip angles beside others' and ours."""
 
     robot: str
-    tests: tuple[str, ...]
-    others: Mapping[str, Array]
-    ours: Mapping[str, Array]
-    notes: tuple[str, ...]
-    found: Fit
+    tests: tuple[str, ...]  # T names
+    others: Mapping[str, Array]  # (T,) rad by name, of other sources
+    ours: Mapping[str, Array]  # (T,) rad by name; the last is what the fit predicts
+    notes: tuple[str, ...]  # what is to be known of the angles, a sentence each
+    found: Fit  # the fit; it has the measured angles
+    # mean error of what was left out and predicted by the rest, deg, by name
     left_out: Mapping[str, float]
 
     def mean_errors(self) -> dict[str, float]:

@@ -18,20 +18,14 @@ from com_model.geometry.hull import convex_hull, signed_distance
 
 @dataclass(frozen=True, eq=False)
 class SupportPolygon(FrozenArrays):
-    """Convex hull of contacts in the ground plane; arrays are read-only.
+    """Convex hull of contacts in the ground plane; arrays are read-only."""
 
-    Attributes:
-        vertices: (k, 3) m, corners of the hull, counter-clockwise seen from above (from the side
-            that the normal points to); k = 1 for a single contact, 2 for contacts on a line.
-        normal: (3,) unit normal of the ground, upwards.
-        gravity: (3,) unit direction in which points fall onto the ground.
-        origin: (3,) m, a point of the ground: the mean of the contacts.
-    """
-
+    # (k, 3) m, corners of the hull, counter-clockwise seen from above (from the side that the
+    # normal points to); k = 1 for a single contact, 2 for contacts on a line
     vertices: Array
-    normal: Array
-    gravity: Array
-    origin: Array
+    normal: Array  # (3,) unit normal of the ground, upwards
+    gravity: Array  # (3,) unit direction in which points fall onto the ground
+    origin: Array  # (3,) m, a point of the ground: the mean of the contacts
     _axes: Array  # (3, 2) in-plane directions x, y with x cross y = normal
     _corners: Array  # (k, 2) the vertices in those directions, from the origin
 

@@ -56,36 +56,24 @@ class Mimic:
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """A joint as the file gives it.
-
-    Attributes:
-        element: The element for messages, with its line.
-        kind: revolute, continuous, prismatic, fixed, floating or planar.
-        R: (3, 3), R_parent_child at position 0.
-        d: (3,) m, origin of the joint in the parent link's frame.
-        axis: (3,) unit vector in the child link's frame.
-        lower: Smallest position, rad or m, -inf where there is none.
-        upper: Largest position, inf where there is none.
-        velocity: Largest speed, rad/s or m/s; inf where there is none, or a negative one (which is
-            how converters from SDF write that).
-        effort: Largest torque or force, N m or N; inf likewise.
-        mimic: The joint that it follows, or None.
-        warnings: What is wrong but can only mean one thing: message and fix of each.
-    """
+    """A joint as the file gives it."""
 
     name: str
-    element: str
-    kind: str
+    element: str  # the element for messages, with its line
+    kind: str  # revolute, continuous, prismatic, fixed, floating or planar
     parent: str
     child: str
-    R: Array
-    d: Array
-    axis: Array
-    lower: float
-    upper: float
+    R: Array  # (3, 3), R_parent_child at position 0
+    d: Array  # (3,) m, origin of the joint in the parent link's frame
+    axis: Array  # (3,) unit vector in the child link's frame
+    lower: float  # smallest position, rad or m, -inf where there is none
+    upper: float  # largest position, inf where there is none
+    # largest speed, rad/s or m/s; inf where there is none, or a negative one (which is how
+    # converters from SDF write that)
     velocity: float
-    effort: float
-    mimic: Mimic | None
+    effort: float  # largest torque or force, N m or N; inf likewise
+    mimic: Mimic | None  # the joint that it follows, or None
+    # what is wrong but can only mean one thing: message and fix of each
     warnings: tuple[tuple[str, str], ...] = ()
 
 

@@ -39,20 +39,14 @@ class LinkTriangles:
 
 @dataclass(frozen=True)
 class RobotShape:
-    """All shapes of a robot.
-
-    Attributes:
-        bare_links: links whose shapes could not be drawn; lines between joints stand for them.
-        note: one line on what was left out, empty when nothing was.
-        declared: number of <visual> elements.
-        missing: those that could not be read, each with the reason.
-    """
+    """All shapes of a robot."""
 
     pieces: tuple[LinkTriangles, ...]
+    # links whose shapes could not be drawn; lines between joints stand for them
     bare_links: tuple[str, ...]
-    note: str
-    declared: int = 0
-    missing: tuple[str, ...] = ()
+    note: str  # one line on what was left out, empty when nothing was
+    declared: int = 0  # number of <visual> elements
+    missing: tuple[str, ...] = ()  # those that could not be read, each with the reason
 
 
 def robot_shape(model: RobotModel, urdf_path: str | Path | None) -> RobotShape:

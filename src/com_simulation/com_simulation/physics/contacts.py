@@ -19,16 +19,12 @@ TOUCHING = 0.002  # m; pairs of shapes that are closer at the start never collid
 
 @dataclass(frozen=True)
 class Contact:
-    """How hard shapes are where they touch.
+    """How hard shapes are where they touch."""
 
-    Attributes:
-        stiffness: MuJoCo's solref: time constant (s) and damping ratio; or, both negative, less
-            stiffness and damping over the mass that a contact moves, 1/s^2 and 1/s.
-        hardness: MuJoCo's solimp.
-    """
-
+    # MuJoCo's solref: time constant (s) and damping ratio; or, both negative, less stiffness
+    # and damping over the mass that a contact moves, 1/s^2 and 1/s
     stiffness: tuple[float, float]
-    hardness: tuple[float, float, float, float, float]
+    hardness: tuple[float, float, float, float, float]  # MuJoCo's solimp
 
 
 CONTACTS = {

@@ -10,16 +10,12 @@ MAX_BACKLOG = 1.0  # s; what is further behind is given up, not caught up in a b
 
 @dataclass(frozen=True)
 class PaceReport:
-    """How the pace was kept since the last report.
+    """How the pace was kept since the last report."""
 
-    Attributes:
-        drift: s, by which the simulation is behind the wall clock, in wall time, given up or not.
-        load: Fraction of the time in which there was work to do.
-    """
-
+    # s, by which the simulation is behind the wall clock, in wall time, given up or not
     drift: float
     real_time_factor: float
-    load: float
+    load: float  # fraction of the time in which there was work to do
 
 
 class Pacer:

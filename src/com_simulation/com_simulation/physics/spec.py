@@ -26,20 +26,13 @@ _SLACK = 1e-9  # relative, by which a corrected inertia keeps the triangle inequ
 
 @dataclass(frozen=True, eq=False)
 class BodyInertias:
-    """Inertial parameters of the B moving bodies of a robot.
+    """Inertial parameters of the B moving bodies of a robot."""
 
-    Attributes:
-        mass: (B,) kg.
-        com: (B, 3) m, centre of mass in the body's frame.
-        principal: (B, 3) kg m^2, principal moments about the centre of mass.
-        axes: (B, 3, 3) rotation from principal to body axes.
-        corrected: Names of bodies with mass whose inertia no rigid body has: it was enlarged.
-    """
-
-    mass: Array
-    com: Array
-    principal: Array
-    axes: Array
+    mass: Array  # (B,) kg
+    com: Array  # (B, 3) m, centre of mass in the body's frame
+    principal: Array  # (B, 3) kg m^2, principal moments about the centre of mass
+    axes: Array  # (B, 3, 3) rotation from principal to body axes
+    # names of bodies with mass whose inertia no rigid body has: it was enlarged
     corrected: tuple[str, ...]
 
 
@@ -177,7 +170,7 @@ def _set_options(spec: mujoco.MjSpec, step: float, integrator: str) -> None:
     spec.option.integrator = _INTEGRATORS[integrator]
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.impratio = FRICTION_HARDNESS
-    # A diverging simulation must be seen, not started again behind one's back. Euler's velocities
+    # a diverging simulation must be seen, not started again behind one's back. Euler's velocities
     # change by the acceleration and nothing else.
     bits = mujoco.mjtDisableBit
     spec.option.disableflags |= int(bits.mjDSBL_AUTORESET) | int(bits.mjDSBL_EULERDAMP)

@@ -24,22 +24,16 @@ _GROUND = "ground"
 class Tilt:
     """How a floor tilts: to an angle, and there it stays or goes back.
 
-    Attributes:
-        angle: rad.
-        rate: rad/s.
-        direction: rad about the vertical, of the side that rises: 0 forwards, pi/2 to the left.
-        start: s.
-        hold: s at the angle before it goes back to where it was; inf: it stays.
-
     Raises:
         WorldError: A number is not finite, or the angle or rate is out of its bounds.
     """
 
-    angle: float
-    rate: float
+    angle: float  # rad
+    rate: float  # rad/s
+    # rad about the vertical, of the side that rises: 0 forwards, pi/2 to the left
     direction: float = 0.0
-    start: float = 1.0
-    hold: float = float("inf")
+    start: float = 1.0  # s
+    hold: float = float("inf")  # s at the angle before it goes back to where it was; inf: it stays
 
     def __post_init__(self) -> None:
         if not np.isfinite([self.angle, self.rate, self.direction, self.start]).all():
