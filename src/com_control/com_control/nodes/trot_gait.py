@@ -87,7 +87,7 @@ class TrotGaitNode(RobotNode[Parameters]):
     def use_model(self, model: RobotModel) -> None:
         """Make what belongs to a new model."""
         p = self.parameters
-        gait = TrotGait(model, self._config, p.gait)
+        gait = TrotGait(model, self._config, p.gait, p.feedback)
         session = GaitSession(gait, p.approach_time, p.horizon, p.guard)
         session.trot = p.autostart
         link = self._config.imu_link

@@ -11,8 +11,8 @@ from com_model.robot_config import TrotSizes
 
 STANDING = 0.93
 """Default height as a fraction of the nominal one, so that the legs reach."""
-FREQUENCY = 1.0
-"""1/s, default."""
+FREQUENCY, FEEDBACK_FREQUENCY = 1.0, 2.0
+"""1/s, defaults without and with CoM feedback, whose footholds must come soon."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,8 @@ class GaitParameters:
     """
 
     frequency: float = parameter(
-        0.0, "1/s, periods of the gait; each leg steps once; 0: 1/s", (0.0, 10.0)
+        0.0, "1/s, periods of the gait; each leg steps once; 0: 1/s, with CoM "
+        "feedback 2/s", (0.0, 10.0)
     )
     duty_factor: float = parameter(
         0.5, "fraction of the period in which a leg carries", (0.5, 0.95)
@@ -56,10 +57,10 @@ class GaitParameters:
         "fraction of half a period in which feet go from touch-down to where they stand",
         (0.05, 1.0),
     )
-    tilt_gain: float = parameter(
-        0.0,
-        "of the foot placement by attitude; 1: feet below the CoM however the trunk tilts; needs "
-        "CoM feedback",
+    capture_time: float = parameter(
+        0.3,
+        "s, about sqrt(height / g): feet land where the trunk, as it tilts, comes to rest; with CoM "
+        "feedback and half periods up to this only; 0: never",
         (0.0, 10.0),
     )
     max_placement: float = parameter(0.0, "m, bound of it; 0: 15 % of the height", (0.0, 10.0))
@@ -97,17 +98,19 @@ class GaitParameters:
                 low, high = bounds
                 raise GaitError(f"{field.name} is {value}: give a number from {low:g} to {high:g}")
 
-    def derived(self, height: float, sizes: TrotSizes) -> GaitParameters:
+    def derived(self, height: float, sizes: TrotSizes, feedback: bool = False) -> GaitParameters:
         """Fill in what is 0.
 
         Args:
             height: m, of the hips over the contact points in the nominal posture.
             sizes: What the robot's configuration says.
+            feedback: There will be CoM feedback.
         """
         height = self.height or sizes.body_height or STANDING * height
+        default = FEEDBACK_FREQUENCY if feedback else FREQUENCY
         return replace(
             self,
-            frequency=self.frequency or sizes.frequency or FREQUENCY,
+            frequency=self.frequency or sizes.frequency or default,
             height=height,
             step_height=self.step_height or sizes.step_height or height / 9.0,
             max_placement=self.max_placement or 0.15 * height,

@@ -3,12 +3,16 @@
 Legs in diagonal pairs swing in turn. In the trunk's frame (root link's axes, origin in the mean of
 the four hips) a foot on the ground stands at
 
-    p_i = home_i + shift + placement,   z = -height
+    p_i = home_i + shift + placement_i,   z = -height
 
 and reaches that place, from where it came down, within a fraction of the half period; a swing foot
 goes to the same place on a smooth path whose height over the ground is kept when the trunk tilts.
-`shift` puts the crossing of the diagonals below the robot's centre of mass, `placement` follows the
-attitude: height * [pitch, -roll] keeps it there while the trunk tilts.
+`shift` puts the crossing of the diagonals below the robot's centre of mass; `placement` puts a foot
+that lands below the capture point, where a tilting trunk comes to rest:
+
+    placement = height ((pitch, -roll) + t_c (w_y, -w_x))
+
+A foot keeps the placement with which it landed until it is lifted again.
 """
 
 from __future__ import annotations
@@ -81,6 +85,8 @@ class RobotShift:
 
 MAX_TILT = 0.5  # rad, that swing feet and placement make up for
 SHIFTED = 0.001  # of the height: nearer to its aim the shift has arrived
+PLACED = 0.9  # of a swing, up to which its foothold may change
+RATE_TIME = 0.02  # s, of the angular velocity's low-pass
 MAX_GAP = 0.05  # s between steps; after a longer gap filters go on as if it had been as long
 
 
@@ -134,6 +140,7 @@ class TrotGait:
         model: The robot.
         config: Its configuration, with side and end of four feet.
         parameters: Of the gait.
+        feedback: There will be CoM feedback; it steps more quickly then.
 
     Raises:
         ConfigError: The robot is no quadruped with legs of three joints.
@@ -142,7 +149,11 @@ class TrotGait:
     """
 
     def __init__(
-        self, model: RobotModel, config: RobotConfig, parameters: GaitParameters | None = None
+        self,
+        model: RobotModel,
+        config: RobotConfig,
+        parameters: GaitParameters | None = None,
+        feedback: bool = False,
     ) -> None:
         self.model, self.legs = model, quadruped_legs(model, config)
         self.posture = config.nominal_posture(model)
@@ -152,7 +163,7 @@ class TrotGait:
         radii = np.array([leg.radius for leg in self.legs])
         self._radii = radii
         given = parameters or GaitParameters()
-        self.parameters = p = given.derived(float(np.mean(radii - feet[:, 2])), config.trot)
+        self.parameters = p = given.derived(float(np.mean(radii - feet[:, 2])), config.trot, feedback)
         self.home = feet.copy()
         self.home[:, :2] -= feet[:, :2].mean(axis=0)
         self.home[:, 2] = radii - p.height
@@ -178,6 +189,8 @@ class TrotGait:
         self._swinging = np.zeros(4, dtype=bool)
         self._shift, self._wanted, self._shift_speed = np.zeros(2), np.zeros(2), np.zeros(2)
         self._placed = 0.0  # of the placement
+        self._rate = np.zeros(2)  # rad/s, low-passed, of pitch and -roll
+        self._places = np.zeros((4, 2))  # of each foot, beside the shift
         self._q = self.posture.copy()
         self._qd = np.zeros(len(self._q))
 
@@ -197,9 +210,9 @@ class TrotGait:
         saturated = self._move_shift(dt, com_offset)
         if standing and self._may_start(time, com_offset is not None):
             self._lift_off_at = time if self._waited else self.parameters.start_delay
-        place, bounded = self._placement(dt, com_offset is not None)
+        place, bounded = self._placement(dt, com_offset is not None, angular_velocity)
         before = self._feet
-        self._feet, stance, clearance = self._plan(time, dt, self._shift + place)
+        self._feet, stance, clearance = self._plan(time, dt, place)
         problems = self._solve(self._speed(dt, self._feet - before))
         elapsed = time - self._lift_off_at
         phase = elapsed / self._period % 1.0 if elapsed >= 0.0 else float("nan")
@@ -233,14 +246,25 @@ class TrotGait:
         self._shift = self._shift + _bounded(moved, p.com_shift_rate * dt)[0]
         return saturated
 
-    def _placement(self, dt: float, feedback: bool) -> tuple[Array, bool]:
-        """Foot placement (2,), m, by attitude; True when at its bound."""
+    def _placement(
+        self, dt: float, feedback: bool, angular_velocity: ArrayLike | None
+    ) -> tuple[Array, bool]:
+        """Placement (2,), m, of a foot that lands now; True when at its bound.
+
+        None where half a period is longer than the capture time: it would come too late.
+        """
         p = self.parameters
         step = dt / p.ramp_time if p.ramp_time else 1.0
         self._placed = min(max(self._placed + (step if feedback else -step), 0.0), 1.0)
+        omega = np.zeros(3) if angular_velocity is None else np.asarray(angular_velocity)
+        if np.isfinite(omega).all():
+            turn = np.array([omega[1], -omega[0]])
+            self._rate += (1.0 - np.exp(-dt / RATE_TIME)) * (turn - self._rate)
+        if 0.5 * self._period > p.capture_time:
+            return np.zeros(2), False
         up = level_up(self._attitude.up, MAX_TILT)
         tilt = -up[:2] / up[2]  # (pitch, -roll) at small angles
-        place, bounded = _bounded(p.height * p.tilt_gain * tilt, p.max_placement)
+        place, bounded = _bounded(p.height * (tilt + p.capture_time * self._rate), p.max_placement)
         return smooth_step(self._placed) * place, bounded and self._placed > 0.0
 
     # --- feet --------------------------------------------------------------------------------
@@ -254,8 +278,11 @@ class TrotGait:
         self._waited |= waits
         return not waits
 
-    def _plan(self, time: float, dt: float, shift: Array) -> tuple[Array, Flags, Array]:
-        """Targets of the feet (4, 3) from the centre, stance (4,) and clearance (4,)."""
+    def _plan(self, time: float, dt: float, place: Array) -> tuple[Array, Flags, Array]:
+        """Targets of the feet (4, 3) from the centre, stance (4,) and clearance (4,).
+
+        Feet that swing go to the placement (2,) m.
+        """
         p = self.parameters
         inside, moving = self._step_times(time)
         swing = inside < self._swing_time
@@ -264,7 +291,9 @@ class TrotGait:
         feet = np.empty((4, 3))
         for i in range(4):
             middle = self.home[i].copy()
-            middle[:2] += shift
+            if swing[i] and inside[i] < PLACED * self._swing_time:
+                self._places[i] = place
+            middle[:2] += self._shift + self._places[i]
             if swing[i] and not self._swinging[i]:
                 self._lift_off[i] = self._feet[i] - velocity[i] * (dt - inside[i])
             if swing[i]:

@@ -53,6 +53,27 @@ def test_what_is_not_given_is_as_the_configuration_says():
     given = TrotGait(model, configured, GaitParameters(frequency=2.0, height=0.52)).parameters
     assert (given.frequency, given.step_height, given.height) == (2.0, 0.04, 0.52)
     assert TrotGait(model, config).parameters.frequency == 1.0
+    assert TrotGait(model, config, feedback=True).parameters.frequency == 2.0
+
+
+def swung(frequency, rate):
+    """Feet in the middle of a step, of a trunk that is level and turns about y."""
+    gait = make(frequency=frequency, ramp_time=0.0, attitude_filter=0.0)
+    omega = np.array([0.0, rate, 0.0])
+    for time in np.arange(0.0, 1.75 / frequency, 0.001):
+        target = gait.step(time, TrotFeedback(np.eye(3), np.zeros(2), omega))
+    return feet(gait, target), target, gait.parameters
+
+
+def test_feet_land_at_the_capture_point_of_a_trunk_that_turns():
+    turning, target, p = swung(2.0, 0.1)
+    level, _, _ = swung(2.0, 0.0)
+    moved = (turning - level)[target.stance]
+    np.testing.assert_allclose(moved[:, 0], p.height * p.capture_time * 0.1, rtol=1e-3)
+    np.testing.assert_allclose(moved[:, 1], 0.0, atol=1e-4)
+    late, _, _ = swung(1.0, 0.1)  # half a period is longer than the capture time
+    none, target, _ = swung(1.0, 0.0)
+    np.testing.assert_allclose((late - none)[target.stance, :2], 0.0, atol=1e-3)
 
 
 def test_diagonals_swing_in_turn():
