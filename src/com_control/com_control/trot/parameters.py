@@ -24,8 +24,9 @@ class GaitParameters:
     """
 
     frequency: float = parameter(
-        0.0, "1/s, periods of the gait; each leg steps once; 0: 1/s, with CoM "
-        "feedback 2/s", (0.0, 10.0)
+        0.0,
+        "1/s, periods of the gait; each leg steps once; 0: 1/s, with CoM feedback 2/s",
+        (0.0, 10.0),
     )
     duty_factor: float = parameter(
         0.5, "fraction of the period in which a leg carries", (0.5, 0.95)
@@ -59,8 +60,8 @@ class GaitParameters:
     )
     capture_time: float = parameter(
         0.3,
-        "s, about sqrt(height / g): feet land where the trunk, as it tilts, comes to rest; with CoM "
-        "feedback and half periods up to this only; 0: never",
+        "s, about sqrt(height / g): feet land where the trunk, as it tilts, comes to rest; with "
+        "CoM feedback and half periods up to this only; 0: never",
         (0.0, 10.0),
     )
     max_placement: float = parameter(0.0, "m, bound of it; 0: 15 % of the height", (0.0, 10.0))

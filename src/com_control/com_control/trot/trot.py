@@ -163,7 +163,9 @@ class TrotGait:
         radii = np.array([leg.radius for leg in self.legs])
         self._radii = radii
         given = parameters or GaitParameters()
-        self.parameters = p = given.derived(float(np.mean(radii - feet[:, 2])), config.trot, feedback)
+        self.parameters = p = given.derived(
+            float(np.mean(radii - feet[:, 2])), config.trot, feedback
+        )
         self.home = feet.copy()
         self.home[:, :2] -= feet[:, :2].mean(axis=0)
         self.home[:, 2] = radii - p.height

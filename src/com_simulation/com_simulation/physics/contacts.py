@@ -89,8 +89,8 @@ def touching_pairs(mj: mujoco.MjModel, data: mujoco.MjData) -> list[tuple[int, i
     finally:
         mj.geom_margin[:] = margin
     geoms = data.contact.geom.reshape(-1, 2)
-    robot_only = geoms[(geoms > 0).all(axis=1)]
-    return sorted({tuple(sorted(pair)) for pair in mj.geom_bodyid[robot_only].tolist()})
+    bodies = mj.geom_bodyid[geoms]
+    return sorted({tuple(sorted(pair)) for pair in bodies[(bodies > 0).all(axis=1)].tolist()})
 
 
 def neighbours(robot: RobotModel) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ from com_simulation.physics.motion import JointMotion, Trajectory, read_targets
 from com_simulation.physics.sensors import Noise, NoiseLevels, Reading, Sensors
 from com_simulation.physics.suspension_rig import SuspensionRig
 from com_simulation.physics.tilting_floor import Tilt, TiltingFloor
-from com_simulation.physics.trunk import Payload, loaded, read_trunk, write_trunk
+from com_simulation.physics.trunk import ROOT, Payload, loaded, read_trunk, write_trunk
 from com_simulation.physics.world_builder import World
 
 NEVER = float(np.finfo(float).max)  # s
@@ -129,6 +129,10 @@ class Simulation:
             self._awaited = replace(self.payload, time=NEVER)
         elif self._awaited is not None:
             self._awaited = replace(self.payload, time=0.0)
+
+    def push(self, force: ArrayLike) -> None:
+        """Pushes the root body at its CoM from now on with a force (3,) N, world axes."""
+        self._data.xfrc_applied[ROOT, :3] = force
 
     def tilt(self) -> None:
         """Lets the floor tilt from now on, whatever its time.

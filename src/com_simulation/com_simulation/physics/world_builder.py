@@ -1,6 +1,7 @@
 """Makes worlds: a robot in its nominal posture, on the ground or hanging above it."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import mujoco
@@ -96,6 +97,7 @@ def build_world(
     joint_friction: ArrayLike = 0.0,
     contact: str = "stiff",
     sole_balls: float = 0.0,
+    edit: Callable[[mujoco.MjSpec], None] | None = None,
 ) -> World:
     """Builds the MuJoCo model of a robot in its nominal posture.
 
@@ -115,6 +117,7 @@ def build_world(
         contact: "stiff", or "soft" as in the simulations of [CCGD].
         sole_balls: m, radius of balls that carry the feet at the corners of the configuration's
             soles instead of the URDF's shapes; 0: only feet whose shapes will not do.
+        edit: Changes the specification, whose ground is the geom "ground": uneven ground.
 
     Raises:
         ConfigError: The configuration is of another robot.
@@ -135,6 +138,8 @@ def build_world(
     builder = _Builder(robot, config, floating, ground_slope)
     builder.sole_balls = sole_balls
     builder.write(step, integrator, offset(trunk_com_offset, "trunk_com_offset"))
+    if edit is not None:
+        edit(builder.spec)
     return builder.build(urdf_path, _friction(robot, joint_friction), contact)
 
 

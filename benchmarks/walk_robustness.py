@@ -1,0 +1,357 @@
+"""Humanoids walk where it is not flat, stiff and undisturbed: open loop, and with the stabiliser.
+
+Six steps each on TALOS, HOAP-2, iCub and the ITU biped, one set of gains, physics at 1 ms, control
+at 200 Hz, sensors 5 ms late. Encoders have noise of 0.2 mrad; the IMU of 0.5 mrad and an error of
+3 mrad that stays; force sensors of 0.2 % of the weight and 0.3 % that stays. Nothing of the
+simulator's truth is used. Seeds of the cells are not those by which the gains were chosen.
+
+Errors are the horizontal distance of the true CoM to the plan (of the plan's time: it waits for a
+late foot), along gravity, of the walks that were completed. A push is given as speed of the whole
+robot, J / m, in 0.1 s at the trunk, in the middle of a swing.
+
+The last line is one JSON object: cells (by cell and robot open and fed_back, "walked/of", mean_mm
+and max_mm with feedback), soft_walked, soft_total, tiles5_walked, tiles5_total (TALOS, iCub,
+HOAP-2), push_ms (largest forward push that all robots survive in all seeds), stiff_ratio (largest
+of the robots: mean error over what is allowed, 1.5 times open loop + 5 mm), offset_mm (largest
+error of the offset that is found with the trunk's CoM off by 3 cm, or 1.5) and tick_us (median).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from statistics import fmean
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+from processes import in_processes
+from rich.console import Console
+from rich.table import Table
+from scipy.spatial.transform import Rotation
+from walk_playback import starting_at
+
+from com_control.walking.biped import Biped
+from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
+from com_control.walking.walker import Walk, Walker, WalkRequest
+from com_model import RobotConfig, RobotModel
+from com_model.dynamics import GRAVITY
+from com_model.robots import find_robot
+from com_simulation.exceptions import DivergedError
+from com_simulation.physics.sensors import NoiseLevels
+from com_simulation.physics.simulation import Simulation
+from com_simulation.physics.tilting_floor import Tilt
+from com_simulation.physics.trunk import Payload
+from com_simulation.physics.walk_record import has_fallen
+from com_simulation.physics.world_builder import build_world
+
+Array = NDArray[np.float64]
+
+ROBOTS = {
+    "talos": WalkRequest(step_length=0.2, step_time=0.8, double_support=0.25),
+    "hoap2": WalkRequest(step_length=0.05, step_time=0.6, double_support=0.2),
+    "icub": WalkRequest(step_length=0.05, step_time=0.9, double_support=0.3, com_height=0.45),
+    "itu_biped": WalkRequest(step_length=0.15, step_time=0.8, double_support=0.25),
+}
+TILED = ("talos", "icub", "hoap2")
+PERIOD = 0.005  # s
+PUSH_TIME = 0.1  # s
+REST = 1.0  # s, after the walk
+PUSHES = (0.10, 0.15, 0.20, 0.25)  # m/s
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A condition.
+
+    Attributes:
+        tiles: m, by which tiles of half a foot's length are higher or lower.
+        zeros: rad, by which each joint's zero may be off.
+        slope: rad, to which the floor tilts before the walk.
+        trunk: m, by which the trunk's CoM is off, over the robot's CoM height.
+        payload: Of the mass, 12 % of the height before the trunk's CoM.
+        push: m/s forwards and to the left.
+        delay: s.
+        random: More seeds tell more.
+    """
+
+    name: str
+    contact: str = "stiff"
+    tiles: float = 0.0
+    zeros: float = 0.0
+    slope: float = 0.0
+    friction: float = 1.0
+    trunk: float = 0.0
+    payload: float = 0.0
+    push: tuple[float, float] = (0.0, 0.0)
+    delay: float = PERIOD
+    random: bool = True
+
+
+CELLS = (
+    Cell("stiff"),
+    Cell("soft", contact="soft"),
+    Cell("tiles +-5 mm", tiles=0.005),
+    Cell("zeros 0.5 deg", zeros=np.radians(0.5)),
+    Cell("floor 5 deg", slope=np.radians(5.0), random=False),
+    Cell("friction 0.3", friction=0.3, random=False),
+    Cell("payload 5 %", payload=0.05, random=False),
+    Cell("delay 20 ms", delay=0.02, random=False),
+    Cell("trunk off", trunk=0.035, random=False),
+    *(Cell(f"push {v:.2f} forwards", push=(v, 0.0), random=False) for v in PUSHES),
+    Cell("push 0.15 left", push=(0.0, 0.15), random=False),
+    Cell("push 0.15 right", push=(0.0, -0.15), random=False),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One walk."""
+
+    robot: str
+    cell: Cell
+    fed_back: bool
+    seed: int
+
+
+@dataclass
+class Result:
+    """What became of it; errors in m, times in s."""
+
+    walked: bool
+    errors: list[float] = field(default_factory=list)
+    offset_error: float = float("nan")
+    tick: float = float("nan")
+
+
+@cache
+def load(name: str) -> tuple[Biped, RobotConfig, Walk]:
+    """A robot and its walk."""
+    files = find_robot(name)
+    model, config = RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config)
+    biped = Biped.from_config(model, config)
+    walk = Walker(biped).plan(replace(ROBOTS[name], steps=6, method="refined"), biped.posture)
+    return biped, config, walk
+
+
+def tiled(biped: Biped, walk: Walk, height: float, rng: np.random.Generator) -> Callable[..., None]:
+    """Ground of tiles up to a height (m) above and below, even where the robot starts."""
+    corners = biped.legs[0].foot.corners
+    size = 0.5 * float(np.ptp(corners[:, 0]))
+    reach = 1.5 * float(np.abs(walk.samples.feet[..., :2, 3]).max()) + 4.0 * size
+
+    def edit(spec: mujoco.MjSpec) -> None:
+        ground = spec.geom("ground")
+        ground.pos = [0.0, 0.0, -3.0 * height]
+        centers = np.arange(-reach, reach + size, size)
+        for x in centers:
+            for y in centers:
+                start = (
+                    max(abs(x), abs(y)) < 1.2 * size + np.abs(walk.samples.feet[0, :, 1, 3]).max()
+                )
+                z = 0.0 if start else rng.uniform(-height, height)
+                spec.worldbody.add_geom(
+                    type=mujoco.mjtGeom.mjGEOM_BOX,
+                    size=[0.5 * size, 0.5 * size, 0.05],
+                    pos=[x, y, z - 0.05],
+                    contype=ground.contype,
+                    conaffinity=ground.conaffinity,
+                    friction=ground.friction,
+                    condim=ground.condim,
+                )
+
+    return edit
+
+
+def simulate(run: Run) -> Result:
+    """Walks."""
+    biped, config, walk = load(run.robot)
+    model, cell, rng = biped.model, run.cell, np.random.default_rng(run.seed)
+    weight, height = model.mass * GRAVITY, walk.plan.timing.com_height
+    shift = np.array([cell.trunk * height, 0.0, 0.0])
+    world = build_world(
+        model,
+        starting_at(config, model, walk.path.q[0]),
+        urdf_path=find_robot(run.robot).urdf,
+        contact=cell.contact,
+        trunk_com_offset=shift,
+        edit=tiled(biped, walk, cell.tiles, rng) if cell.tiles else None,
+    )
+    world.mj.geom_friction[:, 0] *= cell.friction
+    settling = cell.slope / np.radians(5.0) + 1.5 if cell.slope else 0.0
+    simulation = Simulation(
+        world,
+        PERIOD,
+        NoiseLevels(
+            position=2e-4,
+            orientation=5e-4,
+            orientation_bias=3e-3,
+            force=2e-3 * weight,
+            torque=1e-4 * weight,
+        ),
+        run.seed,
+        Payload(cell.payload * model.mass, np.array([0.12 * height, 0.0, 0.0]), 0.0)
+        if cell.payload
+        else None,
+        Tilt(cell.slope, np.radians(5.0), start=0.2) if cell.slope else None,
+    )
+    off = cell.zeros * rng.uniform(-1.0, 1.0, model.n_joints)
+    bias = 3e-3 * weight * rng.standard_normal((2, 6)) * [1.0, 1.0, 1.0, 0.05, 0.05, 0.05]
+    return follow(run, world, simulation, off, bias, settling)
+
+
+def follow(
+    run: Run, world: Any, simulation: Simulation, off: Array, bias: Array, settling: float
+) -> Result:
+    """Lets the robot walk after it has stood for settling (s), joints and wrenches being off."""
+    biped, config, walk = load(run.robot)
+    model, cell = biped.model, run.cell
+    R_root_imu = model.bodies.R_body_link[model.link_index(world.imu_link)]
+    late = round(cell.delay / PERIOD)
+    stabiliser = Stabiliser(biped, ankle_stiffness(biped, config), PERIOD, cell.delay)
+    stabiliser.start(walk.plan, walk.samples, walk.path.q[0])
+    lag = world.servos.damping / world.servos.stiffness
+    past: deque[Any] = deque(maxlen=late + 1)
+    result, first, shift, ticks = Result(True), None, np.zeros(2), []
+    at = float(walk.plan.lift_offs[2] + 0.5 * walk.plan.timing.step_time)
+    for k in range(round((settling + walk.duration + REST) / PERIOD)):
+        try:
+            now = simulation.advance()
+        except DivergedError:
+            return Result(False)
+        R = turned(now.root_orientation)
+        first = (R, now.root_position) if first is None else first
+        past.append(now)
+        if has_fallen(*first, R, now.root_position):
+            return Result(False)
+        com, t = now.root_position + R @ now.com, k * PERIOD - settling
+        if t <= 0.0:  # the plan begins where the robot stands
+            shift = com[:2] - walk.samples.com[0, :2]
+        rate, plan_time = 1.0, min(max(t, 0.0), walk.duration)
+        q = walk.path.sample(min(plan_time + PERIOD, walk.duration))[0]
+        if run.fed_back:
+            plan_time, old = stabiliser.phase, past[0]
+            if t < 0.0:
+                stabiliser.memory.phase[0] = 0.0
+            begin = time.perf_counter()
+            out = stabiliser.update(
+                turned(old.imu_orientation) @ R_root_imu.T,
+                old.position + off,
+                old.wrenches + bias,
+                PERIOD,
+                PERIOD + cell.delay if t >= 0.0 else 0.0,
+            )
+            ticks.append(time.perf_counter() - begin)
+            q, rate = out.q, out.rate
+        speed = walk.path.sample(min(plan_time + PERIOD, walk.duration))[1] if t >= 0.0 else 0.0
+        simulation.lead(q - off + lag * rate * speed)
+        pushed = at <= t < at + PUSH_TIME
+        simulation.push(model.mass / PUSH_TIME * pushed * np.array([*cell.push, 0.0]))
+        if t >= 0.0:
+            planned = walk.instant(plan_time + (cell.delay if run.fed_back else 0.0)).com[:2]
+            result.errors.append(float(np.linalg.norm(com[:2] - shift - planned)))
+    if run.fed_back:
+        result.tick = float(np.median(ticks))
+        found = stabiliser.offset[0][0]
+        true = cell.trunk * walk.plan.timing.com_height * model.bodies.mass[0] / model.mass
+        result.offset_error = abs(float(found) - true)
+    return result
+
+
+def turned(quaternion: Array) -> Array:
+    """Rotation (3, 3) of a quaternion x, y, z, w."""
+    return np.asarray(Rotation.from_quat(quaternion).as_matrix())
+
+
+def summary(runs: list[Run], results: list[Result]) -> dict[str, Any]:
+    """The last line."""
+    by: dict[tuple[str, str, bool], list[Result]] = {}
+    for run, result in zip(runs, results, strict=True):
+        by.setdefault((run.cell.name, run.robot, run.fed_back), []).append(result)
+    cells: dict[str, dict[str, Any]] = {}
+    for (cell, robot, fed_back), group in by.items():
+        entry = cells.setdefault(cell, {}).setdefault(robot, {})
+        walked = [result for result in group if result.walked]
+        entry["fed_back" if fed_back else "open"] = f"{len(walked)}/{len(group)}"
+        errors = [error for r in walked for error in r.errors]
+        mean, most = (round(1e3 * f(errors), 1) if errors else None for f in (fmean, max))
+        entry |= {"mean_mm": mean, "max_mm": most} if fed_back else {"open_mean_mm": mean}
+    robots = list(dict.fromkeys(run.robot for run in runs))
+
+    def walked(cell: str, among: tuple[str, ...]) -> tuple[int, int]:
+        groups = [by.get((cell, robot, True), []) for robot in among]
+        return sum(r.walked for g in groups for r in g), sum(len(g) for g in groups)
+
+    survived = [
+        v
+        for v in PUSHES
+        if np.subtract(*walked(f"push {v:.2f} forwards", tuple(robots))) == 0
+        and walked(f"push {v:.2f} forwards", tuple(robots))[1] > 0
+    ]
+    ratios = [
+        (e["mean_mm"] or np.inf) / (1.5 * (e["open_mean_mm"] or 0.0) + 5.0)
+        for e in cells["stiff"].values()
+    ]
+    offsets = [r.offset_error for (cell, *_), g in by.items() if cell == "trunk off" for r in g]
+    soft, tiles = walked("soft", tuple(robots)), walked("tiles +-5 mm", TILED)
+    return {
+        "cells": cells,
+        "soft_walked": soft[0],
+        "soft_total": soft[1],
+        "tiles5_walked": tiles[0],
+        "tiles5_total": tiles[1],
+        "push_ms": max(survived, default=0.0),
+        "stiff_ratio": round(float(np.max(ratios)), 2),
+        "offset_mm": round(1e3 * float(np.nanmax(offsets)), 1) if offsets else None,
+        "tick_us": round(1e6 * float(np.nanmedian([r.tick for r in results]))),
+    }
+
+
+def show(cells: dict[str, dict[str, Any]]) -> None:
+    """Prints the table."""
+    robots = list(ROBOTS)
+    table = Table("", *robots, title="walked open loop -> with feedback, mean (largest) error, mm")
+    for cell, by_robot in cells.items():
+        row = []
+        for robot in robots:
+            e = by_robot.get(robot)
+            row.append(
+                f"{e['open']} -> {e['fed_back']}, {e['mean_mm']} ({e['max_mm']})" if e else "-"
+            )
+        table.add_row(cell, *row)
+    Console(width=150).print(table)
+
+
+def main() -> int:
+    """Walks and prints."""
+    parser = argparse.ArgumentParser(description="Walks with and without the stabiliser.")
+    parser.add_argument("--full", action="store_true", help="five seeds of each random cell")
+    parser.add_argument("--seed", type=int, default=917000, help="the first one")
+    parser.add_argument("--robots", nargs="+", choices=ROBOTS, default=list(ROBOTS))
+    parser.add_argument("--cells", nargs="+", help="only cells whose names begin so")
+    parser.add_argument("--processes", type=int, default=2, help="so many at a time")
+    args = parser.parse_args()
+    cells = [c for c in CELLS if not args.cells or c.name.startswith(tuple(args.cells))]
+    if "stiff" not in [c.name for c in cells]:
+        cells.insert(0, CELLS[0])
+    runs = [
+        Run(robot, cell, fed_back, args.seed + seed)
+        for robot in args.robots
+        for cell in cells
+        for fed_back in (False, True)
+        for seed in range((5 if args.full else 2) if cell.random else 1)
+    ]
+    result = summary(runs, in_processes(simulate, runs, "walks", args.processes))
+    show(result["cells"])
+    print(json.dumps(result))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,277 @@
+"""The walking stabiliser of one robot: measurements in, joint targets out; see stabiliser_law.
+
+  stabiliser = Stabiliser(biped, stiffness)
+  stabiliser.start(walk.plan, walk.samples, walk.path.q[0])
+  at each measurement: stabiliser.update(R_world_root, q, wrenches, dt, lead)
+
+A plan without steps is standing. A fault that ends a walk is reported; who drives the robot stops
+at the next double support, and sends nothing more to one that has fallen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_control.exceptions import BipedError
+from com_control.walking.biped import JOINTS, Biped
+from com_control.walking.com_ik import ComIk
+from com_control.walking.joint_path import heading_to_pelvis
+from com_control.walking.stabiliser_law import (
+    Body,
+    Gains,
+    Sensed,
+    Table,
+    make_memory,
+    make_target,
+    tick,
+)
+from com_control.walking.walk_monitor import SoleZmp
+from com_control.walking.walk_plan import Samples, WalkPlan
+from com_model.arrays import Array
+from com_model.compiled import entry_point
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.link_frames import LinkFrames
+from com_model.robot_config import RobotConfig
+from com_model.sesc.sesc import Sesc
+
+FALLEN_TILT, FALLEN_HEIGHT = np.radians(30.0), 0.7  # of the root; of the CoM's planned height
+LEAST_LOAD, MOST_LOAD, LOAD_TIME = 0.5, 1.6, 0.1  # of the weight on both feet, for s
+FAILURES = 5  # points in a row that inverse kinematics do not find
+LOWER = 0.01  # of the CoM's height, by which it is then asked for
+REACH = (1.2, 2.0)  # of half a sole's length and width: a larger DCM error is beyond the ankles
+SETTLING = 3.0  # offset_time, after which the offset counts as found
+SYSTEMATIC = 0.003  # of the CoM's height, the offset's sigma beside what is seen to vary
+
+
+class Fault(IntEnum):
+    """What is wrong, the worst first to last; the numbers are those of com_msgs/WalkBalance."""
+
+    NONE = 0
+    BEYOND_REACH = 1  # the DCM is farther from its plan than soles can correct
+    OFFSET_BOUND = 2  # the model's CoM is wrong by more than the stabiliser may correct
+    NO_WRENCH = 3  # a foot's wrench is missing or implausible
+    NO_IMU = 4
+    UNREACHABLE = 5  # inverse kinematics fail
+    FALLEN = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Stabilised:
+    """What an update gives.
+
+    Attributes:
+        q: (n,) rad or m, joint targets.
+        rate: Of the plan's time; 0 while the plan waits for a foot.
+        fault: The worst.
+    """
+
+    q: Array
+    rate: float
+    fault: Fault
+
+    @property
+    def must_stop(self) -> bool:
+        """Whether the walk is to end at the next double support, or at once when FALLEN."""
+        return self.fault > Fault.BEYOND_REACH
+
+
+def ankle_stiffness(biped: Biped, config: RobotConfig) -> Array:
+    """Stiffness (2,) N m/rad of the servos of an ankle about the sole's x and y axes.
+
+    Raises:
+        BipedError: The configuration does not give it.
+    """
+    leg = biped.legs[0]
+    axes = np.abs(leg.R_sole.T @ leg.axes[JOINTS - 2 :].T)
+    found = []
+    for axis in axes[:2]:
+        name = leg.joint_names[JOINTS - 2 + int(np.argmax(axis))]
+        gains = config.servo.gains(name)
+        if gains is None or gains.stiffness is None:
+            raise BipedError(
+                f"the configuration gives no servo.stiffness of {name}: the stabiliser needs it"
+            )
+        found.append(gains.stiffness)
+    return np.array(found)
+
+
+def make_table(plan: WalkPlan, samples: Samples) -> Table:
+    """A walk for the law; samples as those of Walk, in equal steps of time."""
+    time, count = samples.time, len(samples.time)
+    swing = np.full((count, 2), -1.0)
+    goals = samples.feet[:, :, :2, 3].copy()
+    for step, lift, down in zip(plan.steps, plan.lift_offs, plan.touch_downs, strict=True):
+        side = 0 if step.side == "left" else 1
+        air = (time >= lift - 1e-9) & (time < down - 1e-9)
+        swing[air, side] = (time[air] - lift) / (down - lift)
+        goals[air, side] = step.x, step.y
+    moves = [plan.lift_offs[0], plan.touch_downs[-1]] if plan.steps else [0.0, 0.0]
+    return Table(
+        float(time[-1] - time[0]) / (count - 1),
+        np.hstack((samples.com, samples.com_velocity, samples.com_acceleration)),
+        np.ascontiguousarray(samples.zmp[:, :2]),
+        np.ascontiguousarray(samples.feet),
+        np.ascontiguousarray(samples.R_pelvis),
+        swing,
+        goals,
+        plan.timing.step_time,
+        np.array(moves),
+    )
+
+
+class Stabiliser:
+    """Feedback for one robot.
+
+    Args:
+        biped: The robot; its soles have corners.
+        stiffness: (2,) N m/rad, see ankle_stiffness.
+        period: s, between two measurements.
+        delay: s, of sensors and bus.
+        gains: Of the feedback.
+
+    Attributes:
+        memory, target: State and last result of the law; see stabiliser_law.
+
+    Raises:
+        BipedError: A sole has no corners, or the stiffness is not above 0.
+    """
+
+    def __init__(
+        self,
+        biped: Biped,
+        stiffness: ArrayLike,
+        period: float = 0.005,
+        delay: float = 0.005,
+        gains: Gains | None = None,
+    ) -> None:
+        corners = [leg.foot.corners for leg in biped.legs]
+        self._stiffness = np.asarray(stiffness, dtype=float)
+        if not all(len(sole) for sole in corners):
+            raise BipedError(
+                "the stabiliser needs the feet's corners: give them in the configuration"
+            )
+        if not (self._stiffness > 0.0).all():
+            raise BipedError(f"the ankles' stiffness is {self._stiffness}: give numbers above 0")
+        self.biped, self._gains = biped, Gains() if gains is None else gains
+        self._dead_time = delay + 2.5 * period
+        self._ik, self._to_pelvis = ComIk(biped), heading_to_pelvis(biped)
+        self._up = biped.root_in_pelvis()[0].T @ self._to_pelvis[:, 2]  # in the root link's axes
+        self._poses = LinkFrames(biped.model, [leg.foot.frame for leg in biped.legs])
+        self._sesc, self._zmp = Sesc(biped.model), SoleZmp(biped)
+        low, high = (np.array([f(c, axis=0) for c in corners]) for f in (np.min, np.max))
+        self._soles = np.stack((low[:, 0], high[:, 0], low[:, 1], high[:, 1]), axis=1)
+        self.memory, self.target = make_memory(), make_target()
+        self._found_for = 0.0
+
+    def start(self, plan: WalkPlan, samples: Samples, q: Array) -> None:
+        """Begins a walk; what is known of the offset and of the ground stays.
+
+        Args:
+            plan: Of the walk.
+            samples: Of the walk.
+            q: (n,) rad or m, joint targets at its start.
+        """
+        memory, h, mass = make_memory(), plan.timing.com_height, self.biped.model.mass
+        memory.offset[:], memory.slope[:] = self.memory.offset, self.memory.slope
+        self.memory, self.target = memory, make_target()
+        self.target.feet[:] = samples.feet[0]
+        kappa = self._stiffness / (mass * GRAVITY * h)
+        self.body = Body(mass, h, kappa, self._dead_time, self._soles)
+        self.table = make_table(plan, samples)
+        self._q, self._failures, self._implausible = q.copy(), 0, 0.0
+        self._ik.restart()
+        sensed = Sensed(np.eye(3), np.zeros((2, 3, 4)), np.zeros(3), np.zeros((2, 6)))
+        self._tick = entry_point(
+            tick, self.body, self._gains, self.table, sensed, 0.0, 0.0, memory, self.target
+        )
+
+    @property
+    def phase(self) -> float:
+        """Time of the plan, s."""
+        return float(self.memory.phase[0])
+
+    @property
+    def offset(self) -> tuple[Array, Array]:
+        """Where the CoM is beyond the model, x and y (2,) m, and its sigma; inf: not yet known."""
+        b, square = self.memory.offset
+        if self._found_for < SETTLING * self._gains.offset_time:
+            return b.copy(), np.full(2, np.inf)
+        return b.copy(), np.sqrt(square + (SYSTEMATIC * self.body.height) ** 2)
+
+    @property
+    def margin(self) -> float:
+        """How far the DCM may still move until its error is beyond reach, 1 to 0 and less."""
+        e = np.abs(self.target.estimate[5:7] - self.target.estimate[7:9])
+        sizes = 0.5 * (self._soles[0, 1::2] - self._soles[0, ::2])
+        return float(1.0 - np.max(e / (REACH * sizes)))
+
+    def update(
+        self, R_world_root: Array, q: Array, wrenches: Array | None, dt: float, lead: float
+    ) -> Stabilised:
+        """Goes on by a measurement.
+
+        Args:
+            R_world_root: (3, 3) orientation of the root link by the IMU; NaN: not known.
+            q: (n,) rad or m.
+            wrenches: (2, 6) as for walk_monitor.Reading; None or NaN: not known.
+            dt: s, since the last one.
+            lead: s, from the measurement to the time that the targets are for.
+        """
+        R, p = self._poses.poses(q)
+        soles = np.concatenate((R, p[:, :, None]), axis=2)
+        at_soles = np.full((2, 6), np.nan)
+        if wrenches is not None:
+            at_soles = self._zmp.wrenches_at_soles(wrenches)
+        if self._is_implausible(at_soles, dt):
+            at_soles[:] = np.nan
+        upright = bool(np.isfinite(R_world_root).all())
+        if not upright:
+            R_world_root = self._attitude_by_sole(soles)
+        sensed = Sensed(np.ascontiguousarray(R_world_root), soles, self._sesc.com(q), at_soles)
+        target = self.target
+        self._tick(self.body, self._gains, self.table, sensed, dt, lead, self.memory, target)
+        self._solve(target.com, target.feet, target.R_pelvis @ self._to_pelvis)
+        self._found_for += dt * bool(np.isfinite(at_soles).all())
+        fault = self._fault(R_world_root, at_soles, upright)
+        return Stabilised(self._q, float(self.memory.phase[3]), fault)
+
+    def _solve(self, com: Array, feet: Array, R_pelvis: Array) -> None:
+        for lower in (0.0, LOWER):
+            found = self._ik.step(com - [0.0, 0.0, lower * self.body.height], feet, R_pelvis)
+            if found.outcome == 0:
+                self._q, self._failures = self._ik.full(found.q), 0
+                return
+        self._failures += 1
+        self.memory.lean[:] *= 0.9
+
+    def _is_implausible(self, wrenches: Array, dt: float) -> bool:
+        """Whether both feet stand and do not carry the robot, for too long."""
+        load = float(wrenches[:, 2].sum()) / (self.biped.model.mass * GRAVITY)
+        stands = not self.table.moves[0] < self.phase < self.table.moves[1]
+        wrong = stands and not LEAST_LOAD < load < MOST_LOAD
+        self._implausible = self._implausible + dt if wrong else 0.0
+        return self._implausible > LOAD_TIME
+
+    def _attitude_by_sole(self, soles: Array) -> Array:
+        """Orientation of the root link with the foot that stands where it is commanded."""
+        i = min(int(self.phase / self.table.dt), len(self.table.com) - 1)
+        foot = int(np.argmin(self.table.swing[i]))
+        return np.asarray(self.target.feet[foot, :, :3] @ soles[foot, :, :3].T)
+
+    def _fault(self, R: Array, wrenches: Array, upright: bool) -> Fault:
+        h, offset = self.body.height, np.abs(self.memory.offset[0]).max()
+        up = R[2] @ self._up
+        low = self.target.estimate[2] - self.target.feet[:, 2, 3].min() < FALLEN_HEIGHT * h
+        found = (
+            (Fault.FALLEN, low or up < np.cos(FALLEN_TILT)),
+            (Fault.UNREACHABLE, self._failures > FAILURES),
+            (Fault.NO_IMU, not upright),
+            (Fault.NO_WRENCH, not np.isfinite(wrenches).all()),
+            (Fault.OFFSET_BOUND, offset >= self._gains.max_offset * h * (1.0 - 1e-9)),
+            (Fault.BEYOND_REACH, self.margin < 0.0),
+        )
+        return next((fault for fault, holds in found if holds), Fault.NONE)

@@ -1,0 +1,549 @@
+"""One tick of the walking stabiliser, compiled: where CoM and soles are to be commanded.
+
+Under position servos the robot is one spring between the commanded CoM s and the real one c:
+
+  c'' = w^2 (c - p),   p = kappa (c - s) from the middle of the stance foot,   kappa = K / (m g h)
+
+with w^2 = g / h, K the stiffness of ankle servo and ground in series. kappa > 1 stands without
+feedback; kappa < 1 falls, however good the plan. With the plan's CoM c_r, ZMP p_r and DCM
+xi_r = c_r + c_r'/w:
+
+- base: the IMU's attitude, and the loaded soles where they are commanded; c_k the CoM by the joints
+- c, v: c' = v + 1.4 w_o (c_k - c), v' = f / m + w_o^2 (c_k - c): f is the measured force
+- offset: T_b b' = p + (h / f_z) f - c_k - b - q_r with q_r = p_r - (c_r - c_r''/w^2): what the
+  wrenches say of the CoM beyond the model, less what the swinging legs' momentum explains
+- DCM error e = c + b + v/w - xi_r; ZMP asked for p_d = p_r + (1 + k_p) e + k_i int e dt
+- lean: y' = 2 w (G (c + b - c_r) + (G_v / w) (v - c_r') - y); the CoM is commanded to c_r - y - b
+- ankles: theta' = -(A / (m g h)) D(tau_d - tau) - theta / T_a with A = 0.5 / (T_t kappa)
+- forces of both feet: z_1' = -z_2' = -(A_z / 2) ((a_d1 - a_d2) - (a_1 - a_2)), a: load fractions
+- a foot that is to carry and does not goes down, and the plan waits; one that lands early stays
+- ground: the loaded soles' gradient; soles are commanded parallel to it, the next foothold on it
+"""
+
+from __future__ import annotations
+
+from math import cos, exp, floor, hypot, sin
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from com_model.arrays import Array
+from com_model.compiled import compiled
+from com_model.dynamics import GRAVITY
+
+CARRIES, LANDED = 0.03, 0.08  # of the weight: a foot carries at all; has landed
+SHOULD_CARRY = 0.15
+PATIENCE = 0.04  # s, without load, before a foot searches for the ground
+RATE_TIME = 0.05  # s, in which the plan's time stops or goes on
+MAX_WAIT = 0.2  # s, by which the plan waits for one step
+SEARCH_SPEED, SEARCH_DEPTH = 0.12, 0.1  # of h per s, and of h
+STEEPEST = 0.3  # slope
+MAX_LAG = 0.5  # rad, beyond which the lean would drive the servos' resonance
+MAX_SURPRISE = 0.03  # of h, of one measurement of the offset
+MARGIN = 0.85  # of the sole's size, within which the ZMP is asked for
+
+
+class Gains(NamedTuple):
+    """Gains, one set for all robots; lengths are over the CoM's height h."""
+
+    proportional: float = 1.0  # k_p
+    integral: float = 0.3  # k_i / w
+    lean: float = 1.0  # G
+    lean_speed: float = 0.3  # G_v
+    max_lean: float = 0.08
+    max_integral: float = 0.03
+    ankle: float = 0.5  # A T_t kappa
+    ankle_leak: float = 1.0  # s, T_a
+    max_tilt: float = 0.25  # rad
+    force_difference: float = 0.01  # A_z, 1/s
+    offset_time: float = 1.5  # s, T_b
+    max_offset: float = 0.075
+
+
+class Body(NamedTuple):
+    """What the law needs of a robot.
+
+    Attributes:
+        mass: kg.
+        height: m, h, of the CoM over the soles.
+        kappa: (2,) of the ankles' servos about the soles' x and y axes.
+        dead_time: s, T_t: of sensors and bus, and 2.5 periods.
+        soles: (2, 4) m, least and greatest x, then y, of each sole in its frame.
+    """
+
+    mass: float
+    height: float
+    kappa: Array
+    dead_time: float
+    soles: Array
+
+
+class Table(NamedTuple):
+    """A walk at N times, rising in equal steps from 0 on; see walk_plan.Samples.
+
+    Attributes:
+        dt: s, of a step.
+        com: (N, 9) m, position, velocity, acceleration.
+        zmp: (N, 2) m.
+        feet: (N, 2, 3, 4) poses of the soles.
+        R_pelvis: (N, 3, 3).
+        swing: (N, 2) progress of each foot's swing, 0 to 1; -1: it stands.
+        goals: (N, 2, 2) m, x and y of where each foot is set down next, or stands.
+        swing_time: s.
+        moves: (2,) s, first lift-off and last touch-down.
+    """
+
+    dt: float
+    com: Array
+    zmp: Array
+    feet: Array
+    R_pelvis: Array
+    swing: Array
+    goals: Array
+    swing_time: float
+    moves: Array
+
+
+class Sensed(NamedTuple):
+    """What is measured, in the axes of the root link unless said otherwise.
+
+    Attributes:
+        R_imu: (3, 3) orientation of the root link, z upwards, of any yaw; NaN: not known.
+        soles: (2, 3, 4) poses of the soles by the joints.
+        com: (3,) m, by the joints.
+        wrenches: (2, 6) N and N m, of the ground on each foot about its sole's origin, in the
+            sole's axes; NaN: not known.
+    """
+
+    R_imu: Array
+    soles: Array
+    com: Array
+    wrenches: Array
+
+
+class Memory(NamedTuple):
+    """The state; arrays that the tick overwrites.
+
+    Attributes:
+        phase: (4,) time of the plan, s; s, waited for this step; 1.0 after the first tick; rate of
+            the plan's time, 0 to 1.
+        motion: (2, 2) m and m/s, c and v of x and y.
+        offset: (2, 2) m and m^2, b of x and y, and the mean square of what is left.
+        lean: (2,) m, y.
+        integral: (2,) m.
+        tilts: (2, 2) rad, of each foot about its x and y.
+        feet: (2, 3) m, of the commanded soles from the plan.
+        held: (2, 4) m, where a foot stays that landed early; 1.0: it does.
+        unloaded: (2,) s, for which a foot has not carried.
+        slope: (2,) of the ground along x and y.
+    """
+
+    phase: Array
+    motion: Array
+    offset: Array
+    lean: Array
+    integral: Array
+    tilts: Array
+    feet: Array
+    held: Array
+    unloaded: Array
+    slope: Array
+
+
+class Target(NamedTuple):
+    """What a tick sets.
+
+    Attributes:
+        com: (3,) m, commanded.
+        feet: (2, 3, 4) poses of the soles, commanded.
+        R_pelvis: (3, 3).
+        estimate: (11,) CoM x, y, z with its offset, m; its velocity x, y, m/s; DCM x, y; planned
+            DCM x, y; ZMP x, y, m (NaN: not known).
+        loads: (2,) fraction of the weight on each foot.
+    """
+
+    com: Array
+    feet: Array
+    R_pelvis: Array
+    estimate: Array
+    loads: Array
+
+
+def make_memory() -> Memory:
+    """Memory of a stabiliser before its first tick."""
+    two = (2, 2)
+    return Memory(
+        np.zeros(4),
+        np.zeros(two),
+        np.zeros(two),
+        np.zeros(2),
+        np.zeros(2),
+        np.zeros(two),
+        np.zeros((2, 3)),
+        np.zeros((2, 4)),
+        np.zeros(2),
+        np.zeros(2),
+    )
+
+
+def make_target() -> Target:
+    """Memory for what a tick sets."""
+    return Target(np.zeros(3), np.zeros((2, 3, 4)), np.eye(3), np.zeros(11), np.zeros(2))
+
+
+@njit
+def clip(value: float, most: float) -> float:
+    """The value within -most .. most."""
+    return min(max(value, -most), most)
+
+
+@njit
+def rise(s: float) -> float:
+    """Quintic from 0 to 1."""
+    x = min(max(s, 0.0), 1.0)
+    return x * x * x * (10.0 + x * (6.0 * x - 15.0))
+
+
+@njit
+def place_of(table: Table, t: float) -> tuple[int, float]:
+    """Point of the table before a time, s, and the fraction of the way to the next one."""
+    last = len(table.com) - 1
+    x = min(max(t / table.dt, 0.0), float(last))
+    i = min(floor(x), last - 1)
+    return i, x - i
+
+
+@njit
+def blend(a: float, b: float, f: float) -> float:
+    """Value between a and b."""
+    return a + f * (b - a)
+
+
+@njit
+def load_share(table: Table, i: int, f: float, feet: Array, zmp: Array) -> float:
+    """Fraction of the weight on the left foot by which the ZMP is at (2,) m between the feet."""
+    if table.swing[i, 0] >= 0.0:
+        return 0.0
+    if table.swing[i, 1] >= 0.0:
+        return 1.0
+    x, y = feet[0, 0] - feet[1, 0], feet[0, 1] - feet[1, 1]
+    along = (zmp[0] - feet[1, 0]) * x + (zmp[1] - feet[1, 1]) * y
+    return min(max(along / max(x * x + y * y, 1e-9), 0.0), 1.0)
+
+
+@njit
+def dead_zone(value: float, zone: float) -> float:
+    """The part of a value beyond a zone about 0."""
+    return value - clip(value, zone)
+
+
+@njit
+def find_base(sensed: Sensed, table: Table, i: int, memory: Memory, loads: Array) -> Array:
+    """Pose [R p] (3, 4) of the root link: the IMU's attitude, loaded soles where commanded."""
+    R, pose = sensed.R_imu, np.empty((3, 4))
+    turn_s = turn_c = 0.0
+    for k in range(2):
+        own, aim = sensed.soles[k], table.feet[i, k]
+        x = R[0, 0] * own[0, 0] + R[0, 1] * own[1, 0] + R[0, 2] * own[2, 0]
+        y = R[1, 0] * own[0, 0] + R[1, 1] * own[1, 0] + R[1, 2] * own[2, 0]
+        turn_c += loads[k] * (aim[0, 0] * x + aim[1, 0] * y)
+        turn_s += loads[k] * (aim[1, 0] * x - aim[0, 0] * y)
+    size = max(hypot(turn_c, turn_s), 1e-9)
+    c, s = turn_c / size, turn_s / size
+    for j in range(3):
+        pose[0, j] = c * R[0, j] - s * R[1, j]
+        pose[1, j] = s * R[0, j] + c * R[1, j]
+        pose[2, j] = R[2, j]
+        pose[j, 3] = 0.0
+    for k in range(2):
+        for j in range(3):
+            at = 0.0
+            for m in range(3):
+                at += pose[j, m] * sensed.soles[k, m, 3]
+            pose[j, 3] += loads[k] * (table.feet[i, k, j, 3] + memory.feet[k, j] - at)
+    return pose
+
+
+@njit
+def feet_now(table: Table, i: int, f: float, memory: Memory, feet: Array) -> None:
+    """Sets feet (2, 3) m: the commanded soles' places."""
+    for k in range(2):
+        for j in range(3):
+            a, b = table.feet[i, k, j, 3], table.feet[i + 1, k, j, 3]
+            feet[k, j] = blend(a, b, f) + memory.feet[k, j]
+
+
+@njit
+def total_wrench(sensed: Sensed, base: Array, feet: Array, total: Array, normals: Array) -> None:
+    """Sets total (6,): force (N) and moment (N m) about the frame's origin; soles' normals."""
+    for j in range(6):
+        total[j] = 0.0
+    for k in range(2):
+        R = np.ascontiguousarray(base[:, :3]) @ np.ascontiguousarray(sensed.soles[k, :, :3])
+        normals[k] = R[:, 2]
+        F, M, p = R @ sensed.wrenches[k, :3], R @ sensed.wrenches[k, 3:], feet[k]
+        total[:3] += F
+        total[3] += M[0] + p[1] * F[2] - p[2] * F[1]
+        total[4] += M[1] + p[2] * F[0] - p[0] * F[2]
+        total[5] += M[2] + p[0] * F[1] - p[1] * F[0]
+
+
+@njit
+def move_feet(
+    body: Body,
+    table: Table,
+    ahead: tuple[int, float],
+    dt: float,
+    memory: Memory,
+    loads: Array,
+    shares: tuple[float, float],
+) -> bool:
+    """Contact: early landing, search for the ground, the next foothold; True: the plan waits."""
+    waits = False
+    i, f = ahead
+    for k in range(2):
+        s = table.swing[i, k]
+        other = 1 - k
+        memory.unloaded[k] = 0.0 if loads[k] > CARRIES else memory.unloaded[k] + dt
+        if s < 0.0:
+            memory.held[k, 3] = 0.0
+            low = memory.feet[other, 2] - memory.feet[k, 2] < SEARCH_DEPTH * body.height
+            if memory.unloaded[k] > PATIENCE and low and shares[k] > SHOULD_CARRY:
+                memory.feet[k, 2] -= SEARCH_SPEED * body.height * dt
+                waits = True
+            continue
+        s += f * table.dt / table.swing_time
+        if memory.held[k, 3] > 0.0 and memory.unloaded[k] > PATIENCE:
+            memory.held[k, 3] = 0.0
+        if memory.held[k, 3] == 0.0 and s > 0.5 and loads[k] > LANDED:
+            for j in range(3):
+                a, b = table.feet[i, k, j, 3], table.feet[i + 1, k, j, 3]
+                memory.held[k, j] = blend(a, b, f) + memory.feet[k, j]
+            memory.held[k, 3] = 1.0
+        if memory.held[k, 3] > 0.0:
+            for j in range(3):
+                a, b = table.feet[i, k, j, 3], table.feet[i + 1, k, j, 3]
+                memory.feet[k, j] = memory.held[k, j] - blend(a, b, f)
+            continue
+        now = rise(s)
+        part = (rise(s + dt / table.swing_time) - now) / max(1.0 - now, 1e-6)
+        goal = memory.feet[other, 2]
+        for j in range(2):
+            way = table.goals[i, k, j] - table.feet[i, other, j, 3]
+            goal += memory.slope[j] * way
+            memory.feet[k, j] -= min(part, 1.0) * memory.feet[k, j]
+        memory.feet[k, 2] += min(part, 1.0) * (goal - memory.feet[k, 2])
+    return waits
+
+
+@njit
+def move_ankles(
+    body: Body, gains: Gains, dt: float, memory: Memory, wrenches: Array, asked: Array
+) -> None:
+    """Ankle admittance: tilts of the soles, by moments asked for at points (2, 2) m of each."""
+    weight = body.mass * GRAVITY
+    for k in range(2):
+        load = max(wrenches[k, 2], 0.0)
+        if not load > CARRIES * weight:
+            for j in range(2):
+                memory.tilts[k, j] -= min(dt / 0.16, 1.0) * memory.tilts[k, j]
+            continue
+        length = 0.5 * (body.soles[k, 1] - body.soles[k, 0])
+        width = 0.5 * (body.soles[k, 3] - body.soles[k, 2])
+        error = (
+            dead_zone(load * asked[k, 1] - wrenches[k, 3], 0.1 * load * width),
+            dead_zone(-load * asked[k, 0] - wrenches[k, 4], 0.1 * load * length),
+        )
+        for j in range(2):
+            A = gains.ankle / (body.dead_time * body.kappa[j])
+            rate = -A / (weight * body.height) * error[j] - memory.tilts[k, j] / gains.ankle_leak
+            memory.tilts[k, j] = clip(memory.tilts[k, j] + rate * dt, gains.max_tilt)
+
+
+@njit
+def ask_moments(
+    body: Body, table: Table, i: int, feet: Array, zmp: Array, share: float, asked: Array
+) -> None:
+    """Sets asked (2, 2) m: where in each sole its force is to act for the ZMP (2,) m."""
+    middles = np.empty((2, 2))
+    for k in range(2):
+        x = 0.5 * (body.soles[k, 0] + body.soles[k, 1])
+        y = 0.5 * (body.soles[k, 2] + body.soles[k, 3])
+        R = table.feet[i, k]
+        for j in range(2):
+            middles[k, j] = feet[k, j] + R[j, 0] * x + R[j, 1] * y
+    for k in range(2):
+        R, rest = table.feet[i, k], np.empty(2)
+        for j in range(2):
+            rest[j] = zmp[j] - share * middles[0, j] - (1.0 - share) * middles[1, j]
+        for j in range(2):
+            low, high = body.soles[k, 2 * j], body.soles[k, 2 * j + 1]
+            own = R[0, j] * rest[0] + R[1, j] * rest[1]
+            asked[k, j] = 0.5 * (low + high) + clip(own, MARGIN * 0.5 * (high - low))
+
+
+@njit
+def find_slope(
+    dt: float, standing: bool, memory: Memory, loads: Array, normals: Array, feet: Array
+) -> None:
+    """Follows the ground's slope by the loaded soles; feet that stand rise and sink with it."""
+    time = 0.3 if standing else 2.0
+    for j in range(2):
+        gradient, total = 0.0, 0.0
+        for k in range(2):
+            if loads[k] > LANDED:
+                gradient -= loads[k] * normals[k, j] / max(normals[k, 2], 0.1)
+                total += loads[k]
+        if total > 0.0:
+            change = (clip(gradient / total, STEEPEST) - memory.slope[j]) * min(dt / time, 1.0)
+            memory.slope[j] += change
+            middle = loads[0] * feet[0, j] + loads[1] * feet[1, j]
+            for k in range(2):
+                memory.feet[k, 2] += change * (feet[k, j] - middle)
+
+
+@njit
+def command(
+    body: Body, table: Table, t: float, memory: Memory, target: Target, leaning: Array
+) -> None:
+    """Sets CoM, soles and pelvis for a time of the plan, s."""
+    i, f = place_of(table, t)
+    feet, zmp = np.empty((2, 3)), np.empty(2)
+    feet_now(table, i, f, memory, feet)
+    for j in range(2):
+        zmp[j] = blend(table.zmp[i, j], table.zmp[i + 1, j], f)
+    share = load_share(table, i, f, feet, zmp)
+    for j in range(3):
+        target.com[j] = blend(table.com[i, j], table.com[i + 1, j], f)
+        for m in range(3):
+            target.R_pelvis[j, m] = table.R_pelvis[i, j, m]
+    for j in range(2):
+        target.com[j] += leaning[j] - memory.offset[0, j]
+    target.com[2] += share * memory.feet[0, 2] + (1.0 - share) * memory.feet[1, 2]
+    for k in range(2):
+        R = table.feet[i, k, :, :3]
+        pitch = memory.tilts[k, 1] - memory.slope[0] * R[0, 0] - memory.slope[1] * R[1, 0]
+        roll = memory.tilts[k, 0] + memory.slope[0] * R[0, 1] + memory.slope[1] * R[1, 1]
+        cp, sp, cr, sr = cos(pitch), sin(pitch), cos(roll), sin(roll)
+        turn = np.array([[cp, sp * sr, sp * cr], [0.0, cr, -sr], [-sp, cp * sr, cp * cr]])
+        target.feet[k, :, :3] = np.ascontiguousarray(R) @ turn
+        for j in range(3):
+            target.feet[k, j, 3] = feet[k, j]
+
+
+@compiled()
+def tick(
+    body: Body,
+    gains: Gains,
+    table: Table,
+    sensed: Sensed,
+    dt: float,
+    lead: float,
+    memory: Memory,
+    target: Target,
+) -> None:
+    """Goes on by a measurement.
+
+    Args:
+        body: Of the robot.
+        gains: Of the feedback.
+        table: The walk.
+        sensed: The measurement.
+        dt: s, since the last one.
+        lead: s, from the measurement to the time that the command is for.
+        memory: State, overwritten.
+        target: Result.
+    """
+    h, weight = body.height, body.mass * GRAVITY
+    w = (GRAVITY / h) ** 0.5
+    t = memory.phase[0]
+    i, f = place_of(table, t)
+    feet, zmp, loads = np.empty((2, 3)), np.empty(2), np.empty(2)
+    feet_now(table, i, f, memory, feet)
+    for j in range(2):
+        zmp[j] = blend(table.zmp[i, j], table.zmp[i + 1, j], f)
+    planned = load_share(table, i, f, feet, zmp)
+    known = np.isfinite(sensed.wrenches).all()
+    carried = 0.0
+    for k in range(2):
+        target.loads[k] = max(sensed.wrenches[k, 2], 0.0) / weight if known else np.nan
+        carried += target.loads[k]
+    for k in range(2):
+        by_plan = planned if k == 0 else 1.0 - planned
+        loads[k] = target.loads[k] / carried if known and carried > 0.1 else by_plan
+    base = find_base(sensed, table, i, memory, loads)
+    total, normals = np.zeros(6), np.zeros((2, 3))
+    total_wrench(sensed, base, feet, total, normals)
+    ground = loads[0] * feet[0, 2] + loads[1] * feet[1, 2]
+    measured_zmp = np.full(2, np.nan)
+    carries = known and total[2] > 0.1 * weight
+    if carries:
+        measured_zmp[0] = (ground * total[0] - total[4]) / total[2]
+        measured_zmp[1] = (ground * total[1] + total[3]) / total[2]
+    fresh = memory.phase[2] == 0.0
+    if fresh:
+        memory.phase[2] = memory.phase[3] = 1.0
+    leaning, errors = np.empty(2), np.empty(2)
+    for j in range(2):
+        c_r = blend(table.com[i, j], table.com[i + 1, j], f)
+        v_r = blend(table.com[i, 3 + j], table.com[i + 1, 3 + j], f)
+        a_r = blend(table.com[i, 6 + j], table.com[i + 1, 6 + j], f)
+        c_k = base[j, 3]
+        for m in range(3):
+            c_k += base[j, m] * sensed.com[m]
+        if fresh:
+            memory.motion[0, j], memory.motion[1, j] = c_k, v_r
+        rate, away = 4.0 * w, c_k - memory.motion[0, j]
+        push = total[j] / body.mass if known else a_r
+        memory.motion[0, j] += dt * (memory.motion[1, j] + 1.4 * rate * away)
+        memory.motion[1, j] += dt * (push + rate * rate * away)
+        if carries and 0.8 * weight < total[2] < 1.2 * weight:
+            by_wrench = measured_zmp[j] + h / total[2] * total[j]
+            rest = by_wrench - c_k - (zmp[j] - c_r + a_r / (w * w)) - memory.offset[0, j]
+            part = min(dt / gains.offset_time, 1.0)
+            rest = clip(rest, MAX_SURPRISE * h)
+            moved = memory.offset[0, j] + part * rest
+            memory.offset[0, j] = clip(moved, gains.max_offset * h)
+            memory.offset[1, j] += 0.3 * part * (rest * rest - memory.offset[1, j])
+        c, v = memory.motion[0, j] + memory.offset[0, j], memory.motion[1, j]
+        errors[j] = c - c_r + (v - v_r) / w
+        limit = gains.max_integral * h
+        memory.integral[j] += gains.integral * w * errors[j] * dt
+        memory.integral[j] = clip(memory.integral[j], limit)
+        zmp[j] += (1.0 + gains.proportional) * errors[j] + memory.integral[j]
+        quick = w * body.kappa[1 - j] ** 0.5 * body.dead_time  # phase lag where the servos resonate
+        goal = gains.lean * (c - c_r) + gains.lean_speed / w * (v - v_r)
+        goal *= min(1.0, MAX_LAG / quick) * (1.0 if known else 0.5)
+        memory.lean[j] += (1.0 - exp(-2.0 * w * dt)) * (goal - memory.lean[j])
+        leaning[j] = -clip(memory.lean[j], gains.max_lean * h)
+        target.estimate[j], target.estimate[3 + j] = c, v
+        target.estimate[5 + j] = c + v / w
+        target.estimate[7 + j] = c_r + v_r / w
+        target.estimate[9 + j] = measured_zmp[j]
+    target.estimate[2] = base[2, 3]
+    for m in range(3):
+        target.estimate[2] += base[2, m] * sensed.com[m]
+    waits = False
+    if known:
+        share, asked = load_share(table, i, f, feet, zmp), np.empty((2, 2))
+        ask_moments(body, table, i, feet, zmp, share, asked)
+        move_ankles(body, gains, dt, memory, sensed.wrenches, asked)
+        both = table.swing[i, 0] < 0.0 and table.swing[i, 1] < 0.0
+        if both and carries:
+            change = gains.force_difference * h * dt * ((2.0 * share - 1.0) - loads[0] + loads[1])
+            memory.feet[0, 2] -= 0.5 * change
+            memory.feet[1, 2] += 0.5 * change
+        standing = not table.moves[0] < t < table.moves[1]
+        find_slope(dt, standing, memory, loads, normals, feet)
+        ahead = place_of(table, t + lead)
+        waits = move_feet(body, table, ahead, dt, memory, target.loads, (planned, 1.0 - planned))
+        if not both:
+            memory.phase[1] = 0.0
+    command(body, table, t + lead, memory, target, leaning)
+    goal = 1.0
+    if waits and memory.phase[1] < MAX_WAIT:
+        memory.phase[1] += dt
+        goal = 0.0
+    memory.phase[3] += clip(goal - memory.phase[3], dt / RATE_TIME)
+    memory.phase[0] = min(t + memory.phase[3] * dt, table.dt * (len(table.com) - 1))

@@ -1,0 +1,148 @@
+"""The stabiliser's faults, on a robot that follows its commands exactly."""
+
+import numpy as np
+import pytest
+from shipped_robot import shipped_robot
+
+from com_control.exceptions import BipedError
+from com_control.walking.biped import Biped
+from com_control.walking.stabiliser import Fault, Stabiliser, ankle_stiffness
+from com_control.walking.walker import Walker, WalkRequest
+from com_model.dynamics import GRAVITY
+
+PERIOD = 0.005
+
+
+@pytest.fixture(scope="module")
+def hoap2():
+    config, model, posture, _ = shipped_robot("hoap2")
+    biped = Biped.from_config(model, config)
+    return biped, config, Walker(biped).plan(WalkRequest(steps=2, step_time=0.6), posture)
+
+
+class Follower:
+    """Measures what was commanded: the soles where they are to be, the ZMP where it is planned."""
+
+    def __init__(self, robot):
+        self.biped, config, self.walk = robot
+        self.stabiliser = Stabiliser(self.biped, ankle_stiffness(self.biped, config), PERIOD)
+        self.stabiliser.start(self.walk.plan, self.walk.samples, self.walk.path.q[0])
+        self.q = self.walk.path.q[0]
+
+    def wrenches(self, i):
+        """Static, at the soles (the sensors are there)."""
+        s = self.walk.samples
+        a, b = s.feet[i, :, :2, 3]
+        left = np.clip((s.zmp[i, :2] - b) @ (a - b) / ((a - b) @ (a - b)), 0.0, 1.0)
+        loads = np.array([left, 1.0 - left]) * (s.stance[i] if s.stance[i].sum() == 1 else 1.0)
+        loads /= loads.sum()
+        rest = s.zmp[i, :2] - loads @ s.feet[i, :, :2, 3]
+        weight, result = self.biped.model.mass * GRAVITY, np.zeros((2, 6))
+        for foot in range(2):
+            force = loads[foot] * weight
+            result[foot, 2:5] = force, rest[1] * force, -rest[0] * force
+        return result
+
+    def run(self, seconds, wrenches=True, R=None, change=None):
+        out = None
+        for _ in range(round(seconds / PERIOD)):
+            i = int(self.stabiliser.phase / self.stabiliser.table.dt)
+            measured = self.wrenches(i) if wrenches else None
+            if change is not None:
+                change(measured)
+            upright = np.eye(3) if R is None else R
+            out = self.stabiliser.update(upright, self.q, measured, PERIOD, PERIOD)
+            self.q = out.q
+        return out
+
+
+def test_without_errors_it_follows_the_plan(hoap2):
+    robot = Follower(hoap2)
+    out = robot.run(hoap2[2].duration + 0.1)
+    assert out.fault is Fault.NONE
+    assert not out.must_stop
+    assert out.rate == 1.0
+    assert np.abs(out.q - hoap2[2].path.q[-1]).max() < 0.02
+    assert robot.stabiliser.phase == pytest.approx(hoap2[2].duration)
+    assert robot.stabiliser.margin > 0.5
+
+
+def test_one_wrench_that_is_not_finite(hoap2):
+    robot = Follower(hoap2)
+    robot.run(1.0)
+    before = robot.stabiliser.memory.tilts.copy(), robot.stabiliser.offset[0]
+
+    def lose(wrenches):
+        wrenches[1] = np.nan
+
+    out = robot.run(0.5, change=lose)
+    assert out.fault is Fault.NO_WRENCH
+    assert out.must_stop
+    assert np.isfinite(out.q).all()
+    assert (robot.stabiliser.memory.tilts == before[0]).all()
+    assert (robot.stabiliser.offset[0] == before[1]).all()
+
+
+def test_no_wrenches_at_all(hoap2):
+    robot = Follower(hoap2)
+    out = robot.run(1.0, wrenches=False)
+    assert out.fault is Fault.NO_WRENCH
+    assert np.isfinite(out.q).all()
+    assert np.isinf(robot.stabiliser.offset[1]).all()  # nothing is known of it
+
+
+@pytest.mark.parametrize("factor", [0.3, 1.8])
+def test_wrenches_that_do_not_carry_the_robot(hoap2, factor):
+    robot = Follower(hoap2)
+
+    def scale(wrenches):
+        wrenches *= factor
+
+    assert robot.run(0.05, change=scale).fault is Fault.NONE
+    assert robot.run(0.1, change=scale).fault is Fault.NO_WRENCH
+
+
+def test_no_imu(hoap2):
+    robot = Follower(hoap2)
+    robot.run(0.2)
+    out = robot.run(1.0, R=np.full((3, 3), np.nan))
+    assert out.fault is Fault.NO_IMU
+    assert out.must_stop
+    assert np.abs(out.q - hoap2[2].path.sample(1.2)[0]).max() < 0.03
+
+
+def test_fallen(hoap2):
+    c, s = np.cos(0.7), np.sin(0.7)
+    out = Follower(hoap2).run(PERIOD, R=np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]]))
+    assert out.fault is Fault.FALLEN
+
+
+def test_inverse_kinematics_that_fail(hoap2):
+    robot = Follower(hoap2)
+    robot.run(0.1)
+    robot.stabiliser.memory.feet[0, 2] = -0.5  # out of reach
+    last = robot.q
+    out = robot.run(8 * PERIOD)
+    assert out.fault in (Fault.UNREACHABLE, Fault.FALLEN)
+    assert (out.q == last).all()
+
+
+def test_an_offset_at_its_bound(hoap2):
+    robot = Follower(hoap2)
+
+    def push(wrenches):  # the ZMP of a CoM far ahead
+        wrenches[:, 4] -= wrenches[:, 2] * 0.035
+
+    robot.run(0.2, change=push)
+    assert robot.stabiliser.offset[0][0] > 0.0005
+    robot.stabiliser.memory.offset[0, 0] = 1.0  # where it gets to after a minute
+    out = robot.run(PERIOD, change=push)
+    assert out.fault is Fault.OFFSET_BOUND
+    assert out.must_stop
+    assert robot.stabiliser.offset[0][0] == pytest.approx(0.075 * robot.stabiliser.body.height)
+
+
+def test_what_it_needs_of_a_robot(hoap2):
+    biped, _, _ = hoap2
+    with pytest.raises(BipedError, match="stiffness is"):
+        Stabiliser(biped, [0.0, 100.0])
