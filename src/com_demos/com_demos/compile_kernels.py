@@ -66,7 +66,7 @@ def compile_com(folder: Path) -> None:
     sesc.com_batch(np.array([model.neutral]))
     sesc.com(model.neutral, np.eye(3), np.zeros(3))
     sesc.com_and_jacobian(model.neutral, np.eye(3), np.zeros(3))
-    Dynamics(model)
+    Dynamics(model).root_wrenches(*np.zeros((3, 1, model.n_joints)), *np.zeros((3, 1, 3)))
 
 
 def compile_balance(folder: Path) -> None:
@@ -83,16 +83,20 @@ def compile_balance(folder: Path) -> None:
 def compile_walking(folder: Path) -> None:
     """The inverse kinematics of bipeds, with legs of closed form and without."""
     from com_control.walking.biped import Biped, sole_poses
+    from com_control.walking.ccgd import Ccgd
     from com_control.walking.com_ik import ComIk
     from com_control.walking.newton_ik import NewtonSolver
     from com_model import Sesc
 
     model, config = _load(folder, "itu_biped")
     biped = Biped.from_config(model, config)
-    com, feet = Sesc(model).com(biped.posture), sole_poses(biped, biped.posture)
-    ComIk(biped).solve_path(np.array([com]), np.array([feet]), np.eye(3)[None])
-    newton = NewtonSolver(biped)
-    newton.solve_one(com, np.eye(3), feet, newton.robot, 1e-9, np.empty(16))
+    com, feet, R = Sesc(model).com(biped.posture), sole_poses(biped, biped.posture), np.eye(3)
+    path = np.array([com]), np.array([feet]), R[None]
+    ComIk(biped).solve_path(*path)
+    Ccgd(biped).solve_path(*path, com)
+    newton, values, outcomes = NewtonSolver(biped), np.empty((1, 16)), np.empty(1, dtype=np.int64)
+    newton.solve_one(com, R, feet, newton.robot, 1e-9, values[0])
+    newton.solve_path(path[0], path[2], path[1], newton.robot, 1e-9, values, outcomes)
 
 
 def compile_trunk(folder: Path) -> None:
@@ -102,11 +106,21 @@ def compile_trunk(folder: Path) -> None:
     FloatingBaseEstimator(*_load(folder, "scalf2"))
 
 
+def compile_tip_over(folder: Path) -> None:
+    """The joint angles at which a robot tips over."""
+    from com_identification.tip_over.protocol import Protocol
+    from com_identification.tip_over.quasi_static import QuasiStatic
+
+    protocol = Protocol.from_file(folder / "posture_protocol/hoap2.yaml")
+    QuasiStatic.from_protocol(*_load(folder, "hoap2"), protocol).find_tips()
+
+
 PARTS: dict[str, Callable[[Path], None]] = {
     "com": compile_com,
     "balance": compile_balance,
     "walking": compile_walking,
     "trunk": compile_trunk,
+    "tip_over": compile_tip_over,
 }
 
 if __name__ == "__main__":

@@ -107,7 +107,8 @@ class Dynamics:
             as_array("specific_force", specific_force, narrow),
         )
         wrenches = np.empty((len(positions), 6))
-        kernels.root_wrenches(self._robots[True], *map(np.ascontiguousarray, motion), wrenches)
+        own = (np.array(rows, order="C") for rows in motion)  # read-only ones compile again
+        kernels.root_wrenches(self._robots[True], *own, wrenches)
         return wrenches
 
 

@@ -1,0 +1,41 @@
+"""What compile_kernels leaves out, a node compiles at its start or, worse, at its first walk."""
+
+import subprocess
+import sys
+
+import pytest
+
+from com_model.sesc import kernels
+
+PLAN = """
+import sys
+from com_demos import compile_kernels
+from com_control.walking import Biped, Walker, WalkRequest
+from com_control.walking.com_ik import ComIk
+from com_control.walking.newton_ik import NewtonSolver
+
+def kernels():
+    modules = {name: vars(module) for name, module in sys.modules.items() if name[:4] == "com_"}
+    return {
+        (name, key, str(types))
+        for name, content in modules.items()
+        for key, value in content.items()
+        for types in getattr(value, "nopython_signatures", ())
+    }
+
+assert compile_kernels.main([]) == 0
+known = kernels()
+folder = compile_kernels._installed_robots()[0]
+for robot, methods in ("itu_biped", ("exact", "refined", "ccgd")), ("hoap2", ("refined",)):
+    biped = Biped.from_config(*compile_kernels._load(folder, robot))
+    for method in methods:
+        Walker(biped).plan(WalkRequest(steps=1, method=method), biped.posture)
+print(sorted(kernels() - known), file=sys.stderr)
+"""
+
+
+@pytest.mark.skipif(not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled")
+def test_walks_are_planned_with_the_kernels_of_compile_kernels():
+    call = [sys.executable, "-c", PLAN]
+    result = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr.strip()) == (0, "[]")
