@@ -332,6 +332,13 @@ def test_a_slow_machine_is_reported(simulator_bench, warnings, monkeypatch):
     assert "the machine is too slow" in warnings[0]
 
 
+def test_a_slow_clock_is_no_fault(simulator_bench, monkeypatch):
+    monkeypatch.setattr("com_simulation.nodes.simulator.LATE", -1.0)
+    bench = simulator_bench(robot_description=ARM, publish_rate_hz=100.0, publish_clock=True)
+    status = bench.wait_for("/diagnostics")[-1].status[0]
+    assert (status.level, status.message) == (DiagnosticStatus.OK, "simulating")
+
+
 def test_the_same_seed_gives_the_same_messages(simulator_bench):
     parameters = {
         "robot_description": ARM,

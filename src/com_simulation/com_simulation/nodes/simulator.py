@@ -314,7 +314,8 @@ class Simulator(RobotNode[Parameters]):
         time = self._simulation.time
         pace = self._pacer.report(time)
         level, message = diagnostics.OK, "simulating"
-        waits = bool(self.parameters.lockstep.nodes)  # then being slow is no fault
+        # With a clock of its own being slow is no fault: nothing is old by it.
+        waits = bool(self.parameters.lockstep.nodes) or self.parameters.publish_clock
         self._late_reports = self._late_reports + 1 if pace.drift > LATE and not waits else 0
         if self._lockstep.late:
             level = diagnostics.WARN
