@@ -7,6 +7,8 @@ from com_identification.exceptions import IdentificationError
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.statics import Statics
 from com_model import Foot
+from com_model.dynamics.kinematics import link_pose
+from com_model.robots import load_robot
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +87,41 @@ def test_what_is_out_of_reach_gives_none(hoap2, stance):
     assert stance.solve(hoap2[0].neutral, np.array([1.0, 0.0])) is None
 
 
-def test_feet_without_soles_are_refused(hoap2):
+@pytest.mark.parametrize("kept", [False, True])
+def test_ball_feet_are_on_one_plane(kept):
+    model, config = load_robot("scalf2")
+    rest = config.nominal_posture(model)
+    stance, rng = FlatStance(Statics(model), config.feet, rest if kept else None), np.random
+    starts = rest + rng.default_rng(3).normal(0.0, 0.15, (20, model.n_joints))
+    targets = stance.middles(starts) + [0.02, -0.01]
+    Q, found = stance.solve_all(starts, targets)
+    assert found.sum() > 10
+
+    def balls(q):
+        return np.array([link_pose(model, q, foot.frame)[1] for foot in config.feet])
+
+    def distances(q):
+        return np.linalg.norm(balls(q)[:, None] - balls(q), axis=2)
+
+    np.testing.assert_allclose(stance.projections(Q[found]), targets[found], atol=1e-9)
+    for q, up in zip(Q[found], stance.up_directions(Q[found]), strict=True):
+        assert np.ptp(balls(q) @ up) < 1e-9
+        assert up @ stance.up_directions(rest[None])[0] > 0.8
+        if kept:
+            np.testing.assert_allclose(distances(q), distances(rest), atol=1e-9)
+    q, step = starts[0], 1e-6
+    slope = stance.residuals(q[None], targets[:1])[1][0]
+    assert len(slope) == (8 if kept else 3)
+    for j in range(model.n_joints):
+        e = step * np.eye(model.n_joints)[j]
+        there = stance.residuals(np.array([q + e, q - e]), np.tile(targets[0], (2, 1)))[0]
+        np.testing.assert_allclose(slope[:, j], (there[0] - there[1]) / (2 * step), atol=1e-8)
+
+
+def test_too_few_feet_are_refused(hoap2):
     statics = Statics(hoap2[0])
     point = Foot("l_sole", "left", np.zeros((0, 2)), 0.02, "", "l_sole", 1)
-    with pytest.raises(
-        IdentificationError, match="one foot or more, each with corners: give the corners"
-    ):
+    with pytest.raises(IdentificationError, match="one foot or more, each with corners, or three"):
         FlatStance(statics, [])
-    with pytest.raises(IdentificationError, match="each with corners, but l_sole has none"):
-        FlatStance(statics, [point])
+    with pytest.raises(IdentificationError, match="got l_sole, l_sole without corners: give the"):
+        FlatStance(statics, [point, point])

@@ -138,7 +138,7 @@ class FeasiblePostures:
         shift = rng.uniform(-1.0, 1.0, (len(starts), 2))
         for indices, stance in self.stances.items():
             mine = np.array([i for i, feet in enumerate(stands) if feet == indices], dtype=int)
-            aims = stance.middles(starts[mine]) + shift[mine] * stance.room(self.plan.margin)
+            aims = stance.middles(starts[mine]) + shift[mine] * stance.room(self.plan.margin, self._rest)
             Q, found = stance.solve_all(starts[mine], aims)
             # The CoM of a planar robot, for example, cannot move sideways: any target will do.
             Q[~found], found[~found] = stance.solve_all(starts[mine][~found])
@@ -168,9 +168,7 @@ class FeasiblePostures:
     def _heights(self, Q: Array, stance: FlatStance) -> Array:
         """Returns the heights of all links above the ground of the stance, (N, K) m."""
         ups = stance.up_directions(Q)
-        sole = self.statics.model.link_index(stance.feet[0].frame)
-        _, p = self.statics.link_frames(self.statics.poses(Q), [sole])
-        return self._collision.heights(Q, ups, np.einsum("nj,nj->n", p[:, 0], ups))
+        return self._collision.heights(Q, ups, stance.levels(Q))
 
     def _above_ground(self, stance: FlatStance, indices: tuple[int, ...]) -> Flags:
         """Links that must clear the ground, (K,): not feet in contact, nor those low at rest."""

@@ -1,4 +1,4 @@
-"""Inverse kinematics: all soles flat on one horizontal ground, the CoM over a target."""
+"""Inverse kinematics: all soles flat, or balls, on one horizontal ground, the CoM over a target."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from com_identification.exceptions import IdentificationError
-from com_identification.regression.statics import Statics
+from com_identification.regression.statics import Poses, Statics
 from com_model import Foot, SupportPolygon
 from com_model.arrays import Array, Flags, as_array
 from com_model.geometry.support import sole_points
+from com_model.text import listing
 
 _ROUNDS = 25
 _CLOSE = 1e-12  # rad and m
@@ -28,14 +29,19 @@ class FlatStance:
     With `kept` the soles keep their poses relative to each other of that posture: the residuals of
     each other foot are rotation and translation from there, three numbers each.
 
+    Point feet are balls of one size: the ground's z is the normal of the plane through the centers
+    of the first three, on the CoM's side, x points from the first to the second. The residuals are
+    the heights of the others; with `kept` also the places in the plane.
+
     Args:
         statics: Of the robot; the CoM is the URDF's.
-        feet: Those that stand, with corners; the first one is the ground.
+        feet: Those that stand: with corners, of which the first one is the ground, or three or
+            more without.
         kept: (n,) posture whose relative poses of the soles are kept; None: any.
         limits: Lowest and highest q (n,); the model's by default.
 
     Raises:
-        IdentificationError: No foot, or one without corners.
+        IdentificationError: No foot, fewer than three point feet, or feet of both kinds.
     """
 
     def __init__(
@@ -46,16 +52,19 @@ class FlatStance:
         limits: tuple[Array, Array] | None = None,
     ) -> None:
         points = [foot.frame for foot in feet if not len(foot.corners)]
-        if not feet or points:
-            named = f", but {', '.join(points)} has none" if points else ""
+        self._balls = len(points) == len(feet) > 2
+        if not feet or (points and not self._balls):
+            named = f", got {listing(points)} without corners" if points else ""
             raise IdentificationError(
-                f"a flat stance needs one foot or more, each with corners{named}: give the corners "
-                "in the robot's configuration; for balls and points choose postures by hand"
+                "standing needs one foot or more, each with corners, or three point feet or more"
+                f"{named}: give the corners in the robot's configuration, or more feet"
             )
         model = statics.model
         self.statics = statics
         self.feet = tuple(feet)
         self._links = [model.link_index(foot.frame) for foot in feet]
+        self._centers = np.array([foot.center if self._balls else np.zeros(3) for foot in feet])
+        self._radius = float(np.mean([foot.radius for foot in feet])) if self._balls else 0.0
         self._low, self._high = limits or (model.lower, model.upper)
         self._kept: tuple[Array, Array] | None = None
         if kept is not None:
@@ -125,23 +134,29 @@ class FlatStance:
             poses, and 2 more with a target.
         """
         poses = self.statics.poses(Q)
-        R, p = self.statics.link_frames(poses, self._links)
+        R, p, ground = self._frames(poses)
         joints = self.statics.contact_maps(poses, self._links)[1]  # (N, f, n, 6), own axes
-        v, w = joints[:, 0, :, :3], joints[:, 0, :, 3:]
-        to_first = R[:, 0].transpose(0, 2, 1)
+        moves = joints[..., :3] + np.cross(joints[..., 3:], self._centers[:, None])
+        to_first = ground.transpose(0, 2, 1)
+        turns = to_first[:, None] @ R
+        places = (p - p[:, :1]) @ ground
+        v, w = moves[:, 0], joints[:, 0, :, 3:]
+        if self._balls:
+            rates = moves @ turns.transpose(0, 1, 3, 2)  # (N, f, n, 3), ground's axes
+            v, w = rates[:, 0], _plane_rates(places, rates)
         values, slopes = [np.zeros((len(Q), 0))], [np.zeros((len(Q), 0, Q.shape[1]))]
         for i in range(1, len(self.feet)):
-            turn, place = to_first @ R[:, i], _times(to_first, p[:, i] - p[:, 0])
+            turn, place = turns[:, i], places[:, i]
             back = turn.transpose(0, 2, 1)
             spin = joints[:, i, :, 3:] @ back - w  # (N, n, 3)
-            shift = joints[:, i, :, :3] @ back - v - np.cross(w, place[:, None])
+            shift = moves[:, i] @ back - v - np.cross(w, place[:, None])
             value, slope = self._foot(i - 1, turn, place, spin, shift)
             values.append(value)
             slopes.append(slope.transpose(0, 2, 1))
         if targets is not None:
             com, jacobian = self.statics.com_and_jacobian(poses, self.statics.parameters)
             place = _times(to_first, com - p[:, 0])
-            slope = jacobian.transpose(0, 2, 1) @ R[:, 0] - v - np.cross(w, place[:, None])
+            slope = jacobian.transpose(0, 2, 1) @ ground - v - np.cross(w, place[:, None])
             values.append(place[:, :2] - targets)
             slopes.append(slope[..., :2].transpose(0, 2, 1))
         return np.concatenate(values, axis=1), np.concatenate(slopes, axis=1)
@@ -150,6 +165,10 @@ class FlatStance:
         self, other: int, turn: Array, place: Array, spin: Array, shift: Array
     ) -> tuple[Array, Array]:
         """Residuals of another foot (N, e), and their derivatives (N, n, e)."""
+        if self._balls:  # the second is on x, the third in the plane
+            own = slice(2 if self._kept is None else 0, min(other + 1, 3))
+            value = place if self._kept is None else place - self._kept[1][other]
+            return value[:, own], shift[..., own]
         if self._kept is None:
             tilt = np.cross(spin, turn[:, None, :, 2])
             value = np.concatenate((turn[:, :2, 2], place[:, 2:]), axis=1)
@@ -162,14 +181,28 @@ class FlatStance:
         value = np.concatenate((angles, place - self._kept[1][other]), axis=1)
         return value, np.concatenate((turned, shift), axis=2)
 
+    def _frames(self, poses: Poses) -> tuple[Array, Array, Array]:
+        """R (N, f, 3, 3), p (N, f, 3) m of soles or balls, and the ground's axes (N, 3, 3)."""
+        R, p = self.statics.link_frames(poses, self._links)
+        if not self._balls:
+            return R, p, R[:, 0]
+        p = p + (R @ self._centers[..., None])[..., 0]
+        x, theta = p[:, 1] - p[:, 0], self.statics.parameters
+        normal = np.cross(x, p[:, 2] - p[:, 0])
+        com = self.statics.first_moment(poses) @ theta / (self.statics.mass() @ theta)
+        normal *= np.copysign(1.0, np.einsum("ni,ni->n", normal, com - p[:, 0]))[:, None]
+        x, z = (a / np.maximum(np.linalg.norm(a, axis=1), 1e-12)[:, None] for a in (x, normal))
+        return R, p, np.stack((x, np.cross(z, x), z), axis=2)
+
     def _places(self, Q: Array) -> tuple[Array, Array]:
         """Poses of the other soles in the first's: (N, f - 1, 3, 3) and (N, f - 1, 3) m."""
-        R, p = self.statics.link_frames(self.statics.poses(Q), self._links)
-        back = R[:, 0].transpose(0, 2, 1)
-        return back[:, None] @ R[:, 1:], (p[:, 1:] - p[:, :1]) @ R[:, 0]
+        R, p, ground = self._frames(self.statics.poses(Q))
+        return ground.transpose(0, 2, 1)[:, None] @ R[:, 1:], (p[:, 1:] - p[:, :1]) @ ground
 
     def _upright(self, Q: Array) -> Flags:
         """Whether no sole is upside down or reversed, where the residuals vanish, too."""
+        if self._balls:
+            return np.ones(len(Q), dtype=np.bool_)
         turn, _ = self._places(Q)
         if self._kept is None:
             return np.asarray((turn[..., 2, 2] > 0.0).all(axis=1))
@@ -178,9 +211,10 @@ class FlatStance:
 
     def polygon(self, q: Array) -> SupportPolygon:
         """The support polygon in root axes; gravity is against the first sole's z."""
-        R, p = self.statics.link_frames(self.statics.poses(q[None]), self._links)
+        R, p, ground = self._frames(self.statics.poses(q[None]))
         points = [sole_points(R[0, i], p[0, i], foot.corners) for i, foot in enumerate(self.feet)]
-        return SupportPolygon.from_points(np.concatenate(points), R[0, 0][:, 2])
+        contacts = p[0] if self._balls else np.concatenate(points)
+        return SupportPolygon.from_points(contacts, ground[0, :, 2])
 
     def margin(self, q: Array) -> float:
         """How far inside the support polygon the URDF's CoM is, m."""
@@ -191,20 +225,26 @@ class FlatStance:
 
     def up_directions(self, Q: Array) -> Array:
         """The directions against gravity (N, 3), root axes: the first sole's z."""
-        R, _ = self.statics.link_frames(self.statics.poses(Q), self._links[:1])
-        return np.asarray(R[:, 0, :, 2])
+        return np.asarray(self._frames(self.statics.poses(Q))[2][:, :, 2])
+
+    def levels(self, Q: Array) -> Array:
+        """Heights (N,) m of the ground along those, from the root."""
+        _, p, ground = self._frames(self.statics.poses(Q))
+        return np.asarray(np.einsum("ni,ni->n", p[:, 0], ground[:, :, 2]) - self._radius)
 
     def projections(self, Q: Array) -> Array:
         """Where the URDF's CoM projects in the first sole's frame, x and y (N, 2) m."""
         poses = self.statics.poses(Q)
-        R, p = self.statics.link_frames(poses, self._links[:1])
+        _, p, ground = self._frames(poses)
         theta = self.statics.parameters
         com = self.statics.first_moment(poses) @ theta / (self.statics.mass() @ theta)
-        return _times(R[:, 0].transpose(0, 2, 1), com - p[:, 0])[:, :2]
+        return _times(ground.transpose(0, 2, 1), com - p[:, 0])[:, :2]
 
     def middles(self, Q: Array) -> Array:
         """Means of the soles' corners in the first sole's frame, x and y (N, 2) m."""
         turn, place = self._places(Q)
+        if self._balls:
+            return np.asarray(place[..., :2].sum(axis=1) / len(self.feet))
         centers = [self.feet[0].corners.mean(axis=0) + np.zeros((len(Q), 2))]
         for i, foot in enumerate(self.feet[1:]):
             center = np.append(foot.corners.mean(axis=0), 0.0)
@@ -215,9 +255,33 @@ class FlatStance:
         """Mean of the soles' corners in the first sole's frame, x and y (2,) m."""
         return np.asarray(self.middles(q[None])[0])
 
-    def room(self, margin: float) -> Array:
-        """How far the CoM may be aimed off the middle (2,) m: half a sole, less a margin."""
+    def room(self, margin: float, q: Array) -> Array:
+        """How far the CoM may be aimed off the middle (2,) m: half a sole, less a margin.
+
+        Of point feet a quarter of the way between them at q (n,).
+        """
+        if self._balls:
+            return np.asarray(np.abs(self._places(q[None])[1][0, :, :2]).max(axis=0) / 4.0)
         return np.maximum(np.ptp(self.feet[0].corners, axis=0) / 2.0 - margin, 0.0)
+
+
+def _plane_rates(places: Array, rates: Array) -> Array:
+    """Turning (N, n, 3) of the plane through three points, x from the first to the second.
+
+    With a and b from the first point to the others, n = a x b, in the plane's axes: w = (-n'_y, n'_x)
+    / |n| about x and y, a'_y / |a| about z.
+
+    Args:
+        places: (N, f, 3) m of the points.
+        rates: (N, f, n, 3) their derivatives.
+    """
+    a, b = places[:, 1, None], places[:, 2, None]
+    da, db = rates[:, 1] - rates[:, 0], rates[:, 2] - rates[:, 0]
+    normal = np.cross(da, b) + np.cross(a, db)
+    size = np.cross(a, b)[..., 2]
+    return np.stack(
+        (-normal[..., 1] / size, normal[..., 0] / size, da[..., 1] / a[..., 0]), axis=2
+    )
 
 
 def _times(R: Array, v: Array) -> Array:

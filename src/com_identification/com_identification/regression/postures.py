@@ -173,6 +173,9 @@ class SensorPrediction:
             stand: The feet that stand.
             efforts: Whether joint efforts are read.
             samples: Readings that are averaged.
+
+        Returns:
+            The readings; of point feet an IMU's direction, too, as they give none.
         """
         poses = self.statics.poses(q[None])
         wrenches, effort = self.wrenches_and_efforts(poses, up[None], stand)
@@ -181,5 +184,6 @@ class SensorPrediction:
             q,
             self._signs * wrenches[0],
             effort[0] if efforts else None,
+            None if any(len(self.feet[i].corners) for i in stand) else up,
             samples=samples,
         )
