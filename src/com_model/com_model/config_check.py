@@ -13,12 +13,13 @@ from itertools import combinations
 import numpy as np
 
 from com_model.arrays import Array
-from com_model.dynamics.kinematics import link_poses
+from com_model.dynamics.kinematics import body_poses, link_poses
 from com_model.exceptions import ConfigError, GeometryError
 from com_model.geometry.support import SupportPolygon, sole_points
 from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig
-from com_model.shapes.urdf_shapes import BOX, CAPSULE, MESH, SPHERE, Shape, ShapeReader, fit_up_axis
+from com_model.shapes.hulls import Hulls, hull_of
+from com_model.shapes.urdf_shapes import Shape, ShapeReader, fit_up_axis
 from com_model.text import listing
 from com_model.urdf.audit import Issue
 
@@ -322,28 +323,10 @@ class _Check:
         """Height of the lowest point of shapes above the sole, m, along the soles' normal."""
         R, p = self.R[link], self.p[link]
         up = R[:, 2] if len(foot.corners) else self.up
-        heights = []
-        for shape in shapes:
-            carrier = self.model.link_index(shape.link)
-            R_shape = self.R[carrier] @ shape.R
-            center = self.p[carrier] + self.R[carrier] @ shape.p
-            heights.append(float(up @ (center - p)) - _depth(shape, up @ R_shape))
-        sole = float(up @ (R @ foot.center)) - foot.radius
-        return min(heights) - sole
-
-
-def _depth(shape: Shape, up: Array) -> float:
-    """How far a shape reaches below its origin against a unit direction (3,) in its axes, m."""
-    if shape.kind == MESH:
-        return -float((shape.triangles.reshape(-1, 3) @ up).min(initial=np.inf))
-    if shape.kind == BOX:
-        return float(np.abs(up) @ shape.size)
-    radius = shape.size[0]
-    if shape.kind == SPHERE:
-        return radius
-    along = abs(float(up[2]))
-    round_part = 1.0 if shape.kind == CAPSULE else float(np.hypot(up[0], up[1]))
-    return shape.size[1] * along + radius * round_part
+        hulls = Hulls([hull_of(shape, self.model) for shape in shapes])
+        R_bodies, p_bodies = body_poses(self.model.bodies, self.config.nominal_posture(self.model))
+        lowest = hulls.lowest(up[None], R_bodies[None], p_bodies[None]).min()
+        return float(lowest - up @ (p + R @ foot.center)) + foot.radius
 
 
 def _angle(a: Array, b: Array) -> float:

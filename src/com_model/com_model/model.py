@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +64,7 @@ class RobotModel:
         xml: The URDF that it was read from, without the added frames.
         frames: Frames that were added to it; links without mass.
         warnings: What of the URDF is wrong but can only mean one thing, with element and fix.
+        path: Its file; None of a URDF that came as text.
     """
 
     name: str
@@ -84,6 +86,7 @@ class RobotModel:
     xml: str
     frames: tuple[Frame, ...] = ()
     warnings: tuple[str, ...] = ()
+    path: Path | None = None
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -114,11 +117,12 @@ class RobotModel:
         Raises:
             UrdfError: The file cannot be read, or from_urdf refuses what is in it.
         """
-        return cls.from_urdf(read_bounded(path))
+        return replace(cls.from_urdf(read_bounded(path)), path=Path(path))
 
     def with_frames(self, frames: Sequence[Frame]) -> "RobotModel":
         """Gives the same robot with these added frames, and no others."""
-        return self if tuple(frames) == self.frames else self.from_urdf(self.xml, frames)
+        same = tuple(frames) == self.frames
+        return self if same else replace(self.from_urdf(self.xml, frames), path=self.path)
 
     @property
     def root_link(self) -> str:

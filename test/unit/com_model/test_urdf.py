@@ -8,8 +8,6 @@ from scipy.spatial.transform import Rotation
 
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.urdf.parsing import parse_urdf
-from com_model.urdf.shapes import SCHEMA_WITH_SHAPES, bounds_of, read_primitive
-from com_model.urdf.xml_reader import read_xml
 
 MESSY = """<?xml version="1.0"?>
 <!DOCTYPE robot>
@@ -86,28 +84,3 @@ def test_roll_pitch_and_yaw_turn_about_fixed_axes(rpy):
 
 def test_no_rotation_is_exactly_none():
     np.testing.assert_array_equal(rotation_from_rpy((0, 0, 0)), np.eye(3))
-
-
-def test_shapes_that_cannot_be_read_are_unknown():
-    tag = "<{0}><origin {1}/><geometry>{2}</geometry></{0}>"
-    box, ball = '<box size="2 4 6"/>', '<sphere radius="2"/>'
-    xml = '<robot name="r"><link name="a">' + "".join(
-        (
-            tag.format("visual", 'xyz="1 0 0"', box),
-            tag.format("collision", 'rpy="0 0 1.5707963267948966"', box),
-            tag.format("collision", "", ball),
-            tag.format("collision", 'xyz="a b c"', box),
-            tag.format("collision", 'rpy="0 0 nan"', box),
-            tag.format("collision", "", '<mesh filename="m"/>'),
-            tag.format("collision", "", '<cylinder radius="1"/>'),
-        )
-    )
-    (link,) = read_xml(xml + "</link></robot>", SCHEMA_WITH_SHAPES)[0].all("link")
-    seen, _, round_, *unknown = map(read_primitive, link.children)
-    assert unknown == [None] * 4
-    assert (seen.tag, seen.center.tolist(), seen.half.tolist()) == ("box", [1, 0, 0], [1, 2, 3])
-    assert (round_.tag, round_.half.tolist()) == ("sphere", [2, 2, 2])
-    assert bounds_of(link) is None
-    link.children = link.children[:2]
-    low, high = bounds_of(link)
-    np.testing.assert_allclose((low, high), ([-2, -2, -3], [2, 2, 3]), atol=1e-15)

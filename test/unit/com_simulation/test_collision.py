@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from com_model import RobotModel
+from com_model.shapes.hulls import hull_vertices
 from com_model.shapes.urdf_shapes import CYLINDER, HULL
-from com_simulation.physics.collision import hull_vertices, read_collision
+from com_simulation.physics.collision import read_collision
 
 
 def robot(*geometries, origin=""):

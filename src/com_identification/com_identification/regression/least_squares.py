@@ -24,8 +24,7 @@ from com_identification.exceptions import IdentificationError
 from com_identification.settings import IdentificationSettings
 from com_model import RobotModel
 from com_model.arrays import Array, as_array, freeze
-from com_model.urdf.shapes import SCHEMA_WITH_SHAPES, bounds_of
-from com_model.urdf.xml_reader import read_xml
+from com_model.shapes.urdf_shapes import ShapeReader
 
 _CONFIDENT = 0.99  # fraction of inliers that have full weight
 _NO_NOISE = "the noise of some readings is 0: give every sensor a standard deviation above 0"
@@ -168,13 +167,12 @@ def body_priors(model: RobotModel, settings: IdentificationSettings) -> BodyPrio
 
 def _boxes(model: RobotModel) -> tuple[Array, Array]:
     """Boxes around the shapes of the bodies, low and high (B, 3) m; infinite where not known."""
-    node, _ = read_xml(model.xml, SCHEMA_WITH_SHAPES)
-    links = {link.attributes["name"]: link for link in node.all("link")}
+    reader = ShapeReader(model.xml, model.path)
     bodies = model.bodies
     low, high = np.full((bodies.count, 3), np.inf), np.full((bodies.count, 3), -np.inf)
     known = np.ones(bodies.count, dtype=np.bool_)
     for i, name in enumerate(model.link_names):
-        b, box = bodies.body_of_link[i], bounds_of(links[name]) if name in links else None
+        b, box = bodies.body_of_link[i], reader.bounds(name) if name in reader.links else None
         if box is not None:
             R, p = bodies.R_body_link[i], bodies.p_body_link[i]
             center, half = p + R @ (box[0] + box[1]) / 2, np.abs(R) @ (box[1] - box[0]) / 2

@@ -10,16 +10,19 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.exceptions import MeshError
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.shapes.meshes import Mesh, load_mesh
 from com_model.shapes.resources import resolve_uri
 from com_model.urdf.xml_reader import Node, Schema, read_xml
+
+if TYPE_CHECKING:
+    from com_model.model import RobotModel
 
 Color = tuple[float, float, float]  # red, green, blue, 0 to 1
 
@@ -70,6 +73,15 @@ class Shape:
     def triangles(self) -> Array:
         """Corners (m, 3, 3) m of a mesh, scaled, in the shape's frame."""
         return self.mesh.triangles * self.size
+
+    @property
+    def half(self) -> Array:
+        """Half sizes (3,) m of the box around a primitive."""
+        if self.kind == BOX:
+            return np.array(self.size)
+        radius, *length = self.size
+        ends = {SPHERE: radius, CYLINDER: sum(length), CAPSULE: radius + sum(length)}
+        return np.array([radius, radius, ends[self.kind]])
 
     def turned(self) -> Shape:
         """The shape with the y axis of its mesh file turned to z."""
@@ -122,6 +134,23 @@ class ShapeReader:
                 reason = error.reason if isinstance(error, MeshError) else str(error)
                 problems.append((_name(link, shape), reason))
         return shapes, problems
+
+    def bounds(self, link: str) -> tuple[Array, Array] | None:
+        """Finds the box around all shapes of a link.
+
+        Returns:
+            Lowest and highest corner (3,) m in the link's frame; None where the link has no shape,
+            a mesh, or a shape that cannot be read.
+        """
+        found = [self.read(link, tag) for tag in ("visual", "collision")]
+        shapes = [shape for read, _ in found for shape in read]
+        if not shapes or any(problems for _, problems in found):
+            return None
+        if any(shape.kind == MESH for shape in shapes):
+            return None
+        half = [np.abs(shape.R) @ shape.half for shape in shapes]
+        centers = np.array([shape.p for shape in shapes])
+        return (centers - half).min(axis=0), (centers + half).max(axis=0)
 
     def _shape(self, link: str, element: Node, shape: Node) -> Shape:
         R, p = _pose(element)

@@ -13,12 +13,14 @@ from com_model.arrays import Array
 from com_model.dynamics.kinematics import link_poses
 from com_model.exceptions import ComModelError, UrdfError
 from com_model.model import RobotModel, model_of
+from com_model.shapes.urdf_shapes import ShapeReader
 from com_model.text import listing
-from com_model.urdf.parsing import Link, Urdf, urdf_of
-from com_model.urdf.shapes import SCHEMA_WITH_SHAPES, bounds_of
+from com_model.urdf.parsing import SCHEMA, Link, Urdf, urdf_of
 from com_model.urdf.spelling import Misspelling, find_misspellings
-from com_model.urdf.xml_reader import Node, read_bounded, read_xml
+from com_model.urdf.xml_reader import Node, Schema, read_bounded, read_xml
 
+_LINK = SCHEMA["robot"]["link"] | {"visual": {}, "collision": {}}
+_SCHEMA: Schema = {"robot": SCHEMA["robot"] | {"link": _LINK}}
 SEVERITIES = ("error", "warning", "info")
 _ROUNDING = 1e-3  # of the largest moment of inertia: what rounded decimals may violate
 _THIN = 1e-6  # of the largest moment of inertia
@@ -93,7 +95,7 @@ def audit(
     if scale_mass is not None and not (math.isfinite(scale_mass) and scale_mass > 0.0):
         raise ComModelError(f"scale_mass: expected kg above 0, got {scale_mass}")
     try:
-        node, text = read_xml(_xml(robot), SCHEMA_WITH_SHAPES)
+        node, text = read_xml(_xml(robot), _SCHEMA)
     except UrdfError as error:
         return _report("no model: the URDF cannot be read", [_refusal(error)])
     issues = [_misspelling(m) for m in find_misspellings(node)]
@@ -263,14 +265,14 @@ def _check_centers(model: RobotModel, urdf: Urdf) -> list[Issue]:
     own frame and those of the links that it carries, and a centre of mass is suspect where it is
     farther from its frame than twice that span and half the robot.
     """
-    nodes = {node.attributes["name"]: node for node in urdf.node.all("link")}
+    reader = ShapeReader(model.xml, model.path)
     places = {link.name: link.element for link in urdf.links}
     spans, size = _spans(model)
     issues = []
     for name, mass, com, span in zip(
         model.link_names, model.link_masses, model.link_coms, spans, strict=True
     ):
-        bounds = bounds_of(nodes[name])
+        bounds = reader.bounds(name)
         if bounds is not None:
             low, high = bounds
             outside = float(np.linalg.norm(np.maximum(0.0, np.maximum(low - com, com - high))))

@@ -8,18 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from com_model import RobotModel
-from com_model.arrays import Array
-from com_model.exceptions import GeometryError
-from com_model.geometry.hull import solid_hull
-from com_model.shapes.urdf_shapes import (
-    HULL,
-    LARGEST,
-    MESH,
-    NO_GEOMETRY,
-    Shape,
-    ShapeReader,
-    fit_up_axis,
-)
+from com_model.shapes.hulls import hull_vertices, read_shapes
+from com_model.shapes.urdf_shapes import HULL, LARGEST, MESH, NO_GEOMETRY, Shape
 from com_model.text import listing
 
 SMALLEST = 1e-5  # m; thinner things are drawings
@@ -49,15 +39,10 @@ def read_collision(robot: RobotModel, urdf_path: str | os.PathLike[str] | None =
     Args:
         urdf_path: The URDF's file, if it is one: mesh names may be relative to it.
     """
-    reader = ShapeReader(robot.xml, urdf_path)
-    read: list[Shape] = []
-    left_out: list[tuple[str, str]] = []
-    for link in reader.links:
-        shapes, problems = reader.read(link, "collision")
-        read += shapes
-        left_out += [problem for problem in problems if problem[1] != NO_GEOMETRY]
+    read, problems = read_shapes(robot, urdf_path)
+    left_out = [problem for problem in problems if problem[1] != NO_GEOMETRY]
     solid = []
-    for shape in fit_up_axis(read, robot):
+    for shape in read:
         try:
             solid.append(_solid(shape))
         except ValueError as error:
@@ -79,20 +64,3 @@ def _solid(shape: Shape) -> Shape:
     if np.abs(points).max() > LARGEST:
         raise ValueError(f"it is larger than {LARGEST:g} m")
     return replace(shape, kind=HULL, size=(), vertices=hull_vertices(points))
-
-
-def hull_vertices(points: Array) -> Array:
-    """Vertices (k, 3) of the convex hull of points (m, 3), m.
-
-    Raises:
-        ValueError: The points span no volume.
-    """
-    # MuJoCo keeps vertices in single precision: those that it could not distinguish are merged.
-    points = np.unique(points.astype(np.float32), axis=0).astype(float)
-    try:
-        hull = solid_hull(points)
-    except GeometryError as error:
-        raise ValueError("it has no volume") from error
-    if hull.volume < SMALLEST * hull.area:
-        raise ValueError("it has no volume")
-    return np.asarray(points[hull.vertices])

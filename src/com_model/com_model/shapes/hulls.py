@@ -1,0 +1,179 @@
+"""Shapes of links as convex hulls: their points, which overlap, how low they reach."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from com_model.arrays import Array
+from com_model.bodies import Indices
+from com_model.exceptions import GeometryError
+from com_model.geometry.hull import solid_hull
+from com_model.geometry.overlap_kernels import HullArrays, set_overlaps
+from com_model.model import RobotModel
+from com_model.shapes.urdf_shapes import BOX, CAPSULE, MESH, SPHERE, Shape, ShapeReader, fit_up_axis
+
+ROUND = 24  # points around a cylinder; a multiple of 4, so that the poles are among them
+MOST_POINTS = 200  # of a hull that is compared with others: its ends in so many directions
+
+
+def read_shapes(
+    model: RobotModel,
+    urdf_path: str | os.PathLike[str] | None = None,
+    tags: Sequence[str] = ("collision",),
+) -> tuple[list[Shape], list[tuple[str, str]]]:
+    """Reads the shapes of each link, of the first tag of which it has any.
+
+    Args:
+        model: The robot.
+        urdf_path: Its file, to which names of meshes may be relative; by default the model's.
+        tags: "collision", "visual".
+
+    Returns:
+        The shapes, and what could not be read: (name of the shape, reason).
+    """
+    reader = ShapeReader(model.xml, model.path if urdf_path is None else urdf_path)
+    read: list[Shape] = []
+    problems: list[tuple[str, str]] = []
+    for name in (name for name in model.link_names if name in reader.links):
+        for tag in tags:
+            shapes, failed = reader.read(name, tag)
+            problems += failed
+            read += shapes
+            if shapes:
+                break
+    return fit_up_axis(read, model), problems
+
+
+def hull_points(shape: Shape, around: bool = False) -> Array:
+    """Gives points (k, 3) m whose hull is a shape's, or nearly (round ones), in its frame.
+
+    Args:
+        shape: The shape.
+        around: Whether the hull is around a cylinder, not in it.
+    """
+    if shape.kind == MESH:
+        vertices = shape.triangles.reshape(-1, 3)
+        try:
+            return hull_vertices(vertices)
+        except ValueError:
+            return np.unique(vertices, axis=0)
+    size = np.array(shape.size)
+    if shape.kind == BOX:
+        return np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size
+    angle = np.linspace(0.0, 2.0 * np.pi, ROUND, endpoint=False)
+    circle = size[0] * np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])
+    if shape.kind not in (SPHERE, CAPSULE):
+        circle /= np.cos(np.pi / ROUND) if around else 1.0
+        return np.concatenate([circle + np.array([0, 0, z]) for z in (-size[1], size[1])])
+    latitude = np.linspace(-np.pi / 2, np.pi / 2, ROUND // 2 + 1)
+    ball = np.concatenate([circle * np.cos(a) + [0, 0, size[0] * np.sin(a)] for a in latitude])
+    if shape.kind == SPHERE:
+        return ball
+    return np.concatenate([ball + np.array([0, 0, z]) for z in (-size[1], size[1])])
+
+
+def hull_vertices(points: Array) -> Array:
+    """Vertices (k, 3) of the convex hull of points (m, 3), m.
+
+    Raises:
+        ValueError: The points span no volume.
+    """
+    # MuJoCo keeps vertices in single precision: those that it could not distinguish are merged.
+    points = np.unique(points.astype(np.float32), axis=0).astype(float)
+    try:
+        hull = solid_hull(points)
+    except GeometryError as error:
+        raise ValueError("it has no volume") from error
+    if hull.volume < 1e-5 * hull.area:
+        raise ValueError("it has no volume")
+    return np.asarray(points[hull.vertices])
+
+
+class Hull(NamedTuple):
+    """A convex hull that a body carries.
+
+    Attributes:
+        body: The body.
+        points: (k, 3) m, in its frame.
+        radius: m, around the points.
+    """
+
+    body: int
+    points: Array
+    radius: float = 0.0
+
+
+def hull_of(shape: Shape, model: RobotModel) -> Hull:
+    """The hull of a shape; balls and capsules are exact, cylinders are a little larger."""
+    link = model.link_index(shape.link)
+    body, bodies = int(model.bodies.body_of_link[link]), model.bodies
+    rounded = shape.kind in (SPHERE, CAPSULE)
+    half = shape.size[1] if shape.kind == CAPSULE else 0.0
+    ends = np.array([[0.0, 0.0, half], [0.0, 0.0, -half]])[: 2 if half else 1]
+    points = ends if rounded else hull_points(shape, around=True)
+    points = (points @ shape.R.T + shape.p) @ bodies.R_body_link[link].T + bodies.p_body_link[link]
+    return Hull(body, points, shape.size[0] if rounded else 0.0)
+
+
+class Hulls:
+    """Convex hulls on the bodies of a robot.
+
+    Args:
+        hulls: The hulls; of one with many points those farthest in MOST_POINTS directions.
+    """
+
+    def __init__(self, hulls: Sequence[Hull]) -> None:
+        clouds = [_ends(hull.points) for hull in hulls]
+        centers = [0.5 * (cloud.min(axis=0) + cloud.max(axis=0)) for cloud in clouds]
+        reaches = [
+            float(np.linalg.norm(cloud - center, axis=1).max())
+            for cloud, center in zip(clouds, centers, strict=True)
+        ]
+        self.arrays = HullArrays(
+            np.concatenate([np.empty((0, 3)), *clouds]),
+            np.cumsum([0, *map(len, clouds)]),
+            np.array([hull.radius for hull in hulls], dtype=float),
+            np.array([hull.body for hull in hulls], dtype=np.int64),
+            np.array(centers).reshape(-1, 3),
+            np.array(reaches, dtype=float),
+        )
+
+    def overlap(self, pairs: Indices, R: Array, p: Array, margin: float = 0.0) -> NDArray[np.bool_]:
+        """Finds which pairs (K, 2) are nearer than a margin in N configurations, (N, K).
+
+        Args:
+            pairs: Indices of hulls.
+            R: (N, B, 3, 3) orientations of the bodies.
+            p: (N, B, 3) m, their origins.
+            margin: m.
+        """
+        result = np.zeros((len(R), len(pairs)), dtype=np.bool_)
+        if len(pairs):
+            arrays = np.ascontiguousarray(R), np.ascontiguousarray(p)
+            set_overlaps(self.arrays, pairs, *arrays, float(margin), result)
+        return result
+
+    def lowest(self, ups: Array, R: Array, p: Array) -> Array:
+        """Lowest height of each hull along directions (N, 3) in N configurations, (N, H) m."""
+        points, starts, radii, bodies, *_ = self.arrays
+        if not len(bodies):
+            return np.zeros((len(ups), 0))
+        along = np.einsum("nbji,nj->nbi", R, ups)[:, np.repeat(bodies, np.diff(starts))]
+        heights = np.minimum.reduceat(np.einsum("nmi,mi->nm", along, points), starts[:-1], axis=1)
+        return np.asarray(heights + np.einsum("nbi,ni->nb", p, ups)[:, bodies] - radii)
+
+
+def _ends(points: Array) -> Array:
+    """The points (k, 3) that are farthest in directions spread evenly over the sphere."""
+    if len(points) <= MOST_POINTS:
+        return points
+    k = np.arange(MOST_POINTS) + 0.5
+    z, angle = 1.0 - 2.0 * k / MOST_POINTS, np.pi * (1.0 + 5.0**0.5) * k
+    across = np.sqrt(1.0 - z**2)
+    directions = np.column_stack((across * np.cos(angle), across * np.sin(angle), z))
+    return points[np.unique(np.argmax(points @ directions.T, axis=0))]
