@@ -1,4 +1,4 @@
-"""Any robot: does the configuration that com_setup writes stand, walk and trot, without an edit?
+"""Any robot: does what com_setup writes stand, walk or trot, and serve to identify it, unedited?
 
   tools/in_env python benchmarks/any_robot.py                 the URDFs of example-robot-data
   tools/in_env python benchmarks/any_robot.py DIR             all URDFs below a folder
@@ -6,13 +6,15 @@
 
 Each URDF with two or more legs is configured; the robot stands in the simulator for 10 s (its tilt
 stays below 5 degrees), then walks four steps (humanoids) or trots for 5 s (quadrupeds) on flat
-stiff ground by the sizes of its configuration. Variants of one robot count once: of the URDFs of
-one kind in one folder the first one.
+stiff ground by the sizes of its configuration; and it is identified: its centres of mass are not
+where its URDF says, and readings of 20 planned postures must more than halve the error of its
+predicted CoM (any_identification.py). Variants of one robot are one: of the URDFs of one kind in
+one folder the first one is tried.
 
 The last line is one JSON object: robots (URDFs with two or more legs), configured, stood, moved
-(how many did), identified (null: not tried yet), refused {name: message}, where a robot that has
-legs but did not stand or move has an entry as well, and sole_mm and sole_deg, the largest errors of
-a found sole where the URDF has a sole link to compare with.
+(how many did), identified, through (all of stood, moved and identified) and of (how many there are)
+by kind, refused {name: message}, where a robot that has legs but failed has an entry as well, and
+sole_mm and sole_deg, the largest errors of a found sole where the URDF has a sole link.
 """
 
 from __future__ import annotations
@@ -21,10 +23,14 @@ import argparse
 import json
 import tempfile
 import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from any_identification import identify_robot
 from oracles import example_urdfs
 from processes import in_processes
 from rich.console import Console
@@ -54,39 +60,73 @@ class Result:
     name: str
     path: Path
     kind: str = ""
+    text: str = ""  # its configuration
     refused: str = ""
     tilt: float = np.nan
     stood: str | None = None
     moved: str | None = None
+    identified: str | None = None
     soles: list[tuple[float, float]] = field(default_factory=list)
     doubts: int = 0
     seconds: float = 0.0
 
+    @property
+    def problem(self) -> str:
+        """The first thing that went wrong; "": nothing."""
+        return self.refused or self.stood or self.moved or self.identified or ""
 
-def try_robot(path: Path) -> Result:
-    """Configures a robot, lets it stand and move."""
+
+def configure(path: Path) -> Result:
+    """Configures a robot."""
     result, begin = Result(path.stem, path), time.monotonic()
     try:
-        model = RobotModel.from_file(path)
-        setup = describe(model, path)
+        setup = describe(RobotModel.from_file(path), path)
         result.kind, result.doubts = setup.limbs.kind, len(setup.doubts)
-        result.soles = sole_errors(setup)
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / f"{path.stem}.yaml"
-            file.write_text(to_yaml(setup))
-            config = RobotConfig.from_file(file)
-            attached = config.attach(model)
-            result.tilt, result.stood = stand(attached, config, path)
-            if not result.stood:
-                walks = result.kind == HUMANOID
-                move = walk(attached, config, path) if walks else trot(attached, path, file)
-                result.moved = move
-    except ComModelError as error:
-        result.refused = str(error)
+        result.soles, result.text = sole_errors(setup), to_yaml(setup)
     except Exception as error:  # whatever goes wrong is a result
-        result.refused = f"{type(error).__name__}: {error}"
+        result.refused = message(error)
     result.seconds = time.monotonic() - begin
     return result
+
+
+def try_robot(result: Result) -> Result:
+    """Lets a robot stand and move, and identifies it."""
+    begin, path = time.monotonic(), result.path
+    warnings.simplefilter("ignore")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / f"{path.stem}.yaml"
+            file.write_text(result.text)
+            config = RobotConfig.from_file(file)
+            model = config.attach(RobotModel.from_file(path))
+            result.tilt, result.stood = stand(model, config, path)
+            if not result.stood:
+                walks = result.kind == HUMANOID
+                result.moved = attempt(walk if walks else trot, model, config, path)
+                result.identified = attempt(identified, model, config, path)
+    except Exception as error:  # likewise
+        result.refused = message(error)
+    result.seconds += time.monotonic() - begin
+    return result
+
+
+def attempt(
+    stage: Callable[[RobotModel, RobotConfig, Path], str],
+    model: RobotModel,
+    config: RobotConfig,
+    path: Path,
+) -> str:
+    """What a stage says, or why it failed."""
+    try:
+        return stage(model, config, path)
+    except Exception as error:  # likewise
+        return message(error)
+
+
+def message(error: Exception) -> str:
+    """An error as a result."""
+    known = isinstance(error, ComModelError)
+    return str(error) if known else f"{type(error).__name__}: {error}"
 
 
 def sole_errors(setup: RobotSetup) -> list[tuple[float, float]]:
@@ -135,17 +175,22 @@ def walk(model: RobotModel, config: RobotConfig, path: Path) -> str:
     return "" if fell is None else f"falls at step {fell}"
 
 
-def trot(model: RobotModel, path: Path, file: Path) -> str:
+def trot(model: RobotModel, config: RobotConfig, path: Path) -> str:
     """Lets a robot trot by its configuration's sizes; why it did not, if so."""
-    sizes = RobotConfig.from_file(file).trot
+    sizes = config.trot
     gait = {
         "frequency": sizes.frequency,
         "step_height": sizes.step_height,
         "height": sizes.body_height,
     }
-    log = run_trot(TrotRun(str(path), str(file), seconds=TROTTING, gait=gait))
+    log = run_trot(TrotRun(str(path), config.source, seconds=TROTTING, gait=gait))
     tilt = float(max(np.abs(log.roll).max(), np.abs(log.pitch).max()))
     return "" if tilt < FALLEN else f"falls: tilts by {np.degrees(tilt):.0f} degrees"
+
+
+def identified(model: RobotModel, config: RobotConfig, path: Path) -> str:
+    """Identifies a robot; why that failed, if so."""
+    return identify_robot(model, config).problem()
 
 
 def one_of_each(results: list[Result]) -> list[Result]:
@@ -156,21 +201,19 @@ def one_of_each(results: list[Result]) -> list[Result]:
     return list(kept.values())
 
 
-def figures(results: list[Result]) -> dict[str, object]:
-    """The figures of all robots."""
-    legged = one_of_each([r for r in results if r.kind])
-    refused = {
-        r.name: r.refused or r.stood or r.moved for r in results if not r.kind or r in legged
-    }
+def figures(legged: list[Result], others: list[Result]) -> dict[str, object]:
+    """The figures of robots with legs, and of what has none."""
     soles = np.array([error for r in legged for error in r.soles]).reshape(-1, 2)
     worst = soles.max(axis=0) if len(soles) else None
     return {
         "robots": len(legged),
-        "configured": sum(not r.refused or r.stood is not None for r in legged),
+        "configured": sum(r.stood is not None for r in legged),
         "stood": sum(r.stood == "" for r in legged),
         "moved": sum(r.moved == "" for r in legged),
-        "identified": None,
-        "refused": {name: text for name, text in refused.items() if text},
+        "identified": sum(r.identified == "" for r in legged),
+        "through": dict(Counter(r.kind for r in legged if not r.problem)),
+        "of": dict(Counter(r.kind for r in legged)),
+        "refused": {r.name: r.problem for r in (*legged, *others) if r.problem},
         "sole_mm": None if worst is None else round(1e3 * float(worst[0]), 2),
         "sole_deg": None if worst is None else round(float(np.degrees(worst[1])), 3),
     }
@@ -186,16 +229,16 @@ def main() -> int:
     folder = arguments.folder
     paths = list(example_urdfs().values()) if folder is None else sorted(folder.rglob("*.urdf"))
     paths = [path for path in paths if arguments.only in str(path)]
-    results = in_processes(try_robot, paths, "robots", arguments.processes)
-    table = Table("robot", "kind", "tilt [deg]", "stood", "moved", "unsure", "s")
-    for r in results:
-        if r.kind:
-            shown = [r.refused if r.stood is None else r.stood or "yes"]
-            shown += ["" if r.stood else (r.refused if r.moved is None else r.moved or "yes")]
-            row = [r.kind, f"{r.tilt:.2f}", *(text[:60] for text in shown)]
-            table.add_row(r.name, *row, str(r.doubts), f"{r.seconds:.0f}")
-    Console(width=160).print(table)
-    print(json.dumps(figures(results)))
+    found = in_processes(configure, paths, "configured", arguments.processes)
+    chosen = one_of_each([r for r in found if r.kind])
+    legged = in_processes(try_robot, chosen, "tried", arguments.processes)
+    table = Table("robot", "kind", "tilt [deg]", "stood", "moved", "identified", "unsure", "s")
+    for r in legged:
+        shown = [r.refused or r.stood, r.moved, r.identified]
+        stages = ("" if text is None else (text or "yes")[:60] for text in shown)
+        table.add_row(r.name, r.kind, f"{r.tilt:.2f}", *stages, str(r.doubts), f"{r.seconds:.0f}")
+    Console(width=200).print(table)
+    print(json.dumps(figures(legged, [r for r in found if not r.kind])))
     return 0
 
 

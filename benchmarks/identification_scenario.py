@@ -81,15 +81,18 @@ class PinocchioRobot:
         self.xml, self.model, self.feet = xml, model, tuple(feet)
         self.pin = pinocchio.buildModelFromXML(xml, pinocchio.JointModelFreeFlyer())
         self.data = self.pin.createData()
-        joints = [self.pin.joints[self.pin.getJointId(name)] for name in model.joint_names]
-        self.q_index = [joint.idx_q for joint in joints]
-        self.v_index = [joint.idx_v for joint in joints]
+        ids = [self.pin.getJointId(name) for name in model.bodies.joint_names[1:]]
+        self.joints = [self.pin.joints[i] for i in ids]  # of the bodies; a follower is free, too
+        self.v_index = [self.pin.joints[self.pin.getJointId(j)].idx_v for j in model.joint_names]
         self.mass = float(pinocchio.computeTotalMass(self.pin))
 
     def full(self, q: Array) -> Array:
         """Pinocchio's configuration of joint positions (n,), root at the origin."""
-        result = pinocchio.neutral(self.pin)
-        result[self.q_index] = q
+        bodies, result = self.model.bodies, pinocchio.neutral(self.pin)
+        for b, joint in enumerate(self.joints, start=1):
+            angle = bodies.multiplier[b] * q[bodies.q_index[b]] + bodies.offset[b]
+            values = [np.cos(angle), np.sin(angle)] if joint.nq == 2 else [angle]
+            result[joint.idx_q : joint.idx_q + joint.nq] = values
         return np.asarray(result)
 
     def com(self, q: Array) -> Array:
@@ -97,10 +100,16 @@ class PinocchioRobot:
         return np.array(pinocchio.centerOfMass(self.pin, self.data, self.full(q)))
 
     def frame(self, q: Array, name: str) -> tuple[Array, Array]:
-        """R (3, 3), p (3,) of a link in root axes."""
+        """R (3, 3), p (3,) of a link, or sole frame of a configuration, in root axes."""
         pinocchio.framesForwardKinematics(self.pin, self.data, self.full(q))
-        pose = self.data.oMf[self.pin.getFrameId(name)]
-        return np.array(pose.rotation), np.array(pose.translation)
+        bodies, link = self.model.bodies, self.model.link_index(name)
+        body = int(bodies.body_of_link[link])
+        pose = self.data.oMf[self.pin.getFrameId(bodies.names[body])]
+        if self.pin.existFrame(name):
+            pose, R, p = self.data.oMf[self.pin.getFrameId(name)], np.eye(3), np.zeros(3)
+        else:
+            R, p = bodies.R_body_link[link], bodies.p_body_link[link]
+        return np.array(pose.rotation) @ R, np.array(pose.translation) + np.array(pose.rotation) @ p
 
     def read(self, q: Array, load: Array) -> tuple[Array, Array]:
         """Wrenches (f, 6) of feet that share the weight as `load`, and efforts (n,)."""

@@ -93,7 +93,7 @@ def test_ball_feet_are_on_one_plane(kept):
     rest = config.nominal_posture(model)
     stance, rng = FlatStance(Statics(model), config.feet, rest if kept else None), np.random
     starts = rest + rng.default_rng(3).normal(0.0, 0.15, (20, model.n_joints))
-    targets = stance.middles(starts) + [0.02, -0.01]
+    targets = stance.middles(starts) + np.array([0.02, -0.01])
     Q, found = stance.solve_all(starts, targets)
     assert found.sum() > 10
 

@@ -160,15 +160,13 @@ def solve_joints(ik: ComIk, samples: Samples, tolerance: float = TOLERANCE) -> W
 
 
 def heading_to_pelvis(biped: Biped) -> Array:
-    """Orientation (3, 3) of the pelvis' frame in one whose x axis points where the soles point.
+    """Orientation (3, 3) of the pelvis' frame in one with the soles' x and z axes.
 
-    Quarter turns about z: the pelvis of some URDFs has its x axis backwards.
+    Quarter turns: the pelvis of some URDFs has its x axis backwards, or y upwards.
     """
-    soles = [sole_pose(leg, leg.nominal)[0][:, 0] for leg in biped.legs]
-    x, y, _ = np.sum(soles, axis=0).tolist()
-    quarters = round(np.arctan2(y, x) / (0.5 * np.pi)) % 4
-    c, s = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))[quarters]
-    return np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
+    soles = sum(sole_pose(leg, leg.nominal)[0] for leg in biped.legs)
+    x, z = (np.eye(3)[k] * np.sign(v[k]) for v in soles.T[[0, 2]] for k in [np.argmax(np.abs(v))])
+    return np.array([x, np.cross(z, x), z]) + 0.0
 
 
 def _check_speeds(ik: ComIk, time: Array, legs: Array) -> None:

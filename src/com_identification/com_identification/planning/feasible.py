@@ -21,6 +21,8 @@ from com_model.postures import time_path
 _TRIES = 30  # for each candidate that is wanted
 _BATCH = 256
 _FAR = 0.85  # fraction of the samples with joints near the ends of their ranges
+_RARE = 0.02  # fraction of the samples that must stand, else the next ones are nearer to rest
+_CLOSER, _LEAST_REACH = 0.6, 0.05  # by so much each time, down to this fraction of the ranges
 _ENDS = 0.3  # of a beta distribution: below 1 the ends are likelier than the middle
 _SLACK = 1e-9  # rad and m
 _SAME = 1e-6  # rad and m, of the feet's places
@@ -80,7 +82,7 @@ class FeasiblePostures:
             count: How many are wanted.
             anywhere: True: joints anywhere in their limits, each place as likely, before the soles
                 come to the ground. False: a few so, from close to rest to anywhere, and most
-                with joints near the ends of their ranges.
+                with joints near the ends of their ranges, nearer to rest where those do not stand.
             progress: Called with the fraction that is found, and in words.
 
         Raises:
@@ -89,13 +91,15 @@ class FeasiblePostures:
         rng = np.random.default_rng(self.plan.seed)
         refused: Counter[str] = Counter()
         pool: list[Entry] = []
-        stands, tried = tuple(self.stances), 0
+        stands, tried, reach = tuple(self.stances), 0, 1.0
         while len(pool) < count and tried < _TRIES * count:
             if progress is not None:
                 what = f"{len(pool)} of {count} postures found in which the robot can stand"
                 progress(max(len(pool) / count, tried / (_TRIES * count)), what)
             size = min(max(4 * (count - len(pool)), 16), _BATCH, _TRIES * count - tried)
             starts = self._starts(rng, size, anywhere)
+            starts = self._rest + reach * (starts - self._rest)
+            before = len(pool)
             turn = (tried + np.arange(size)) % len(stands)
             tried += size
             for found in self.stand(rng, starts, [stands[i] for i in turn]):
@@ -103,6 +107,8 @@ class FeasiblePostures:
                     refused[found] += 1
                 else:
                     pool.append(found)
+            if len(pool) - before < _RARE * size and not anywhere:
+                reach = max(_LEAST_REACH, _CLOSER * reach)
         if len(pool) < count / 10:
             reasons = ", ".join(f"{number} {reason}" for reason, number in refused.most_common())
             raise IdentificationError(
@@ -138,7 +144,9 @@ class FeasiblePostures:
         shift = rng.uniform(-1.0, 1.0, (len(starts), 2))
         for indices, stance in self.stances.items():
             mine = np.array([i for i, feet in enumerate(stands) if feet == indices], dtype=int)
-            aims = stance.middles(starts[mine]) + shift[mine] * stance.room(self.plan.margin, self._rest)
+            aims = stance.middles(starts[mine]) + shift[mine] * stance.room(
+                self.plan.margin, self._rest
+            )
             Q, found = stance.solve_all(starts[mine], aims)
             # The CoM of a planar robot, for example, cannot move sideways: any target will do.
             Q[~found], found[~found] = stance.solve_all(starts[mine][~found])

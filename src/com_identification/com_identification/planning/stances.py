@@ -268,8 +268,8 @@ class FlatStance:
 def _plane_rates(places: Array, rates: Array) -> Array:
     """Turning (N, n, 3) of the plane through three points, x from the first to the second.
 
-    With a and b from the first point to the others, n = a x b, in the plane's axes: w = (-n'_y, n'_x)
-    / |n| about x and y, a'_y / |a| about z.
+    With a and b from the first point to the others and n = a x b, all in the plane's axes:
+    -n'_y / |n|, n'_x / |n| and a'_y / |a|.
 
     Args:
         places: (N, f, 3) m of the points.
@@ -279,9 +279,7 @@ def _plane_rates(places: Array, rates: Array) -> Array:
     da, db = rates[:, 1] - rates[:, 0], rates[:, 2] - rates[:, 0]
     normal = np.cross(da, b) + np.cross(a, db)
     size = np.cross(a, b)[..., 2]
-    return np.stack(
-        (-normal[..., 1] / size, normal[..., 0] / size, da[..., 1] / a[..., 0]), axis=2
-    )
+    return np.stack((-normal[..., 1] / size, normal[..., 0] / size, da[..., 1] / a[..., 0]), axis=2)
 
 
 def _times(R: Array, v: Array) -> Array:

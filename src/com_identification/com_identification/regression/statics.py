@@ -104,7 +104,7 @@ class Statics:
     def first_moment(self, poses: Poses) -> Array:
         """Computes the columns of the first moment about the root's origin, (N, 3, 4 B)."""
         columns = np.concatenate((poses.p[..., None], poses.R), axis=3)  # (N, B, 3, 4)
-        return columns.transpose(0, 2, 1, 3).reshape(len(poses.p), 3, -1)
+        return columns.transpose(0, 2, 1, 3).reshape(len(poses.p), 3, 4 * self.bodies.count)
 
     def mass(self) -> Array:
         """Computes the columns of the total mass, (4 B,)."""
