@@ -74,8 +74,6 @@ MEANING = {
     "trot": "a trot, where no parameter says otherwise",
     "trot.frequency": "1/s, periods of the gait",
     "trot.step_height": "m, of the swing feet",
-    "trot.step_length": "m, a suggestion for how far the trunk goes in a period: velocity over "
-    "frequency; the gait trots in place unless a velocity is given",
     "trot.body_height": "m, of the hips over the ground",
 }
 

@@ -95,7 +95,6 @@ class TrotSizes:
 
     frequency: float | None = None  # 1/s, periods of the gait
     step_height: float | None = None  # m, of the swing feet
-    step_length: float | None = None  # m, of the trunk in a period
     body_height: float | None = None  # m, of the hips over the ground
 
 

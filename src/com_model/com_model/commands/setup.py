@@ -11,6 +11,7 @@ from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
 from com_model.files import write_file
 from com_model.model import RobotModel
+from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
 from com_model.setup.summary import doubtful_lines, summary
 from com_model.strict_yaml import read_yaml
@@ -27,9 +28,13 @@ Examples:
   com_setup robot.urdf --output config/robot.yaml --picture out/robot.png
   com_setup robot.urdf --update          finds all again, keeps what was edited in robot.yaml
   com_setup robot.urdf --interactive     asks about what it is unsure of
+  com_setup robot.urdf --live            writes robot.urdf, too, from the running robot's
+                                         robot_description
+  com_setup robot.urdf --check           compares robot.yaml with what the running robot's sensors
+                                         read while it stands: gravity, weight, signs and frames
 
-Exit status: 0 written, 1 the robot cannot be configured (no legs), 2 a file or an argument cannot
-be used, or robot.yaml exists already.
+Exit status: 0 written, or all fits; 1 the robot cannot be configured (no legs), or does not fit;
+2 a file or an argument cannot be used, robot.yaml exists already, or nothing came from the robot.
 """
 _XACRO = (
     "is a xacro file and the Python package xacro is not installed: install it (apt install "
@@ -42,7 +47,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     fault = 2
     try:
+        if arguments.live:
+            _write_urdf(arguments.robot, _live().read_description(), "the running robot sends")
         urdf = _expanded(arguments.robot)
+        if arguments.check:
+            return _check(urdf, arguments.output)
         output = arguments.output or urdf.with_suffix(".yaml")
         old = _old(arguments, output)
         fault = 1
@@ -74,6 +83,8 @@ def _parser() -> argparse.ArgumentParser:
     write = parser.add_mutually_exclusive_group()
     write.add_argument("--force", action="store_true", help="overwrite an existing file")
     write.add_argument("--update", action="store_true", help="keep what an existing file says")
+    add("--live", action="store_true", help="write the URDF from the running robot's description")
+    add("--check", action="store_true", help="compare with what the running robot's sensors read")
     add("--interactive", action="store_true", help="ask about what is unsure")
     add("--quiet", action="store_true", help="print errors only")
     return parser
@@ -95,11 +106,36 @@ def _expanded(robot: Path) -> Path:
         text = xacro.process_file(str(robot)).toprettyxml(indent="  ")
     except Exception as error:  # whatever its expressions raise
         raise ComModelError(f"xacro cannot expand {robot.name}: {error}") from error
+    return _write_urdf(urdf, text, f"{robot.name} gives")
+
+
+def _write_urdf(urdf: Path, text: str, source: str) -> Path:
     if urdf.exists() and urdf.read_text() != text:
-        raise ComModelError(
-            f"{urdf.name} exists and differs from what {robot.name} gives: delete it"
-        )
+        raise ComModelError(f"{urdf.name} exists and differs from what {source}: delete it")
     return write_file(urdf, text)
+
+
+def _live() -> Any:
+    """What reads a running robot, which needs ROS.
+
+    Raises:
+        ComModelError: It is not there.
+    """
+    try:
+        return import_module("com_identification.nodes.live_robot")
+    except ImportError as error:
+        fix = "source ROS 2 and this suite's workspace, or run it with tools/in_env"
+        raise ComModelError(f"--live and --check need ROS ({error}): {fix}") from error
+
+
+def _check(urdf: Path, config: Path | None) -> int:
+    """Prints what of a running robot fits its configuration, and what does not."""
+    model, found = load_robot(urdf, config)
+    good, bad = _live().check_live(model, found)
+    for mark, texts in (("fits", good), ("WRONG", bad)):
+        for text in texts:
+            print(f"{mark:5}  {text}")
+    return 1 if bad else 0
 
 
 def _old(arguments: argparse.Namespace, output: Path) -> dict[str, Any] | None:

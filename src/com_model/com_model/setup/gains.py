@@ -130,6 +130,5 @@ def gait_parameters(
     return {}, {
         "frequency": round(float(np.clip(np.sqrt(0.6 / height), 0.8, 2.0)), 2),
         "step_height": round(height / 9.0, 3),
-        "step_length": round(0.15 * height, 3),
         "body_height": round(0.93 * height, 3),
     }

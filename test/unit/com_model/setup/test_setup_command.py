@@ -110,3 +110,15 @@ def test_a_posture_in_the_file_has_the_soles_flat(urdf):
     for foot in config.feet:
         R, _ = link_pose(model, config.nominal_posture(model), foot.frame)
         np.testing.assert_allclose(R, np.eye(3), atol=2e-3)
+
+
+def test_xacro_is_expanded_into_a_urdf_beside_it(tmp_path, biped):
+    pytest.importorskip("xacro", reason="the Python package xacro is not installed")
+    path, text = tmp_path / "robot.urdf.xacro", biped()
+    path.write_text(
+        text.replace("<robot ", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" ', 1)
+    )
+    assert main([str(path), "--quiet"]) == 0
+    expanded = RobotModel.from_file(tmp_path / "robot.urdf")
+    assert expanded.joint_names == RobotModel.from_urdf(text).joint_names
+    assert RobotConfig.from_file(tmp_path / "robot.yaml").kind == "humanoid"
