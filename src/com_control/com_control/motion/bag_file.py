@@ -247,14 +247,12 @@ def write_bag(
     blocks: Iterable[Rows],
     layout: MotionLayout,
     storage: str = "mcap",
-    start_ns: int = 0,
 ) -> int:
-    """Writes a motion as a bag, whose folder appears whole or not at all.
+    """Writes a motion as a bag from time 0 on, whose folder appears whole or not at all.
 
     Args:
         path: Of the folder, which must not exist.
         storage: One of STORAGES.
-        start_ns: Time of the first row, ns.
 
     Returns:
         Number of rows.
@@ -272,13 +270,13 @@ def write_bag(
             whole_folder(target) as part,
             Writer(part, version=_VERSION, storage_plugin=STORAGES[storage]) as writer,
         ):
-            count = _write(writer, blocks, layout, start_ns)
+            count = _write(writer, blocks, layout)
     except OSError as error:
         raise MotionError(f"{path} cannot be written: {error.strerror}") from error
     return count
 
 
-def _write(writer: Writer, blocks: Iterable[Rows], layout: MotionLayout, start_ns: int) -> int:
+def _write(writer: Writer, blocks: Iterable[Rows], layout: MotionLayout) -> int:
     """Each message begins where the one before it ends."""
     store = get_typestore(Stores.ROS2_JAZZY)
     connection = writer.add_connection(TOPIC, TRAJECTORY, typestore=store)
@@ -292,7 +290,7 @@ def _write(writer: Writer, blocks: Iterable[Rows], layout: MotionLayout, start_n
                 after -= after[0]
             points = np.ascontiguousarray(rows.positions[k : k + _POINTS, driven])
             message = _message(store.types, names, after, points)
-            at = start_ns + round(time * _NS_PER_S)
+            at = round(time * _NS_PER_S)
             writer.write(connection, at, store.serialize_cdr(message, TRAJECTORY))
             time += float(after[-1])
             count += len(after)

@@ -26,7 +26,7 @@ _LONGEST_LINE = 4096
 _NOT_DRIVEN = "R"
 _MOST_RADIANS = 7.0
 _LONGEST_PERIOD = 1.0  # s
-_DEFAULT_MODE = 2
+_MODE = "2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,6 @@ def write_motion(
     motion: Motion,
     layout: MotionLayout,
     unit: str = "counts",
-    mode: int = _DEFAULT_MODE,
 ) -> None:
     """Writes a file. The times between the rows must be whole counts of the layout's period.
 
@@ -97,7 +96,7 @@ def write_motion(
     periods = np.diff(motion.times)
     first = periods[:1] if len(periods) else [layout.period]
     periods = np.concatenate((first, periods)) if len(motion.times) else periods
-    write_rows(path, [Rows(1, periods, motion.positions)], layout, unit, mode)
+    write_rows(path, [Rows(1, periods, motion.positions)], layout, unit)
 
 
 def write_rows(
@@ -105,7 +104,6 @@ def write_rows(
     blocks: Iterable[Rows],
     layout: MotionLayout,
     unit: str = "counts",
-    mode: int = _DEFAULT_MODE,
 ) -> int:
     """Writes a file block by block; it appears whole or not at all.
 
@@ -122,7 +120,7 @@ def write_rows(
             for rows in blocks:
                 periods = _whole(rows.periods, layout)
                 for period, row in zip(periods, rows.positions, strict=True):
-                    file.write(_line(period, row, layout, unit, mode))
+                    file.write(_line(period, row, layout, unit))
                 count += len(periods)
     except OSError as error:
         raise MotionError(f"{path} cannot be written: {error.strerror}") from error
@@ -143,11 +141,11 @@ def _whole(periods: Array, layout: MotionLayout) -> list[int]:
     return [int(count) for count in counts]
 
 
-def _line(period: int, row: Array, layout: MotionLayout, unit: str, mode: int) -> str:
+def _line(period: int, row: Array, layout: MotionLayout, unit: str) -> str:
     cells = [_NOT_DRIVEN] * len(layout.columns)
     cells[layout.columns.index(PERIOD)] = str(period)
     if MODE in layout.columns:
-        cells[layout.columns.index(MODE)] = str(mode)
+        cells[layout.columns.index(MODE)] = _MODE
     values = row * layout.counts_per_rad if unit == "counts" else row
     for column, value in zip(layout.index.tolist(), values.tolist(), strict=True):
         if value == value:

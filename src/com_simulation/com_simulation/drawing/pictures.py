@@ -191,9 +191,7 @@ def _pixel(camera: Camera, point: np.ndarray) -> tuple[float, float]:
     return x, y
 
 
-def draw_body(
-    axes: Axes, parts: Sequence[Part], camera: Camera, opacity: float, zorder: float = 3
-) -> None:
+def draw_body(axes: Axes, parts: Sequence[Part], camera: Camera, opacity: float) -> None:
     """Paint a robot onto pixel axes; plain outlines of its shapes where nothing can be rendered."""
     width, height = round(axes.get_xlim()[1]), round(axes.get_ylim()[0])
     try:
@@ -202,11 +200,11 @@ def draw_body(
         logging.getLogger(__name__).warning("%s", error)
         for triangles, color in parts:
             flat = list(camera.project(triangles)[..., :2])
-            axes.add_collection(PolyCollection(flat, facecolor=color, alpha=opacity, zorder=zorder))
+            axes.add_collection(PolyCollection(flat, facecolor=color, alpha=opacity, zorder=3))
         return
     image[..., 3] *= opacity
     extent = (0, width, height, 0)
-    axes.imshow(image, extent=extent, interpolation="none", zorder=zorder, aspect="auto")
+    axes.imshow(image, extent=extent, interpolation="none", zorder=3, aspect="auto")
 
 
 def _ground(axes: Axes, scene: Scene, camera: Camera) -> None:
