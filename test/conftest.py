@@ -20,6 +20,10 @@ if "PYTEST_XDIST_WORKER" in os.environ or "ROS_DOMAIN_ID" not in os.environ:
 os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
 ROOT = Path(__file__).resolve().parents[1]
+# All processes of the tests keep bytecode, also in containers whose environment forbids it: a node
+# takes less than half of the time to start.
+sys.dont_write_bytecode, sys.pycache_prefix = False, str(ROOT / "build" / "pycache")
+os.environ |= {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": sys.pycache_prefix}
 SHARE = ROOT / "src" / "robot_descriptions"
 sys.path.append(str(ROOT / "benchmarks"))  # baselines and scenarios that tests use, too
 sys.path.append(str(ROOT / "test" / "helpers"))
