@@ -126,6 +126,11 @@ class BodyTree:
         """Joints of the longest chain that begins with a body's."""
         return 1 + max((self.depth(child) for child in self.children(body)), default=0)
 
+    def reach(self, body: int) -> tuple[float, int]:
+        """Length (m) of the way from joint to joint between the root and a body, and the joints."""
+        path = self.bodies.path_to(body)
+        return float(np.linalg.norm(self.bodies.d[path], axis=1).sum()), len(path)
+
     def is_wheel(self, body: int) -> bool:
         """Whether a body is round about the axis of its joint, which is not vertical."""
         points, axis = self.outside.points[body], self.bodies.axis[body]

@@ -17,7 +17,7 @@ from com_model.arrays import Array
 from com_model.exceptions import ComModelError
 from com_model.geometry.rotations import rotation_from_rpy
 from com_model.model import RobotModel
-from com_model.setup.body_tree import BodyTree
+from com_model.setup.body_tree import ASYMMETRY, BodyTree
 from com_model.setup.geometry import Outside
 from com_model.setup.upper_body import find_upper_body
 from com_model.text import listing
@@ -126,9 +126,22 @@ def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
     if best or tree.R_root_robot[2, 2] < 1.0:
         x, z = (_axis_name(tree.R_root_robot[:, k]) for k in (0, 2))
         doubts.append(f"forwards is {x} and up is {z} of {model.root_link}, as its legs show")
-    taken = {b for leg in legs for b in (*leg.bodies, *leg.others)}
+    own = {b for leg in legs for b in (*leg.bodies, *leg.others)}
+    length, joints = tree.reach(legs[0].foot)
+    like = [
+        b
+        for b in tree.leaves
+        if b not in own and tree.reach(b)[1] == joints
+        if abs(tree.reach(b)[0] - length) < ASYMMETRY * length
+    ]
+    if kind == HUMANOID and len(like) > 1:
+        names = listing([model.bodies.names[b] for b in like])
+        doubts.append(
+            f"limbs that end in {names} are like its legs: where these stand as well, it is no "
+            "humanoid; write its feet, kind and posture by hand"
+        )
     groups = {leg.name: tree.joints((*leg.bodies, *leg.others)) for leg in legs}
-    trunk, upper = find_upper_body(tree, hips, taken, kind == HUMANOID)
+    trunk, upper = find_upper_body(tree, hips, own, kind == HUMANOID)
     return Limbs(
         kind, trunk, hips, legs, tree.R_root_robot, groups | upper, tree.height, tuple(doubts)
     )

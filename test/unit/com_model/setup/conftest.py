@@ -1,5 +1,6 @@
 """Small robots that are written here, as text of a URDF."""
 
+import numpy as np
 import pytest
 
 INERTIA = '<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>'
@@ -50,8 +51,11 @@ def write_biped(foot=FOOT, extra="", knee=(0.0, 2.2), names=("l", "r"), rpy="0 0
     return f'<robot name="biped">{"".join(parts)}{extra}</robot>'
 
 
-def write_quadruped(names=("fl", "fr", "rl", "rr"), swap=False, shape=BALL):
-    """Four legs of three joints; with swap, x and y of the trunk change places."""
+def write_quadruped(names=("fl", "fr", "rl", "rr"), swap=False, shape=BALL, lies=False):
+    """Four legs of three joints; with swap, x and y of the trunk change places.
+
+    A robot that lies stretches its legs forwards and backwards where all joints are at 0.
+    """
     parts = [link("body", 8.0, TRUNK)]
     places = [(0.2, 0.1), (0.2, -0.1), (-0.2, 0.1), (-0.2, -0.1)]
     for name, (x, y) in zip(names, places, strict=True):
@@ -61,7 +65,9 @@ def write_quadruped(names=("fl", "fr", "rl", "rr"), swap=False, shape=BALL):
         parts += [link(f"{name}_hip", 0.5), link(f"{name}_thigh", 0.5, com="0 0 -0.1")]
         parts += [link(f"{name}_shank", 0.2, shape, "0 0 -0.1")]
         parts += [joint(f"{name}_haa", "body", f"{name}_hip", xyz, roll)]
-        parts += [joint(f"{name}_hfe", f"{name}_hip", f"{name}_thigh", "0 0 0", pitch)]
+        hfe = joint(f"{name}_hfe", f"{name}_hip", f"{name}_thigh", "0 0 0", pitch)
+        turn = f'rpy="0 {np.copysign(np.pi / 2, -x)} 0"'
+        parts += [hfe.replace('rpy="0 0 0"', turn) if lies else hfe]
         limits = (-2.7, -0.5)
         parts += [joint(f"{name}_kfe", f"{name}_thigh", f"{name}_shank", "0 0 -0.2", pitch, limits)]
     return f'<robot name="dog">{"".join(parts)}</robot>'

@@ -171,3 +171,13 @@ def test_gains_give_the_stated_bandwidth_on_what_a_joint_carries(biped):
     assert setup.gains.damping[i] == pytest.approx(2 * 0.3 * 20.0 * 0.5, rel=0.03)
     ankles = [setup.model.joint_index(f"{side}_ankle_joint") for side in "lr"]
     assert (setup.gains.stiffness[ankles] > 15.0 * 9.81 * setup.model.mass * 0.4).all()
+
+
+def test_a_quadruped_that_lies_is_a_humanoid_only_with_a_doubt(quadruped):
+    setup = described(quadruped(lies=True))
+    assert setup.limbs.kind == "humanoid"
+    doubts = [doubt for key, doubt in setup.doubts if key == "kind"]
+    assert any(
+        "are like its legs: where these stand as well, it is no humanoid" in d for d in doubts
+    )
+    assert not any("like its legs" in doubt for _, doubt in described(quadruped()).doubts)
