@@ -98,6 +98,14 @@ def test_over_before_it_came():
     assert not motion.moving(0.0)
 
 
+def test_a_last_point_that_is_due_now_is_jumped_to_whatever_the_rounding():
+    motion = JointMotion(np.zeros(3))
+    last = 0.1 + 0.2
+    assert last > 0.3
+    motion.follow(last, 0.0, trajectory(names=("b",), times=[0.3], positions=[[5.0]]))
+    np.testing.assert_array_equal(motion.target(last), [0.0, 5.0, 0.0])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -203,7 +203,7 @@ class JointMotion:
 
     def _jump(self, begin: float, start: float, position: Array, trajectory: Trajectory) -> None:
         late = begin - (start + float(trajectory.times[-1]))
-        if late > 0:
+        if late > SAME_TIME:
             raise CommandError(
                 f"the trajectory ended {late:.3g} s before it came: stamp it later, or leave its "
                 "stamp 0 to start at once"
