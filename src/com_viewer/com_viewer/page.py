@@ -307,7 +307,7 @@ class Page:
         gui = self.server.gui
         with gui.add_folder("Recording"):
             slider = gui.add_slider("time (s)", 0.0, max(seconds, 0.01), 0.01, 0.0)
-            speed = gui.add_dropdown("speed", ("0.25", "0.5", "1", "2", "4"), "1")
+            speed = gui.add_dropdown("speed", ("0.25", "0.5", "1", "2", "4"), initial_value="1")
             button = gui.add_button("pause")
 
         def toggle(_: Any) -> None:

@@ -1,0 +1,164 @@
+"""The viewer in a real browser: what is seen, what is pressed, and that nothing leaves the machine.
+
+Skipped where there is no Chromium (Debian: apt-get install chromium).
+"""
+
+from argparse import Namespace
+from urllib.parse import urlparse
+
+import numpy as np
+import pytest
+from browser import Browser, find_browser
+
+from com_estimation.whole_body.com_state import ComObserver
+from com_model import load_robot
+from com_model.robots import find_robot
+from com_simulation.drawing.shapes import robot_shape
+
+pytest.importorskip("viser", reason="viser is not installed")
+
+from com_viewer.bag_run import BagRun
+from com_viewer.commands import view
+from com_viewer.page import Page
+from com_viewer.scene import RobotScene
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(not find_browser(), reason="no Chromium: apt-get install chromium"),
+]
+LABEL = "[...document.querySelectorAll('label')].find(e => e.innerText.trim() == '{}')"
+
+
+@pytest.fixture
+def browser(tmp_path):
+    with Browser(tmp_path / "profile") as browser:
+        yield browser
+        hosts = {urlparse(address).hostname for address in browser.requests}
+        assert hosts <= {"127.0.0.1", "", None}, browser.requests
+        assert browser.errors == []
+
+
+@pytest.fixture
+def hoap2():
+    return load_robot("hoap2")
+
+
+@pytest.fixture
+def page(hoap2):
+    model, config = hoap2
+    page = Page(port=8300)
+    page.set_robot(RobotScene(model, config.feet), robot_shape(model, find_robot("hoap2").urdf))
+    yield page
+    page.close()
+
+
+def settled(browser):
+    """The picture when it no longer changes."""
+    before = browser.pixels()
+
+    def same():
+        nonlocal before
+        last, before = before, browser.pixels()
+        return changed(last, before) < 20
+
+    browser.wait_for(same, "the picture settles")
+    return before
+
+
+def changed(one, other):
+    """How many pixels differ, to the left of the panel."""
+    return int((np.abs(one[:, :650].astype(int) - other[:, :650]).max(axis=2) > 12).sum())
+
+
+def nearest(browser, label, selector):
+    """x, y, width of the element beside a label."""
+    browser.wait_for(lambda: browser.js(f"!!{LABEL.format(label)}"), f"{label} is there")
+    _, y, _, _ = browser.place(LABEL.format(label))
+    boxes = browser.js(
+        f"[...document.querySelectorAll('{selector}')].map(e => {{ const b ="
+        " e.getBoundingClientRect(); return [b.x, b.y + b.height / 2, b.width]; })"
+    )
+    return min(boxes, key=lambda box: abs(box[1] - y))
+
+
+def tick(browser, layer):
+    """Press the checkbox of a layer."""
+    x, y, width = nearest(browser, layer, "input[type=checkbox]")
+    browser.click(x + width / 2, y)
+
+
+def test_the_robot_is_seen_a_slider_moves_it_and_layers_hide(browser, page, hoap2):
+    model, config = hoap2
+    view._urdf(page, model, config)
+    browser.open(page.address)
+    browser.wait_for_text("hoap2, 7.120 kg, 85 of 85 shapes")
+    browser.wait_for_text("margin")
+    everything = settled(browser)
+    tick(browser, "robot")
+    without_robot = settled(browser)
+    assert changed(everything, without_robot) > 2000
+    tick(browser, "robot")
+    assert changed(everything, settled(browser)) < 200
+    tick(browser, "chain")
+    without_chain = changed(everything, settled(browser))
+    assert 20 < without_chain < changed(everything, without_robot)
+    tick(browser, "chain")
+
+    x, y, width = nearest(browser, model.joint_names[0], ".mantine-Slider-track")
+    before = page._rows["CoM, root link"]
+    browser.click(x + 0.9 * width, y)
+    browser.wait_for(lambda: page._rows["CoM, root link"] != before, "the CoM moves")
+    q = np.array(config.nominal_posture(model))
+    q[0] = model.lower[0] + 0.9 * (model.upper[0] - model.lower[0])
+    expected = ComObserver(model, config.feet).update(q, 0 * q).position
+    shown = [float(word) for word in page._rows["CoM, root link"].split()[:3]]
+    assert shown == pytest.approx(expected, abs=1e-3)
+    browser.wait_for_text(page._rows["CoM, root link"])
+
+
+def test_a_recording_is_paused_and_scrubbed(browser, page, hoap2, monkeypatch):
+    model, config = hoap2
+    times = np.arange(0.0, 10.0, 0.05)
+    Q = np.tile(config.nominal_posture(model), (len(times), 1))
+    Q[:, 0] += 0.05 * times  # rad
+    nothing = np.full((len(times), 3), np.nan)
+    run = BagRun(times, Q, nothing, np.empty((len(times), 0, 3)), ())
+    monkeypatch.setattr(view, "read_run", lambda *_: run)
+    step = view._bag(page, model, config, Namespace(recording="bag", record=None))
+    browser.open(page.address)
+    browser.wait_for_text("0.00 of 9.95 s")
+    step(1.0)
+    browser.wait_for_text("1.00 of 9.95 s")
+    browser.click(
+        *browser.place(
+            "[...document.querySelectorAll('button')].find(e => e.innerText.trim() == 'pause')"
+        )[:2]
+    )
+    browser.wait_for_text("play")
+    step(1.0)
+    assert page._rows["time"].startswith("1.00")
+    x, y, width = nearest(browser, "time (s)", ".mantine-Slider-track")
+    browser.click(x + 0.5 * width, y)
+    browser.wait_for(lambda: float(page._rows["time"].split()[0]) > 4.0, "it is scrubbed")
+    at = float(page._rows["time"].split()[0])
+    assert at == pytest.approx(5.0, abs=0.3)
+    q = Q[np.searchsorted(times, at, side="right") - 1]
+    expected = ComObserver(model, config.feet).update(q, 0 * q).position
+    shown = [float(word) for word in page._rows["CoM, root link"].split()[:3]]
+    assert shown == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_html_file_opens_without_a_server(browser, tmp_path):
+    path = tmp_path / "hoap2.html"
+    assert view.main(["hoap2", "--record", str(path), "--port", "8310"]) == 0
+    browser.open(path.as_uri())
+    browser.wait_for_text("hoap2, 7.120 kg, 85 of 85 shapes")
+    browser.wait_for(lambda: browser.js("document.querySelectorAll('canvas').length"), "a canvas")
+    browser.wait_for(lambda: colours(browser) > 200, "a shaded robot is seen, no blank page")
+
+
+def colours(browser):
+    """How many colours there are in the middle of the picture."""
+    middle = browser.pixels()[200:600, 350:650].reshape(-1, 3)
+    return len(np.unique(middle, axis=0))
