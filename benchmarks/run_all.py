@@ -42,6 +42,7 @@ ALL = (
     "workspace",
     "any_robot",
     "cold_starts",
+    "viewer",
     "faults",
     "fuzz",
     "kill",

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import viser
+from viser._messages import SetOrientationMessage, SetPositionMessage
 
 from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses
@@ -152,9 +153,9 @@ class Page:
         """Draw an instant."""
         with self.lock, self.server.atomic():
             for body, wxyz, p in zip(
-                self._bodies, quaternions(snapshot.R), snapshot.p, strict=True
+                self._bodies, quaternions(snapshot.R).tolist(), snapshot.p.tolist(), strict=True
             ):
-                body.wxyz, body.position = wxyz, p
+                _move(body, wxyz, p)
             small = 0.012 * self._size
             com, ground = snapshot.com, snapshot.projection
             self._ball("com/point", Mark(com, VERMILLION), 1.5 * small)
@@ -162,8 +163,7 @@ class Page:
             self._lines("com/plumb_line", np.array([[com, ground]]), VERMILLION)
             self._arrows("com/velocity", np.array([[com, com + snapshot.velocity]]), ORANGE)
             self._lines("chain/links", segments(snapshot.chain), PURPLE, 0.006)
-            for k, point in enumerate(snapshot.chain[1:-1]):
-                self._ball(f"chain/{k}", Mark(point, PURPLE), 0.6 * small)
+            self._dots("chain/joints", snapshot.chain[1:-1], PURPLE, small)
             self._polygon(snapshot)
             feet, arrows = snapshot.forces[:, 0], snapshot.forces[:, 1]
             ends = feet + FORCE * self._size / self._weight * arrows
@@ -231,6 +231,14 @@ class Page:
                 cloud.position, cloud.wxyz = mark.position, quaternions(R[None])[0]
                 x, y, z = np.maximum(lengths, 1e-6).tolist()
                 cloud.scale = (x, y, z)
+
+    def _dots(self, name: str, points: Array, color: Color, size: float) -> None:
+        handle = self._handles.get(name)
+        if handle is None:
+            add = self.server.scene.add_point_cloud
+            handle = add(f"/{name}", points, color, point_size=size, point_shape="circle")
+            self._handles[name] = handle
+        handle.points = np.nan_to_num(points)
 
     def _lines(self, name: str, points: Array, color: Color, thickness: float = 0.004) -> None:
         """Segments (m, 2, 3)."""
@@ -362,6 +370,14 @@ class Page:
         html = caption.join(html.rsplit("</body>", 1))
         write_file(path, html)
         return len(html.encode()) / 1e6
+
+
+def _move(handle: Any, wxyz: list[float], position: list[float]) -> None:
+    """Assign wxyz and position, without viser's comparisons, which take most of the time."""
+    state = handle._impl
+    state.wxyz[:], state.position[:] = wxyz, position
+    state.api._queue_scene_message(SetOrientationMessage(state.name, tuple(wxyz)))
+    state.api._queue_scene_message(SetPositionMessage(state.name, tuple(position)))
 
 
 def _table(rows: Mapping[str, str]) -> str:
