@@ -63,7 +63,7 @@ def test_the_robot_and_its_com_from_joints_alone(world, viewer, tmp_path):
     wait(world, viewer, lambda: position(viewer, "com/point") is not None)
     np.testing.assert_allclose(position(viewer, "com/point"), [0.05, 0, 1], atol=1e-9)
     assert "no topic com" in viewer.page._rows["source"]
-    assert viewer.page.declared == viewer.page.loaded == 0
+    assert viewer.page._rows["robot"] == "walker, 4.000 kg, 0 of 0 shapes"
     wait(world, viewer, lambda: position(viewer, "com/point")[0] < 0.04, q=(0.3, 0.0, 0.3, 0.0))
     assert viewer.page.address.startswith("http://127.0.0.1:")
     with urllib.request.urlopen(viewer.page.address, timeout=10) as answer:

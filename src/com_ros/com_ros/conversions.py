@@ -42,6 +42,13 @@ def ns_to_stamp(time_ns: int) -> Time:
     return Time(sec=sec, nanosec=nanosec)
 
 
+def constant_name(kind: type, number: int) -> str:
+    """Name of a number among the constants of a message's type; STATUS_ is left out."""
+    constants = type(kind).__prepare__("", ())  # those of the .msg file, and defaults
+    names = (name for name, value in constants.items() if value == number and "__" not in name)
+    return next(names, str(number)).removeprefix("STATUS_")
+
+
 # --- vectors ---------------------------------------------------------------------------------
 def point_to_numpy(msg: Point) -> Array:
     """(3,) of a Point, m."""

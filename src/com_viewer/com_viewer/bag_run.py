@@ -17,21 +17,13 @@ from com_viewer.scene import RobotScene, Snapshot
 
 @dataclass(frozen=True, eq=False)
 class BagRun:
-    """Samples of a recording.
+    """Samples of a recording."""
 
-    Attributes:
-        times: (T,) s, from the first one.
-        Q: (T, n) rad or m; NaN where not known.
-        up: (T, 3) against gravity, root axes; NaN without IMU.
-        forces: (T, f, 3) N of the ground on the feet, sensor axes; f = 0 without sensors.
-        notes: what is missing or wrong, in sentences.
-    """
-
-    times: Array
-    Q: Array
-    up: Array
-    forces: Array
-    notes: tuple[str, ...]
+    times: Array  # (T,) s, from the first one
+    Q: Array  # (T, n) rad or m; NaN where not known
+    up: Array  # (T, 3) against gravity, root axes; NaN without IMU
+    forces: Array  # (T, f, 3) N of the ground on the feet, sensor axes; f = 0 without sensors
+    notes: tuple[str, ...]  # what is missing or wrong, in sentences
 
     @property
     def seconds(self) -> float:
@@ -50,13 +42,7 @@ class BagRun:
 
 
 def read_run(path: str | Path, model: RobotModel, config: RobotConfig, rate_hz: float) -> BagRun:
-    """Read what a bag has of a robot.
-
-    Args:
-        path: of the bag.
-        model: of the robot.
-        config: of the robot.
-        rate_hz: at most so many samples a second.
+    """Read what a bag has of a robot, at most rate_hz samples a second.
 
     Raises:
         BagError: it cannot be read.

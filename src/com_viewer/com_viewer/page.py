@@ -63,17 +63,9 @@ class _Server(viser.ViserServer):
 
 
 class Page:
-    """One page.
+    """One page, at the next free port where it is taken.
 
-    Args:
-        host: address to bind.
-        port: of the page; the next free one where it is taken.
-
-    Attributes:
-        lock: held while a snapshot is shown; callbacks of the panel come from other threads.
-        address: to open.
-        loaded: number of <visual> shapes that are drawn.
-        declared: number of them in the URDF.
+    Callbacks of the panel come from other threads: `lock` is held while a snapshot is shown.
     """
 
     def __init__(self, host: str = HOST, port: int = PORT) -> None:
@@ -81,7 +73,6 @@ class Page:
             self.server = _Server(host=host, port=port, label="centre of mass", verbose=False)
         self.lock = threading.RLock()
         self.address = f"http://{host}:{self.server.get_port()}"
-        self.loaded = self.declared = 0
         scene, gui = self.server.scene, self.server.gui
         gui.configure_theme(show_logo=False, show_share_button=False)
         self._status = gui.add_html("")
@@ -138,13 +129,12 @@ class Page:
                 self._meshes.append((b, color, mesh))
                 placed = vertices @ R[b].T + p[b]
                 extent += [placed.min(axis=0, keepdims=True), placed.max(axis=0, keepdims=True)]
-            self.declared, self.loaded = shape.declared, shape.declared - len(shape.missing)
             self._size = max(float(np.ptp(np.concatenate(extent), axis=0).max()), 0.1)
             self._weight = 9.81 * model.mass
             add.add_grid("/ground", plane="xy", cell_size=0.1, section_size=1.0)
             camera, far = self.server.initial_camera, 0.9 * self._size
             camera.position, camera.look_at = (far, -far, far), (0.0, 0.0, 0.4 * self._size)
-            shapes = f"{self.loaded} of {self.declared} shapes"
+            shapes = f"{shape.declared - len(shape.missing)} of {shape.declared} shapes"
             if shape.missing:
                 shapes += f"; missing: {listing(shape.missing, 3)}"
             self.set_status({"robot": f"{model.name}, {model.mass:.3f} kg, {shapes}"})
@@ -354,11 +344,7 @@ class Page:
         self._recorder.insert_sleep(seconds)
 
     def write_html(self, path: str | Path) -> float:
-        """Write the recording as one file that needs neither server nor network.
-
-        Returns:
-            Its size in MB (1e6 bytes).
-        """
+        """Write the recording as one file that needs no server; return its size, 1e6 bytes."""
         html = self._recorder.as_html()
         self._recorder = None
         title = escape(self._rows.get("robot", "robot"))

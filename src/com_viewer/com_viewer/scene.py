@@ -28,57 +28,32 @@ _ROD = (140, 148, 158)
 
 
 class Mark(NamedTuple):
-    """A point to show.
+    """A point to show."""
 
-    Attributes:
-        position: (3,) m, world; NaN: hidden.
-        color: of its ball.
-        covariance: (3, 3) m^2, world axes; None: no ellipsoid.
-    """
-
-    position: Array
-    color: Color
-    covariance: Array | None = None
+    position: Array  # (3,) m, world; NaN: hidden
+    color: Color  # of its ball
+    covariance: Array | None = None  # (3, 3) m^2, world axes; None: no ellipsoid
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """One instant. World frame: z against gravity; SI units; what is not known is NaN or empty.
+    """One instant. World frame: z against gravity; SI units; what is not known is NaN or empty."""
 
-    Attributes:
-        R: (B, 3, 3) orientations of the moving bodies.
-        p: (B, 3) m, their origins.
-        state: of the centre of mass, in the root link's frame.
-        com: (3,) m.
-        velocity: (3,) m/s, of the CoM relative to the root link.
-        projection: (3,) m, of the CoM on the ground.
-        chain: (K + 1, 3) m, points of the SESC.
-        polygon: (k, 3) m, support polygon.
-        forces: (f, 2, 3): where a foot is, m, and the force of the ground on it, N.
-        marks: further points by name, such as ZMP and trunk CoM.
-        footsteps: (s, 4, 3) m, corners of planned soles.
-    """
-
-    R: Array
-    p: Array
-    state: ComState
-    com: Array
-    velocity: Array
-    projection: Array
-    chain: Array
-    polygon: Array
-    forces: Array = field(default_factory=lambda: np.empty((0, 2, 3)))
-    marks: Mapping[str, Mark] = field(default_factory=dict)
-    footsteps: Array = field(default_factory=lambda: np.empty((0, 4, 3)))
+    R: Array  # (B, 3, 3) orientations of the moving bodies
+    p: Array  # (B, 3) their origins
+    state: ComState  # of the CoM, in the root link's frame
+    com: Array  # (3,)
+    velocity: Array  # (3,) of the CoM relative to the root link
+    projection: Array  # (3,) of the CoM on the ground
+    chain: Array  # (K + 1, 3) points of the SESC
+    polygon: Array  # (k, 3) support polygon
+    forces: Array  # (f, 2, 3): where a foot is, and the force of the ground on it
+    marks: Mapping[str, Mark] = field(default_factory=dict)  # such as ZMP and trunk CoM
+    footsteps: Array = field(default_factory=lambda: np.empty((0, 4, 3)))  # corners of soles
 
 
 class RobotScene:
-    """Places a robot and what is known of its centre of mass in the world.
-
-    Args:
-        model: of the robot, with its sole frames.
-        feet: of the robot.
-    """
+    """Places a robot, whose model has its sole frames, and what is known of its CoM."""
 
     def __init__(self, model: RobotModel, feet: Sequence[Foot] = ()) -> None:
         self.model = model
@@ -95,13 +70,9 @@ class RobotScene:
     ) -> Snapshot:
         """Place the robot.
 
-        Args:
-            q: (n,) rad or m.
-            state: of its centre of mass.
-            root: R_world_root (3, 3) and p_world_root (3,) m; None: upright by the state's
-                gravity, with its projection at height 0.
-            chain: (K + 1, 3) m, root link's frame; None: by the model.
-            forces: (f, 3) N of the ground on the feet, in their wrench frames.
+        Without the root's R_world_root (3, 3) and p_world_root (3,) it is upright by the state's
+        gravity, with its projection at height 0. The chain (K + 1, 3) m is in the root link's
+        frame, forces (f, 3) N of the ground on the feet in their wrench frames.
         """
         known = bool(np.isfinite(state.projection).all())
         if root is None:

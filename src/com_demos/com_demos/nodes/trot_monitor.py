@@ -21,6 +21,7 @@ from com_model.arrays import Array
 from com_msgs.msg import CenterOfMass, GaitPhase, GroundReaction, TrunkCom
 from com_ros.conversions import (
     NS_PER_S,
+    constant_name,
     imu_to_rotation,
     point_to_numpy,
     points_to_numpy,
@@ -265,7 +266,7 @@ class TrotMonitor(ListeningNode):
     def rows(self) -> Rows:
         """Return what a view shows."""
         samples = self.recording.samples
-        status = STATUS[samples[-1].status] if samples else "UNKNOWN"
+        status = constant_name(TrunkCom, samples[-1].status) if samples else "UNKNOWN"
         reason = samples[-1].reason if samples else ""
         return self.recording.series(last=SHOWN).rows(status, reason, self._lift)
 
@@ -307,11 +308,3 @@ class TrotMonitor(ListeningNode):
         R = imu_to_rotation(msg) @ self._R_imu_root
         roll, pitch = math.atan2(R[2, 1], R[2, 2]), -math.asin(max(-1.0, min(1.0, R[2, 0])))
         self.recording.add_tilt(stamp_ns, roll, pitch)
-
-
-STATUS = {
-    TrunkCom.STATUS_UNKNOWN: "UNKNOWN",
-    TrunkCom.STATUS_ESTIMATING: "ESTIMATING",
-    TrunkCom.STATUS_CONVERGED: "CONVERGED",
-    TrunkCom.STATUS_DEGRADED: "DEGRADED",
-}

@@ -27,6 +27,7 @@ from com_model.model import RobotModel
 from com_msgs.msg import CenterOfMass, WalkState
 from com_ros.conversions import (
     NS_PER_S,
+    constant_name,
     point_to_numpy,
     points_to_numpy,
     stamp_to_ns,
@@ -206,19 +207,6 @@ def _fell_at(time: Array, roots: list[Pose]) -> float:
 
 WALK = "walk"
 FOOTSTEPS = "footsteps_"
-STATES = {
-    getattr(WalkState, name): name
-    for name in (
-        "UNKNOWN",
-        "READY",
-        "REFUSED",
-        "PLANNING",
-        "APPROACHING",
-        "WALKING",
-        "STOPPING",
-        "FALLEN",
-    )
-}
 MOVING = (WalkState.APPROACHING, WalkState.WALKING, WalkState.STOPPING)
 
 
@@ -277,11 +265,13 @@ class WalkMonitor(ListeningNode):
         """Return what a view shows."""
         samples, msg = self.recording.samples, self._state
         last = samples[-1] if samples else None
-        return walk_rows(last, STATES[msg.state], msg.reason, msg.steps, msg.com_error)
+        return walk_rows(
+            last, constant_name(WalkState, msg.state), msg.reason, msg.steps, msg.com_error
+        )
 
     def waiting_for(self, seconds: float) -> str:
         """Return why no walk began."""
-        reason = self._state.reason or f"it is {STATES[self._state.state]}"
+        reason = self._state.reason or f"it is {constant_name(WalkState, self._state.state)}"
         return f"the robot does not walk after {seconds:.0f} s: {reason}"
 
     def _on_state(self, msg: WalkState, _info: dict) -> None:

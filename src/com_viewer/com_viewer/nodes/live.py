@@ -9,6 +9,7 @@ Subscribes:
     identification/result (com_msgs/IdentificationResult): colours of the bodies.
     /tf: the root link in odom, the walk's frame in the root link.
 
+Publishes gait/footsteps (com_msgs/WalkGoal), a walk as configured, when its button is pressed.
 Calls, when a button is pressed: the std_srvs/Trigger and SetBool services of its namespace, and
 capture_posture and identify_links. Parameters: see Parameters.
 """
@@ -39,11 +40,13 @@ from com_msgs.msg import (
     MotionState,
     SescChain,
     TrunkCom,
+    WalkGoal,
     WalkState,
 )
 from com_msgs.srv import CapturePosture, IdentifyLinks
 from com_ros import qos
 from com_ros.conversions import (
+    constant_name,
     point_to_numpy,
     points_to_numpy,
     transform_to_numpy,
@@ -110,6 +113,7 @@ class Viewer(RobotNode[Parameters]):
         self._frames: dict[str, tuple[Array, Array]] = {}
         self._drawn_at = time.monotonic()
         self._callers: dict[str, Any] = {}
+        self._goal = self.create_publisher(WalkGoal, "gait/footsteps", qos.RESULT)
 
         self.follow_robot_description()
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz)
@@ -255,10 +259,14 @@ class Viewer(RobotNode[Parameters]):
         for label, kind in found.items():
             if label not in self._callers:
                 self._callers[label] = self.create_client(kind, label)
-        self.page.set_actions(sorted(found), self._press)
+        walks = [WALK] if self._goal.get_subscription_count() else []
+        self.page.set_actions([*walks, *sorted(found)], self._press)
 
     def _press(self, label: str) -> None:
         """Call a service; its answer becomes a line of the table."""
+        if label == WALK:
+            self._goal.publish(WalkGoal())
+            return
         client = self._callers[label]
         self.page.set_status({"service": f"{label}: called"})
         request = client.srv_type.Request()
@@ -276,11 +284,8 @@ class Viewer(RobotNode[Parameters]):
 def _state(msg: Any) -> str:
     """Name of a message's state or status, and the reason."""
     number = msg.status if hasattr(msg, "status") else msg.state
-    constants = type(type(msg)).__prepare__("", ())  # those of the .msg file, and defaults
-    names = [name for name, value in constants.items() if value == number and "__" not in name]
     reasons = [msg.reason] if hasattr(msg, "reason") else msg.reasons
-    name = names[0].removeprefix("STATUS_") if names else str(number)
-    return ": ".join([name, *filter(None, reasons)])
+    return ": ".join([constant_name(type(msg), number), *filter(None, reasons)])
 
 
 def _trunk_marks(msg: TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
