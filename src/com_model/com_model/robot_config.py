@@ -22,32 +22,21 @@ T = TypeVar("T", "ServoGains", "WalkingSizes", "TrotSizes")
 
 @dataclass(frozen=True, eq=False)
 class Foot(FrozenArrays):
-    """A foot and its force sensor.
+    """A foot and its force sensor."""
 
-    Attributes:
-        frame: Name of the sole frame: origin on the sole, z out of the ground, x forwards. Of a
-            point foot, a frame fixed to its ball. A link of the URDF, or mounted on one.
-        side: left, right or center; "" where the file does not say.
-        corners: (k, 2) m, corners of the sole in the frame's x and y; (0, 2) for a point foot.
-        radius: m, of a point foot's ball; 0 where there is none.
-        wrench_topic: Topic of its force and torque.
-        wrench_frame: The link whose frame those are in.
-        wrench_sign: 1 where it is the force of the ground on the robot, -1 of the robot on it.
-        end: front or hind, of a robot on four legs; "" where the file does not say.
-        center: (3,) m, center of a point foot's ball in the frame.
-        mount: Where the URDF has no link for the frame: how it is fixed to one.
-    """
-
+    # name of the sole frame: origin on the sole, z out of the ground, x forwards. Of a point
+    # foot, a frame fixed to its ball. A link of the URDF, or mounted on one.
     frame: str
-    side: str
-    corners: Array
-    radius: float
-    wrench_topic: str
-    wrench_frame: str
-    wrench_sign: int
-    end: str = ""
+    side: str  # left, right or center; "" where the file does not say
+    corners: Array  # (k, 2) m, corners of the sole in the frame's x and y; (0, 2) for a point foot
+    radius: float  # m, of a point foot's ball; 0 where there is none
+    wrench_topic: str  # topic of its force and torque
+    wrench_frame: str  # the link whose frame those are in
+    wrench_sign: int  # 1 where it is the force of the ground on the robot, -1 of the robot on it
+    end: str = ""  # front or hind, of a robot on four legs; "" where the file does not say
+    # (3,) m, center of a point foot's ball in the frame
     center: Array = field(default_factory=lambda: np.zeros(3))
-    mount: Frame | None = None
+    mount: Frame | None = None  # where the URDF has no link for the frame: how it is fixed to one
 
 
 @dataclass(frozen=True)

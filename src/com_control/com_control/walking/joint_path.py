@@ -111,23 +111,14 @@ def _inner_speeds(path: JointPath) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class WalkJoints(FrozenArrays):
-    """A walk in joint angles at N times; arrays are read-only.
+    """A walk in joint angles at N times; arrays are read-only."""
 
-    Attributes:
-        time: (N,) s.
-        q: (N, n) rad or m, all joints of the robot.
-        qd: (N, n) rad/s or m/s, by differences.
-        pelvis: (N, 3) m, origin of the pelvis' frame in the world.
-        R_pelvis: (N, 3, 3) its orientation.
-        com_errors: (N,) m.
-    """
-
-    time: Array
-    q: Array
-    qd: Array
-    pelvis: Array
-    R_pelvis: Array
-    com_errors: Array
+    time: Array  # (N,) s
+    q: Array  # (N, n) rad or m, all joints of the robot
+    qd: Array  # (N, n) rad/s or m/s, by differences
+    pelvis: Array  # (N, 3) m, origin of the pelvis' frame in the world
+    R_pelvis: Array  # (N, 3, 3) its orientation
+    com_errors: Array  # (N,) m
 
 
 def solve_joints(ik: ComIk, samples: Samples, tolerance: float = TOLERANCE) -> WalkJoints:

@@ -24,18 +24,12 @@ class ComConstraint:
     For instance the CoM is above an edge over which the robot is about to tip, or one component of
     it is known. The normal must be constant in the link: for a sole on horizontal ground,
     horizontal directions and the vertical are.
-
-    Attributes:
-        link: Name of the link, often a sole frame.
-        normal: (3,) unit vector.
-        offset: m.
-        std: m, standard deviation of the offset.
     """
 
-    link: str
-    normal: Array
-    offset: float
-    std: float
+    link: str  # name of the link, often a sole frame
+    normal: Array  # (3,) unit vector
+    offset: float  # m
+    std: float  # m, standard deviation of the offset
 
     def __post_init__(self) -> None:
         normal = as_array("normal", self.normal, (3,))
@@ -52,27 +46,19 @@ class ComConstraint:
 
 @dataclass(frozen=True, eq=False)
 class Posture(FrozenArrays):
-    """Readings of a stationary robot; means of `samples` readings.
+    """Readings of a stationary robot; means of `samples` readings."""
 
-    Attributes:
-        q: (n,) rad or m, joint positions by the encoders.
-        wrenches: (f, 6) force N and moment N m of each foot's sensor, in its frame and with its
-            sign; about 0 of a foot in the air, NaN of one without reading; (0, 6) without sensors.
-        effort: (n,) N m or N that the actuators apply; NaN where not known.
-        up: (3,) unit vector against gravity in root axes, by the IMU; NaN: the ground is
-            horizontal, and the soles of the loaded feet give the direction.
-        constraints: What else is known of the CoM.
-        samples: Number of readings behind the means.
-        label: A name, for messages.
-    """
-
-    q: Array
+    q: Array  # (n,) rad or m, joint positions by the encoders
+    # (f, 6) force N and moment N m of each foot's sensor, in its frame and with its sign;
+    # about 0 of a foot in the air, NaN of one without reading; (0, 6) without sensors
     wrenches: Array
-    effort: Array
+    effort: Array  # (n,) N m or N that the actuators apply; NaN where not known
+    # (3,) unit vector against gravity in root axes, by the IMU; NaN: the ground is horizontal,
+    # and the soles of the loaded feet give the direction
     up: Array
-    constraints: tuple[ComConstraint, ...] = ()
-    samples: int = 1
-    label: str = ""
+    constraints: tuple[ComConstraint, ...] = ()  # what else is known of the CoM
+    samples: int = 1  # number of readings behind the means
+    label: str = ""  # a name, for messages
 
 
 def make_posture(

@@ -26,21 +26,13 @@ _MARGIN = 0.01  # m, of the CoM inside the support
 
 @dataclass(frozen=True, eq=False)
 class FootSetup:
-    """A foot as the configuration has it.
+    """A foot as the configuration has it."""
 
-    Attributes:
-        name: Of its sole frame: a link, or a frame that is added to `sole.link`.
-        leg: Its leg.
-        sole: Its sole, pose in sole.link.
-        wrench: Where its force sensor is.
-        points: (k, 3) m, where it touches the ground in the standing posture, robot's axes.
-    """
-
-    name: str
-    leg: Leg
-    sole: Sole
-    wrench: Sensor
-    points: Array
+    name: str  # of its sole frame: a link, or a frame that is added to `sole.link`
+    leg: Leg  # its leg
+    sole: Sole  # its sole, pose in sole.link
+    wrench: Sensor  # where its force sensor is
+    points: Array  # (k, 3) m, where it touches the ground in the standing posture, robot's axes
 
 
 @dataclass(frozen=True, eq=False)

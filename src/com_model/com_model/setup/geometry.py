@@ -25,19 +25,13 @@ class Ball:
 
 @dataclass(frozen=True, eq=False)
 class Outside:
-    """Points and balls of the moving bodies.
+    """Points and balls of the moving bodies."""
 
-    Attributes:
-        points: Per body (k, 3) m, corners of the convex hulls of its shapes, in the body's frame.
-        links: Per body (k,) index of the link that each point belongs to.
-        balls: Per body its spheres.
-        problems: Shapes that could not be read, with the reason.
-    """
-
+    # per body (k, 3) m, corners of the convex hulls of its shapes, in the body's frame
     points: tuple[Array, ...]
-    links: tuple[Indices, ...]
-    balls: tuple[tuple[Ball, ...], ...]
-    problems: tuple[str, ...]
+    links: tuple[Indices, ...]  # per body (k,) index of the link that each point belongs to
+    balls: tuple[tuple[Ball, ...], ...]  # per body its spheres
+    problems: tuple[str, ...]  # shapes that could not be read, with the reason
 
 
 def read_outside(model: RobotModel, urdf_path: str | os.PathLike[str] | None) -> Outside:

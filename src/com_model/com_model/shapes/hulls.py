@@ -95,17 +95,11 @@ def hull_vertices(points: Array) -> Array:
 
 
 class Hull(NamedTuple):
-    """A convex hull that a body carries.
+    """A convex hull that a body carries."""
 
-    Attributes:
-        body: The body.
-        points: (k, 3) m, in its frame.
-        radius: m, around the points.
-    """
-
-    body: int
-    points: Array
-    radius: float = 0.0
+    body: int  # the body
+    points: Array  # (k, 3) m, in its frame
+    radius: float = 0.0  # m, around the points
 
 
 def hull_of(shape: Shape, model: RobotModel) -> Hull:

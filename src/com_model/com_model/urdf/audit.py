@@ -34,15 +34,10 @@ _OTHER_SIDE = _RIGHT_OF | {right: left for left, right in _RIGHT_OF.items()}
 
 @dataclass(frozen=True)
 class Issue:
-    """One thing that is wrong with a model, or may be.
+    """One thing that is wrong with a model, or may be."""
 
-    Attributes:
-        severity: "error": results or simulations are wrong; "warning": probably; "info": look.
-        element: The element of the URDF, with its line where it is one.
-    """
-
-    severity: str
-    element: str
+    severity: str  # "error": results or simulations are wrong; "warning": probably; "info": look
+    element: str  # the element of the URDF, with its line where it is one
     message: str
     fix: str
 

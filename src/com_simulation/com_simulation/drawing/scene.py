@@ -31,42 +31,26 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Scene:
-    """A robot at one instant. World frame: z against gravity, m; the root link stands at x = y = 0.
-
-    Attributes:
-        mass: kg.
-        root_link: frame of com_in_root.
-        com_in_root: (3,) the CoM in the root link's frame.
-        R_world_root: (3, 3).
-        p_world_root: (3,).
-        heading: rad, direction that the robot faces, from x towards y.
-        parts: triangles and colours of the robot's shape.
-        chain: (K + 1, 3) points of the SESC from the root link to the CoM.
-        projection: (3,) vertical, of the CoM, on the ground or root plane; None if unknown.
-        polygon: (k, 3) support polygon, k = 0 without feet.
-        soles: (j, 3) each: outlines of the soles in contact.
-        margin: m, of the projection in the polygon; NaN without feet.
-        trace: (t, 3) where the projection has been, seen from the feet; t = 0 if not recorded.
-        has_ground: whether the robot stands on the plane of the projection.
-        note: what is not drawn as the URDF has it.
-    """
+    """A robot at one instant. World frame: z against gravity, m; the root link at x = y = 0."""
 
     name: str
-    mass: float
-    root_link: str
-    com_in_root: np.ndarray
-    R_world_root: np.ndarray
-    p_world_root: np.ndarray
-    heading: float
-    parts: tuple[Part, ...]
-    chain: np.ndarray
+    mass: float  # kg
+    root_link: str  # frame of com_in_root
+    com_in_root: np.ndarray  # (3,) the CoM in the root link's frame
+    R_world_root: np.ndarray  # (3, 3)
+    p_world_root: np.ndarray  # (3,)
+    heading: float  # rad, direction that the robot faces, from x towards y
+    parts: tuple[Part, ...]  # triangles and colours of the robot's shape
+    chain: np.ndarray  # (K + 1, 3) points of the SESC from the root link to the CoM
+    # (3,) vertical, of the CoM, on the ground or root plane; None if unknown
     projection: np.ndarray | None
-    polygon: np.ndarray
-    soles: tuple[np.ndarray, ...]
-    margin: float
+    polygon: np.ndarray  # (k, 3) support polygon, k = 0 without feet
+    soles: tuple[np.ndarray, ...]  # (j, 3) each: outlines of the soles in contact
+    margin: float  # m, of the projection in the polygon; NaN without feet
+    # (t, 3) where the projection has been, seen from the feet; t = 0 if not recorded
     trace: np.ndarray
-    has_ground: bool
-    note: str
+    has_ground: bool  # whether the robot stands on the plane of the projection
+    note: str  # what is not drawn as the URDF has it
 
     @property
     def triangles(self) -> np.ndarray:
