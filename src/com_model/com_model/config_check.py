@@ -4,8 +4,6 @@ All is measured in the standing posture of the configuration, so nothing needs t
 makes every result wrong is an error: feet on which the robot cannot stand. The rest are warnings.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from itertools import combinations

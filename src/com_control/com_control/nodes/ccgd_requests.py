@@ -1,7 +1,5 @@
 """What ccgd_gait is asked: goals, the action `walk`, the services PlanWalk and SolveComIk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The trunk's attitude as a gait needs it: which way is up, filtered."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """Shapes of foot trajectories: smooth steps and lifts, and the height of a swing foot."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from com_model.arrays import Array

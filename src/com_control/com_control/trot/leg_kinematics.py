@@ -13,8 +13,6 @@ Any placement of the joints that a URDF can say is covered; where a1 and a2 are 
 is parallel to them, damped Newton steps solve instead.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from math import acos, atan2, cos, hypot, inf, pi, sin, sqrt
 
@@ -254,7 +252,7 @@ class _Planar:
         self.reach = abs(self.thigh - self.shank), self.thigh + self.shank
 
     @classmethod
-    def of(cls, chain: LegChain) -> _Planar | None:
+    def of(cls, chain: LegChain) -> "_Planar | None":
         a0, a1, a2 = chain.axes
         if norm(cross(a1, a2)) > _PARALLEL or norm(cross(a0, a1)) < 1e-3:
             return None

@@ -1,7 +1,5 @@
 """Parameters of a trot."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 
 from com_control.exceptions import GaitError
@@ -99,7 +97,7 @@ class GaitParameters:
                 low, high = bounds
                 raise GaitError(f"{field.name} is {value}: give a number from {low:g} to {high:g}")
 
-    def derived(self, height: float, sizes: TrotSizes, feedback: bool = False) -> GaitParameters:
+    def derived(self, height: float, sizes: TrotSizes, feedback: bool = False) -> "GaitParameters":
         """Fill in what is 0.
 
         Args:

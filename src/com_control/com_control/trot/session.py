@@ -1,7 +1,5 @@
 """From where a robot stands into the trot and back, and what ends it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

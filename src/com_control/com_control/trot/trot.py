@@ -15,8 +15,6 @@ that lands below the capture point, where a tilting trunk comes to rest:
 A foot keeps the placement with which it landed until it is lifted again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -7,8 +7,6 @@ A walk is planned in a frame on the ground in the middle between the soles, x in
 directions, z along the soles' normals.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -90,7 +88,7 @@ class Biped(FrozenArrays):
     @classmethod
     def from_config(
         cls, model: RobotModel, config: RobotConfig, posture: ArrayLike | None = None
-    ) -> Biped:
+    ) -> "Biped":
         """Finds pelvis and legs.
 
         Args:

@@ -9,8 +9,6 @@ is not of the legs. Unknown are the pelvis' position and the legs' joints. Two s
 - NewtonSolver, for any legs: Newton's steps on pelvis and legs together
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple

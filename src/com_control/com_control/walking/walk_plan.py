@@ -3,8 +3,6 @@
 Feet in the air go along quintics, with continuous acceleration ([CCGD] 2.3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import inf, isfinite, sqrt
@@ -143,7 +141,7 @@ class WalkPlan:
         walk: WalkParameters | None = None,
         timing: Timing | None = None,
         start: Sequence[Footstep] | None = None,
-    ) -> WalkPlan:
+    ) -> "WalkPlan":
         """Plans a walk by parameters; the defaults are the six steps of [CCGD]."""
         walk = WalkParameters() if walk is None else walk
         feet = standing(walk.half_width) if start is None else start

@@ -1,7 +1,5 @@
 """Plans whole walks of one robot in joint angles, and how to stop in the middle of one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -53,7 +51,7 @@ class WalkRequest:
     com_height: float | None = None
     method: str | None = None
 
-    def with_defaults(self, defaults: WalkRequest) -> WalkRequest:
+    def with_defaults(self, defaults: "WalkRequest") -> "WalkRequest":
         """This, with what is None taken from another; not the footsteps."""
         given = {name: value for name, value in vars(self).items() if value is not None}
         return replace(defaults, **given)

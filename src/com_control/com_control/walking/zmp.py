@@ -21,8 +21,6 @@ inverse dynamics follow; and how the ZMP moved gives the next pass k (least squa
 With k left at 1 half of the error would stay at each pass.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Which feet stand on the ground, by their forces, and whether that is a trot."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

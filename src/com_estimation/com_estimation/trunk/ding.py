@@ -5,8 +5,6 @@ mass as level with the hips, and holds in the first half gait only.
 com_estimation.trunk.floating_base needs none of this.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

@@ -5,8 +5,6 @@ the two contacts, and the legs as massless. Axes g of [Ding]: z against gravity,
 the diagonal of the standing feet. See docs/derivations.md, "Trunk on two feet".
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

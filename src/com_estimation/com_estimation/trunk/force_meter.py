@@ -3,8 +3,6 @@
 They do not depend on an estimator, so that they are known while its samples are held back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

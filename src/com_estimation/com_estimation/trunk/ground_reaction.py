@@ -9,8 +9,6 @@ equations of motion are tau + J^T f = ID(q, qd, qdd), hence
 The latter is [Ding] eq. 21, where the minus sign is in the convention for tau.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Half gaits of a trot: since when does the robot stand on which diagonal."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

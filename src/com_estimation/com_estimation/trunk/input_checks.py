@@ -4,8 +4,6 @@ Each check has a memory and reports what is wrong and how to fix it, or nothing.
 is held back or replaced by NaN; as soon as the input is good again it passes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """All that happens to a sample: watched, given to the estimator, its forces measured."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf

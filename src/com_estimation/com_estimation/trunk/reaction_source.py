@@ -1,7 +1,5 @@
 """Forces of the ground on the feet of a robot that moves, by a method that is chosen by name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

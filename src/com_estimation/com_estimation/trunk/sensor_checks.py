@@ -4,8 +4,6 @@ A sensor with noise never repeats a value, one with coarse steps does for as lon
 what is usual for each channel follows from the runs of equal values that ended.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 No ROS here: the node sesc_publisher and offline tools feed the same object.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum

@@ -1,7 +1,5 @@
 """How a robot stands: which feet are in contact, on what ground, and how far inside the CoM is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ the time.
 The feet are the P points of FeetPoints; `upright` (f, 3) are the z axes of the feet's frames.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

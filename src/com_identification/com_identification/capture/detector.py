@@ -1,7 +1,5 @@
 """Finds the intervals in which a robot is stationary, and makes postures of them."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass

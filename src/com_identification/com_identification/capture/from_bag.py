@@ -1,7 +1,5 @@
 """Postures of a bag: of the intervals in which the robot is stationary, or of marked intervals."""
 
-from __future__ import annotations
-
 import csv
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Whether a slice of time shows a stationary robot with sensors that work."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

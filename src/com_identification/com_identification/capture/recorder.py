@@ -1,7 +1,5 @@
 """Records postures of a stationary robot from streams of readings, live or from a bag."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -129,7 +127,7 @@ class PostureRecorder:
         model: RobotModel,
         feet: Sequence[Foot],
         marks: Sequence[Mark] = (),
-    ) -> PostureRecorder:
+    ) -> "PostureRecorder":
         """Makes a recorder with the settings of an identification."""
         return cls(
             model,

@@ -1,7 +1,5 @@
 """Slices of time: their numbers, statistics of the readings in them, what is wrong with them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,7 +29,7 @@ class SliceStats:
         """(C,)."""
         return np.asarray(self.total / self.count)
 
-    def add(self, other: SliceStats) -> None:
+    def add(self, other: "SliceStats") -> None:
         """Adds later readings of the same slice."""
         self.count += other.count
         self.total += other.total

@@ -1,7 +1,5 @@
 """Sensor streams in slices of time: count, sum and range of each channel, all streams in step."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Does what a standing robot's sensors read fit its configuration? For com_setup --check."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

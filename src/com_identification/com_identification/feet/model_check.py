@@ -1,7 +1,5 @@
 """Compares the model's CoM with the feet's readings while the robot is stationary."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum

@@ -1,7 +1,5 @@
 """Common faults of foot wrenches, and how to correct each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum

@@ -6,8 +6,6 @@ identification/model_check (com_msgs/ModelCheck): at check_rate_hz.
 identification/markers (visualization_msgs/MarkerArray): with it, when someone looks.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.node import Node

@@ -1,7 +1,5 @@
 """The parameters of com_identification."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rclpy.node import Node

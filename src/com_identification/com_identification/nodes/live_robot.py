@@ -4,8 +4,6 @@ Topics: robot_description (latched), joint_states, imu, and those of the feet's 
 configuration. Nothing is published.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

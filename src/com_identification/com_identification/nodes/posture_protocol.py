@@ -13,8 +13,6 @@ A robot that has not got the protocol's joints and feet is refused; the one befo
 Parameters: see Parameters.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A message costs a few appends; the arithmetic is done once for all of a block.
 """
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -3,8 +3,6 @@
 ~/get_postures, ~/remove_posture, ~/reset, ~/save, ~/load, ~/export_urdf.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Postures and paths in which a robot stands flat, balanced, within limits, without collision."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 

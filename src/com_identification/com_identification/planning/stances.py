@@ -1,7 +1,5 @@
 """Inverse kinematics: all soles flat, or balls, on one horizontal ground, the CoM over a target."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Readings of a stationary robot: measured, or predicted by statics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

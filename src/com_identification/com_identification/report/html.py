@@ -1,7 +1,5 @@
 """Pieces of HTML; every text that comes from outside is escaped here."""
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Iterable, Sequence

@@ -4,8 +4,6 @@ The distance of two hulls A and B is that of the origin to the hull of all a - b
 that is nearest to the origin is found by [Wolfe 1976], with at most four points at a time.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which parts of a robot overlap in a posture, by convex hulls of their shapes."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

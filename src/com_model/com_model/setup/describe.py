@@ -1,7 +1,5 @@
 """All that a robot's configuration needs, found in its URDF and its shapes."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -9,8 +9,6 @@ rest of the robot, on one leg; any other what is beyond it. Of a biped's legs r 
 CoM and the ratio BIPED_RATIO, so that it walks without feedback.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

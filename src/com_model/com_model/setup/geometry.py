@@ -1,7 +1,5 @@
 """The outside of a robot as points on its moving bodies, from collision or visual shapes."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A picture of what was found: the robot in its standing posture, its feet, CoM and frames."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

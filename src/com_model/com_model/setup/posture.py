@@ -10,8 +10,6 @@ residuals are
   knee_i - bend, others weakly              the stated bend, the rest as little as possible
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

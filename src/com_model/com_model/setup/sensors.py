@@ -1,7 +1,5 @@
 """IMU and force-torque sensors: from <gazebo> and <sensor> elements, else from names of links."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Feet: sole plane and outline of a flat foot, ball of a point foot, from the robot's shapes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What was found, as a table for the terminal, with the lines to look at."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from com_model.setup.describe import RobotSetup

@@ -1,7 +1,5 @@
 """Arms, hands, waist and head: what a robot has beside its legs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from com_model.setup.body_tree import MIDDLE, BodyTree

@@ -1,7 +1,5 @@
 """The configuration file of a robot: YAML with comments, and its update that keeps edits."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Shapes of links as convex hulls: their points, which overlap, how low they reach."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Files that a URDF names: package://, file:// and relative names of meshes."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from urllib.parse import unquote

@@ -1,7 +1,5 @@
 """What a robot looks like: triangles of its URDF's shapes, link by link."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Collision shapes of a URDF, as MuJoCo takes them: primitives and convex hulls of meshes."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, replace
 

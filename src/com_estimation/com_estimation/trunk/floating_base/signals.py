@@ -5,8 +5,6 @@ samples: the response to a ramp is known in closed form, and what differs from i
 homogeneous solution does. Everything is late by the same 3 / a.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
