@@ -156,6 +156,8 @@ def build(run: TrotRun) -> tuple[RobotModel, RobotConfig, World]:
         trunk_com_offset=run.offset,
         joint_friction=run.friction,
     )
+    world.mj.geom_solref[:, 0] = run.contact_time
+    world.mj.dof_damping[world.joint_dof] += run.damping
     return model, config, world
 
 

@@ -17,6 +17,7 @@ from com_model.dynamics.kinematics import link_pose_batch
 from com_model.legs import Leg, quadruped_legs
 from com_model.wrenches import ground_wrenches
 from com_simulation.physics.sensors import TROT_NOISE, NoiseLevels, Reading
+from com_simulation.physics.spec import CONTACT_STIFFNESS
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -37,7 +38,10 @@ class TrotRun:
         noise: Of the sensors.
         leg_mass_error: Masses and inertias of the simulated robot's legs are 1 + this times the
             model's: one number, or one for each leg.
-        friction: N m, Coulomb friction of every joint, of which the model knows nothing.
+        friction: N m, Coulomb friction of every joint, or of each, of which the model knows
+            nothing.
+        damping: N m s/rad, viscous friction of every joint, or of each, likewise.
+        contact_time: s, time constant of the contacts: how soft they are.
         gait: Parameters of the gait (com_control's GaitParameters) other than the default ones.
     """
 
@@ -50,7 +54,9 @@ class TrotRun:
     seed: int = 0
     noise: NoiseLevels = TROT_NOISE
     leg_mass_error: float | Sequence[float] = 0.0
-    friction: float = 0.0
+    friction: float | Sequence[float] = 0.0
+    damping: float | Sequence[float] = 0.0
+    contact_time: float = CONTACT_STIFFNESS[0]
     gait: dict[str, Any] = field(default_factory=dict)
 
 

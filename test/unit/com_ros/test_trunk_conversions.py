@@ -36,13 +36,22 @@ def test_trunk_com(changed, over_the_wire):
         offset_from_center=rng.normal(size=3),
         observable=np.array([True, True, False]),
         payload_changed_at=changed,
+        repeatability=np.array([1e-3, 2e-3, math.nan]),
+        limited_by="x is known to 3 mm",
     )
     msg = over_the_wire(numpy_to_trunk_com(values, "ding", STAMP, "base"))
     assert (msg.header.stamp, msg.header.frame_id, msg.method) == (STAMP, "base", "ding")
     got = trunk_com_to_numpy(msg)
-    for name in ("status", "reason", "mass", "mass_std"):
+    for name in ("status", "reason", "mass", "mass_std", "limited_by"):
         assert getattr(got, name) == getattr(values, name)
-    for name in ("com", "covariance", "offset_from_urdf", "offset_from_center", "observable"):
+    for name in (
+        "com",
+        "covariance",
+        "offset_from_urdf",
+        "offset_from_center",
+        "observable",
+        "repeatability",
+    ):
         np.testing.assert_array_equal(getattr(got, name), getattr(values, name))
     assert got.payload_changed_at == pytest.approx(changed, abs=1e-9, nan_ok=True)
 

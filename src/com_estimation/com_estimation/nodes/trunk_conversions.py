@@ -46,6 +46,8 @@ def trunk_com_to_numpy(msg: TrunkCom) -> TrunkEstimate:
         offset_from_center=vector3_to_numpy(msg.offset_from_center),
         observable=np.array(msg.observable, dtype=np.bool_),
         payload_changed_at=changed_ns / NS_PER_S if changed_ns else math.nan,
+        repeatability=vector3_to_numpy(msg.repeatability),
+        limited_by=msg.limited_by,
     )
 
 
@@ -62,6 +64,8 @@ def numpy_to_trunk_com(
     numpy_to_vector3(estimate.offset_from_urdf, msg.offset_from_urdf)
     numpy_to_vector3(estimate.offset_from_center, msg.offset_from_center)
     msg.covariance = np.ascontiguousarray(estimate.covariance, dtype=np.float64).ravel()
+    numpy_to_vector3(estimate.repeatability, msg.repeatability)
+    msg.limited_by = estimate.limited_by
     msg.mass = float(estimate.mass)
     msg.mass_std = float(estimate.mass_std)
     msg.observable = estimate.observable.tolist()

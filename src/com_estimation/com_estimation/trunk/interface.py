@@ -5,7 +5,7 @@ trunk are in the axes of the root link, with its origin as their origin. Legs st
 left_front, right_front, left_hind, right_hind. A number that is not known is NaN, never 0.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
@@ -70,7 +70,10 @@ class TrunkEstimate:
         offset_from_urdf: (3,) m, com minus the trunk's centre of mass in the URDF.
         offset_from_center: (3,) m, com minus the geometric centre: the mean of the four hips.
         observable: (3,) the components x, y, z of com that the data determine now.
-        payload_changed_at: s, time of the last change of the payload that was noticed; NaN: none.
+        payload_changed_at: s, time at which the last change of the payload was noticed; NaN: none.
+        repeatability: (3,) m, standard deviations by which the CoM differs from stride to stride
+            while constant errors stay the same: those of a difference; NaN where not known.
+        limited_by: what makes most of the covariance, and what would make it smaller.
     """
 
     time: float
@@ -84,6 +87,8 @@ class TrunkEstimate:
     offset_from_center: Array
     observable: Flags
     payload_changed_at: float
+    repeatability: Array = field(default_factory=lambda: np.full(3, np.nan))
+    limited_by: str = ""
 
 
 class TrunkEstimator(Protocol):

@@ -122,9 +122,17 @@ def small_log(lab):
 
 @pytest.fixture(scope="session")
 def payload_log(lab):
-    """SCALF-II with 20 kg that fall on a corner at 2.5 s."""
-    payload = (20.0, (0.4, 0.25, 0.1), 2.5)
-    run = lab.TrotRun("scalf2", offset=(-0.03, 0.03, 0.0), payload=payload, seconds=4.0, seed=12)
+    """SCALF-II with 20 kg that fall on a corner at 4.5 s."""
+    payload = (20.0, (0.4, 0.25, 0.1), 4.5)
+    run = lab.TrotRun("scalf2", offset=(-0.03, 0.03, 0.0), payload=payload, seconds=7.5, seed=12)
+    return lab.run_trot(run)
+
+
+@pytest.fixture(scope="session")
+def small_payload_log(lab):
+    """Likewise with 3 kg, 1 % of the trunk."""
+    payload = (3.0, (0.55, 0.2, 0.1), 4.5)
+    run = lab.TrotRun("scalf2", offset=(-0.03, 0.03, 0.0), payload=payload, seconds=7.5, seed=15)
     return lab.run_trot(run)
 
 

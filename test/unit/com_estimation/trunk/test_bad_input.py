@@ -231,7 +231,8 @@ def test_another_robot_that_trots_is_sound(small_log):
     run = Run(small_log)
     assert run.pipeline.held == 0
     assert run.worst(0.0) < 0.0
-    assert run.estimates[-1].status is Status.CONVERGED
+    assert run.estimates[-1].status is Status.ESTIMATING
+    assert "leg links' masses" in run.estimates[-1].reason
 
 
 def test_a_dead_torque_sensor_for_good(trot_log):
@@ -249,8 +250,8 @@ def test_a_leg_that_is_lifted_by_hand(standing_log):
     assert {e.status for e in lifted} == {Status.DEGRADED}
     assert all("right_front is in the air for" in e.reason for e in lifted)
     assert run.worst(0.0) < WELL
-    assert {e.status for e in standing} <= {Status.CONVERGED, Status.ESTIMATING}
-    assert run.estimates[-1].status is Status.CONVERGED
+    assert {e.status for e in standing} == {Status.ESTIMATING}
+    assert run.estimates[-1].status is Status.ESTIMATING
     assert np.isnan(run.estimates[-1].payload_changed_at)
 
 
@@ -268,4 +269,4 @@ def test_a_urdf_with_another_mass_is_noted(payload_log):
     last = run.estimates[-1]
     assert last.status is Status.CONVERGED
     assert "kg more than the URDF says (300 kg): where that is no payload" in last.reason
-    assert 2.5 <= last.payload_changed_at < 2.8
+    assert 4.5 <= last.payload_changed_at < 6.5

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from com_estimation.trunk.floating_base import FloatingBaseEstimator, FloatingBaseOptions
+from com_estimation.trunk.floating_base.options import Priors
+from com_estimation.trunk.floating_base.payload import Alarm
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS
 from com_estimation.trunk.interface import Status
 from com_model import RobotConfig, RobotModel
@@ -20,8 +22,8 @@ NAN3 = np.full(3, np.nan)
 class Track:
     """What an estimator says of a log, sample by sample; `change` spoils or drops samples."""
 
-    def __init__(self, log, change=lambda s: s, model=None, end=np.inf):
-        self.estimator = FloatingBaseEstimator(model or log.model, log.config)
+    def __init__(self, log, change=lambda s: s, model=None, end=np.inf, options=None):
+        self.estimator = FloatingBaseEstimator(model or log.model, log.config, options)
         self.estimates, errors = [], []
         for k, sample in enumerate(log.samples()):
             changed = change(sample)
@@ -102,7 +104,18 @@ def test_another_robot(small_log):
     assert track.worst(1.2) < 1e-3
     late = track.times > 0.5
     assert (np.abs(track.errors[late]) / track.std[late]).max() < 4.0
-    assert track.last.status is Status.CONVERGED
+
+
+def test_heavy_legs_keep_a_small_robot_from_converging_and_it_says_why(small_log):
+    """ANYmal's legs are two fifths of it: what is not known of their masses is the trunk's CoM."""
+    last = Track(small_log).last
+    assert last.status is Status.ESTIMATING
+    assert "so far; " in last.reason
+    assert "leg links' masses +-10 %" in last.limited_by
+    assert last.reason.endswith(last.limited_by)
+    weighed = FloatingBaseOptions(priors=Priors(link_mass=0.03))
+    better = Track(small_log, options=weighed).last
+    assert (np.diag(better.covariance)[:2] < 0.3 * np.diag(last.covariance)[:2]).all()
 
 
 def test_the_covariance_stays_symmetric_and_positive(track):
@@ -143,7 +156,7 @@ def test_reset(track, trot_log):
 
 # --- what cannot be seen ----------------------------------------------------------------------
 def test_standing_still(standing_log, trot_log):
-    """x, y are observable by the forces, as far as the torques' gains are known; z is not."""
+    """x, y are observable by the forces, as far as the torques' biases are known; z is not."""
     track = Track(standing_log, end=1.0)
     last = track.last
     urdf = last.com - last.offset_from_urdf
@@ -152,19 +165,48 @@ def test_standing_still(standing_log, trot_log):
     assert np.sqrt(last.covariance[2, 2]) > 0.9 * start
     assert last.observable.tolist() == [True, True, False]
     assert (np.abs(track.errors[track.times > 0.1]) < 3.5 * track.std[-1]).all()
-    assert 1e-3 < track.std[-1, :2].max() < 5e-3  # more than in a trot
-    assert last.status in (Status.CONVERGED, Status.ESTIMATING)
+    assert 1e-2 < track.std[-1, :2].max() < 5e-2  # far more than in a trot
+    assert last.status is Status.ESTIMATING
 
 
 def test_a_payload(payload_log):
     track = Track(payload_log)
-    assert 2.5 <= track.last.payload_changed_at < 2.8
-    assert track.worst(1.5, 2.5) < 1e-3
-    assert track.worst(2.5, 2.6) > 15e-3  # it takes a moment
-    assert track.worst(3.3) < 5e-3
-    assert abs(track.last.mass - payload_log.trunk_mass[-1]) < 5.0
-    before = track.estimates[np.searchsorted(track.times, 2.4)]
-    assert np.isnan(before.payload_changed_at)
+    assert 4.5 <= track.last.payload_changed_at < 6.5
+    assert track.worst(1.5, 4.5) < 2e-3
+    assert track.worst(4.5, 4.7) > 15e-3  # it takes two strides
+    assert track.worst(6.6) < 5e-3
+    assert Status.CONVERGED not in track.statuses(5.1, track.last.payload_changed_at + 0.9)
+    assert abs(track.last.mass - payload_log.trunk_mass[-1]) < 3.0 * track.last.mass_std
+    before = track.estimates[np.searchsorted(track.times, track.last.payload_changed_at + 0.5)]
+    assert np.isnan(before.payload_changed_at)  # confirmed a stride later only
+    assert track.last.status is Status.CONVERGED
+
+
+def test_a_small_payload_on_a_corner(small_payload_log):
+    """1 % of the trunk; noticed within 2 s."""
+    track = Track(small_payload_log)
+    assert 4.5 <= track.last.payload_changed_at < 6.5
+    late = track.times > 6.6
+    assert (np.abs(track.errors[late]) / track.std[late])[:, :2].max() < 4.0
+    assert track.worst(6.6) < 3e-3
+    std = track.last.repeatability[:2]
+    assert (std < 0.5 * np.sqrt(np.diag(track.last.covariance)[:2])).all()
+
+
+def test_an_alarm_by_hand_is_withdrawn(trot_log):
+    estimator, statuses = FloatingBaseEstimator(trot_log.model, trot_log.config), set()
+    for sample in trot_log.samples():
+        if sample.time == 3.2:
+            estimator.raise_alarm(3.2, Alarm(3, estimator._test.scatter), 0.5)
+        estimate = estimator.update(sample)
+        if estimate is not None and sample.time > 3.2:
+            statuses.add(estimate.status)
+            if sample.time < 4.1:
+                assert estimate.status is Status.ESTIMATING
+                assert "the payload seems to have changed" in estimate.reason
+    assert np.isnan(estimator.latest.payload_changed_at)
+    assert statuses == {Status.ESTIMATING, Status.CONVERGED}
+    assert np.abs(estimator.latest.com - trot_log.trunk_com[-1])[:2].max() < 1e-3
 
 
 @pytest.mark.parametrize("factor", [0.7, 1.3])
@@ -218,7 +260,7 @@ def test_torques_of_the_wrong_sign(trot_log):
 
 
 def test_torques_that_get_a_wrong_sign(trot_log):
-    """Such updates are left out; the estimate stays, and is said to be no good."""
+    """Such updates weigh nothing; the estimate stays, and is said to be no good."""
     track = Track(trot_log, during(1.5, 2.0, effort=lambda s: -s.effort))
     assert track.statuses(1.6, 2.0) == {Status.DEGRADED}
     at = np.searchsorted(track.times, 1.9)
@@ -303,11 +345,13 @@ def test_stamps_that_stand_still_or_go_back(trot_log):
 
 
 # --- options and configurations ---------------------------------------------------------------
-@pytest.mark.parametrize("name", ["bandwidth_hz", "rate_hz", "torque_noise", "gate", "mass"])
+@pytest.mark.parametrize("name", ["bandwidth_hz", "rate_hz", "torque_noise", "gate", "drift"])
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
 def test_options_that_are_no_sense(name, value):
     with pytest.raises(ValueError, match=f"{name} is {value}: give a positive number"):
         FloatingBaseOptions(**{name: value})
+    with pytest.raises(ValueError, match=f"link_mass is {value}: give a positive number"):
+        FloatingBaseOptions(priors=Priors(link_mass=value))
 
 
 def test_an_imu_on_a_leg(heavy_quadruped):

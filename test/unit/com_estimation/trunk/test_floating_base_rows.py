@@ -11,10 +11,11 @@ from com_estimation.trunk.floating_base.filter_types import (
     JOINT_SIGNALS,
     STATE,
     STATES,
+    TRUNK_STATES,
     FilteredMotion,
     FootForces,
 )
-from com_estimation.trunk.floating_base.rows import make_base_rows, set_base_rows
+from com_estimation.trunk.floating_base.rows import make_rows, set_rows
 from com_estimation.trunk.floating_base.signals import read_motion, start_channels, update_channels
 
 pytestmark = pytest.mark.slow
@@ -31,23 +32,24 @@ def estimator(heavy_quadruped):
 
 
 class Rows:
-    """set_base_rows of an estimator for a motion, as a function of the state."""
+    """set_rows of an estimator for a motion, as a function of the state."""
 
     def __init__(self, estimator, motion, root, drop=0.0):
         self.model = estimator._model._replace(radii=estimator._model.radii - drop)
         self.settings = estimator._settings
         self.motion = FilteredMotion(*motion, *root)
-        self.rows = make_base_rows(self.model)
-        self.known, self.noise, self.bodies = self.rows.known, self.rows.noise, self.rows.bodies
+        self.rows = make_rows(self.model)
+        self.known, self.noise = self.rows.known, self.rows.noise
         self.forces = FootForces(*np.empty((3, 4, 3)), np.zeros(4, dtype=bool))
 
     def at(self, x):
-        set_base_rows(self.motion, 1.0, self.model, self.settings, x, self.rows, self.forces)
+        set_rows(self.motion, 1.0, self.model, self.settings, x, self.rows, self.forces)
         return self.rows.H.copy(), self.rows.residual.copy()
 
-    def differences(self, x, step=1e-5):
-        steps = step * np.eye(STATES)
-        return np.array([self.at(x - d)[1] - self.at(x + d)[1] for d in steps]).T / (2 * step)
+    def of_joints(self, x):
+        """Rows (12, STATES) of the legs' joints, and their residuals (12,) at no error."""
+        self.at(x)
+        return self.rows.joint_rows.reshape(12, STATES).copy(), self.rows.legs.residual.ravel()
 
 
 def some_motion(estimator, config, rng, moving=1.0):
@@ -62,49 +64,9 @@ def some_motion(estimator, config, rng, moving=1.0):
     return motion, root
 
 
-def some_state(estimator, rng, masses=0.0):
-    x = estimator._memory.x.copy()
-    x[: STATE.moment.stop] *= 1.1
-    x[STATE.inertia] += rng.normal(size=6)
-    x[STATE.bias] = 0.1 * rng.normal(size=3)
-    x[STATE.gain] = 0.02 * rng.normal(size=12)
-    x[STATE.friction] = np.abs(rng.normal(size=12))
-    x[STATE.leg_mass] = masses * rng.normal(size=4)
-    return x
-
-
 # --- rows -----------------------------------------------------------------------------------
-def test_the_rows_are_linearised_right_in_every_state(estimator, heavy_quadruped):
-    """Where the robot moves: all but the legs' masses, which count by their weight alone."""
-    rng = np.random.default_rng(1)
-    for _ in range(3):
-        rows = Rows(estimator, *some_motion(estimator, heavy_quadruped[1], rng))
-        x = some_state(estimator, rng)
-        H, expected = rows.at(x)[0], rows.differences(x)
-        scale = np.abs(expected).max()
-        np.testing.assert_allclose(
-            H[:, : STATE.leg_mass.start],
-            expected[:, : STATE.leg_mass.start],
-            rtol=1e-5,
-            atol=1e-8 * scale,
-        )
-        assert np.abs(expected).max(axis=0).min() > 0.0  # no column is empty
-
-
-def test_the_legs_masses_are_linearised_right_at_rest(estimator, heavy_quadruped):
-    rng = np.random.default_rng(2)
-    rows = Rows(estimator, *some_motion(estimator, heavy_quadruped[1], rng, moving=0.0))
-    x = some_state(estimator, rng)
-    x[STATE.bias] = 0.0
-    H, expected = rows.at(x)[0], rows.differences(x)
-    np.testing.assert_allclose(
-        H[:, STATE.leg_mass], expected[:, STATE.leg_mass], rtol=1e-5, atol=1e-6
-    )
-    assert np.abs(H[:, STATE.leg_mass]).max(axis=0).min() > 10.0
-
-
 class Oracle:
-    """The same robot in Pinocchio, with a trunk and legs' masses of its own."""
+    """The same robot in Pinocchio, with a trunk and links' masses of its own."""
 
     def __init__(self, model, legs, rng):
         self.names, self.legs = model.joint_names, legs
@@ -113,16 +75,18 @@ class Oracle:
         self.mass, self.com = 112.0, np.array([0.04, -0.07, 0.03])
         self.inertia = np.diag([4.5, 8.0, 12.0]) + 0.3 * np.ones((3, 3))
         self.pin.inertias[1] = pin.Inertia(self.mass, self.com, self.inertia)
-        self.fraction = 0.1 * rng.normal(size=4)
-        for leg, fraction in zip(legs, self.fraction, strict=True):
-            for joint in leg.joints:
-                at = self.pin.getJointId(self.names[joint])
-                old = self.pin.inertias[at]
-                scaled = pin.Inertia(
-                    (1 + fraction) * old.mass, old.lever, (1 + fraction) * old.inertia
-                )
-                self.pin.inertias[at] = scaled
+        self.urdf = [inertia.copy() for inertia in self.pin.inertias]
         self.order = [self.pin.joints[self.pin.getJointId(n)].idx_v - 6 for n in self.names]
+
+    def weigh(self, factors):
+        """Give the legs' links other masses: 1 + factors (12,) times the URDF's."""
+        joints = [joint for leg in self.legs for joint in leg.joints]
+        for joint, factor in zip(joints, factors, strict=True):
+            at = self.pin.getJointId(self.names[joint])
+            old = self.urdf[at]
+            self.pin.inertias[at] = pin.Inertia(
+                (1 + factor) * old.mass, old.lever, (1 + factor) * old.inertia
+            )
 
     def take(self, motion, root):
         """Generalised forces (6,), (n,) that the motion takes: those of the root, of the joints."""
@@ -152,39 +116,99 @@ class Oracle:
         return np.concatenate(([self.mass], self.mass * self.com, six))
 
 
-def test_the_residual_is_nothing_at_the_truth(estimator, heavy_quadruped):
-    """The whole robot by Pinocchio, with everything that falsifies sensors and model."""
-    rng = np.random.default_rng(3)
-    model, config = heavy_quadruped
-    for _ in range(3):
-        motion, root = some_motion(estimator, config, rng)
-        oracle = Oracle(model, estimator.legs, rng)
-        wrench, needed = oracle.take(motion, root)
+def measured(estimator, oracle, motion, root, x, foot=100.0):
+    """What a robot with the errors in x reads of a true motion; and the feet's true forces.
+
+    Args:
+        foot: N, size of the forces within the legs that the motion leaves open; 0: no contact, and
+            the root's wrench comes from elsewhere.
+    """
+    motion, root = motion.copy(), root.copy()
+    oracle.weigh(x[STATE.link])
+    wrench, needed = oracle.take(motion, root)
+    forces = np.zeros(12)
+    if foot:
         points, jacobians = zip(
             *(oracle.contact(leg, root[3]) for leg in estimator.legs), strict=True
         )
         G = np.hstack([np.vstack((np.eye(3), pin.skew(p))) for p in points])
         forces = np.linalg.pinv(G) @ wrench
-        forces += (np.eye(12) - np.linalg.pinv(G) @ G) @ (100.0 * rng.normal(size=12))
+        forces += (np.eye(12) - np.linalg.pinv(G) @ G) @ (foot * estimator_noise(12))
         for J, f in zip(jacobians, forces.reshape(4, 3), strict=True):
             needed = needed - J.T @ f
-        x = some_state(estimator, rng)
-        x[: STATE.bias.start], x[STATE.leg_mass] = oracle.state(), oracle.fraction
-        joints = estimator._model.leg_joints.ravel()
-        direction = np.tanh(motion[1, joints] / estimator._settings.friction_speed)
-        by_drive = needed + estimator._model.armature * motion[2]
-        by_drive[joints] += x[STATE.friction] * direction
-        motion[3, joints] = by_drive[joints] / (1.0 - x[STATE.gain])
-        root[2] += x[STATE.bias]
+    joints = estimator._model.leg_joints.ravel()
+    tau = needed + estimator._model.armature * motion[2]
+    direction = np.tanh(motion[1, joints] / estimator._settings.friction_speed)
+    tau[joints] = (1.0 + x[STATE.gain]) * tau[joints] + x[STATE.torque_bias]
+    tau[joints] += x[STATE.coulomb] * direction + x[STATE.viscous] * motion[1, joints]
+    tau[joints] += x[STATE.rotor] * motion[2, joints]
+    motion[3] = tau
+    motion[0, joints] += x[STATE.zero]
+    omega, omega_dot = root[0], root[1]
+    root[2] += np.cross(omega_dot, x[STATE.arm]) + np.cross(omega, np.cross(omega, x[STATE.arm]))
+    root = root - np.cross(x[STATE.tilt], root)  # true = measured + tilt x measured
+    root[2] += x[STATE.bias]
+    return motion, root, forces.reshape(4, 3)
+
+
+def estimator_noise(count):
+    return np.random.default_rng(31).normal(size=count)
+
+
+def test_the_residual_is_nothing_at_the_truth(estimator, heavy_quadruped):
+    """The whole robot by Pinocchio."""
+    rng = np.random.default_rng(3)
+    model, config = heavy_quadruped
+    for _ in range(3):
+        motion, root = some_motion(estimator, config, rng)
+        oracle = Oracle(model, estimator.legs, rng)
+        x = np.zeros(STATES)
+        x[:TRUNK_STATES] = oracle.state()
+        motion, root, forces = measured(estimator, oracle, motion, root, x)
         rows = Rows(estimator, motion, root)
 
         residual = rows.at(x)[1]
 
-        np.testing.assert_allclose(residual, 0.0, atol=1e-9 * np.abs(wrench).max())
-        np.testing.assert_allclose(rows.forces.force, forces.reshape(4, 3), atol=1e-7)
-        np.testing.assert_allclose(rows.forces.point, points, atol=1e-12)
+        np.testing.assert_allclose(residual, 0.0, atol=1e-8 * np.abs(motion[3]).max())
+        np.testing.assert_allclose(rows.forces.force, forces, atol=1e-6)
         other = rows.at(estimator._memory.x)[1]
         assert np.abs(other).max() > 10.0  # elsewhere it is not
+
+
+@pytest.mark.parametrize("name", STATE._fields)
+def test_the_columns_are_what_an_error_does_to_the_readings(estimator, heavy_quadruped, name):
+    """Each error at its place, by Pinocchio, against the column; base rows and a leg in the air."""
+    rng = np.random.default_rng(4)
+    model, config = heavy_quadruped
+    motion, root = some_motion(estimator, config, rng)
+    oracle = Oracle(model, estimator.legs, rng)
+    truth = np.zeros(STATES)
+    truth[:TRUNK_STATES] = oracle.state()
+    block, step = getattr(STATE, name), 1e-4
+    for state in range(block.start, block.stop):
+        change = np.zeros(STATES)
+        change[state] = step * (truth[state] if name == "mass" else 1.0)
+        if block.stop <= TRUNK_STATES:  # the trunk is linear
+            rows = Rows(estimator, *measured(estimator, oracle, motion, root, truth)[:2])
+            expected = rows.at(truth - change)[1] - rows.at(truth)[1]
+            np.testing.assert_allclose(rows.at(truth)[0] @ change, expected, atol=1e-9)
+            continue
+        columns, differences = [], []
+        for foot in (100.0, 0.0):
+            found = []
+            for sign in (1.0, -1.0):
+                x = truth + sign * change
+                readings = measured(estimator, oracle, motion, root, x, foot)
+                rows = Rows(estimator, *readings[:2])
+                found.append(rows.at(truth)[1] if foot else rows.of_joints(truth)[1].copy())
+            differences.append((found[0] - found[1]) / (2.0 * step))
+            rows = Rows(estimator, *measured(estimator, oracle, motion, root, truth, foot)[:2])
+            H = rows.at(truth)[0] if foot else rows.of_joints(truth)[0]
+            columns.append(H[:, state])
+        for column, difference in zip(columns, differences, strict=True):
+            scale = max(np.abs(difference).max(), 1.0)
+            np.testing.assert_allclose(column, difference, atol=3e-5 * scale)
+        assert np.abs(np.concatenate(columns)).max() > 0.0
 
 
 def test_a_leg_without_torques_tells_the_moment_about_its_foot_alone(estimator, heavy_quadruped):
@@ -219,6 +243,7 @@ def test_a_straight_leg_is_as_one_without_torques(estimator, heavy_quadruped):
     assert list(rows.known) == [True, True, False, True]
     assert np.isnan(rows.forces.force[2]).all()
     assert np.isfinite(rows.noise).all()
+    assert np.isfinite(rows.rows.H).all()
 
 
 # --- filters --------------------------------------------------------------------------------

@@ -1,21 +1,23 @@
 """The trunk's CoM of a quadruped from the base rows of its dynamics, in every phase of its gait.
 
 Where [Ding] takes the legs as massless and the first half gait only, this takes the whole robot as
-a floating base: the legs are known, the trunk is not, and a Kalman filter estimates the trunk
-together with errors of the sensors. rows.py has the equations, docs/derivations.md their
-derivation.
+a floating base: a Kalman filter estimates the trunk together with every error that a real robot
+has and nobody declares, of the sensors, the joints and the legs' masses, each with a prior. rows.py
+has the equations, docs/derivations.md their derivation.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from com_estimation.trunk.floating_base.error_budget import describe, variance_fractions
 from com_estimation.trunk.floating_base.filter_types import (
     CHANNEL,
     JOINT_SIGNALS,
@@ -31,6 +33,7 @@ from com_estimation.trunk.floating_base.filter_types import (
     SignalSample,
 )
 from com_estimation.trunk.floating_base.options import EXCITED, FloatingBaseOptions
+from com_estimation.trunk.floating_base.payload import QUIET, Alarm, PayloadTest, is_withdrawn
 from com_estimation.trunk.floating_base.step import bind_types
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, GroundReaction
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
@@ -46,7 +49,12 @@ OBSERVABLE = 0.03  # likewise, which a second of data alone must reach for a com
 LEAST, MOST = 0.1, 10.0  # of the trunk's mass in the URDF: another mass cannot be
 MISTRUST = 1.0  # s, for which an impossible estimate is reported
 ALMOST = 1.0 - 1e-6  # keeps a covariance positive definite
-INCONSISTENT = 4.0  # mean normalised innovation per row, above which the model does not fit
+INCONSISTENT = 25.0  # variance factor, above which the model does not fit
+AFTER_ALARM = 1.0  # s after one, for which an estimate does not count as converged
+PAST = 4  # half strides, at the ends of which the state is kept
+CONFIRMATION = 2  # half strides, after which an alarm is confirmed or withdrawn
+HELD = 4.0  # half strides after an alarm, for which only the trunk is estimated
+TESTED = [0, 1, 2]  # states m, m c_x, m c_y: those of the payload test
 
 _IMPOSSIBLE = (
     "forces and motion make no possible trunk, started again: check signs and units of effort, "
@@ -64,12 +72,44 @@ _STOPPED = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class _State:
+    """What the filter knows: the state, its covariance, the factor on the noise."""
+
+    x: Array
+    P: Array
+    variance: float
+
+
+@dataclass(eq=False)
+class _Pending:
+    """An alarm that is not confirmed yet, and what to go back to when it is withdrawn.
+
+    Attributes:
+        time: s, of the alarm.
+        state: At the alarm.
+        test: Likewise.
+        before: (3,) m, m c_x, m c_y before the change.
+        scatter: (3, 3) of the strides before.
+        left: Half strides until it is decided.
+    """
+
+    time: float
+    state: _State
+    test: PayloadTest
+    before: Array
+    scatter: Array
+    left: int = CONFIRMATION
+
+
 class FloatingBaseEstimator:
     """Estimates mass and CoM of the trunk by a Kalman filter; a TrunkEstimator.
 
-    Its state: the trunk's mass, first moment and inertia; bias of the accelerometer; gain error of
-    each leg torque; Coulomb friction of each leg joint; error of each leg's mass
-    (filter_types.StateLayout). All samples go through the same low pass, which gives derivatives,
+    Its state: the trunk's mass, first moment and inertia; bias, tilt and position of the IMU; gain,
+    bias, friction, rotor inertia and encoder's zero of each leg joint; mass of each leg link
+    (filter_types.StateLayout). Whole strides are compared to notice a payload: an alarm takes the
+    state back to what it was before, opens the trunk, and is confirmed or withdrawn a stride later.
+    All samples go through the same low pass, which gives derivatives,
     too; updates come at options.rate_hz; each sample is one compiled call. Torques that are NaN
     take their leg out: only the moments about its foot are used. Without specific force the feet
     that stand give the acceleration, where the attitude is known.
@@ -82,6 +122,7 @@ class FloatingBaseEstimator:
 
     Attributes:
         dropped: Samples that would have made the state not finite.
+        prior_std: (STATES,) standard deviations of the state at the start.
 
     Raises:
         ConfigError: It is no quadruped with three joints a leg, the IMU is not on the trunk, or the
@@ -105,15 +146,17 @@ class FloatingBaseEstimator:
         self.leg_length = leg_length(model, config, self.legs)
         self._urdf_com = bodies.first_moment[0] / bodies.mass[0]
         self._settings = self.options.settings(model.mass, self.leg_length)
-        self._start, walk = self.options.state_std(
-            mass=float(bodies.mass[0]),
+        trunk_mass = float(bodies.mass[0])
+        self.prior_std = self.options.priors.state_std(
+            mass=trunk_mass,
             inertia=float(np.trace(bodies.inertia[0])) / 3.0,
             torque=model.mass * self._settings.gravity * self.leg_length,
-            hip_distance=self.hip_distance,
+            sizes=np.array([self.hip_distance, self.leg_length]),
         )
-        self._common_gain = self.options.torque_gain / np.sqrt(len(self.legs) * JOINTS)
-        opening = np.zeros(STATES)
-        opening[:TRUNK_STATES] = self._start[:TRUNK_STATES] ** 2
+        walk = np.zeros(STATES)
+        walk[STATE.mass] = self.options.drift * trunk_mass
+        walk[STATE.moment] = self.options.drift * trunk_mass * self.hip_distance
+        self._common_gain = self.options.priors.torque_gain / np.sqrt(len(self.legs) * JOINTS)
         self._model = FilterModel(
             bodies=pack(bodies, root=False),
             armature=config.servo.armature(model.joint_names),
@@ -123,7 +166,6 @@ class FloatingBaseEstimator:
             radii=np.array([leg.radius for leg in self.legs]),
             p_root_imu=bodies.p_body_link[imu].copy(),
             drift=walk**2,
-            opening=opening,
         )
         self.dropped = 0
         self.reset()
@@ -153,7 +195,6 @@ class FloatingBaseEstimator:
             ),
         )
         self._monitors["last_sample"] = np.nan
-        self._saved: list[Any] = []  # the memory at the last update
         self._latest = unknown_estimate(0.0, "no sample yet: start the robot's drivers")
         self._impossible = -np.inf  # s, when the estimate was so
         self._begin()
@@ -161,19 +202,22 @@ class FloatingBaseEstimator:
     def _begin(self) -> None:
         """Sets the trunk to what the URDF says; the filters of the signals go on."""
         bodies, memory, monitors = self.model.bodies, self._memory, self._monitors
-        monitors["frozen_until"], monitors["changed_at"] = -np.inf, np.nan
-        monitors["updates"] = monitors["innovation"] = monitors["left_out"] = 0.0
-        monitors["change"][:] = 0.0
+        monitors["frozen_until"], monitors["variance"], monitors["updates"] = -np.inf, 1.0, 0.0
         memory.x[:] = 0.0
         memory.x[STATE.mass] = bodies.mass[0]
         memory.x[STATE.moment] = bodies.first_moment[0]
         memory.x[STATE.inertia] = bodies.inertia[0][_INERTIA_ROWS, _INERTIA_COLUMNS]
-        memory.P[:] = np.diag(self._start**2)
+        memory.P[:] = np.diag(self.prior_std**2)
         # A gain error that all torques have in common looks like a heavier robot and is not
         # identifiable: it is not estimated but counted in the standard deviation of the mass.
         memory.P[STATE.gain, STATE.gain] -= ALMOST * self._common_gain**2
         memory.information[:] = 0.0
         memory.excitation[:] = 0.0
+        self._test = self._new_test()
+        self._past: deque[_State] = deque([self._state()], maxlen=PAST)
+        self._pending: _Pending | None = None
+        self._alarm_at, self._changed_at, self._limited_by = -np.inf, np.nan, ""
+        self._repeatability = np.full(3, np.nan)
 
     def update(self, sample: Sample) -> TrunkEstimate | None:
         """Uses a sample; returns an estimate whenever the filter made one, else None.
@@ -202,14 +246,11 @@ class FloatingBaseEstimator:
         outcome = self._step(signal_sample, self._model, self._settings, self._memory)
         if outcome == Outcome.FILTERED:
             return None
-        if outcome in (Outcome.UPDATED, Outcome.OUTLIER, Outcome.LOST):
+        if outcome == Outcome.UPDATED:
             if not isfinite(self._memory.x.sum() + self._memory.P.sum()):
                 raise FloatingPointError
-            self._save()
-        if outcome == Outcome.LOST:
-            self._begin()
-            self._monitors["changed_at"] = time
-        if outcome in (Outcome.UPDATED, Outcome.OUTLIER, Outcome.LOST):
+            if self._monitors["ended"] > 0.0:
+                self._end_half_stride(time)
             if not self._possible():
                 self._impossible = time
                 self._begin()
@@ -217,6 +258,8 @@ class FloatingBaseEstimator:
         elif outcome in _STOPPED:
             self._stop(time, _STOPPED[outcome])
         else:
+            if outcome == Outcome.GAP:
+                self._test.pause()
             return None
         return self._latest
 
@@ -225,23 +268,87 @@ class FloatingBaseEstimator:
         status = Status.DEGRADED if known else Status.UNKNOWN
         self._latest = replace(self._latest, time=time, status=status, reason=reason)
 
-    def _save(self) -> None:
-        arrays = _arrays(self._memory)
-        if not self._saved:
-            self._saved = [array.copy() for array in arrays]
-        for saved, array in zip(self._saved, arrays, strict=True):
-            np.copyto(saved, array)
+    def _state(self) -> _State:
+        x, P = self._memory.x.copy(), self._memory.P.copy()
+        return _State(x, P, float(self._monitors["variance"]))
+
+    def _restore(self, state: _State) -> None:
+        self._memory.x[:], self._memory.P[:] = state.x, state.P
+        self._monitors["variance"] = state.variance
 
     def _drop(self, time: float) -> TrunkEstimate:
-        """Goes back to the last update, as if what came since had not been."""
+        """Goes back to the end of the last half stride; the filters of the signals restart."""
         self.dropped += 1
-        if self._saved:
-            for saved, array in zip(self._saved, _arrays(self._memory), strict=True):
-                np.copyto(array, saved)
-        else:
-            self.reset()
+        self._restore(self._past[-1])
+        self._clear_window()
+        self._test.pause()
+        self._monitors["last_sample"] = np.nan
         self._stop(time, _NOT_FINITE)
         return self._latest
+
+    # --- payload -----------------------------------------------------------------------------
+    def _new_test(self) -> PayloadTest:
+        mass, rate = float(self.model.bodies.mass[0]), self.options.false_alarms_per_hour
+        return PayloadTest(mass, self.hip_distance, rate)
+
+    def _clear_window(self) -> None:
+        self._monitors["information"][:] = 0.0
+        self._monitors["weighted"][:] = 0.0
+
+    def _end_half_stride(self, time: float) -> None:
+        """Tests for a payload, decides on an alarm, and keeps the state."""
+        memory, monitors = self._memory, self._monitors
+        duration = float(monitors["ended"])
+        data = monitors["information"].copy(), monitors["weighted"].copy()
+        alarm = self._test.add(*data, duration)
+        self._clear_window()
+        if self._pending is not None:
+            self._pending.left -= 1
+            if self._pending.left == 0:
+                self._decide(self._pending)
+        elif alarm is not None:
+            self.raise_alarm(time, alarm, duration)
+        elif self._test.surplus.any():  # a change too small for an alarm, which came to stay
+            memory.P[:3, :3] += np.outer(self._test.surplus, self._test.surplus)
+        self._past.append(self._state())
+        T = self._com_derivative()
+        std = np.sqrt(np.diag(self._covariance(T)))
+        fractions = variance_fractions(memory.P, T)
+        self._limited_by = describe(fractions, std, self.options.priors)
+        self._repeatability = np.full(3, np.nan)
+        if self._test.learned:
+            one_stride = T[:2, :3] @ self._test.scatter @ T[:2, :3].T
+            self._repeatability[:2] = np.sqrt(np.diag(one_stride))
+
+    def raise_alarm(self, time: float, alarm: Alarm, duration: float) -> None:
+        """Goes back to before a change of the payload; the trunk is open, all else held.
+
+        Args:
+            time: s.
+            alarm: What the strides tell.
+            duration: s, of half a stride.
+        """
+        back = self._past[-min(alarm.halves, len(self._past))]
+        self._pending = _Pending(time, self._state(), self._test, back.x[TESTED], alarm.scatter)
+        self._restore(back)
+        trunk = np.arange(TRUNK_STATES)
+        self._memory.P[trunk, trunk] += self.prior_std[:TRUNK_STATES] ** 2
+        self._monitors["frozen_until"] = time + HELD * duration
+        self._test = self._new_test()
+        self._test.restart(QUIET)
+        self._alarm_at = time
+        self._past.clear()
+
+    def _decide(self, pending: _Pending) -> None:
+        """Confirms an alarm, or goes on as if it had not been."""
+        self._pending = None
+        if is_withdrawn(pending.before, self._memory.x[TESTED], pending.scatter):
+            self._restore(pending.state)
+            self._test = pending.test
+            self._test.pause()
+            self._monitors["frozen_until"] = -np.inf
+        else:
+            self._changed_at = pending.time
 
     @property
     def latest(self) -> TrunkEstimate:
@@ -272,13 +379,8 @@ class FloatingBaseEstimator:
         """C = (m c) / m, and its covariance by dc = (d(m c) - c dm) / m."""
         x, P = self._memory.x, self._memory.P
         m = float(x[0])
-        com = x[STATE.moment] / m
-        T = np.eye(3, 4, 1)
-        T[:, 0] = -com
-        T /= m
-        covariance = T @ P[:4, :4] @ T.T
-        covariance[2, 2] += (self.options.height * self.leg_length) ** 2
-        status, reason = self._judge(np.sqrt(np.diag(covariance)))
+        com, covariance = x[STATE.moment] / m, self._covariance(self._com_derivative())
+        status, reason = self._judge(time, np.sqrt(np.diag(covariance)))
         if 0.0 <= time - self._impossible < MISTRUST:
             status, reason = Status.UNKNOWN, _IMPOSSIBLE
         return TrunkEstimate(
@@ -292,10 +394,23 @@ class FloatingBaseEstimator:
             offset_from_urdf=com - self._urdf_com,
             offset_from_center=com - self.center,
             observable=self._observable(m),
-            payload_changed_at=float(self._monitors["changed_at"]),
+            payload_changed_at=self._changed_at,
+            repeatability=self._repeatability,
+            limited_by=self._limited_by,
         )
 
-    def _judge(self, std: Array) -> tuple[Status, str]:
+    def _com_derivative(self) -> Array:
+        """(3, 4) derivative of the CoM by m, m c."""
+        m, T = self._memory.x[0], np.eye(3, 4, 1)
+        T[:, 0] = self._memory.x[STATE.moment] / -m
+        return np.asarray(T / m)
+
+    def _covariance(self, T: Array) -> Array:
+        covariance = T @ self._memory.P[:4, :4] @ T.T
+        covariance[2, 2] += (self.options.height * self.leg_length) ** 2
+        return np.asarray(covariance)
+
+    def _judge(self, time: float, std: Array) -> tuple[Status, str]:
         monitors, worst = self._monitors, float(std[:2].max())
         if worst > VAGUE * self.hip_distance:
             return Status.UNKNOWN, f"x or y is only known to {worst:.2g} m: let the robot trot"
@@ -307,28 +422,28 @@ class FloatingBaseEstimator:
         if unknown:
             fix = "check their effort in joint_states, and that the legs are not straight"
             return Status.DEGRADED, f"torques do not show the force on {', '.join(unknown)}: {fix}"
-        innovation = monitors["innovation"]
-        if innovation > INCONSISTENT:
-            how = f"{innovation:.0f} times the expected error"
+        variance = monitors["variance"]
+        if variance > INCONSISTENT:
+            how = f"{np.sqrt(variance):.0f} times the expected error"
             fix = "check signs and units of effort, the feet's radii, the legs' masses"
             return Status.DEGRADED, f"forces and motion do not fit, {how}: {fix}"
         if monitors["without_accelerometer"] > 0.0:
             return Status.DEGRADED, "no accelerometer: the standing feet give the acceleration"
+        if self._pending is not None or 0.0 <= time - self._alarm_at < AFTER_ALARM:
+            return Status.ESTIMATING, "the payload seems to have changed: the next strides decide"
+        if self._test.suspicious:
+            return Status.ESTIMATING, "this stride is unlike those before: a payload, or the ground"
         if worst > self.options.converged * self.hip_distance:
-            return Status.ESTIMATING, f"x or y is known to {worst:.2g} m so far"
+            detail = f"; {self._limited_by}" if self._limited_by else ""
+            return Status.ESTIMATING, f"x or y is known to {worst:.2g} m so far{detail}"
         return Status.CONVERGED, ""
 
     def _observable(self, mass: float) -> NDArray[np.bool_]:
         """Which components of the CoM a second of data like the last one's would give alone."""
-        known = self._memory.information[1:, 1:] + np.eye(3) * self._start[STATE.moment] ** -2
+        known = self._memory.information[1:, 1:] + np.eye(3) * self.prior_std[STATE.moment] ** -2
         std = np.sqrt(np.diag(np.linalg.inv(known))) / mass
         signal, noise = self._memory.excitation[:, STATE.moment]
         return (std < OBSERVABLE * self.hip_distance) & (signal >= EXCITED * noise)
-
-
-def _arrays(memory: FilterMemory) -> list[Array]:
-    forces = memory.forces
-    return [*memory[:-1], forces.force, forces.std, forces.point, forces.swings]
 
 
 def leg_length(model: RobotModel, config: RobotConfig, legs: Sequence[Leg]) -> float:

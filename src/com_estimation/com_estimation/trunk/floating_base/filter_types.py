@@ -19,26 +19,34 @@ from com_model.legs import JOINTS, LEGS
 
 # --- layouts of vectors -----------------------------------------------------------------------
 class StateLayout(NamedTuple):
-    """Slices of the state: the trunk's parameters, then errors of the sensors and of the legs."""
+    """Slices of the state: the trunk's parameters, then errors of the IMU, of joints and links."""
 
     mass: slice  # kg
     moment: slice  # first moment m c, kg m
     inertia: slice  # xx, yy, zz, xy, xz, yz about the root's origin, kg m^2
     bias: slice  # of the specific force, m/s^2
-    gain: slice  # relative error gamma of each torque of the legs
-    friction: slice  # Coulomb friction of each joint of the legs, N m
-    leg_mass: slice  # error of each leg's mass, relative to the URDF's
+    tilt: slice  # of the IMU's mounting, rad: a_true = a + tilt x a, likewise all it reads
+    arm: slice  # error of the IMU's position, m
+    gain: slice  # relative error of each torque of the legs
+    torque_bias: slice  # constant error of each, N m
+    coulomb: slice  # friction of each joint of the legs, N m
+    viscous: slice  # likewise, N m s/rad
+    rotor: slice  # error of each drive's reflected inertia, kg m^2
+    zero: slice  # error of each encoder, rad
+    link: slice  # error of the mass of each link of the legs, relative to the URDF's
 
 
+LEG_JOINTS = JOINTS * len(LEGS)
 STATE_SIZES = {
     "mass": 1,
     "moment": 3,
     "inertia": 6,
     "bias": 3,
-    "gain": JOINTS * len(LEGS),
-    "friction": JOINTS * len(LEGS),
-    "leg_mass": len(LEGS),
-}
+    "tilt": 3,
+    "arm": 3,
+} | dict.fromkeys(
+    ("gain", "torque_bias", "coulomb", "viscous", "rotor", "zero", "link"), LEG_JOINTS
+)
 
 
 class SignalLayout(NamedTuple):
@@ -64,7 +72,8 @@ SIGNAL = SignalLayout(**_slices(SIGNAL_SIZES))
 JOINT_SIGNALS = sum(SIGNAL_SIZES.values())  # where the joints' signals begin
 
 # The same for compiled code: the first index of each.
-MASS, MOMENT, INERTIA, BIAS, GAIN, FRICTION, LEG_MASS = (block.start for block in STATE)
+MASS, MOMENT, INERTIA, BIAS, TILT, ARM = (block.start for block in STATE[:6])
+GAIN, TORQUE_BIAS, COULOMB, VISCOUS, ROTOR, ZERO, LINK = (block.start for block in STATE[6:])
 GYRO, ACCELEROMETER, UP = (block.start for block in SIGNAL)
 
 CHANNEL = np.dtype([(name, "f8") for name in ("first", "second", "third", "input", "settling")])
@@ -96,7 +105,6 @@ class FilterModel(NamedTuple):
         radii: (4,) m, of the balls.
         p_root_imu: (3,) m, of the accelerometer in the root's frame.
         drift: (STATES,) variance per second of each state's random walk.
-        opening: (STATES,) variance that is added when the payload changes.
     """
 
     bodies: Array
@@ -107,7 +115,6 @@ class FilterModel(NamedTuple):
     radii: Array
     p_root_imu: Array
     drift: Array
-    opening: Array
 
 
 class Settings(NamedTuple):
@@ -118,12 +125,14 @@ class Settings(NamedTuple):
     settling: float  # of a channel, after which its filter has forgotten what came before
     longest_gap: float  # between samples
     gravity: float  # m/s^2
+    correlation: float  # factor on all noise, included in those below
     torque_relative: float  # standard deviation of a torque sample over the torque
     torque_floor: float  # N m, added to it
     torque_unknown: float  # N m, standard deviation of a torque that is not known
     sticking: float  # standard deviation of a stationary joint's torque over its Coulomb friction
     friction_speed: float  # rad/s, below which Coulomb friction fades out
     swing_relative: float  # standard deviation of a swinging leg's own torque, over the torque
+    swing_factor: float  # on the standard deviation of its rows, whose errors last a swing
     force_noise: float  # N, of the base rows
     moment_noise: float  # N m
     gyro_noise: float  # rad/s, of a sample
@@ -135,12 +144,11 @@ class Settings(NamedTuple):
     stand_force: float  # N, above which a leg may stand
     stand_time: float  # for which it must
     gate: float  # of the normalised innovation, above which the noise is taken as larger
-    outlier: float  # normalised innovation above which an update is left out
-    lost_time: float  # of updates left out, more than were made, after which all starts again
-    change_time: float  # low pass of the innovations that show a change of payload
-    change_level: float  # of them, from which on it counts as a change
-    change_start: float  # of updates, before which nothing counts as a change
-    freeze_time: float  # for which the torques' gains stay after a change
+    outlier: float  # normalised innovation that counts tenfold in the variance factor
+    variance_time: float  # over which the variance factor is averaged
+    variance_most: float  # its bound
+    lifted: float  # m, mean height of a diagonal's feet over the other's, above which it is up
+    window_most: float  # longest half stride; a robot that stands has windows of this
     information_time: float  # window of the information of the latest data
     excited: float  # power of a regressor over that of its noise, above which it is used
     excited_time: float  # over which the power is averaged
@@ -154,33 +162,42 @@ class Monitors:
     Attributes:
         last_sample: Time of the last sample; NaN at the start.
         last_update: Time of the last update that was due.
-        frozen_until: Until when the torques' gains stay as they are.
-        changed_at: When the payload changed last; NaN: never.
+        frozen_until: Until when only the trunk is estimated.
         updates: Number of updates.
-        innovation: Low-passed normalised innovation per row.
-        change: (3,) low-passed normalised innovations of Fz, Mx, My.
+        variance: Factor on the noise, by which the innovations exceed it.
+        window: Duration of the half stride so far.
+        ended: Duration of the half stride that this update ended; 0: none.
+        information: (3, 3) of m, m c_x, m c_y by the half stride's data, the rest known.
+        weighted: (3,) the same times the values that fit them best.
+        airborne: 1 or 2, the diagonal whose feet were up last; 0: none yet.
         swinging: (4,) for how long each leg has had no force.
         standing: (4,) for how long each leg has carried the robot.
         without_accelerometer: 1 while the feet give the acceleration.
-        left_out: Time of updates that were left out, less that of those that were made.
         stationary: For how long the trunk has not rotated.
     """
 
     last_sample: float
     last_update: float
     frozen_until: float
-    changed_at: float
     updates: float
-    innovation: float
-    change: Array
+    variance: float
+    window: float
+    ended: float
+    information: Array
+    weighted: Array
+    airborne: float
     swinging: Array
     standing: Array
     without_accelerometer: float
-    left_out: float
     stationary: float
 
 
-_MONITOR_SHAPES = {"change": (3,), "swinging": (len(LEGS),), "standing": (len(LEGS),)}
+_MONITOR_SHAPES = {
+    "information": (3, 3),
+    "weighted": (3,),
+    "swinging": (len(LEGS),),
+    "standing": (len(LEGS),),
+}
 MONITORS = np.dtype(
     [(name, "f8", _MONITOR_SHAPES.get(name, ())) for name in Monitors.__annotations__]
 )
@@ -238,34 +255,50 @@ class FilteredMotion(NamedTuple):
     up: Array
 
 
-class JointRows(NamedTuple):
-    """Rows of the legs' joints, (4, 3) each."""
-
-    residual: Array  # N m
-    direction: Array  # of the friction, -1 to 1
-    weight: Array  # N m, torque of the leg's weight
-    std: Array  # N m, of the torque
-    size: Array  # N m, of the model's torque
-
-
-class BaseRows(NamedTuple):
-    """The six base rows: residual = H (truth - x) + noise, and what they are made from.
+class LegStates(NamedTuple):
+    """What the legs do to the base, by one pass of the inverse dynamics.
 
     Attributes:
-        H: (6, STATES).
+        residual: (4, 3) N m, torque of each joint less what the leg's own motion takes.
+        wrench: (4, 6) on the base, of the ground less what the leg's own motion takes.
+        point: (4, 3) m, the contact points.
+        A: (4, 6, 3) wrench on the base of a generalised force at each joint.
+    """
+
+    residual: Array
+    wrench: Array
+    point: Array
+    A: Array
+
+
+class Rows(NamedTuple):
+    """Rows of an update: residual = H (truth - x) + noise, and what they are made from.
+
+    Attributes:
+        H: (6, STATES) of the base.
         residual: (6,).
         noise: (6, 6) its covariance.
-        joints: Rows of the joints.
+        joint_rows: (4, 3, STATES) of the legs' joints.
+        joint_std: (4, 3) N m, of their torques.
+        swing_std: (4, 3) N m, of the rows of a leg in the air.
         known: (4,) whether each leg's torques are of use.
-        bodies: (B, PASS_COLUMNS) of the inverse dynamics.
-        torque: (n,) N m, of the inverse dynamics.
+        regular: (4,) whether each leg's Jacobian is.
+        legs: As measured.
+        changed: With one of the signals changed by a little.
+        bodies: (B, PASS_COLUMNS) of the last pass of the inverse dynamics.
+        torque: (n,) N m, of it.
     """
 
     H: Array
     residual: Array
     noise: Array
-    joints: JointRows
+    joint_rows: Array
+    joint_std: Array
+    swing_std: Array
     known: Flags
+    regular: Flags
+    legs: LegStates
+    changed: LegStates
     bodies: Array
     torque: Array
 
@@ -280,5 +313,3 @@ class Outcome(IntEnum):
     NO_CONTACT = 4
     GAP = 5
     IMPACT = 6
-    OUTLIER = 7
-    LOST = 8

@@ -1,89 +1,153 @@
-"""Compiled: whether the payload has changed, and whether an update fits at all."""
+"""Whether the payload of a trotting robot has changed: whole strides are compared.
+
+Each half stride gives the information L and the value v that fit its base rows best as a correction
+of h = (m, m c_x, m c_y), all else as the filter has it. Two successive ones, a whole stride, give
+(L1 + L2)^-1 (v1 + v2), in which every constant error of sensors and model has the same effect
+each time: it cancels in the difference to the running mean of earlier strides. A step is tested by
+
+  T^2 = d^T (S (1 + 1/n))^-1 d,   S = (F S_0 + n S_d) / (F + n)
+
+with d that difference, S_d its running scatter and S_0 a floor that counts for F half strides.
+"""
 
 from __future__ import annotations
 
-import math
+from collections import deque
+from dataclasses import dataclass
+from math import log10
 
 import numpy as np
-from numba import njit
 
-from com_estimation.trunk.floating_base.filter_types import (
-    STATES,
-    Array,
-    BaseRows,
-    FilterMemory,
-    FilterModel,
-    Outcome,
-    Settings,
-)
-from com_estimation.trunk.floating_base.update import multiply_symmetric
+from com_model.arrays import Array
 
-
-@njit
-def vertical_rows(rows: BaseRows) -> tuple[Array, Array, Array]:
-    """H, residual and variance of the rows of Fz, Mx, My, before they are whitened."""
-    H, residual, variance = np.empty((3, STATES)), np.empty(3), np.empty(3)
-    for k in range(3):
-        for c in range(STATES):
-            H[k, c] = rows.H[2 + k, c]
-        residual[k], variance[k] = rows.residual[2 + k], rows.noise[2 + k, 2 + k]
-    return H, residual, variance
+FLOOR = 6.0  # half strides that the floor of the scatter counts for
+MEMORY = 16.0  # half strides, of the running mean and scatter
+EARLY = 4  # half strides of a gait that are not compared
+QUIET = 3  # likewise, after an alarm
+CHANGED = 0.25  # relative change of a half stride's duration that makes it another gait
+STUBBORN = 8  # successive suspicious strides after which the new value is the usual one
+FLOOR_MASS, FLOOR_MOMENT = 1e-3, 4e-4  # over the trunk's mass; over that times the hips' distance
+# Threshold at REFERENCE false alarms an hour, and what a tenth of them costs: T^2 of trots on
+# rough ground falls by a decade in 9.5, more slowly than chi^2 does (4.6).
+REFERENCE, LEVEL, DECADE = 0.1, 40.0, 9.5
+WITHDRAWN = 16.0  # T^2 of what is left of a step one stride later, below which it was none
 
 
-@njit
-def detect_payload_change(
-    time: float,
-    dt: float,
-    vertical: tuple[Array, Array, Array],
-    model: FilterModel,
-    settings: Settings,
-    memory: FilterMemory,
-) -> bool:
-    """Low-passes the innovations of Fz, Mx, My; where they are large, opens the trunk's states.
+@dataclass(frozen=True, eq=False)
+class Alarm:
+    """A payload that has changed, as far as the strides tell.
+
+    Attributes:
+        halves: How many half strides ago the last one ended that was before the change.
+        scatter: (3, 3) of the strides before.
+    """
+
+    halves: int
+    scatter: Array
+
+
+class PayloadTest:
+    """Compares whole strides.
 
     Args:
-        time: s.
-        dt: s, since the last update.
-        vertical: See vertical_rows.
-        model: With the variances that are added.
-        settings: See Settings.
-        memory: P and the monitors are changed.
+        mass: kg, of the trunk.
+        hip_distance: m, of diagonal hips.
+        per_hour: Rate of false alarms.
 
-    Returns:
-        Whether the payload has changed.
+    Attributes:
+        statistic: T^2 of the last stride; 0 while there is nothing to compare.
+        surplus: (3,) d of the last stride that has become the usual one without an alarm; else 0.
     """
-    monitors, P = memory.monitors[0], memory.P
-    H, residual, variance = vertical
-    weight = min(dt / settings.change_time, 1.0)
-    # Where the feet give the acceleration, impacts make innovations that are large, but short.
-    most = 2.0 * settings.change_level if monitors.without_accelerometer > 0.0 else math.inf
-    largest, Ph = 0.0, np.empty(STATES)
-    for k in range(3):
-        S = variance[k]
-        multiply_symmetric(P, H[k], Ph)
-        for i in range(STATES):
-            S += H[k, i] * Ph[i]
-        level = max(min(residual[k] / math.sqrt(S), most), -most)
-        monitors.change[k] += weight * (level - monitors.change[k])
-        largest = max(largest, abs(monitors.change[k]))
-    early = monitors.updates * settings.period < settings.change_start
-    early |= monitors.left_out > 0.0  # what does not fit at all is no payload
-    if early or largest < settings.change_level or time < monitors.frozen_until:
-        return False
-    for i in range(STATES):
-        P[i, i] += model.opening[i]
-    for k in range(3):
-        monitors.change[k] = 0.0
-    monitors.changed_at = time
-    monitors.frozen_until = time + settings.freeze_time
-    return True
+
+    def __init__(self, mass: float, hip_distance: float, per_hour: float) -> None:
+        moment = FLOOR_MOMENT * mass * hip_distance
+        self._floor = np.diag(np.square([FLOOR_MASS * mass, moment, moment]))
+        self.level = LEVEL - DECADE * log10(per_hour / REFERENCE)
+        self.restart(EARLY)
+
+    def restart(self, skip: int = EARLY) -> None:
+        """Learn anew what is usual, after so many half strides."""
+        self._skip = skip
+        self._last: tuple[Array, Array, float] | None = None
+        self._mean, self._scatter, self._count = np.zeros(3), np.zeros((3, 3)), 0
+        self._recent: deque[float] = deque(maxlen=STUBBORN)
+        self.statistic, self.surplus = 0.0, np.zeros(3)
+
+    def pause(self) -> None:
+        """The next half stride does not follow the last one."""
+        self._last = None
+        self._recent.clear()
+        self.statistic = 0.0
+
+    @property
+    def suspicious(self) -> bool:
+        """The last stride is unlike those before."""
+        return self.statistic > 0.5 * self.level
+
+    @property
+    def scatter(self) -> Array:
+        """(3, 3) covariance of a stride's values; the floor at first."""
+        return (FLOOR * self._floor + self._count * self._scatter) / (FLOOR + self._count)
+
+    @property
+    def learned(self) -> bool:
+        """The scatter tells how strides repeat."""
+        return self._count > EARLY
+
+    def add(self, information: Array, weighted: Array, duration: float) -> Alarm | None:
+        """Takes in a half stride (3, 3), (3,), s.
+
+        Returns:
+            What has happened, when two successive strides are beyond the threshold.
+        """
+        before, self._last = self._last, (information, weighted, duration)
+        self.surplus = np.zeros(3)
+        if before is None or abs(duration - before[2]) > CHANGED * before[2]:
+            if before is not None:
+                last = self._last
+                self.restart()
+                self._last = last
+            return None
+        if self._skip > 0:
+            self._skip -= 1
+            return None
+        try:
+            value = np.linalg.solve(before[0] + information, before[1] + weighted)
+        except np.linalg.LinAlgError:
+            return None
+        return self._compare(value)
+
+    def _compare(self, value: Array) -> Alarm | None:
+        if self._count == 0:
+            self._mean, self._count = value, 1
+            return None
+        d, n = value - self._mean, min(float(self._count), MEMORY)
+        scatter = (FLOOR * self._floor + n * self._scatter) / (FLOOR + n)
+        self.statistic = float(d @ np.linalg.solve(scatter * (1.0 + 1.0 / n), d))
+        previous = self._recent[-1] if self._recent else 0.0
+        self._recent.append(self.statistic)
+        if min(self.statistic, previous) > self.level:
+            suspicious = 0
+            while suspicious < len(self._recent) and (
+                self._recent[-1 - suspicious] > 0.5 * self.level
+            ):
+                suspicious += 1
+            return Alarm(suspicious + 1, scatter)
+        if not self.suspicious:
+            self._learn(value, d)
+        elif len(self._recent) == STUBBORN and min(self._recent) > 0.5 * self.level:
+            self.restart(0)
+            self.surplus = d
+        return None
+
+    def _learn(self, value: Array, d: Array) -> None:
+        self._count += 1
+        weight = max(1.0 / self._count, 1.0 / MEMORY)
+        self._mean = self._mean + weight * d
+        self._scatter = self._scatter + weight * (np.outer(d, d) - self._scatter)
 
 
-@njit
-def leave_out(dt: float, settings: Settings, memory: FilterMemory) -> Outcome:
-    """Counts an update that does not fit at all; LOST where there are too many."""
-    monitors = memory.monitors[0]
-    weight = min(dt / settings.information_time, 1.0)
-    monitors.innovation += weight * (settings.outlier / 6.0 - monitors.innovation)
-    monitors.left_out += dt
-    return Outcome.LOST if monitors.left_out > settings.lost_time else Outcome.OUTLIER
+def is_withdrawn(before: Array, after: Array, scatter: Array) -> bool:
+    """Whether a step (3,) of m, m c_x, m c_y that gave an alarm is not there a stride later."""
+    d = after - before
+    return bool(d @ np.linalg.solve(2.0 * scatter, d) < WITHDRAWN)

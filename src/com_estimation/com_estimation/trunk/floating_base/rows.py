@@ -1,12 +1,16 @@
-"""Compiled: the six base rows of the whole robot, legs known, trunk unknown, axes of the root.
+"""Compiled: rows of the whole robot's dynamics, legs known, trunk unknown, axes of the root.
 
-  sum_i [f_i ; p_i x f_i] - B_legs = Y theta,     theta = [m, m c, I_O]
-  f_i = J_i^-T (ID_i + armature qdd + friction - (1 - gamma) tau_i)
+  sum_i w_i = Y theta,   w_i = -A_i e_i - B_i,   theta = [m, m c, I_O]
+  e_i = tau_i - ID_i - armature qdd,   A_i = [1 ; [p_i]x] J_i^-T
   Y = [ a, [dw]x + [w]x^2, 0 ; 0, -[a]x, L(dw) + [w]x L(w) ]
 
-with B_legs, ID_i the inverse dynamics of the robot without its trunk, a the specific force at the
-root's origin, p_i, J_i the contact point and its Jacobian (docs/derivations.md). A leg that swings
-gives three more rows, those of its joints: there f_i = 0.
+with B_i, ID_i the inverse dynamics of leg i of the robot without its trunk, a the specific force at
+the root's origin, p_i, J_i the contact point and its Jacobian (docs/derivations.md). A leg that
+swings gives three more rows: e_i = 0.
+
+Errors of sensors and model enter by their first derivatives at no error. Those of encoders and of
+the IMU's mounting, which change the whole geometry, are differences of passes of the inverse
+dynamics, one joint of all legs at a time; all others are exact.
 """
 
 from __future__ import annotations
@@ -18,25 +22,31 @@ from numba import njit
 
 from com_estimation.trunk.floating_base.contact import find_contact_point
 from com_estimation.trunk.floating_base.filter_types import (
+    ARM,
     BIAS,
-    FRICTION,
+    COULOMB,
     GAIN,
     INERTIA,
-    LEG_MASS,
+    LEG_JOINTS,
+    LINK,
     MASS,
     MOMENT,
+    ROTOR,
     STATES,
+    TILT,
+    TORQUE_BIAS,
     TRUNK_STATES,
+    VISCOUS,
+    ZERO,
     Array,
-    BaseRows,
     FilteredMotion,
     FilterModel,
     FootForces,
-    JointRows,
+    LegStates,
+    Rows,
     Settings,
 )
 from com_model.dynamics.inverse_dynamics_kernels import (
-    ACCELERATION,
     CARRIED,
     CARRIED_MASS,
     FORCE,
@@ -45,81 +55,89 @@ from com_model.dynamics.inverse_dynamics_kernels import (
     PASS_COLUMNS,
     TORQUE,
     RootMotion,
-    add_cross,
     newton_euler,
 )
+from com_model.geometry.vector_kernels import add_cross, set_cross
+
+_STEP = 1e-6  # rad, of the differences
 
 
 @njit
-def make_base_rows(model: FilterModel) -> BaseRows:
+def make_rows(model: FilterModel) -> Rows:
     """Memory for the rows of an update."""
     legs = len(model.balls)
-    joints = JointRows(
-        np.empty((legs, 3)),
-        np.empty((legs, 3)),
-        np.empty((legs, 3)),
-        np.empty((legs, 3)),
-        np.empty((legs, 3)),
-    )
-    return BaseRows(
+    return Rows(
         np.empty((6, STATES)),
         np.empty(6),
         np.empty((6, 6)),
-        joints,
+        np.empty((legs, 3, STATES)),
+        np.empty((legs, 3)),
+        np.empty((legs, 3)),
         np.ones(legs, dtype=np.bool_),
+        np.ones(legs, dtype=np.bool_),
+        _make_legs(legs),
+        _make_legs(legs),
         np.empty((len(model.bodies), PASS_COLUMNS)),
         np.empty(len(model.armature)),
     )
 
 
 @njit
-def set_base_rows(
+def _make_legs(legs: int) -> LegStates:
+    return LegStates(
+        np.empty((legs, 3)), np.empty((legs, 6)), np.empty((legs, 3)), np.empty((legs, 6, 3))
+    )
+
+
+@njit
+def set_rows(
     motion: FilteredMotion,
     averaging: float,
     model: FilterModel,
     settings: Settings,
     x: Array,
-    rows: BaseRows,
+    rows: Rows,
     forces: FootForces,
 ) -> None:
-    """The six base rows, linearised about x: residual = H (truth - x) + noise.
+    """All rows, linearised about the trunk in x: residual = H (truth - x) + noise.
 
     Args:
         motion: The filtered motion.
         averaging: Standard deviation of a period's mean over that of a sample.
         model: The robot.
         settings: See Settings.
-        x: (STATES,) where they are linearised.
+        x: (STATES,) the estimate.
         rows: Set; `known` says which legs' torques are, and is cleared where they are of no use.
         forces: Set, but for what swings.
     """
     H, residual, noise = rows.H, rows.residual, rows.noise
-    a = np.empty(3)
-    for i in range(3):
-        a[i] = motion.specific_force[i] - x[BIAS + i]
-    newton_euler(
-        model.bodies,
-        motion.q,
-        motion.qd,
-        motion.qdd,
-        RootMotion(motion.omega, motion.omega_dot, a),
-        rows.bodies,
-        rows.torque,
-    )
-    for i in range(6):
-        residual[i] = 0.0
-        for c in range(STATES):
-            H[i, c] = 0.0
-        for k in range(6):
-            noise[i, k] = 0.0
-    set_trunk_columns(motion.omega, motion.omega_dot, a, H)
+    H[:] = 0.0
+    noise[:] = 0.0
+    rows.joint_rows[:] = 0.0
+    rows.regular[:] = True
+    _pass(motion, model, rows)
+    set_trunk_columns(motion.omega, motion.omega_dot, motion.specific_force, H)
     for i in range(6):
         noise[i, i] = (averaging * (settings.force_noise if i < 3 else settings.moment_noise)) ** 2
+        residual[i] = 0.0
         for c in range(TRUNK_STATES):
             residual[i] -= H[i, c] * x[c]
     for leg in range(len(model.balls)):
-        _add_leg(leg, motion, averaging, model, settings, x, rows, forces)
-    _add_bias_columns(rows.bodies, x, H)
+        rows.regular[leg] = _set_leg(leg, motion, model, rows, rows.legs) > settings.singular
+        if not rows.regular[leg]:  # a straight leg: its force is not known at all
+            _set_leg(leg, motion, model, rows, rows.legs)
+        _add_torque_columns(leg, motion, averaging, model, settings, x, rows)
+        _add_link_columns(leg, model, rows)
+        for i in range(6):
+            residual[i] += rows.legs.wrench[leg, i]
+    _add_bias_columns(motion, model, x, rows)
+    _add_zero_columns(motion, model, rows)
+    _add_tilt_columns(motion, model, x, rows)
+    for i in range(6):
+        for c in range(TRUNK_STATES, STATES):
+            residual[i] -= H[i, c] * x[c]
+    for leg in range(len(model.balls)):
+        _set_force(leg, x, rows, forces)
 
 
 # --- the trunk --------------------------------------------------------------------------------
@@ -158,107 +176,129 @@ def _inertia_row(i: int, s: int, v: Array) -> float:
     return float(v[first]) if i == second else 0.0
 
 
-@njit
-def _add_bias_columns(bodies: Array, x: Array, H: Array) -> None:
-    """Effect of a bias of the specific force: -(total mass, total first moment x)."""
-    mass = x[MASS] + bodies[0, CARRIED_MASS]
-    h = np.empty(3)
-    for i in range(3):
-        h[i] = x[MOMENT + i] + bodies[0, CARRIED + i]
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        H[i, BIAS + i] -= mass
-        H[3 + i, BIAS + j] += h[k]
-        H[3 + i, BIAS + k] -= h[j]
-
-
 # --- a leg ------------------------------------------------------------------------------------
 @njit
-def _add_leg(
-    leg: int,
-    motion: FilteredMotion,
-    averaging: float,
-    model: FilterModel,
-    settings: Settings,
-    x: Array,
-    rows: BaseRows,
-    forces: FootForces,
-) -> None:
-    """Adds a leg to the base rows, and sets its rows of the joints and its force."""
-    H, residual, noise, joints = rows.H, rows.residual, rows.noise, rows.joints
-    inverse, p = np.empty((3, 3)), np.empty(3)
+def _pass(motion: FilteredMotion, model: FilterModel, rows: Rows) -> None:
+    root = RootMotion(motion.omega, motion.omega_dot, motion.specific_force)
+    newton_euler(model.bodies, motion.q, motion.qd, motion.qdd, root, rows.bodies, rows.torque)
+
+
+@njit
+def _set_leg(
+    leg: int, motion: FilteredMotion, model: FilterModel, rows: Rows, out: LegStates
+) -> float:
+    """Sets a leg by the last pass; returns |det J| over the product of its columns."""
+    p, A, e, wrench = out.point[leg], out.A[leg], out.residual[leg], out.wrench[leg]
     find_contact_point(leg, model, rows.bodies, motion.up, p)
-    useful = _set_inverse_transposed(leg, model, rows.bodies, p, inverse) > settings.singular
-    A = np.zeros((6, 3))  # wrench on the base of a generalised force at each joint
+    inverse = np.empty((3, 3))
+    result = _set_inverse_transposed(leg, model, rows.bodies, p, inverse)
+    first = rows.bodies[model.leg_bodies[leg, 0]]
+    for i in range(3):
+        wrench[i], wrench[3 + i] = -first[FORCE + i], -first[TORQUE + i]
+    add_cross(first[ORIGIN : ORIGIN + 3], first[FORCE : FORCE + 3], -1.0, wrench[3:6])
     for j in range(3):
         for i in range(3):
-            A[i, j] = inverse[i, j]
+            A[i, j] = inverse[i, j] if rows.regular[leg] else 0.0
         A[3, j] = p[1] * A[2, j] - p[2] * A[1, j]
         A[4, j] = p[2] * A[0, j] - p[0] * A[2, j]
         A[5, j] = p[0] * A[1, j] - p[1] * A[0, j]
-    force, variance = np.zeros(3), np.zeros(3)
-    _set_joint_rows(leg, motion, averaging, model, settings, x, rows)
-    for j in range(3):
-        state, tau = 3 * leg + j, motion.tau[model.leg_joints[leg, j]]
-        row, direction, std = joints.residual[leg, j], joints.direction[leg, j], joints.std[leg, j]
-        for i in range(3):
-            force[i] -= inverse[i, j] * row
-            variance[i] += (inverse[i, j] * std) ** 2
+        q = model.leg_joints[leg, j]
+        e[j] = motion.tau[q] - rows.torque[q] - model.armature[q] * motion.qdd[q]
         for i in range(6):
-            if useful:
-                residual[i] -= A[i, j] * row
-                H[i, GAIN + state] = -A[i, j] * tau
-                H[i, FRICTION + state] = -A[i, j] * direction
-                for k in range(6):
-                    noise[i, k] += A[i, j] * A[k, j] * std**2
-    if not useful:  # a straight leg: its force is not known at all
-        for i in range(6):
-            for k in range(6):
-                for j in range(3):
-                    unit_i = _unit_wrench(i, j, p)
-                    noise[i, k] += unit_i * _unit_wrench(k, j, p) * settings.torque_unknown**2
-    first = rows.bodies[model.leg_bodies[leg, 0]]  # what the leg's own motion takes
-    own_force, own_moment = first[FORCE : FORCE + 3], np.empty(3)
-    for i in range(3):
-        own_moment[i] = first[TORQUE + i]
-    add_cross(first[ORIGIN : ORIGIN + 3], own_force, 1.0, own_moment)
-    scale = 1.0 + x[LEG_MASS + leg]
-    for i in range(3):
-        residual[i] -= scale * own_force[i]
-        residual[3 + i] -= scale * own_moment[i]
-    _add_weight_columns(leg, model, A, useful, rows)
-    rows.known[leg] &= useful
-    for i in range(3):
-        forces.point[leg, i] = p[i]
-        forces.force[leg, i] = force[i] if rows.known[leg] else math.nan
-        forces.std[leg, i] = math.sqrt(variance[i]) if rows.known[leg] else math.nan
+            wrench[i] -= A[i, j] * e[j]
+    return result
 
 
 @njit
-def _set_joint_rows(
+def _add_torque_columns(
     leg: int,
     motion: FilteredMotion,
     averaging: float,
     model: FilterModel,
     settings: Settings,
     x: Array,
-    rows: BaseRows,
+    rows: Rows,
 ) -> None:
-    """Residuals of a leg's torques, their standard deviations, and what they depend on."""
-    joints, known = rows.joints, rows.known[leg]
+    """Columns of what falsifies a leg's torques; their noise, alone and in the base rows."""
+    H, noise, A, known = rows.H, rows.noise, rows.legs.A[leg], rows.known[leg]
     for j in range(3):
-        q, state = model.leg_joints[leg, j], 3 * leg + j
-        tau, torque, friction = motion.tau[q], rows.torque[q], x[FRICTION + state]
+        q, state, columns = model.leg_joints[leg, j], 3 * leg + j, rows.joint_rows[leg, j]
+        tau, rotor = motion.tau[q], model.armature[q] * motion.qdd[q]
         direction = math.tanh(motion.qd[q] / settings.friction_speed)
-        rotor = model.armature[q] * motion.qdd[q]
+        columns[GAIN + state] = tau
+        columns[TORQUE_BIAS + state] = 1.0
+        columns[COULOMB + state] = direction
+        columns[VISCOUS + state] = motion.qd[q]
+        columns[ROTOR + state] = motion.qdd[q]
+        for i in range(6):
+            for c in range(GAIN + state, ZERO, LEG_JOINTS):
+                H[i, c] = -A[i, j] * columns[c]
         std = averaging * (settings.torque_floor + settings.torque_relative * abs(tau))
         # The friction of a stationary joint may act either way.
-        std = math.hypot(std, settings.sticking * friction * (1.0 - abs(direction)))
-        applied = (1.0 - x[GAIN + state]) * tau - friction * direction
-        joints.residual[leg, j] = applied - ((1.0 + x[LEG_MASS + leg]) * torque + rotor)
-        joints.direction[leg, j] = direction
-        joints.std[leg, j] = std if known else settings.torque_unknown
-        joints.size[leg, j] = abs(torque) + abs(rotor)
+        stuck = settings.sticking * abs(x[COULOMB + state]) * (1.0 - abs(direction))
+        own = settings.swing_relative * abs(rows.torque[q] + rotor)
+        rows.joint_std[leg, j] = math.hypot(std, stuck) if known else settings.torque_unknown
+        rows.swing_std[leg, j] = settings.swing_factor * math.hypot(math.hypot(std, stuck), own)
+        for i in range(6):
+            for k in range(6):
+                noise[i, k] += A[i, j] * A[k, j] * rows.joint_std[leg, j] ** 2
+    if not rows.regular[leg]:
+        for i in range(6):
+            for k in range(6):
+                for j in range(3):
+                    unit = _unit_wrench(i, j, rows.legs.point[leg])
+                    unit *= _unit_wrench(k, j, rows.legs.point[leg])
+                    noise[i, k] += unit * settings.torque_unknown**2
+    rows.known[leg] &= rows.regular[leg]
+
+
+@njit
+def _add_link_columns(leg: int, model: FilterModel, rows: Rows) -> None:
+    """Columns of the links' masses; a link's wrench is that of its joint less the next one's."""
+    force, moment, arm = np.empty(3), np.empty(3), np.empty(3)
+    A, H = rows.legs.A[leg], rows.H
+    for k in range(3):
+        own, column = rows.bodies[model.leg_bodies[leg, k]], LINK + 3 * leg + k
+        for i in range(3):
+            force[i], moment[i] = own[FORCE + i], own[TORQUE + i]
+        if k < 2:
+            following = rows.bodies[model.leg_bodies[leg, k + 1]]
+            for i in range(3):
+                force[i] -= following[FORCE + i]
+                moment[i] -= following[TORQUE + i]
+                arm[i] = following[ORIGIN + i] - own[ORIGIN + i]
+            add_cross(arm, following[FORCE : FORCE + 3], -1.0, moment)
+        add_cross(own[ORIGIN : ORIGIN + 3], force, 1.0, moment)  # about the root's origin
+        for i in range(3):
+            H[i, column], H[3 + i, column] = force[i], moment[i]
+        for j in range(k + 1):
+            joint = rows.bodies[model.leg_bodies[leg, j]]
+            z, o = joint[JOINT_AXIS : JOINT_AXIS + 3], joint[ORIGIN : ORIGIN + 3]
+            for i in range(3):
+                arm[i] = moment[i]
+            add_cross(o, force, -1.0, arm)
+            torque = z[0] * arm[0] + z[1] * arm[1] + z[2] * arm[2]
+            rows.joint_rows[leg, j, column] = torque
+            for i in range(6):
+                H[i, column] -= A[i, j] * torque
+
+
+@njit
+def _set_force(leg: int, x: Array, rows: Rows, forces: FootForces) -> None:
+    """Force of the ground on a foot, by the torques as the estimate has them."""
+    A, corrected = rows.legs.A[leg], np.empty(3)
+    for j in range(3):
+        corrected[j] = rows.legs.residual[leg, j]
+        for c in range(TRUNK_STATES, STATES):
+            corrected[j] -= rows.joint_rows[leg, j, c] * x[c]
+    for i in range(3):
+        force, variance = 0.0, 0.0
+        for j in range(3):
+            force -= A[i, j] * corrected[j]
+            variance += (A[i, j] * rows.joint_std[leg, j]) ** 2
+        forces.point[leg, i] = rows.legs.point[leg, i]
+        forces.force[leg, i] = force if rows.known[leg] else math.nan
+        forces.std[leg, i] = math.sqrt(variance) if rows.known[leg] else math.nan
 
 
 @njit
@@ -292,38 +332,6 @@ def _set_inverse_transposed(
 
 
 @njit
-def _add_weight_columns(
-    leg: int, model: FilterModel, A: Array, useful: bool, rows: BaseRows
-) -> None:
-    """Effect of the leg's weight on the base by its joints: columns of the bias and of its mass.
-
-    The leg's mass counts by its weight alone: what its inertia takes is as noisy as the second
-    derivatives are, and would pull the mass towards zero.
-    """
-    H, bodies = rows.H, rows.bodies
-    a, first = bodies[0, ACCELERATION : ACCELERATION + 3], bodies[model.leg_bodies[leg, 0]]
-    column, h, moment = np.empty(3), np.empty(3), np.zeros(3)
-    for i in range(3):
-        h[i] = first[CARRIED + i] + first[CARRIED_MASS] * first[ORIGIN + i]
-    add_cross(h, a, 1.0, moment)
-    for i in range(3):
-        H[i, LEG_MASS + leg] += first[CARRIED_MASS] * a[i]
-        H[3 + i, LEG_MASS + leg] += moment[i]
-    for j in range(3):
-        own = bodies[model.leg_bodies[leg, j]]
-        for i in range(3):
-            column[i] = 0.0
-        add_cross(own[JOINT_AXIS : JOINT_AXIS + 3], own[CARRIED : CARRIED + 3], 1.0, column)
-        weight = column[0] * a[0] + column[1] * a[1] + column[2] * a[2]
-        rows.joints.weight[leg, j] = weight
-        for i in range(6):
-            if useful:
-                H[i, LEG_MASS + leg] -= A[i, j] * weight
-                for c in range(3):
-                    H[i, BIAS + c] += A[i, j] * column[c]
-
-
-@njit
 def _unit_wrench(i: int, j: int, p: Array) -> float:
     """Element i of the wrench about the root's origin of a unit force along j at p."""
     if i < 3:
@@ -336,20 +344,88 @@ def _unit_wrench(i: int, j: int, p: Array) -> float:
     return float(sign * p[k])
 
 
+# --- the IMU, and the encoders ------------------------------------------------------------------
 @njit
-def swing_rows(
-    leg: int, motion: FilteredMotion, model: FilterModel, settings: Settings, joints: JointRows
-) -> tuple[Array, Array]:
-    """Whitened rows H (3, STATES) and residual (3,) of a leg without contact.
+def _add_bias_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows: Rows) -> None:
+    """Columns of the specific force's bias, and of the lever arm, by which it errs likewise."""
+    H, bodies = rows.H, rows.bodies
+    mass = x[MASS] + bodies[0, CARRIED_MASS]
+    h, column = np.empty(3), np.empty(3)
+    for i in range(3):
+        h[i] = x[MOMENT + i] + bodies[0, CARRIED + i]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        H[i, BIAS + i] -= mass
+        H[3 + i, BIAS + j] += h[k]
+        H[3 + i, BIAS + k] -= h[j]
+    for leg in range(len(model.balls)):
+        for j in range(3):
+            own = bodies[model.leg_bodies[leg, j]]
+            set_cross(own[JOINT_AXIS : JOINT_AXIS + 3], own[CARRIED : CARRIED + 3], column)
+            for c in range(3):
+                rows.joint_rows[leg, j, BIAS + c] = -column[c]
+                for i in range(6):
+                    H[i, BIAS + c] += rows.legs.A[leg, i, j] * column[c]
+            _set_arm_columns(motion, rows.joint_rows[leg, j])
+    for i in range(6):
+        _set_arm_columns(motion, H[i])
 
-    Its torques are its inverse dynamics: they show friction and the leg's mass.
-    """
-    H, residual = np.zeros((3, STATES)), np.empty(3)
+
+@njit
+def _set_arm_columns(motion: FilteredMotion, row: Array) -> None:
+    """Those of the bias times [dw]x + [w]x^2."""
+    w, dw = motion.omega, motion.omega_dot
+    square, along = w[0] ** 2 + w[1] ** 2 + w[2] ** 2, 0.0
+    for i in range(3):
+        along += row[BIAS + i] * w[i]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        turn = row[BIAS + j] * dw[k] - row[BIAS + k] * dw[j]
+        row[ARM + i] = turn + along * w[i] - square * row[BIAS + i]
+
+
+@njit
+def _add_zero_columns(motion: FilteredMotion, model: FilterModel, rows: Rows) -> None:
+    """Columns of the encoders' zeros: q_measured = q + zero."""
     for j in range(3):
-        state = 3 * leg + j
-        std = math.hypot(joints.std[leg, j], settings.swing_relative * joints.size[leg, j])
-        residual[j] = joints.residual[leg, j] / std
-        H[j, GAIN + state] = motion.tau[model.leg_joints[leg, j]] / std
-        H[j, FRICTION + state] = joints.direction[leg, j] / std
-        H[j, LEG_MASS + leg] = joints.weight[leg, j] / std
-    return H, residual
+        for leg in range(len(model.balls)):
+            motion.q[model.leg_joints[leg, j]] += _STEP
+        _pass(motion, model, rows)
+        for leg in range(len(model.balls)):
+            _set_leg(leg, motion, model, rows, rows.changed)
+            _add_difference(leg, ZERO + 3 * leg + j, 1.0 / _STEP, rows)
+        for leg in range(len(model.balls)):
+            motion.q[model.leg_joints[leg, j]] -= _STEP
+
+
+@njit
+def _add_difference(leg: int, column: int, scale: float, rows: Rows) -> None:
+    """Adds to a column what has changed in a leg."""
+    legs, changed = rows.legs, rows.changed
+    for i in range(6):
+        rows.H[i, column] += scale * (changed.wrench[leg, i] - legs.wrench[leg, i])
+    for j in range(3):
+        difference = changed.residual[leg, j] - legs.residual[leg, j]
+        rows.joint_rows[leg, j, column] = scale * difference
+
+
+@njit
+def _add_tilt_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows: Rows) -> None:
+    """Columns of the IMU's mounting, which turns all that it measures alike."""
+    trunk, turned = np.zeros((6, TRUNK_STATES)), np.empty((4, 3))
+    for axis in range(3):
+        j, k = (axis + 1) % 3, (axis + 2) % 3
+        for row, v in enumerate((motion.omega, motion.omega_dot, motion.specific_force, motion.up)):
+            turned[row, axis] = v[axis]
+            turned[row, j], turned[row, k] = v[j] - _STEP * v[k], v[k] + _STEP * v[j]
+        other = FilteredMotion(
+            motion.q, motion.qd, motion.qdd, motion.tau, turned[0], turned[1], turned[2], turned[3]
+        )
+        _pass(other, model, rows)
+        for leg in range(len(model.balls)):
+            _set_leg(leg, other, model, rows, rows.changed)
+            _add_difference(leg, TILT + axis, -1.0 / _STEP, rows)
+        set_trunk_columns(turned[0], turned[1], turned[2], trunk)
+        for i in range(6):
+            for c in range(TRUNK_STATES):
+                rows.H[i, TILT + axis] += (trunk[i, c] - rows.H[i, c]) * x[c] / _STEP

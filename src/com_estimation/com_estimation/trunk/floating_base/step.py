@@ -12,30 +12,26 @@ from numba import njit
 from com_estimation.trunk.floating_base.contact import set_acceleration_from_feet, time_contacts
 from com_estimation.trunk.floating_base.filter_types import (
     ACCELEROMETER,
+    ARM,
     BIAS,
-    FRICTION,
-    GAIN,
     GYRO,
     INERTIA,
     JOINT_SIGNALS,
-    LEG_MASS,
     MASS,
     STATES,
+    TRUNK_STATES,
     UP,
-    BaseRows,
+    Array,
     FilteredMotion,
     FilterMemory,
     FilterModel,
+    Flags,
     Outcome,
+    Rows,
     Settings,
     SignalSample,
 )
-from com_estimation.trunk.floating_base.payload import (
-    detect_payload_change,
-    leave_out,
-    vertical_rows,
-)
-from com_estimation.trunk.floating_base.rows import make_base_rows, set_base_rows, swing_rows
+from com_estimation.trunk.floating_base.rows import make_rows, set_rows
 from com_estimation.trunk.floating_base.signals import (
     are_settled,
     filtered_variances,
@@ -45,8 +41,8 @@ from com_estimation.trunk.floating_base.signals import (
     update_channels,
 )
 from com_estimation.trunk.floating_base.update import (
+    add_to_window,
     average_information,
-    distance,
     hold,
     hold_unexcited,
     update_states,
@@ -54,6 +50,9 @@ from com_estimation.trunk.floating_base.update import (
 )
 from com_model.compiled import compiled
 from com_model.dynamics.inverse_dynamics_kernels import CARRIED_MASS, RootMotion, newton_euler
+from com_model.legs import DIAGONALS
+
+PAIRS = tuple(DIAGONALS.values())
 
 
 @compiled()
@@ -79,13 +78,17 @@ def step(
         monitors.last_update = time
         for leg in range(len(model.balls)):
             monitors.swinging[leg] = monitors.standing[leg] = 0.0
+        monitors.airborne = 0.0
+        monitors.information[:] = 0.0
+        monitors.weighted[:] = 0.0
+        monitors.window = 0.0
         return Outcome.GAP
     update_channels(memory.channels, sample.signals, gap, settings.bandwidth, settings.settling)
     dt = time - monitors.last_update
     if dt < settings.period - 0.5 * gap:
         return Outcome.FILTERED
     monitors.last_update = time
-    base = make_base_rows(model)
+    base = make_rows(model)
     motion = read_motion(memory.channels, settings.bandwidth)
     outcome = _complete_motion(motion, model, settings, memory, base)
     if outcome not in (Outcome.UPDATED, Outcome.NO_CONTACT):
@@ -96,8 +99,9 @@ def step(
     # White noise, averaged over a period, whatever the filter makes of it in between.
     averaging = math.sqrt(min(gap / dt, 1.0))
     _mark_known_torques(model, memory, base)
-    set_base_rows(motion, averaging, model, settings, memory.x, base, memory.forces)
+    set_rows(motion, averaging, model, settings, memory.x, base, memory.forces)
     time_contacts(memory, dt, settings)
+    _end_half_stride(motion.up, memory, dt, settings)
     if outcome != Outcome.UPDATED:
         return outcome
     return _update(time, dt, gap, motion, model, settings, memory, base)
@@ -109,7 +113,7 @@ def _complete_motion(
     model: FilterModel,
     settings: Settings,
     memory: FilterMemory,
-    base: BaseRows,
+    base: Rows,
 ) -> Outcome:
     """Sets the specific force of the root's origin and up; why that cannot be, else UPDATED."""
     channels, monitors, n = memory.channels, memory.monitors[0], len(motion.q)
@@ -143,7 +147,7 @@ def _complete_motion(
 
 
 @njit
-def _mark_known_torques(model: FilterModel, memory: FilterMemory, base: BaseRows) -> None:
+def _mark_known_torques(model: FilterModel, memory: FilterMemory, base: Rows) -> None:
     """Marks the legs whose torques have all settled."""
     first = JOINT_SIGNALS + len(model.armature)
     for leg in range(len(base.known)):
@@ -151,6 +155,29 @@ def _mark_known_torques(model: FilterModel, memory: FilterMemory, base: BaseRows
         for j in range(3):
             channel = memory.channels[first + model.leg_joints[leg, j]]
             base.known[leg] &= channel.settling == 0.0
+
+
+@njit
+def _end_half_stride(up: Array, memory: FilterMemory, dt: float, settings: Settings) -> None:
+    """Tells when the feet of the other diagonal than before are up, or after too long.
+
+    By the height of the feet and not by forces: where the trunk tilts, feet touch the ground in
+    their swing. Both diagonals have the same mean height on four feet, however the trunk is tilted.
+    """
+    monitors, points, height = memory.monitors[0], memory.forces.point, 0.0
+    monitors.window += dt
+    for i in range(3):
+        first = points[PAIRS[0][0], i] + points[PAIRS[0][1], i]
+        second = points[PAIRS[1][0], i] + points[PAIRS[1][1], i]
+        height += 0.5 * up[i] * (first - second)
+    ended = monitors.window >= settings.window_most
+    if abs(height) > settings.lifted:
+        airborne = 1.0 if height > 0.0 else 2.0
+        ended |= airborne != monitors.airborne
+        monitors.airborne = airborne
+    monitors.ended = monitors.window if ended else 0.0
+    if ended:
+        monitors.window = 0.0
 
 
 @njit
@@ -162,7 +189,7 @@ def _update(
     model: FilterModel,
     settings: Settings,
     memory: FilterMemory,
-    base: BaseRows,
+    base: Rows,
 ) -> Outcome:
     """Updates the state by the base rows and those of the legs that swing."""
     monitors, x, P = memory.monitors[0], memory.x, memory.P
@@ -172,46 +199,68 @@ def _update(
         reach = settings.moment_noise / settings.force_noise
         for i in range(6):
             base.noise[i, i] += (force if i < 3 else force * reach) ** 2
-    vertical = vertical_rows(base)
+        base.H[:, ARM : ARM + 3] = 0.0
+        base.joint_rows[:, :, ARM : ARM + 3] = 0.0
     whiten(base)
-    innovation = distance(base.H, base.residual, P)
-    if innovation > settings.outlier:
-        return leave_out(dt, settings, memory)
-    if detect_payload_change(time, dt, vertical, model, settings, memory):
-        innovation = distance(base.H, base.residual, P)
-    inflation = max(innovation / settings.gate, 1.0)
-    if without and inflation > 1.0:
-        return Outcome.IMPACT  # the feet do not give the trunk's acceleration then
-    weight = min(dt / settings.information_time, 1.0)
-    monitors.innovation += weight * (innovation / 6.0 - monitors.innovation)
-    average_information(base.H, weight, inflation * dt, memory.information)
+    add_to_window(base.H, base.residual, x, monitors.information, monitors.weighted)
     held = np.zeros(STATES, dtype=np.bool_)
-    if time < monitors.frozen_until:
-        hold(GAIN, LEG_MASS, held)
+    weight = min(dt / settings.information_time, 1.0)
+    average_information(base.H, weight, monitors.variance * dt, memory.information)
+    _hold(dt, gap, base, settings, memory, held)
+    frozen = time < monitors.frozen_until
+    if frozen:
+        hold(TRUNK_STATES, STATES, held)
+    before = monitors.variance
+    d2 = update_states(base.H, base.residual, before, settings.gate, held, x, P)
+    square = before * d2 * settings.correlation**2 / 6.0
+    gross = 10.0 if d2 > settings.outlier else 1.0
+    weight = min(gross * dt / settings.variance_time, 1.0)
+    level = before + weight * (min(square, settings.variance_most) - before)
+    monitors.variance = max(level, 1.0)
+    for leg in range(len(base.known)):
+        if base.known[leg] and memory.forces.swings[leg] and not frozen:
+            _use_swing(leg, settings, base, held, x, P)
+    monitors.updates += 1.0
+    return Outcome.UPDATED
+
+
+@njit
+def _hold(
+    dt: float,
+    gap: float,
+    base: Rows,
+    settings: Settings,
+    memory: FilterMemory,
+    held: Flags,
+) -> None:
+    """Marks the states that the motion does not show."""
+    monitors, P = memory.monitors[0], memory.P
     variances = filtered_variances(
         settings.bandwidth, settings.accelerometer_noise, settings.gyro_noise, gap
     )
     variances[0] += (P[BIAS, BIAS] + P[BIAS + 1, BIAS + 1]) / 2.0
-    if without:
+    if monitors.without_accelerometer > 0.0:
         variances[0] += settings.feet_noise**2
     window = min(dt / settings.excited_time, 1.0)
     hold_unexcited(base, variances, window, settings.excited, memory.excitation, held)
     stationary = held[INERTIA] and held[INERTIA + 1]
     monitors.stationary = monitors.stationary + dt if stationary else 0.0
     if monitors.stationary > settings.stationary_time:  # no sensor's error is distinguishable
-        hold(BIAS, STATES, held)
-    update_states(base.H, base.residual, inflation, held, x, P)
-    # The torques' gains stay: what moves in the air is small, and the reflected inertia of the
-    # drives is not known that well.
-    hold(GAIN, FRICTION, held)
-    for leg in range(len(base.known)):
-        if base.known[leg] and memory.forces.swings[leg]:
-            H, residual = swing_rows(leg, motion, model, settings, base.joints)
-            inflation = max(distance(H, residual, P) / settings.gate, 1.0)
-            update_states(H, residual, inflation, held, x, P)
-    monitors.updates += 1.0
-    monitors.left_out = max(monitors.left_out - dt, 0.0)
-    return Outcome.UPDATED
+        hold(TRUNK_STATES, STATES, held)
+
+
+@njit
+def _use_swing(leg: int, settings: Settings, base: Rows, held: Flags, x: Array, P: Array) -> None:
+    """Updates the state by the joints of a leg in the air, which carry but the leg."""
+    H, residual = base.joint_rows[leg], np.empty(3)
+    for j in range(3):
+        residual[j] = base.legs.residual[leg, j]
+        for c in range(STATES):
+            residual[j] -= H[j, c] * x[c]
+        residual[j] /= base.swing_std[leg, j]
+        for c in range(STATES):
+            H[j, c] /= base.swing_std[leg, j]
+    update_states(H, residual, 1.0, settings.gate, held, x, P)
 
 
 def bind_types(

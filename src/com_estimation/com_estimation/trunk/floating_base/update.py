@@ -8,17 +8,19 @@ import numpy as np
 from numba import njit
 
 from com_estimation.trunk.floating_base.filter_types import (
+    MASS,
     MOMENT,
+    STATES,
     TRUNK_STATES,
     Array,
-    BaseRows,
     Flags,
+    Rows,
 )
 from com_estimation.trunk.floating_base.rows import set_trunk_columns
 
 
 @njit
-def whiten(rows: BaseRows) -> None:
+def whiten(rows: Rows) -> None:
     """Cholesky factor L of the noise, then L^-1 H and L^-1 residual, in place."""
     H, residual, noise = rows.H, rows.residual, rows.noise
     size = len(noise)
@@ -39,24 +41,69 @@ def whiten(rows: BaseRows) -> None:
 
 
 @njit
-def distance(H: Array, residual: Array, P: Array) -> float:
-    """r^T (H P H^T + 1)^-1 r of whitened rows: |L^-1 r|^2 with L L^T = H P H^T + 1."""
-    size, states = H.shape
-    L, y, Ph = np.empty((size, size)), np.empty(size), np.empty(states)
+def update_states(
+    H: Array, residual: Array, noise: float, gate: float, held: Flags, x: Array, P: Array
+) -> float:
+    """Uses whitened rows whose noise has the variance `noise`; outliers get more, none is dropped.
+
+    With d^2 = r^T (H P H^T + noise)^-1 r above the gate the noise is taken times d^2 / gate. States
+    that are held have no gain, and their uncertainty counts (Schmidt).
+
+    Returns:
+        d^2.
+    """
+    count = len(residual)
+    W, S = np.zeros((count, STATES)), np.empty((count, count))
+    L, y = np.empty((count, count)), np.empty(count)
+    for i in range(STATES):  # H P, by rows of P: that runs in vector registers
+        for r in range(count):
+            scale = H[r, i]
+            if scale != 0.0:
+                for c in range(STATES):
+                    W[r, c] += scale * P[i, c]
+    for r in range(count):
+        for k in range(r + 1):
+            total = 0.0
+            for c in range(STATES):
+                total += W[k, c] * H[r, c]
+            S[r, k] = total
+    distance = _whitened(S, residual, noise, L, y)
+    if distance > gate:
+        _whitened(S, residual, noise * distance / gate, L, y)
+    for r in range(count):  # L^-1 H P
+        for k in range(r):
+            scale = L[r, k]
+            for c in range(STATES):
+                W[r, c] -= scale * W[k, c]
+        scale = 1.0 / L[r, r]
+        for c in range(STATES):
+            W[r, c] *= scale
+    free = W.copy()
+    for r in range(count):
+        for c in range(STATES):
+            if held[c]:
+                free[r, c] = 0.0
+            x[c] += free[r, c] * y[r]
+    for i in range(STATES):
+        own = free if held[i] else W
+        for r in range(count):
+            scale = W[r, i]
+            for c in range(STATES):
+                P[i, c] -= scale * own[r, c]
+    return distance
+
+
+@njit
+def _whitened(S: Array, residual: Array, noise: float, L: Array, y: Array) -> float:
+    """Sets L L^T = S + noise, of which S has the lower half, and y = L^-1 r; returns |y|^2."""
     result = 0.0
-    for i in range(size):
-        multiply_symmetric(P, H[i], Ph)
-        for j in range(i, size):  # column i of the product
-            total = 1.0 if i == j else 0.0
-            for c in range(states):
-                total += H[j, c] * Ph[c]
-            L[j, i] = total
-    for i in range(size):
+    for i in range(len(y)):
         y[i] = residual[i]
         for j in range(i + 1):
+            total = S[i, j] + (noise if i == j else 0.0)
             for k in range(j):
-                L[i, j] -= L[i, k] * L[j, k]
-            L[i, j] = math.sqrt(L[i, i]) if i == j else L[i, j] / L[j, j]
+                total -= L[i, k] * L[j, k]
+            L[i, j] = math.sqrt(max(total, 1e-300)) if i == j else total / L[j, j]
         for k in range(i):
             y[i] -= L[i, k] * y[k]
         y[i] /= L[i, i]
@@ -65,40 +112,25 @@ def distance(H: Array, residual: Array, P: Array) -> float:
 
 
 @njit
-def multiply_symmetric(P: Array, h: Array, out: Array) -> None:
-    """Sets out to P h by the rows of a symmetric P, which runs in vector registers."""
-    for c in range(len(h)):
-        out[c] = 0.0
-    for i in range(len(h)):
-        scale = h[i]
-        for c in range(len(h)):
-            out[c] += P[i, c] * scale
+def add_to_window(H: Array, residual: Array, x: Array, information: Array, weighted: Array) -> None:
+    """Adds whitened base rows to a half stride's information on m, m c_x, m c_y.
 
-
-@njit
-def update_states(
-    H: Array, residual: Array, inflation: float, held: Flags, x: Array, P: Array
-) -> None:
-    """Uses whitened rows one by one; their noise has the variance `inflation`.
-
-    Schmidt's rule for states that are held: their gain is zero, their uncertainty counts.
+    Args:
+        H: (6, STATES).
+        residual: (6,) at x.
+        x: (STATES,).
+        information: (3, 3) sum of h^T h.
+        weighted: (3,) sum of h^T (residual + h x): what the filter has taken in counts.
     """
-    size = len(x)
-    start, Ph = x.copy(), np.empty(size)
+    columns = (MASS, MOMENT, MOMENT + 1)
     for row in range(len(residual)):
-        h, r, S = H[row], residual[row], inflation
-        multiply_symmetric(P, h, Ph)
-        for i in range(size):
-            r -= h[i] * (x[i] - start[i])
-            S += h[i] * Ph[i]
-        for i in range(size):
-            if not held[i]:
-                x[i] += Ph[i] * r / S
-            for c in range(i + 1):
-                if held[i] and held[c]:
-                    continue
-                P[i, c] -= Ph[i] * Ph[c] / S
-                P[c, i] = P[i, c]
+        value = residual[row]
+        for c in columns:
+            value += H[row, c] * x[c]
+        for i in range(3):
+            weighted[i] += H[row, columns[i]] * value
+            for k in range(3):
+                information[i, k] += H[row, columns[i]] * H[row, columns[k]]
 
 
 @njit
@@ -110,7 +142,7 @@ def hold(first: int, end: int, held: Flags) -> None:
 
 @njit
 def hold_unexcited(
-    rows: BaseRows,
+    rows: Rows,
     variances: Array,
     weight: float,
     level: float,

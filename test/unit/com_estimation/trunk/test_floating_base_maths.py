@@ -1,0 +1,151 @@
+"""The floating-base filter's update, payload test and error budget, against textbook and chance."""
+
+import numpy as np
+import pytest
+
+from com_estimation.trunk.floating_base import FloatingBaseOptions
+from com_estimation.trunk.floating_base.error_budget import GROUPS, describe, variance_fractions
+from com_estimation.trunk.floating_base.filter_types import STATE, STATES
+from com_estimation.trunk.floating_base.options import Priors
+from com_estimation.trunk.floating_base.payload import PayloadTest, is_withdrawn
+from com_estimation.trunk.floating_base.update import update_states
+
+MASS, DISTANCE = 300.0, 1.2
+
+
+# --- update -----------------------------------------------------------------------------------
+def textbook(H, residual, noise, held, x, P):
+    """Kalman's update with a gain of zero for the states that are held, Joseph's form."""
+    S = H @ P @ H.T + noise * np.eye(len(H))
+    K = P @ H.T @ np.linalg.inv(S)
+    K[held] = 0.0
+    left = np.eye(len(x)) - K @ H
+    return x + K @ residual, left @ P @ left.T + noise * K @ K.T
+
+
+@pytest.mark.parametrize("gate", [1e9, 0.5], ids=["inlier", "outlier"])
+@pytest.mark.parametrize("hold", [0, 70])
+def test_the_update_is_that_of_the_textbook(gate, hold):
+    rng = np.random.default_rng(1)
+    H, residual, x = rng.normal(size=(6, STATES)), rng.normal(size=6), rng.normal(size=STATES)
+    root = rng.normal(size=(STATES, STATES))
+    P = root @ root.T
+    held = np.arange(STATES) >= STATES - hold
+    noise = 30.0
+    d2 = residual @ np.linalg.solve(H @ P @ H.T + noise * np.eye(6), residual)
+    inflated = noise * max(d2 / gate, 1.0)
+    expected_x, expected_P = textbook(H, residual, inflated, held, x, P)
+
+    got = update_states(H, residual, noise, gate, held, x, P)
+
+    assert got == pytest.approx(d2)
+    np.testing.assert_allclose(x, expected_x, atol=1e-9)
+    np.testing.assert_allclose(P, expected_P, atol=1e-8)
+    np.testing.assert_array_equal(P, P.T)
+
+
+# --- payload ----------------------------------------------------------------------------------
+class Strides:
+    """Half strides that say (m, m c_x, m c_y) with a scatter, in a payload test."""
+
+    def __init__(self, scatter=1.0, seed=1, per_hour=0.1):
+        self.test = PayloadTest(MASS, DISTANCE, per_hour)
+        self.rng = np.random.default_rng(seed)
+        self.value = np.array([MASS, -10.0, 20.0])
+        # Two half strides averaged have half the variance of one.
+        self.std = scatter * np.sqrt(2.0) * np.sqrt(np.diag(self.test.scatter))
+
+    def half(self, duration=0.5):
+        information = np.diag(1.0 / self.std**2)
+        value = self.value + self.std * self.rng.standard_normal(3)
+        return self.test.add(information, information @ value, duration)
+
+
+@pytest.mark.parametrize("scatter", [0.3, 1.0, 3.0], ids=["smooth", "usual", "rough"])
+def test_false_alarms_are_not_more_than_asked_for(scatter):
+    """Four hours at 1 Hz, one false alarm an hour allowed; the ground may be rough."""
+    strides = Strides(scatter, per_hour=1.0)
+    alarms = sum(strides.half() is not None for _ in range(4 * 7200))
+    assert alarms <= 4
+
+
+def test_a_rarer_false_alarm_takes_a_larger_step():
+    levels = [Strides(per_hour=rate).test.level for rate in (10.0, 1.0, 0.1, 0.01)]
+    assert np.diff(levels) == pytest.approx(9.5)
+    assert levels[2] == pytest.approx(40.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_payload_of_one_percent_at_a_corner_is_noticed(seed):
+    strides = Strides(seed=seed)
+    assert not any(strides.half() for _ in range(20))
+    strides.value = strides.value + 3.0 * np.array([1.0, 0.55, 0.2])
+    found = [strides.half() for _ in range(3)]
+    assert any(found)
+    first = next(i for i, alarm in enumerate(found) if alarm)
+    halves = next(alarm for alarm in found if alarm).halves
+    assert first + 1 <= halves <= first + 3  # back to before the step, not much farther
+
+
+def test_another_gait_is_no_payload():
+    strides = Strides()
+    for _ in range(20):
+        assert strides.half() is None
+    strides.value += np.array([3.0, 2.0, 1.0])  # what errors do differs from gait to gait
+    assert not any(strides.half(0.25) for _ in range(30))
+    assert strides.test.learned
+
+
+def test_a_change_that_stays_without_an_alarm_becomes_usual():
+    strides = Strides(scatter=0.01)
+    for _ in range(30):
+        strides.half()
+    strides.value += np.array([1.3, 0.0, 0.0])
+    statistics, surplus = [], []
+    for _ in range(12):
+        assert strides.half() is None
+        statistics.append(strides.test.statistic)
+        surplus.append(strides.test.surplus[0])
+    assert max(statistics) > 0.5 * strides.test.level
+    assert not strides.test.suspicious
+    assert max(surplus) == pytest.approx(1.3, abs=0.1)
+
+
+def test_a_step_that_is_gone_is_withdrawn():
+    scatter, before = np.diag([0.1, 0.02, 0.02]), np.array([300.0, 1.0, 2.0])
+    assert is_withdrawn(before, before + np.array([0.3, 0.1, -0.1]), scatter)
+    assert not is_withdrawn(before, before + np.array([3.0, 1.6, 0.6]), scatter)
+
+
+# --- error budget -----------------------------------------------------------------------------
+def test_the_budget_is_what_knowing_a_group_would_spare():
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(STATES, STATES))
+    P, T = root @ root.T + np.eye(STATES), rng.normal(size=(3, 4))
+    fractions = variance_fractions(P, T)
+    assert set(fractions) == set(GROUPS)
+    block = STATE.zero
+    known = P - P[:, block] @ np.linalg.solve(P[block, block], P[block])  # given the zeros
+    spared = 1.0 - np.diag(T @ known[:4, :4] @ T.T) / np.diag(T @ P[:4, :4] @ T.T)
+    np.testing.assert_allclose(fractions["zero"], spared, atol=1e-6)
+
+
+def test_the_budget_in_words():
+    fractions = {name: np.full(3, 0.05) for name in GROUPS} | {"link": np.array([0.9, 0.4, 0.1])}
+    text = describe(fractions, [3e-3, 1e-3, 5e-3], Priors())
+    assert text == (
+        "x is known to 3 mm: leg links' masses +-10 % make 90 % of the variance: weigh the links, "
+        "and lower priors.link_mass"
+    )
+    assert describe(fractions | {"link": np.zeros(3)}, [1e-3, 2e-3, 0.0], Priors()) == (
+        "y is known to 2 mm: no error dominates"
+    )
+
+
+def test_every_state_has_a_prior_of_its_size():
+    std = FloatingBaseOptions().priors.state_std(300.0, 20.0, 2000.0, np.array([1.2, 0.7]))
+    assert std.shape == (STATES,)
+    assert std[STATE.mass] == 60.0
+    assert std[STATE.torque_bias] == pytest.approx(18.0)
+    assert np.rad2deg(std[STATE.zero]) == pytest.approx(0.5, abs=0.01)
+    assert std[STATE.rotor] == pytest.approx(0.003 * 2000.0 * 0.7 / 9.81, rel=1e-3)
