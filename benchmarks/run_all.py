@@ -30,6 +30,7 @@ ALL = (
     "node_latency",
     "trot_figures",
     "trot_accuracy",
+    "trot_honesty",
     "trot_robots",
     "trot_feedback",
     "identification_accuracy",

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 DEMO = "com_demos.trot_demo"
-TROT = ("--seconds", 6.5, "--speed", 10, "--feedback")
+TROT = ("--seconds", 8.5, "--speed", 10, "--feedback")
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_load_drops_on_scalf2(figures_of):
     assert figures["feedback"] is True
     assert figures["payload_kg"] == pytest.approx(20.0)
     assert 5.0 <= figures["payload_at_s"] < 6.0
-    assert 0.0 < figures["payload_noticed_after_s"] < 1.0
+    assert 0.0 < figures["payload_noticed_after_s"] < 2.0
     assert figures["truths_matched"] > 0.9 * figures["messages"] > 500
     assert max(figures["error_x_mm"], figures["error_y_mm"]) < 12.6
     names = {path.name for path in out.iterdir()}
