@@ -85,6 +85,19 @@ class Motion:
     foot_forces: Array  # (4, 3) N of the ground on each foot, by sensors
 
 
+def imu_link(model: RobotModel, config: RobotConfig) -> int:
+    """The IMU's link.
+
+    Raises:
+        ConfigError: It is not on the trunk.
+    """
+    link = model.link_index(config.imu_link or model.root_link)
+    if model.bodies.body_of_link[link] != 0:
+        problem = f"{config.imu_link!r} moves against the trunk: name a link that is fixed to it"
+        raise ConfigError(problem, config.source, "imu.link")
+    return link
+
+
 class MotionFilter:
     """Motion out of samples.
 
@@ -101,11 +114,7 @@ class MotionFilter:
     def __init__(
         self, model: RobotModel, config: RobotConfig, bandwidth: float, longest_gap: float = 0.1
     ) -> None:
-        link = model.link_index(config.imu_link or model.root_link)
-        bodies = model.bodies
-        if bodies.body_of_link[link] != 0:
-            problem = f"{config.imu_link!r} moves against the trunk: mount the IMU on the trunk"
-            raise ConfigError(problem, config.source, "imu.link")
+        link, bodies = imu_link(model, config), model.bodies
         self._R_root_imu = bodies.R_body_link[link]
         self._p_root_imu = bodies.p_body_link[link]
         self._n = model.n_joints

@@ -265,7 +265,7 @@ def test_standing_still(standing_log):
 
 def test_a_urdf_with_another_mass_is_noted(payload_log):
     """A payload is the same to it: the mass is another one than that of the URDF."""
-    run = Run(payload_log)
+    run = Run(payload_log, until=7.5)
     last = run.estimates[-1]
     assert last.status is Status.CONVERGED
     assert "kg more than the URDF says (300 kg): where that is no payload" in last.reason

@@ -15,7 +15,7 @@ from com_estimation.trunk.floating_base.filter_types import (
     FilteredMotion,
     FootForces,
 )
-from com_estimation.trunk.floating_base.rows import make_rows, set_rows
+from com_estimation.trunk.floating_base.rows import FRICTION_SPEED, make_rows, set_rows
 from com_estimation.trunk.floating_base.signals import read_motion, start_channels, update_channels
 
 pytestmark = pytest.mark.slow
@@ -138,7 +138,7 @@ def measured(estimator, oracle, motion, root, x, foot=100.0):
             needed = needed - J.T @ f
     joints = estimator._model.leg_joints.ravel()
     tau = needed + estimator._model.armature * motion[2]
-    direction = np.tanh(motion[1, joints] / estimator._settings.friction_speed)
+    direction = np.tanh(motion[1, joints] / FRICTION_SPEED)
     tau[joints] = (1.0 + x[STATE.gain]) * tau[joints] + x[STATE.torque_bias]
     tau[joints] += x[STATE.coulomb] * direction + x[STATE.viscous] * motion[1, joints]
     tau[joints] += x[STATE.rotor] * motion[2, joints]

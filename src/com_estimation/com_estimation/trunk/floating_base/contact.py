@@ -14,6 +14,7 @@ from com_estimation.trunk.floating_base.filter_types import (
     FilterModel,
     Settings,
 )
+from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics_kernels import (
     ACCELERATION,
     OMEGA,
@@ -22,6 +23,8 @@ from com_model.dynamics.inverse_dynamics_kernels import (
     ROTATION,
     add_cross,
 )
+
+SWING_TIME, STAND_TIME = 0.06, 0.08  # s, for which a leg must carry nothing, or the robot
 
 
 @njit
@@ -46,7 +49,7 @@ def time_contacts(memory: FilterMemory, dt: float, settings: Settings) -> None:
         swings, stands = force < settings.swing_force, force > settings.stand_force
         monitors.swinging[leg] = monitors.swinging[leg] + dt if swings else 0.0
         monitors.standing[leg] = monitors.standing[leg] + dt if stands else 0.0
-        forces.swings[leg] = monitors.swinging[leg] >= settings.swing_time
+        forces.swings[leg] = monitors.swinging[leg] >= SWING_TIME
 
 
 @njit
@@ -74,11 +77,11 @@ def set_acceleration_from_feet(
     """
     count, settled = 0, True
     total, point, arm = np.zeros(3), np.empty(3), np.empty(3)
-    velocity, a, up, g = np.empty(3), np.empty(3), motion.up, settings.gravity
+    velocity, a, up, g = np.empty(3), np.empty(3), motion.up, GRAVITY
     monitors = memory.monitors[0]
     for leg in range(len(model.balls)):
-        stands = monitors.standing[leg] >= settings.stand_time
-        settled &= stands or monitors.swinging[leg] >= settings.swing_time
+        stands = monitors.standing[leg] >= STAND_TIME
+        settled &= stands or monitors.swinging[leg] >= SWING_TIME
         if not stands:
             continue
         own = bodies[model.leg_bodies[leg, 2]]

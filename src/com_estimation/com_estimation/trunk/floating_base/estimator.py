@@ -32,29 +32,33 @@ from com_estimation.trunk.floating_base.filter_types import (
     Outcome,
     SignalSample,
 )
-from com_estimation.trunk.floating_base.options import EXCITED, FloatingBaseOptions
-from com_estimation.trunk.floating_base.payload import QUIET, Alarm, PayloadTest, is_withdrawn
-from com_estimation.trunk.floating_base.step import bind_types
+from com_estimation.trunk.floating_base.options import FloatingBaseOptions
+from com_estimation.trunk.floating_base.payload import QUIET, PayloadTest, is_withdrawn
+from com_estimation.trunk.floating_base.step import EXCITED, step
 from com_estimation.trunk.ground_reaction import INVERSE_DYNAMICS, GroundReaction
 from com_estimation.trunk.interface import Sample, Status, TrunkEstimate, unknown_estimate
+from com_estimation.trunk.motion import imu_link
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
+from com_model.compiled import entry_point
+from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import pack
 from com_model.dynamics.kinematics import body_poses
 from com_model.exceptions import ConfigError
 from com_model.legs import JOINTS, Leg, quadruped_legs
 
 VAGUE = 0.05  # standard deviation of x or y over the distance of the hips, above which: UNKNOWN
-OBSERVABLE = 0.03  # likewise, which a second of data alone must reach for a component to be so
+OBSERVABLE = 0.5  # of the prior, below which the standard deviation of an observable component is
 LEAST, MOST = 0.1, 10.0  # of the trunk's mass in the URDF: another mass cannot be
 MISTRUST = 1.0  # s, for which an impossible estimate is reported
-ALMOST = 1.0 - 1e-6  # keeps a covariance positive definite
+ALMOST = 1.0 - 1e-6
 INCONSISTENT = 25.0  # variance factor, above which the model does not fit
 AFTER_ALARM = 1.0  # s after one, for which an estimate does not count as converged
 PAST = 4  # half strides, at the ends of which the state is kept
 CONFIRMATION = 2  # half strides, after which an alarm is confirmed or withdrawn
 HELD = 4.0  # half strides after an alarm, for which only the trunk is estimated
 TESTED = [0, 1, 2]  # states m, m c_x, m c_y: those of the payload test
+JUMP = 3.0  # by which the variance factor rises at once where something heavy drops
 
 _IMPOSSIBLE = (
     "forces and motion make no possible trunk, started again: check signs and units of effort, "
@@ -86,19 +90,15 @@ class _Pending:
     """An alarm that is not confirmed yet, and what to go back to when it is withdrawn.
 
     Attributes:
-        time: s, of the alarm.
         state: At the alarm.
         test: Likewise.
         before: (3,) m, m c_x, m c_y before the change.
-        scatter: (3, 3) of the strides before.
         left: Half strides until it is decided.
     """
 
-    time: float
     state: _State
     test: PayloadTest
     before: Array
-    scatter: Array
     left: int = CONFIRMATION
 
 
@@ -138,7 +138,7 @@ class FloatingBaseEstimator:
         if bodies.mass[0] <= 0.0:
             problem = "the trunk (root body) has no mass in the URDF: give it its <inertial>"
             raise ConfigError(problem, config.source, "root_link")
-        imu = _imu_link(model, config)
+        imu = imu_link(model, config)
         self._R_root_imu = bodies.R_body_link[imu]
         hips = np.array([leg.hip for leg in self.legs])
         self.center = hips.mean(axis=0)
@@ -150,7 +150,7 @@ class FloatingBaseEstimator:
         self.prior_std = self.options.priors.state_std(
             mass=trunk_mass,
             inertia=float(np.trace(bodies.inertia[0])) / 3.0,
-            torque=model.mass * self._settings.gravity * self.leg_length,
+            torque=model.mass * GRAVITY * self.leg_length,
             sizes=np.array([self.hip_distance, self.leg_length]),
         )
         walk = np.zeros(STATES)
@@ -171,8 +171,7 @@ class FloatingBaseEstimator:
         self.reset()
         # Compiles, which must not wait for the first sample.
         sample = SignalSample(0.0, self._signals)
-        self._step = bind_types(sample, self._model, self._settings, self._memory)
-        self.reset()
+        self._step = entry_point(step, sample, self._model, self._settings, self._memory)
 
     def reset(self) -> None:
         """Forgets everything but the model and the options."""
@@ -185,7 +184,6 @@ class FloatingBaseEstimator:
             monitors=monitors,
             x=np.zeros(STATES),
             P=np.empty((STATES, STATES)),
-            information=np.empty((4, 4)),
             excitation=np.empty((2, TRUNK_STATES)),
             forces=FootForces(
                 force=np.full((legs, 3), np.nan),
@@ -211,7 +209,6 @@ class FloatingBaseEstimator:
         # A gain error that all torques have in common looks like a heavier robot and is not
         # identifiable: it is not estimated but counted in the standard deviation of the mass.
         memory.P[STATE.gain, STATE.gain] -= ALMOST * self._common_gain**2
-        memory.information[:] = 0.0
         memory.excitation[:] = 0.0
         self._test = self._new_test()
         self._past: deque[_State] = deque([self._state()], maxlen=PAST)
@@ -300,14 +297,14 @@ class FloatingBaseEstimator:
         memory, monitors = self._memory, self._monitors
         duration = float(monitors["ended"])
         data = monitors["information"].copy(), monitors["weighted"].copy()
-        alarm = self._test.add(*data, duration)
+        halves = self._test.add(*data, duration)
         self._clear_window()
         if self._pending is not None:
             self._pending.left -= 1
             if self._pending.left == 0:
                 self._decide(self._pending)
-        elif alarm is not None:
-            self.raise_alarm(time, alarm, duration)
+        elif halves > 0:
+            self.raise_alarm(time, halves, duration)
         elif self._test.surplus.any():  # a change too small for an alarm, which came to stay
             memory.P[:3, :3] += np.outer(self._test.surplus, self._test.surplus)
         self._past.append(self._state())
@@ -320,16 +317,13 @@ class FloatingBaseEstimator:
             one_stride = T[:2, :3] @ self._test.scatter @ T[:2, :3].T
             self._repeatability[:2] = np.sqrt(np.diag(one_stride))
 
-    def raise_alarm(self, time: float, alarm: Alarm, duration: float) -> None:
-        """Goes back to before a change of the payload; the trunk is open, all else held.
+    def raise_alarm(self, time: float, halves: int, duration: float) -> None:
+        """Goes back so many half strides, to before a change of the payload; their duration in s.
 
-        Args:
-            time: s.
-            alarm: What the strides tell.
-            duration: s, of half a stride.
+        The trunk is open then, and all else held.
         """
-        back = self._past[-min(alarm.halves, len(self._past))]
-        self._pending = _Pending(time, self._state(), self._test, back.x[TESTED], alarm.scatter)
+        back = self._past[-min(halves, len(self._past))]
+        self._pending = _Pending(self._state(), self._test, back.x[TESTED])
         self._restore(back)
         trunk = np.arange(TRUNK_STATES)
         self._memory.P[trunk, trunk] += self.prior_std[:TRUNK_STATES] ** 2
@@ -342,13 +336,13 @@ class FloatingBaseEstimator:
     def _decide(self, pending: _Pending) -> None:
         """Confirms an alarm, or goes on as if it had not been."""
         self._pending = None
-        if is_withdrawn(pending.before, self._memory.x[TESTED], pending.scatter):
+        if is_withdrawn(pending.before, self._memory.x[TESTED], pending.test.scatter):
             self._restore(pending.state)
             self._test = pending.test
             self._test.pause()
             self._monitors["frozen_until"] = -np.inf
         else:
-            self._changed_at = pending.time
+            self._changed_at = self._alarm_at
 
     @property
     def latest(self) -> TrunkEstimate:
@@ -380,7 +374,8 @@ class FloatingBaseEstimator:
         x, P = self._memory.x, self._memory.P
         m = float(x[0])
         com, covariance = x[STATE.moment] / m, self._covariance(self._com_derivative())
-        status, reason = self._judge(time, np.sqrt(np.diag(covariance)))
+        std = np.sqrt(np.diag(covariance))
+        status, reason = self._judge(time, std)
         if 0.0 <= time - self._impossible < MISTRUST:
             status, reason = Status.UNKNOWN, _IMPOSSIBLE
         return TrunkEstimate(
@@ -393,7 +388,7 @@ class FloatingBaseEstimator:
             covariance=covariance,
             offset_from_urdf=com - self._urdf_com,
             offset_from_center=com - self.center,
-            observable=self._observable(m),
+            observable=self._observable(std),
             payload_changed_at=self._changed_at,
             repeatability=self._repeatability,
             limited_by=self._limited_by,
@@ -431,19 +426,19 @@ class FloatingBaseEstimator:
             return Status.DEGRADED, "no accelerometer: the standing feet give the acceleration"
         if self._pending is not None or 0.0 <= time - self._alarm_at < AFTER_ALARM:
             return Status.ESTIMATING, "the payload seems to have changed: the next strides decide"
-        if self._test.suspicious:
+        jump = variance > JUMP * self._past[0].variance  # in two strides
+        if self._test.suspicious or jump:
             return Status.ESTIMATING, "this stride is unlike those before: a payload, or the ground"
         if worst > self.options.converged * self.hip_distance:
             detail = f"; {self._limited_by}" if self._limited_by else ""
             return Status.ESTIMATING, f"x or y is known to {worst:.2g} m so far{detail}"
         return Status.CONVERGED, ""
 
-    def _observable(self, mass: float) -> NDArray[np.bool_]:
-        """Which components of the CoM a second of data like the last one's would give alone."""
-        known = self._memory.information[1:, 1:] + np.eye(3) * self.prior_std[STATE.moment] ** -2
-        std = np.sqrt(np.diag(np.linalg.inv(known))) / mass
+    def _observable(self, std: Array) -> NDArray[np.bool_]:
+        """Which components of the CoM the present motion shows, and are known by it."""
         signal, noise = self._memory.excitation[:, STATE.moment]
-        return (std < OBSERVABLE * self.hip_distance) & (signal >= EXCITED * noise)
+        prior = self.prior_std[STATE.moment] / self._memory.x[0]
+        return (std < OBSERVABLE * prior) & (signal >= EXCITED * noise)
 
 
 def leg_length(model: RobotModel, config: RobotConfig, legs: Sequence[Leg]) -> float:
@@ -452,11 +447,3 @@ def leg_length(model: RobotModel, config: RobotConfig, legs: Sequence[Leg]) -> f
     feet = [p[leg.body] + R[leg.body] @ leg.ball for leg in legs]
     drops = [leg.hip[2] - f[2] + leg.radius for leg, f in zip(legs, feet, strict=True)]
     return float(np.mean(drops))
-
-
-def _imu_link(model: RobotModel, config: RobotConfig) -> int:
-    link = model.link_index(config.imu_link or model.root_link)
-    if model.bodies.body_of_link[link] != 0:
-        problem = f"{config.imu_link!r} moves against the trunk: name a link that is fixed to it"
-        raise ConfigError(problem, config.source, "imu.link")
-    return link

@@ -123,36 +123,21 @@ class Settings(NamedTuple):
     bandwidth: float  # rad/s, of the filter's three equal poles
     period: float  # between updates
     settling: float  # of a channel, after which its filter has forgotten what came before
-    longest_gap: float  # between samples
-    gravity: float  # m/s^2
     correlation: float  # factor on all noise, included in those below
     torque_relative: float  # standard deviation of a torque sample over the torque
     torque_floor: float  # N m, added to it
     torque_unknown: float  # N m, standard deviation of a torque that is not known
-    sticking: float  # standard deviation of a stationary joint's torque over its Coulomb friction
-    friction_speed: float  # rad/s, below which Coulomb friction fades out
     swing_relative: float  # standard deviation of a swinging leg's own torque, over the torque
-    swing_factor: float  # on the standard deviation of its rows, whose errors last a swing
     force_noise: float  # N, of the base rows
     moment_noise: float  # N m
     gyro_noise: float  # rad/s, of a sample
     accelerometer_noise: float  # m/s^2, of a sample
     feet_noise: float  # m/s^2, of the acceleration by the feet, after the filter
-    singular: float  # least determinant of a leg's Jacobian over the product of its columns
     swing_force: float  # N, below which a leg may swing
-    swing_time: float  # for which it must
     stand_force: float  # N, above which a leg may stand
-    stand_time: float  # for which it must
     gate: float  # of the normalised innovation, above which the noise is taken as larger
     outlier: float  # normalised innovation that counts tenfold in the variance factor
-    variance_time: float  # over which the variance factor is averaged
-    variance_most: float  # its bound
     lifted: float  # m, mean height of a diagonal's feet over the other's, above which it is up
-    window_most: float  # longest half stride; a robot that stands has windows of this
-    information_time: float  # window of the information of the latest data
-    excited: float  # power of a regressor over that of its noise, above which it is used
-    excited_time: float  # over which the power is averaged
-    stationary_time: float  # without rotation, after which only the trunk is estimated
 
 
 # --- what the filter remembers ----------------------------------------------------------------
@@ -227,7 +212,6 @@ class FilterMemory(NamedTuple):
         monitors: (1,) of MONITORS.
         x: (STATES,) estimate.
         P: (STATES, STATES) its covariance.
-        information: (4, 4) of m, m c from a second of recent data, the other states known.
         excitation: (2, TRUNK_STATES) mean squares of the trunk's regressors, and of their noise.
         forces: Of the ground.
     """
@@ -236,7 +220,6 @@ class FilterMemory(NamedTuple):
     monitors: Any  # an array of which element 0 has the fields of Monitors
     x: Array
     P: Array
-    information: Array
     excitation: Array
     forces: FootForces
 

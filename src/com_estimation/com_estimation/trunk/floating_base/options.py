@@ -13,21 +13,9 @@ from com_model.dynamics import GRAVITY
 from com_model.parameters import NOT_NEGATIVE, parameter
 
 SWING_LOAD = 0.3  # of contact_load: a leg that carries less may swing
-SWING_TIME, STAND_TIME = 0.06, 0.08  # s, for which it must
-FRICTION_SPEED = 0.02  # rad/s, below which Coulomb friction fades out
-LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start again
 SETTLING = 8.0  # time constants of the filters until what came before is forgotten
-STICKING = 2.0  # standard deviation of a stationary joint's torque over its Coulomb friction
-SWING_FACTOR = 10.0**0.5  # on the standard deviation of a swinging leg's rows
-STATIONARY_TIME = 2.0  # s without rotation, after which only the trunk is estimated
-SINGULAR = 0.02  # of a leg's Jacobian: its determinant over the lengths of its columns
-EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
-EXCITED_TIME = 0.3  # s, over which that is averaged
-VARIANCE_TIME, VARIANCE_MOST = 1.0, 100.0  # s, of the variance factor's low pass; its bound
 OUTLIER = 60.0  # times the gate: more than a payload of a quarter of the trunk makes, or an impact
 LIFTED = 0.02  # of the leg length, of a diagonal's feet over the other's, when they are up
-LONGEST_WINDOW = 1.5  # s; a robot that stands is tested for a payload by windows of this
-INFORMATION_TIME = 1.0  # s, over which the information of the data is averaged
 
 
 @dataclass(frozen=True)
@@ -168,34 +156,19 @@ class FloatingBaseOptions:
             bandwidth=bandwidth,
             period=1.0 / self.rate_hz,
             settling=SETTLING / bandwidth,
-            longest_gap=LONGEST_GAP,
-            gravity=GRAVITY,
             correlation=noise,
             torque_relative=noise * self.torque_noise,
             torque_floor=noise * self.torque_floor * torque,
             torque_unknown=10.0 * torque,
-            sticking=STICKING,
-            friction_speed=FRICTION_SPEED,
             swing_relative=self.swing_noise,
-            swing_factor=SWING_FACTOR,
             force_noise=force,
             moment_noise=force * leg_length,
             gyro_noise=self.gyro_noise,
             accelerometer_noise=self.accelerometer_noise,
             feet_noise=self.feet_noise,
-            singular=SINGULAR,
             swing_force=SWING_LOAD * self.contact_load * weight,
-            swing_time=SWING_TIME,
             stand_force=self.contact_load * weight,
-            stand_time=STAND_TIME,
             gate=self.gate,
             outlier=OUTLIER * self.gate,
-            variance_time=VARIANCE_TIME,
-            variance_most=VARIANCE_MOST,
             lifted=LIFTED * leg_length,
-            window_most=LONGEST_WINDOW,
-            information_time=INFORMATION_TIME,
-            excited=EXCITED,
-            excited_time=EXCITED_TIME,
-            stationary_time=STATIONARY_TIME,
         )

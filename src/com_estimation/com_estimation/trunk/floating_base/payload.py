@@ -12,8 +12,6 @@ with d that difference, S_d its running scatter and S_0 a floor that counts for 
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
 from math import log10
 
 import numpy as np
@@ -31,19 +29,6 @@ FLOOR_MASS, FLOOR_MOMENT = 1e-3, 4e-4  # over the trunk's mass; over that times 
 # rough ground falls by a decade in 9.5, more slowly than chi^2 does (4.6).
 REFERENCE, LEVEL, DECADE = 0.1, 40.0, 9.5
 WITHDRAWN = 16.0  # T^2 of what is left of a step one stride later, below which it was none
-
-
-@dataclass(frozen=True, eq=False)
-class Alarm:
-    """A payload that has changed, as far as the strides tell.
-
-    Attributes:
-        halves: How many half strides ago the last one ended that was before the change.
-        scatter: (3, 3) of the strides before.
-    """
-
-    halves: int
-    scatter: Array
 
 
 class PayloadTest:
@@ -70,7 +55,7 @@ class PayloadTest:
         self._skip = skip
         self._last: tuple[Array, Array, float] | None = None
         self._mean, self._scatter, self._count = np.zeros(3), np.zeros((3, 3)), 0
-        self._recent: deque[float] = deque(maxlen=STUBBORN)
+        self._recent: list[float] = []  # T^2 of the suspicious strides so far
         self.statistic, self.surplus = 0.0, np.zeros(3)
 
     def pause(self) -> None:
@@ -87,64 +72,60 @@ class PayloadTest:
     @property
     def scatter(self) -> Array:
         """(3, 3) covariance of a stride's values; the floor at first."""
-        return (FLOOR * self._floor + self._count * self._scatter) / (FLOOR + self._count)
+        n = min(self._count, MEMORY)
+        return (FLOOR * self._floor + n * self._scatter) / (FLOOR + n)
 
     @property
     def learned(self) -> bool:
         """The scatter tells how strides repeat."""
-        return self._count > EARLY
+        return self._count > 2
 
-    def add(self, information: Array, weighted: Array, duration: float) -> Alarm | None:
+    def add(self, information: Array, weighted: Array, duration: float) -> int:
         """Takes in a half stride (3, 3), (3,), s.
 
         Returns:
-            What has happened, when two successive strides are beyond the threshold.
+            0, or when two successive strides are beyond the threshold: how many half strides ago
+            the last one ended that was before the change.
         """
         before, self._last = self._last, (information, weighted, duration)
         self.surplus = np.zeros(3)
-        if before is None or abs(duration - before[2]) > CHANGED * before[2]:
-            if before is not None:
-                last = self._last
-                self.restart()
-                self._last = last
-            return None
+        if before is None:
+            return 0
+        if abs(duration - before[2]) > CHANGED * before[2]:
+            last = self._last
+            self.restart()
+            self._last = last
+            return 0
         if self._skip > 0:
             self._skip -= 1
-            return None
+            return 0
         try:
             value = np.linalg.solve(before[0] + information, before[1] + weighted)
         except np.linalg.LinAlgError:
-            return None
+            return 0
         return self._compare(value)
 
-    def _compare(self, value: Array) -> Alarm | None:
+    def _compare(self, value: Array) -> int:
+        """Tests the value (3,) of a stride, and learns from it."""
         if self._count == 0:
             self._mean, self._count = value, 1
-            return None
-        d, n = value - self._mean, min(float(self._count), MEMORY)
-        scatter = (FLOOR * self._floor + n * self._scatter) / (FLOOR + n)
-        self.statistic = float(d @ np.linalg.solve(scatter * (1.0 + 1.0 / n), d))
-        previous = self._recent[-1] if self._recent else 0.0
-        self._recent.append(self.statistic)
-        if min(self.statistic, previous) > self.level:
-            suspicious = 0
-            while suspicious < len(self._recent) and (
-                self._recent[-1 - suspicious] > 0.5 * self.level
-            ):
-                suspicious += 1
-            return Alarm(suspicious + 1, scatter)
+            return 0
+        d, n = value - self._mean, min(self._count, MEMORY)
+        self.statistic = float(d @ np.linalg.solve(self.scatter * (1.0 + 1.0 / n), d))
         if not self.suspicious:
-            self._learn(value, d)
-        elif len(self._recent) == STUBBORN and min(self._recent) > 0.5 * self.level:
+            self._recent.clear()
+            self._count += 1
+            weight = max(1.0 / self._count, 1.0 / MEMORY)
+            self._mean = self._mean + weight * d
+            self._scatter = self._scatter + weight * (np.outer(d, d) - self._scatter)
+            return 0
+        self._recent.append(self.statistic)
+        if len(self._recent) > 1 and min(self._recent[-2:]) > self.level:
+            return len(self._recent) + 1
+        if len(self._recent) == STUBBORN:
             self.restart(0)
             self.surplus = d
-        return None
-
-    def _learn(self, value: Array, d: Array) -> None:
-        self._count += 1
-        weight = max(1.0 / self._count, 1.0 / MEMORY)
-        self._mean = self._mean + weight * d
-        self._scatter = self._scatter + weight * (np.outer(d, d) - self._scatter)
+        return 0
 
 
 def is_withdrawn(before: Array, after: Array, scatter: Array) -> bool:

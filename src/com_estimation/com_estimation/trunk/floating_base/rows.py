@@ -59,6 +59,10 @@ from com_model.dynamics.inverse_dynamics_kernels import (
 )
 from com_model.geometry.vector_kernels import add_cross, set_cross
 
+STICKING = 2.0  # standard deviation of a stationary joint's torque over its Coulomb friction
+FRICTION_SPEED = 0.02  # rad/s, below which Coulomb friction fades out
+SWING_FACTOR = math.sqrt(10.0)  # on the standard deviation of the rows of a leg in the air
+SINGULAR = 0.02  # of a leg's Jacobian: its determinant over the lengths of its columns
 _STEP = 1e-6  # rad, of the differences
 
 
@@ -123,7 +127,7 @@ def set_rows(
         for c in range(TRUNK_STATES):
             residual[i] -= H[i, c] * x[c]
     for leg in range(len(model.balls)):
-        rows.regular[leg] = _set_leg(leg, motion, model, rows, rows.legs) > settings.singular
+        rows.regular[leg] = _set_leg(leg, motion, model, rows, rows.legs) > SINGULAR
         if not rows.regular[leg]:  # a straight leg: its force is not known at all
             _set_leg(leg, motion, model, rows, rows.legs)
         _add_torque_columns(leg, motion, averaging, model, settings, x, rows)
@@ -224,7 +228,7 @@ def _add_torque_columns(
     for j in range(3):
         q, state, columns = model.leg_joints[leg, j], 3 * leg + j, rows.joint_rows[leg, j]
         tau, rotor = motion.tau[q], model.armature[q] * motion.qdd[q]
-        direction = math.tanh(motion.qd[q] / settings.friction_speed)
+        direction = math.tanh(motion.qd[q] / FRICTION_SPEED)
         columns[GAIN + state] = tau
         columns[TORQUE_BIAS + state] = 1.0
         columns[COULOMB + state] = direction
@@ -235,20 +239,23 @@ def _add_torque_columns(
                 H[i, c] = -A[i, j] * columns[c]
         std = averaging * (settings.torque_floor + settings.torque_relative * abs(tau))
         # The friction of a stationary joint may act either way.
-        stuck = settings.sticking * abs(x[COULOMB + state]) * (1.0 - abs(direction))
+        stuck = STICKING * abs(x[COULOMB + state]) * (1.0 - abs(direction))
         own = settings.swing_relative * abs(rows.torque[q] + rotor)
         rows.joint_std[leg, j] = math.hypot(std, stuck) if known else settings.torque_unknown
-        rows.swing_std[leg, j] = settings.swing_factor * math.hypot(math.hypot(std, stuck), own)
+        rows.swing_std[leg, j] = SWING_FACTOR * math.hypot(math.hypot(std, stuck), own)
         for i in range(6):
             for k in range(6):
                 noise[i, k] += A[i, j] * A[k, j] * rows.joint_std[leg, j] ** 2
-    if not rows.regular[leg]:
+    if not rows.regular[leg]:  # any force at its foot
+        p, blind = rows.legs.point[leg], np.zeros((6, 3))
+        for j in range(3):
+            blind[j, j] = settings.torque_unknown
+            blind[3 + (j + 1) % 3, j] = settings.torque_unknown * p[(j + 2) % 3]
+            blind[3 + (j + 2) % 3, j] = -settings.torque_unknown * p[(j + 1) % 3]
         for i in range(6):
             for k in range(6):
                 for j in range(3):
-                    unit = _unit_wrench(i, j, rows.legs.point[leg])
-                    unit *= _unit_wrench(k, j, rows.legs.point[leg])
-                    noise[i, k] += unit * settings.torque_unknown**2
+                    noise[i, k] += blind[i, j] * blind[k, j]
     rows.known[leg] &= rows.regular[leg]
 
 
@@ -329,19 +336,6 @@ def _set_inverse_transposed(
         for j in range(3):
             out[i, j] = 0.0 if singular else c[i, j] / det
     return 0.0 if singular else abs(det) / product
-
-
-@njit
-def _unit_wrench(i: int, j: int, p: Array) -> float:
-    """Element i of the wrench about the root's origin of a unit force along j at p."""
-    if i < 3:
-        return 1.0 if i == j else 0.0
-    i -= 3
-    if i == j:
-        return 0.0
-    k = 3 - i - j
-    sign = 1.0 if (j - k) % 3 == 1 else -1.0
-    return float(sign * p[k])
 
 
 # --- the IMU, and the encoders ------------------------------------------------------------------

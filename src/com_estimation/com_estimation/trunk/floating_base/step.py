@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
-import numba
 import numpy as np
 from numba import njit
 
@@ -42,8 +40,6 @@ from com_estimation.trunk.floating_base.signals import (
 )
 from com_estimation.trunk.floating_base.update import (
     add_to_window,
-    average_information,
-    hold,
     hold_unexcited,
     update_states,
     whiten,
@@ -53,6 +49,12 @@ from com_model.dynamics.inverse_dynamics_kernels import CARRIED_MASS, RootMotion
 from com_model.legs import DIAGONALS
 
 PAIRS = tuple(DIAGONALS.values())
+LONGEST_GAP = 0.1  # s between samples; after a longer one the filters start again
+STATIONARY_TIME = 2.0  # s without rotation, after which only the trunk is estimated
+EXCITED = 30.0  # by how much a regressor must exceed its noise, squared
+EXCITED_TIME = 0.3  # s, over which that is averaged
+VARIANCE_TIME, VARIANCE_MOST = 1.0, 100.0  # s, of the variance factor's low pass; its bound
+LONGEST_WINDOW = 1.5  # s; a robot that stands is tested for a payload by windows of this
 
 
 @compiled()
@@ -73,7 +75,7 @@ def step(
     monitors, time = memory.monitors[0], sample.time
     gap = time - monitors.last_sample
     monitors.last_sample = time
-    if not 0.0 < gap <= settings.longest_gap:
+    if not 0.0 < gap <= LONGEST_GAP:
         start_channels(memory.channels, sample.signals, settings.settling)
         monitors.last_update = time
         for leg in range(len(model.balls)):
@@ -170,7 +172,7 @@ def _end_half_stride(up: Array, memory: FilterMemory, dt: float, settings: Setti
         first = points[PAIRS[0][0], i] + points[PAIRS[0][1], i]
         second = points[PAIRS[1][0], i] + points[PAIRS[1][1], i]
         height += 0.5 * up[i] * (first - second)
-    ended = monitors.window >= settings.window_most
+    ended = monitors.window >= LONGEST_WINDOW
     if abs(height) > settings.lifted:
         airborne = 1.0 if height > 0.0 else 2.0
         ended |= airborne != monitors.airborne
@@ -204,18 +206,16 @@ def _update(
     whiten(base)
     add_to_window(base.H, base.residual, x, monitors.information, monitors.weighted)
     held = np.zeros(STATES, dtype=np.bool_)
-    weight = min(dt / settings.information_time, 1.0)
-    average_information(base.H, weight, monitors.variance * dt, memory.information)
     _hold(dt, gap, base, settings, memory, held)
     frozen = time < monitors.frozen_until
     if frozen:
-        hold(TRUNK_STATES, STATES, held)
+        held[TRUNK_STATES:] = True
     before = monitors.variance
     d2 = update_states(base.H, base.residual, before, settings.gate, held, x, P)
     square = before * d2 * settings.correlation**2 / 6.0
     gross = 10.0 if d2 > settings.outlier else 1.0
-    weight = min(gross * dt / settings.variance_time, 1.0)
-    level = before + weight * (min(square, settings.variance_most) - before)
+    weight = min(gross * dt / VARIANCE_TIME, 1.0)
+    level = before + weight * (min(square, VARIANCE_MOST) - before)
     monitors.variance = max(level, 1.0)
     for leg in range(len(base.known)):
         if base.known[leg] and memory.forces.swings[leg] and not frozen:
@@ -241,12 +241,12 @@ def _hold(
     variances[0] += (P[BIAS, BIAS] + P[BIAS + 1, BIAS + 1]) / 2.0
     if monitors.without_accelerometer > 0.0:
         variances[0] += settings.feet_noise**2
-    window = min(dt / settings.excited_time, 1.0)
-    hold_unexcited(base, variances, window, settings.excited, memory.excitation, held)
+    window = min(dt / EXCITED_TIME, 1.0)
+    hold_unexcited(base, variances, window, EXCITED, memory.excitation, held)
     stationary = held[INERTIA] and held[INERTIA + 1]
     monitors.stationary = monitors.stationary + dt if stationary else 0.0
-    if monitors.stationary > settings.stationary_time:  # no sensor's error is distinguishable
-        hold(TRUNK_STATES, STATES, held)
+    if monitors.stationary > STATIONARY_TIME:  # no sensor's error is distinguishable
+        held[TRUNK_STATES:] = True
 
 
 @njit
@@ -261,18 +261,3 @@ def _use_swing(leg: int, settings: Settings, base: Rows, held: Flags, x: Array, 
         for c in range(STATES):
             H[j, c] /= base.swing_std[leg, j]
     update_states(H, residual, 1.0, settings.gate, held, x, P)
-
-
-def bind_types(
-    sample: SignalSample, model: FilterModel, settings: Settings, memory: FilterMemory
-) -> Callable[[SignalSample, FilterModel, Settings, FilterMemory], Outcome]:
-    """The step compiled for arguments of these types; it is called once.
-
-    Without numba's search for the types at each call, which takes longer than to filter a sample
-    where arguments are named tuples.
-    """
-    step(sample, model, settings, memory)
-    if not hasattr(step, "get_overload"):  # NUMBA_DISABLE_JIT
-        return step
-    types = [numba.typeof(argument) for argument in (sample, model, settings, memory)]
-    return step.get_overload(tuple(types))

@@ -134,13 +134,6 @@ def add_to_window(H: Array, residual: Array, x: Array, information: Array, weigh
 
 
 @njit
-def hold(first: int, end: int, held: Flags) -> None:
-    """Marks the states from first to end as held."""
-    for i in range(first, end):
-        held[i] = True
-
-
-@njit
 def hold_unexcited(
     rows: Rows,
     variances: Array,
@@ -189,14 +182,3 @@ def hold_unexcited(
         excitation[0, c] += weight * (square[c] - excitation[0, c])
         excitation[1, c] += weight * (noise_square[c] - excitation[1, c])
         held[c] |= excitation[0, c] < level * excitation[1, c]
-
-
-@njit
-def average_information(H: Array, weight: float, variance: float, information: Array) -> None:
-    """Averages the information of whitened rows on m, m c, per second."""
-    for i in range(4):
-        for c in range(4):
-            total = 0.0
-            for row in range(6):
-                total += H[row, i] * H[row, c]
-            information[i, c] += weight * (total / variance - information[i, c])
