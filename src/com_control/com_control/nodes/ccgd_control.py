@@ -19,6 +19,7 @@ from com_control.nodes.ccgd_parameters import Parameters
 from com_control.walking.biped import Biped, find_stance
 from com_control.walking.com_ik import ComIk
 from com_control.walking.session import MOVING, Command, Outcome, State, WalkSession
+from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.walk_monitor import Reading, WalkChecks, WalkEstimator
 from com_control.walking.walker import Walk, Walker, WalkRequest
 from com_model import RobotConfig, RobotModel
@@ -62,11 +63,20 @@ class WalkingRobot:
             self.ik = ComIk(self.biped)
             self.estimator = WalkEstimator(self.biped)
             self.checks = WalkChecks(self.biped, settings.check, settings.use_wrench)
+            stabiliser = None
+            if settings.stabiliser:
+                stiffness, period = ankle_stiffness(self.biped, config), 1.0 / settings.rate_hz
+                stabiliser = Stabiliser(self.biped, stiffness, period, settings.horizon)
             self._up = find_stance(self.biped, self.biped.posture).R_walk_root[2]  # root's axes
         except ComControlError as error:
             raise ComRosError(f"this robot cannot walk on two legs: {error}") from error
         self.session = WalkSession(
-            self.biped, self.checks, settings.approach_time, settings.delay, settings.guard
+            self.biped,
+            self.checks,
+            settings.approach_time,
+            settings.delay,
+            settings.guard,
+            stabiliser,
         )
         self.names = model.joint_names
         self.reading: Reading | None = None
@@ -95,16 +105,19 @@ class WalkingRobot:
             position=sample.position,
             wrenches=wrenches,
             tilt=self._tilt(time_ns),
+            R_world_root=self._orientation(time_ns),
             missing=self._imu_problem(time_ns) or wrench_problem * self._use_wrench,
         )
         return self.reading
 
     def _tilt(self, time_ns: int) -> float:
+        R = self._orientation(time_ns)
+        return float("nan" if R is None else np.arccos(np.clip(R[2] @ self._up, -1.0, 1.0)))
+
+    def _orientation(self, time_ns: int) -> Array | None:
+        """Orientation (3, 3) of the root link."""
         R = self._attitude.current(time_ns)
-        if R is None:
-            return float("nan")
-        up = (R @ self._R_imu_root)[2] @ self._up
-        return float(np.arccos(np.clip(up, -1.0, 1.0)))
+        return None if R is None else R @ self._R_imu_root
 
     def _imu_problem(self, time_ns: int) -> str:
         if self._attitude.value is None:
@@ -212,7 +225,7 @@ class WalkControl:
             jump = passed - (now - self._updated)
         self._jumped, self._updated = False, now
         self._handle(robot, robot.session.update(robot.read(sample), jump))
-        if self.settings.streamed:
+        if self.settings.streams:
             self._stream(robot, sample.time_ns)
         self._start_automatically(robot)
 
@@ -223,7 +236,7 @@ class WalkControl:
             return
         now = self._now(robot)
         command = robot.session.stop(self.stale, now)
-        if command is None and self.settings.streamed:
+        if command is None and self.settings.streams:
             command = robot.session.remaining(now)  # until the stop is planned
         self._handle(robot, command)
 
@@ -260,8 +273,10 @@ class WalkControl:
 
     def _handle(self, robot: WalkingRobot, command: Command | None) -> None:
         """Send what the session decided, plan the stop that it asks for, notify who waits."""
-        streams = self.settings.streamed and robot.session.state in MOVING
-        if command is not None and (not streams or self._watch.stale):
+        state = robot.session.state
+        streams = self.settings.streams and state in MOVING
+        fallen = self.settings.stabiliser and state is State.FALLEN  # nothing more is sent
+        if command is not None and not fallen and (not streams or self._watch.stale):
             self._output.send(robot.names, robot.session.limited(command))
         if robot.session.stop_due and not self._stopping:
             self._plan_stop(robot, self._now(robot))

@@ -9,10 +9,12 @@ Subscribes:
 
 Publishes, with the stamp of the joint_states that it was computed from:
     joint_trajectory (trajectory_msgs/JointTrajectory): whole walks, with velocities, each of which
-        ends with both feet down; with `streamed` one point at each sample.
+        ends with both feet down; with `streamed` or `stabiliser` one point at each sample.
     gait/state (com_msgs/WalkState): what it does, and why not.
     gait/com_reference, gait/zmp_reference (geometry_msgs/PointStamped): in the frame of the walk.
     zmp (geometry_msgs/PointStamped): by the feet's force and torque, likewise.
+    gait/dcm, gait/dcm_reference (geometry_msgs/PointStamped): with `stabiliser`, likewise; its
+        margin, the CoM's offset from the model and its fault are in /diagnostics.
     gait/markers (visualization_msgs/MarkerArray), /tf: root link -> walk; /diagnostics at 1 Hz.
 
 Action:
@@ -50,7 +52,7 @@ from com_control.nodes.ccgd_requests import (
     solve_com_ik,
 )
 from com_control.nodes.walk_conversions import NO_STEP, msg_to_request
-from com_control.walking.session import State
+from com_control.walking.session import State, WalkSession
 from com_control.walking.walker import Walk
 from com_model import RobotModel
 from com_msgs.msg import WalkGoal, WalkState
@@ -237,7 +239,20 @@ class CcgdGaitNode(RobotNode[Parameters]):
             "com_error_m": self._state.com_error,
             "last_walk": "" if outcome is None else str(outcome),
         }
+        if session.stabiliser is not None:
+            values |= balance_values(session)
         return Diagnosis(level, reason or session.state.name.lower(), values)
+
+
+def balance_values(session: WalkSession) -> dict[str, str]:
+    """What the stabiliser reports: its margin (1 to 0), the CoM's offset (m), and its fault."""
+    values, stabiliser = {"fault": session.fault.name}, session.balance
+    if stabiliser is None:
+        return values
+    offset, std = stabiliser.offset
+    for axis, value, sigma in zip("xy", offset.tolist(), std.tolist(), strict=True):
+        values[f"com_offset_{axis}_m"] = f"{value:.4f} +- {sigma:.4f}"
+    return values | {"margin": f"{stabiliser.margin:.2f}"}
 
 
 def main() -> int:

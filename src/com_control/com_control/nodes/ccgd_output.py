@@ -55,6 +55,8 @@ class WalkOutput:
         self._com = node.create_publisher(PointStamped, "gait/com_reference", qos.RESULT)
         self._zmp_reference = node.create_publisher(PointStamped, "gait/zmp_reference", qos.RESULT)
         self._zmp = node.create_publisher(PointStamped, "zmp", qos.RESULT)
+        self._dcm = node.create_publisher(PointStamped, "gait/dcm", qos.RESULT)
+        self._dcm_reference = node.create_publisher(PointStamped, "gait/dcm_reference", qos.RESULT)
         self._state = node.create_publisher(WalkState, "gait/state", qos.RESULT)
         self._markers = node.create_publisher(MarkerArray, "gait/markers", qos.RESULT)
         self._frames = FramePublisher(node, settings.frame_prefix)
@@ -98,6 +100,10 @@ class WalkOutput:
             known |= {"com_reference": planned.com, "zmp_reference": planned.zmp}
             self._point(self._com, planned.com, stamp)
             self._point(self._zmp_reference, planned.zmp, stamp)
+        if session.balance is not None:
+            estimate = session.balance.target.estimate
+            self._point(self._dcm, np.append(estimate[5:7], 0.0), stamp)
+            self._point(self._dcm_reference, np.append(estimate[7:9], 0.0), stamp)
         if view is not None:
             known |= {"com": view.com, "zmp": view.zmp}
             if np.isfinite(view.zmp).all():

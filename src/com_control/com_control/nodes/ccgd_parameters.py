@@ -57,6 +57,11 @@ class Parameters(SensorParameters):
     streamed: bool = parameter(
         False, "send one point, `horizon` ahead, at each sample; false: send whole walks at once"
     )
+    stabiliser: bool = parameter(
+        False,
+        "feed wrenches and imu back to walks: streams points, whose horizon should be "
+        "two samples; needs servo.stiffness in robot_config",
+    )
     use_wrench: bool = parameter(True, "feet must carry for a walk to begin; false: no sensors")
     approach_time: float = parameter(
         1.0, "s, at least, for the way to the walk's first posture", (0.05, 60.0)
@@ -74,3 +79,8 @@ class Parameters(SensorParameters):
         20.0, "1/s, of gait/markers and tf, at most", (0.1, 200.0)
     )
     walk_frame: str = parameter("walk", "name of the frame in which walks are planned")
+
+    @property
+    def streams(self) -> bool:
+        """Whether one point is sent at each sample."""
+        return self.streamed or self.stabiliser

@@ -14,8 +14,7 @@ No clocks, threads and messages: times are those of the joints' readings, s. Eac
 changes the joint targets returns a Command: a whole path that ends stationary with both feet on the
 ground. So nothing worse than a finished walk happens when no further command follows. Before it is
 sent it goes through limited(); target_at() gives the joint targets of any time, limited likewise:
-what a streamed trajectory point is made of, and the one place where feedback on the planned motion
-would be added.
+what a streamed trajectory point is made of, and where a Stabiliser's feedback on walks is added.
 """
 
 from __future__ import annotations
@@ -29,12 +28,14 @@ from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped, sole_slip
 from com_control.walking.joint_path import JointPath, check_path, plan_approach
+from com_control.walking.stabiliser import FIXES, Fault, Stabilised, Stabiliser
 from com_control.walking.walk_monitor import Reading, WalkChecks
 from com_control.walking.walker import Walk, WalkInstant
 from com_model.arrays import Array
 
 HALT_TIME = 0.3  # s, in which an interrupted motion comes to a stop
 SPEED_FRACTION = 0.25  # of the joints' speed limits, on the way to the first posture
+MAX_GAP = 0.1  # s between readings, for which feedback and a plan's waiting count
 SLIP = 0.01  # m and rad, by which soles may move to each other on that way
 
 
@@ -83,6 +84,7 @@ class WalkSession:
         approach_time: s, at least, for the way to a walk's first posture.
         delay: s, from a decision to the first point that it changes.
         limits: Of what is sent, and of how joints follow it.
+        stabiliser: Feedback on walks whose targets are asked for one by one, by target_at.
 
     Attributes:
         guard: Checks what is sent.
@@ -99,6 +101,7 @@ class WalkSession:
         approach_time: float = 1.0,
         delay: float = 0.1,
         limits: GuardOptions | None = None,
+        stabiliser: Stabiliser | None = None,
     ) -> None:
         self._biped, self._checks = biped, checks
         self.guard = CommandGuard.from_model(biped.model, limits)
@@ -108,6 +111,11 @@ class WalkSession:
         self._last = -np.inf
         self._stop_reason = ""
         self._awaited = False  # a stop is to be planned
+        self.stabiliser = stabiliser
+        self._reading: Reading | None = None
+        self._followed: Walk | None = None  # by the stabiliser
+        self._fed: Stabilised | None = None  # what it gave last
+        self._fed_at = 0.0  # s
         self.state, self.reason = State.UNKNOWN, "no joint_states yet"
         self.walk: Walk | None = None
         self.outcome: Outcome | None = None
@@ -164,6 +172,7 @@ class WalkSession:
             return None
         self.guard.restart()
         self.guard.measure(reading.time, reading.position)
+        self._followed = self._fed = None
         self.walk, self._begin = walk, start + way.end
         path = way.shifted(start).followed_by(walk.path.shifted(self._begin))
         self.state, self.reason, self._stop_reason = State.APPROACHING, "", ""
@@ -214,15 +223,20 @@ class WalkSession:
         """
         if jump:
             self._shift_clock(jump)
-        problem = self.guard.reason
+        self._wait_for_feet(reading.time - self._last)
+        problem, self._reading = self.guard.reason, reading
         if reading.time >= self._last:
             self._last = reading.time
             problem = self.guard.measure(reading.time, reading.position)
         if self.state in MOVING:
-            fallen = self._checks.fallen(reading)
+            fallen = self._checks.fallen(reading) or FIXES[self.fault] * (
+                self.fault is Fault.FALLEN
+            )
             if fallen:
                 return self._halt(fallen, State.FALLEN, reading.time)
             problem = self._checks.missing(reading) or problem
+            if self._fed is not None and self._fed.must_stop:
+                problem = problem or FIXES[self.fault]
             order = self.stop(problem) if problem and self.state is not State.STOPPING else None
             if order is None:
                 self.advance(reading.time)
@@ -236,6 +250,34 @@ class WalkSession:
         if self._commanded is not None:
             self._commanded = self._commanded.shifted(by)
         self.guard.change_clock(by)
+
+    def _wait_for_feet(self, dt: float) -> None:
+        """Puts off what is left of the walk by what the stabiliser's plan has waited in dt, s."""
+        if self.balance is None or self._fed is None or self._commanded is None:
+            return
+        late = (1.0 - self._fed.rate) * dt
+        if late > 0.0 and dt < MAX_GAP:
+            self._begin, self._commanded = self._begin + late, self._commanded.shifted(late)
+
+    def _feed_back(self, time: float, q: Array, qd: Array) -> tuple[Array, Array]:
+        """Targets for a time with the stabiliser's feedback; those of the plan without one."""
+        stabiliser, walk, reading = self.stabiliser, self.walk, self._reading
+        walks = self.state in (State.WALKING, State.STOPPING)
+        if stabiliser is None or walk is None or reading is None or not walks:
+            return q, qd
+        dt = 0.0
+        if self._followed is None:
+            stabiliser.start(walk.plan, walk.samples, walk.path.q[0])
+        else:
+            dt = min(max(reading.time - self._fed_at, 0.0), MAX_GAP)
+            if self._followed is not walk:
+                stabiliser.replace(walk.plan, walk.samples)
+        self._followed, self._fed_at = walk, reading.time
+        stabiliser.memory.phase[0] = min(max(self.walk_time, 0.0), walk.duration)
+        R = np.full((3, 3), np.nan) if reading.R_world_root is None else reading.R_world_root
+        lead = time - reading.time
+        self._fed = stabiliser.update(R, reading.position, reading.wrenches, dt, lead)
+        return self._fed.q, self._fed.rate * qd
 
     def advance(self, now: float) -> None:
         """Updates the state to a time, s of the joints' readings; also while those are stale."""
@@ -258,6 +300,17 @@ class WalkSession:
         self.state, self.reason = (State.REFUSED if problem else State.READY), problem
 
     # --- queries --------------------------------------------------------------------------------
+    @property
+    def balance(self) -> Stabiliser | None:
+        """The stabiliser, while a walk has its feedback."""
+        walks = self.state in (State.WALKING, State.STOPPING) and self._fed is not None
+        return self.stabiliser if walks else None
+
+    @property
+    def fault(self) -> Fault:
+        """What the stabiliser found wrong last."""
+        return Fault.NONE if self._fed is None else self._fed.fault
+
     @property
     def walk_time(self) -> float:
         """Time of the walk, s; negative before it begins, NaN when there is none."""
@@ -287,7 +340,7 @@ class WalkSession:
         """Joint positions and velocities (n,) to be sent for a time; None before a command."""
         if self._commanded is None:
             return None
-        q, qd = self._commanded.sample(time)
+        q, qd = self._feed_back(time, *self._commanded.sample(time))
         sent, speeds = self.guard.limit(np.array([time]), q[None], qd[None])
         return sent[0], speeds[0]
 

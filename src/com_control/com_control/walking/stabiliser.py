@@ -20,17 +20,17 @@ from com_control.exceptions import BipedError
 from com_control.walking.biped import JOINTS, Biped
 from com_control.walking.com_ik import ComIk
 from com_control.walking.joint_path import heading_to_pelvis
-from com_control.walking.stabiliser_law import (
+from com_control.walking.stabiliser_law import tick
+from com_control.walking.stabiliser_state import (
     Body,
     Gains,
     Sensed,
     Table,
     make_memory,
     make_target,
-    tick,
 )
 from com_control.walking.walk_monitor import SoleZmp
-from com_control.walking.walk_plan import Samples, WalkPlan
+from com_control.walking.walk_plan import Samples, WalkPlan, quintic
 from com_model.arrays import Array
 from com_model.compiled import entry_point
 from com_model.dynamics import GRAVITY
@@ -43,12 +43,13 @@ LEAST_LOAD, MOST_LOAD, LOAD_TIME = 0.5, 1.6, 0.1  # of the weight on both feet, 
 FAILURES = 5  # points in a row that inverse kinematics do not find
 LOWER = 0.01  # of the CoM's height, by which it is then asked for
 REACH = (1.2, 2.0)  # of half a sole's length and width: a larger DCM error is beyond the ankles
+BLEND = 0.4  # s, from one plan to another
 SETTLING = 3.0  # offset_time, after which the offset counts as found
 SYSTEMATIC = 0.003  # of the CoM's height, the offset's sigma beside what is seen to vary
 
 
 class Fault(IntEnum):
-    """What is wrong, the worst first to last; the numbers are those of com_msgs/WalkBalance."""
+    """What is wrong; the greatest number is the worst."""
 
     NONE = 0
     BEYOND_REACH = 1  # the DCM is farther from its plan than soles can correct
@@ -57,6 +58,18 @@ class Fault(IntEnum):
     NO_IMU = 4
     UNREACHABLE = 5  # inverse kinematics fail
     FALLEN = 6
+
+
+FIXES = {
+    Fault.NONE: "",
+    Fault.BEYOND_REACH: "the centre of mass is farther from the plan than the soles can correct",
+    Fault.OFFSET_BOUND: "the centre of mass is too far from the model's: identify the robot first",
+    Fault.NO_WRENCH: "the feet's wrenches are missing or do not carry the robot: check the sensors",
+    Fault.NO_IMU: "the imu gives no orientation: check its driver",
+    Fault.UNREACHABLE: "the legs do not reach what feedback asks for: lower com_height",
+    Fault.FALLEN: "the robot has fallen by its measured tilt or height: set it upright",
+}
+"""What each means and how to fix it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +201,16 @@ class Stabiliser:
         self._tick = entry_point(
             tick, self.body, self._gains, self.table, sensed, 0.0, 0.0, memory, self.target
         )
+
+    def replace(self, plan: WalkPlan, samples: Samples) -> None:
+        """Goes on with another plan that is near the present one and has the same feet for now."""
+        before, after = self.table, make_table(plan, samples)
+        for new, old in ((after.com, before.com), (after.zmp, before.zmp)):
+            count, first = min(len(new), len(old)), int(self.phase / after.dt)
+            since = (np.arange(first, count) - first) * after.dt
+            progress = quintic(since / BLEND)[0][:, None]
+            new[first:count] += (1.0 - progress) * (old[first:count] - new[first:count])
+        self.table = after
 
     @property
     def phase(self) -> float:

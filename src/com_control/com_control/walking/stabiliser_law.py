@@ -23,11 +23,11 @@ xi_r = c_r + c_r'/w:
 from __future__ import annotations
 
 from math import cos, exp, floor, hypot, sin
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from com_control.walking.stabiliser_state import Body, Gains, Memory, Sensed, Table, Target
 from com_model.arrays import Array
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
@@ -42,154 +42,6 @@ STEEPEST = 0.3  # slope
 MAX_LAG = 0.5  # rad, beyond which the lean would drive the servos' resonance
 MAX_SURPRISE = 0.03  # of h, of one measurement of the offset
 MARGIN = 0.85  # of the sole's size, within which the ZMP is asked for
-
-
-class Gains(NamedTuple):
-    """Gains, one set for all robots; lengths are over the CoM's height h."""
-
-    proportional: float = 1.0  # k_p
-    integral: float = 0.3  # k_i / w
-    lean: float = 1.0  # G
-    lean_speed: float = 0.3  # G_v
-    max_lean: float = 0.08
-    max_integral: float = 0.03
-    ankle: float = 0.5  # A T_t kappa
-    ankle_leak: float = 1.0  # s, T_a
-    max_tilt: float = 0.25  # rad
-    force_difference: float = 0.01  # A_z, 1/s
-    offset_time: float = 1.5  # s, T_b
-    max_offset: float = 0.075
-
-
-class Body(NamedTuple):
-    """What the law needs of a robot.
-
-    Attributes:
-        mass: kg.
-        height: m, h, of the CoM over the soles.
-        kappa: (2,) of the ankles' servos about the soles' x and y axes.
-        dead_time: s, T_t: of sensors and bus, and 2.5 periods.
-        soles: (2, 4) m, least and greatest x, then y, of each sole in its frame.
-    """
-
-    mass: float
-    height: float
-    kappa: Array
-    dead_time: float
-    soles: Array
-
-
-class Table(NamedTuple):
-    """A walk at N times, rising in equal steps from 0 on; see walk_plan.Samples.
-
-    Attributes:
-        dt: s, of a step.
-        com: (N, 9) m, position, velocity, acceleration.
-        zmp: (N, 2) m.
-        feet: (N, 2, 3, 4) poses of the soles.
-        R_pelvis: (N, 3, 3).
-        swing: (N, 2) progress of each foot's swing, 0 to 1; -1: it stands.
-        goals: (N, 2, 2) m, x and y of where each foot is set down next, or stands.
-        swing_time: s.
-        moves: (2,) s, first lift-off and last touch-down.
-    """
-
-    dt: float
-    com: Array
-    zmp: Array
-    feet: Array
-    R_pelvis: Array
-    swing: Array
-    goals: Array
-    swing_time: float
-    moves: Array
-
-
-class Sensed(NamedTuple):
-    """What is measured, in the axes of the root link unless said otherwise.
-
-    Attributes:
-        R_imu: (3, 3) orientation of the root link, z upwards, of any yaw; NaN: not known.
-        soles: (2, 3, 4) poses of the soles by the joints.
-        com: (3,) m, by the joints.
-        wrenches: (2, 6) N and N m, of the ground on each foot about its sole's origin, in the
-            sole's axes; NaN: not known.
-    """
-
-    R_imu: Array
-    soles: Array
-    com: Array
-    wrenches: Array
-
-
-class Memory(NamedTuple):
-    """The state; arrays that the tick overwrites.
-
-    Attributes:
-        phase: (4,) time of the plan, s; s, waited for this step; 1.0 after the first tick; rate of
-            the plan's time, 0 to 1.
-        motion: (2, 2) m and m/s, c and v of x and y.
-        offset: (2, 2) m and m^2, b of x and y, and the mean square of what is left.
-        lean: (2,) m, y.
-        integral: (2,) m.
-        tilts: (2, 2) rad, of each foot about its x and y.
-        feet: (2, 3) m, of the commanded soles from the plan.
-        held: (2, 4) m, where a foot stays that landed early; 1.0: it does.
-        unloaded: (2,) s, for which a foot has not carried.
-        slope: (2,) of the ground along x and y.
-    """
-
-    phase: Array
-    motion: Array
-    offset: Array
-    lean: Array
-    integral: Array
-    tilts: Array
-    feet: Array
-    held: Array
-    unloaded: Array
-    slope: Array
-
-
-class Target(NamedTuple):
-    """What a tick sets.
-
-    Attributes:
-        com: (3,) m, commanded.
-        feet: (2, 3, 4) poses of the soles, commanded.
-        R_pelvis: (3, 3).
-        estimate: (11,) CoM x, y, z with its offset, m; its velocity x, y, m/s; DCM x, y; planned
-            DCM x, y; ZMP x, y, m (NaN: not known).
-        loads: (2,) fraction of the weight on each foot.
-    """
-
-    com: Array
-    feet: Array
-    R_pelvis: Array
-    estimate: Array
-    loads: Array
-
-
-def make_memory() -> Memory:
-    """Memory of a stabiliser before its first tick."""
-    two = (2, 2)
-    return Memory(
-        np.zeros(4),
-        np.zeros(two),
-        np.zeros(two),
-        np.zeros(2),
-        np.zeros(2),
-        np.zeros(two),
-        np.zeros((2, 3)),
-        np.zeros((2, 4)),
-        np.zeros(2),
-        np.zeros(2),
-    )
-
-
-def make_target() -> Target:
-    """Memory for what a tick sets."""
-    return Target(np.zeros(3), np.zeros((2, 3, 4)), np.eye(3), np.zeros(11), np.zeros(2))
 
 
 @njit

@@ -43,6 +43,7 @@ class Reading:
     wrenches: Array | None = None
     tilt: float = float("nan")  # rad, of the root link; NaN: not known
     missing: str = ""  # what is not received and how to fix it; "" when all is
+    R_world_root: Array | None = None  # (3, 3) orientation of the root link by the IMU
 
 
 @dataclass(frozen=True)
