@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from ccgd_bench import FEET, LYING, MODEL, POSTURE, SHORT, WEIGHT, Bench
+from ccgd_bench import FEET, LEVEL, LYING, MODEL, POSTURE, SHORT, WEIGHT, Bench
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import PointStamped
 from rclpy.parameter import Parameter
@@ -252,3 +252,30 @@ def test_joint_states_with_bad_numbers_do_not_count(bench):
 
     robot.world.spin_until(timed_out, "the diagnostics say so")
     assert robot.ways == []
+
+
+def test_feedback_without_an_imu_ends_the_walk(bench, world):
+    dcms = world.collect(PointStamped, "gait/dcm", 2000)
+    robot = bench(stabiliser=True)
+    robot.until(WalkState.READY)
+    handle, _ = robot.walk(**SHORT)
+    result = robot.result(handle)
+    assert not result.completed
+    assert "imu gives no orientation" in result.reason
+    assert dcms[-1].header.frame_id == "walk"
+    streamed = [msg for msg in robot.ways if len(msg.points) == 1]
+    assert len(streamed) > 10, "point by point"
+
+
+def test_feedback_sends_nothing_to_a_robot_that_has_fallen(bench):
+    robot = bench(stabiliser=True)
+    robot.attitude = LEVEL
+    robot.until(WalkState.READY)
+    robot.walk(**SHORT)
+    robot.until(WalkState.WALKING)
+    robot.attitude = LYING
+    robot.until(WalkState.FALLEN)
+    count = len(robot.ways)
+    for _ in range(10):
+        assert robot.sample() == WalkState.FALLEN
+    assert len(robot.ways) == count
