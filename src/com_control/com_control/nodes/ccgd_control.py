@@ -66,7 +66,7 @@ class WalkingRobot:
             stabiliser = None
             if settings.stabiliser:
                 stiffness, period = ankle_stiffness(self.biped, config), 1.0 / settings.rate_hz
-                stabiliser = Stabiliser(self.biped, stiffness, period, settings.horizon)
+                stabiliser = Stabiliser(self.biped, stiffness, period, settings.lead)
             self._up = find_stance(self.biped, self.biped.posture).R_walk_root[2]  # root's axes
         except ComControlError as error:
             raise ComRosError(f"this robot cannot walk on two legs: {error}") from error
@@ -319,7 +319,7 @@ class WalkControl:
         assert robot.reading is not None  # noqa: S101 - the caller has made it
         if robot.session.state not in MOVING:
             return
-        horizon = self.settings.horizon
+        horizon = self.settings.lead
         target = robot.session.target_at(robot.reading.time + horizon + self.settings.drive_delay)
         if target is not None:
             self._output.send_point(robot.names, target, horizon, ns_to_stamp(time_ns))

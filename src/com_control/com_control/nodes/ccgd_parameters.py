@@ -59,8 +59,8 @@ class Parameters(SensorParameters):
     )
     stabiliser: bool = parameter(
         False,
-        "feed wrenches and imu back to walks: streams points, whose horizon should be "
-        "two samples; needs servo.stiffness in robot_config",
+        "feed wrenches and imu back to walks: streams points two samples ahead, at rate_hz; needs "
+        "servo.stiffness in robot_config",
     )
     use_wrench: bool = parameter(True, "feet must carry for a walk to begin; false: no sensors")
     approach_time: float = parameter(
@@ -79,6 +79,11 @@ class Parameters(SensorParameters):
         20.0, "1/s, of gait/markers and tf, at most", (0.1, 200.0)
     )
     walk_frame: str = parameter("walk", "name of the frame in which walks are planned")
+
+    @property
+    def lead(self) -> float:
+        """By how much streamed points are ahead, s."""
+        return 2.0 / self.rate_hz if self.stabiliser else self.horizon
 
     @property
     def streams(self) -> bool:
