@@ -38,6 +38,7 @@ ALL = (
     "com_ik_speed",
     "ccgd_walk",
     "humanoid_walk",
+    "walk_robustness",
     "com_balance",
     "posture_protocol",
     "workspace",

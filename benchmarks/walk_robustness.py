@@ -134,7 +134,7 @@ class Result:
 def load(name: str) -> tuple[Biped, RobotConfig, Walk]:
     """A robot and its walk."""
     files = find_robot(name)
-    model, config = RobotModel.from_file(files.urdf), RobotConfig.from_file(files.config)
+    model, config = RobotModel.from_file(files.urdf), RobotConfig.from_file(str(files.config))
     biped = Biped.from_config(model, config)
     walk = Walker(biped).plan(replace(ROBOTS[name], steps=6, method="refined"), biped.posture)
     return biped, config, walk
@@ -284,22 +284,22 @@ def summary(runs: list[Run], results: list[Result]) -> dict[str, Any]:
         entry |= {"mean_mm": mean, "max_mm": most} if fed_back else {"open_mean_mm": mean}
     robots = list(dict.fromkeys(run.robot for run in runs))
 
-    def walked(cell: str, among: tuple[str, ...]) -> tuple[int, int]:
+    def count_walked(cell: str, among: tuple[str, ...]) -> tuple[int, int]:
         groups = [by.get((cell, robot, True), []) for robot in among]
         return sum(r.walked for g in groups for r in g), sum(len(g) for g in groups)
 
     survived = [
         v
         for v in PUSHES
-        if np.subtract(*walked(f"push {v:.2f} forwards", tuple(robots))) == 0
-        and walked(f"push {v:.2f} forwards", tuple(robots))[1] > 0
+        if np.subtract(*count_walked(f"push {v:.2f} forwards", tuple(robots))) == 0
+        and count_walked(f"push {v:.2f} forwards", tuple(robots))[1] > 0
     ]
     ratios = [
         (e["mean_mm"] or np.inf) / (1.5 * (e["open_mean_mm"] or 0.0) + 5.0)
         for e in cells["stiff"].values()
     ]
     offsets = [r.offset_error for (cell, *_), g in by.items() if cell == "trunk off" for r in g]
-    soft, tiles = walked("soft", tuple(robots)), walked("tiles +-5 mm", TILED)
+    soft, tiles = count_walked("soft", tuple(robots)), count_walked("tiles +-5 mm", TILED)
     return {
         "cells": cells,
         "soft_walked": soft[0],
