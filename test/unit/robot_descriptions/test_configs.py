@@ -39,6 +39,8 @@ ROBOTS = [
     ("b1", "b1_description/urdf/b1.urdf"),
     ("laikago", "laikago_description/urdf/laikago.urdf"),
     ("hyq", "hyq_description/robots/hyq_no_sensors.urdf"),
+    ("g1", "g1_description/urdf/g1_29dof_rev_1_0.urdf"),
+    ("alexander", "alexander_description/urdf/alexander_v1.lowerBodyOnly.urdf"),
 ]
 IDS = [f"{name}-{Path(urdf).stem}" if urdf else name for name, urdf in ROBOTS]
 LEAST_MARGIN = 0.03  # m, of the centre of mass inside the support polygon
@@ -75,11 +77,19 @@ def robot(request):
     return config, ours, (model, data, q)
 
 
+def frame_of(foot, model, data):
+    """Pose of a foot's frame in the root's axes, by its link where the URDF does not have it."""
+    if foot.mount is None:
+        return data.oMf[model.getFrameId(foot.frame)]
+    place = pinocchio.SE3(pinocchio.rpy.rpyToMatrix(*foot.mount.rpy), np.array(foot.mount.xyz))
+    return data.oMf[model.getFrameId(foot.mount.link)] * place
+
+
 def sole_corners(config, model, data):
     """The points (m, 3) on which the robot stands, in its root's axes."""
     points = []
     for foot in config.feet:
-        pose = data.oMf[model.getFrameId(foot.frame)]
+        pose = frame_of(foot, model, data)
         if len(foot.corners):
             points += [pose.act(np.array([*corner, 0.0])) for corner in foot.corners]
         else:
@@ -119,7 +129,7 @@ def test_soles_are_level_and_side_by_side(robot):
     heights = sole_corners(config, model, data)[:, 2]
     assert np.ptp(heights) < 5e-4
     for foot in config.feet:
-        pose = data.oMf[model.getFrameId(foot.frame)]
+        pose = frame_of(foot, model, data)
         if len(foot.corners):
             assert pose.rotation[2, 2] > 0.9999, "z of a sole frame is out of the ground"
     sides = [foot.side for foot in config.feet]

@@ -155,7 +155,7 @@ def heading_to_pelvis(biped: Biped) -> Array:
 
     Quarter turns: the pelvis of some URDFs has its x axis backwards, or y upwards.
     """
-    soles = sum(sole_pose(leg, leg.nominal)[0] for leg in biped.legs)
+    soles = np.sum([sole_pose(leg, leg.nominal)[0] for leg in biped.legs], axis=0)
     x, z = (np.eye(3)[k] * np.sign(v[k]) for v in soles.T[[0, 2]] for k in [np.argmax(np.abs(v))])
     return np.array([x, np.cross(z, x), z]) + 0.0
 
