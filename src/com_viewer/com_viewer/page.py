@@ -179,7 +179,9 @@ class Page:
             if handle is not None:
                 handle.visible = False
         elif handle is None:
-            self._handles["support/polygon"] = self._mesh("support/polygon", corners, fan(corners))
+            self._handles["support/polygon"] = self._mesh(
+                "support/polygon", corners, fan(corners), color
+            )
         else:
             handle.vertices, handle.faces, handle.color = corners, fan(corners), color
             handle.visible = True

@@ -1,0 +1,77 @@
+"""The examples run, and what they print is right."""
+
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+from walker_urdf import walker_urdf
+
+from com_model import RobotModel, Sesc
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def run(capsys):
+    """run(name, *words): what an example prints, as lines."""
+
+    def run(name, *words):
+        runpy.run_path(str(EXAMPLES / name))["main"](*map(str, words))
+        return capsys.readouterr().out.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def walker(tmp_path):
+    path = tmp_path / "walker.urdf"
+    path.write_text(walker_urdf())
+    return path
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_examples_are_short_and_listed(path):
+    assert len(path.read_text().splitlines()) <= 40
+    assert path.name in (EXAMPLES / "README.md").read_text()
+    assert f"examples/{path.name}" in path.read_text()
+
+
+def test_com_of_a_urdf(run, walker):
+    lines = run("com_of_urdf.py", walker)
+    assert lines[0] == "walker: 4.000 kg, CoM in base_link: [0.05 0.   0.  ] m"
+    moved = run("com_of_urdf.py", walker, "l_hip=0.5")[0]
+    x = Sesc(RobotModel.from_file(walker)).com([0.5, 0, 0, 0])[0]
+    assert f"{x:.5f}"[:6] in moved
+    assert [line.split()[0] for line in lines[1:]] == ["l_hip", "l_knee", "r_hip", "r_knee"]
+
+
+def test_two_urdfs(run, walker, tmp_path):
+    other = tmp_path / "other.urdf"
+    other.write_text(walker_urdf(trunk_mass=3.0).replace('xyz="0.1 0 0.5"', 'xyz="0.1 0.02 0.5"'))
+    lines = run("compare_urdfs.py", walker, other)
+    assert lines[0].split() == ["base_link", "+1.0000", "kg", "CoM", "by", "20.00", "mm"]
+    assert lines[1].startswith("whole robot")
+    assert "+1.0000 kg" in lines[1]
+    assert len(lines) == 2
+    assert len(run("compare_urdfs.py", walker, walker)) == 1
+
+
+def test_com_along_a_bag(run, walker, write_bag, messages):
+    start, names = 1_700_000_000_000_000_000, ["r_hip", "r_knee", "l_hip", "l_knee"]
+    angles = np.linspace(0.0, 0.5, 51)
+    times = start + 20_000_000 * np.arange(51)
+    bag = write_bag(
+        [
+            ["/joint_states", int(t), messages.joints(int(t), names, [0.0, 0.0, float(a), 0.0])]
+            for t, a in zip(times, angles, strict=True)
+        ]
+    )
+    header, *rows = run("com_along_bag.py", bag, walker)
+    assert header == "time,x,y,z"
+    found = np.array([row.split(",") for row in rows], dtype=float)
+    Q = np.zeros((51, 4))
+    Q[:, 0] = angles
+    expected = Sesc(RobotModel.from_file(walker)).com_batch(Q)
+    np.testing.assert_allclose(found[:, 0], 0.02 * np.arange(51), atol=1e-9)
+    np.testing.assert_allclose(found[:, 1:], expected, atol=6e-7)
