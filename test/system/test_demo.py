@@ -1,8 +1,9 @@
 """The demo, as a user runs it, and what it says when something is wrong."""
 
-import importlib
+import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -124,6 +125,8 @@ def test_hoap2_for_three_seconds(tmp_path: Path) -> None:
             "com_demos.sway_demo",
             "--seconds",
             "3",
+            "--view",
+            "on",
             "--output",
             tmp_path / "out",
         ],
@@ -143,6 +146,12 @@ def test_hoap2_for_three_seconds(tmp_path: Path) -> None:
     assert figures["margin_min_mm"] > 5
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"hoap2.png", "hoap2_com.png", "launch.log"}
+    address = re.search(r"^viewer: http://127.0.0.1:\d+$", done.stdout, re.MULTILINE)
+    if importlib.util.find_spec("viser") is None:
+        assert "no viewer: install viser" in done.stdout
+    else:
+        assert address, done.stdout
+        assert address[0] in (tmp_path / "out" / "launch.log").read_text()
     assert left_over(str(tmp_path)) == []
 
 
