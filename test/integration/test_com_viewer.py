@@ -86,6 +86,17 @@ def test_what_is_published_wins(world, viewer, walker):
     assert position(viewer, "com/point")[:2] == pytest.approx([0.02, 0.03])
 
 
+def test_joints_that_stop_are_no_longer_ok(world, walker, tmp_path):
+    record = str(tmp_path / "seen.html")
+    viewer = world.start(Viewer, robot_description=walker, record=record, joint_timeout=0.3)
+    world.ticks = iter(range(1_000_000))
+    wait(world, viewer, lambda: viewer.page._rows.get("CoM") == "OK")
+    world.spin_until(lambda: "UNKNOWN: " in viewer.page._rows["CoM"], "it is stale")
+    world.spin_for(0.3)
+    assert "joint_states timed out" in viewer.page._rows["CoM"]
+    wait(world, viewer, lambda: viewer.page._rows["CoM"] == "OK")
+
+
 def test_the_root_follows_tf(world, viewer):
     item = TransformStamped(child_frame_id="base_link")
     item.header.frame_id = "odom"

@@ -50,7 +50,7 @@ from com_viewer.scene import (
 
 LAYERS = ("robot", "com", "chain", "support", "forces", "marks", "footsteps")
 HOST, PORT = "127.0.0.1", 8080
-PLOT_S, PLOT_EVERY_S, PLOT_SAMPLES = 30.0, 0.25, 600
+PLOT_EVERY_S, PLOT_SAMPLES = 0.25, 900
 HIDDEN = Mark(np.full(3, np.nan), GREY)
 FORCE = 0.6  # length of an arrow as large as the weight, over the size of the robot
 
@@ -116,7 +116,7 @@ class Page:
             for handle in (*self._bodies, *self._handles.values()):
                 handle.remove()
             model = scene.model
-            names = [f"/robot/{_path(name)}" for name in model.bodies.names]
+            names = [f"/robot/{name.replace('/', '_')}" for name in model.bodies.names]
             add = self.server.scene
             self._handles = {}
             self._bodies = [add.add_frame(name, show_axes=False) for name in names]
@@ -201,7 +201,7 @@ class Page:
         if handle is None:
             if not known:
                 return
-            path = "/" + "/".join(map(_path, name.split("/", 1)))
+            path = "/" + name.replace(" ", "_")
             handle = add.add_icosphere(path, radius, mark.color, subdivisions=2, cast_shadow=False)
             self._handles[name] = handle
             if label:
@@ -269,22 +269,18 @@ class Page:
         """Append to the time plots, by name with unit; `at` is the time, s."""
         for name, value in numbers.items():
             if name not in self._plots:
+                line = {"label": name, "stroke": "#0072b2", "width": 2}
+                options = {"title": name, "axes": ({"label": "time (s)"}, {}), "aspect": 2.0}
+                data, series = (np.zeros(1), np.zeros(1)), ({"label": "s"}, line)
                 with self._plot_folder:
-                    axis = {"label": "time (s)"}
                     chart = self.server.gui.add_uplot(
-                        (np.zeros(1), np.zeros(1)),
-                        ({"label": "s"}, {"label": name, "stroke": "#0072b2", "width": 2}),
-                        title=name,
-                        axes=(axis, {}),
-                        scales={"x": {"time": False}},
-                        aspect=2.0,
+                        data, series, scales={"x": {"time": False}}, **options
                     )
                 self._plots[name] = chart, deque(maxlen=PLOT_SAMPLES)
             points = self._plots[name][1]
             if points and at < points[-1][0]:
                 points.clear()  # another run, or a bag went back
-            if not points or at - points[-1][0] >= PLOT_S / PLOT_SAMPLES:
-                points.append((at, value))
+            points.append((at, value))
         now = time.monotonic()
         if now - self._plotted > PLOT_EVERY_S:
             self._plotted = now
@@ -330,11 +326,10 @@ class Page:
         gui = self.server.gui
         if self._actions is not None:
             self._actions.remove()
-        self._actions = gui.add_folder("Services", visible=bool(labels)) if labels else None
-        if self._actions is not None:
-            with self._actions:
-                for label in labels:
-                    gui.add_button(label).on_click(lambda _, label=label: press(label))
+        self._actions = gui.add_folder("Services", visible=bool(labels))
+        with self._actions:
+            for label in labels:
+                gui.add_button(label).on_click(lambda _, label=label: press(label))
 
     # --- recording -----------------------------------------------------------------------------
     def start_recording(self) -> None:
@@ -375,8 +370,3 @@ def _table(rows: Mapping[str, str]) -> str:
         for name, text in rows.items()
     )
     return f"<table style='font-size:13px;padding:.6em'>{cells}</table>"
-
-
-def _path(name: str) -> str:
-    """A name as one part of a scene's path."""
-    return name.replace("/", "_").replace(" ", "_")

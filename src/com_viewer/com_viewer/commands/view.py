@@ -13,7 +13,6 @@ import numpy as np
 from com_bags import BagError, TopicError
 from com_estimation.whole_body.com_state import ComObserver, ComState
 from com_model import RobotConfig, RobotModel, load_robot
-from com_model.arrays import Array
 from com_model.commands import add_robot, command_parser
 from com_model.exceptions import ComModelError
 from com_model.robots import find_robot
@@ -142,15 +141,9 @@ def _bag(
 def describe(state: ComState) -> dict[str, str]:
     """Lines for the table of status texts."""
     text = state.status.name + (f": {state.reason}" if state.reason else "")
-    return {"CoM": text, "CoM, root link": _metres(state.position), "margin": _mm(state.margin)}
-
-
-def _mm(value: float) -> str:
-    return f"{1e3 * value:.1f} mm" if np.isfinite(value) else "not known"
-
-
-def _metres(vector: Array) -> str:
-    return " ".join(f"{value:.4f}" for value in vector) + " m"
+    com = " ".join(f"{value:.4f}" for value in state.position)
+    margin = f"{1e3 * state.margin:.1f} mm" if np.isfinite(state.margin) else "not known"
+    return {"CoM": text, "CoM, root link": f"{com} m", "margin": margin}
 
 
 if __name__ == "__main__":

@@ -77,6 +77,7 @@ SERVICES = {
     "com_msgs/srv/IdentifyLinks": IdentifyLinks,
 }
 WALK = "walk"
+WALK_POINTS = {"com_reference": ORANGE, "zmp_reference": YELLOW, "zmp": SKY}
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Viewer(RobotNode[Parameters]):
         feet = self.config.feet if self.config else ()
         self._wrenches = WrenchInputs(feet, p.wrench_timeout)
         self._scene: RobotScene | None = None
-        self._newest: JointSample | None = None
+        self._newest: tuple[Array, Array, int] | None = None
         self._received: dict[str, tuple[Any, float]] = {}
         self._footsteps: dict[str, Array] = {}
         self._frames: dict[str, tuple[Array, Array]] = {}
@@ -139,9 +140,10 @@ class Viewer(RobotNode[Parameters]):
         self._scene, self._newest = scene, None
 
     def on_joints_timeout(self, reason: str) -> None:
-        """Say so on the page."""
+        """Show no more what is no longer so."""
         super().on_joints_timeout(reason)
-        self.page.set_status({"CoM": reason})
+        self._newest = None
+        self.page.set_status({"CoM": f"UNKNOWN: {reason}"})
 
     def destroy_node(self) -> None:
         """Write the recording, and stop the server."""
@@ -152,7 +154,7 @@ class Viewer(RobotNode[Parameters]):
 
     # --- inputs ------------------------------------------------------------------------------
     def _on_joints(self, sample: JointSample) -> None:
-        self._newest = sample
+        self._newest = np.array(sample.position), np.array(sample.velocity), sample.time_ns
 
     def _on_message(self, topic: str, msg: Any, _time_ns: int) -> None:
         self._received[topic] = msg, time.monotonic()
@@ -196,18 +198,17 @@ class Viewer(RobotNode[Parameters]):
         seconds, self._drawn_at = now - self._drawn_at, now
         if self._scene is None or self._newest is None or not self.page.watched:
             return
-        sample = self._newest
+        q, qd, time_ns = self._newest
         rows, numbers = {}, {}
         msg, chain = self._recent("com"), self._recent("sesc")
         if msg is not None:
             state = center_of_mass_to_numpy(msg)
         else:
-            state = self._observer.update(np.array(sample.position), np.array(sample.velocity))
+            state = self._observer.update(q, qd)
             rows["source"] = "no topic com: computed here from the URDF, on level ground"
-        forces, _ = self._wrenches.forces(sample.time_ns)
+        forces, _ = self._wrenches.forces(time_ns)
         points = None if chain is None else points_to_numpy(chain.points)
-        root = self._frames.get("root")
-        snapshot = self._scene.place(np.array(sample.position), state, root, points, forces)
+        snapshot = self._scene.place(q, state, self._frames.get("root"), points, forces)
         rows |= describe(state)
         numbers["support margin (mm)"] = 1e3 * state.margin
         R, p = snapshot.R[0], snapshot.p[0]
@@ -226,7 +227,9 @@ class Viewer(RobotNode[Parameters]):
             if WALK in self._frames:
                 R_walk, p_walk = self._frames[WALK]
                 R_walk, p_walk = R @ R_walk, R @ p_walk + p
-                marks |= _walk_marks(walk, R_walk, p_walk)
+                for name, color in WALK_POINTS.items():
+                    point = point_to_numpy(getattr(walk, name))
+                    marks[name.replace("_", " ")] = Mark(R_walk @ point + p_walk, color)
                 steps = [corners @ R_walk.T + p_walk for corners in self._footsteps.values()]
                 footsteps = np.concatenate([footsteps, *steps])
         for topic in STATUS_TOPICS:
@@ -237,7 +240,7 @@ class Viewer(RobotNode[Parameters]):
             self.page.pause(seconds)
         self.page.show(replace(snapshot, forces=arrows, marks=marks, footsteps=footsteps))
         self.page.set_status(rows)
-        self.page.plot(numbers, sample.time_ns / 1e9)
+        self.page.plot(numbers, time_ns / 1e9)
 
     def _reaction(self, msg: GroundReaction, snapshot: Snapshot) -> Array:
         """Feet and forces (f, 2, 3), world; forces are in root axes."""
@@ -296,16 +299,6 @@ def _trunk_marks(msg: TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
         "trunk CoM, URDF": Mark(R @ (com - offset) + p, ORANGE),
         "trunk CoM, estimated": Mark(R @ com + p, BLUE, covariance),
     }
-
-
-def _walk_marks(msg: WalkState, R: Array, p: Array) -> dict[str, Mark]:
-    """Reference and measurement of CoM and ZMP, from the walk's frame."""
-    points = {
-        "CoM reference": (msg.com_reference, ORANGE),
-        "ZMP reference": (msg.zmp_reference, YELLOW),
-        "ZMP": (msg.zmp, SKY),
-    }
-    return {name: Mark(R @ point_to_numpy(at) + p, color) for name, (at, color) in points.items()}
 
 
 def main() -> int:
