@@ -173,7 +173,7 @@ def measure(name: str, model: RobotModel, config: RobotConfig, seconds: float) -
                 idle = _percent(pid, seconds / 2)
                 protocol = [f"viser-v{viser.__version__}"]
                 address = f"ws://127.0.0.1:{found[1]}"
-                with connect(address, subprotocols=protocol, max_size=None) as socket:  # type: ignore[arg-type]
+                with connect(address, subprotocols=protocol, max_size=None) as socket:
                     client = Client(socket, f"/robot/{model.root_link}")
                     time.sleep(5.0)
                     before, begin = client.pictures, time.monotonic()
