@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from com_estimation.trunk.floating_base.filter_types import STATE
@@ -44,7 +42,7 @@ def variance_fractions(P: Array, T: Array) -> dict[str, Array]:
     return result
 
 
-def describe(fractions: dict[str, Array], std: Sequence[float], priors: Priors) -> str:
+def describe(fractions: dict[str, Array], std: Array, priors: Priors) -> str:
     """What limits the worse of x and y, in words; std (3,) m."""
     axis = int(std[1] > std[0])
     known = f"{'xy'[axis]} is known to {1e3 * std[axis]:.2g} mm: "

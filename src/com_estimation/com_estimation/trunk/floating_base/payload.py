@@ -103,7 +103,7 @@ class PayloadTest:
             value = np.linalg.solve(before[0] + information, before[1] + weighted)
         except np.linalg.LinAlgError:
             return 0
-        return self._compare(value)
+        return self._compare(np.asarray(value, dtype=np.float64))
 
     def _compare(self, value: Array) -> int:
         """Tests the value (3,) of a stride, and learns from it."""
