@@ -149,7 +149,7 @@ def _has_fallen(first: Reading, now: Reading) -> bool:
 def _record(readings: Sequence[Reading], targets: WalkTargets, fell_at: float) -> WalkRecord:
     root = np.array([reading.root_position for reading in readings])
     R = Rotation.from_quat([reading.root_orientation for reading in readings]).as_matrix()
-    turn = _level(targets.R_root @ R[0].T)
+    turn = level(targets.R_root @ R[0].T)
     R, root = turn @ R, root @ turn.T
     root[:, :_UP] += targets.root[:_UP] - root[0, :_UP]
     com = np.array([reading.com for reading in readings])
@@ -164,7 +164,7 @@ def _record(readings: Sequence[Reading], targets: WalkTargets, fell_at: float) -
     )
 
 
-def _level(R: Array) -> Array:
+def level(R: Array) -> Array:
     """The turn about the vertical (3, 3) that is in a rotation."""
     length = np.hypot(R[0, 0], R[1, 0])
     c, s = R[0, 0] / length, R[1, 0] / length

@@ -35,9 +35,9 @@ from processes import in_processes
 from rich.console import Console
 from rich.table import Table
 from scipy.spatial.transform import Rotation
-from walk_playback import starting_at
+from walk_playback import level, starting_at
 
-from com_control.walking.biped import Biped
+from com_control.walking.biped import Biped, find_stance
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
 from com_control.walking.walker import Walk, Walker, WalkRequest
 from com_model import RobotConfig, RobotModel
@@ -218,7 +218,8 @@ def follow(
     stabiliser.start(walk.plan, walk.samples, walk.path.q[0])
     lag = world.servos.damping / world.servos.stiffness
     past: deque[Any] = deque(maxlen=late + 1)
-    result, first, shift, ticks = Result(True), None, np.zeros(2), []
+    result, shift, ticks, turn = Result(True), np.zeros(2), [], np.eye(3)
+    first: tuple[Array, Array] | None = None
     at = float(walk.plan.lift_offs[2] + 0.5 * walk.plan.timing.step_time)
     for k in range(round((settling + walk.duration + REST) / PERIOD)):
         try:
@@ -226,11 +227,14 @@ def follow(
         except DivergedError:
             return Result(False)
         R = turned(now.root_orientation)
-        first = (R, now.root_position) if first is None else first
+        if first is None:
+            first = R, now.root_position
+            stance = find_stance(biped, walk.path.q[0])
+            turn = level(stance.R_walk_root @ R.T)  # some URDFs have their root backwards
         past.append(now)
         if has_fallen(*first, R, now.root_position):
             return Result(False)
-        com, t = now.root_position + R @ now.com, k * PERIOD - settling
+        com, t = turn @ (now.root_position + R @ now.com), k * PERIOD - settling
         if t <= 0.0:  # the plan begins where the robot stands
             shift = com[:2] - walk.samples.com[0, :2]
         rate, plan_time = 1.0, min(max(t, 0.0), walk.duration)
@@ -252,7 +256,7 @@ def follow(
         speed = walk.path.sample(min(plan_time + PERIOD, walk.duration))[1] if t >= 0.0 else 0.0
         simulation.lead(q - off + lag * rate * speed)
         pushed = at <= t < at + PUSH_TIME
-        simulation.push(model.mass / PUSH_TIME * pushed * np.array([*cell.push, 0.0]))
+        simulation.push(model.mass / PUSH_TIME * pushed * turn.T @ [*cell.push, 0.0])
         if t >= 0.0:
             planned = walk.instant(plan_time + (cell.delay if run.fed_back else 0.0)).com[:2]
             result.errors.append(float(np.linalg.norm(com[:2] - shift - planned)))

@@ -25,6 +25,7 @@ from com_control.walking.walker import WalkInstant
 from com_model.arrays import Array, as_array
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import link_pose
+from com_model.geometry.rotations import skew
 from com_model.parameters import live_parameter
 from com_model.sesc.sesc import Sesc
 
@@ -225,9 +226,9 @@ class SoleZmp:
         """
         measured = as_array("wrenches", wrenches, (2, 6))
         result = np.empty((2, 6))
-        for row, wrench, (R, p) in zip(result, measured, self._mounts, strict=True):
+        for row, wrench, (R, p_cross) in zip(result, measured, self._mounts, strict=True):
             row[:3] = R @ wrench[:3]
-            row[3:] = R @ wrench[3:] + np.cross(p, row[:3])
+            row[3:] = R @ wrench[3:] + p_cross @ row[:3]
         return result
 
     def foot_zmp(self, wrench: ArrayLike) -> Array:
@@ -264,7 +265,7 @@ class SoleZmp:
 
 
 def _mount(biped: Biped, sole: str, sensor: str) -> tuple[Array, Array]:
-    """Pose of a foot's sensor in its sole's frame."""
+    """Orientation of a foot's sensor in its sole's frame, and [p]x of where it is there."""
     model = biped.model
     bodies = [int(model.bodies.body_of_link[model.link_index(name)]) for name in (sole, sensor)]
     if bodies[0] != bodies[1]:
@@ -274,4 +275,4 @@ def _mount(biped: Biped, sole: str, sensor: str) -> tuple[Array, Array]:
         )
     q = biped.posture
     (R, p), (R_sensor, p_sensor) = (link_pose(model, q, name) for name in (sole, sensor))
-    return R.T @ R_sensor, R.T @ (p_sensor - p)
+    return R.T @ R_sensor, skew(R.T @ (p_sensor - p))
