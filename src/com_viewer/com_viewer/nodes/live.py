@@ -30,19 +30,7 @@ from com_estimation.whole_body.com_state import ComObserver
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.parameters import parameter
-from com_msgs.msg import (
-    BalanceState,
-    CenterOfMass,
-    GaitPhase,
-    GroundReaction,
-    IdentificationResult,
-    IdentificationState,
-    MotionState,
-    SescChain,
-    TrunkCom,
-    WalkGoal,
-    WalkState,
-)
+from com_msgs import msg as msgs
 from com_msgs.srv import CapturePosture, IdentifyLinks
 from com_ros import qos
 from com_ros.conversions import (
@@ -65,10 +53,10 @@ from com_viewer.scene import BLUE, ORANGE, SKY, YELLOW, Mark, RobotScene, Snapsh
 
 STALE_S = 2.0  # after which what was received is no longer shown
 STATUS_TOPICS = {
-    "balance/state": BalanceState,
-    "gait/stance": GaitPhase,
-    "identification/state": IdentificationState,
-    "motion/state": MotionState,
+    "balance/state": msgs.BalanceState,
+    "gait/stance": msgs.GaitPhase,
+    "identification/state": msgs.IdentificationState,
+    "motion/state": msgs.MotionState,
 }
 SERVICES = {
     "std_srvs/srv/Trigger": Trigger,
@@ -114,17 +102,21 @@ class Viewer(RobotNode[Parameters]):
         self._frames: dict[str, tuple[Array, Array]] = {}
         self._drawn_at = time.monotonic()
         self._callers: dict[str, Any] = {}
-        self._goal = self.create_publisher(WalkGoal, "gait/footsteps", qos.RESULT)
+        self._goal = self.create_publisher(msgs.WalkGoal, "gait/footsteps", qos.RESULT)
 
         self.follow_robot_description()
         self.follow_joint_states(self._on_joints, rate_hz=p.rate_hz)
         self.follow_wrenches(feet, self._wrenches)
-        topics = {"com": CenterOfMass, "sesc": SescChain, "trunk_com": TrunkCom}
-        topics |= {"ground_reaction": GroundReaction, "gait/state": WalkState, **STATUS_TOPICS}
+        topics = {"com": msgs.CenterOfMass, "sesc": msgs.SescChain, "trunk_com": msgs.TrunkCom}
+        topics |= {
+            "ground_reaction": msgs.GroundReaction,
+            "gait/state": msgs.WalkState,
+            **STATUS_TOPICS,
+        }
         for topic, kind in topics.items():
             self.subscribe(kind, topic, partial(self._on_message, topic))
         result = "identification/result"
-        self.subscribe_with(IdentificationResult, result, self._on_result, qos.LATCHED)
+        self.subscribe_with(msgs.IdentificationResult, result, self._on_result, qos.LATCHED)
         self.subscribe_with(MarkerArray, "gait/markers", self._on_markers, qos.stream())
         self.subscribe_with(TFMessage, "/tf", self._on_frames, qos.stream(10))
         self.create_steady_timer(1.0 / p.rate_hz, self._on_draw)
@@ -159,7 +151,7 @@ class Viewer(RobotNode[Parameters]):
     def _on_message(self, topic: str, msg: Any, _time_ns: int) -> None:
         self._received[topic] = msg, time.monotonic()
 
-    def _on_result(self, msg: IdentificationResult) -> None:
+    def _on_result(self, msg: msgs.IdentificationResult) -> None:
         """Colour the bodies by how far their CoM was corrected; grey: not trusted."""
         colors = {}
         for body in msg.bodies:
@@ -242,7 +234,7 @@ class Viewer(RobotNode[Parameters]):
         self.page.set_status(rows)
         self.page.plot(numbers, time_ns / 1e9)
 
-    def _reaction(self, msg: GroundReaction, snapshot: Snapshot) -> Array:
+    def _reaction(self, msg: msgs.GroundReaction, snapshot: Snapshot) -> Array:
         """Feet and forces (f, 2, 3), world; forces are in root axes."""
         assert self._scene is not None  # noqa: S101
         rows = []
@@ -268,7 +260,7 @@ class Viewer(RobotNode[Parameters]):
     def _press(self, label: str) -> None:
         """Call a service; its answer becomes a line of the table."""
         if label == WALK:
-            self._goal.publish(WalkGoal())
+            self._goal.publish(msgs.WalkGoal())
             return
         client = self._callers[label]
         self.page.set_status({"service": f"{label}: called"})
@@ -291,7 +283,7 @@ def _state(msg: Any) -> str:
     return ": ".join([constant_name(type(msg), number), *filter(None, reasons)])
 
 
-def _trunk_marks(msg: TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
+def _trunk_marks(msg: msgs.TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
     """The trunk's CoM by the URDF and as estimated, with its covariance."""
     com, offset = point_to_numpy(msg.position), vector3_to_numpy(msg.offset_from_urdf)
     covariance = R @ np.reshape(msg.covariance, (3, 3)) @ R.T
