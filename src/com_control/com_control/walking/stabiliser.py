@@ -74,17 +74,11 @@ FIXES = {
 
 @dataclass(frozen=True, eq=False)
 class Stabilised:
-    """What an update gives.
+    """What an update gives."""
 
-    Attributes:
-        q: (n,) rad or m, joint targets.
-        rate: Of the plan's time; 0 while the plan waits for a foot.
-        fault: The worst.
-    """
-
-    q: Array
-    rate: float
-    fault: Fault
+    q: Array  # (n,) rad or m, joint targets
+    rate: float  # of the plan's time; 0 while the plan waits for a foot
+    fault: Fault  # the worst
 
     @property
     def must_stop(self) -> bool:

@@ -76,23 +76,14 @@ def numpy_to_trunk_com(
 
 @dataclass(frozen=True, eq=False)
 class ReactionValues:
-    """A GroundReaction message as arrays.
+    """A GroundReaction message as arrays."""
 
-    Attributes:
-        forces: (k, 3) N.
-        force_std: (k, 3) N.
-        contact: (k,) the feet that stand.
-        method: where the forces come from.
-        legs: k names.
-        feet: k foot frames.
-    """
-
-    forces: Array
-    force_std: Array
-    contact: Flags
-    method: str
-    legs: tuple[str, ...] = ()
-    feet: tuple[str, ...] = ()
+    forces: Array  # (k, 3) N
+    force_std: Array  # (k, 3) N
+    contact: Flags  # (k,) the feet that stand
+    method: str  # where the forces come from
+    legs: tuple[str, ...] = ()  # k names
+    feet: tuple[str, ...] = ()  # k foot frames
 
 
 def ground_reaction_to_numpy(msg: GroundReaction) -> ReactionValues:

@@ -48,21 +48,13 @@ class NoLegsError(ComModelError):
 
 @dataclass(frozen=True, eq=False)
 class Leg:
-    """A leg: its moving bodies from the first one of its own to the foot.
+    """A leg: its moving bodies from the first one of its own to the foot."""
 
-    Attributes:
-        name: left_leg, right_leg; left_front_leg ... of a quadruped.
-        side: left, right or center.
-        end: front or hind of a quadruped, else "".
-        bodies: Of the chain to the foot.
-        others: Bodies beyond the foot's, such as toes.
-    """
-
-    name: str
-    side: str
-    end: str
-    bodies: tuple[int, ...]
-    others: tuple[int, ...] = ()
+    name: str  # left_leg, right_leg; left_front_leg ... of a quadruped.
+    side: str  # left, right or center
+    end: str  # front or hind of a quadruped, else ""
+    bodies: tuple[int, ...]  # of the chain to the foot
+    others: tuple[int, ...] = ()  # bodies beyond the foot's, such as toes
 
     @property
     def foot(self) -> int:
@@ -72,27 +64,16 @@ class Leg:
 
 @dataclass(frozen=True, eq=False)
 class Limbs:
-    """What a robot consists of.
+    """What a robot consists of."""
 
-    Attributes:
-        kind: humanoid (two legs), quadruped (four) or other.
-        trunk: The body that carries the arms of a humanoid; that from which the legs start, else.
-        hips: The body from which the legs start.
-        legs: Left before right, front before hind.
-        R_root_robot: (3, 3) rotation from the robot's axes to the root link's.
-        groups: Independent joints by the name of their group.
-        height: m, of the robot in its neutral posture.
-        doubts: What looks wrong, for people.
-    """
-
-    kind: str
-    trunk: int
-    hips: int
-    legs: tuple[Leg, ...]
-    R_root_robot: Array
-    groups: dict[str, tuple[str, ...]]
-    height: float
-    doubts: tuple[str, ...] = field(default=())
+    kind: str  # humanoid (two legs), quadruped (four) or other
+    trunk: int  # the body that carries the arms of a humanoid; that from which the legs start, else
+    hips: int  # the body from which the legs start
+    legs: tuple[Leg, ...]  # left before right, front before hind
+    R_root_robot: Array  # (3, 3) rotation from the robot's axes to the root link's
+    groups: dict[str, tuple[str, ...]]  # independent joints by the name of their group
+    height: float  # m, of the robot in its neutral posture
+    doubts: tuple[str, ...] = field(default=())  # what looks wrong, for people
 
 
 def find_limbs(model: RobotModel, outside: Outside) -> Limbs:

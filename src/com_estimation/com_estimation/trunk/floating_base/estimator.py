@@ -87,19 +87,12 @@ class _State:
 
 @dataclass(eq=False)
 class _Pending:
-    """An alarm that is not confirmed yet, and what to go back to when it is withdrawn.
+    """An alarm that is not confirmed yet, and what to go back to when it is withdrawn."""
 
-    Attributes:
-        state: At the alarm.
-        test: Likewise.
-        before: (3,) m, m c_x, m c_y before the change.
-        left: Half strides until it is decided.
-    """
-
-    state: _State
-    test: PayloadTest
-    before: Array
-    left: int = CONFIRMATION
+    state: _State  # at the alarm
+    test: PayloadTest  # likewise
+    before: Array  # (3,) m, m c_x, m c_y before the change
+    left: int = CONFIRMATION  # half strides until it is decided
 
 
 class FloatingBaseEstimator:

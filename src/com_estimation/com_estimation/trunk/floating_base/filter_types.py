@@ -82,39 +82,23 @@ CHANNEL = np.dtype([(name, "f8") for name in ("first", "second", "third", "input
 
 # --- what comes in ----------------------------------------------------------------------------
 class SignalSample(NamedTuple):
-    """A sample of all signals.
+    """A sample of all signals."""
 
-    Attributes:
-        time: s.
-        signals: (JOINT_SIGNALS + 2 n,) by SIGNAL, then q and tau; NaN where not known.
-    """
-
-    time: float
-    signals: Array
+    time: float  # s
+    signals: Array  # (JOINT_SIGNALS + 2 n,) by SIGNAL, then q and tau; NaN where not known
 
 
 class FilterModel(NamedTuple):
-    """The robot, as the filter uses it.
+    """The robot, as the filter uses it."""
 
-    Attributes:
-        bodies: (B, COLUMNS) packed by com_model.dynamics, without the root's masses.
-        armature: (n,) kg m^2, reflected inertia of the drives.
-        leg_bodies: (4, 3) bodies of each leg's joints, from the hip on.
-        leg_joints: (4, 3) their indices in q.
-        balls: (4, 3) m, centres of the feet's balls in the frames of the last bodies.
-        radii: (4,) m, of the balls.
-        p_root_imu: (3,) m, of the accelerometer in the root's frame.
-        drift: (STATES,) variance per second of each state's random walk.
-    """
-
-    bodies: Array
-    armature: Array
-    leg_bodies: Indices
-    leg_joints: Indices
-    balls: Array
-    radii: Array
-    p_root_imu: Array
-    drift: Array
+    bodies: Array  # (B, COLUMNS) packed by com_model.dynamics, without the root's masses
+    armature: Array  # (n,) kg m^2, reflected inertia of the drives
+    leg_bodies: Indices  # (4, 3) bodies of each leg's joints, from the hip on
+    leg_joints: Indices  # (4, 3) their indices in q
+    balls: Array  # (4, 3) m, centres of the feet's balls in the frames of the last bodies
+    radii: Array  # (4,) m, of the balls
+    p_root_imu: Array  # (3,) m, of the accelerometer in the root's frame
+    drift: Array  # (STATES,) variance per second of each state's random walk
 
 
 class Settings(NamedTuple):
@@ -142,39 +126,22 @@ class Settings(NamedTuple):
 
 # --- what the filter remembers ----------------------------------------------------------------
 class Monitors:
-    """Clock and monitors: fields of a record of the type MONITORS; s where not said otherwise.
+    """Clock and monitors: fields of a record of the type MONITORS; s where not said otherwise."""
 
-    Attributes:
-        last_sample: Time of the last sample; NaN at the start.
-        last_update: Time of the last update that was due.
-        frozen_until: Until when only the trunk is estimated.
-        updates: Number of updates.
-        variance: Factor on the noise, by which the innovations exceed it.
-        window: Duration of the half stride so far.
-        ended: Duration of the half stride that this update ended; 0: none.
-        information: (3, 3) of m, m c_x, m c_y by the half stride's data, the rest known.
-        weighted: (3,) the same times the values that fit them best.
-        airborne: 1 or 2, the diagonal whose feet were up last; 0: none yet.
-        swinging: (4,) for how long each leg has had no force.
-        standing: (4,) for how long each leg has carried the robot.
-        without_accelerometer: 1 while the feet give the acceleration.
-        stationary: For how long the trunk has not rotated.
-    """
-
-    last_sample: float
-    last_update: float
-    frozen_until: float
-    updates: float
-    variance: float
-    window: float
-    ended: float
-    information: Array
-    weighted: Array
-    airborne: float
-    swinging: Array
-    standing: Array
-    without_accelerometer: float
-    stationary: float
+    last_sample: float  # time of the last sample; NaN at the start
+    last_update: float  # time of the last update that was due
+    frozen_until: float  # until when only the trunk is estimated
+    updates: float  # number of updates
+    variance: float  # factor on the noise, by which the innovations exceed it
+    window: float  # duration of the half stride so far
+    ended: float  # duration of the half stride that this update ended; 0: none
+    information: Array  # (3, 3) of m, m c_x, m c_y by the half stride's data, the rest known
+    weighted: Array  # (3,) the same times the values that fit them best
+    airborne: float  # 1 or 2, the diagonal whose feet were up last; 0: none yet
+    swinging: Array  # (4,) for how long each leg has had no force
+    standing: Array  # (4,) for how long each leg has carried the robot
+    without_accelerometer: float  # 1 while the feet give the acceleration
+    stationary: float  # for how long the trunk has not rotated
 
 
 _MONITOR_SHAPES = {
@@ -189,19 +156,12 @@ MONITORS = np.dtype(
 
 
 class FootForces(NamedTuple):
-    """Forces of the ground on the feet at the last update, root axes.
+    """Forces of the ground on the feet at the last update, root axes."""
 
-    Attributes:
-        force: (4, 3) N; NaN where not known.
-        std: (4, 3) N, their standard deviations.
-        point: (4, 3) m, contact points.
-        swings: (4,) the legs without contact.
-    """
-
-    force: Array
-    std: Array
-    point: Array
-    swings: Flags
+    force: Array  # (4, 3) N; NaN where not known
+    std: Array  # (4, 3) N, their standard deviations
+    point: Array  # (4, 3) m, contact points
+    swings: Flags  # (4,) the legs without contact
 
 
 class FilterMemory(NamedTuple):
@@ -239,51 +199,29 @@ class FilteredMotion(NamedTuple):
 
 
 class LegStates(NamedTuple):
-    """What the legs do to the base, by one pass of the inverse dynamics.
+    """What the legs do to the base, by one pass of the inverse dynamics."""
 
-    Attributes:
-        residual: (4, 3) N m, torque of each joint less what the leg's own motion takes.
-        wrench: (4, 6) on the base, of the ground less what the leg's own motion takes.
-        point: (4, 3) m, the contact points.
-        A: (4, 6, 3) wrench on the base of a generalised force at each joint.
-    """
-
-    residual: Array
-    wrench: Array
-    point: Array
-    A: Array
+    residual: Array  # (4, 3) N m, torque of each joint less what the leg's own motion takes
+    wrench: Array  # (4, 6) on the base, of the ground less what the leg's own motion takes
+    point: Array  # (4, 3) m, the contact points
+    A: Array  # (4, 6, 3) wrench on the base of a generalised force at each joint
 
 
 class Rows(NamedTuple):
-    """Rows of an update: residual = H (truth - x) + noise, and what they are made from.
+    """Rows of an update: residual = H (truth - x) + noise, and what they are made from."""
 
-    Attributes:
-        H: (6, STATES) of the base.
-        residual: (6,).
-        noise: (6, 6) its covariance.
-        joint_rows: (4, 3, STATES) of the legs' joints.
-        joint_std: (4, 3) N m, of their torques.
-        swing_std: (4, 3) N m, of the rows of a leg in the air.
-        known: (4,) whether each leg's torques are of use.
-        regular: (4,) whether each leg's Jacobian is.
-        legs: As measured.
-        changed: With one of the signals changed by a little.
-        bodies: (B, PASS_COLUMNS) of the last pass of the inverse dynamics.
-        torque: (n,) N m, of it.
-    """
-
-    H: Array
-    residual: Array
-    noise: Array
-    joint_rows: Array
-    joint_std: Array
-    swing_std: Array
-    known: Flags
-    regular: Flags
-    legs: LegStates
-    changed: LegStates
-    bodies: Array
-    torque: Array
+    H: Array  # (6, STATES) of the base
+    residual: Array  # (6,)
+    noise: Array  # (6, 6) its covariance
+    joint_rows: Array  # (4, 3, STATES) of the legs' joints
+    joint_std: Array  # (4, 3) N m, of their torques
+    swing_std: Array  # (4, 3) N m, of the rows of a leg in the air
+    known: Flags  # (4,) whether each leg's torques are of use
+    regular: Flags  # (4,) whether each leg's Jacobian is
+    legs: LegStates  # as measured
+    changed: LegStates  # with one of the signals changed by a little
+    bodies: Array  # (B, PASS_COLUMNS) of the last pass of the inverse dynamics
+    torque: Array  # (n,) N m, of it
 
 
 class Outcome(IntEnum):
