@@ -115,12 +115,22 @@ def compile_tip_over(folder: Path) -> None:
     QuasiStatic.from_protocol(*_load(folder, "hoap2"), protocol).find_tips()
 
 
+def compile_collisions(folder: Path) -> None:
+    """Which links of a robot overlap."""
+    from com_identification.planning.collision import SelfCollision
+    from com_identification.regression.statics import Statics
+
+    model, config = _load(folder, "hoap2")
+    SelfCollision(Statics(model), config.nominal_posture(model))
+
+
 PARTS: dict[str, Callable[[Path], None]] = {
     "com": compile_com,
     "balance": compile_balance,
     "walking": compile_walking,
     "trunk": compile_trunk,
     "tip_over": compile_tip_over,
+    "collisions": compile_collisions,
 }
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from com_demos import compile_kernels
 from com_control.walking import Biped, Walker, WalkRequest
 from com_control.walking.com_ik import ComIk
 from com_control.walking.newton_ik import NewtonSolver
+from com_model.setup import describe
 
 def kernels():
     modules = {name: vars(module) for name, module in sys.modules.items() if name[:4] == "com_"}
@@ -30,12 +31,13 @@ for robot, methods in ("itu_biped", ("exact", "refined", "ccgd")), ("hoap2", ("r
     biped = Biped.from_config(*compile_kernels._load(folder, robot))
     for method in methods:
         Walker(biped).plan(WalkRequest(steps=1, method=method), biped.posture)
+describe(compile_kernels._load(folder, "hoap2")[0])  # what com_setup does
 print(sorted(kernels() - known), file=sys.stderr)
 """
 
 
 @pytest.mark.skipif(not hasattr(kernels.com_of_one, "py_func"), reason="nothing is compiled")
-def test_walks_are_planned_with_the_kernels_of_compile_kernels():
+def test_what_walks_and_com_setup_need_is_compiled_by_compile_kernels():
     call = [sys.executable, "-c", PLAN]
     result = subprocess.run(call, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr.strip()) == (0, "[]")
