@@ -4,8 +4,6 @@ Everything that moves the robot leaves through WalkControl._handle (a whole path
 parameter `streamed`, WalkControl._stream (one point for each sample).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

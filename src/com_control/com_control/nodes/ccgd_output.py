@@ -1,7 +1,5 @@
 """What ccgd_gait publishes: joint targets, references, measured ZMP, state, markers, a frame."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -17,8 +17,6 @@ sent it goes through limited(); target_at() gives the joint targets of any time,
 what a streamed trajectory point is made of, and where a Stabiliser's feedback on walks is added.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

@@ -8,8 +8,6 @@ A plan without steps is standing. A fault that ends a walk is reported; who driv
 at the next double support, and sends nothing more to one that has fallen.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 

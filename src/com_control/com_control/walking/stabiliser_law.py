@@ -20,8 +20,6 @@ xi_r = c_r + c_r'/w:
 - ground: the loaded soles' gradient; soles are commanded parallel to it, the next foothold on it
 """
 
-from __future__ import annotations
-
 from math import cos, exp, floor, hypot, sin
 
 import numpy as np

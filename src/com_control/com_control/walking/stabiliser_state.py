@@ -1,7 +1,5 @@
 """What the stabiliser's law reads and writes; see stabiliser_law."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -12,8 +12,6 @@ For a sensor with the sole's axes at the height d above it that is (-t_y - f_x d
 with the sum of their forces and moments about a point of the ground.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -9,8 +9,6 @@ The plan is in the frame of the walk, the truth in odom. Both are brought togeth
 link's place in either while the robot still stands, so that a walk that drifts shows.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

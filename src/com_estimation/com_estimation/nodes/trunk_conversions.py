@@ -3,8 +3,6 @@
 Vectors are in the frame of the message's header, SI units; what is not known is NaN.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

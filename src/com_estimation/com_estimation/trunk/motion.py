@@ -3,8 +3,6 @@
 For the estimators in plain numpy; com_estimation.trunk.floating_base has the same filter compiled.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

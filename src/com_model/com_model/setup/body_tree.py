@@ -1,7 +1,5 @@
 """The tree of a robot's moving bodies: which chains reach the ground, what mirrors what."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ They are the root link's (REP 103), unless no leg points down its z axis, or nam
 contradict sides and ends so that a turn about the vertical explains it.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass, field

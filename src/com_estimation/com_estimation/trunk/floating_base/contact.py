@@ -1,7 +1,5 @@
 """Compiled: contact points of the feet, which legs stand, and the root by standing feet."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which of the errors that the filter knows makes the trunk's CoM uncertain, and what helps."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from com_estimation.trunk.floating_base.filter_types import STATE

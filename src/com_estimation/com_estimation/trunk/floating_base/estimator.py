@@ -6,8 +6,6 @@ has and nobody declares, of the sensors, the joints and the legs' masses, each w
 has the equations, docs/derivations.md their derivation.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

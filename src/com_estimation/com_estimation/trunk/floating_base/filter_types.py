@@ -4,8 +4,6 @@ The layout of the state is defined here only: a further nuisance state is one mo
 STATE_SIZES, its prior in options.py and its columns in rows.py.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 from itertools import accumulate
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What is known beforehand of sensors and model, and the filter's settings that follow."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields
 
 import numpy as np

@@ -10,8 +10,6 @@ each time: it cancels in the difference to the running mean of earlier strides. 
 with d that difference, S_d its running scatter and S_0 a floor that counts for F half strides.
 """
 
-from __future__ import annotations
-
 from math import log10
 
 import numpy as np

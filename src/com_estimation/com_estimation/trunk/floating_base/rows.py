@@ -13,8 +13,6 @@ the IMU's mounting, which change the whole geometry, are differences of passes o
 dynamics, one joint of all legs at a time; all others are exact.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compiled: one sample through the Kalman filter of the trunk."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compiled: the Kalman update by whitened rows, and which states the latest data may change."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
