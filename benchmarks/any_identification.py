@@ -13,14 +13,15 @@ from com_identification.planning.feasible import FeasiblePostures
 from com_identification.planning.planner import PosturePlanner
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.identify import identify
-from com_identification.regression.least_squares import urdf_priors
 from com_identification.regression.postures import Posture, make_posture
+from com_identification.regression.priors import urdf_priors
 from com_identification.regression.statics import Statics
 from com_identification.settings import (
     FitSettings,
     IdentificationSettings,
     PlanOptions,
     SensorNoise,
+    SensorPriors,
 )
 from com_identification.store.results import corrected_inertials, corrected_urdf
 from com_model import RobotConfig, RobotModel
@@ -68,6 +69,7 @@ def identify_robot(model: RobotModel, config: RobotConfig, seed: int = 0) -> Acc
     margin = min(PlanOptions().margin, 0.5 * stance.margin(rest))
     settings = IdentificationSettings(
         noise=SensorNoise(force=FORCE * weight, moment=MOMENT * weight),
+        sensors=SensorPriors.calibrated(),
         fit=FitSettings(use_imu=not len(feet[0].corners), folds=0),
         plan=PlanOptions(candidates=CANDIDATES, refinements=0, margin=margin),
     )

@@ -195,7 +195,7 @@ class ConfigTexts:
 
     settings = (
         "noise: {force: 0.5, moment: 0.02, position: 0.001}\nsensors: {force_bias: 2.0}\n"
-        "prior: {com_std: 0.02, bounded: true}\nfit: {loss: tukey, folds: 5}\n"
+        "prior: {com_std_fraction: 0.2, bounded: true}\nfit: {folds: 5}\n"
         "capture: {samples: 100, settle_time: 0.5}\nplan: {stands: [[0], [1], [0, 1]]}\n"
     )
     links = "links:\n  BODY2: {com_std: 0.01, mass: 2.5}\nprior:\n  mass_std_fraction: 0.1\n"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from identification_plans import Informer
-from identification_scenario import NOISE, Array, PinocchioRobot, hoap2, wrong_robot
+from identification_scenario import GRAVITY, NOISE, Array, PinocchioRobot, hoap2, wrong_robot
 from rich.console import Console
 from rich.table import Table
 
@@ -20,7 +20,11 @@ from com_identification.settings import (
 )
 
 POSTURES = 30
-SENSORS = SensorPriors(force_bias=2.0, moment_bias=0.1, joint_offset=float(np.radians(0.5)))
+FORCE, MOMENT = 2.0, 0.1  # N, N m, standard deviations of the biases
+WEIGHT = GRAVITY * hoap2().model.mass
+SENSORS = SensorPriors.calibrated(
+    force_bias=FORCE / WEIGHT, moment_bias=MOMENT / WEIGHT, joint_offset=float(np.radians(0.5))
+)
 OUTLIERS = 0.05  # fraction of the postures
 PUSH = 1.0  # N m, what holds or pushes the robot in those
 
@@ -37,7 +41,7 @@ def _torques(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) -> list[
 
 def _sensor_errors(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) -> list[Posture]:
     offset = rng.normal(0.0, SENSORS.joint_offset, Q.shape[1])
-    spread = np.repeat([SENSORS.force_bias, SENSORS.moment_bias], 3)
+    spread = np.repeat([FORCE, MOMENT], 3)
     bias = rng.normal(0.0, 1.0, (len(robot.feet), 6)) * spread
     model = robot.model
     return [
@@ -57,10 +61,10 @@ def _outliers(robot: PinocchioRobot, Q: Array, rng: np.random.Generator) -> list
 
 
 CASES: dict[str, tuple[Reader, SensorPriors]] = {
-    "feet": (_feet, SensorPriors()),
-    "joint torques too": (_torques, SensorPriors()),
+    "feet": (_feet, SensorPriors.calibrated()),
+    "joint torques too": (_torques, SensorPriors.calibrated()),
     "sensors' biases and zeros unknown": (_sensor_errors, SENSORS),
-    "5 % of the postures are outliers": (_outliers, SensorPriors()),
+    "5 % of the postures are outliers": (_outliers, SensorPriors.calibrated()),
 }
 
 

@@ -15,11 +15,10 @@ import numpy as np
 from identification_sagittal import part_rows
 from identification_scenario import GRAVITY, NOISE, SAMPLES, Array, Scenario
 
-from com_identification.planning.planner import prediction_rows
-from com_identification.regression.least_squares import whiten
 from com_identification.regression.observations import ObservationModel
+from com_identification.regression.posterior import whiten
 from com_identification.regression.postures import SensorPrediction
-from com_identification.regression.statics import Statics
+from com_identification.regression.statics import Statics, prediction_rows
 from com_identification.settings import PlanOptions
 
 Stand = tuple[int, ...]
@@ -79,7 +78,7 @@ class Informer:
         up = self.up(q, stand)
         posture = self._prediction.posture(q, up, stand, efforts=False, samples=SAMPLES)
         rows = self._builder.linearize(posture, self.scenario.priors.parameters, self._zero)
-        A = whiten(rows.bodies @ self.factor, rows.residual, rows.covariance).matrix
+        A = whiten(rows.bodies @ self.factor, rows.covariance)
         return np.asarray(A.T @ A)
 
     def prediction(self, postures: Sequence[tuple[Array, Stand]]) -> Array:

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from identification_scenario import OFF, Array, PinocchioRobot, Scenario, hoap2, wrong_robot
 
-from com_identification.regression.least_squares import urdf_priors
+from com_identification.regression.priors import urdf_priors
 from com_model import RobotModel
 
 PITCH = ("LEG_JOINT3", "LEG_JOINT4", "LEG_JOINT5")  # hip, knee, ankle

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pinocchio
 from numpy.typing import NDArray
 
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
-from com_identification.regression.least_squares import BodyPriors, urdf_priors
 from com_identification.regression.postures import Posture, make_posture
-from com_identification.settings import IdentificationSettings, PlanOptions, SensorNoise
+from com_identification.regression.priors import BodyPriors, urdf_priors
+from com_identification.settings import (
+    IdentificationSettings,
+    PlanOptions,
+    SensorNoise,
+    SensorPriors,
+)
 from com_identification.store.results import corrected_inertials
-from com_model import Foot, RobotConfig, RobotModel
+from com_model import Foot, RobotModel, load_robot
 from com_model.dynamics import GRAVITY
 from com_model.urdf.editing import edit_inertials
 
 Array = NDArray[np.float64]
 
-CONFIG = Path(__file__).resolve().parents[1] / "src/robot_descriptions/config/hoap2.yaml"
 OFF = 0.005  # m, standard deviation of each centre of mass, each axis
 SAMPLES = 100
 PLAN = PlanOptions(margin=0.015, most_tilt=np.pi)
@@ -48,7 +51,7 @@ class Scenario:
     @cache  # noqa: B019 - scenarios live as long as the benchmark
     def planner(self, plan: PlanOptions) -> PosturePlanner:
         """A planner for this robot's sensors."""
-        settings = IdentificationSettings(noise=NOISE, plan=plan)
+        settings = IdentificationSettings(noise=NOISE, sensors=SensorPriors.calibrated(), plan=plan)
         return PosturePlanner(self.model, self.feet, self.rest, settings, self.priors)
 
     @cache  # noqa: B019
@@ -58,14 +61,16 @@ class Scenario:
 
 
 @cache
+def scenario_of(robot: str) -> Scenario:
+    """A robot of the suite with all its joints."""
+    model, config = load_robot(robot)
+    rest = config.nominal_posture(model)
+    return Scenario(model, tuple(config.feet), rest, urdf_priors(model, OFF))
+
+
 def hoap2() -> Scenario:
     """HOAP-2 with all its joints."""
-    config = RobotConfig.from_file(CONFIG)
-    model = RobotModel.from_file(str(config.urdf))
-    rest = model.neutral.copy()
-    for name, value in config.posture.items():
-        rest[model.joint_index(name)] = value
-    return Scenario(model, tuple(config.feet), rest, urdf_priors(model, OFF))
+    return scenario_of("hoap2")
 
 
 class PinocchioRobot:

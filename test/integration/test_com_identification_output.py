@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 
 from com_identification.feet.feet_reading import TotalCom
-from com_identification.nodes.identification_conversions import (
-    issues_of,
-    numpy_to_total,
-    summary,
-)
+from com_identification.nodes.identification_conversions import numpy_to_total
 from com_identification.regression.identify import Residual, identify
 from com_identification.regression.postures import make_posture
+from com_identification.report.verdict import issues_of, summary
 
 
 @pytest.fixture
@@ -28,14 +25,15 @@ def found(make_standing_robot):
 
 def test_a_good_result_has_no_issues(found):
     assert issues_of(found) == []
-    assert summary(found).startswith("8 of 8 postures fit: the feet's CoM is met to 0.")
-    assert "of 15, total mass 18.6 kg" in summary(found)
+    assert "8 of 8 postures fit: the feet's CoM is met to 0." in summary(found)
+    assert "of 20, total mass 18.6" in summary(found)
 
 
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"variance_factor": 9.0}, "scatter 3.0 times as much as noise"),
+        ({"variance_factor": 9.0, "cause": "a zero"}, "by 3.0 times what the priors allow"),
+        ({"cause": "zero offsets: knee"}, "far larger than its prior. Likeliest: zero offsets: kn"),
         ({"held_out": Residual(0.05, 0.05, 0.05, 8)}, r"50.00 mm, worse than by the URDF"),
         ({"at_bound": ("l_foot",)}, "centre of mass of l_foot would be outside"),
         ({"outliers": (1, 2, 5)}, "3 of 8 postures are inconsistent with the others"),
@@ -48,10 +46,20 @@ def test_issues_of_a_result(found, change, text):
     assert text in issue
 
 
+def test_the_first_sentence_says_how_much_better_than_the_urdf_it_is(found):
+    better = replace(found, prediction_std=0.8e-3, prediction_shift=2.4e-3)
+    assert summary(better).startswith(
+        "In such postures the CoM is known to 0.80 mm (one sigma, horizontal), by the URDF to "
+        "2.53 mm: 3.2 times better."
+    )
+    same = replace(found, prediction_std=0.8e-3, prediction_shift=0.4e-3)
+    assert "not clearly better than the URDF; capture more postures" in summary(same)
+
+
 def test_outliers_are_no_issue_of_the_others(found):
     far = replace(found, held_out=Residual(0.05, 0.05, 0.05, 8), outliers=(3,))
     assert issues_of(far) == []
-    assert summary(far).startswith("7 of 8 postures fit")
+    assert "7 of 8 postures fit" in summary(far)
     assert "50.00 mm" not in summary(far)
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from com_identification.feet.wrench_check import diagnose
     from com_identification.planning.planner import PosturePlanner
     from com_identification.regression.identify import Identification, identify
-    from com_identification.regression.least_squares import BodyPriors, body_priors, urdf_priors
     from com_identification.regression.observations import ObservationModel
     from com_identification.regression.postures import ComConstraint, Posture, make_posture
+    from com_identification.regression.priors import BodyPriors, body_priors, urdf_priors
     from com_identification.settings import (
         CaptureOptions,
         FitSettings,
@@ -46,7 +46,7 @@ _NAMES = {
     "regression.identify": "Identification identify",
     "regression.observations": "ObservationModel",
     "regression.postures": "ComConstraint Posture make_posture",
-    "regression.least_squares": "BodyPriors body_priors urdf_priors",
+    "regression.priors": "BodyPriors body_priors urdf_priors",
     "settings": "CaptureOptions FitSettings IdentificationSettings PlanOptions SensorNoise "
     "SensorPriors",
     "tip_over.protocol": "Protocol",

@@ -1,7 +1,7 @@
 """Settings of an identification: the one place of their defaults, for node, commands and Python.
 
-A node has them as parameters (noise.force, prior.com_std, ...), a YAML file as sections; what is
-not given has the default of the dataclasses below.
+A node has them as parameters (noise.force, prior.mass_std_fraction, ...), a YAML file as sections;
+what is not given has the default of the dataclasses below.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from com_model.dynamics import GRAVITY
 from com_model.parameters import NOT_NEGATIVE, parameter
 from com_model.strict_yaml import Section, read_yaml
 
-LOSSES = ("none", "huber", "tukey")
 CRITERIA = ("parameters", "prediction")
 T = TypeVar("T")
 _COUNT = (0, 10**9)
+_ANGLE = (0.0, radians(90.0))  # rad
 
 
 def _check_fields(part: Any) -> None:
@@ -48,7 +48,7 @@ def _check_fields(part: Any) -> None:
 class SensorNoise:
     """Standard deviations of one reading; the mean of N readings has 1/sqrt(N) of them.
 
-    Constant errors are not noise: they are parameters of the identification (SensorPriors).
+    Other errors are not noise: they are unknowns of the identification (SensorPriors).
     """
 
     force: float = parameter(0.5, "N, each axis of a foot's sensor", NOT_NEGATIVE)
@@ -56,9 +56,9 @@ class SensorNoise:
     effort: float = parameter(0.1, "N m or N, each joint", NOT_NEGATIVE)
     position: float = parameter(radians(0.05), "rad or m, of each joint's position", NOT_NEGATIVE)
     tilt: float = parameter(
-        0.0,
-        "rad, of the direction against gravity about each axis; also of ground that is "
-        "assumed to be horizontal. Not averaged: it is constant during a posture",
+        radians(0.05),
+        "rad, of the IMU's direction against gravity about each axis. Not averaged: it is "
+        "constant during a posture",
         NOT_NEGATIVE,
     )
     least_fraction: float = parameter(
@@ -75,29 +75,63 @@ class SensorNoise:
 
 @dataclass(frozen=True)
 class SensorPriors:
-    """Standard deviations of the sensors' constant errors before any data; 0: not estimated.
+    """Prior standard deviations of the sensors' errors; all are estimated, narrow what is known.
 
-    True values from readings, component by component:
+    They scale with the robot: W is its weight by the URDF, L half the length of a sole. 0: there
+    is no such error. True values from readings, each foot's wrench (f, m) in its sensor's frame:
 
-      wrench   true = (1 - gain) reading - bias, in the sensor's frame
-      effort   true = (1 + gain) reading - offset;  [Muscolo] eq. 4, M = K I: gain is K's error
-      joint    true = reading + offset - compliance times effort
-      tilt     the measured direction against gravity, rotated by (x, y, z) rad in root axes
+      wrench   true = (1 + E) (reading - bias - drift), E = gain + crosstalk + pose of the sensor:
+               f += phi x f,  m += phi x m + t x f
+      effort   true = (1 + gain) reading - offset, within friction; [Muscolo] eq. 4: M = K I
+      joint    true = reading + offset - compliance times effort, within its repeatability
+      tilt     the IMU's direction against gravity, rotated by (x, y, z) rad in root axes
+      floor    against gravity: the mean normal of the loaded soles, plus the slope in the axes of
+               the first one, the same in all postures, within the unevenness
+
+    Values of angles (rad) are those of revolute joints; a prismatic joint has as many dm.
     """
 
-    force_bias: float = parameter(0.0, "N, each axis of each foot's sensor", NOT_NEGATIVE)
-    moment_bias: float = parameter(0.0, "N m, each axis", NOT_NEGATIVE)
-    wrench_gain: float = parameter(0.0, "1, one for each foot's sensor", NOT_NEGATIVE)
-    effort_gain: float = parameter(0.0, "1, each joint", NOT_NEGATIVE)
-    effort_offset: float = parameter(0.0, "N m or N, each joint", NOT_NEGATIVE)
-    joint_offset: float = parameter(
-        0.0, "rad or m, each joint: the encoder's zero offset", NOT_NEGATIVE
+    force_bias: float = parameter(0.02, "of W, each axis of each foot's sensor", (0.0, 1.0))
+    moment_bias: float = parameter(0.002, "m, moment over W, each axis", (0.0, 0.05))
+    force_drift: float = parameter(
+        0.002, "of W, each axis, of the step from one posture to the next", (0.0, 1.0)
     )
-    compliance: float = parameter(0.0, "rad/(N m) or m/N, each joint", NOT_NEGATIVE)
-    tilt: float = parameter(0.0, "rad, how the IMU is mounted", NOT_NEGATIVE)
+    moment_drift: float = parameter(1e-4, "m, moment over W, of the step likewise", (0.0, 0.05))
+    wrench_gain: float = parameter(0.02, "1, each axis of each foot's sensor", (0.0, 1.0))
+    crosstalk: float = parameter(
+        0.01, "1, between axes; moment into force over L, force into moment times L", (0.0, 1.0)
+    )
+    sensor_position: float = parameter(0.002, "m, each axis, of a sensor in its link", (0.0, 1.0))
+    sensor_rotation: float = parameter(radians(0.5), "rad, about each axis, likewise", _ANGLE)
+    joint_offset: float = parameter(
+        radians(0.5), "rad, each joint: the encoder's zero offset", _ANGLE
+    )
+    joint_repeatability: float = parameter(
+        radians(0.1), "rad, each joint: backlash, new in each posture, never averaged", _ANGLE
+    )
+    compliance: float = parameter(
+        radians(0.1), "rad, each joint, its deflection under the torque W L", _ANGLE
+    )
+    slope: float = parameter(radians(1.0), "rad, of the floor, about each axis", _ANGLE)
+    unevenness: float = parameter(
+        radians(0.1), "rad, of the floor under the stance, new in each posture", _ANGLE
+    )
+    sole_angle: float = parameter(
+        radians(0.3), "rad, between soles on the floor, about each axis; 0: not used", _ANGLE
+    )
+    sole_height: float = parameter(0.001, "m, of one sole above the plane of another", (0.0, 1.0))
+    tilt: float = parameter(radians(0.5), "rad, about each axis: how the IMU is mounted", _ANGLE)
+    effort_gain: float = parameter(0.05, "1, each joint", (0.0, 1.0))
+    effort_offset: float = parameter(0.002, "m, each joint, torque over W", (0.0, 1.0))
+    friction: float = parameter(0.005, "m, torque over W, new in each posture", (0.0, 1.0))
 
     def __post_init__(self) -> None:
         _check_fields(self)
+
+    @classmethod
+    def calibrated(cls, **errors: float) -> SensorPriors:
+        """Returns priors of sensors that have no errors but the given ones."""
+        return cls(**{item.name: 0.0 for item in fields(cls)} | errors)
 
 
 @dataclass(frozen=True)
@@ -110,7 +144,8 @@ class LinkPrior:
     Attributes:
         com_std: m, of its centre of mass; 0: known.
         mass_std_fraction: Standard deviation of its mass over the mass; 0: known.
-        mass: kg, of the body, where it was weighed; replaces the URDF's.
+        mass: kg, of the body, where it was weighed; replaces the URDF's, and is known unless
+            mass_std_fraction says otherwise.
     """
 
     com_std: float | None = None
@@ -122,15 +157,16 @@ class LinkPrior:
 class PriorSettings:
     """Standard deviations and bounds of the URDF's values."""
 
-    com_std: float = parameter(
-        0.01, "m, standard deviation of each component of a link's centre of mass", NOT_NEGATIVE
+    com_std_fraction: float = parameter(
+        0.1,
+        "Standard deviation of each component of a body's centre of mass over the body's size, "
+        "the edge of a cube of water of its mass; 5 to 20 mm",
+        NOT_NEGATIVE,
     )
     mass_std_fraction: float = parameter(
-        0.0, "Standard deviation of a link's mass over the mass; 0: masses are known", NOT_NEGATIVE
+        0.05, "Standard deviation of a link's mass over the mass; 0: masses are known", NOT_NEGATIVE
     )
-    bounded: bool = parameter(
-        True, "Whether a centre of mass must stay near its link's primitive shapes"
-    )
+    bounded: bool = parameter(True, "Whether a centre of mass must stay near its link's shapes")
     shape_margin: float = parameter(0.02, "m, how far outside of them it may be", NOT_NEGATIVE)
 
     def __post_init__(self) -> None:
@@ -141,14 +177,13 @@ class PriorSettings:
 class FitSettings:
     """How the regression works."""
 
-    loss: str = parameter("tukey", "how outliers are weighted", choices=LOSSES)
     folds: int = parameter(
         5, "Parts of the postures that are left out in turn for the held-out error; 0: none", _COUNT
     )
     gravity: float = parameter(GRAVITY, "m/s^2", (0.1, 100.0))
     use_effort: bool = parameter(False, "Whether joint efforts are used")
     use_imu: bool = parameter(
-        False, "Whether gravity's direction is measured by an IMU; else the ground is horizontal"
+        False, "Whether gravity's direction is measured by an IMU, too; else by the floor alone"
     )
 
     def __post_init__(self) -> None:
@@ -301,7 +336,7 @@ class IdentificationSettings:
 
     Attributes:
         noise: Of one reading of each sensor.
-        sensors: Which constant errors of the sensors are estimated.
+        sensors: Standard deviations of the sensors' errors.
         prior: Standard deviations of the URDF's values.
         links: What differs for some links, by the link's name.
         fit: How the regression works.

@@ -9,11 +9,10 @@ from com_identification.planning.planner import (
     choose_greedily,
     covariance_without,
     information_gain,
-    prediction_rows,
     prediction_score,
     update_covariance,
 )
-from com_identification.regression.statics import Statics
+from com_identification.regression.statics import Statics, prediction_rows
 
 
 @pytest.fixture
@@ -34,6 +33,14 @@ def after(scatter, *rows):
 def test_nats_are_what_the_volume_loses(rows, scatter):
     for value, A in zip(information_gain(scatter, rows), rows, strict=True):
         lost = np.linalg.slogdet(scatter)[1] - np.linalg.slogdet(after(scatter, A))[1]
+        assert value == pytest.approx(lost / 2.0, rel=1e-9)
+
+
+def test_nats_of_the_bodies_leave_out_what_is_learnt_of_the_sensors(rows, scatter):
+    """The first three parameters are the bodies': what their marginal covariance loses."""
+    for value, A in zip(information_gain(scatter, rows, 3), rows, strict=True):
+        lost = np.linalg.slogdet(scatter[:3, :3])[1]
+        lost -= np.linalg.slogdet(after(scatter, A)[:3, :3])[1]
         assert value == pytest.approx(lost / 2.0, rel=1e-9)
 
 

@@ -28,7 +28,9 @@ def found(hoap2, perturbed, random_q):
         q = random_q(rng)
         q[still] = 0.0
         postures.append(robot.posture(q, [1.0, 0.0], NOISE, rng, 100))
-    settings = IdentificationSettings.from_dict({"fit": {"folds": 0}})
+    settings = IdentificationSettings.from_dict(
+        {"fit": {"folds": 0}, "prior": {"mass_std_fraction": 0.0}}
+    )
     return identify(*hoap2, postures, settings, refuse_redundant=False)
 
 

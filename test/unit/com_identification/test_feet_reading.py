@@ -7,7 +7,7 @@ import pytest
 
 from com_identification.exceptions import CaptureRefused
 from com_identification.feet.feet_reading import estimate_wrench_bias
-from com_identification.regression.least_squares import urdf_priors
+from com_identification.regression.priors import urdf_priors
 
 OFFSET = np.array([2.0, -1.0, 5.0, 0.1, 0.2, -0.1])
 

@@ -5,7 +5,7 @@ import pytest
 
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.identifiability import com_rank, examine, rank_of, stack_root
-from com_identification.regression.least_squares import urdf_priors
+from com_identification.regression.priors import urdf_priors
 from com_identification.regression.statics import Statics
 
 pytestmark = pytest.mark.slow

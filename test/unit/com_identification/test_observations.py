@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from com_identification.exceptions import PostureError
-from com_identification.regression.least_squares import urdf_priors
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import ComConstraint, make_posture
-from com_identification.settings import SensorNoise
+from com_identification.regression.priors import urdf_priors
+from com_identification.settings import SensorNoise, SensorPriors
 from com_model.arrays import ShapeError
 
 pytestmark = pytest.mark.slow
@@ -43,16 +43,40 @@ def test_equations_hold_for_the_truth(case, up):
     np.testing.assert_allclose(wrong.residual[:-1], moved[:-1], atol=1e-9)
 
 
-def test_slopes_by_the_sensors_errors_are_finite_differences(case):
-    builder, robot, theta, q = case
-    posture = robot.posture(q, [0.4, 0.6], effort=True, up=UP)
-    zero, step = np.zeros(builder.errors.count), 1e-6
-    rows = builder.linearize(posture, theta, zero)
+@pytest.mark.parametrize("where", ["tilted, by the IMU", "on the floor", "on one foot"])
+def test_slopes_by_the_sensors_errors_are_finite_differences(case, where):
+    _, robot, theta, q = case
+    builder = ObservationModel(robot.model, robot.feet, sensors=SensorPriors())
+    up = UP
+    if where == "on one foot":  # of a knee bent, so that the other foot is in the air
+        q = np.zeros_like(q)
+        q[robot.model.joint_index("LLEG_JOINT4")] = 1.0
+    if where != "tilted, by the IMU":
+        normals = [robot.frame(q, name)[0][:, 2] for name in ("l_sole", "r_sole")]
+        up = normals[1] if where == "on one foot" else sum(normals)
+        up = up / np.linalg.norm(up)
+    load = [0.0, 1.0] if where == "on one foot" else [0.4, 0.6]
+    posture = robot.posture(q, load, effort=True, up=up)
+    rng = np.random.default_rng(2)
+    start = builder.errors.stds * rng.normal(size=builder.errors.count)
+    for kind in ("effort_gain", "effort_offset", "compliance"):
+        start[builder.errors.part(kind)] = 0.0
+    rows = builder.linearize(posture, theta, start)
+    kinds = {"tilted, by the IMU": 0, "on the floor": 6, "on one foot": 9}
+    assert len(rows.residual) == 6 + 25 + kinds[where]
+    assert {kind for kind, _ in builder.errors.names} == set(builder.errors.kinds)
     for i, name in enumerate(builder.errors.names):
-        e = step * np.eye(len(zero))[i]
-        there = [builder.linearize(posture, theta, s * e).residual for s in (1, -1)]
-        slope = (there[0] - there[1]) / (2 * step)
-        np.testing.assert_allclose(-rows.errors[:, i], slope, atol=1e-6, err_msg=str(name))
+        if name[0] == "effort_gain":  # taken at the expected effort; equal for the truth
+            torque = rows.kinds.index("torque") + i - builder.errors.part("effort_gain").start
+            expected = posture.effort[torque - 6] - rows.residual[torque]
+            assert -rows.errors[torque, i] == pytest.approx(expected, abs=1e-6)
+            continue
+        step = 1e-4 * builder.errors.stds[i]
+        e = step * np.eye(len(start))[i]
+        there = [builder.linearize(posture, theta, start + s * e).residual for s in (1, -1)]
+        slope = (there[0] - there[1]) / 2.0 / 1e-4  # in prior standard deviations
+        expected = -rows.errors[:, i] * builder.errors.stds[i]
+        np.testing.assert_allclose(expected, slope, atol=2e-4, err_msg=str(name))
 
 
 def test_covariance_is_the_scatter_of_the_residuals(case):
@@ -136,7 +160,12 @@ def test_priors_keep_their_own_copy_and_their_bounds(hoap2):
     with pytest.raises(ValueError, match="read-only"):
         priors.mass[0] = 1.0
     np.testing.assert_allclose(priors.parameters.reshape(-1, 4)[:, 1:], model.bodies.first_moment)
-    low, high = priors.bounds(priors.mass)
-    assert (low <= 0.0).all()
-    assert (high >= 0.0).all()
-    assert np.isfinite(low.reshape(-1, 4)[:, 1:]).all(), "all of HOAP-2 has primitive shapes"
+    G, g, owner = priors.limits()
+    assert (G @ priors.parameters <= g).all(), "the URDF is within them"
+    assert np.bincount(owner).tolist() == [7] * model.bodies.count, "boxes and masses of all"
+    outside = priors.parameters.reshape(-1, 4).copy()
+    outside[3, 1:] = outside[3, 0] * (priors.com_high[3] + [0.001, 0.0, -0.001])
+    assert owner[G @ outside.ravel() > g].tolist() == [3]
+    light = priors.parameters.reshape(-1, 4).copy()
+    light[5] *= 0.04
+    assert owner[G @ light.ravel() > g].tolist() == [5]

@@ -9,17 +9,19 @@ import pytest
 
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.collision import SelfCollision
-from com_identification.planning.planner import PosturePlanner, prediction_rows
+from com_identification.planning.planner import PosturePlanner
 from com_identification.planning.stances import FlatStance
-from com_identification.regression.least_squares import urdf_priors, whiten
 from com_identification.regression.observations import ObservationModel
+from com_identification.regression.posterior import whiten
 from com_identification.regression.postures import SensorPrediction
-from com_identification.regression.statics import Statics
+from com_identification.regression.priors import urdf_priors
+from com_identification.regression.statics import Statics, prediction_rows
 from com_identification.settings import (
     CRITERIA,
     IdentificationSettings,
     PlanOptions,
     SensorNoise,
+    SensorPriors,
 )
 from com_model import RobotConfig, RobotModel, SupportPolygon
 
@@ -41,7 +43,7 @@ ARM = """<joint name="{n}" type="prismatic"><parent link="base"/><child link="{n
 
 def settings_of(margin=0.015, most_tilt=np.pi, **plan):
     plan = PlanOptions(margin=margin, most_tilt=most_tilt, **plan)
-    return IdentificationSettings(noise=NOISE, plan=plan)
+    return IdentificationSettings(noise=NOISE, sensors=SensorPriors.calibrated(), plan=plan)
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +163,8 @@ def test_planned_postures_are_more_informative_than_as_many_random_ones(
     observable = Vt[s > 1e-9 * s[0]]
     assert len(observable) == 51
 
-    builder, zero = ObservationModel(model, feet, NOISE), np.zeros(2 * 13 + 4 * 25 + 3)
+    builder = ObservationModel(model, feet, NOISE)
+    zero = np.zeros(builder.errors.count)
 
     def std(postures):
         information = np.eye(78)
@@ -169,7 +172,7 @@ def test_planned_postures_are_more_informative_than_as_many_random_ones(
             rows = builder.linearize(
                 robot.posture(q, [0.5, 0.5], samples=100), statics.parameters, zero
             )
-            A = whiten(rows.bodies @ factor, rows.residual, rows.covariance).matrix
+            A = whiten(rows.bodies @ factor, rows.covariance)
             information += A.T @ A
         scatter = observable @ np.linalg.inv(information) @ observable.T
         return np.exp(np.linalg.slogdet(scatter)[1] / 2 / len(observable))
@@ -189,14 +192,15 @@ def test_prediction_as_the_criterion_predicts_better(hoap2, rest):
         planner = PosturePlanner(*hoap2, rest, settings, priors)
         statics = Statics(hoap2[0])
         factor = priors.factor[:, priors.used]
-        builder, zero = ObservationModel(*hoap2, NOISE), np.zeros(2 * 13 + 4 * 25 + 3)
+        builder = ObservationModel(*hoap2, NOISE)
+        zero = np.zeros(builder.errors.count)
         information = np.eye(78)
         for planned in planner.propose(8):
             up = FlatStance(statics, hoap2[1]).up_directions(planned.q[None])[0]
             prediction = SensorPrediction(statics, hoap2[1], statics.parameters, 9.81)
             posture = prediction.posture(planned.q, up, (0, 1), efforts=False, samples=100)
             rows = builder.linearize(posture, statics.parameters, zero)
-            A = whiten(rows.bodies @ factor, rows.residual, rows.covariance).matrix
+            A = whiten(rows.bodies @ factor, rows.covariance)
             information += A.T @ A
         Q = np.array([entry[0] for entry in planner.feasible.sample(60)])
         up = FlatStance(statics, hoap2[1]).up_directions(Q)

@@ -7,18 +7,18 @@ import pytest
 
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.regression.identify import identify
-from com_identification.regression.least_squares import body_priors
+from com_identification.regression.priors import body_priors
 from com_identification.settings import IdentificationSettings, LinkPrior
 from com_model import ConfigError
 
 FULL = """
 noise: {force: 2.0, moment: 0.1, position: 1.0e-4}
-sensors: {force_bias: 3, joint_offset: 0.01}
-prior: {com_std: 0.01, mass_std_fraction: 0.05, bounded: false}
+sensors: {force_bias: 0.01, joint_offset: 0.02}
+prior: {com_std_fraction: 0.2, mass_std_fraction: 0.05, bounded: false}
 links:
   LLEG_LINK4: {com_std: 0}
   BODY_LINK2: {mass: 3.0, mass_std_fraction: 0.001}
-fit: {loss: huber, folds: 3, use_effort: true}
+fit: {folds: 3, use_effort: true}
 capture: {samples: 50, all_feet: true}
 plan: {candidates: 10, stands: [[0], [1], [0, 1]]}
 """
@@ -37,9 +37,9 @@ def test_a_file_is_read(tmp_path, names):
     path.write_text(FULL.replace("BODY_LINK2", names[0]).replace("LLEG_LINK4", names[1]))
     found = IdentificationSettings.from_file(path)
     assert (found.noise.force, found.noise.position, found.noise.effort) == (2.0, 1e-4, 0.1)
-    assert (found.sensors.force_bias, found.sensors.joint_offset) == (3.0, 0.01)
+    assert (found.sensors.force_bias, found.sensors.joint_offset) == (0.01, 0.02)
     assert found.links[names[0]] == LinkPrior(mass=3.0, mass_std_fraction=0.001)
-    assert (found.fit.loss, found.fit.folds, found.fit.use_effort) == ("huber", 3, True)
+    assert (found.fit.folds, found.fit.use_effort) == (3, True)
     assert (found.capture.samples, found.capture.all_feet) == (50, True)
     assert found.plan.stands == ((0,), (1,), (0, 1))
     assert IdentificationSettings.from_dict(found.to_dict()) == found
@@ -56,7 +56,11 @@ def test_a_file_is_read(tmp_path, names):
         ("noise: {force: -1}", r"noise\.force: expected at least 0, got -1"),
         ("noise: {force: .nan}", r"noise\.force: expected a finite number"),
         ("noise: {force: '1'}", r"noise\.force: expected a number, got the text"),
-        ("fit: {loss: l1}", r"fit\.loss: expected one of none, huber, tukey, got 'l1'"),
+        (
+            "plan: {criterion: a}",
+            r"plan\.criterion: expected one of parameters, prediction, got 'a'",
+        ),
+        ("sensors: {moment_bias: 0.1}", r"moment_bias: expected 0 to 0.05, got 0.1"),
         ("fit: {folds: 2.5}", r"fit\.folds: expected a whole number, got 2.5"),
         ("fit: {folds: true}", r"fit\.folds: expected a number, got true or false"),
         ("fit: {use_imu: 1}", r"fit\.use_imu: expected true or false, got 1"),
@@ -82,7 +86,7 @@ def test_priors_by_link(hoap2, names):
     bodies = [int(model.bodies.body_of_link[model.link_index(name)]) for name in names]
     settings = IdentificationSettings.from_dict(
         {
-            "prior": {"com_std": 0.01, "mass_std_fraction": 0.05},
+            "prior": {"com_std_fraction": 0.1, "mass_std_fraction": 0.05},
             "links": {
                 names[0]: {"mass": 3.0, "mass_std_fraction": 0.001},
                 names[1]: {"com_std": 0.0, "mass_std_fraction": 0.0},
@@ -95,6 +99,8 @@ def test_priors_by_link(hoap2, names):
     np.testing.assert_allclose(priors.mass_std[others], 0.05 * priors.mass[others])
     assert priors.mass[bodies[0]] == 3.0
     assert priors.mass_std[bodies[0]] == pytest.approx(0.003)
+    size = np.cbrt(priors.mass[others, None] / 1000.0)
+    np.testing.assert_allclose(priors.com_std[others], np.clip(0.1 * size, 0.005, 0.02) * [1, 1, 1])
     assert not priors.used.reshape(-1, 4)[bodies[1]].any(), "it is known"
     unbounded = IdentificationSettings.from_dict({"prior": {"bounded": False}})
     assert np.isinf(body_priors(model, unbounded).com_high).all()

@@ -6,10 +6,15 @@ from baselines.tip_over_chain import chain_rows, edge_constraint, fit_chain, pre
 
 from com_identification.exceptions import IdentificationError, RankError
 from com_identification.regression.identify import identify
-from com_identification.regression.least_squares import urdf_priors
 from com_identification.regression.postures import ComConstraint, make_posture
+from com_identification.regression.priors import urdf_priors
 from com_identification.regression.statics import Statics
-from com_identification.settings import FitSettings, IdentificationSettings, SensorNoise
+from com_identification.settings import (
+    FitSettings,
+    IdentificationSettings,
+    SensorNoise,
+    SensorPriors,
+)
 from com_model import Foot, RobotModel, Sesc
 
 SOLE = np.array([[0.1, 0.05], [0.1, -0.05], [-0.05, -0.05], [-0.05, 0.05]])
@@ -124,12 +129,13 @@ def test_together_with_the_urdf_they_correct_it(leg, tipped):
     prior = urdf_priors(model, 0.03)
     start = prior.com + shift
     wrong = type(prior)(mass, start, prior.mass_std, prior.com_std, prior.com_low, prior.com_high)
-    noise = SensorNoise(position=1e-5)
+    noise, sensors = SensorNoise(position=1e-5, tilt=0.0), SensorPriors.calibrated()
     postures = [
         make_posture(model, q, up=[0, 0, 1], constraints=(c,))
         for q, c in zip(Q, constraints, strict=True)
     ]
-    settings = IdentificationSettings(noise=noise, fit=FitSettings(folds=4, use_imu=True))
+    fit = FitSettings(folds=4, use_imu=True)
+    settings = IdentificationSettings(noise=noise, sensors=sensors, fit=fit)
     found = identify(model, [foot], postures, settings, wrong, refuse_redundant=False)
     truth = theta[1:, 1:] / theta[1:, :1]
     error = np.abs(found.com[1:] - truth)

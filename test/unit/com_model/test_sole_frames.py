@@ -10,7 +10,7 @@ import yaml
 
 from com_control.walking.biped import Biped
 from com_identification.background import ProposeTask
-from com_identification.regression.least_squares import body_priors
+from com_identification.regression.priors import body_priors
 from com_identification.settings import IdentificationSettings
 from com_identification.store.results import corrected_inertials
 from com_model import (

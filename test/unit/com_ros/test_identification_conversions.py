@@ -70,7 +70,7 @@ def test_captured_posture(over_the_wire, robot, check):
 
 
 def test_proposed_posture(over_the_wire):
-    values = PlannedPosture(np.array([0.1, -0.2]), ("l_sole",), 0.02, 3.5)
+    values = PlannedPosture(np.array([0.1, -0.2]), ("l_sole",), 0.02, 3.5, 0.001)
     msg = over_the_wire(numpy_to_proposed_posture(values, ["a", "b"]))
     assert (msg.joint_names, list(msg.joint_positions)) == (["a", "b"], [0.1, -0.2])
     assert (msg.feet, msg.margin, msg.information_gain) == (["l_sole"], 0.02, 3.5)
@@ -95,8 +95,9 @@ def test_result(over_the_wire, robot):
         found,
         outliers=(1,),
         at_bound=(found.bodies[1],),
-        sensor_errors={"force_bias": {"l_sole x": 0.1}},
-        sensor_stds={"force_bias": {"l_sole x": 0.2}},
+        sensor_errors={"force_bias": {"l_sole x": 0.1, "l_sole y": 0.1}},
+        sensor_stds={"force_bias": {"l_sole x": 0.2, "l_sole y": 0.9}},
+        sensor_prior_stds={"force_bias": {"l_sole x": 1.0, "l_sole y": 1.0}},
     )
     msg = over_the_wire(numpy_to_identification_result(found, range(11, 19)))
     assert msg.status == IdentificationResult.STATUS_DEGRADED

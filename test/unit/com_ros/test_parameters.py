@@ -172,10 +172,10 @@ def test_the_identifications_settings_are_parameters(make_node):
     values = declare(node, IdentificationSettings, defaults=base)
     assert (values.prior.mass_std_fraction, values.noise.force) == (0.1, 2.0)
     assert (values.links, values.plan.stands) == (base.links, ((0,),))
-    assert node.get_parameter("fit.loss").value == "tukey"
+    assert node.get_parameter("plan.criterion").value == "parameters"
     assert node.describe_parameter("noise.force").description == "N, each axis of a foot's sensor"
-    with pytest.raises(ParameterError, match=r"'fit.loss' is 'square': give one of none, huber"):
-        declare(make_node(fit__loss="square"), IdentificationSettings)
+    with pytest.raises(ParameterError, match=r"'plan.criterion' is 'a': give one of parameters"):
+        declare(make_node(plan__criterion="a"), IdentificationSettings)
 
 
 def test_a_change_may_be_refused_with_a_reason(make_node):

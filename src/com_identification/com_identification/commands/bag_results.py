@@ -16,10 +16,11 @@ from com_identification.commands.bag_inputs import Recording, RobotInputs
 from com_identification.exceptions import OutputError
 from com_identification.feet.feet_reading import TotalCom
 from com_identification.regression.identify import Identification
-from com_identification.regression.least_squares import body_priors
 from com_identification.regression.postures import Posture
+from com_identification.regression.priors import body_priors
 from com_identification.report.comparison import body_labels, compare_postures, residual_rows
 from com_identification.report.report import Contents, TopicLine, report_page
+from com_identification.report.verdict import gain, issues_of
 from com_identification.store.files import write_whole
 from com_identification.store.results import Export, export_urdf, to_document, write_yaml
 from com_identification.store.store import PostureStore
@@ -277,8 +278,10 @@ def result_text(contents: Contents) -> str:
     found = contents.found
     refused = sum(1 for interval in contents.intervals if interval.posture is None)
     lines = [
+        gain(found),
+        *(f"warning: {_plain(issue)}" for issue in issues_of(found)),
         f"{len(contents.fits)} postures of {len(contents.intervals)} stationary "
-        f"intervals ({refused} refused) in {contents.seconds:.1f} s"
+        f"intervals ({refused} refused) in {contents.seconds:.1f} s",
     ]
     lines += [f"note: {_plain(note)}" for note in (*contents.notes, *contents.issues)]
     rows = [

@@ -26,10 +26,10 @@ What comes into the directory:
   corrected.urdf    the URDF with the centres of mass that were found; the rest stays as it was
   postures.jsonl    the postures, for the service `load` of the node com_identification
 
-Constant errors of the sensors are found too; --settings says how large they may be:
-  sensors: {force_bias: 2.0, moment_bias: 0.1, wrench_gain: 0.02,  # N, N m, 1
-            joint_offset: 0.01, compliance: 0.001, tilt: 0.01,     # rad, rad/(N m), rad
-            effort_gain: 0.1, effort_offset: 0.1}  # torque constants, N m; with --effort
+Errors of the sensors and of the floor are found too; --settings narrows what is known of them:
+  sensors: {force_bias: 0.005, moment_bias: 0.0005,  # of the weight; m, moment over the weight
+            wrench_gain: 0.01, crosstalk: 0.005,     # 1
+            joint_offset: 0.002, slope: 0.005}       # rad
 
 Other sections are noise, prior, links, fit, capture and plan; a wrong key is answered by those that
 are valid. Postures in which something else carries or pulls the robot are left out.

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
-from com_identification.regression.identify import Progress
+from com_identification.regression.fit import Progress
 from com_identification.settings import IdentificationSettings
 from com_model import RobotConfig, RobotModel, load_robot
 from com_model.commands import add_robot, command_parser
@@ -106,6 +106,7 @@ def _figures(planned: Sequence[PlannedPosture]) -> dict[str, float]:
         "postures": len(planned),
         "least_margin_mm": round(1000.0 * min(posture.margin for posture in planned), 2),
         "nats": round(sum(posture.gain for posture in planned), 1),
+        "com_std_mm": round(1000.0 * planned[-1].prediction_std, 2),
     }
 
 

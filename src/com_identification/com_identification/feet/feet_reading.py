@@ -9,9 +9,9 @@ import numpy as np
 
 from com_identification.exceptions import CaptureRefused, IdentificationError, PostureError
 from com_identification.feet.wrench_check import WrenchFault, diagnose
-from com_identification.regression.least_squares import BodyPriors
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture, SensorPrediction
+from com_identification.regression.priors import BodyPriors
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
@@ -74,7 +74,7 @@ def read_feet(observations: ObservationModel, posture: Posture, theta: Array) ->
     observations.check(posture)
     measured, loaded = (
         observations.measured_com(posture),
-        observations.loaded_feet(posture.wrenches),
+        observations.contacts.loaded(posture.wrenches),
     )
     if measured is None or not loaded.any() or not abs(measured.mass) > 1e-9:
         return None
@@ -135,7 +135,7 @@ def estimate_wrench_bias(
         CaptureRefused: Another foot carries load, too, or the direction of gravity is not known.
     """
     observations = ObservationModel(model, feet, gravity=gravity)
-    loaded = observations.loaded_feet(posture.wrenches)
+    loaded = observations.contacts.loaded(posture.wrenches)
     others = [other.frame for i, other in enumerate(feet) if loaded[i] and i != foot]
     if others:
         raise CaptureRefused(

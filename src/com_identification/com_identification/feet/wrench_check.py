@@ -113,7 +113,7 @@ class WrenchRules:
         """Against gravity (3,): by the IMU or the loaded flat soles; NaN where not known."""
         if np.isfinite(self._given_up).all():
             return self._given_up
-        flat = self._observations.loaded_feet(wrenches) & self._has_sole
+        flat = self._observations.contacts.loaded(wrenches) & self._has_sole
         if not flat.any():
             return np.full(3, np.nan)
         up = self._R_sole[flat][:, :, 2].sum(axis=0)
@@ -142,7 +142,7 @@ class WrenchRules:
     def _gap(self, wrenches: Array, forces: Array, up: Array) -> Array:
         """Horizontal distance (3,) m from the URDF's CoM to the vertical by the feet."""
         moments = np.einsum("fij,fj->fi", self._R, (self._signs * wrenches)[:, 3:])
-        center = self._p_sole[self._observations.loaded_feet(wrenches)].mean(axis=0)
+        center = self._p_sole[self._observations.contacts.loaded(wrenches)].mean(axis=0)
         moment = (moments + np.cross(self._p - center, forces)).sum(axis=0)
         push = float(forces.sum(axis=0) @ up)
         if not abs(push) > 1e-9 * self.weight:

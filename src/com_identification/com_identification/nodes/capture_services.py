@@ -16,7 +16,7 @@ from com_identification.exceptions import CaptureRefused, IdentificationError, S
 from com_identification.feet.feet_reading import estimate_wrench_bias
 from com_identification.nodes.identification_parameters import Parameters
 from com_identification.nodes.identification_session import Session
-from com_identification.regression.least_squares import body_priors
+from com_identification.regression.priors import body_priors
 from com_model.arrays import Array
 from com_msgs.srv import CapturePosture, TareWrench
 from com_ros.conversions import numpy_to_wrench

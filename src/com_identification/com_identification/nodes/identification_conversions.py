@@ -18,6 +18,7 @@ from com_identification.feet.model_check import ModelCheckResult, Verdict
 from com_identification.planning.planner import PlannedPosture
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
+from com_identification.report.verdict import informed_errors, issues_of
 from com_identification.store.results import trusted_bodies
 from com_model.arrays import Array
 from com_msgs.msg import (
@@ -35,8 +36,6 @@ from com_ros.conversions import (
     numpy_to_vector3,
     numpy_to_wrench,
 )
-
-_NOISY = 4.0  # variance factor: the noise is twice as large as the settings say
 
 
 def numpy_to_captured_posture(
@@ -141,11 +140,8 @@ def numpy_to_identification_result(
     trusted = trusted_bodies(found)
     msg.bodies = [_body(found, i, bool(trusted[i])) for i in range(len(found.bodies))]
     msg.sensor_errors = [
-        SensorError(
-            kind=kind, name=name, value=float(value), std=float(found.sensor_stds[kind][name])
-        )
-        for kind, values in found.sensor_errors.items()
-        for name, value in values.items()
+        SensorError(kind=kind, name=name, value=value, std=std)
+        for kind, name, value, std in informed_errors(found)
     ]
     return msg
 
@@ -159,44 +155,6 @@ def _body(found: Identification, i: int, trusted: bool) -> IdentifiedBody:
         numpy_to_point(getattr(found, key)[i], getattr(msg, key))
         numpy_to_vector3(getattr(found, f"{key}_std")[i], getattr(msg, f"{key}_std"))
     return msg
-
-
-def issues_of(found: Identification) -> list[str]:
-    """Issues of a result, with how to fix them."""
-    issues, good = [], found.without_outliers
-    if found.variance_factor > _NOISY:
-        issues.append(
-            f"The readings scatter {np.sqrt(found.variance_factor):.1f} times as much as noise.* "
-            "says: raise it, tare the sensors, or have their errors estimated (sensors.*)."
-        )
-    if good.held_out.rms > good.prior_residual.rms:
-        issues.append(
-            f"Postures that were left out are predicted to {1e3 * good.held_out.rms:.2f} mm, "
-            f"worse than by the URDF ({1e3 * good.prior_residual.rms:.2f} mm): capture more."
-        )
-    if found.at_bound:
-        issues.append(
-            f"The centre of mass of {', '.join(found.at_bound)} would be outside of the link's "
-            "shape: check the sensors and the shapes, or set prior.bounded to false."
-        )
-    if 3 * len(found.outliers) > len(found.weights):
-        issues.append(
-            f"{len(found.outliers)} of {len(found.weights)} postures are inconsistent with the "
-            "others: see the problems in the answer of get_postures."
-        )
-    return issues
-
-
-def summary(found: Identification) -> str:
-    """A result in one sentence."""
-    what, good = found.identifiability, found.without_outliers
-    count = len(found.weights)
-    return (
-        f"{count - len(found.outliers)} of {count} postures fit: the feet's CoM is met to "
-        f"{1e3 * good.residual.rms:.2f} mm rms (URDF {1e3 * good.prior_residual.rms:.2f} mm, "
-        f"left-out postures {1e3 * good.held_out.rms:.2f} mm), rank {what.rank} of "
-        f"{what.unknowns}, total mass {found.total_mass:.4g} kg"
-    )
 
 
 def numpy_to_total(total: TotalCom) -> IdentifyTotalCom.Response:

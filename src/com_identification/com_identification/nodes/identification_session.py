@@ -151,7 +151,7 @@ class Session:
         """A stored posture with the CoM by its feet, as a message; computed once."""
         if identity not in self._described:
             feet = [foot.frame for foot in self.config.feet]
-            loaded, com = self._builder.loaded_feet(posture.wrenches), self._sesc.com(posture.q)
+            loaded, com = self._builder.contacts.loaded(posture.wrenches), self._sesc.com(posture.q)
             check = self.check.update(posture)
             msg = numpy_to_captured_posture(posture, feet, loaded, check, com)
             msg.id, msg.joint_names = identity, list(self.model.joint_names)

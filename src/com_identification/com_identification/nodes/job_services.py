@@ -28,10 +28,10 @@ from com_identification.feet.feet_reading import TotalCom, identify_total
 from com_identification.nodes.identification_conversions import (
     numpy_to_proposed_posture,
     numpy_to_total,
-    summary,
 )
 from com_identification.nodes.identification_output import result_message
 from com_identification.nodes.identification_session import Result, Session
+from com_identification.report.verdict import summary
 from com_model.exceptions import ComModelError
 from com_msgs import action, srv
 from com_msgs.srv import IdentifyTotalCom

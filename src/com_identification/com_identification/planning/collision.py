@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from com_identification.regression.priors import solid_boxes
 from com_identification.regression.statics import Statics
 from com_model import RobotModel
 from com_model.arrays import Array, as_array
@@ -112,19 +113,11 @@ def _ancestors(parent: NDArray[np.int64], body: int, steps: int) -> list[int]:
 
 
 def _solid_boxes(model: RobotModel, known: set[int]) -> dict[int, Hull]:
-    """Boxes with mass and inertia of the links without a known shape, by link.
-
-    Half sizes a, b, c of a solid box: I_a = m (b^2 + c^2) / 3, so a^2 = 3 (I_b + I_c - I_a) / 2m.
-    """
+    """Boxes with mass and inertia of the links without a known shape, by link."""
     found, bodies = {}, model.bodies
-    for link in range(len(model.link_names)):
-        mass, inertia = float(model.link_masses[link]), model.link_inertias[link]
-        if link in known or mass <= 0.0 or not np.isfinite(inertia).all():
-            continue
-        moments, axes = np.linalg.eigh(inertia)
-        square = 1.5 * (moments.sum() - 2.0 * moments) / mass
-        if (square > 0.0).all():
-            points = model.link_coms[link] + (_BOX * np.sqrt(square)) @ axes.T
+    for link, center, axes, half in solid_boxes(model):
+        if link not in known:
+            points = center + (_BOX * half) @ axes.T
             R, p = bodies.R_body_link[link], bodies.p_body_link[link]
             found[link] = Hull(int(bodies.body_of_link[link]), points @ R.T + p)
     return found

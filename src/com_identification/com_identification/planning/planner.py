@@ -1,9 +1,11 @@
 """Plans the postures to take next: the most informative ones in which the robot can stand.
 
-What is known is the covariance P of the whitened parameters; a posture with whitened rows A updates
-it to (P^-1 + A^T A)^-1. Its score is one of
+What is known is the covariance P of the whitened parameters, those of the bodies first, then the
+constant errors of the sensors; a posture with whitened rows A updates it to (P^-1 + A^T A)^-1. With
+P' that of the errors if the bodies were known, its score is one of
 
-  parameters   1/2 log det(1 + A P A^T), the information gain in nats (D-optimality)
+  parameters   1/2 log det(1 + A P A^T) - 1/2 log det(1 + A P' A^T), the information gain on the
+               bodies in nats (D-optimality)
   prediction   trace((1 + A P A^T)^-1 A P T P A^T): the decrease of the mean variance trace(P T) of
                the predicted CoM, T the mean of C^T C over postures (I-optimality)
 
@@ -15,21 +17,18 @@ best score beside the others: another candidate, or a change of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from com_identification.planning.feasible import Entry, FeasiblePostures
-from com_identification.regression.identify import Progress
-from com_identification.regression.least_squares import (
-    BodyPriors,
-    WhitenedParameters,
-    body_priors,
-    whiten,
-)
+from com_identification.regression.fit import Progress
 from com_identification.regression.observations import ObservationModel
+from com_identification.regression.posterior import WhitenedParameters, whiten
 from com_identification.regression.postures import Posture, SensorPrediction
-from com_identification.regression.statics import Poses, Statics
+from com_identification.regression.priors import BodyPriors, body_priors
+from com_identification.regression.statics import prediction_rows
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
@@ -39,13 +38,27 @@ Score = Callable[[Array, Array], Array]
 _STEPS = (0.1, 0.3, 0.6)  # of half a joint's range: how far refinement goes
 _MOVED = (0.1, 0.2, 0.5)  # fraction of the joints that it moves
 _ROUNDS = 2  # of exchange
+_DRIFTED = 10.0  # steps of the sensors' drift, as white noise
 _EFFORT = 10.0  # time that finding a candidate takes, over that of a change of a chosen posture
 
 
-def information_gain(scatter: Array, rows: Array) -> Array:
-    """Computes the information gains of m postures in nats, (m,): 1/2 log det(1 + A P A^T)."""
-    inner = np.eye(rows.shape[1]) + (rows @ scatter) @ rows.transpose(0, 2, 1)
-    return np.asarray(np.linalg.slogdet(inner)[1] / 2.0)
+def information_gain(scatter: Array, rows: Array, bodies: int | None = None) -> Array:
+    """Computes the information gains of m postures on the bodies in nats, (m,); see the module.
+
+    Args:
+        scatter: P (U, U).
+        rows: (m, R, U) whitened.
+        bodies: How many parameters are the bodies'; None: all.
+    """
+
+    def volume(P: Array) -> Array:
+        inner = np.eye(rows.shape[1]) + (rows @ P) @ rows.transpose(0, 2, 1)
+        return np.asarray(np.linalg.slogdet(inner)[1] / 2.0)
+
+    if bodies is None or bodies == len(scatter):
+        return volume(scatter)
+    cross = scatter[:, :bodies]
+    return volume(scatter) - volume(scatter - cross @ np.linalg.solve(cross[:bodies], cross.T))
 
 
 def prediction_score(target: Array) -> Score:
@@ -58,25 +71,6 @@ def prediction_score(target: Array) -> Score:
         return np.asarray(np.trace(np.linalg.solve(inner, drop), axis1=1, axis2=2))
 
     return score
-
-
-def prediction_rows(statics: Statics, poses: Poses, up: Array, parameters: Array) -> Array:
-    """Computes the derivatives of the horizontal CoM relative to the root, (N, 3, 4 B).
-
-    With N theta the first moment about the root's origin and M the mass,
-    dCoM = (1 - up up^T) (N - CoM 1^T) / M.
-
-    Args:
-        statics: Of the robot.
-        poses: N configurations.
-        up: (N, 3) against gravity, root axes.
-        parameters: (4 B,) to linearise about.
-    """
-    columns, mass = statics.first_moment(poses), statics.mass()
-    total = float(mass @ parameters)
-    com = columns @ parameters / total
-    slopes = (columns - com[..., None] * mass) / total
-    return np.asarray(slopes - up[..., None] * (up[:, None] @ slopes))
 
 
 def update_covariance(scatter: Array, rows: Array) -> Array:
@@ -126,13 +120,16 @@ class PlannedPosture(FrozenArrays):
         q: (n,) rad or m.
         feet: Names of the soles that stand.
         margin: m, of the URDF's CoM inside their polygon.
-        gain: Information gain after those before it, nats.
+        gain: Information gain on the bodies after those before it, nats.
+        prediction_std: m, standard deviation of the CoM that is predicted in such postures, after
+            this one and those before it; horizontal, RMS length.
     """
 
     q: Array
     feet: tuple[str, ...]
     margin: float
     gain: float
+    prediction_std: float
 
 
 class PosturePlanner:
@@ -161,10 +158,14 @@ class PosturePlanner:
         gravity, self.plan = settings.fit.gravity, settings.plan
         self.model, self.feet = model, tuple(feet)
         priors = body_priors(model, settings) if priors is None else priors
-        self._observations = ObservationModel(model, feet, settings.noise, gravity)
-        self._parameters = WhitenedParameters(
-            priors, self._observations.errors.prior_stds(settings.sensors)
+        self._observations = ObservationModel(
+            model, feet, settings.noise, gravity, settings.sensors
         )
+        self._imu = settings.fit.use_imu
+        self._parameters = WhitenedParameters(priors)
+        self._error_stds = self._observations.errors.stds
+        self._errors_used = self._error_stds > 0.0
+        self._count = self._parameters.count + int(self._errors_used.sum())
         statics = self._observations.statics
         self._prediction = SensorPrediction(statics, feet, priors.parameters, gravity)
         self.feasible = FeasiblePostures(statics, self.feet, rest, self.plan, self._prediction)
@@ -193,8 +194,11 @@ class PosturePlanner:
         effort = _EFFORT * wanted
         effort /= effort + _ROUNDS * count * (1 + self.plan.refinements)
         pool, rows = self._candidates(wanted, samples, lambda f, step: progress(effort * f, step))
-        score = self._score(pool)
-        scatter = np.eye(self._parameters.count)
+        target = self._target(pool)
+        score = prediction_score(target)
+        if self.plan.criterion == "parameters":
+            score = partial(information_gain, bodies=self._parameters.count)
+        scatter = np.eye(self._count)
         for posture in taken:
             scatter = update_covariance(scatter, self._rows(posture))
         picked, rows = self._exchange(
@@ -209,10 +213,11 @@ class PosturePlanner:
         planned: list[PlannedPosture] = []
         for i in choose_greedily(rows, count, scatter, score):
             q, stand, margin = picked[i]
-            gain = float(information_gain(scatter, rows[i : i + 1])[0])
+            gain = information_gain(scatter, rows[i : i + 1], self._parameters.count)
             scatter = update_covariance(scatter, rows[i])
             names = tuple(self.feet[foot].frame for foot in stand)
-            planned.append(PlannedPosture(q, names, margin, gain))
+            left = float(np.sqrt(max(0.0, np.sum(scatter * target))))
+            planned.append(PlannedPosture(q, names, margin, float(gain[0]), left))
         progress(1.0, "done")
         return tuple(planned)
 
@@ -269,19 +274,17 @@ class PosturePlanner:
         found = self.feasible.stand(rng, starts, [entry[1]] * count)
         return [change for change in found if not isinstance(change, str)]
 
-    def _score(self, pool: Sequence[Entry]) -> Score:
-        """Returns the score; the CoM is predicted in postures like those of the pool."""
-        if self.plan.criterion == "parameters":
-            return information_gain
+    def _target(self, pool: Sequence[Entry]) -> Array:
+        """Returns T (U, U) of the CoM that is predicted in postures like those of the pool."""
         Q, statics = np.array([entry[0] for entry in pool]), self._observations.statics
         up = np.array([self._up(entry) for entry in pool])
         parameters = self._parameters.priors.parameters
         slopes = prediction_rows(statics, statics.poses(Q), up, parameters)
         columns = slopes.reshape(-1, len(parameters)) @ self._parameters.factor
-        target = np.zeros((self._parameters.count, self._parameters.count))
-        bodies = self._parameters.bodies
+        target = np.zeros((self._count, self._count))
+        bodies = self._parameters.count
         target[:bodies, :bodies] = columns.T @ columns / len(pool)
-        return prediction_score(target)
+        return target
 
     def _up(self, entry: Entry) -> Array:
         return np.asarray(self.feasible.stances[entry[1]].up_directions(entry[0][None])[0])
@@ -289,10 +292,17 @@ class PosturePlanner:
     def _predicted(self, entry: Entry, samples: int) -> Posture:
         """Returns what the sensors would read with the prior's parameters."""
         q, stand, _ = entry
-        return self._prediction.posture(q, self._up(entry), stand, self.plan.efforts, samples)
+        up = self._up(entry)
+        posture = self._prediction.posture(q, up, stand, self.plan.efforts, samples)
+        return replace(posture, up=up) if self._imu else posture
 
     def _rows(self, posture: Posture) -> Array:
+        """Whitened rows (R, U), with rows of zeros up to the number that any posture may have."""
         zero = np.zeros(self._observations.errors.count)
         rows = self._observations.linearize(posture, self._parameters.priors.parameters, zero)
-        matrix = self._parameters.columns(rows.bodies, rows.errors)
-        return whiten(matrix, rows.residual, rows.covariance).matrix
+        errors = rows.errors[:, self._errors_used] * self._error_stds[self._errors_used]
+        matrix = np.hstack((rows.bodies @ self._parameters.factor, errors))
+        covariance = rows.total_noise + _DRIFTED * rows.drift @ rows.drift.T
+        whitened = whiten(matrix, covariance)
+        most = 9 + 6 * max(len(self.feet) - 1, 0) + self.plan.efforts * self.model.n_joints
+        return np.vstack((whitened, np.zeros((max(0, most - len(whitened)), self._count))))

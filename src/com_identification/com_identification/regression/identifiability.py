@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import svd
 
 from com_identification.exceptions import RankError
 from com_identification.regression.statics import Statics
@@ -55,9 +56,7 @@ def examine(
         up: (P, 3) against gravity, root axes; NaN where not known.
     """
     count = root.shape[1]
-    _, s, Vt = (
-        np.linalg.svd(root, full_matrices=True) if root.size else (0, np.zeros(0), np.eye(count))
-    )
+    _, s, Vt = svd(root, lapack_driver="gesvd") if root.size else (0, np.zeros(0), np.eye(count))
     largest = float(s.max(initial=0.0))
     rank = int(np.sum(s > RANK_TOLERANCE * largest)) if largest > 0.0 else 0
     null = Vt[rank:]
@@ -84,7 +83,7 @@ def check_spread(statics: Statics, root: Array, factor: Array, Q: Array) -> None
 
     Args:
         statics: Of the robot.
-        root: (R, U) whitened rows of all postures.
+        root: (R, U) rows of all postures, whitened by the noise of the readings alone.
         factor: (4 B, U) parameters by x.
         Q: (P, n) the postures.
 

@@ -1,47 +1,42 @@
 """Identifies masses and centres of mass of all bodies from static postures: one regression.
 
 Readings of any kind (feet's wrenches, joint efforts, constraints on the CoM) of any number of
-postures are linear in masses and first moments, and nearly so in the sensors' constant errors.
-The most probable values under the prior are found by weighted least squares, linearised again until
-they converge. docs/derivations.md has the equations.
+postures are linear in masses and first moments, and nearly so in the sensors' errors, all of which
+are unknowns with priors. The most probable values are found by Gauss-Newton steps in data space
+(posterior.py). docs/derivations.md has the equations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from com_identification.exceptions import IdentificationError, PostureError
+from com_identification.exceptions import IdentificationError
+from com_identification.regression.fit import (
+    FITTED,
+    OUTLIER,
+    Fit,
+    Progress,
+    fit_postures,
+    sensor_errors,
+)
 from com_identification.regression.identifiability import (
     Identifiability,
     check_spread,
     examine,
     stack_root,
 )
-from com_identification.regression.least_squares import (
-    Block,
-    BodyPriors,
-    Solution,
-    WhitenedParameters,
-    body_priors,
-    scale_noise,
-    solve,
-    whiten,
-)
 from com_identification.regression.observations import ObservationModel
+from com_identification.regression.posterior import WhitenedParameters, bound, held_out
 from com_identification.regression.postures import Posture
+from com_identification.regression.priors import BodyPriors, body_priors
 from com_identification.settings import FitSettings, IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
 
-Progress = Callable[[float, str], None]
-"""Receives the fraction of the time that is over, 0 to 1, and the present step in words."""
-_ROUNDS = 6  # of linearisation
-_CHECKED, _HELD_OUT = 0.5, 0.6  # progress at which these steps begin
-_OUTLIER = 0.5  # weight
-_CONVERGED = 1e-3  # prior standard deviations
+_HELD_OUT = 0.8  # progress at which this step begins
 
 
 @dataclass(frozen=True)
@@ -106,15 +101,23 @@ class Identification(FrozenArrays):
         covariance: (4 B, 4 B) of them.
         total_mass: kg.
         total_mass_std: kg.
-        sensor_errors: Estimate by kind and name; see SensorPriors.
+        sensor_errors: Constant errors by kind and name, in the units of SensorErrors.
         sensor_stds: Standard deviations of those.
+        sensor_prior_stds: Before the data.
         identifiability: Rank, condition number, what stays unknown.
         residual: Of the postures that were used, after the fit.
         prior_residual: The same with the prior's parameters.
         held_out: Of postures that were left out of the fit; NaN if not asked for.
         without_outliers: The three residuals without the outliers.
-        variance_factor: 1 where the noise is as large as the settings say. Above 1 the standard
-            deviations are those of a noise that is larger by its root; the prior is not scaled.
+        prediction_std: m, standard deviation of the horizontal CoM in such postures, RMS length.
+        prediction_shift: m, between the URDF's CoM and the identified one, likewise.
+        variance_factor: Mean square of the readings' deviation from the URDF over what the priors
+            allow: 1 or less where the priors cover the errors.
+        variance_limit: Above it the errors are larger than the priors.
+        cause: The likeliest one in words where they are; else empty.
+        scales: Standard deviation of each class of errors over its prior's, as the data have it.
+        tempering: Factor, 1 or more, by which the postures' information was divided, because
+            their residuals scatter more than expected.
         weights: (P,) of the postures; below 0.5 one counts as an outlier.
         outliers: Indices of those.
         at_bound: Names of the bodies whose centre of mass is at a bound.
@@ -135,12 +138,19 @@ class Identification(FrozenArrays):
     total_mass_std: float
     sensor_errors: Mapping[str, Mapping[str, float]]
     sensor_stds: Mapping[str, Mapping[str, float]]
+    sensor_prior_stds: Mapping[str, Mapping[str, float]]
     identifiability: Identifiability
     residual: Residual
     prior_residual: Residual
     held_out: Residual
     without_outliers: Residuals
+    prediction_std: float
+    prediction_shift: float
     variance_factor: float
+    variance_limit: float
+    cause: str
+    scales: Mapping[str, float]
+    tempering: float
     weights: Array
     outliers: tuple[int, ...]
     at_bound: tuple[str, ...] = field(default=())
@@ -176,29 +186,30 @@ def identify(
     settings = settings or IdentificationSettings()
     priors = body_priors(model, settings) if priors is None else priors
     postures = [_usable(posture, settings.fit) for posture in postures]
-    observations = ObservationModel(model, feet, settings.noise, settings.fit.gravity)
-    whitened = WhitenedParameters(priors, observations.errors.prior_stds(settings.sensors))
+    observations = ObservationModel(
+        model, feet, settings.noise, settings.fit.gravity, settings.sensors
+    )
+    whitened = WhitenedParameters(priors)
     if not postures:
         raise IdentificationError("no postures: capture some first")
-    if whitened.bodies == 0:
+    if whitened.count == 0:
         raise IdentificationError(
             "all parameters are known: give a mass or CoM a standard deviation above 0"
         )
     progress = progress or (lambda fraction, step: None)
-    blocks, solution = _fit(observations, whitened, postures, settings.fit.loss, progress)
-    progress(_CHECKED, f"which of {whitened.bodies} parameters are identifiable")
-    body_rows = [block.matrix[:, : whitened.bodies] for block in blocks]
-    covariance = solution.covariance[: whitened.bodies, : whitened.bodies]
-    informed = int(np.sum(np.linalg.eigvalsh(covariance) < 0.5))
+    fit = fit_postures(observations, whitened, postures, progress)
+    progress(FITTED, f"which of {whitened.count} parameters are identifiable")
+    informed = int(np.sum(np.linalg.eigvalsh(fit.posterior.covariance) < 0.5))
     Q = np.array([posture.q for posture in postures])
     up = np.array([observations.up_direction(posture) for posture in postures])
-    root = stack_root(body_rows, whitened.bodies)
+    root = stack_root([fit.posterior.root], whitened.count)
     found = examine(observations.statics, root, whitened.factor, informed, Q, up)
     if refuse_redundant:
-        check_spread(observations.statics, root, whitened.factor, Q)
-    held_out = _held_out(observations, whitened, postures, blocks, settings.fit, progress)
+        by_noise = stack_root(fit.rows.noise_roots(), whitened.count)
+        check_spread(observations.statics, by_noise, whitened.factor, Q)
+    left_out = _held_out(observations, whitened, postures, fit, settings.fit.folds, progress)
     progress(1.0, "done")
-    return _result(observations, whitened, postures, solution, found, held_out)
+    return _result(observations, whitened, postures, fit, found, left_out)
 
 
 def _usable(posture: Posture, fit: FitSettings) -> Posture:
@@ -210,60 +221,24 @@ def _usable(posture: Posture, fit: FitSettings) -> Posture:
     return posture
 
 
-def _fit(
-    observations: ObservationModel,
-    whitened: WhitenedParameters,
-    postures: Sequence[Posture],
-    loss: str,
-    progress: Progress,
-) -> tuple[list[Block], Solution]:
-    x = np.zeros(whitened.count)
-    for done in range(_ROUNDS):
-        step = f"fitting {len(postures)} postures, round {done + 1} of at most {_ROUNDS}"
-        progress(_CHECKED * done / _ROUNDS, step)
-        blocks = [_block(observations, whitened, i, p, x) for i, p in enumerate(postures)]
-        solution = solve(blocks, *whitened.bounds(x), loss=loss)
-        change = float(np.abs(solution.x - x).max())
-        x = solution.x
-        if change < _CONVERGED:
-            break
-    return blocks, solution
-
-
-def _block(
-    observations: ObservationModel,
-    whitened: WhitenedParameters,
-    index: int,
-    posture: Posture,
-    x: Array,
-) -> Block:
-    try:
-        rows = observations.linearize(posture, *whitened.values(x))
-    except PostureError as error:
-        raise PostureError(error.problem, index) from error
-    matrix = whitened.columns(rows.bodies, rows.errors)
-    return whiten(matrix, rows.residual + matrix @ x, rows.covariance)
-
-
 def _held_out(
     observations: ObservationModel,
     whitened: WhitenedParameters,
     postures: Sequence[Posture],
-    blocks: Sequence[Block],
-    fit: FitSettings,
+    fit: Fit,
+    folds: int,
     progress: Progress,
 ) -> Array:
     """Returns errors (P,) m of postures left out of the fit, fold by fold; NaN where not known."""
     gaps = np.full(len(postures), np.nan)
-    folds = min(fit.folds, len(postures))
+    folds = min(folds, len(postures))
     if folds < 2:
         return gaps
-    bounds = whitened.bounds(np.zeros(whitened.count))
-    for fold in range(folds):
+    for fold, rows, found in held_out(fit.rows, fit.posterior, folds):
         done = _HELD_OUT + (1.0 - _HELD_OUT) * fold / folds
         progress(done, f"predicting postures left out, part {fold + 1} of {folds}")
-        kept = [block for i, block in enumerate(blocks) if i % folds != fold]
-        values = whitened.values(solve(kept, *bounds, loss=fit.loss).x)
+        x, _ = bound(found.x, found.covariance, whitened)
+        values = whitened.values(x), sensor_errors(observations, rows, found)[0]
         gaps[fold::folds] = _com_errors(observations, postures[fold::folds], values)
     return gaps
 
@@ -272,27 +247,26 @@ def _result(
     observations: ObservationModel,
     whitened: WhitenedParameters,
     postures: Sequence[Posture],
-    solution: Solution,
+    fit: Fit,
     identifiability: Identifiability,
     held_out: Array,
 ) -> Identification:
     factor, errors = whitened.factor, observations.errors
-    values = whitened.values(solution.x)
-    scatter = scale_noise(solution.covariance, float(np.nanmax([1.0, solution.variance_factor])))
-    covariance = factor @ scatter[: whitened.bodies, : whitened.bodies] @ factor.T
-    mass, com, mass_std, com_std = _by_body(values[0], covariance)
+    theta = whitened.values(fit.x)
+    covariance = factor @ fit.covariance @ factor.T
+    mass, com, mass_std, com_std = _by_body(theta, covariance)
     total = observations.statics.mass()
-    sensed = np.zeros(errors.count)
-    sensed[whitened.sensed] = whitened.spread * np.sqrt(np.diag(scatter)[whitened.bodies :])
     start = whitened.priors.parameters, np.zeros(errors.count)
     before, after = (
         _com_errors(observations, postures, start),
-        _com_errors(observations, postures, values),
+        _com_errors(observations, postures, (theta, fit.errors)),
     )
-    fits = solution.weights >= _OUTLIER
-    held = np.flatnonzero(whitened.used)[solution.at_bound[: whitened.bodies]] // 4
+    weights = 1.0 / fit.posterior.inflation
+    fits = weights >= OUTLIER
     names = observations.statics.bodies.names
     prior_com = np.where(whitened.priors.mass[:, None] > 0.0, whitened.priors.com, np.nan)
+    spread = float(np.einsum("ki,ij,kj->", fit.target, fit.covariance, fit.target))
+    shift = float(np.sum((fit.target @ fit.x) ** 2))
     return Identification(
         bodies=names,
         mass=mass,
@@ -303,12 +277,13 @@ def _result(
         prior_com=prior_com,
         prior_mass_std=whitened.priors.mass_std,
         prior_com_std=whitened.priors.com_std,
-        parameters=values[0],
+        parameters=theta,
         covariance=covariance,
-        total_mass=float(total @ values[0]),
-        total_mass_std=float(np.sqrt(total @ covariance @ total)),
-        sensor_errors=errors.by_name(values[1], whitened.sensed),
-        sensor_stds=errors.by_name(sensed, whitened.sensed),
+        total_mass=float(total @ theta),
+        total_mass_std=float(np.sqrt(max(0.0, total @ covariance @ total))),
+        sensor_errors=errors.by_name(fit.errors),
+        sensor_stds=errors.by_name(fit.stds),
+        sensor_prior_stds=errors.by_name(errors.stds),
         identifiability=identifiability,
         residual=Residual.from_distances(after),
         prior_residual=Residual.from_distances(before),
@@ -318,10 +293,16 @@ def _result(
             residual=Residual.from_distances(after[fits]),
             held_out=Residual.from_distances(held_out[fits]),
         ),
-        variance_factor=solution.variance_factor,
-        weights=solution.weights,
+        prediction_std=float(np.sqrt(spread / len(postures))),
+        prediction_shift=float(np.sqrt(shift / len(postures))),
+        variance_factor=fit.consistency[0],
+        variance_limit=fit.consistency[1],
+        cause=fit.cause,
+        scales={kind: float(np.sqrt(v)) for kind, v in fit.posterior.scales.items()},
+        tempering=fit.tempering,
+        weights=weights,
         outliers=tuple(int(i) for i in np.flatnonzero(~fits)),
-        at_bound=tuple(dict.fromkeys(names[b] for b in held)),
+        at_bound=tuple(names[b] for b in fit.at_bound),
     )
 
 
@@ -334,8 +315,8 @@ def _by_body(theta: Array, covariance: Array) -> tuple[Array, Array, Array, Arra
         com[k] = moment[k] / mass[k]
         slope = np.column_stack((-com[k], np.eye(3))) / mass[k]
         own = covariance[4 * k : 4 * k + 4, 4 * k : 4 * k + 4]
-        com_std[k] = np.sqrt(np.diag(slope @ own @ slope.T))
-    return mass, com, np.sqrt(np.diag(covariance)[::4]), com_std
+        com_std[k] = np.sqrt(np.maximum(np.diag(slope @ own @ slope.T), 0.0))
+    return mass, com, np.sqrt(np.maximum(np.diag(covariance)[::4], 0.0)), com_std
 
 
 def _com_errors(

@@ -4,21 +4,25 @@ At rest, about the root's origin and for each joint that has an effort (statics.
 
   sum_i G_i w_i = Y_w theta,    tau + sum_i C_i w_i = Y_tau theta,    0 = Y_c theta
 
-with the feet's wrenches w_i and one last row for each constraint. All six rows of the root are
-kept: the horizontal forces have no information on theta, but their noise is that of the moments,
-times the root's height, and the joint covariance removes it.
+with the feet's wrenches w_i and one row for each constraint. All six rows of the root are kept:
+the horizontal forces have no information on theta, but their noise is that of the moments, times
+the root's height, and the joint covariance removes it. Besides, where they apply: w_i = 0 of a foot
+in the air; the IMU's direction less that of the floor; soles on the floor lie in one plane.
+settings.SensorPriors has the errors and what gravity's direction is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from com_identification.exceptions import PostureError
+from com_identification.regression.contacts import Contacts
 from com_identification.regression.postures import Posture
+from com_identification.regression.sensor_errors import SensorErrors
 from com_identification.regression.statics import Poses, Statics
 from com_identification.settings import SensorNoise, SensorPriors
 from com_model import Foot, RobotModel
@@ -27,56 +31,10 @@ from com_model.dynamics import GRAVITY
 from com_model.wrenches import wrench_signs
 
 _STEP = 1e-6  # rad or m, of central differences
-_LOADED = 0.1  # of the forces' sum: a foot with more stands
-
-
-class SensorErrors:
-    """Which entry of a vector of S constant errors is which.
-
-    Args:
-        feet: Names of the f feet.
-        joints: Names of the n joints.
-    """
-
-    def __init__(self, feet: tuple[str, ...], joints: tuple[str, ...]) -> None:
-        axes = ("x", "y", "z")
-        names: dict[str, list[str]] = {
-            "force_bias": [f"{foot} {axis}" for foot in feet for axis in axes],
-            "moment_bias": [f"{foot} {axis}" for foot in feet for axis in axes],
-            "wrench_gain": list(feet),
-            "tilt": list(axes),
-        }
-        per_joint = ("effort_gain", "effort_offset", "joint_offset", "compliance")
-        names.update({kind: list(joints) for kind in per_joint})
-        self.names: list[tuple[str, str]] = []
-        self._slices: dict[str, slice] = {}
-        for kind in (item.name for item in fields(SensorPriors)):
-            start = len(self.names)
-            self.names += [(kind, name) for name in names[kind]]
-            self._slices[kind] = slice(start, len(self.names))
-
-    @property
-    def count(self) -> int:
-        """S."""
-        return len(self.names)
-
-    def part(self, kind: str) -> slice:
-        """Returns the slice of the errors of one kind."""
-        return self._slices[kind]
-
-    def prior_stds(self, priors: SensorPriors) -> Array:
-        """Returns the prior standard deviation of each error, (S,)."""
-        return np.concatenate(
-            [np.full(s.stop - s.start, getattr(priors, kind)) for kind, s in self._slices.items()]
-        )
-
-    def by_name(self, values: Array, used: Flags) -> Mapping[str, dict[str, float]]:
-        """Sorts values by kind and name; only those that are used."""
-        result: dict[str, dict[str, float]] = {}
-        for (kind, name), value, use in zip(self.names, values, used, strict=True):
-            if use:
-                result.setdefault(kind, {})[name] = float(value)
-        return result
+_NO_GRAVITY = (
+    "the direction of gravity is not known: use an IMU, or wrenches of soles with corners on "
+    "horizontal ground"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,25 +45,34 @@ class Observation:
         residual: (R,) measured less modelled.
         bodies: (R, 4 B) A_theta.
         errors: (R, S) A_e.
-        covariance: (R, R) of the noise.
-        kinds: R times "force", "moment", "torque" or "constraint".
+        drift: (R, 6 f) by the drift of the feet's sensors, in standard deviations of one step.
+        noise: By the class of error, (R, k) factor F of its covariance F F^T: new in each posture.
+        covariance: (R, R) of the readings' white noise.
+        kinds: R times "force", "moment", "torque", "constraint", "air", "imu" or "soles".
     """
 
     residual: Array
     bodies: Array
     errors: Array
+    drift: Array
+    noise: Mapping[str, Array]
     covariance: Array
     kinds: tuple[str, ...]
 
+    @property
+    def total_noise(self) -> Array:
+        """(R, R) covariance of all that is new in this posture."""
+        return self.covariance + sum(F @ F.T for F in self.noise.values())
 
-@dataclass(frozen=True, eq=False)
-class _Reading:
+
+class _Reading(NamedTuple):
     """A posture with the sensors' errors removed, N variations of it."""
 
     poses: Poses
     up: Array  # (N, 3)
     wrenches: Array  # (f, 6) of the ground on the robot, sensor axes
     effort: Array  # (n,)
+    imu: Array  # (N, 3) against gravity, by the IMU
 
 
 class MeasuredCom(NamedTuple):
@@ -132,6 +99,7 @@ class ObservationModel:
         feet: Its feet with their force sensors.
         noise: Of one reading.
         gravity: m/s^2.
+        sensors: Priors of the sensors' errors; None: they have none.
 
     Raises:
         UnknownNameError: A foot's link is not the model's.
@@ -143,15 +111,18 @@ class ObservationModel:
         feet: Sequence[Foot],
         noise: SensorNoise | None = None,
         gravity: float = GRAVITY,
+        sensors: SensorPriors | None = None,
     ) -> None:
         self.model, self.feet = model, tuple(feet)
         self.noise = noise or SensorNoise()
         self.gravity = gravity
         self.statics = Statics(model)
-        self.errors = SensorErrors(tuple(foot.frame for foot in feet), model.joint_names)
+        self.priors = SensorPriors.calibrated() if sensors is None else sensors
+        self.errors = SensorErrors(model, feet, self.priors, gravity)
         self._sensors = [model.link_index(foot.wrench_frame) for foot in feet]
         self._soles = [model.link_index(foot.frame) for foot in feet]
         self._signs = wrench_signs(feet)
+        self.contacts = Contacts(self.statics, self.feet, self.errors)
         self._carried = self.statics.carried_feet(self._sensors)
 
     def linearize(self, posture: Posture, theta: Array, errors: Array) -> Observation:
@@ -166,25 +137,40 @@ class ObservationModel:
             PostureError: The readings do not fit the robot, or have no information.
         """
         self.check(posture)
-        n, spread = self.model.n_joints, _STEP * np.eye(self.model.n_joints + 3)
-        q = np.concatenate((np.zeros((1, n + 3)), spread, -spread))
-        reading = self._read(posture, errors, q[:, :n], q[:, n:])
+        n = self.model.n_joints
         keep, kinds = self._usable(posture)
+        steps = _STEP * np.eye(n + 8)
+        moves = np.concatenate((np.zeros((1, n + 8)), steps, -steps))
+        bent = errors.copy()
+        bent[self.errors.part("compliance")] = 0.0
+        straight = self._read(posture, bent, moves[:1])
+        torque = straight.effort
+        if self.priors.compliance and not np.isfinite(posture.effort).all():
+            modelled = self._residuals(posture, straight, theta)[0, 6 : 6 + n]
+            torque = np.where(np.isfinite(posture.effort), torque, torque - modelled)
+        reading = self._read(posture, errors, moves, torque)
         values = self._residuals(posture, reading, theta)
         gains = errors[self.errors.part("effort_gain")]
         # A reading times its gain: taken at what the model expects, which has less noise.
         expected = (reading.effort - values[0, 6 : 6 + n]) / (1.0 + gains)
         values = values[:, keep]
-        slope = (values[1 : n + 4] - values[n + 4 :]).T / (2.0 * _STEP)  # (R, n + 3)
-        here = _Reading(_first(reading.poses), reading.up[:1], reading.wrenches, reading.effort)
+        slope = (values[1 : n + 9] - values[n + 9 :]).T / (2.0 * _STEP)  # (R, n + 8)
+        here = reading._replace(poses=_first(reading.poses), up=reading.up[:1])
         maps = self._wrench_maps(posture, here.poses)[keep]
-        bodies = self._columns(posture, here, theta)[keep]
-        torque = self._torque_rows(posture)[keep]
+        efforts = np.zeros((len(keep), n))
+        efforts[6 : 6 + n] = np.eye(n)
+        efforts = efforts[keep]
+        sensors = np.einsum("rfi,fij->rfj", maps, self.errors.wrench_matrices(errors))
+        by_error = self._error_columns(posture, errors, maps, slope, torque)
+        by_error[:, self.errors.part("effort_gain")] = -efforts * expected
+        by_error[:, self.errors.part("effort_offset")] = efforts
         return Observation(
             residual=values[0],
-            bodies=bodies,
-            errors=-self._error_slopes(posture, maps, torque, slope, expected),
-            covariance=self._covariance(posture, maps, torque, slope),
+            bodies=self._columns(posture, here, theta)[keep],
+            errors=by_error,
+            drift=(sensors * self._drift_stds()).reshape(len(slope), -1),
+            noise=self._noise(slope, efforts, kinds),
+            covariance=self._covariance(posture, sensors, efforts, slope, kinds),
             kinds=kinds,
         )
 
@@ -200,7 +186,7 @@ class ObservationModel:
                 f"{len(posture.wrenches)} wrenches for {len(self.feet)} feet: give one for each of "
                 f"{names}"
             )
-        if not self._usable(posture)[0].any():
+        if not any(kind not in ("imu", "soles") for kind in self._usable(posture)[1]):
             raise PostureError(
                 "it has no foot wrench, no joint effort and no constraint: there is nothing to "
                 "identify from it"
@@ -208,17 +194,12 @@ class ObservationModel:
 
     def up_direction(self, posture: Posture) -> Array:
         """The direction against gravity (3,), root axes; NaN where not known."""
-        if not np.isfinite(posture.up).all() and not self._flat(posture).any():
+        if not np.isfinite(posture.up).all() and not self.contacts.flat(posture).any():
             return np.full(3, np.nan)
-        poses = self.statics.poses(posture.q[None])
-        return np.asarray(self._up(posture, poses)[0])
-
-    def loaded_feet(self, wrenches: Array) -> Flags:
-        """Which feet stand: those with more than a tenth of all force of wrenches (f, 6), (f,)."""
-        if not len(wrenches):
-            return np.zeros(len(self.feet), dtype=np.bool_)
-        force = np.linalg.norm(np.nan_to_num(wrenches[:, :3]), axis=1)
-        return np.asarray(force > _LOADED * max(float(force.sum()), 1e-9))
+        none = np.zeros(self.errors.count)
+        return np.asarray(
+            self._up(posture, self.statics.poses(posture.q[None]), none, np.zeros((1, 8)))[0]
+        )
 
     def com_error(self, posture: Posture, theta: Array, errors: Array) -> float:
         """Computes the error of a model's CoM against a posture's readings, m.
@@ -227,12 +208,13 @@ class ObservationModel:
         violated most; NaN where there is neither.
         """
         measured = self.measured_com(posture, errors)
-        reading = self._read(posture, errors, np.zeros((1, self.model.n_joints)), np.zeros((1, 3)))
         if measured is None:
-            columns = self._constraint_columns(posture, reading.poses, theta)[0]
+            poses = self.statics.poses(posture.q[None])
+            columns = self._constraint_columns(posture, poses, theta)[0]
             return float(np.abs(columns @ theta).max(initial=np.nan if not len(columns) else 0.0))
         _, point, up, _ = measured
-        com = self.statics.first_moment(reading.poses)[0] @ theta / (self.statics.mass() @ theta)
+        poses = self.statics.poses(self._true_q(posture, errors)[None])
+        com = self.statics.first_moment(poses)[0] @ theta / (self.statics.mass() @ theta)
         across = com - point
         return float(np.linalg.norm(across - (across @ up) * up))
 
@@ -245,95 +227,129 @@ class ObservationModel:
         if not len(posture.wrenches) or not np.isfinite(posture.wrenches).all():
             return None
         errors = np.zeros(self.errors.count) if errors is None else errors
-        here = self._read(posture, errors, np.zeros((1, self.model.n_joints)), np.zeros((1, 3)))
+        if not np.isfinite(self.up_direction(posture)).all():
+            raise PostureError(_NO_GRAVITY)
+        here = self._read(posture, errors, np.zeros((1, self.model.n_joints + 8)))
         wrench = np.einsum(
             "fij,fj->i", self.statics.contact_maps(here.poses, self._sensors)[0][0], here.wrenches
         )
         up = here.up[0]
         _, soles = self.statics.link_frames(here.poses, self._soles)
-        center = soles[0][self.loaded_feet(posture.wrenches)].mean(axis=0)
+        center = soles[0][self.contacts.loaded(posture.wrenches)].mean(axis=0)
         weight = float(wrench[:3] @ up)
         moment = wrench[3:] - np.cross(center, wrench[:3])
         point = center + np.cross(up, moment) / weight
         return MeasuredCom(weight / self.gravity, point, up, wrench)
 
-    def _read(self, posture: Posture, errors: Array, dq: Array, tilt: Array) -> _Reading:
+    def _true_q(self, posture: Posture, errors: Array, torque: Array | None = None) -> Array:
+        torque = np.nan_to_num(posture.effort) if torque is None else torque
         part = self.errors.part
-        f = len(self.feet)
-        effort = np.nan_to_num(posture.effort)
-        q = posture.q + errors[part("joint_offset")] - errors[part("compliance")] * effort
-        poses = self.statics.poses(q + dq)
-        if len(posture.wrenches):
-            bias = np.column_stack(
-                (
-                    errors[part("force_bias")].reshape(f, 3),
-                    errors[part("moment_bias")].reshape(f, 3),
-                )
-            )
-            gain = errors[part("wrench_gain")][:, None]
-            wrenches = self._signs * np.nan_to_num((1.0 - gain) * posture.wrenches - bias)
-        else:
-            wrenches = np.zeros((f, 6))
-        up = self._up(posture, poses)
-        up = up + np.cross(errors[part("tilt")] + tilt, up)
-        up = up / np.linalg.norm(up, axis=1)[:, None]
-        effort = (1.0 + errors[part("effort_gain")]) * effort - errors[part("effort_offset")]
-        return _Reading(poses, up, wrenches, effort)
-
-    def _up(self, posture: Posture, poses: Poses) -> Array:
-        """The direction against gravity (N, 3): the IMU's, or the loaded soles' mean z."""
-        if np.isfinite(posture.up).all():
-            return np.broadcast_to(posture.up, (len(poses.p), 3))
-        flat = self._flat(posture)
-        if not flat.any():
-            raise PostureError(
-                "the direction of gravity is not known: use an IMU, or wrenches of soles with "
-                "corners on horizontal ground"
-            )
-        R, _ = self.statics.link_frames(poses, [self._soles[i] for i in np.flatnonzero(flat)])
-        up = R[..., 2].sum(axis=1)
-        return np.asarray(up / np.linalg.norm(up, axis=1)[:, None])
-
-    def _flat(self, posture: Posture) -> Flags:
-        """Which feet stand with a flat sole, (f,)."""
-        return self.loaded_feet(posture.wrenches) & np.array(
-            [len(foot.corners) > 0 for foot in self.feet]
+        return np.asarray(
+            posture.q + errors[part("joint_offset")] - errors[part("compliance")] * torque
         )
+
+    def _read(
+        self, posture: Posture, errors: Array, moves: Array, torque: Array | None = None
+    ) -> _Reading:
+        """Takes the errors off; moves (N, n + 8): of q, slope (2), tilt (3), IMU (3)."""
+        n, part = self.model.n_joints, self.errors.part
+        poses = self.statics.poses(self._true_q(posture, errors, torque) + moves[:, :n])
+        wrenches = np.zeros((len(self.feet), 6))
+        if len(posture.wrenches):
+            read = np.nan_to_num(posture.wrenches) - self.errors.wrench_biases(errors)
+            matrices = self.errors.wrench_matrices(errors)
+            wrenches = self._signs * np.einsum("fij,fj->fi", matrices, read)
+        imu = np.zeros((len(moves), 3))
+        if np.isfinite(posture.up).all():
+            imu = posture.up + moves[:, n + 5 :]
+            imu = imu + np.cross(errors[part("tilt")] + moves[:, n + 2 : n + 5], imu)
+        up = self._up(posture, poses, errors, moves[:, n:])
+        effort = np.nan_to_num(posture.effort)
+        effort = (1.0 + errors[part("effort_gain")]) * effort - errors[part("effort_offset")]
+        return _Reading(poses, up, wrenches, effort, imu)
+
+    def _up(self, posture: Posture, poses: Poses, errors: Array, moves: Array) -> Array:
+        """The direction against gravity (N, 3): the floor's under the soles, or the IMU's."""
+        part = self.errors.part
+        if self.contacts.on_floor(posture):
+            flat = np.flatnonzero(self.contacts.flat(posture))
+            R, _ = self.statics.link_frames(poses, [self._soles[i] for i in flat])
+            normal = R[..., 2].sum(axis=1)
+            normal = normal / np.linalg.norm(normal, axis=1)[:, None]
+            slope = errors[part("slope")] + moves[:, :2]
+            up = normal + np.einsum("nij,nj->ni", R[:, 0, :, :2], slope)
+        elif np.isfinite(posture.up).all():
+            up = posture.up + moves[:, 5:]
+            up = up + np.cross(errors[part("tilt")] + moves[:, 2:5], up)
+        elif self.contacts.carries(posture) or np.isfinite(posture.effort).any():
+            raise PostureError(_NO_GRAVITY)
+        else:
+            up = np.broadcast_to([0.0, 0.0, 1.0], (len(poses.p), 3))  # nothing depends on it
+        return np.asarray(up / np.linalg.norm(up, axis=1)[:, None])
 
     def _usable(self, posture: Posture) -> tuple[Flags, tuple[str, ...]]:
         """Which rows have all readings that they need: a mask, and their kinds."""
-        n = self.model.n_joints
         known = np.zeros(len(self.feet), dtype=np.bool_)
         if len(posture.wrenches):
             known = np.asarray(np.isfinite(posture.wrenches).all(axis=1))
         root = len(self.feet) > 0 and bool(known.all())
         joints = np.isfinite(posture.effort) & ~(self._carried & ~known).any(axis=1)
-        mask = np.concatenate((np.full(6, root), joints, np.ones(len(posture.constraints), bool)))
-        names = ["force"] * 3 + ["moment"] * 3 + ["torque"] * n
-        names += ["constraint"] * len(posture.constraints)
-        return mask, tuple(name for name, use in zip(names, mask, strict=True) if use)
+        constraints = len(posture.constraints)
+        root = root and (self.contacts.carries(posture) or not self.priors.force_bias)
+        soles = self.contacts.flat(posture)
+        soles[np.argmax(soles)] = False
+        soles &= self.priors.sole_angle > 0.0 and self.priors.sole_height > 0.0
+        floor = self.contacts.on_floor(posture)
+        soles &= floor
+        imu = np.isfinite(posture.up).all() and floor
+        parts = (
+            ("force", np.full(3, root)),
+            ("moment", np.full(3, root)),
+            ("torque", joints),
+            ("constraint", np.ones(constraints, dtype=np.bool_)),
+            ("air", np.repeat(self.contacts.in_air(posture), 6)),
+            ("imu", np.full(3, imu)),
+            ("soles", np.repeat(soles, 3)),
+        )
+        mask = np.concatenate([part for _, part in parts])
+        kinds = tuple(kind for kind, part in parts for _ in range(int(part.sum())))
+        return mask, kinds
 
     def _residuals(self, posture: Posture, reading: _Reading, theta: Array) -> Array:
-        """Measured less modelled, all rows of N variations: (N, 6 + n + constraints)."""
-        a = self.gravity * reading.up
+        """Measured less modelled, all rows of N variations, in the order of _usable."""
+        a, N, f = self.gravity * reading.up, len(reading.up), len(self.feet)
         wrench, torque = self.statics.wrench_and_torques(reading.poses, a, theta)
         root, joints = self.statics.contact_maps(reading.poses, self._sensors)
         root_sum = np.einsum("nfij,fj->ni", root, reading.wrenches)
         joint_sum = np.einsum("nfij,fj->ni", joints, reading.wrenches)
         limits = self._constraint_columns(posture, reading.poses, theta) @ theta
+        soles = np.zeros((N, f, 3))
+        if f:
+            R, p = self.statics.link_frames(reading.poses, self._soles)
+            first = int(np.argmax(self.contacts.flat(posture)))
+            axes = R[:, first]  # of the first sole
+            soles[..., :2] = np.einsum("nji,nfj->nfi", axes[..., :2], R[..., 2])
+            soles[..., 2] = np.einsum("nj,nfj->nf", axes[..., 2], p - p[:, first, None])
         return np.concatenate(
-            (root_sum - wrench, reading.effort + joint_sum - torque, -limits), axis=1
+            (
+                root_sum - wrench,
+                reading.effort + joint_sum - torque,
+                -limits,
+                np.broadcast_to(reading.wrenches.ravel(), (N, 6 * f)),
+                reading.imu - reading.up,
+                soles.reshape(N, -1),
+            ),
+            axis=1,
         )
 
     def _columns(self, posture: Posture, reading: _Reading, theta: Array) -> Array:
         a = self.gravity * reading.up
-        return np.concatenate(
-            (
-                self.statics.root_wrench(reading.poses, a)[0],
-                self.statics.torques(reading.poses, a)[0],
-                self._constraint_columns(posture, reading.poses, theta)[0],
-            )
+        rows = (
+            self.statics.root_wrench(reading.poses, a)[0],
+            self.statics.torques(reading.poses, a)[0],
+            self._constraint_columns(posture, reading.poses, theta)[0],
         )
+        return np.vstack((*rows, np.zeros((9 * len(self.feet) + 3, len(theta)))))
 
     def _constraint_columns(self, posture: Posture, poses: Poses, theta: Array) -> Array:
         """Rows n . R^T (first moment - M p) - M offset, over M: (N, constraints, 4 B) in m."""
@@ -348,42 +364,62 @@ class ObservationModel:
         return np.asarray(columns / (mass @ theta))
 
     def _wrench_maps(self, posture: Posture, poses: Poses) -> Array:
-        """Maps from the feet's readings to all rows: (6 + n + constraints, f, 6)."""
+        """Maps from the feet's wrenches, as read, to all rows: (f, rows, 6)."""
         root, joints = self.statics.contact_maps(poses, self._sensors)
-        none = np.zeros((len(self.feet), len(posture.constraints), 6))
-        maps = np.concatenate((root[0], joints[0], none), axis=1).transpose(1, 0, 2)
-        return np.asarray(maps * self._signs)
+        f = len(self.feet)
+        none = np.zeros((f, len(posture.constraints), 6))
+        air = np.einsum("fg,ij->fgij", np.eye(f), np.eye(6)).reshape(f, 6 * f, 6)
+        rest = np.zeros((f, 3 + 3 * f, 6))
+        maps = np.concatenate((root[0], joints[0], none, air, rest), axis=1)
+        return np.asarray(maps * self._signs[..., None]).transpose(1, 0, 2)
 
-    def _torque_rows(self, posture: Posture) -> Array:
-        """Map from the joint efforts to all rows: (6 + n + constraints, n)."""
-        n = self.model.n_joints
-        return np.vstack((np.zeros((6, n)), np.eye(n), np.zeros((len(posture.constraints), n))))
-
-    def _error_slopes(
-        self, posture: Posture, maps: Array, torque: Array, slope: Array, expected: Array
+    def _error_columns(
+        self, posture: Posture, errors: Array, maps: Array, slope: Array, torque: Array
     ) -> Array:
-        """Derivatives of the residuals by the sensors' errors, (R, S)."""
-        n, rows, effort = self.model.n_joints, len(slope), np.nan_to_num(posture.effort)
-        wrenches = np.zeros((len(self.feet), 6))
+        """A_e (R, S) by the errors, but those of efforts: less the residuals' derivatives."""
+        n, columns = self.model.n_joints, np.zeros((len(slope), self.errors.count))
+        read = np.zeros((len(self.feet), 6))
         if len(posture.wrenches):
-            wrenches = np.nan_to_num(posture.wrenches)
-        blocks = {
-            "force_bias": -maps[:, :, :3].reshape(rows, -1),
-            "moment_bias": -maps[:, :, 3:].reshape(rows, -1),
-            "wrench_gain": -np.einsum("rfi,fi->rf", maps, wrenches),
-            "effort_gain": torque * expected,
-            "effort_offset": -torque,
-            "joint_offset": slope[:, :n],
-            "compliance": -slope[:, :n] * effort,
-            "tilt": slope[:, n:],
+            read = np.nan_to_num(posture.wrenches) - self.errors.wrench_biases(errors)
+        blocks = self.errors.wrench_columns(maps, read, errors) | {
+            "joint_offset": -slope[:, :n],
+            "compliance": slope[:, :n] * torque,
+            "slope": -slope[:, n : n + 2],
+            "tilt": -slope[:, n + 2 : n + 5],
         }
-        slopes = np.zeros((rows, self.errors.count))
         for kind, block in blocks.items():
-            slopes[:, self.errors.part(kind)] = block
-        return slopes
+            columns[:, self.errors.part(kind)] = block.reshape(len(slope), -1)
+        return columns
 
-    def _covariance(self, posture: Posture, maps: Array, torque: Array, slope: Array) -> Array:
-        """Covariance (R, R) of the residuals by the noise of all readings."""
+    def _drift_stds(self) -> Array:
+        weight, priors = self.errors.weight, self.priors
+        return np.repeat([priors.force_drift * weight, priors.moment_drift * weight], 3)
+
+    def _noise(self, slope: Array, efforts: Array, kinds: tuple[str, ...]) -> dict[str, Array]:
+        """Factors of the covariance of what is new in each posture, by the class of error."""
+        n, priors = self.model.n_joints, self.priors
+        soles = np.array([i for i, kind in enumerate(kinds) if kind == "soles"], dtype=np.int64)
+        stds = np.tile([priors.sole_angle, priors.sole_angle, priors.sole_height], len(soles) // 3)
+        gaps = np.zeros((len(kinds), len(soles)))
+        gaps[soles, np.arange(len(soles))] = stds
+        return {
+            "joint_repeatability": (
+                slope[:, :n] * priors.joint_repeatability * self.errors.joint_scale
+            ),
+            "unevenness": slope[:, n : n + 2] * priors.unevenness,
+            "soles": gaps,
+            "friction": efforts * self.errors.friction,
+        }
+
+    def _covariance(
+        self,
+        posture: Posture,
+        sensors: Array,
+        efforts: Array,
+        slope: Array,
+        kinds: tuple[str, ...],
+    ) -> Array:
+        """Covariance (R, R) of the residuals by the white noise of all readings."""
         noise, n = self.noise, self.model.n_joints
         stds = np.concatenate(
             (
@@ -392,10 +428,11 @@ class ObservationModel:
                 np.full(n, noise.position),
             )
         ) * noise.std_ratio(posture.samples)
-        spread = np.hstack((maps.reshape(len(slope), -1), torque, slope[:, :n])) * stds
-        tilted = slope[:, n:] * noise.tilt
+        spread = np.hstack((sensors.reshape(len(slope), -1), efforts, slope[:, :n])) * stds
+        tilted = slope[:, n + 5 :] * noise.tilt
         covariance = spread @ spread.T + tilted @ tilted.T
-        for i, limit in enumerate(posture.constraints, start=len(slope) - len(posture.constraints)):
+        first = kinds.index("constraint") if posture.constraints else 0
+        for i, limit in enumerate(posture.constraints, start=first):
             covariance[i, i] += limit.std**2
         return np.asarray(covariance)
 

@@ -200,3 +200,22 @@ class Statics:
         """Returns which joints carry which links: (n, f) True where link f is below joint j."""
         below = self._below[:, self.bodies.body_of_link[links]].astype(float)
         return np.asarray(np.abs(self._drive) @ below > 0.0)
+
+
+def prediction_rows(statics: Statics, poses: Poses, up: Array, parameters: Array) -> Array:
+    """Computes the derivatives of the horizontal CoM relative to the root, (N, 3, 4 B).
+
+    With N theta the first moment about the root's origin and M the mass,
+    dCoM = (1 - up up^T) (N - CoM 1^T) / M.
+
+    Args:
+        statics: Of the robot.
+        poses: N configurations.
+        up: (N, 3) against gravity, root axes.
+        parameters: (4 B,) to linearise about.
+    """
+    columns, mass = statics.first_moment(poses), statics.mass()
+    total = float(mass @ parameters)
+    com = columns @ parameters / total
+    slopes = (columns - com[..., None] * mass) / total
+    return np.asarray(slopes - up[..., None] * (up[:, None] @ slopes))

@@ -97,7 +97,7 @@ def compare_postures(
     fits = []
     for posture, weight in zip(postures, found.weights, strict=True):
         measured = observations.measured_com(posture, errors)
-        loaded = np.flatnonzero(observations.loaded_feet(posture.wrenches))
+        loaded = np.flatnonzero(observations.contacts.loaded(posture.wrenches))
         places = np.full((3, 2), np.nan)
         if measured is not None and len(loaded):
             sole = observations.feet[loaded[0]].frame

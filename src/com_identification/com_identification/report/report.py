@@ -27,6 +27,7 @@ from com_identification.report.html import (
     svg,
     table,
 )
+from com_identification.report.verdict import gain, informed_errors, issues_of
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 from com_model.plotting import BLUE, INK, RED, RULE, new_figure, style_axes
@@ -43,7 +44,11 @@ _UNITS = {
     "force_bias": "N",
     "moment_bias": "N m",
     "wrench_gain": "1",
+    "crosstalk": "1, m or 1/m",
+    "sensor_position": "m",
+    "sensor_rotation": "rad",
     "effort_gain": "1",
+    "slope": "rad",
     "tilt": "rad",
 }
 _REVOLUTE = {"effort_offset": "N m", "joint_offset": "rad", "compliance": "rad/(N m)"}
@@ -149,8 +154,10 @@ def _summary(contents: Contents) -> Raw:
         text = f"{number(total.mass, 3)} ± {number(total.mass_std, 3)} kg"
         figures.append((f"mass by the feet; {number(total.model_mass, 3)} kg in the URDF", text))
     cells = [element("div", element("b", value), name) for name, value in figures]
-    issues = list(contents.total.reasons) if contents.total is not None else []
-    return Raw(element("div", *cells, css="figures") + bullets(issues, "warning"))
+    issues = issues_of(found)
+    issues += contents.total.reasons if contents.total is not None else ()
+    figures_of = element("div", *cells, css="figures")
+    return Raw(element("p", gain(found)) + figures_of + bullets(issues, "warning"))
 
 
 def _fit(contents: Contents) -> Raw:
@@ -168,11 +175,11 @@ def _fit(contents: Contents) -> Raw:
     )
     outliers = [contents.fits[i].label or f"posture {i}" for i in found.outliers]
     words = f"Counted as outliers: {', '.join(outliers)}." if outliers else "No outliers."
-    if np.isfinite(found.variance_factor) and found.variance_factor > 1.0:
-        words += (
-            f" Residuals are {number(np.sqrt(found.variance_factor), 2)} times the "
-            "noise of the settings; standard deviations are those of a noise so much larger."
-        )
+    words += (
+        f" Deviation of the readings from the URDF over what the priors allow, mean square: "
+        f"{number(found.variance_factor, 2)}; above {number(found.variance_limit, 2)} errors are "
+        "larger than the priors."
+    )
     return Raw(
         element("h2", "Total CoM before and after")
         + table(head, rows)
@@ -226,23 +233,17 @@ def _parameters(contents: Contents) -> Raw:
 def _sensor_errors(contents: Contents) -> Raw:
     found = contents.found
     rows = [
-        (
-            kind,
-            name,
-            f"{value:.4g}",
-            f"{found.sensor_stds[kind][name]:.2g}",
-            _unit(contents, kind, name),
-        )
-        for kind, values in sorted(found.sensor_errors.items())
-        for name, value in sorted(values.items())
+        (kind, name, f"{value:.4g}", f"{std:.2g}", _unit(contents, kind, name))
+        for kind, name, value, std in sorted(informed_errors(found))
     ]
     if not rows:
         return Raw("")
     head = ("constant error", "of", "value", "std", "unit")
     words = (
-        "True values from readings: wrench (1 − gain) reading − bias; effort (1 + gain) reading − "
-        "offset; joint reading + offset − compliance times effort. Multiply a torque constant K of "
-        "M = K I by 1 + effort_gain."
+        "Those that the readings determine better than their priors. True values from readings: "
+        "wrench (1 + gain) (reading − bias); effort (1 + gain) reading − offset; joint reading + "
+        "offset − compliance times effort. Multiply a torque constant K of M = K I by 1 + "
+        "effort_gain."
     )
     title = element("h2", "Constant errors of the sensors")
     return Raw(title + element("p", words) + table(head, rows, words=1))

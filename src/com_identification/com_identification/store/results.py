@@ -55,7 +55,13 @@ def to_document(
             "prior_residual": asdict(found.prior_residual),
             "held_out": asdict(found.held_out),
             "without_outliers": asdict(found.without_outliers),
+            "prediction_std": found.prediction_std,
+            "prediction_shift": found.prediction_shift,
             "variance_factor": found.variance_factor,
+            "variance_limit": found.variance_limit,
+            "cause": found.cause,
+            "scales": dict(found.scales),
+            "tempering": found.tempering,
             "at_bound": list(found.at_bound),
             "outliers": [int(i) for i in found.outliers],
         },
@@ -208,7 +214,7 @@ def export_urdf(
     Raises:
         OutputError: The name leaves the directory, a file is there, or it cannot be written;
             nothing was written.
-        IdentificationError: The result is another robot's, or a link's mass would not be positive.
+        IdentificationError: The result is another robot's, or a body's mass would not be positive.
     """
     path = path_inside(directory, name, ".urdf")
     if found.bodies != model.bodies.names:
@@ -255,8 +261,10 @@ def trusted_bodies(found: Identification) -> Flags:
 def corrected_inertials(model: RobotModel, mass: ArrayLike, com: ArrayLike) -> dict[str, Inertial]:
     """Finds new inertials of links that give the bodies new masses and centres of mass.
 
-    The heaviest link of each body takes the whole difference and keeps its inertia about its own
-    centre of mass, scaled with its mass. Bodies that do not change are left out.
+    The links of a body, which fixed joints connect, are scaled and moved as one: masses and
+    inertias about their own centres of mass by the same factor, those centres by the same shift.
+    So each link stays physical where the body's mass is positive. Bodies that do not change are
+    left out, and links without mass.
 
     Args:
         mass: (B,) kg, of the bodies.
@@ -267,30 +275,28 @@ def corrected_inertials(model: RobotModel, mass: ArrayLike, com: ArrayLike) -> d
 
     Raises:
         ShapeError: An array has the wrong shape.
-        IdentificationError: A link's mass would not be positive.
+        IdentificationError: A body's mass would not be positive.
     """
     bodies = model.bodies
     mass = as_array("mass", mass, (bodies.count,))
-    moment = mass[:, None] * np.nan_to_num(as_array("com", com, (bodies.count, 3)))
+    com = np.nan_to_num(as_array("com", com, (bodies.count, 3)))
     result = {}
     for b in range(bodies.count):
-        if mass[b] == bodies.mass[b] and np.allclose(moment[b], bodies.first_moment[b], 1e-12, 0.0):
+        old = float(bodies.mass[b])
+        moment = mass[b] * com[b]
+        if mass[b] == old and np.allclose(moment, bodies.first_moment[b], 1e-12, 0.0):
             continue
-        links = np.flatnonzero(bodies.body_of_link == b)
-        link = int(links[np.argmax(model.link_masses[links])])
-        old = float(model.link_masses[link])
-        R, p = bodies.R_body_link[link], bodies.p_body_link[link]
-        center = p + R @ model.link_coms[link]
-        new = old + float(mass[b] - bodies.mass[b])
-        if not (new > 0.0 and old > 0.0):
-            name = model.link_names[link]
+        if not (mass[b] > 0.0 and old > 0.0):
             raise IdentificationError(
-                f"link {name!r} would have a mass of {new:.4g} kg, its body {mass[b]:.4g} kg: "
-                "correct the masses of the links that are fixed to it in the URDF first"
+                f"body {bodies.names[b]!r} would have a mass of {mass[b]:.4g} kg, in the URDF it "
+                f"has {old:.4g} kg: expected both above 0; correct its mass in the URDF first"
             )
-        place = (old * center + moment[b] - bodies.first_moment[b]) / new
-        inertia = model.link_inertias[link] * (new / old)
-        result[model.link_names[link]] = Inertial(new, R.T @ (place - p), inertia)
+        factor, shift = float(mass[b]) / old, com[b] - bodies.first_moment[b] / old
+        for link in np.flatnonzero((bodies.body_of_link == b) & (model.link_masses > 0.0)):
+            place = model.link_coms[link] + bodies.R_body_link[link].T @ shift
+            inertia = model.link_inertias[link] * factor
+            new = float(model.link_masses[link]) * factor
+            result[model.link_names[link]] = Inertial(new, place, inertia)
     return result
 
 
@@ -300,6 +306,6 @@ def corrected_urdf(model: RobotModel, found: Identification) -> str:
     Everything else stays byte for byte.
 
     Raises:
-        IdentificationError: A link's mass would not be positive.
+        IdentificationError: A body's mass would not be positive.
     """
     return edit_inertials(model.xml, corrected_inertials(model, found.mass, found.com))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 
 from com_identification.exceptions import ProtocolError
-from com_identification.regression.least_squares import urdf_priors
+from com_identification.regression.priors import urdf_priors
 from com_identification.tip_over.protocol import Protocol
 from com_identification.tip_over.quasi_static import JointErrors, QuasiStatic
 from com_model import RobotModel

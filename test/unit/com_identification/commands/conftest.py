@@ -2,9 +2,13 @@
 
 import importlib
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+import yaml
+
+from com_identification.settings import SensorPriors
 
 ROOT = Path(__file__).resolve().parents[4]
 BENCHMARKS = ROOT / "benchmarks"
@@ -45,10 +49,20 @@ def recording(bags, biped, tmp_path_factory):
     return make
 
 
+@pytest.fixture(scope="session")
+def exact(tmp_path_factory):
+    """Settings that say what is true of the recordings: no errors but noise, masses known."""
+    path = tmp_path_factory.mktemp("settings") / "exact.yaml"
+    sensors = asdict(SensorPriors.calibrated())
+    path.write_text(yaml.safe_dump({"sensors": sensors, "prior": {"mass_std_fraction": 0.0}}))
+    return path
+
+
 @pytest.fixture
-def robot():
+def robot(exact):
     """Arguments that name the biped."""
-    return ["--robot", str(URDFS / "biped3.urdf"), "--config", str(CONFIGS / "biped3.yaml")]
+    config = str(CONFIGS / "biped3.yaml")
+    return ["--robot", str(URDFS / "biped3.urdf"), "--config", config, "--settings", str(exact)]
 
 
 @pytest.fixture

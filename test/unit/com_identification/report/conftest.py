@@ -37,8 +37,12 @@ def postures(scene):
 @pytest.fixture(scope="session")
 def found(scene, postures):
     from com_identification.regression.identify import identify
+    from com_identification.settings import IdentificationSettings, PriorSettings, SensorPriors
 
-    return identify(scene.model, scene.feet, postures)
+    known = IdentificationSettings(
+        sensors=SensorPriors.calibrated(), prior=PriorSettings(mass_std_fraction=0.0)
+    )
+    return identify(scene.model, scene.feet, postures, known)
 
 
 @pytest.fixture(scope="session")

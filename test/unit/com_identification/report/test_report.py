@@ -47,7 +47,12 @@ def contents(scene, postures, found, fits):
         issues=[EVIL],
         model=scene.model,
         feet=scene.feet,
-        found=replace(found, sensor_errors={EVIL: {EVIL: 1.0}}, sensor_stds={EVIL: {EVIL: 1.0}}),
+        found=replace(
+            found,
+            sensor_errors={EVIL: {EVIL: 1.0}},
+            sensor_stds={EVIL: {EVIL: 1.0}},
+            sensor_prior_stds={EVIL: {EVIL: 2.0}},
+        ),
         prior_std=np.full(found.com.shape, 0.02),
         total=None,
         fits=[replace(fit, label=EVIL) for fit in fits],
@@ -118,7 +123,13 @@ def test_numbers_have_units_and_what_is_taken_as_known_is_said(contents, scene):
         "joint_offset": {name: 0.01},
         "compliance": {name: 0.001},
     }
-    found = replace(contents.found, sensor_errors=errors, sensor_stds=errors)
+    before = {kind: {of: 2.0 * v for of, v in each.items()} for kind, each in errors.items()}
+    found = replace(
+        contents.found,
+        sensor_errors=errors,
+        sensor_stds=errors,
+        sensor_prior_stds=before,
+    )
     page = report_page(replace(contents, found=found))
     for kind, of, unit in (
         ("force_bias", "l_sole x", "N"),
