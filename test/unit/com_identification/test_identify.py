@@ -313,7 +313,7 @@ def test_refuses_what_cannot_be_identified(hoap2, perturbed, random_q):
         identify(*hoap2, [])
     q = random_q(rng)
     same = [robot.posture(q, [1.0, 0.0], NOISE, rng, 100) for _ in range(20)]
-    with pytest.raises(RankError, match=r"20 postures determine .* of 53 .* move BODY_JOINT1"):
+    with pytest.raises(RankError, match=r"20 postures determine .* of 54 .* move BODY_JOINT1"):
         identify(*hoap2, same)
     with pytest.raises(IdentificationError, match="all parameters are known"):
         identify(*hoap2, same, priors=urdf_priors(hoap2[0], 0.0))
