@@ -119,7 +119,7 @@ def test_links_are_identified_and_written(scenario, world):
     result = answer.result
     assert result.residual_rms < 0.3 * result.prior_residual_rms
     assert list(result.postures) == list(range(1, 9))
-    assert result.rank <= result.n_parameters == 15
+    assert result.rank <= result.n_parameters == 20
     assert any("slides along the axis" in text for text in result.unidentifiable)
     world.spin_until(lambda: len(scenario.results) == 2, "the result")
     assert repr(scenario.results[-1]) == repr(answer.result)
