@@ -97,7 +97,10 @@ def fit_postures(
             break
     progress(FITTED * _ROUNDS / (_ROUNDS + 2), "how large the errors of the sensors are")
     fits = 1.0 / found.inflation >= OUTLIER
-    plain = condition(rows, dict.fromkeys(rows.classes, 1.0), found.inflation)
+    touched = found.inflation
+    if 2 * fits.sum() < len(fits):  # a model that fits nowhere is no reason to leave postures out
+        fits, touched = np.ones(len(fits), dtype=np.bool_), np.ones(len(fits))
+    plain = condition(rows, dict.fromkeys(rows.classes, 1.0), touched)
     checked = consistency(rows, plain, fits)
     cause = _cause(observations, rows, plain, checked[0] > checked[1])
     found = reweight(rows, adapt(rows, found))
