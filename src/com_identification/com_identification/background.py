@@ -4,8 +4,6 @@ A thread would delay the callbacks, because the computations are many small step
 process can also be ended at any moment, which is how it is cancelled; it writes nothing.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -44,19 +42,12 @@ class Task(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a computation ended.
+    """How a computation ended."""
 
-    Attributes:
-        value: What the task returned; None where it did not come to an end.
-        problem: Why not and how to fix it; empty where it did.
-        trace: Of an unexpected error.
-        cancelled: Whether it was cancelled.
-    """
-
-    value: Any = None
-    problem: str = ""
-    trace: str = ""
-    cancelled: bool = False
+    value: Any = None  # what the task returned; None where it did not come to an end
+    problem: str = ""  # why not and how to fix it; empty where it did
+    trace: str = ""  # of an unexpected error
+    cancelled: bool = False  # whether it was cancelled
 
 
 class BackgroundJob:
@@ -206,21 +197,13 @@ def time_left(fraction: float, elapsed: float) -> str:
 
 @dataclass(frozen=True, eq=False)
 class IdentificationTask:
-    """The input of all computations.
+    """The input of all computations."""
 
-    Attributes:
-        xml: The URDF's text.
-        feet: The robot's feet.
-        postures: The readings.
-        settings: See IdentificationSettings.
-        rest: (n,) a posture in which the robot stands without self-collision.
-    """
-
-    xml: str
-    feet: tuple[Foot, ...]
-    postures: tuple[Posture, ...]
-    settings: IdentificationSettings
-    rest: Array
+    xml: str  # the URDF's text
+    feet: tuple[Foot, ...]  # the robot's feet
+    postures: tuple[Posture, ...]  # the readings
+    settings: IdentificationSettings  # see IdentificationSettings
+    rest: Array  # (n,) a posture in which the robot stands without self-collision
 
     def robot(self) -> RobotModel:
         """The robot with its feet's sole frames."""
@@ -237,16 +220,11 @@ class IdentificationTask:
 
 @dataclass(frozen=True, eq=False)
 class LinksAnswer:
-    """The outcome of an identification.
+    """The outcome of an identification."""
 
-    Attributes:
-        found: The result; None where there is none.
-        problem: Why not and how to fix it.
-        helpful: Postures that would help, where those given are redundant.
-    """
-
-    found: Identification | None
-    problem: str = ""
+    found: Identification | None  # the result; None where there is none
+    problem: str = ""  # why not and how to fix it
+    # postures that would help, where those given are redundant
     helpful: tuple[PlannedPosture, ...] = ()
 
 
@@ -277,13 +255,9 @@ class IdentifyTask(IdentificationTask):
 
 @dataclass(frozen=True, eq=False)
 class ProposeTask(IdentificationTask):
-    """Proposes postures.
+    """Proposes postures."""
 
-    Attributes:
-        count: How many.
-    """
-
-    count: int = 1
+    count: int = 1  # how many
 
     def __call__(self, progress: Progress) -> tuple[PlannedPosture, ...]:
         """Computes."""

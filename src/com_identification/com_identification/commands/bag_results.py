@@ -141,22 +141,16 @@ def topic_lines(
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a recording gave.
-
-    Attributes:
-        recording: What was read of the bag.
-        found: The result.
-        total: By the feet alone, of the postures that fit; None where none has their wrenches.
-        issues: Of the wrenches, sentences.
-    """
+    """What a recording gave."""
 
     robot: RobotInputs
     topics: Sequence[TopicLine]
-    recording: Recording
+    recording: Recording  # what was read of the bag
     postures: Sequence[Posture]
-    found: Identification
+    found: Identification  # the result
+    # by the feet alone, of the postures that fit; None where none has their wrenches
     total: TotalCom | None
-    issues: Sequence[str]
+    issues: Sequence[str]  # of the wrenches, sentences
 
 
 def write_results(folder: Path, outcome: Outcome) -> Contents:

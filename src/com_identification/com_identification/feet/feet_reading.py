@@ -1,7 +1,5 @@
 """Mass and CoM by the feet alone, in one posture or in several; biases of the feet's sensors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,31 +23,18 @@ _MAX_LOST = 0.01  # unobservable fraction of a component
 
 @dataclass(frozen=True, eq=False)
 class FeetReading(FrozenArrays):
-    """Mass and CoM by the feet and by the model; root axes.
+    """Mass and CoM by the feet and by the model; root axes."""
 
-    Attributes:
-        mass: kg, by the feet.
-        mass_std: kg, by the sensors' noise.
-        force: (3,) N, of the ground on the robot.
-        up: (3,) unit vector against gravity, by the IMU or the loaded soles.
-        point: (3,) m, on the vertical through the CoM by the feet.
-        center: (3,) m, mean of the loaded soles.
-        normal: (3,) unit vector, mean z of the loaded flat soles; NaN without any.
-        pressure: (3,) m, centre of pressure in the plane through center; NaN without normal.
-        com: (3,) m, by the model.
-        covariance: (3, 3) m^2, of the difference between point and com, across up.
-    """
-
-    mass: float
-    mass_std: float
-    force: Array
-    up: Array
-    point: Array
-    center: Array
-    normal: Array
-    pressure: Array
-    com: Array
-    covariance: Array
+    mass: float  # kg, by the feet
+    mass_std: float  # kg, by the sensors' noise
+    force: Array  # (3,) N, of the ground on the robot
+    up: Array  # (3,) unit vector against gravity, by the IMU or the loaded soles
+    point: Array  # (3,) m, on the vertical through the CoM by the feet
+    center: Array  # (3,) m, mean of the loaded soles
+    normal: Array  # (3,) unit vector, mean z of the loaded flat soles; NaN without any
+    pressure: Array  # (3,) m, centre of pressure in the plane through center; NaN without normal
+    com: Array  # (3,) m, by the model
+    covariance: Array  # (3, 3) m^2, of the difference between point and com, across up
 
     @property
     def gap(self) -> Array:
@@ -156,30 +141,19 @@ def estimate_wrench_bias(
 
 @dataclass(frozen=True, eq=False)
 class TotalCom(FrozenArrays):
-    """The robot's mass and the error of its model's CoM, by the feet alone.
+    """The robot's mass and the error of its model's CoM, by the feet alone."""
 
-    Attributes:
-        mass: kg, by the feet; the mean of the postures.
-        mass_std: kg, of the mean: scatter of the postures, or noise where that is larger.
-        model_mass: kg, of the URDF.
-        offset: (3,) m, root axes: the one shift of the model's CoM that explains the postures best.
-            What no posture determines is 0: on horizontal ground the feet determine two components.
-        offset_std: (3,) m; inf for a component that no posture determines.
-        residual_before: (P,) m, horizontal distance between model and feet.
-        residual_after: (P,) m, with the shift.
-        postures: P, how many had all feet's wrenches.
-        reasons: Issues of the readings, sentences.
-    """
-
-    mass: float
-    mass_std: float
-    model_mass: float
+    mass: float  # kg, by the feet; the mean of the postures
+    mass_std: float  # kg, of the mean: scatter of the postures, or noise where that is larger
+    model_mass: float  # kg, of the URDF
+    # (3,) m, root axes: the one shift of the model's CoM that explains the postures best. What
+    # no posture determines is 0: on horizontal ground the feet determine two components.
     offset: Array
-    offset_std: Array
-    residual_before: Array
-    residual_after: Array
-    postures: int
-    reasons: tuple[str, ...] = ()
+    offset_std: Array  # (3,) m; inf for a component that no posture determines
+    residual_before: Array  # (P,) m, horizontal distance between model and feet
+    residual_after: Array  # (P,) m, with the shift
+    postures: int  # P, how many had all feet's wrenches
+    reasons: tuple[str, ...] = ()  # issues of the readings, sentences
 
 
 def identify_total(

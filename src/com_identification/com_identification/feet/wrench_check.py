@@ -5,8 +5,6 @@ within the soles; the CoM that they give is near the URDF's) are corrected by ea
 turn; the simplest fault whose correction obeys all rules is reported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,19 +32,12 @@ _SHOWN = 3  # violations in a text
 
 @dataclass(frozen=True)
 class Violation:
-    """A rule that wrenches violate.
+    """A rule that wrenches violate."""
 
-    Attributes:
-        rule: weight, lean, push, edge or com.
-        excess: Error over what is allowed; above 1.
-        text: What was read and what was expected.
-        foot: Index of the foot; None for all together.
-    """
-
-    rule: str
-    excess: float
-    text: str
-    foot: int | None = None
+    rule: str  # weight, lean, push, edge or com
+    excess: float  # error over what is allowed; above 1
+    text: str  # what was read and what was expected
+    foot: int | None = None  # index of the foot; None for all together
 
 
 class WrenchRules:
@@ -187,19 +178,13 @@ def angle_between(a: Array, b: Array) -> float:
 
 @dataclass(frozen=True)
 class WrenchIssue:
-    """One problem of the wrenches.
+    """One problem of the wrenches."""
 
-    Attributes:
-        fault: Its kind.
-        feet: Names of the feet concerned.
-        text: What was read, what was expected, how to fix it.
-        other_force: Whether the feet's force is not the vertical weight, and no common fault
-            of a sensor explains it: something else may carry or pull the robot.
-    """
-
-    fault: WrenchFault
-    feet: tuple[str, ...]
-    text: str
+    fault: WrenchFault  # its kind
+    feet: tuple[str, ...]  # names of the feet concerned
+    text: str  # what was read, what was expected, how to fix it
+    # whether the feet's force is not the vertical weight, and no common fault of a sensor
+    # explains it: something else may carry or pull the robot
     other_force: bool = False
 
     def __str__(self) -> str:

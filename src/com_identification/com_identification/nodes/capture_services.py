@@ -3,8 +3,6 @@
 Services: ~/capture_posture, ~/tare_wrench.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Vectors are in the frame of the message's header, those of a body in its own, SI
 known is NaN.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The identification of one robot: model, recorder, postures on disk, result."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,31 +35,18 @@ class Result:
 
 @dataclass
 class Session:
-    """The identification of one robot; each robot description starts a new one.
+    """The identification of one robot; each robot description starts a new one."""
 
-    Attributes:
-        model: of the URDF.
-        config: the configuration of the robot.
-        settings: of the identification.
-        recorder: finds postures of the stationary robot.
-        buffer: gathers its readings.
-        check: compares the model with the feet.
-        frame: root link with the prefix.
-        path: of the file of postures; None: postures are not stored.
-        result: the latest one.
-        problem: why the postures cannot be stored; empty: they can.
-    """
-
-    model: RobotModel
-    config: RobotConfig
-    settings: IdentificationSettings
-    recorder: PostureRecorder
-    buffer: SensorBuffer
-    check: ModelCheck
-    frame: str
-    path: Path | None
-    result: Result | None = None
-    problem: str = ""
+    model: RobotModel  # of the URDF
+    config: RobotConfig  # the configuration of the robot
+    settings: IdentificationSettings  # of the identification
+    recorder: PostureRecorder  # finds postures of the stationary robot
+    buffer: SensorBuffer  # gathers its readings
+    check: ModelCheck  # compares the model with the feet
+    frame: str  # root link with the prefix
+    path: Path | None  # of the file of postures; None: postures are not stored
+    result: Result | None = None  # the latest one
+    problem: str = ""  # why the postures cannot be stored; empty: they can
     _store: PostureStore | None = None
     _described: dict[int, CapturedPosture] = field(default_factory=dict)
 

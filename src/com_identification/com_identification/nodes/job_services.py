@@ -4,8 +4,6 @@ Services and actions: ~/identify_links, ~/propose_postures. Service: ~/identify_
 takes less time than a process needs to start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass

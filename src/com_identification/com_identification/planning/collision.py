@@ -1,7 +1,5 @@
 """Self-collision and ground clearance of a robot, with convex hulls for its links."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

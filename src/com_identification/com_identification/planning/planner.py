@@ -14,8 +14,6 @@ its limits, strong enough and without collision. Then each in turn is exchanged 
 best score beside the others: another candidate, or a change of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -114,21 +112,14 @@ def covariance_without(scatter: Array, rows: Array, place: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class PlannedPosture(FrozenArrays):
-    """A posture that is proposed.
+    """A posture that is proposed."""
 
-    Attributes:
-        q: (n,) rad or m.
-        feet: Names of the soles that stand.
-        margin: m, of the URDF's CoM inside their polygon.
-        gain: Information gain on the bodies after those before it, nats.
-        prediction_std: m, standard deviation of the CoM that is predicted in such postures, after
-            this one and those before it; horizontal, RMS length.
-    """
-
-    q: Array
-    feet: tuple[str, ...]
-    margin: float
-    gain: float
+    q: Array  # (n,) rad or m
+    feet: tuple[str, ...]  # names of the soles that stand
+    margin: float  # m, of the URDF's CoM inside their polygon
+    gain: float  # information gain on the bodies after those before it, nats
+    # m, standard deviation of the CoM that is predicted in such postures, after this one and
+    # those before it; horizontal, RMS length
     prediction_std: float
 
 

@@ -1,7 +1,5 @@
 """Which feet carry the robot, are flat on the floor or in the air, by the readings of a posture."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The fit behind an identification: linearise, solve, adapt, check, find what is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -38,33 +36,19 @@ _CONVERGED = 1e-2  # prior standard deviations
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The rows at the estimate, and what they say with adapted scales.
+    """The rows at the estimate, and what they say with adapted scales."""
 
-    Attributes:
-        rows: Linearised about the estimate.
-        posterior: With adapted scales.
-        covariance: (U, U) of x, tempered.
-        x: (U,) within the bounds.
-        errors: (S,) constant errors of the sensors.
-        stds: (S,) of those.
-        at_bound: Bodies at a bound.
-        consistency: Mean square of the deviation from the priors, and its limit.
-        cause: The likeliest one where the limit is exceeded.
-        target: (3 P, U) the horizontal CoM in the postures by x, m.
-        tempering: See Identification.
-    """
-
-    rows: Rows
-    posterior: Posterior
-    covariance: Array
-    x: Array
-    errors: Array
-    stds: Array
-    at_bound: tuple[int, ...]
-    consistency: tuple[float, float]
-    cause: str
-    target: Array
-    tempering: float
+    rows: Rows  # linearised about the estimate
+    posterior: Posterior  # with adapted scales
+    covariance: Array  # (U, U) of x, tempered
+    x: Array  # (U,) within the bounds
+    errors: Array  # (S,) constant errors of the sensors
+    stds: Array  # (S,) of those
+    at_bound: tuple[int, ...]  # bodies at a bound
+    consistency: tuple[float, float]  # mean square of the deviation from the priors, and its limit
+    cause: str  # the likeliest one where the limit is exceeded
+    target: Array  # (3 P, U) the horizontal CoM in the postures by x, m
+    tempering: float  # see Identification
 
 
 def fit_postures(

@@ -7,8 +7,6 @@ tilted is unobservable, and of two bodies that never rotate relative to each oth
 observable.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -44,7 +42,7 @@ def stack_root(matrices: Iterable[Array], columns: int) -> Array:
 
 def examine(
     statics: Statics, root: Array, factor: Array, informed: int, Q: Array, up: Array
-) -> Identifiability:
+) -> "Identifiability":
     """Computes rank, condition number and the unobservable combinations.
 
     Args:

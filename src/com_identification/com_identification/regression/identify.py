@@ -6,8 +6,6 @@ are unknowns with priors. The most probable values are found by Gauss-Newton ste
 (posterior.py). docs/derivations.md has the equations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -41,22 +39,15 @@ _HELD_OUT = 0.8  # progress at which this step begins
 
 @dataclass(frozen=True)
 class Residual:
-    """Distance between the model's CoM and the feet's measurement of its horizontal position.
+    """Distance between the model's CoM and the feet's measurement of its horizontal position."""
 
-    Attributes:
-        mean: m, of the distances.
-        rms: m.
-        maximum: m.
-        count: Number of postures; where 0, the others are NaN.
-    """
-
-    mean: float
-    rms: float
-    maximum: float
-    count: int
+    mean: float  # m, of the distances
+    rms: float  # m
+    maximum: float  # m
+    count: int  # number of postures; where 0, the others are NaN
 
     @classmethod
-    def from_distances(cls, distances: Array) -> Residual:
+    def from_distances(cls, distances: Array) -> "Residual":
         """Summarises distances (P,) in m; those that are NaN are left out."""
         distances = distances[np.isfinite(distances)]
         if not len(distances):
@@ -67,17 +58,11 @@ class Residual:
 
 @dataclass(frozen=True)
 class Residuals:
-    """The residuals of one set of postures; see Identification.
+    """The residuals of one set of postures; see Identification."""
 
-    Attributes:
-        prior_residual: With the prior's parameters.
-        residual: After the fit.
-        held_out: Of postures that were left out of the fit.
-    """
-
-    prior_residual: Residual
-    residual: Residual
-    held_out: Residual
+    prior_residual: Residual  # with the prior's parameters
+    residual: Residual  # after the fit
+    held_out: Residual  # of postures that were left out of the fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,73 +71,46 @@ class Identification(FrozenArrays):
 
     A body is a link with all that fixed joints tie to it; its frame is that link's. Combinations
     that the data do not determine keep the prior's value and standard deviation.
-
-    Attributes:
-        bodies: B names, of each body's first link.
-        mass: (B,) kg.
-        com: (B, 3) m, each in its body's frame; NaN of a body without mass.
-        mass_std: (B,) kg, standard deviations after the data.
-        com_std: (B, 3) m.
-        prior_mass: (B,) kg.
-        prior_com: (B, 3) m.
-        prior_mass_std: (B,) kg, standard deviations before the data.
-        prior_com_std: (B, 3) m.
-        parameters: (4 B,) m_k and h_k = m_k c_k, body by body.
-        covariance: (4 B, 4 B) of them.
-        total_mass: kg.
-        total_mass_std: kg.
-        sensor_errors: Constant errors by kind and name, in the units of SensorErrors.
-        sensor_stds: Standard deviations of those.
-        sensor_prior_stds: Before the data.
-        identifiability: Rank, condition number, what stays unknown.
-        residual: Of the postures that were used, after the fit.
-        prior_residual: The same with the prior's parameters.
-        held_out: Of postures that were left out of the fit; NaN if not asked for.
-        without_outliers: The three residuals without the outliers.
-        prediction_std: m, standard deviation of the horizontal CoM in such postures, RMS length.
-        prediction_shift: m, between the URDF's CoM and the identified one, likewise.
-        variance_factor: Mean square of the readings' deviation from the URDF over what the priors
-            allow: 1 or less where the priors cover the errors.
-        variance_limit: Above it the errors are larger than the priors.
-        cause: The likeliest one in words where they are; else empty.
-        scales: Standard deviation of each class of errors over its prior's, as the data have it.
-        tempering: Factor, 1 or more, by which the postures' information was divided, because
-            their residuals scatter more than expected.
-        weights: (P,) of the postures; below 0.5 one counts as an outlier.
-        outliers: Indices of those.
-        at_bound: Names of the bodies whose centre of mass is at a bound.
     """
 
-    bodies: tuple[str, ...]
-    mass: Array
-    com: Array
-    mass_std: Array
-    com_std: Array
-    prior_mass: Array
-    prior_com: Array
-    prior_mass_std: Array
-    prior_com_std: Array
-    parameters: Array
-    covariance: Array
-    total_mass: float
-    total_mass_std: float
+    bodies: tuple[str, ...]  # B names, of each body's first link
+    mass: Array  # (B,) kg
+    com: Array  # (B, 3) m, each in its body's frame; NaN of a body without mass
+    mass_std: Array  # (B,) kg, standard deviations after the data
+    com_std: Array  # (B, 3) m
+    prior_mass: Array  # (B,) kg
+    prior_com: Array  # (B, 3) m
+    prior_mass_std: Array  # (B,) kg, standard deviations before the data
+    prior_com_std: Array  # (B, 3) m
+    parameters: Array  # (4 B,) m_k and h_k = m_k c_k, body by body
+    covariance: Array  # (4 B, 4 B) of them
+    total_mass: float  # kg
+    total_mass_std: float  # kg
+    # constant errors by kind and name, in the units of SensorErrors
     sensor_errors: Mapping[str, Mapping[str, float]]
-    sensor_stds: Mapping[str, Mapping[str, float]]
-    sensor_prior_stds: Mapping[str, Mapping[str, float]]
-    identifiability: Identifiability
-    residual: Residual
-    prior_residual: Residual
-    held_out: Residual
-    without_outliers: Residuals
+    sensor_stds: Mapping[str, Mapping[str, float]]  # standard deviations of those
+    sensor_prior_stds: Mapping[str, Mapping[str, float]]  # before the data
+    identifiability: Identifiability  # rank, condition number, what stays unknown
+    residual: Residual  # of the postures that were used, after the fit
+    prior_residual: Residual  # the same with the prior's parameters
+    held_out: Residual  # of postures that were left out of the fit; NaN if not asked for
+    without_outliers: Residuals  # the three residuals without the outliers
+    # m, standard deviation of the horizontal CoM in such postures, RMS length
     prediction_std: float
-    prediction_shift: float
+    prediction_shift: float  # m, between the URDF's CoM and the identified one, likewise
+    # mean square of the readings' deviation from the URDF over what the priors allow: 1 or
+    # less where the priors cover the errors
     variance_factor: float
-    variance_limit: float
-    cause: str
+    variance_limit: float  # above it the errors are larger than the priors
+    cause: str  # the likeliest one in words where they are; else empty
+    # standard deviation of each class of errors over its prior's, as the data have it
     scales: Mapping[str, float]
+    # factor, 1 or more, by which the postures' information was divided, because their
+    # residuals scatter more than expected
     tempering: float
-    weights: Array
-    outliers: tuple[int, ...]
+    weights: Array  # (P,) of the postures; below 0.5 one counts as an outlier
+    outliers: tuple[int, ...]  # indices of those
+    # names of the bodies whose centre of mass is at a bound
     at_bound: tuple[str, ...] = field(default=())
 
 

@@ -11,8 +11,6 @@ in the air; the IMU's direction less that of the floor; soles on the floor lie i
 settings.SensorPriors has the errors and what gravity's direction is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -39,24 +37,16 @@ _NO_GRAVITY = (
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """r = A_theta dtheta + A_e de + noise, linearised about theta and the errors e.
+    """r = A_theta dtheta + A_e de + noise, linearised about theta and the errors e."""
 
-    Attributes:
-        residual: (R,) measured less modelled.
-        bodies: (R, 4 B) A_theta.
-        errors: (R, S) A_e.
-        drift: (R, 6 f) by the drift of the feet's sensors, in standard deviations of one step.
-        noise: By the class of error, (R, k) factor F of its covariance F F^T: new in each posture.
-        covariance: (R, R) of the readings' white noise.
-        kinds: R times "force", "moment", "torque", "constraint", "air", "imu" or "soles".
-    """
-
-    residual: Array
-    bodies: Array
-    errors: Array
-    drift: Array
+    residual: Array  # (R,) measured less modelled
+    bodies: Array  # (R, 4 B) A_theta
+    errors: Array  # (R, S) A_e
+    drift: Array  # (R, 6 f) by the drift of the feet's sensors, in standard deviations of one step
+    # by the class of error, (R, k) factor F of its covariance F F^T: new in each posture
     noise: Mapping[str, Array]
-    covariance: Array
+    covariance: Array  # (R, R) of the readings' white noise
+    # R times "force", "moment", "torque", "constraint", "air", "imu" or "soles"
     kinds: tuple[str, ...]
 
     @property
@@ -76,19 +66,12 @@ class _Reading(NamedTuple):
 
 
 class MeasuredCom(NamedTuple):
-    """What the feet alone measure, in root axes.
+    """What the feet alone measure, in root axes."""
 
-    Attributes:
-        mass: kg.
-        point: (3,) m, on the vertical through the CoM.
-        up: (3,) unit vector against gravity.
-        wrench: (6,) N and N m of the ground on the robot, about the root's origin.
-    """
-
-    mass: float
-    point: Array
-    up: Array
-    wrench: Array
+    mass: float  # kg
+    point: Array  # (3,) m, on the vertical through the CoM
+    up: Array  # (3,) unit vector against gravity
+    wrench: Array  # (6,) N and N m of the ground on the robot, about the root's origin
 
 
 class ObservationModel:
@@ -151,7 +134,7 @@ class ObservationModel:
         reading = self._read(posture, errors, moves, torque)
         values = self._residuals(posture, reading, theta)
         gains = errors[self.errors.part("effort_gain")]
-        # A reading times its gain: taken at what the model expects, which has less noise.
+        # a reading times its gain: taken at what the model expects, which has less noise.
         expected = (reading.effort - values[0, 6 : 6 + n]) / (1.0 + gains)
         values = values[:, keep]
         slope = (values[1 : n + 9] - values[n + 9 :]).T / (2.0 * _STEP)  # (R, n + 8)

@@ -12,8 +12,6 @@ The scales l_c are adapted to the data (a step of expectation maximisation, shru
 within 1/4 and 9), and postures that nothing explains get a larger R.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -59,27 +57,17 @@ class WhitenedParameters:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of P postures, N in all.
+    """The rows of P postures, N in all."""
 
-    Attributes:
-        z: (N,) residual plus what the present estimate explains.
-        bodies: (N, U) by x.
-        errors: By class, (N, k) columns of constant errors in prior standard deviations.
-        drift: (N, 6 f) in standard deviations of a step; no columns without drift.
-        noise: By class, for each posture, (R, k) factors.
-        white: For each posture, (R, R) covariance.
-        starts: (P + 1,) first row of each posture, and N.
-        walk: (P,) place of each posture in time.
-    """
-
-    z: Array
-    bodies: Array
+    z: Array  # (N,) residual plus what the present estimate explains
+    bodies: Array  # (N, U) by x
+    # by class, (N, k) columns of constant errors in prior standard deviations
     errors: Mapping[str, Array]
-    drift: Array
-    noise: Mapping[str, tuple[Array, ...]]
-    white: tuple[Array, ...]
-    starts: NDArray[np.int64]
-    walk: Array
+    drift: Array  # (N, 6 f) in standard deviations of a step; no columns without drift
+    noise: Mapping[str, tuple[Array, ...]]  # by class, for each posture, (R, k) factors
+    white: tuple[Array, ...]  # for each posture, (R, R) covariance
+    starts: NDArray[np.int64]  # (P + 1,) first row of each posture, and N
+    walk: Array  # (P,) place of each posture in time
 
     @classmethod
     def stack(
@@ -89,7 +77,7 @@ class Rows:
         errors: SensorErrors,
         x: Array,
         e: Array,
-    ) -> Rows:
+    ) -> "Rows":
         """Stacks observations that are linearised about x (U,) and e (S,)."""
         bodies = np.vstack([each.bodies @ parameters.factor for each in observations])
         columns = np.vstack([each.errors for each in observations])
@@ -177,27 +165,16 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """What the rows say of the bodies.
+    """What the rows say of the bodies."""
 
-    Attributes:
-        x: (U,) in prior standard deviations from the prior mean, without bounds.
-        covariance: (U, U) of x.
-        root: (N, U) rows of unit noise: covariance = (1 + root^T root)^-1.
-        a: (N,) (N + B B^T)^-1 z.
-        inverse: (N, N) (N + B B^T)^-1.
-        gain: (U, N) x = gain @ z.
-        scales: Variance of each class of errors over its prior's.
-        inflation: (P,) variance of what is new in each posture, over its prior's.
-    """
-
-    x: Array
-    covariance: Array
-    root: Array
-    a: Array
-    inverse: Array
-    gain: Array
-    scales: Mapping[str, float]
-    inflation: Array
+    x: Array  # (U,) in prior standard deviations from the prior mean, without bounds
+    covariance: Array  # (U, U) of x
+    root: Array  # (N, U) rows of unit noise: covariance = (1 + root^T root)^-1
+    a: Array  # (N,) (N + B B^T)^-1 z
+    inverse: Array  # (N, N) (N + B B^T)^-1
+    gain: Array  # (U, N) x = gain @ z
+    scales: Mapping[str, float]  # variance of each class of errors over its prior's
+    inflation: Array  # (P,) variance of what is new in each posture, over its prior's
 
     def errors(self, rows: Rows) -> tuple[Mapping[str, Array], Mapping[str, Array]]:
         """Constant errors and their standard deviations by class, in those of the prior."""
@@ -361,7 +338,7 @@ def bound(
     if (slack[free] >= 0.0).all():
         return x, ()
     root = cholesky(covariance, lower=True)  # C = root root^T, L = root^-1
-    A, b = columns[free] @ root, slack[free]  # A y <= b
+    A, b = columns[free] @ root, slack[free]  # a y <= b
     scale = np.linalg.norm(A, axis=1)
     A, b = A / scale[:, None], b / scale
     u, _ = nnls(np.vstack((-A.T, -b)), np.append(np.zeros(len(x)), 1.0))

@@ -1,7 +1,5 @@
 """What is known of masses and centres of mass before any posture: the URDF, within its errors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,22 +22,14 @@ class BodyPriors:
 
     A body without mass stays without. Prior errors of mass and centre of mass are independent, so
     those of the first moment m c are not: h = m c_0 + m_0 (c - c_0) to first order.
-
-    Attributes:
-        mass: (B,) kg.
-        com: (B, 3) m, in the body's frame; 0 of a body without mass.
-        mass_std: (B,) kg.
-        com_std: (B, 3) m.
-        com_low: (B, 3) m, bounds of the centre of mass; -inf for none.
-        com_high: (B, 3) m; inf for none.
     """
 
-    mass: Array
-    com: Array
-    mass_std: Array
-    com_std: Array
-    com_low: Array
-    com_high: Array
+    mass: Array  # (B,) kg
+    com: Array  # (B, 3) m, in the body's frame; 0 of a body without mass
+    mass_std: Array  # (B,) kg
+    com_std: Array  # (B, 3) m
+    com_low: Array  # (B, 3) m, bounds of the centre of mass; -inf for none
+    com_high: Array  # (B, 3) m; inf for none
 
     def __post_init__(self) -> None:
         freeze(self)

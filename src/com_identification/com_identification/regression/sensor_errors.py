@@ -1,7 +1,5 @@
 """The sensors' constant errors, by kind and name, with priors scaled to the robot."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

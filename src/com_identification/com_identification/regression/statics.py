@@ -13,8 +13,6 @@ F, M and tau are what must come from outside and from the actuators; what contac
 is taken off by contact_maps. All functions take N configurations at once.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,17 +27,11 @@ from com_model.geometry.rotations import rotations_about
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """N configurations; root axes and origin.
+    """N configurations; root axes and origin."""
 
-    Attributes:
-        R: (N, B, 3, 3) orientations of the bodies.
-        p: (N, B, 3) m, their origins, which are those of their joints.
-        z: (N, B, 3) axes of the joints above them; zero for the root.
-    """
-
-    R: Array
-    p: Array
-    z: Array
+    R: Array  # (N, B, 3, 3) orientations of the bodies
+    p: Array  # (N, B, 3) m, their origins, which are those of their joints
+    z: Array  # (N, B, 3) axes of the joints above them; zero for the root
 
 
 class Statics:

@@ -1,7 +1,5 @@
 """The report of an identification from a recording, as one HTML page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -57,64 +55,39 @@ _PRISMATIC = {"effort_offset": "N", "joint_offset": "m", "compliance": "m/N"}
 
 @dataclass(frozen=True)
 class TopicLine:
-    """A topic that was read.
+    """A topic that was read."""
 
-    Attributes:
-        role: What it was read for.
-        name: Of the topic.
-        type_name: Of its messages.
-        messages: How many could be read.
-    """
-
-    role: str
-    name: str
-    type_name: str
-    messages: int
+    role: str  # what it was read for
+    name: str  # of the topic
+    type_name: str  # of its messages
+    messages: int  # how many could be read
 
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """All that a report shows.
+    """All that a report shows."""
 
-    Attributes:
-        robot: Name of the robot.
-        inputs: Paths by name: bag, URDF, configuration, settings, as the user wrote them.
-        topics: That were read.
-        seconds: Between first and newest joint state.
-        first_ns: Stamp of the first joint state, ns; times count from it.
-        notes: Warnings about the recording, sentences.
-        dropped: Readings that were left out.
-        tally: Seconds that the robot was stationary, and seconds not usable by cause.
-        intervals: Still intervals, in order.
-        issues: Issues of the wrenches, sentences.
-        model: The robot as its URDF has it.
-        feet: Its feet.
-        found: The result.
-        prior_std: (B, 3) m, standard deviations of the centres of mass before the data.
-        total: By the feet alone, of the postures that fit; None where none has their wrenches.
-        fits: Posture by posture.
-        changed: Links that have new values in the corrected URDF.
-        kept: Why others have none, sentences.
-    """
-
-    robot: str
+    robot: str  # name of the robot
+    # paths by name: bag, URDF, configuration, settings, as the user wrote them
     inputs: Mapping[str, str]
-    topics: Sequence[TopicLine]
-    seconds: float
-    first_ns: int
-    notes: Sequence[str]
-    dropped: DroppedReadings
+    topics: Sequence[TopicLine]  # that were read
+    seconds: float  # between first and newest joint state
+    first_ns: int  # stamp of the first joint state, ns; times count from it
+    notes: Sequence[str]  # warnings about the recording, sentences
+    dropped: DroppedReadings  # readings that were left out
+    # seconds that the robot was stationary, and seconds not usable by cause
     tally: Mapping[str, float]
-    intervals: Sequence[StationaryInterval]
-    issues: Sequence[str]
-    model: RobotModel
-    feet: Sequence[Foot]
-    found: Identification
-    prior_std: Array
+    intervals: Sequence[StationaryInterval]  # still intervals, in order
+    issues: Sequence[str]  # issues of the wrenches, sentences
+    model: RobotModel  # the robot as its URDF has it
+    feet: Sequence[Foot]  # its feet
+    found: Identification  # the result
+    prior_std: Array  # (B, 3) m, standard deviations of the centres of mass before the data
+    # by the feet alone, of the postures that fit; None where none has their wrenches
     total: TotalCom | None
-    fits: Sequence[PostureFit]
-    changed: Sequence[str]
-    kept: Sequence[str]
+    fits: Sequence[PostureFit]  # posture by posture
+    changed: Sequence[str]  # links that have new values in the corrected URDF
+    kept: Sequence[str]  # why others have none, sentences
 
     def since_start(self, time_ns: int) -> float:
         """Seconds from the first joint state."""

@@ -1,7 +1,5 @@
 """What a result is worth, in sentences: how much better than the URDF, what is wrong with it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

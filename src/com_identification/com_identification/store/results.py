@@ -178,16 +178,11 @@ def _postures(found: Identification, postures: Sequence[Posture]) -> list[dict[s
 
 @dataclass(frozen=True)
 class Export:
-    """A corrected URDF.
-
-    Attributes:
-        changed: Names of the links with new values.
-        unchanged: Why some bodies are unchanged, a sentence for each.
-    """
+    """A corrected URDF."""
 
     path: Path
-    changed: tuple[str, ...]
-    unchanged: tuple[str, ...]
+    changed: tuple[str, ...]  # names of the links with new values
+    unchanged: tuple[str, ...]  # why some bodies are unchanged, a sentence for each
 
 
 def export_urdf(

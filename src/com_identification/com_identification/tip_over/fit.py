@@ -32,29 +32,17 @@ _FAR = np.radians(60.0)  # rad, error where there is no tip angle
 
 @dataclass(frozen=True, eq=False)
 class Candidate(FrozenArrays):
-    """P parameters, their prior and bounds, and what they change.
+    """P parameters, their prior and bounds, and what they change."""
 
-    Attributes:
-        labels: P names, with unit.
-        start: (P,) where a search starts.
-        std: (P,) standard deviations of the prior, whose mean is 0; inf: no prior.
-        low: (P,) bounds.
-        high: (P,)
-        offset: (n, P) rad per unit of x.
-        compliance: (n, P) rad/(N m) per unit of x.
-        backlash: (n, P) rad per unit of x.
-        moment: (B, 3, P) kg m per unit of x.
-    """
-
-    labels: tuple[str, ...]
-    start: Array
-    std: Array
-    low: Array
-    high: Array
-    offset: Array
-    compliance: Array
-    backlash: Array
-    moment: Array
+    labels: tuple[str, ...]  # P names, with unit
+    start: Array  # (P,) where a search starts
+    std: Array  # (P,) standard deviations of the prior, whose mean is 0; inf: no prior
+    low: Array  # (P,) bounds
+    high: Array  # (P,)
+    offset: Array  # (n, P) rad per unit of x
+    compliance: Array  # (n, P) rad/(N m) per unit of x
+    backlash: Array  # (n, P) rad per unit of x
+    moment: Array  # (B, 3, P) kg m per unit of x
 
     def __add__(self, other: "Candidate") -> "Candidate":
         """Returns the candidate with the parameters of both."""
@@ -199,20 +187,13 @@ def _candidate(
 
 @dataclass(frozen=True, eq=False)
 class Fit(FrozenArrays):
-    """A candidate's parameters.
-
-    Attributes:
-        x: (P,) its parameters.
-        predicted: (T,) rad, angles of all tests.
-        measured: (T,) rad.
-        used: (k,) numbers of the tests that it was fitted to.
-    """
+    """A candidate's parameters."""
 
     candidate: Candidate
-    x: Array
-    predicted: Array
-    measured: Array
-    used: Indices
+    x: Array  # (P,) its parameters
+    predicted: Array  # (T,) rad, angles of all tests
+    measured: Array  # (T,) rad
+    used: Indices  # (k,) numbers of the tests that it was fitted to
 
     @property
     def errors_deg(self) -> Array:
