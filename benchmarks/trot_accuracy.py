@@ -159,7 +159,7 @@ def heights(count: int) -> list[float]:
     """Offsets in z, m: quantiles of what the estimator takes for possible beforehand."""
     model, config, _ = build(TrotRun(LIGHT))
     estimator = FloatingBaseEstimator(model, config)
-    std = estimator.options.com * estimator.hip_distance
+    std = estimator.options.priors.com * estimator.hip_distance
     return rounded(std * norm.ppf((np.arange(count) + 0.5) / count), 4)
 
 

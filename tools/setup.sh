@@ -150,7 +150,7 @@ compile_kernels() { # so that no node's first start has to, for 20 s; failure co
   begin=$(now)
   trap 'kill "${pids[@]}" 2>/dev/null; exit 1' TERM
   for part in com,balance,walking trunk; do
-    PYTHONPATH=$(printf '%s:' "$root"/src/com_*)${PYTHONPATH:-} "$venv/bin/python" \
+    PYTHONPATH=$(printf '%s:' "$root"/src/com_*)${PYTHONPATH:+$PYTHONPATH:}$root/tools/underlay/tf_transformations "$venv/bin/python" \
       -m com_demos.compile_kernels "$part" --robots src/robot_descriptions/config >"$venv/kernels_$part.log" 2>&1 & pids+=($!)
   done
   for part in "${pids[@]}"; do
