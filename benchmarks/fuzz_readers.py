@@ -15,8 +15,8 @@ from rosbags.typesys import Stores, get_typestore
 from com_bags import Bag, BagError, MarksError, SensorReader, TopicRequest, find_topics
 from com_control.exceptions import MotionError
 from com_control.motion.bag_file import BagMotion, write_bag
-from com_control.motion.csv_file import Rows, read_motion
-from com_control.motion.motion import MotionLayout
+from com_control.motion.csv_file import read_motion
+from com_control.motion.motion import Motion, MotionLayout
 from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.exceptions import IdentificationError, ProtocolError, StoreError
@@ -113,8 +113,7 @@ def readers() -> list[Reader]:
                 check_length(text)
 
     def motion_bag(path: Path) -> None:
-        for _ in BagMotion(path, layout).rows(0.01):
-            pass
+        BagMotion(path, layout).read(0.01)
 
     def robot_yaml(path: Path) -> None:
         read = RobotConfig.from_file(path)
@@ -222,12 +221,12 @@ def _store(model: RobotModel, config: RobotConfig, rest: np.ndarray) -> Files:
 
 def _motion_bags(layout: MotionLayout, rest: np.ndarray, model: RobotModel) -> tuple[Files, ...]:
     row = rest[[model.joint_index(name) for name in layout.joints]]
-    rows = Rows(1, np.full(SAMPLES, 0.01), np.tile(row, (SAMPLES, 1)))
+    motion = Motion(layout.joints, 0.01 * np.arange(SAMPLES), np.tile(row, (SAMPLES, 1)))
     found = []
     for storage in ("mcap", "sqlite3"):
         with TemporaryDirectory() as folder:
             path = Path(folder) / "bag"
-            write_bag(path, [rows], layout, storage)
+            write_bag(path, motion, storage)
             found.append(_files(path))
     return tuple(found)
 

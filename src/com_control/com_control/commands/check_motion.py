@@ -4,16 +4,16 @@ import sys
 from collections.abc import Sequence
 
 from com_control.exceptions import ComControlError
-from com_control.motion.csv_file import UNITS, read_rows
-from com_control.motion.limits import check_rows
+from com_control.motion.csv_file import UNITS, read_motion
+from com_control.motion.limits import check_motion
 from com_control.motion.motion import MotionLayout
 from com_model import ComModelError, load_robot
 from com_model.commands import add_robot, command_parser
 
 _EPILOG = """\
-It reads the file row by row and lists each joint that leaves its range, is too fast or accelerates
-too hard: the worst row, by how much, and how many rows. Wrong signs are noticed where a column
-would be within the joint's range with the other sign.
+It lists each joint that leaves its range, is too fast or accelerates too hard: the worst row, by
+how much, and how many rows. Wrong signs are noticed where a column would be within the joint's
+range with the other sign.
 
 Example:
   check_motion walk.csv --robot hoap2 --layout config/motion/hoap2.yaml
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     try:
         layout = make_layout(arguments.robot, arguments.layout, arguments.config)
-        report = check_rows(layout, read_rows(arguments.file, layout, arguments.unit))
+        report = check_motion(layout, read_motion(arguments.file, layout, arguments.unit))
     except (ComModelError, ComControlError) as error:
         print(f"check_motion: {error}", file=sys.stderr)
         return 2

@@ -2,14 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from com_control.commands.check_motion import make_layout
 from com_control.exceptions import ComControlError, MotionError
 from com_control.motion.bag_file import STORAGES, BagMotion, write_bag
-from com_control.motion.csv_file import UNITS, Rows, read_rows, write_rows
-from com_control.motion.limits import LimitCheck
+from com_control.motion.csv_file import UNITS, read_motion, write_motion
+from com_control.motion.limits import check_motion
 from com_control.motion.motion import MotionLayout
 from com_model import ComModelError
 from com_model.commands import add_robot, command_parser
@@ -63,27 +63,20 @@ def _convert(arguments: argparse.Namespace, layout: MotionLayout) -> None:
     source, target = Path(arguments.source), Path(arguments.target)
     if target.exists():
         raise MotionError(f"{target} exists already: give another path, or remove it")
-    check, bag = LimitCheck(layout), None
+    notes: list[str] = []
     if source.suffix == _SUFFIX and not source.is_dir():
-        rows = read_rows(source, layout, arguments.unit)
+        motion = read_motion(source, layout, arguments.unit)
     else:
         if not 0.0 < arguments.period <= 1.0:
             raise MotionError(f"--period {arguments.period:g}: give more than 0, up to 1 s")
         bag = BagMotion(source, layout, arguments.topic)
-        rows = bag.rows(arguments.period)
+        motion = bag.read(arguments.period)
+        notes = [f"read from {bag.topic}", *bag.messages.notes]
     if target.suffix == _SUFFIX:
-        write_rows(target, _checked(rows, check), layout, arguments.to)
+        write_motion(target, motion, layout, arguments.to)
     else:
-        write_bag(target, _checked(rows, check), layout, arguments.storage)
-    check.end()
-    notes = [] if bag is None else [f"read from {bag.topic}", *bag.messages.notes]
-    print("\n".join([*notes, check.report().text()]))
-
-
-def _checked(blocks: Iterator[Rows], check: LimitCheck) -> Iterator[Rows]:
-    for rows in blocks:
-        check.add(rows)
-        yield rows
+        write_bag(target, motion, arguments.storage)
+    print("\n".join([*notes, check_motion(layout, motion).text()]))
 
 
 if __name__ == "__main__":

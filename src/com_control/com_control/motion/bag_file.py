@@ -1,11 +1,10 @@
-"""Motions in rosbag2 recordings (mcap or sqlite3), written and read message by message.
+"""Motions in rosbag2 recordings (mcap or sqlite3), written and read.
 
 What is written are trajectory_msgs/JointTrajectory messages with a stamp of 0, "begin at once", so
 that a bag that is played moves a robot. What is read are those, or sensor_msgs/JointState.
 
-Positions at any times, from messages, to rows at whole periods; every defect is counted.
-
-A trajectory replaces what earlier ones say from the time of its first point on.
+What cannot be used is counted. A trajectory replaces what earlier ones say from the time of its
+first point on.
 """
 
 import os
@@ -21,8 +20,8 @@ from rosbags.typesys import Stores, get_typestore
 
 from com_bags import Bag, BagError, Topic
 from com_control.exceptions import MotionError
-from com_control.motion.csv_file import BLOCK, Rows
-from com_control.motion.motion import MotionLayout
+from com_control.motion.csv_file import MOST_ROWS
+from com_control.motion.motion import Motion, MotionLayout
 from com_model.arrays import Array
 from com_model.files import whole_folder
 from com_model.text import listing
@@ -30,53 +29,37 @@ from com_model.text import listing
 LONGEST_GAP = 600.0  # s; beyond, a clock has jumped
 _SAME = 1e-9  # s
 
-Sample = tuple[float, Array]
-"""Time, s, and positions (k,), rad; NaN where not driven."""
 
-
-def resampled(samples: Iterable[Sample], period: float, block: int = BLOCK) -> Iterator[Rows]:
-    """Yields rows a period apart, on straight lines between the samples, block by block.
+def resampled(joints: tuple[str, ...], times: Array, positions: Array, period: float) -> Motion:
+    """Rows a period apart, on straight lines between samples.
 
     The first row is the first sample; the last row is the last sample, up to a period later.
 
     Args:
-        samples: Rising times.
+        joints: k names.
+        times: (N,) s, rising.
+        positions: (N, k) rad; NaN where not driven.
         period: s.
 
     Raises:
-        MotionError: Two samples are further apart than LONGEST_GAP.
+        MotionError: Two samples are further apart than LONGEST_GAP, or more than MOST_ROWS rows.
     """
-    first, rows = 1, []
-    for row in _rows(samples, period):
-        rows.append(row)
-        if len(rows) == block:
-            yield Rows(first, np.full(block, period), np.array(rows))
-            first, rows = first + block, []
-    if rows:
-        yield Rows(first, np.full(len(rows), period), np.array(rows))
-
-
-def _rows(samples: Iterable[Sample], period: float) -> Iterator[Array]:
-    before: Sample | None = None
-    start, count = 0.0, 0
-    for time, positions in samples:
-        if before is None:
-            start, count = time, 1
-            yield positions
-        else:
-            gap = time - before[0]
-            if gap > LONGEST_GAP:
-                raise MotionError(
-                    f"nothing for {gap:.6g} s, {before[0]:.6g} s after the start: has a clock "
-                    "jumped? Cut the recording there"
-                )
-            while (due := start + count * period) <= time + _SAME:
-                fraction = min(max((due - before[0]) / gap, 0.0), 1.0)
-                yield before[1] + fraction * (positions - before[1])
-                count += 1
-        before = time, positions
-    if before is not None and start + (count - 1) * period < before[0] - _SAME:
-        yield before[1]
+    gaps = np.diff(times)
+    if len(gaps) and gaps.max() > LONGEST_GAP:
+        k = int(np.argmax(gaps > LONGEST_GAP))
+        raise MotionError(
+            f"nothing for {gaps[k]:.6g} s, {times[k] - times[0]:.6g} s after the start: has a "
+            "clock jumped? Cut the recording there"
+        )
+    rows = max(int(np.ceil((times[-1] - times[0] - _SAME) / period)), 0) + 1
+    if rows > MOST_ROWS:
+        raise MotionError(
+            f"{times[-1] - times[0]:.6g} s have more than {MOST_ROWS} rows {period:g} s apart: "
+            "cut the recording, or give a longer period"
+        )
+    after = np.arange(rows, dtype=np.float64) * period
+    columns = [np.interp(times[0] + after, times, column) for column in positions.T]
+    return Motion(joints, after, np.array(columns).T)
 
 
 NS_PER_S = 1_000_000_000
@@ -102,7 +85,8 @@ class Messages:
         joints: k names.
 
     Attributes:
-        used: Number of samples that were used.
+        times: s from the first sample, of the samples that were used.
+        positions: Their positions (k,), rad; NaN where not driven.
     """
 
     def __init__(self, joints: Sequence[str]) -> None:
@@ -110,7 +94,8 @@ class Messages:
         self._driven: frozenset[str] | None = None
         self._origin_ns, self._last_ns = 0, -1
         self._dropped: Counter[str] = Counter()
-        self.used = 0
+        self.times: list[float] = []
+        self.positions: list[Array] = []
 
     @property
     def notes(self) -> list[str]:
@@ -119,23 +104,29 @@ class Messages:
             f"{count} left out: {_REASONS[kind]}" for kind, count in sorted(self._dropped.items())
         ]
 
-    def take(self, time_ns: int, names: Sequence[str], positions: ArrayLike) -> Sample | None:
-        """Makes a sample; None where it cannot be used."""
+    def take(self, time_ns: int, names: Sequence[str], positions: ArrayLike) -> None:
+        """Adds a sample, where it can be used.
+
+        Raises:
+            MotionError: There are more than MOST_ROWS.
+        """
         values = np.asarray(positions, dtype=np.float64)
         mine = frozenset(name for name in names if name in self._index)
         problem = self._problem(time_ns, names, mine, values)
         if problem:
             self._dropped[problem] += 1
-            return None
+            return
+        if len(self.times) == MOST_ROWS:
+            raise MotionError(f"more than {MOST_ROWS} messages or points: cut the recording")
         if self._driven is None:
             self._driven, self._origin_ns = mine, time_ns
         self._last_ns = time_ns
-        self.used += 1
         row: Array = np.full(len(self._index), np.nan)
         for name, value in zip(names, values.tolist(), strict=True):
             if name in self._index:
                 row[self._index[name]] = value
-        return (time_ns - self._origin_ns) / NS_PER_S, row
+        self.times.append((time_ns - self._origin_ns) / NS_PER_S)
+        self.positions.append(row)
 
     def _problem(
         self, time_ns: int, names: Sequence[str], mine: frozenset[str], values: Array
@@ -147,37 +138,26 @@ class Messages:
         wanted = [name in mine for name in names]
         if values.shape != (len(names),) or not np.isfinite(values[wanted]).all():
             return "broken"
-        return "late" if self.used and time_ns <= self._last_ns else ""
+        return "late" if self.times and time_ns <= self._last_ns else ""
 
 
-def samples_of_states(states: Iterable[State], messages: Messages) -> Iterator[Sample]:
-    """Samples of joint states."""
-    for state in states:
-        sample = messages.take(*state)
-        if sample is not None:
-            yield sample
-
-
-def samples_of_trajectories(
-    trajectories: Iterable[Trajectory], messages: Messages
-) -> Iterator[Sample]:
-    """Samples of trajectories; holds no more than the points of one."""
+def _states(trajectories: Iterable[Trajectory]) -> Iterator[State]:
+    """The points of trajectories up to the first one of the next."""
     names: Sequence[str] = ()
-    pending: list[tuple[int, ArrayLike]] = []
+    pending: list[Point] = []
     for start_ns, joints, points in trajectories:
         if not points:
             continue
         first_ns = start_ns + points[0][0]
-        yield from samples_of_states(((t, names, q) for t, q in pending if t < first_ns), messages)
+        yield from ((t, names, q) for t, q in pending if t < first_ns)
         names, pending = joints, [(start_ns + after, q) for after, q in points]
-    yield from samples_of_states(((t, names, q) for t, q in pending), messages)
+    yield from ((t, names, q) for t, q in pending)
 
 
 TRAJECTORY, STATE = "trajectory_msgs/msg/JointTrajectory", "sensor_msgs/msg/JointState"
 STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
 TOPIC = "/joint_trajectory"
 _VERSION: Literal[9] = 9  # of the metadata; that of ROS 2 Jazzy
-_NS_PER_S = 1_000_000_000
 _POINTS = 200  # of a message
 
 
@@ -206,21 +186,22 @@ class BagMotion:
             raise MotionError(f"{path} cannot be read as a bag: {error.problem}") from error
         self.topic = _chosen(self._path, found, topic)
 
-    def rows(self, period: float, block: int = BLOCK) -> Iterator[Rows]:
-        """Yields rows at whole periods (s), on straight lines between what was recorded.
+    def read(self, period: float) -> Motion:
+        """Rows at whole periods (s), on straight lines between what was recorded.
 
         Raises:
-            MotionError: The bag is damaged, or holds no motion of the layout's joints.
+            MotionError: The bag is damaged, holds no motion of the layout's joints, or too long a
+                one.
         """
-        empty = True
-        for rows in resampled(self._samples(), period, block):
-            empty = False
-            yield rows
-        if empty:
-            joints = listing(self._layout.joints, 3)
-            raise MotionError(f"{self._path}: {self.topic} holds no positions of {joints}")
+        self._take_messages()
+        joints, found = self._layout.joints, self.messages
+        if not found.times:
+            raise MotionError(
+                f"{self._path}: {self.topic} holds no positions of {listing(joints, 3)}"
+            )
+        return resampled(joints, np.array(found.times), np.array(found.positions), period)
 
-    def _samples(self) -> Iterator[Sample]:
+    def _take_messages(self) -> None:
         store = get_typestore(Stores.ROS2_JAZZY)
         try:
             with Bag(self._path) as bag:
@@ -230,10 +211,11 @@ class BagMotion:
                     (time_ns, store.deserialize_cdr(data, kind))
                     for _, time_ns, data in bag.messages([self.topic], [kind])
                 )
-                if kind == STATE:
-                    yield from samples_of_states(map(_state, messages), self.messages)
-                else:
-                    yield from samples_of_trajectories(map(_trajectory, messages), self.messages)
+                states: Iterator[State] = map(_state, messages)
+                if kind == TRAJECTORY:
+                    states = _states(map(_trajectory, messages))
+                for state in states:
+                    self.messages.take(*state)
                 if bag.notes:
                     raise MotionError(f"{self._path} is damaged: {bag.notes[0]}")
         except MotionError:
@@ -242,20 +224,12 @@ class BagMotion:
             raise MotionError(f"{self._path} is damaged: {_line(error)}") from error
 
 
-def write_bag(
-    path: str | os.PathLike[str],
-    blocks: Iterable[Rows],
-    layout: MotionLayout,
-    storage: str = "mcap",
-) -> int:
+def write_bag(path: str | os.PathLike[str], motion: Motion, storage: str = "mcap") -> None:
     """Writes a motion as a bag from time 0 on, whose folder appears whole or not at all.
 
     Args:
         path: Of the folder, which must not exist.
         storage: One of STORAGES.
-
-    Returns:
-        Number of rows.
 
     Raises:
         MotionError: The folder exists or cannot be written, or the storage is none.
@@ -270,31 +244,23 @@ def write_bag(
             whole_folder(target) as part,
             Writer(part, version=_VERSION, storage_plugin=STORAGES[storage]) as writer,
         ):
-            count = _write(writer, blocks, layout)
+            _write(writer, motion)
     except OSError as error:
         raise MotionError(f"{path} cannot be written: {error.strerror}") from error
-    return count
 
 
-def _write(writer: Writer, blocks: Iterable[Rows], layout: MotionLayout) -> int:
+def _write(writer: Writer, motion: Motion) -> None:
     """Each message begins where the one before it ends."""
     store = get_typestore(Stores.ROS2_JAZZY)
     connection = writer.add_connection(TOPIC, TRAJECTORY, typestore=store)
-    count, time = 0, 0.0
-    for rows in blocks:
-        driven = np.isfinite(rows.positions[0])
-        names = [name for name, drives in zip(layout.joints, driven, strict=True) if drives]
-        for k in range(0, len(rows.periods), _POINTS):
-            after = np.cumsum(rows.periods[k : k + _POINTS])
-            if not count:
-                after -= after[0]
-            points = np.ascontiguousarray(rows.positions[k : k + _POINTS, driven])
-            message = _message(store.types, names, after, points)
-            at = round(time * _NS_PER_S)
-            writer.write(connection, at, store.serialize_cdr(message, TRAJECTORY))
-            time += float(after[-1])
-            count += len(after)
-    return count
+    driven = np.isin(motion.joints, motion.driven)
+    for k in range(0, len(motion.times), _POINTS):
+        start = motion.times[max(k - 1, 0)]
+        points = np.ascontiguousarray(motion.positions[k : k + _POINTS, driven])
+        after = motion.times[k : k + _POINTS] - start
+        message = _message(store.types, list(motion.driven), after, points)
+        at = round(float(start) * NS_PER_S)
+        writer.write(connection, at, store.serialize_cdr(message, TRAJECTORY))
 
 
 def _message(types: Any, names: list[str], after: Array, positions: Array) -> Any:
@@ -302,7 +268,7 @@ def _message(types: Any, names: list[str], after: Array, positions: Array) -> An
     make_duration = types["builtin_interfaces/msg/Duration"]
     points = [
         types["trajectory_msgs/msg/JointTrajectoryPoint"](
-            row, none, none, none, make_duration(*divmod(round(t * _NS_PER_S), _NS_PER_S))
+            row, none, none, none, make_duration(*divmod(round(t * NS_PER_S), NS_PER_S))
         )
         for t, row in zip(after.tolist(), positions, strict=True)
     ]
@@ -319,7 +285,7 @@ def _state(item: tuple[int, Any]) -> State:
 def _trajectory(item: tuple[int, Any]) -> Trajectory:
     at, message = item
     points: list[Point] = [
-        (p.time_from_start.sec * _NS_PER_S + p.time_from_start.nanosec, p.positions)
+        (p.time_from_start.sec * NS_PER_S + p.time_from_start.nanosec, p.positions)
         for p in message.points
     ]
     return _time_ns(message, at), list(message.joint_names), points
@@ -327,7 +293,7 @@ def _trajectory(item: tuple[int, Any]) -> Trajectory:
 
 def _time_ns(message: Any, recorded_ns: int) -> int:
     stamp = message.header.stamp
-    return int(stamp.sec * _NS_PER_S + stamp.nanosec) or recorded_ns
+    return int(stamp.sec * NS_PER_S + stamp.nanosec) or recorded_ns
 
 
 def _chosen(path: Path, found: list[Topic], topic: str) -> str:

@@ -3,25 +3,20 @@
     1,2,0,-172,3696,9537, ... ,-8800,0, R ,R ,R,R
 
 Positions are counts of the encoders (pulses), or radians of the URDF's joints. "R" is not driven.
-Files are read in blocks, so that millions of rows need no more memory than one.
 """
 
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 
 from com_control.exceptions import MotionError
 from com_control.motion.motion import MODE, PERIOD, Motion, MotionLayout
-from com_model.arrays import Array, FrozenArrays
-from com_model.files import whole_file
+from com_model.arrays import Array
+from com_model.files import write_file
 
 UNITS = ("counts", "radians")
-BLOCK = 20_000  # rows
+MOST_ROWS = 1_000_000  # of a motion, which is held in memory: 33 minutes at 2 ms
 _LONGEST_LINE = 4096
 _NOT_DRIVEN = "R"
 _MOST_RADIANS = 7.0
@@ -29,55 +24,24 @@ _LONGEST_PERIOD = 1.0  # s
 _MODE = "2"
 
 
-@dataclass(frozen=True, eq=False)
-class Rows(FrozenArrays):
-    """Some rows of a file."""
-
-    first: int  # number of the first row, from 1
-    periods: Array  # (N,) s
-    positions: Array  # (N, k) rad; NaN where not driven
-
-
-def read_rows(
-    path: str | os.PathLike[str], layout: MotionLayout, unit: str = "counts", block: int = BLOCK
-) -> Iterator[Rows]:
-    """Reads a file block by block.
+def read_motion(path: str | os.PathLike[str], layout: MotionLayout, unit: str = "counts") -> Motion:
+    """Reads a file; its first row stands at time 0.
 
     Args:
         unit: "counts" of the encoders with their signs, or "radians" of the URDF's joints.
 
     Raises:
-        MotionError: It cannot be read or is empty; missing columns, text, numbers that are not
-            finite, a joint that is driven in some rows only, the wrong unit. Names the row.
+        MotionError: It cannot be read, is empty or has more than MOST_ROWS rows; missing columns,
+            text, numbers that are not finite, a joint that is driven in some rows only, the wrong
+            unit. Names the row.
     """
     _check_unit(unit)
-    first, driven = 1, None
-    try:
-        with Path(path).open(encoding="ascii", newline=None) as file:
-            while lines := list(islice(_lines(file), block)):
-                values = _numbers(lines, first, layout, unit)
-                rows = Rows(first, *_split(values, first, layout, unit))
-                driven = _check_driven(rows, driven, layout)
-                yield rows
-                first += len(lines)
-    except UnicodeDecodeError as error:
-        raise MotionError(f"{path} is no text: is it a motion file?") from error
-    except OSError as error:
-        raise MotionError(f"{path} cannot be read: {error.strerror}") from error
-    if first == 1:
+    lines = _lines(Path(path), layout)
+    if not lines:
         raise MotionError(f"{path} has no rows")
-
-
-def read_motion(path: str | os.PathLike[str], layout: MotionLayout, unit: str = "counts") -> Motion:
-    """Reads a whole file; its first row stands at time 0.
-
-    Raises:
-        MotionError: As read_rows.
-    """
-    blocks = list(read_rows(path, layout, unit))
-    periods = np.concatenate([rows.periods for rows in blocks])
-    times = np.concatenate(([0.0], np.cumsum(periods[1:])))
-    return Motion(layout.joints, times, np.vstack([rows.positions for rows in blocks]))
+    periods, positions = _split(_numbers(lines, layout), layout, unit)
+    _check_driven(positions, layout)
+    return Motion(layout.joints, np.concatenate(([0.0], np.cumsum(periods[1:]))), positions)
 
 
 def write_motion(
@@ -86,45 +50,21 @@ def write_motion(
     layout: MotionLayout,
     unit: str = "counts",
 ) -> None:
-    """Writes a file. The times between the rows must be whole counts of the layout's period.
+    """Writes a file, whole or not at all; its first row has the period of its second.
 
     Raises:
-        MotionError: Other joints, times that are no whole counts, or the file cannot be written.
-    """
-    if motion.joints != layout.joints:
-        raise MotionError("the motion's joints are not those of the layout, in its order")
-    periods = np.diff(motion.times)
-    first = periods[:1] if len(periods) else [layout.period]
-    periods = np.concatenate((first, periods)) if len(motion.times) else periods
-    write_rows(path, [Rows(1, periods, motion.positions)], layout, unit)
-
-
-def write_rows(
-    path: str | os.PathLike[str],
-    blocks: Iterable[Rows],
-    layout: MotionLayout,
-    unit: str = "counts",
-) -> int:
-    """Writes a file block by block; it appears whole or not at all.
-
-    Returns:
-        Number of rows.
-
-    Raises:
-        MotionError: Periods that are no whole counts, or the file cannot be written.
+        MotionError: Other joints, times between the rows that are no whole counts of the layout's
+            period, or the file cannot be written.
     """
     _check_unit(unit)
-    count = 0
+    if motion.joints != layout.joints:
+        raise MotionError("the motion's joints are not those of the layout, in its order")
+    periods = _whole(motion.periods(layout.period), layout)
+    rows = zip(periods, motion.positions, strict=True)
     try:
-        with whole_file(path) as part, part.open("w", encoding="ascii") as file:
-            for rows in blocks:
-                periods = _whole(rows.periods, layout)
-                for period, row in zip(periods, rows.positions, strict=True):
-                    file.write(_line(period, row, layout, unit))
-                count += len(periods)
+        write_file(path, "".join(_line(period, row, layout, unit) for period, row in rows))
     except OSError as error:
         raise MotionError(f"{path} cannot be written: {error.strerror}") from error
-    return count
 
 
 def _check_unit(unit: str) -> None:
@@ -153,29 +93,45 @@ def _line(period: int, row: Array, layout: MotionLayout, unit: str) -> str:
     return ",".join(cells) + "\n"
 
 
-def _lines(file: TextIO) -> Iterator[str]:
+def _lines(path: Path, layout: MotionLayout) -> list[str]:
     """Lines without the empty ones; one of a file that is no motion file may be endless."""
-    while line := file.readline(_LONGEST_LINE):
-        if not line.isspace():
-            yield line
+    lines: list[str] = []
+    try:
+        with path.open(encoding="ascii", newline=None) as file:
+            while line := file.readline(_LONGEST_LINE):
+                if not line.isspace():
+                    lines.append(line)
+                if len(line) == _LONGEST_LINE:
+                    raise MotionError(
+                        f"row {len(lines)}: expected {len(layout.columns)} columns, got more than "
+                        f"{_LONGEST_LINE} characters",
+                        len(lines),
+                    )
+                if len(lines) > MOST_ROWS:
+                    raise MotionError(
+                        f"{path.name} has more than {MOST_ROWS} rows: cut it into several files"
+                    )
+    except UnicodeDecodeError as error:
+        raise MotionError(f"{path} is no text: is it a motion file?") from error
+    except OSError as error:
+        raise MotionError(f"{path} cannot be read: {error.strerror}") from error
+    return lines
 
 
-def _numbers(lines: list[str], first: int, layout: MotionLayout, unit: str) -> Array:
+def _numbers(lines: list[str], layout: MotionLayout) -> Array:
     """Values (N, columns) of lines; NaN for R."""
     text = "".join(lines)
-    clean = not set(text) - set("0123456789+-.eER, \t\r\n")
-    if clean:
+    if not set(text) - set("0123456789+-.eER, \t\r\n"):
         try:
             values = np.loadtxt(
                 text.replace(_NOT_DRIVEN, "nan").splitlines(), delimiter=",", ndmin=2
             )
         except ValueError:
-            clean = False
+            pass
         else:
-            clean = values.shape[1] == len(layout.columns) and not np.isinf(values).any()
-    if not clean:
-        values = np.array([_row(line, first + i, layout) for i, line in enumerate(lines)])
-    return values
+            if values.shape[1] == len(layout.columns) and not np.isinf(values).any():
+                return values
+    return np.array([_row(line, row, layout) for row, line in enumerate(lines, 1)])
 
 
 def _row(line: str, row: int, layout: MotionLayout) -> list[float]:
@@ -203,14 +159,14 @@ def _cell(text: str, row: int, name: str) -> float:
     return value
 
 
-def _split(values: Array, first: int, layout: MotionLayout, unit: str) -> tuple[Array, Array]:
+def _split(values: Array, layout: MotionLayout, unit: str) -> tuple[Array, Array]:
     """Periods (N,) s and positions (N, k) rad."""
     periods = values[:, layout.columns.index(PERIOD)] * layout.period
     bad = ~((periods > 0.0) & (periods <= _LONGEST_PERIOD))
     if bad.any():
-        row = first + int(np.argmax(bad))
+        row = 1 + int(np.argmax(bad))
         raise MotionError(
-            f"row {row}: the period is {periods[row - first] / layout.period:g}, expected one "
+            f"row {row}: the period is {periods[row - 1] / layout.period:g}, expected one "
             f"from 1 to {_LONGEST_PERIOD / layout.period:g} (x {layout.period:g} s)",
             row,
         )
@@ -218,7 +174,7 @@ def _split(values: Array, first: int, layout: MotionLayout, unit: str) -> tuple[
     if unit == "radians":
         far = np.abs(positions) > _MOST_RADIANS
         if far.any():
-            row = first + int(np.argmax(far.any(axis=1)))
+            row = 1 + int(np.argmax(far.any(axis=1)))
             raise MotionError(
                 f"row {row}: {np.nanmax(np.abs(positions)):g} is no radian: counts?", row
             )
@@ -226,23 +182,21 @@ def _split(values: Array, first: int, layout: MotionLayout, unit: str) -> tuple[
     parts = np.nan_to_num(positions)
     odd = parts != np.rint(parts)
     if odd.any():
-        row = first + int(np.argmax(odd.any(axis=1)))
+        row = 1 + int(np.argmax(odd.any(axis=1)))
         raise MotionError(f"row {row}: counts are whole numbers. Is the file in radians?", row)
     return periods, positions / layout.counts_per_rad
 
 
-def _check_driven(rows: Rows, driven: Array | None, layout: MotionLayout) -> Array:
+def _check_driven(positions: Array, layout: MotionLayout) -> None:
     """Refuses joints that are driven in some rows only."""
-    now = ~np.isnan(rows.positions)
-    driven = now[0] if driven is None else driven
-    odd = now != driven
+    driven = ~np.isnan(positions)
+    odd = driven != driven[0]
     if odd.any():
-        row = int(np.argmax(odd.any(axis=1)))
-        name = layout.joints[int(np.argmax(odd[row]))]
-        state = ("driven", "not driven (R)")[int(driven[layout.joints.index(name)])]
+        row = 1 + int(np.argmax(odd.any(axis=1)))
+        joint = int(np.argmax(odd[row - 1]))
+        state = ("driven", "not driven (R)")[int(driven[0, joint])]
         raise MotionError(
-            f"row {rows.first + row}, {name}: {state}, unlike in the rows before it: drive it in "
-            "all rows or in none",
-            rows.first + row,
+            f"row {row}, {layout.joints[joint]}: {state}, unlike in the rows before it: drive it "
+            "in all rows or in none",
+            row,
         )
-    return driven

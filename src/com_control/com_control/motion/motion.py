@@ -119,6 +119,26 @@ class Motion:
             joint for joint, x in zip(self.joints, self.positions[0], strict=True) if np.isfinite(x)
         )
 
+    def periods(self, alone: float) -> Array:
+        """Times (N,) from one row to the next, s; the first row's is the second's, or alone's."""
+        periods = np.diff(self.times, prepend=0.0)
+        periods[:1] = periods[1] if len(periods) > 1 else alone
+        return periods
+
+    def rates(self) -> tuple[Array, Array]:
+        """Speeds between the rows (N - 1, k) and accelerations at them (N, k); none of one row.
+
+        Accelerations are differences of speeds over the shorter of their periods. The robot stands
+        before the first row and after the last one.
+        """
+        step = np.diff(self.times)[:, None]
+        speed = np.diff(self.positions, axis=0) / step
+        if not len(step):
+            return speed, speed
+        change = np.diff(speed, axis=0, prepend=0.0, append=0.0)
+        change /= np.minimum(np.vstack((step[:1], step)), np.vstack((step, step[-1:])))
+        return speed, change
+
 
 def approach(
     layout: MotionLayout, start: ArrayLike, end: ArrayLike, period: float, fraction: float = 0.5
@@ -164,12 +184,7 @@ def approach(
 def clamped(layout: MotionLayout, motion: Motion) -> Motion:
     """Brings a motion into the limits: positions are clipped, time is stretched as a whole."""
     positions = np.clip(motion.positions, layout.lower, layout.upper)
-    if len(positions) < 2:
-        return Motion(motion.joints, motion.times, positions)
-    step = np.diff(motion.times)[:, None]
-    speed = np.diff(positions, axis=0) / step
-    change = np.diff(speed, axis=0, prepend=0.0, append=0.0)  # it stands before and after
-    change /= np.minimum(np.vstack((step[:1], step)), np.vstack((step, step[-1:])))
+    speed, change = Motion(motion.joints, motion.times, positions).rates()
     faster = np.nanmax(np.abs(speed) / layout.velocity, initial=0.0)
     harder = np.nanmax(np.abs(change) / layout.acceleration, initial=0.0)
     stretch = max(1.0, float(faster), float(np.sqrt(harder))) * (1.0 + 1e-9)

@@ -8,7 +8,7 @@ from rosbags.typesys import Stores, get_typestore
 from com_control.commands.convert_motion import main
 from com_control.exceptions import MotionError
 from com_control.motion.bag_file import STATE, TRAJECTORY, BagMotion, resampled, write_bag
-from com_control.motion.csv_file import Rows, read_motion, write_motion
+from com_control.motion.csv_file import read_motion, write_motion
 from com_control.motion.motion import Motion
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -55,18 +55,16 @@ def record(tmp_path):
 
 def read(bag, layout, period=0.01, topic=""):
     motion = BagMotion(bag, layout, topic)
-    rows = list(motion.rows(period, 7))
-    return motion, np.vstack([block.positions for block in rows])
+    return motion, motion.read(period).positions
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
 def test_what_is_written_is_read_back(layout, swing, tmp_path, storage):
     positions = np.array(swing.positions)
     positions[:, 3] = np.nan
-    blocks = [Rows(1 + i, np.full(77, 0.002), positions[i : i + 77]) for i in range(0, 462, 77)]
-    assert write_bag(tmp_path / "bag", blocks, layout, storage) == 462
+    write_bag(tmp_path / "bag", Motion(swing.joints, swing.times, positions), storage)
     motion, back = read(tmp_path / "bag", layout, 0.002)
-    np.testing.assert_allclose(back, positions[:462], atol=1e-12)
+    np.testing.assert_allclose(back, positions, atol=1e-12)
     assert motion.topic == "/joint_trajectory"
     assert motion.messages.notes == []
     with Reader(tmp_path / "bag") as reader:
@@ -94,7 +92,7 @@ def test_joint_states_by_name_with_what_cannot_be_used(layout, record):
     np.testing.assert_allclose(rows[:, right], 0.05 * np.arange(21), atol=1e-12)
     np.testing.assert_allclose(rows[:, left], 0.1 * np.arange(21), atol=1e-12)
     assert np.isnan(np.delete(rows, [left, right], axis=1)).all()
-    assert motion.messages.used == 11
+    assert len(motion.messages.times) == 11
     assert motion.messages.notes == [
         "2 left out: with a position that is missing or not finite",
         "1 left out: not later than the one before",
@@ -142,12 +140,29 @@ def test_a_clock_that_jumps_is_no_motion_of_years(layout, record):
 
 
 def test_resampling_keeps_the_first_and_the_last_sample():
-    samples = [(t, np.array([10.0 * t])) for t in (0.0, 0.013, 0.05, 0.077)]
-    blocks = list(resampled(samples, 0.01, 3))
-    assert [b.first for b in blocks] == [1, 4, 7]
-    rows = np.vstack([b.positions for b in blocks])[:, 0]
-    np.testing.assert_allclose(rows, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.77])
-    assert list(resampled([], 0.01)) == []
+    times = np.array([5.0, 5.013, 5.05, 5.077])
+    positions = np.column_stack((10.0 * (times - 5.0), np.full(4, np.nan)))
+    motion = resampled(("a", "b"), times, positions, 0.01)
+    np.testing.assert_allclose(motion.times, 0.01 * np.arange(9), atol=1e-12)
+    rows = motion.positions
+    np.testing.assert_allclose(rows[:, 0], [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.77])
+    assert np.isnan(rows[:, 1]).all()
+    one = resampled(("a", "b"), times[:1], positions[:1], 0.01)
+    np.testing.assert_array_equal(one.times, [0.0])
+    np.testing.assert_array_equal(one.positions, positions[:1])
+
+
+def test_more_rows_than_are_held_in_memory_are_refused(layout, record, monkeypatch):
+    monkeypatch.setattr("com_control.motion.bag_file.MOST_ROWS", 10)
+    name = ["BODY_JOINT1"]
+    few = [(t * S, state(t * S, name, [0.1])) for t in range(1, 11)]
+    bag = record({"/joint_states": few})
+    assert len(read(bag, layout, 1.0)[1]) == 10
+    with pytest.raises(MotionError, match=r"9 s have more than 10 rows 0.5 s apart: cut the rec"):
+        read(bag, layout, 0.5)
+    more = record({"/joint_states": [*few, (11 * S, state(11 * S, name, [0.1]))]}, "more")
+    with pytest.raises(MotionError, match="more than 10 messages or points: cut the recording"):
+        read(more, layout, 2.0)
 
 
 @pytest.fixture
@@ -210,4 +225,4 @@ def test_motions_of_other_joints_are_refused(layout, swing, tmp_path):
     with pytest.raises(MotionError, match="joints are not those of the layout"):
         write_motion(tmp_path / "x.csv", other, layout)
     with pytest.raises(MotionError, match="storage: expected one of mcap, sqlite3, got 'zip'"):
-        write_bag(tmp_path / "bag", [], layout, "zip")
+        write_bag(tmp_path / "bag", swing, "zip")

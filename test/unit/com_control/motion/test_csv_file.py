@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from com_control.exceptions import MotionError
-from com_control.motion.csv_file import read_motion, read_rows, write_motion
+from com_control.motion.csv_file import read_motion, write_motion
 from com_control.motion.motion import MotionLayout
 from com_model import ConfigError, RobotModel
 
@@ -69,14 +69,11 @@ def test_counts_are_written_with_the_robots_signs(layout, swing, tmp_path):
     assert int(peak[5]) == -int(peak[15]) == round(np.degrees(0.4) * 209)
 
 
-def test_blocks_give_the_same_as_the_whole(layout, swing, tmp_path):
-    path = tmp_path / "swing.csv"
-    write_motion(path, swing, layout)
-    blocks = list(read_rows(path, layout, block=77))
-    assert [rows.first for rows in blocks] == [1 + 77 * i for i in range(7)]
-    np.testing.assert_array_equal(
-        np.vstack([rows.positions for rows in blocks]), read_motion(path, layout).positions
-    )
+def test_more_rows_than_are_held_in_memory_are_refused(layout, write, monkeypatch):
+    monkeypatch.setattr("com_control.motion.csv_file.MOST_ROWS", 3)
+    assert len(read_motion(write([ROW] * 3), layout).times) == 3
+    with pytest.raises(MotionError, match="has more than 3 rows: cut it into several files"):
+        read_motion(write([ROW] * 4), layout)
 
 
 def edit(column, text):
@@ -120,7 +117,7 @@ def test_files_that_are_no_motion_files(layout, write, tmp_path):
         read_motion(binary, layout)
     endless = tmp_path / "endless.csv"
     endless.write_text("1" * 100_000)
-    with pytest.raises(MotionError, match="row 1: expected 27 columns"):
+    with pytest.raises(MotionError, match="row 1: expected 27 columns, got more than 4096 char"):
         read_motion(endless, layout)
 
 

@@ -1,14 +1,12 @@
 """Checks against limits, and the ways to keep them."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 
 from com_control.commands.check_motion import main
 from com_control.exceptions import MotionError
-from com_control.motion.csv_file import read_rows, write_motion
-from com_control.motion.limits import check_motion, check_rows
+from com_control.motion.csv_file import write_motion
+from com_control.motion.limits import check_motion
 from com_control.motion.motion import Motion, approach, clamped
 
 
@@ -86,28 +84,6 @@ def test_wrong_signs_are_noticed(layout, swing):
     assert set(found) == {"LLEG_JOINT4", "RLEG_JOINT4"}  # hips move both ways
     assert found["LLEG_JOINT4"].other_sign
     assert "check encoder.signs" in str(found["LLEG_JOINT4"])
-
-
-def test_blocks_give_the_same_report(layout, swing, tmp_path):
-    bad = changed(swing, layout, "LLEG_JOINT5", slice(200, 210), 1.5)
-    path = tmp_path / "bad.csv"
-    write_motion(path, bad, layout)
-    whole = check_rows(layout, read_rows(path, layout))
-    assert not whole.ok
-    assert check_rows(layout, read_rows(path, layout, block=7)) == whole
-    assert check_rows(layout, read_rows(path, layout, block=1)) == whole
-
-
-def test_memory_does_not_grow_with_the_rows(layout, write):
-    """The reader yields blocks; nothing keeps those before."""
-    row = "1,2," + ",".join(["0"] * 21) + ",R,R,R,R"
-    path = write([row] * 60_000)
-    tracemalloc.start()
-    report = check_rows(layout, read_rows(path, layout, block=2_000))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert report.rows == 60_000
-    assert peak < 60_000 * 21 * 8 / 2
 
 
 @pytest.mark.parametrize("far", [0.0, 1e-4, 0.01, 1.2])
