@@ -47,6 +47,12 @@ class Program:
             "capture.timeout": 30.0,  # a busy machine may pause
             "plan.candidates": 20,
             "plan.refinements": 0,
+            # a laboratory that has calibrated its encoders and force sensors, but for their zeros
+            "sensors.joint_offset": 0.0,
+            "sensors.joint_repeatability": 0.0,
+            "sensors.compliance": 0.0,
+            "sensors.wrench_gain": 0.0,
+            "sensors.crosstalk": 0.0,
         }
         self.file = folder / "parameters.yaml"
         self.file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters}}))

@@ -144,7 +144,8 @@ def test_a_second_of_bad_input(trot_log, name):
     run = Run(trot_log, make())
     assert {e.status for e in run.between(1.0, START)} == {Status.CONVERGED}
     late = run.between(START + 0.5, END)
-    assert {e.status for e in late} == {Status.DEGRADED}
+    # what is disturbed may look like a payload, too: ESTIMATING
+    assert Status.DEGRADED in {e.status for e in late} <= {Status.DEGRADED, Status.ESTIMATING}
     assert any(text in e.reason for e in late), {e.reason for e in late}
     after = {e.status for e in run.between(END, END + 0.4)}
     assert Status.CONVERGED not in after  # what was wrong may still show
