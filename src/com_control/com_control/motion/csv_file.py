@@ -24,19 +24,24 @@ _LONGEST_PERIOD = 1.0  # s
 _MODE = "2"
 
 
-def read_motion(path: str | os.PathLike[str], layout: MotionLayout, unit: str = "counts") -> Motion:
+def read_motion(
+    path: str | os.PathLike[str],
+    layout: MotionLayout,
+    unit: str = "counts",
+    most_rows: int = MOST_ROWS,
+) -> Motion:
     """Reads a file; its first row stands at time 0.
 
     Args:
         unit: "counts" of the encoders with their signs, or "radians" of the URDF's joints.
 
     Raises:
-        MotionError: It cannot be read, is empty or has more than MOST_ROWS rows; missing columns,
+        MotionError: It cannot be read, is empty or has more than most_rows rows; missing columns,
             text, numbers that are not finite, a joint that is driven in some rows only, the wrong
             unit. Names the row.
     """
     _check_unit(unit)
-    lines = _lines(Path(path), layout)
+    lines = _lines(Path(path), layout, most_rows)
     if not lines:
         raise MotionError(f"{path} has no rows")
     periods, positions = _split(_numbers(lines, layout), layout, unit)
@@ -93,7 +98,7 @@ def _line(period: int, row: Array, layout: MotionLayout, unit: str) -> str:
     return ",".join(cells) + "\n"
 
 
-def _lines(path: Path, layout: MotionLayout) -> list[str]:
+def _lines(path: Path, layout: MotionLayout, most_rows: int) -> list[str]:
     """Lines without the empty ones; one of a file that is no motion file may be endless."""
     lines: list[str] = []
     try:
@@ -107,9 +112,9 @@ def _lines(path: Path, layout: MotionLayout) -> list[str]:
                         f"{_LONGEST_LINE} characters",
                         len(lines),
                     )
-                if len(lines) > MOST_ROWS:
+                if len(lines) > most_rows:
                     raise MotionError(
-                        f"{path.name} has more than {MOST_ROWS} rows: cut it into several files"
+                        f"{path.name} has more than {most_rows} rows: cut it into several files"
                     )
     except UnicodeDecodeError as error:
         raise MotionError(f"{path} is no text: is it a motion file?") from error

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from com_control.exceptions import MotionError
-from com_control.motion.csv_file import read_motion
+from com_control.motion.csv_file import MOST_ROWS, read_motion
 from com_control.motion.motion import Motion, MotionLayout, clamped
 from com_model.arrays import Array
 from com_model.bodies import Indices
@@ -166,6 +166,7 @@ def load_motion(
     layout: MotionLayout,
     unit: str = "counts",
     clamp: bool = False,
+    most_rows: int = MOST_ROWS,
 ) -> LoadedMotion:
     """Reads a file and checks each row; clamps a motion that breaks limits, if that is asked for.
 
@@ -178,7 +179,7 @@ def load_motion(
         LimitError: It breaks limits, and clamp is not asked for.
         MotionError: It cannot be read, or is too long.
     """
-    motion = read_motion(path, layout, unit)
+    motion = read_motion(path, layout, unit, most_rows)
     report = check_motion(layout, motion)
     if report.ok:
         return LoadedMotion(motion, report, ())

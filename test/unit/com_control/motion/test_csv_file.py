@@ -69,11 +69,10 @@ def test_counts_are_written_with_the_robots_signs(layout, swing, tmp_path):
     assert int(peak[5]) == -int(peak[15]) == round(np.degrees(0.4) * 209)
 
 
-def test_more_rows_than_are_held_in_memory_are_refused(layout, write, monkeypatch):
-    monkeypatch.setattr("com_control.motion.csv_file.MOST_ROWS", 3)
-    assert len(read_motion(write([ROW] * 3), layout).times) == 3
+def test_more_rows_than_are_held_in_memory_are_refused(layout, write):
+    assert len(read_motion(write([ROW] * 3), layout, most_rows=3).times) == 3
     with pytest.raises(MotionError, match="has more than 3 rows: cut it into several files"):
-        read_motion(write([ROW] * 4), layout)
+        read_motion(write([ROW] * 4), layout, most_rows=3)
 
 
 def edit(column, text):

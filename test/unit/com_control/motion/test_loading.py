@@ -98,3 +98,5 @@ def test_a_good_file_is_left_as_it_is(layout, swing, tmp_path):
     loaded = load_motion(path, layout, clamp=True)
     assert loaded.changes == ()
     np.testing.assert_array_equal(loaded.motion.times, load_motion(path, layout).motion.times)
+    with pytest.raises(MotionError, match=r"swing.csv has more than 499 rows: cut it"):
+        load_motion(path, layout, most_rows=499)
