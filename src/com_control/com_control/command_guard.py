@@ -62,7 +62,6 @@ class CommandGuard:
         options: May be replaced later.
 
     Attributes:
-        options: The same.
         reason: Why it has stopped; "" while it has not.
         implausible: What is wrong with the last position that joints reported; "" for nothing.
         limited: Names of the joints whose last command was changed to keep a limit.

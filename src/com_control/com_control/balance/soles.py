@@ -28,7 +28,6 @@ class Soles:
         feet: At least one.
 
     Attributes:
-        feet: The feet.
         joints: Those between the root and the soles, indices of q.
 
     Raises:

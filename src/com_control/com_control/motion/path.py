@@ -27,7 +27,6 @@ class RowPath:
         motion: At least one row.
 
     Attributes:
-        motion: The same.
         start: s, when it leaves the first row; half a row before that row's time.
         end: s, when it has come to rest on the last row.
 

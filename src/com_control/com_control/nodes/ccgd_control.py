@@ -37,8 +37,6 @@ class WalkingRobot:
     """Session, planner, solver and inputs of one robot.
 
     Args:
-        model: The robot.
-        config: Its configuration.
         settings: Of the node.
         wrenches: Of the left and the right foot.
 

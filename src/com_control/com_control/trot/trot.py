@@ -47,7 +47,6 @@ class RobotShift:
 
     Args:
         model: The robot, for the masses.
-        legs: Its legs.
         kinematics: Of the legs.
         home: (4, 3) m, balls of the unshifted feet, root's frame.
     """
@@ -120,7 +119,6 @@ class TrotGait:
     """The gait; call step() with ascending times.
 
     Args:
-        model: The robot.
         config: Its configuration, with side and end of four feet.
         parameters: Of the gait.
         feedback: There will be CoM feedback; it steps more quickly then.

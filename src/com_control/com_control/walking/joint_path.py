@@ -125,7 +125,6 @@ def solve_joints(ik: ComIk, samples: Samples, tolerance: float = TOLERANCE) -> W
     """Finds the joint angles of a walk, within the limits of the URDF.
 
     Args:
-        ik: The robot's solver.
         samples: The walk at rising times, at least two.
         tolerance: m, of the CoM.
 

@@ -136,7 +136,6 @@ class Stabiliser:
         stiffness: (2,) N m/rad, see ankle_stiffness.
         period: s, between two measurements.
         delay: s, of sensors and bus.
-        gains: Of the feedback.
 
     Attributes:
         memory, target: State and last result of the law; see stabiliser_law.
@@ -176,8 +175,6 @@ class Stabiliser:
         """Begins a walk; what is known of the offset and of the ground stays.
 
         Args:
-            plan: Of the walk.
-            samples: Of the walk.
             q: (n,) rad or m, joint targets at its start.
         """
         memory, h, mass = make_memory(), plan.timing.com_height, self.biped.model.mass

@@ -296,10 +296,6 @@ def tick(
     """Goes on by a measurement.
 
     Args:
-        body: Of the robot.
-        gains: Of the feedback.
-        table: The walk.
-        sensed: The measurement.
         dt: s, since the last one.
         lead: s, from the measurement to the time that the command is for.
         memory: State, overwritten.

@@ -160,7 +160,6 @@ def refine(
     best walk up to then is what comes back, not converged.
 
     Args:
-        ik: The robot's solver.
         dt: s, between two points.
         passes: Corrections, at most; 0: the walk as planned, with its ZMP.
         tolerance: m, of the ZMP.

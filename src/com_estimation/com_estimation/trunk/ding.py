@@ -77,7 +77,6 @@ class DingEstimator:
     stays, but says nothing of what came later). It never converges.
 
     Args:
-        model: The robot.
         config: Its configuration: feet with side and end, the IMU's link.
         options: See DingOptions.
 

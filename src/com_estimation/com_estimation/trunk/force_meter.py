@@ -26,9 +26,6 @@ class ForceMeter:
     """Measures the forces of the ground on four feet.
 
     Args:
-        model: The robot.
-        config: Its configuration.
-        legs: Its legs.
         method: "torque", "inverse_dynamics" or "sensor".
         rate_hz: 1/s, samples that are used; the others are skipped.
         contact: When a foot counts as standing.

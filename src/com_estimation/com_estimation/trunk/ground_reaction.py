@@ -63,7 +63,6 @@ class LegGeometry:
     """Contact points of four legs and their Jacobians.
 
     Args:
-        model: The robot.
         legs: Its legs (com_model.legs.quadruped_legs).
     """
 
@@ -157,7 +156,6 @@ def torque_forces(
         jacobians: (4, 3, 3) of the contact points, root axes.
         efforts: (4, 3) N m, tau by leg.
         leg_torques: (4, 3) N m, what inverse dynamics asks of the joints without contacts, ID.
-        noise: Of the torques.
         names: Of the legs, for messages.
 
     Returns:
@@ -210,7 +208,6 @@ def sensor_forces(
         R_root_sensor: (4, 3, 3).
         signs: (4,) 1 where a sensor says the force of the ground on the robot, -1 of the robot on
             the ground.
-        noise: Of the sensors.
     """
     noise = noise or ForceNoise()
     variance = (noise.relative * measured) ** 2 + noise.force**2

@@ -159,7 +159,6 @@ class InputChecks:
     """Watches the samples of a quadruped.
 
     Args:
-        model: The robot.
         legs: Its legs (com_model.legs.quadruped_legs); other joints are not watched.
         times: How long the phases of its gait may last.
         rate_hz: See TimingCheck.

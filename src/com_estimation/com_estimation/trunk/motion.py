@@ -100,7 +100,6 @@ class MotionFilter:
     """Motion out of samples.
 
     Args:
-        model: The robot.
         config: Its configuration, for the IMU's link (the root link by default).
         bandwidth: rad/s, of the filter that all signals go through.
         longest_gap: s between samples, beyond which the filter restarts.

@@ -21,7 +21,6 @@ class TrunkPipeline:
     """Samples in, estimates out, whatever the samples are like.
 
     Args:
-        estimator: Of the trunk.
         health: Watches the samples.
         meter: Measures the forces.
         urdf_mass: kg, of the trunk.
@@ -62,7 +61,6 @@ class TrunkPipeline:
         """Take in a sample.
 
         Args:
-            sample: What the sensors say.
             problems: What else is known to be wrong with it; a HOLD keeps it from the estimator.
 
         Returns:

@@ -28,10 +28,7 @@ class ReactionSource:
     """Forces of the ground on four feet.
 
     Args:
-        model: The robot.
-        legs: Its legs.
         method: "torque" ([Ding] eq. 21), "inverse_dynamics" or "sensor" ([Ding] eq. 20).
-        noise: Of torques and sensors.
         armature: (n,) kg m^2 or kg, reflected inertia of the drives; none by default.
 
     Raises:

@@ -20,8 +20,6 @@ class BodyTree:
     """The moving bodies of a robot in its neutral posture, in the robot's axes.
 
     Args:
-        model: The robot.
-        outside: Its shapes.
         R_root_robot: (3, 3) rotation from the robot's axes to the root link's.
 
     Attributes:

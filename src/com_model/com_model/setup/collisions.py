@@ -21,9 +21,6 @@ def overlapping_bodies(
     Bodies next to each other are left out.
 
     Args:
-        model: The robot.
-        outside: Its shapes.
-        limbs: Its limbs.
         R: (B, 3, 3) orientations of the bodies.
         p: (B, 3) m, their origins.
     """

@@ -40,12 +40,9 @@ class RobotSetup:
     Attributes:
         name: Of the robot, fit for a file.
         urdf: Its file name, or "".
-        model: The robot.
-        outside: Its shapes.
         limbs: Legs, arms, trunk.
         trunk_link: The heaviest link of the trunk.
         feet: In the order of the legs.
-        standing: The standing posture.
         imu: The IMU.
         gains: Of the servos.
         walking, trot: Sizes of steps; empty where the robot is not of that kind.
@@ -73,7 +70,6 @@ def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None)
     """Finds out how a robot is built.
 
     Args:
-        model: The robot.
         urdf_path: Its file, to which names of meshes may be relative; None for text.
 
     Raises:

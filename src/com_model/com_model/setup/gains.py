@@ -108,8 +108,6 @@ def gait_parameters(
     Times go with that of a pendulum of the CoM's or the hips' height h, sqrt(h / g).
 
     Args:
-        limbs: The robot's limbs.
-        standing: The standing posture.
         points: Per foot the points (k, 3) m on the ground.
     """
     if limbs.kind == HUMANOID:

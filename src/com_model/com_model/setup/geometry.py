@@ -36,7 +36,6 @@ def read_outside(model: RobotModel, urdf_path: str | os.PathLike[str] | None) ->
     """Reads the collision shapes of each link, the visual ones where it has none.
 
     Args:
-        model: The robot.
         urdf_path: Its file, to which names of meshes may be relative; None for text.
     """
     read, failed = read_shapes(model, urdf_path, ("collision", "visual"))

@@ -17,7 +17,6 @@ def draw_setup(setup: RobotSetup, path: str | os.PathLike[str]) -> None:
     """Draws the robot from the side and from the front, and its soles from above.
 
     Args:
-        setup: What was found.
         path: Of the PNG file; its folder is made.
     """
     limbs, model = setup.limbs, setup.model

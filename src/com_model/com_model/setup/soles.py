@@ -60,9 +60,6 @@ def find_sole(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Array,
     """Finds the sole of a leg.
 
     Args:
-        model: The robot.
-        outside: Its shapes.
-        leg: The leg.
         R: (B, 3, 3) orientations of the moving bodies in the neutral posture, root link's axes.
         p: (B, 3) m, their origins.
         kind: Of the robot: the feet of quadrupeds are points unless they are much wider.

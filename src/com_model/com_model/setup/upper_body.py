@@ -13,7 +13,6 @@ def find_upper_body(
     """Finds the trunk and the arms.
 
     Args:
-        tree: The moving bodies.
         hips: The body from which the legs start.
         taken: The bodies of the legs.
         humanoid: Whether the body that carries the arms is the trunk.

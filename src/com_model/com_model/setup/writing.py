@@ -47,7 +47,6 @@ def to_yaml(setup: RobotSetup, kept: Mapping[str, Any] | None = None) -> str:
     """Writes the configuration with comments.
 
     Args:
-        setup: What was found.
         kept: Values of an older file, which stay where they differ; keys that are not known here
             are written at the end.
     """

@@ -64,11 +64,9 @@ def set_acceleration_from_feet(
     towards the ball's centre only.
 
     Args:
-        model: The robot.
         bodies: A pass of the inverse dynamics without acceleration of the root.
         motion: Its specific force is set.
         memory: For how long the legs have stood or swung.
-        settings: See Settings.
 
     Returns:
         False while a foot is being set down or lifted: then only gravity counts.

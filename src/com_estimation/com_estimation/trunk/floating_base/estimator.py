@@ -106,7 +106,6 @@ class FloatingBaseEstimator:
     that stand give the acceleration, where the attitude is known.
 
     Args:
-        model: The robot as its URDF has it.
         config: Its configuration, with four legs; armatures of its servos count as reflected
             inertias of the drives.
         options: What is known beforehand.

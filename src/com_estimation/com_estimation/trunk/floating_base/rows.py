@@ -104,10 +104,7 @@ def set_rows(
     """All rows, linearised about the trunk in x: residual = H (truth - x) + noise.
 
     Args:
-        motion: The filtered motion.
         averaging: Standard deviation of a period's mean over that of a sample.
-        model: The robot.
-        settings: See Settings.
         x: (STATES,) the estimate.
         rows: Set; `known` says which legs' torques are, and is cleared where they are of no use.
         forces: Set, but for what swings.

@@ -62,9 +62,6 @@ def step(
     """Filters a sample; makes an update when one is due.
 
     Args:
-        sample: All signals.
-        model: The robot.
-        settings: See Settings.
         memory: Changed.
 
     Returns:
