@@ -37,30 +37,20 @@ _PLAIN = ("state", "reason", "last_walk", "step", "steps", "time", "duration")
 
 @dataclass(frozen=True, eq=False)
 class StateValues:
-    """A WalkState message, without its header; NaN: not known.
+    """A WalkState message, without its header; NaN: not known."""
 
-    Attributes:
-        state: WalkState's number.
-        reason: why it does not walk, or stops.
-        step: that is being made; -1: none.
-        swing: "left" or "right" in the air; "": both stand.
-        time: s of the walk.
-        duration: s of the walk.
-        com_reference, com, zmp_reference, zmp: (3,) m.
-        last_walk: "completed", or why the last one stopped or was refused; "": none has ended.
-    """
-
-    state: int
-    reason: str
-    step: int = NO_STEP
+    state: int  # WalkState's number
+    reason: str  # why it does not walk, or stops
+    step: int = NO_STEP  # that is being made; -1: none
     steps: int = 0
-    swing: str = ""
-    time: float = float("nan")
-    duration: float = float("nan")
-    com_reference: Array = field(default_factory=UNKNOWN.copy)
-    com: Array = field(default_factory=UNKNOWN.copy)
-    zmp_reference: Array = field(default_factory=UNKNOWN.copy)
-    zmp: Array = field(default_factory=UNKNOWN.copy)
+    swing: str = ""  # "left" or "right" in the air; "": both stand
+    time: float = float("nan")  # s of the walk
+    duration: float = float("nan")  # s of the walk
+    com_reference: Array = field(default_factory=UNKNOWN.copy)  # (3,) m
+    com: Array = field(default_factory=UNKNOWN.copy)  # (3,) m
+    zmp_reference: Array = field(default_factory=UNKNOWN.copy)  # (3,) m
+    zmp: Array = field(default_factory=UNKNOWN.copy)  # (3,) m
+    # "completed", or why the last one stopped or was refused; "": none has ended
     last_walk: str = ""
 
 

@@ -31,36 +31,22 @@ LIMIT_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class BipedLeg(FrozenArrays):
-    """A leg, in the pelvis' frame at the zero pose; arrays are read-only.
+    """A leg, in the pelvis' frame at the zero pose; arrays are read-only."""
 
-    Attributes:
-        side: "left" or "right".
-        joints: (6,) indices of its joints in q, from the hip to the foot.
-        axes: (6, 3) unit axes.
-        points: (6, 3) m, origins of the joints.
-        R_sole: (3, 3) orientation of the sole frame.
-        p_sole: (3,) m, its origin.
-        lower, upper: (6,) rad, limits.
-        velocity_limits: (6,) rad/s.
-        nominal: (6,) rad, nominal posture.
-        masses: (6,) kg, of each body with all that hangs on it but the next.
-        moments: (6, 3) kg m, their first moments about the pelvis' origin.
-    """
-
-    side: str
+    side: str  # "left" or "right"
     foot: Foot
-    joints: Indices
+    joints: Indices  # (6,) indices of its joints in q, from the hip to the foot
     joint_names: tuple[str, ...]
-    axes: Array
-    points: Array
-    R_sole: Array
-    p_sole: Array
-    lower: Array
-    upper: Array
-    velocity_limits: Array
-    nominal: Array
-    masses: Array
-    moments: Array
+    axes: Array  # (6, 3) unit axes
+    points: Array  # (6, 3) m, origins of the joints
+    R_sole: Array  # (3, 3) orientation of the sole frame
+    p_sole: Array  # (3,) m, its origin
+    lower: Array  # (6,) rad, limits
+    upper: Array  # (6,) rad
+    velocity_limits: Array  # (6,) rad/s
+    nominal: Array  # (6,) rad, nominal posture
+    masses: Array  # (6,) kg, of each body with all that hangs on it but the next
+    moments: Array  # (6, 3) kg m, their first moments about the pelvis' origin
 
     def limit_problem(self, q: Array) -> str:
         """Which joint is out of its limits at angles (6,) rad; "" when none is."""

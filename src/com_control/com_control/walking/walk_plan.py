@@ -64,28 +64,19 @@ class Timing:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """A walk at N times; world axes.
+    """A walk at N times; world axes."""
 
-    Attributes:
-        time: (N,) s.
-        com, com_velocity, com_acceleration: (N, 3) m and per s.
-        zmp: (N, 3) m, of the pendulum.
-        feet: (N, 2, 3, 4) poses [R p] of the soles, left and right.
-        foot_velocity, foot_acceleration: (N, 2, 4) of x, y, z (m) and yaw (rad).
-        R_pelvis: (N, 3, 3) orientation of the pelvis: upright, in the middle of the feet's yaws.
-        stance: (N, 2) whether each foot is on the ground.
-    """
-
-    time: Array
-    com: Array
-    com_velocity: Array
-    com_acceleration: Array
-    zmp: Array
-    feet: Array
-    foot_velocity: Array
-    foot_acceleration: Array
+    time: Array  # (N,) s
+    com: Array  # (N, 3) m
+    com_velocity: Array  # (N, 3) m/s
+    com_acceleration: Array  # (N, 3) m/s^2
+    zmp: Array  # (N, 3) m, of the pendulum
+    feet: Array  # (N, 2, 3, 4) poses [R p] of the soles, left and right
+    foot_velocity: Array  # (N, 2, 4) of x, y, z (m/s) and yaw (rad/s)
+    foot_acceleration: Array  # (N, 2, 4) likewise, per s
+    # (N, 3, 3) orientation of the pelvis: upright, in the middle of the feet's yaws
     R_pelvis: Array
-    stance: Array
+    stance: Array  # (N, 2) whether each foot is on the ground
 
 
 class WalkPlan:

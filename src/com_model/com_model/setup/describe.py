@@ -35,34 +35,22 @@ class FootSetup:
 
 @dataclass(frozen=True, eq=False)
 class RobotSetup:
-    """What was found of a robot.
+    """What was found of a robot."""
 
-    Attributes:
-        name: Of the robot, fit for a file.
-        urdf: Its file name, or "".
-        limbs: Legs, arms, trunk.
-        trunk_link: The heaviest link of the trunk.
-        feet: In the order of the legs.
-        imu: The IMU.
-        gains: Of the servos.
-        walking, trot: Sizes of steps; empty where the robot is not of that kind.
-        margin: m, of the CoM inside the support polygon in the standing posture.
-        doubts: What a person should look at, by the key of the configuration.
-    """
-
-    name: str
-    urdf: str
+    name: str  # of the robot, fit for a file
+    urdf: str  # its file name, or ""
     model: RobotModel
     outside: Outside
-    limbs: Limbs
-    trunk_link: str
-    feet: tuple[FootSetup, ...]
+    limbs: Limbs  # legs, arms, trunk
+    trunk_link: str  # the heaviest link of the trunk
+    feet: tuple[FootSetup, ...]  # in the order of the legs
     standing: Standing
-    imu: Sensor
-    gains: Gains
-    walking: dict[str, float]
-    trot: dict[str, float]
-    margin: float
+    imu: Sensor  # the IMU
+    gains: Gains  # of the servos
+    walking: dict[str, float]  # sizes of steps; empty where the robot is not of that kind
+    trot: dict[str, float]  # likewise
+    margin: float  # m, of the CoM inside the support polygon in the standing posture
+    # what a person should look at, by the key of the configuration
     doubts: tuple[tuple[str, str], ...]
 
 

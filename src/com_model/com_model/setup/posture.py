@@ -37,24 +37,15 @@ LEVEL, TILTED = 1e-3, 2e-2  # m; rad: what counts as solved
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """A standing posture.
+    """A standing posture."""
 
-    Attributes:
-        q: (n,) rad or m.
-        R, p: Poses of the moving bodies, the robot's axes, origin of the root link.
-        com: (3,) m, likewise.
-        ground: m, height of the soles, likewise.
-        bend: rad, of the knees at most.
-        doubts: What could not be reached.
-    """
-
-    q: Array
-    R: Array
-    p: Array
-    com: Array
-    ground: float
-    bend: float
-    doubts: tuple[str, ...]
+    q: Array  # (n,) rad or m
+    R: Array  # (B, 3, 3) orientations of the moving bodies, the robot's axes
+    p: Array  # (B, 3) m, their origins from that of the root link, likewise
+    com: Array  # (3,) m, likewise
+    ground: float  # m, height of the soles, likewise
+    bend: float  # rad, of the knees at most
+    doubts: tuple[str, ...]  # what could not be reached
 
 
 def find_posture(

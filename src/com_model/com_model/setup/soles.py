@@ -25,30 +25,18 @@ WIDEST_BALL = 0.25  # of the last bone's length, radius
 
 @dataclass(frozen=True, eq=False)
 class Sole:
-    """A foot; a point foot has a radius and no corners.
+    """A foot; a point foot has a radius and no corners."""
 
-    Attributes:
-        leg: Name of its leg.
-        link: The link in whose frame R and p are.
-        R: (3, 3) R_link_sole: z out of the ground, x forwards.
-        p: (3,) m, origin of the sole frame, below the ankle; of a point foot the ball's center.
-        corners: (k, 2) m, in the sole frame, counter-clockwise; (0, 2) of a point foot.
-        radius: m, of the ball.
-        own_link: A link of the URDF whose frame is on the sole or in the ball's center, or "".
-        R_body, p_body: The pose of the sole frame in its moving body.
-        doubts: What people should look at.
-    """
-
-    leg: str
-    link: str
-    R: Array
-    p: Array
-    corners: Array
-    radius: float
-    own_link: str
-    R_body: Array
-    p_body: Array
-    doubts: tuple[str, ...] = ()
+    leg: str  # name of its leg
+    link: str  # the link in whose frame R and p are
+    R: Array  # (3, 3) R_link_sole: z out of the ground, x forwards
+    p: Array  # (3,) m, origin of the sole frame, below the ankle; of a point foot the ball's center
+    corners: Array  # (k, 2) m, in the sole frame, counter-clockwise; (0, 2) of a point foot
+    radius: float  # m, of the ball
+    own_link: str  # a link of the URDF whose frame is on the sole or in the ball's center, or ""
+    R_body: Array  # (3, 3) orientation of the sole frame in its moving body
+    p_body: Array  # (3,) m, its origin there
+    doubts: tuple[str, ...] = ()  # what people should look at
 
     @property
     def flat(self) -> bool:

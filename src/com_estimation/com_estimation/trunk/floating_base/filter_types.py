@@ -163,23 +163,15 @@ class FootForces(NamedTuple):
 
 
 class FilterMemory(NamedTuple):
-    """All that changes from sample to sample.
+    """All that changes from sample to sample."""
 
-    Attributes:
-        channels: (JOINT_SIGNALS + 2 n,) of CHANNEL.
-        monitors: (1,) of MONITORS.
-        x: (STATES,) estimate.
-        P: (STATES, STATES) its covariance.
-        excitation: (2, TRUNK_STATES) mean squares of the trunk's regressors, and of their noise.
-        forces: Of the ground.
-    """
-
-    channels: NDArray[np.void]
-    monitors: Any  # an array of which element 0 has the fields of Monitors
-    x: Array
-    P: Array
+    channels: NDArray[np.void]  # (JOINT_SIGNALS + 2 n,) of CHANNEL
+    monitors: Any  # (1,) of MONITORS; element 0 has the fields of Monitors
+    x: Array  # (STATES,) estimate
+    P: Array  # (STATES, STATES) its covariance
+    # (2, TRUNK_STATES) mean squares of the trunk's regressors, and of their noise
     excitation: Array
-    forces: FootForces
+    forces: FootForces  # of the ground
 
 
 # --- what an update works on ------------------------------------------------------------------
