@@ -332,17 +332,7 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class IdentificationSettings:
-    """Settings of an identification; sections of a file, groups of parameters.
-
-    Attributes:
-        noise: Of one reading of each sensor.
-        sensors: Standard deviations of the sensors' errors.
-        prior: Standard deviations of the URDF's values.
-        links: What differs for some links, by the link's name.
-        fit: How the regression works.
-        capture: When a robot is stationary.
-        plan: Which postures may be proposed.
-    """
+    """Settings of an identification; sections of a file, groups of parameters; links by name."""
 
     noise: SensorNoise = field(default_factory=SensorNoise)
     sensors: SensorPriors = field(default_factory=SensorPriors)
@@ -406,14 +396,8 @@ class IdentificationSettings:
                 raise ConfigError(problem, source, key)
 
 
-_PARTS: dict[str, type] = {
-    "noise": SensorNoise,
-    "sensors": SensorPriors,
-    "prior": PriorSettings,
-    "fit": FitSettings,
-    "capture": CaptureOptions,
-    "plan": PlanOptions,
-}
+_PARTS: dict[str, type] = get_type_hints(IdentificationSettings)
+del _PARTS["links"]
 
 
 def _read_part(section: Section, kind: type[T]) -> T:
