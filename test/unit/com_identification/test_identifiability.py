@@ -34,9 +34,8 @@ def double(hoap2, statics):
     model, feet = hoap2
     stance, rng, found = FlatStance(statics, feet), np.random.default_rng(1), []
     while len(found) < 50:
-        q = stance.solve(0.7 * rng.uniform(model.lower, model.upper))
-        if q is not None:
-            found.append(q)
+        Q, stands = stance.solve_all(0.7 * rng.uniform(model.lower, model.upper)[None])
+        found += list(Q[stands])
     return np.array(found)
 
 

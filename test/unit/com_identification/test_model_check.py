@@ -26,7 +26,7 @@ def stance(hoap2):
     model, feet = hoap2
     flat = FlatStance(ObservationModel(model, feet).statics, feet)
     rest = RobotConfig.from_file(CONFIG).nominal_posture(model)
-    return flat.solve(rest, flat.middle(rest))
+    return flat.solve_all(rest[None], flat.middles(rest[None]))[0][0]
 
 
 @pytest.fixture(scope="module")

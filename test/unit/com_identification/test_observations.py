@@ -60,14 +60,14 @@ def test_slopes_by_the_sensors_errors_are_finite_differences(case, where):
     rng = np.random.default_rng(2)
     start = builder.errors.stds * rng.normal(size=builder.errors.count)
     for kind in ("effort_gain", "effort_offset", "compliance"):
-        start[builder.errors.part(kind)] = 0.0
+        start[builder.errors.kinds[kind]] = 0.0
     rows = builder.linearize(posture, theta, start)
     kinds = {"tilted, by the IMU": 0, "on the floor": 6, "on one foot": 9}
     assert len(rows.residual) == 6 + 25 + kinds[where]
     assert {kind for kind, _ in builder.errors.names} == set(builder.errors.kinds)
     for i, name in enumerate(builder.errors.names):
         if name[0] == "effort_gain":  # taken at the expected effort; equal for the truth
-            torque = rows.kinds.index("torque") + i - builder.errors.part("effort_gain").start
+            torque = rows.kinds.index("torque") + i - builder.errors.kinds["effort_gain"].start
             expected = posture.effort[torque - 6] - rows.residual[torque]
             assert -rows.errors[torque, i] == pytest.approx(expected, abs=1e-6)
             continue

@@ -26,11 +26,12 @@ def test_both_soles_are_on_one_ground_and_the_com_above_the_target(hoap2, stance
     rng, found = np.random.default_rng(0), 0
     for _ in range(30):
         start = 0.6 * rng.uniform(model.lower, model.upper)
-        target = stance.middle(start) + np.array([0.01, -0.005])
-        q = stance.solve(start, target)
-        if q is None:
+        targets = stance.middles(start[None]) + np.array([0.01, -0.005])
+        Q, stands = stance.solve_all(start[None], targets)
+        if not stands[0]:
             continue
         found += 1
+        q, target = Q[0], targets[0]
         assert (model.lower <= q).all()
         assert (q <= model.upper).all()
         (R, p), (R_r, p_r) = robot.frame(q, "l_sole"), robot.frame(q, "r_sole")
@@ -73,18 +74,22 @@ def test_feet_keep_their_places_to_each_other(hoap2, robot):
             np.testing.assert_allclose(here, there, atol=1e-9)
         R, p = robot.frame(q, "l_sole")
         np.testing.assert_allclose((R.T @ (robot.com(q) - p))[:2], target, atol=1e-9)
-        np.testing.assert_allclose(stance.solve(start, target), q, atol=1e-9)
+        alone, stands = stance.solve_all(start[None], target[None])
+        assert stands.all()
+        np.testing.assert_allclose(alone[0], q, atol=1e-9)
     np.testing.assert_allclose(stance.projections(Q[found]), targets[found], atol=1e-9)
 
 
 def test_a_posture_that_fits_stays(hoap2, stance):
     q = hoap2[0].neutral
-    np.testing.assert_array_equal(stance.solve(q), q)
+    Q, stands = stance.solve_all(q[None])
+    assert stands.all()
+    np.testing.assert_array_equal(Q[0], q)
     assert stance.margin(q) > 0.005
 
 
 def test_what_is_out_of_reach_gives_none(hoap2, stance):
-    assert stance.solve(hoap2[0].neutral, np.array([1.0, 0.0])) is None
+    assert not stance.solve_all(hoap2[0].neutral[None], np.array([[1.0, 0.0]]))[1].any()
 
 
 @pytest.mark.parametrize("kept", [False, True])

@@ -28,12 +28,10 @@ def stances(hoap2):
     found = []
     while len(found) < 6:
         start = rest + 0.15 * rng.normal(size=25)
-        middle = stance.middle(start)
-        q = stance.solve(
-            start, middle + np.array([0.02 * rng.uniform(-1, 1), (-1) ** len(found) * 0.025])
-        )
-        if q is not None and stance.margin(q) > 0.01:
-            found.append(q)
+        shift = np.array([0.02 * rng.uniform(-1, 1), (-1) ** len(found) * 0.025])
+        Q, stands = stance.solve_all(start[None], stance.middles(start[None]) + shift)
+        if stands[0] and stance.margin(Q[0]) > 0.01:
+            found.append(Q[0])
     return found
 
 

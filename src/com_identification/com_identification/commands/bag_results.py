@@ -17,7 +17,6 @@ from com_identification.exceptions import OutputError
 from com_identification.feet.feet_reading import TotalCom
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
-from com_identification.regression.priors import body_priors
 from com_identification.report.comparison import body_labels, compare_postures, residual_rows
 from com_identification.report.report import Contents, TopicLine, report_page
 from com_identification.report.verdict import gain, issues_of
@@ -191,7 +190,6 @@ def _contents(outcome: Outcome, export: Export) -> Contents:
         model=model,
         feet=feet,
         found=found,
-        prior_std=body_priors(model, settings).com_std,
         total=outcome.total,
         fits=compare_postures(model, feet, outcome.postures, found, settings.fit.gravity),
         changed=export.changed,

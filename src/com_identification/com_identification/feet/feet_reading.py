@@ -90,7 +90,7 @@ def read_feet(observations: ObservationModel, posture: Posture, theta: Array) ->
         center=center,
         normal=normal,
         pressure=center + np.cross(normal, moment) / push,
-        com=statics.first_moment(poses)[0] @ theta / (statics.mass() @ theta),
+        com=statics.com(poses, theta)[0],
         covariance=to_point @ noise @ to_point.T,
     )
 

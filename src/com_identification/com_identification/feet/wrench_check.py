@@ -75,7 +75,7 @@ class WrenchRules:
         self._has_sole = np.array([len(foot.corners) > 0 for foot in observations.feet])
         self._given_up = posture.up
         self._signs = wrench_signs(observations.feet)
-        self._com = statics.first_moment(poses)[0] @ statics.parameters / model.mass
+        self._com = statics.com(poses, statics.parameters)[0]
 
     def violations(self, wrenches: Array) -> list[Violation]:
         """Returns the rules that wrenches (f, 6), as read, violate."""

@@ -69,25 +69,13 @@ class FlatStance:
             turn, place = self._places(as_array("kept", kept, (model.n_joints,))[None])
             self._kept = turn[0], place[0]
 
-    def solve(self, q: Array, target: Array | None = None) -> Array | None:
-        """Changes a posture as little as necessary.
-
-        Args:
-            q: (n,) to start from.
-            target: (2,) m, where the CoM is to project in the first sole's frame; None: anywhere.
-
-        Returns:
-            (n,) within the limits, or None where none was found.
-        """
-        Q, found = self.solve_all(q[None], None if target is None else target[None])
-        return Q[0] if found[0] else None
-
     def solve_all(self, Q: Array, targets: Array | None = None) -> tuple[Array, Flags]:
-        """Changes N postures as little as necessary, as solve().
+        """Changes N postures as little as necessary.
 
         Args:
             Q: (N, n) to start from.
-            targets: (N, 2) m, or None.
+            targets: (N, 2) m, where the CoM is to project in the first sole's frame; None:
+                anywhere.
 
         Returns:
             (N, n) within the limits, and (N,) which of them stand.
@@ -185,9 +173,9 @@ class FlatStance:
         if not self._balls:
             return R, p, R[:, 0]
         p = p + (R @ self._centers[..., None])[..., 0]
-        x, theta = p[:, 1] - p[:, 0], self.statics.parameters
+        x = p[:, 1] - p[:, 0]
         normal = np.cross(x, p[:, 2] - p[:, 0])
-        com = self.statics.first_moment(poses) @ theta / (self.statics.mass() @ theta)
+        com = self.statics.com(poses, self.statics.parameters)
         normal *= np.copysign(1.0, np.einsum("ni,ni->n", normal, com - p[:, 0]))[:, None]
         x, z = (a / np.maximum(np.linalg.norm(a, axis=1), 1e-12)[:, None] for a in (x, normal))
         return R, p, np.stack((x, np.cross(z, x), z), axis=2)
@@ -216,9 +204,7 @@ class FlatStance:
 
     def margin(self, q: Array) -> float:
         """How far inside the support polygon the URDF's CoM is, m."""
-        poses = self.statics.poses(q[None])
-        theta = self.statics.parameters
-        com = self.statics.first_moment(poses)[0] @ theta / (self.statics.mass() @ theta)
+        com = self.statics.com(self.statics.poses(q[None]), self.statics.parameters)[0]
         return float(self.polygon(q).margin(com))
 
     def up_directions(self, Q: Array) -> Array:
@@ -234,8 +220,7 @@ class FlatStance:
         """Where the URDF's CoM projects in the first sole's frame, x and y (N, 2) m."""
         poses = self.statics.poses(Q)
         _, p, ground = self._frames(poses)
-        theta = self.statics.parameters
-        com = self.statics.first_moment(poses) @ theta / (self.statics.mass() @ theta)
+        com = self.statics.com(poses, self.statics.parameters)
         return _times(ground.transpose(0, 2, 1), com - p[:, 0])[:, :2]
 
     def middles(self, Q: Array) -> Array:
@@ -248,10 +233,6 @@ class FlatStance:
             center = np.append(foot.corners.mean(axis=0), 0.0)
             centers.append((place[:, i] + turn[:, i] @ center)[:, :2])
         return np.asarray(np.mean(centers, axis=0))
-
-    def middle(self, q: Array) -> Array:
-        """Mean of the soles' corners in the first sole's frame, x and y (2,) m."""
-        return np.asarray(self.middles(q[None])[0])
 
     def room(self, margin: float, q: Array) -> Array:
         """How far the CoM may be aimed off the middle (2,) m: half a sole, less a margin.

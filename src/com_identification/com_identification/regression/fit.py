@@ -145,7 +145,7 @@ def _cause(observations: ObservationModel, rows: Rows, found: Posterior, alarm: 
     gross = gross_error(rows, found)
     if gross is not None:
         kind, ratio, place = gross
-        index = observations.errors.part(kind).start + place
+        index = observations.errors.kinds[kind].start + place
         name, size = observations.errors.names[index][1], ratio * observations.errors.stds[index]
         return f"{_CAUSES[kind]}: {name}, about {size:.2g}, {ratio:.0f} times sensors.{kind}"
     if not alarm:

@@ -125,7 +125,7 @@ class ObservationModel:
         steps = _STEP * np.eye(n + 8)
         moves = np.concatenate((np.zeros((1, n + 8)), steps, -steps))
         bent = errors.copy()
-        bent[self.errors.part("compliance")] = 0.0
+        bent[self.errors.kinds["compliance"]] = 0.0
         straight = self._read(posture, bent, moves[:1])
         torque = straight.effort
         if self.priors.compliance and not np.isfinite(posture.effort).all():
@@ -133,20 +133,22 @@ class ObservationModel:
             torque = np.where(np.isfinite(posture.effort), torque, torque - modelled)
         reading = self._read(posture, errors, moves, torque)
         values = self._residuals(posture, reading, theta)
-        gains = errors[self.errors.part("effort_gain")]
+        gains = errors[self.errors.kinds["effort_gain"]]
         # a reading times its gain: taken at what the model expects, which has less noise.
         expected = (reading.effort - values[0, 6 : 6 + n]) / (1.0 + gains)
         values = values[:, keep]
         slope = (values[1 : n + 9] - values[n + 9 :]).T / (2.0 * _STEP)  # (R, n + 8)
-        here = reading._replace(poses=_first(reading.poses), up=reading.up[:1])
+        poses = Poses(reading.poses.R[:1], reading.poses.p[:1], reading.poses.z[:1])
+        here = reading._replace(poses=poses, up=reading.up[:1])
         maps = self._wrench_maps(posture, here.poses)[keep]
         efforts = np.zeros((len(keep), n))
         efforts[6 : 6 + n] = np.eye(n)
         efforts = efforts[keep]
         sensors = np.einsum("rfi,fij->rfj", maps, self.errors.wrench_matrices(errors))
-        by_error = self._error_columns(posture, errors, maps, slope, torque)
-        by_error[:, self.errors.part("effort_gain")] = -efforts * expected
-        by_error[:, self.errors.part("effort_offset")] = efforts
+        read = self.errors.unbiased(posture.wrenches, errors)
+        by_error = self._error_columns(read, maps, sensors, slope, torque)
+        by_error[:, self.errors.kinds["effort_gain"]] = -efforts * expected
+        by_error[:, self.errors.kinds["effort_offset"]] = efforts
         return Observation(
             residual=values[0],
             bodies=self._columns(posture, here, theta)[keep],
@@ -179,10 +181,8 @@ class ObservationModel:
         """The direction against gravity (3,), root axes; NaN where not known."""
         if not np.isfinite(posture.up).all() and not self.contacts.flat(posture).any():
             return np.full(3, np.nan)
-        none = np.zeros(self.errors.count)
-        return np.asarray(
-            self._up(posture, self.statics.poses(posture.q[None]), none, np.zeros((1, 8)))[0]
-        )
+        poses = self.statics.poses(posture.q[None])
+        return np.asarray(self._up(posture, poses, np.zeros((1, 2)), posture.up[None])[0])
 
     def com_error(self, posture: Posture, theta: Array, errors: Array) -> float:
         """Computes the error of a model's CoM against a posture's readings, m.
@@ -197,8 +197,7 @@ class ObservationModel:
             return float(np.abs(columns @ theta).max(initial=np.nan if not len(columns) else 0.0))
         _, point, up, _ = measured
         poses = self.statics.poses(self._true_q(posture, errors)[None])
-        com = self.statics.first_moment(poses)[0] @ theta / (self.statics.mass() @ theta)
-        across = com - point
+        across = self.statics.com(poses, theta)[0] - point
         return float(np.linalg.norm(across - (across @ up) * up))
 
     def measured_com(self, posture: Posture, errors: Array | None = None) -> MeasuredCom | None:
@@ -226,44 +225,39 @@ class ObservationModel:
 
     def _true_q(self, posture: Posture, errors: Array, torque: Array | None = None) -> Array:
         torque = np.nan_to_num(posture.effort) if torque is None else torque
-        part = self.errors.part
-        return np.asarray(
-            posture.q + errors[part("joint_offset")] - errors[part("compliance")] * torque
-        )
+        kinds = self.errors.kinds
+        q = posture.q + errors[kinds["joint_offset"]] - errors[kinds["compliance"]] * torque
+        return np.asarray(q)
 
     def _read(
         self, posture: Posture, errors: Array, moves: Array, torque: Array | None = None
     ) -> _Reading:
         """Takes the errors off; moves (N, n + 8): of q, slope (2), tilt (3), IMU (3)."""
-        n, part = self.model.n_joints, self.errors.part
+        n, kinds = self.model.n_joints, self.errors.kinds
         poses = self.statics.poses(self._true_q(posture, errors, torque) + moves[:, :n])
-        wrenches = np.zeros((len(self.feet), 6))
-        if len(posture.wrenches):
-            read = np.nan_to_num(posture.wrenches) - self.errors.wrench_biases(errors)
-            matrices = self.errors.wrench_matrices(errors)
-            wrenches = self._signs * np.einsum("fij,fj->fi", matrices, read)
+        read = self.errors.unbiased(posture.wrenches, errors)
+        matrices = self.errors.wrench_matrices(errors)
+        wrenches = self._signs * np.einsum("fij,fj->fi", matrices, read)
         imu = np.zeros((len(moves), 3))
         if np.isfinite(posture.up).all():
             imu = posture.up + moves[:, n + 5 :]
-            imu = imu + np.cross(errors[part("tilt")] + moves[:, n + 2 : n + 5], imu)
-        up = self._up(posture, poses, errors, moves[:, n:])
+            imu = imu + np.cross(errors[kinds["tilt"]] + moves[:, n + 2 : n + 5], imu)
+        slope = errors[kinds["slope"]] + moves[:, n : n + 2]
+        up = self._up(posture, poses, slope, imu)
         effort = np.nan_to_num(posture.effort)
-        effort = (1.0 + errors[part("effort_gain")]) * effort - errors[part("effort_offset")]
+        effort = (1.0 + errors[kinds["effort_gain"]]) * effort - errors[kinds["effort_offset"]]
         return _Reading(poses, up, wrenches, effort, imu)
 
-    def _up(self, posture: Posture, poses: Poses, errors: Array, moves: Array) -> Array:
+    def _up(self, posture: Posture, poses: Poses, slope: Array, imu: Array) -> Array:
         """The direction against gravity (N, 3): the floor's under the soles, or the IMU's."""
-        part = self.errors.part
         if self.contacts.on_floor(posture):
             flat = np.flatnonzero(self.contacts.flat(posture))
             R, _ = self.statics.link_frames(poses, [self._soles[i] for i in flat])
             normal = R[..., 2].sum(axis=1)
             normal = normal / np.linalg.norm(normal, axis=1)[:, None]
-            slope = errors[part("slope")] + moves[:, :2]
             up = normal + np.einsum("nij,nj->ni", R[:, 0, :, :2], slope)
         elif np.isfinite(posture.up).all():
-            up = posture.up + moves[:, 5:]
-            up = up + np.cross(errors[part("tilt")] + moves[:, 2:5], up)
+            up = imu
         elif self.contacts.carries(posture) or np.isfinite(posture.effort).any():
             raise PostureError(_NO_GRAVITY)
         else:
@@ -357,21 +351,23 @@ class ObservationModel:
         return np.asarray(maps * self._signs[..., None]).transpose(1, 0, 2)
 
     def _error_columns(
-        self, posture: Posture, errors: Array, maps: Array, slope: Array, torque: Array
+        self,
+        read: Array,
+        maps: Array,
+        sensors: Array,
+        slope: Array,
+        torque: Array,
     ) -> Array:
         """A_e (R, S) by the errors, but those of efforts: less the residuals' derivatives."""
         n, columns = self.model.n_joints, np.zeros((len(slope), self.errors.count))
-        read = np.zeros((len(self.feet), 6))
-        if len(posture.wrenches):
-            read = np.nan_to_num(posture.wrenches) - self.errors.wrench_biases(errors)
-        blocks = self.errors.wrench_columns(maps, read, errors) | {
+        blocks = self.errors.wrench_columns(maps, sensors, read) | {
             "joint_offset": -slope[:, :n],
             "compliance": slope[:, :n] * torque,
             "slope": -slope[:, n : n + 2],
             "tilt": -slope[:, n + 2 : n + 5],
         }
         for kind, block in blocks.items():
-            columns[:, self.errors.part(kind)] = block.reshape(len(slope), -1)
+            columns[:, self.errors.kinds[kind]] = block.reshape(len(slope), -1)
         return columns
 
     def _drift_stds(self) -> Array:
@@ -418,7 +414,3 @@ class ObservationModel:
         for i, limit in enumerate(posture.constraints, start=first):
             covariance[i, i] += limit.std**2
         return np.asarray(covariance)
-
-
-def _first(poses: Poses) -> Poses:
-    return Poses(poses.R[:1], poses.p[:1], poses.z[:1])

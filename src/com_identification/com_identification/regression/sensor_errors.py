@@ -16,14 +16,7 @@ _OTHER = ~np.eye(6, dtype=np.bool_)
 
 
 class SensorErrors:
-    """Which entry of a vector of S constant errors is which, and its prior standard deviation.
-
-    Args:
-        model: The robot.
-        feet: Its feet.
-        priors: Of the errors.
-        gravity: m/s^2.
-    """
+    """Which entry of a vector of S constant errors is which, and its prior standard deviation."""
 
     def __init__(
         self, model: RobotModel, feet: Sequence[Foot], priors: SensorPriors, gravity: float
@@ -55,10 +48,7 @@ class SensorErrors:
             "sensor_position": (axes, np.full(3 * f, priors.sensor_position)),
             "sensor_rotation": (axes, np.full(3 * f, priors.sensor_rotation)),
             "joint_offset": (joints, priors.joint_offset * self.joint_scale),
-            "compliance": (
-                joints,
-                priors.compliance * self.joint_scale / (torque * lever),
-            ),
+            "compliance": (joints, priors.compliance * self.joint_scale / (torque * lever)),
             "effort_gain": (joints, np.full(n, priors.effort_gain)),
             "effort_offset": (joints, priors.effort_offset * torque),
             "slope": (["x", "y"], np.full(2, priors.slope)),
@@ -68,7 +58,7 @@ class SensorErrors:
         self.stds = np.concatenate([stds for _, stds in kinds.values()])
         self.names = [(kind, name) for kind, (some, _) in kinds.items() for name in some]
         ends = np.cumsum([len(some) for some, _ in kinds.values()])
-        self._slices = {
+        self.kinds = {
             kind: slice(int(end) - len(some), int(end))
             for end, (kind, (some, _)) in zip(ends, kinds.items(), strict=True)
         }
@@ -78,18 +68,9 @@ class SensorErrors:
         """S."""
         return len(self.names)
 
-    @property
-    def kinds(self) -> Mapping[str, slice]:
-        """The slice of each kind."""
-        return self._slices
-
-    def part(self, kind: str) -> slice:
-        """Returns the slice of the errors of one kind."""
-        return self._slices[kind]
-
     def wrench_matrices(self, errors: Array) -> Array:
         """Returns 1 + E of each foot's sensor, (f, 6, 6)."""
-        parts = {kind: errors[s] for kind, s in self._slices.items()}
+        parts = {kind: errors[s] for kind, s in self.kinds.items()}
         position = parts["sensor_position"].reshape(-1, 3)
         matrices = np.tile(np.eye(6), (len(position), 1, 1))
         for i, (t, phi) in enumerate(
@@ -101,10 +82,11 @@ class SensorErrors:
             matrices[i][_OTHER] += parts["crosstalk"].reshape(-1, 30)[i]
         return matrices
 
-    def wrench_biases(self, errors: Array) -> Array:
-        """Returns the biases of the feet's sensors, (f, 6) N and N m."""
-        force, moment = (errors[self._slices[kind]] for kind in ("force_bias", "moment_bias"))
-        return np.hstack((force.reshape(-1, 3), moment.reshape(-1, 3)))
+    def unbiased(self, wrenches: Array, errors: Array) -> Array:
+        """Returns readings (f, 6) N and N m less their biases; zeros without sensors."""
+        force, moment = (errors[self.kinds[kind]] for kind in ("force_bias", "moment_bias"))
+        biases = np.hstack((force.reshape(-1, 3), moment.reshape(-1, 3)))
+        return np.nan_to_num(wrenches) - biases if len(wrenches) else np.zeros(biases.shape)
 
     def by_name(self, values: Array) -> Mapping[str, dict[str, float]]:
         """Sorts values by kind and name; only those that have a prior above 0."""
@@ -114,15 +96,14 @@ class SensorErrors:
                 result.setdefault(kind, {})[name] = float(value)
         return result
 
-    def wrench_columns(self, maps: Array, read: Array, errors: Array) -> dict[str, Array]:
+    def wrench_columns(self, maps: Array, sensors: Array, read: Array) -> dict[str, Array]:
         """Derivatives of -(maps @ true wrenches) by the errors of wrenches (R, ...), by kind.
 
         Args:
             maps: (R, f, 6) of true wrenches, in the sensors' axes, to rows.
+            sensors: (R, f, 6) of readings to rows.
             read: (f, 6) readings less bias.
-            errors: (S,) to linearise about.
         """
-        sensors = np.einsum("rfi,fij->rfj", maps, self.wrench_matrices(errors))
         pairs = np.einsum("rfi,fj->rfij", maps, read)
         force, moment = (
             np.array([skew(v) for v in part]).reshape(-1, 3, 3) for part in np.hsplit(read, 2)

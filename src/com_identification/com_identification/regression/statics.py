@@ -35,11 +35,7 @@ class Poses:
 
 
 class Statics:
-    """The statics of a robot, by configuration.
-
-    Args:
-        model: The robot.
-    """
+    """The statics of a robot, by configuration."""
 
     def __init__(self, model: RobotModel) -> None:
         self.model = model
@@ -72,11 +68,7 @@ class Statics:
         return tuple(names)
 
     def poses(self, Q: Array) -> Poses:
-        """Computes the poses of the bodies.
-
-        Args:
-            Q: (N, n) rad or m.
-        """
+        """Computes the poses of the bodies at joint positions (N, n) rad or m."""
         bodies, count = self.bodies, self.bodies.count
         padded = np.column_stack((Q, np.zeros(len(Q))))
         s = padded[:, bodies.q_index] * bodies.multiplier + bodies.offset
@@ -98,6 +90,10 @@ class Statics:
         columns = np.concatenate((poses.p[..., None], poses.R), axis=3)  # (N, B, 3, 4)
         return columns.transpose(0, 2, 1, 3).reshape(len(poses.p), 3, 4 * self.bodies.count)
 
+    def com(self, poses: Poses, theta: Array) -> Array:
+        """Computes the CoM (N, 3) m, root axes, of masses and first moments (4 B,)."""
+        return np.asarray(self.first_moment(poses) @ theta / (self.mass() @ theta))
+
     def mass(self) -> Array:
         """Computes the columns of the total mass, (4 B,)."""
         return np.tile([1.0, 0.0, 0.0, 0.0], self.bodies.count)
@@ -105,21 +101,14 @@ class Statics:
     def root_wrench(self, poses: Poses, a: Array) -> Array:
         """Computes the columns of the static wrench on the root's origin, (N, 6, 4 B).
 
-        Args:
-            poses: N configurations.
-            a: (N, 3) m/s^2, g times the direction against gravity, root axes.
+        a: (N, 3) m/s^2, g times the direction against gravity, root axes; likewise below.
         """
         force = a[:, :, None] * self.mass()
         moment = np.cross(self.first_moment(poses), a[:, :, None], axisa=1, axisb=1, axisc=1)
         return np.concatenate((force, moment), axis=1)
 
     def torques(self, poses: Poses, a: Array) -> Array:
-        """Computes the columns of the joint torques without contacts, (N, n, 4 B).
-
-        Args:
-            poses: N configurations.
-            a: (N, 3) m/s^2, g times the direction against gravity, root axes.
-        """
+        """Computes the columns of the joint torques without contacts, (N, n, 4 B)."""
         arm = np.cross(a[:, None], poses.z)
         turn = np.where(self._prismatic[:, None], 0.0, arm)  # (N, B, 3)
         reach = poses.p[:, None] - poses.p[:, :, None]  # (N, joint, body, 3)
@@ -130,13 +119,7 @@ class Statics:
         return self._drive @ columns.reshape(len(a), self.bodies.count, -1)
 
     def wrench_and_torques(self, poses: Poses, a: Array, theta: Array) -> tuple[Array, Array]:
-        """Computes root_wrench() @ theta, (N, 6), and torques() @ theta, (N, n), without columns.
-
-        Args:
-            poses: N configurations.
-            a: (N, 3) m/s^2, g times the direction against gravity, root axes.
-            theta: (4 B,) masses and first moments.
-        """
+        """Computes root_wrench() @ theta, (N, 6), and torques() @ theta, (N, n)."""
         theta = theta.reshape(-1, 4)
         mass = theta[:, 0]
         moments = mass[:, None] * poses.p + np.einsum("nkij,kj->nki", poses.R, theta[:, 1:])
@@ -198,16 +181,8 @@ def prediction_rows(statics: Statics, poses: Poses, up: Array, parameters: Array
     """Computes the derivatives of the horizontal CoM relative to the root, (N, 3, 4 B).
 
     With N theta the first moment about the root's origin and M the mass,
-    dCoM = (1 - up up^T) (N - CoM 1^T) / M.
-
-    Args:
-        statics: Of the robot.
-        poses: N configurations.
-        up: (N, 3) against gravity, root axes.
-        parameters: (4 B,) to linearise about.
+    dCoM = (1 - up up^T) (N - CoM 1^T) / M, about parameters (4 B,); up (N, 3) is against gravity.
     """
-    columns, mass = statics.first_moment(poses), statics.mass()
-    total = float(mass @ parameters)
-    com = columns @ parameters / total
-    slopes = (columns - com[..., None] * mass) / total
+    com, mass = statics.com(poses, parameters), statics.mass()
+    slopes = (statics.first_moment(poses) - com[..., None] * mass) / float(mass @ parameters)
     return np.asarray(slopes - up[..., None] * (up[:, None] @ slopes))

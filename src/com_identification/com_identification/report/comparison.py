@@ -8,6 +8,7 @@ import numpy as np
 from com_identification.regression.identify import Identification, Residual, Residuals
 from com_identification.regression.observations import MeasuredCom, ObservationModel
 from com_identification.regression.postures import Posture
+from com_identification.regression.statics import Statics
 from com_model import Foot, RobotModel
 from com_model.arrays import Array
 
@@ -30,13 +31,8 @@ def residual_rows(found: Identification) -> list[tuple[str, Residual]]:
 
 def body_labels(model: RobotModel, bodies: Sequence[str]) -> list[str]:
     """Names bodies by their first link, and by the heaviest where that is another."""
-    masses, owner = model.link_masses, model.bodies.body_of_link
-    labels = []
-    for b, name in enumerate(bodies):
-        links = [i for i in range(len(owner)) if owner[i] == b]
-        heaviest = model.link_names[max(links, key=lambda i: float(masses[i]))]
-        labels.append(name if heaviest == name else f"{name} ({heaviest})")
-    return labels
+    pairs = zip(bodies, Statics(model).labels, strict=True)
+    return [name if heaviest == name else f"{name} ({heaviest})" for name, heaviest in pairs]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,15 +59,7 @@ def compare_postures(
     found: Identification,
     gravity: float,
 ) -> list[PostureFit]:
-    """Compares readings, URDF and result, posture by posture.
-
-    Args:
-        model: The robot as its URDF has it.
-        feet: Its feet.
-        postures: Those of the result.
-        found: The result.
-        gravity: m/s^2.
-    """
+    """Compares readings, URDF and result, posture by posture; gravity in m/s^2."""
     observations = ObservationModel(model, feet, gravity=gravity)
     errors = np.array(
         [found.sensor_errors.get(k, {}).get(name, 0.0) for k, name in observations.errors.names]
@@ -116,8 +104,7 @@ def _on_sole(
     poses = statics.poses(posture.q[None])
     link = statics.model.link_index(sole)
     R, p = (array[0, 0] for array in statics.link_frames(poses, [link]))
-    moment = statics.first_moment(poses)[0]
-    points = [measured.point, *(moment @ theta / theta[::4].sum() for theta in thetas)]
+    points = [measured.point, *(statics.com(poses, theta)[0] for theta in thetas)]
     drops = [((point - p) @ R[:, 2]) / (up @ R[:, 2]) for point in points]
     return np.array(
         [(R.T @ (x - drop * up - p))[:2] for x, drop in zip(points, drops, strict=True)]

@@ -27,7 +27,6 @@ from com_identification.report.html import (
 )
 from com_identification.report.verdict import gain, informed_errors, issues_of
 from com_model import Foot, RobotModel
-from com_model.arrays import Array
 from com_model.plotting import BLUE, INK, RED, RULE, new_figure, style_axes
 
 BEFORE, AFTER = RED, BLUE
@@ -82,7 +81,6 @@ class Contents:
     model: RobotModel  # the robot as its URDF has it
     feet: Sequence[Foot]  # its feet
     found: Identification  # the result
-    prior_std: Array  # (B, 3) m, standard deviations of the centres of mass before the data
     # by the feet alone, of the postures that fit; None where none has their wrenches
     total: TotalCom | None
     fits: Sequence[PostureFit]  # posture by posture
@@ -169,7 +167,7 @@ def _parameters(contents: Contents) -> Raw:
         if not found.mass[b] > 0.0:
             continue
         for i, axis in enumerate("xyz"):
-            prior = float(contents.prior_std[b, i])
+            prior = float(found.prior_com_std[b, i])
             change = float(found.com[b, i] - found.prior_com[b, i])
             mass = _mass_text(float(found.mass[b]), float(found.mass_std[b]))
             rows.append(

@@ -53,7 +53,6 @@ def contents(scene, postures, found, fits):
             sensor_stds={EVIL: {EVIL: 1.0}},
             sensor_prior_stds={EVIL: {EVIL: 2.0}},
         ),
-        prior_std=np.full(found.com.shape, 0.02),
         total=None,
         fits=[replace(fit, label=EVIL) for fit in fits],
         changed=[EVIL],
