@@ -34,6 +34,7 @@ ALL = (
     "trot_robots",
     "trot_feedback",
     "identification_accuracy",
+    "identification_honesty",
     "bag_identification",
     "com_ik_speed",
     "ccgd_walk",
