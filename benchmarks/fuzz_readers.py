@@ -221,7 +221,9 @@ def _store(model: RobotModel, config: RobotConfig, rest: np.ndarray) -> Files:
 
 def _motion_bags(layout: MotionLayout, rest: np.ndarray, model: RobotModel) -> tuple[Files, ...]:
     row = rest[[model.joint_index(name) for name in layout.joints]]
-    motion = Motion(layout.joints, 0.01 * np.arange(SAMPLES), np.tile(row, (SAMPLES, 1)))
+    motion = Motion(
+        layout.joints, 0.01 * np.arange(SAMPLES, dtype=np.float64), np.tile(row, (SAMPLES, 1))
+    )
     found = []
     for storage in ("mcap", "sqlite3"):
         with TemporaryDirectory() as folder:

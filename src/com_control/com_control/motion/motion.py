@@ -13,7 +13,6 @@ from com_model.bodies import Indices
 from com_model.strict_yaml import Section, read_yaml
 
 PERIOD, MODE = "period", "mode"
-_TO_SPEED = 0.1  # s, from rest to full speed, of joints whose acceleration nobody gave
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,6 @@ class State(IntEnum):
 
 
 MOVING = (State.APPROACHING, State.WALKING, State.STOPPING)
-RESTING = (State.UNKNOWN, State.READY, State.REFUSED)
 
 
 @dataclass(frozen=True, eq=False)
