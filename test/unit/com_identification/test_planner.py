@@ -110,7 +110,7 @@ def test_it_does_not_touch_itself_in_them(hoap2, rest, planned):
         q = rng.uniform(hoap2[0].lower, hoap2[0].upper)
         if touching(q) - allowed:
             seen += 1
-            assert checker.touches(q), "boxes around shapes touch wherever the shapes do"
+            assert checker.touching(q[None])[0], "boxes around shapes touch wherever the shapes do"
     assert seen > 5
 
 
@@ -326,8 +326,8 @@ def test_boxes_touch_where_they_do(shape, touch_at):
     else:
         touch_at = 1.0 - 0.4
     checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=arms))), np.zeros(2))
-    assert checker.touches(np.array([-touch_at + 1e-6, 0.0])) is None
-    assert checker.touches(np.array([-touch_at - 1e-6, 0.0])) == ("left_arm", "right_arm")
+    assert not checker.touching(np.array([[-touch_at + 1e-6, 0.0]]))[0]
+    assert checker.touching(np.array([[-touch_at - 1e-6, 0.0]]))[0]
     assert checker.unchecked == ()
 
 
@@ -342,8 +342,8 @@ def test_links_of_meshes_count_as_boxes_of_their_inertia(hoap2, rest):
     )
     checker = SelfCollision(Statics(RobotModel.from_urdf(DUMBBELL.format(arms=arms))), np.zeros(2))
     assert checker.approximated == ("left_arm", "right_arm")
-    assert checker.touches(np.array([-0.75 + 1e-6, 0.0])) is None
-    assert checker.touches(np.array([-0.75 - 1e-6, 0.0])) == ("left_arm", "right_arm")
+    assert not checker.touching(np.array([[-0.75 + 1e-6, 0.0]]))[0]
+    assert checker.touching(np.array([[-0.75 - 1e-6, 0.0]]))[0]
     named = SelfCollision(Statics(hoap2[0]), rest)
     assert "RLEG1" in named.approximated
     assert "LLEG4" not in named.approximated

@@ -46,11 +46,6 @@ class FeetReading(FrozenArrays):
 def read_feet(observations: ObservationModel, posture: Posture, theta: Array) -> FeetReading | None:
     """Reads a posture; None where a foot's wrench is not known, or nothing carries the robot.
 
-    Args:
-        observations: Of the robot, with the sensors' noise.
-        posture: The readings.
-        theta: (4 B,) masses and first moments of the model.
-
     Raises:
         PostureError: The readings do not fit the robot, or gravity's direction is not known.
     """
@@ -103,15 +98,7 @@ def estimate_wrench_bias(
     priors: BodyPriors,
     gravity: float = GRAVITY,
 ) -> Array:
-    """Estimates the bias of a foot's sensor, if the model is right.
-
-    Args:
-        model: The robot.
-        feet: Its feet.
-        posture: Stationary on this foot alone.
-        foot: Index of the foot.
-        priors: Masses and centres of mass of the model.
-        gravity: m/s^2.
+    """Estimates the bias of a foot's sensor, if the model is right, standing on it alone.
 
     Returns:
         (6,) N and N m in the sensor's frame, as read: measured less expected.

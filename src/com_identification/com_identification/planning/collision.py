@@ -60,15 +60,6 @@ class SelfCollision:
             bodies.parent, b, near
         )
 
-    def touches(self, q: Array) -> tuple[str, str] | None:
-        """Names two links that touch in a posture (n,); None where none do."""
-        hit = np.flatnonzero(self._overlap(q[None])[0])
-        if not len(hit):
-            return None
-        names = self.statics.model.link_names
-        i, j = self._pairs[hit[0]]
-        return names[self._link[i]], names[self._link[j]]
-
     def touching(self, Q: Array) -> NDArray[np.bool_]:
         """Whether links touch in postures (N, n), (N,)."""
         return np.asarray(self._overlap(Q).any(axis=1))
@@ -81,14 +72,9 @@ class SelfCollision:
     def heights(self, Q: Array, ups: Array, levels: Array) -> Array:
         """Computes how high above the ground all links are.
 
-        Args:
-            Q: (N, n) postures.
-            ups: (N, 3) directions against gravity, root axes.
-            levels: (N,) m, of the ground along those, from the root.
-
         Returns:
-            (N, K) m, of the lowest point of each hull, less half its margin; then of the frames of
-            links without one.
+            (N, K) m above levels (N,) m along ups (N, 3), from the root, of the lowest point of
+            each hull, less half its margin; then of the frames of links without one.
         """
         poses = self.statics.poses(Q)
         _, p = self.statics.link_frames(poses, self._without)

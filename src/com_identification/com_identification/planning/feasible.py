@@ -133,10 +133,7 @@ class FeasiblePostures:
     ) -> list[Entry | str]:
         """Finds the nearest postures in which the robot stands, or the reason why there is none.
 
-        Args:
-            rng: For where the CoM is to be.
-            starts: (N, n) joint positions.
-            stands: N times the feet in contact.
+        starts (N, n) are joint positions; rng draws where the CoM is to be.
         """
         results: list[Entry | str] = ["no flat soles within the limits"] * len(starts)
         shift = rng.uniform(-1.0, 1.0, (len(starts), 2))

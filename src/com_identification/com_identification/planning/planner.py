@@ -43,10 +43,7 @@ _EFFORT = 10.0  # time that finding a candidate takes, over that of a change of 
 def information_gain(scatter: Array, rows: Array, bodies: int | None = None) -> Array:
     """Computes the information gains of m postures on the bodies in nats, (m,); see the module.
 
-    Args:
-        scatter: P (U, U).
-        rows: (m, R, U) whitened.
-        bodies: How many parameters are the bodies'; None: all.
+    The first parameters are the bodies', so many; None: all.
     """
 
     def volume(P: Array) -> Array:
@@ -80,14 +77,7 @@ def update_covariance(scatter: Array, rows: Array) -> Array:
 
 
 def choose_greedily(rows: Array, count: int, scatter: Array, score: Score) -> list[int]:
-    """Chooses postures one after the other, each with the best score after those before it.
-
-    Args:
-        rows: (m, R, U) whitened rows of the postures.
-        count: How many.
-        scatter: P before.
-        score: The criterion.
-    """
+    """Chooses postures one after the other, each with the best score after those before it."""
     chosen: list[int] = []
     for _ in range(min(count, len(rows))):
         values = score(scatter, rows)
@@ -98,13 +88,7 @@ def choose_greedily(rows: Array, count: int, scatter: Array, score: Score) -> li
 
 
 def covariance_without(scatter: Array, rows: Array, place: int) -> Array:
-    """Computes the covariance after all postures but one.
-
-    Args:
-        scatter: P before.
-        rows: (k, R, U) of the postures.
-        place: Which one is left out.
-    """
+    """Computes the covariance after all postures (k, R, U) but the one at a place."""
     others = np.delete(rows, place, axis=0).reshape(-1, rows.shape[2])
     information = np.linalg.inv(scatter) + others.T @ others
     return np.asarray(np.linalg.inv((information + information.T) / 2.0))

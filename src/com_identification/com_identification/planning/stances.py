@@ -111,10 +111,6 @@ class FlatStance:
           R_i z: (w_i - w) x R_i z        p_i - p: v_i - v - w x (p_i - p)
           D = R_i R_kept^T: vee(D - D^T) / 2 has the derivative (tr D - D) (w_i - w) / 2
 
-        Args:
-            Q: (N, n) joint positions.
-            targets: (N, 2), as in solve_all().
-
         Returns:
             (N, e) and (N, e, n), with f feet e = 3 (f - 1), or 6 (f - 1) where they keep their
             poses, and 2 more with a target.

@@ -17,13 +17,7 @@ _SLOPES = 5.0  # prior standard deviations: a floor that the IMU says to lean mo
 
 
 class Contacts:
-    """The feet's contacts.
-
-    Args:
-        statics: Of the robot.
-        feet: Its feet, f of them.
-        errors: Of its sensors.
-    """
+    """The contacts of a robot's feet, f of them."""
 
     def __init__(self, statics: Statics, feet: Sequence[Foot], errors: SensorErrors) -> None:
         self._statics, self._feet, self._errors = statics, tuple(feet), errors

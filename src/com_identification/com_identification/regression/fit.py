@@ -59,12 +59,6 @@ def fit_postures(
 ) -> Fit:
     """Finds the most probable bodies and errors of the sensors, and what the readings say of them.
 
-    Args:
-        observations: The equations, with the priors of the sensors' errors.
-        whitened: Parameters of the bodies.
-        postures: The readings.
-        progress: Called before each step, up to FITTED.
-
     Raises:
         PostureError: Readings that cannot be used; names the posture.
     """

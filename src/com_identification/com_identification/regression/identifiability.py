@@ -45,13 +45,8 @@ def examine(
 ) -> "Identifiability":
     """Computes rank, condition number and the unobservable combinations.
 
-    Args:
-        statics: Of the robot.
-        root: (R, U) whitened rows of all postures.
-        factor: (4 B, U) parameters by x.
-        informed: See Identifiability.
-        Q: (P, n) the postures.
-        up: (P, 3) against gravity, root axes; NaN where not known.
+    root (R, U) has the whitened rows of all postures Q (P, n), factor (4 B, U) the parameters by x;
+    up (P, 3) is against gravity in root axes, NaN where not known.
     """
     count = root.shape[1]
     _, s, Vt = svd(root, lapack_driver="gesvd") if root.size else (0, np.zeros(0), np.eye(count))
@@ -78,12 +73,7 @@ def check_spread(statics: Statics, root: Array, factor: Array, Q: Array) -> None
 
     Noise of the encoders alone makes postures differ, and the rank large. So only singular values
     above a thousandth of the largest count.
-
-    Args:
-        statics: Of the robot.
-        root: (R, U) rows of all postures, whitened by the noise of the readings alone.
-        factor: (4 B, U) parameters by x.
-        Q: (P, n) the postures.
+    root (R, U) is whitened by the noise of the readings alone; the others as in examine().
 
     Raises:
         RankError: They determine less than half of the combinations that postures can determine;
@@ -106,14 +96,9 @@ def check_spread(statics: Statics, root: Array, factor: Array, Q: Array) -> None
 
 
 def com_rank(statics: Statics, Q: Array, link: int, heights: bool, factor: Array) -> int:
-    """Rank of known centres of mass in the axes of a link on horizontal ground.
+    """Rank of known centres of mass in the axes of a sole that stands flat on horizontal ground.
 
-    Args:
-        statics: Of the robot.
-        Q: (P, n) postures.
-        link: Index of a sole that stands flat in all of them.
-        heights: Whether the height is known, too, or the projection only.
-        factor: (4 B, U) parameters by x.
+    Without heights only the projections are known; Q and factor as in examine().
     """
     poses = statics.poses(Q)
     R, _ = statics.link_frames(poses, [link])

@@ -75,14 +75,7 @@ class MeasuredCom(NamedTuple):
 
 
 class ObservationModel:
-    """The equations of postures, linearised.
-
-    Args:
-        model: The robot.
-        feet: Its feet with their force sensors.
-        noise: Of one reading.
-        gravity: m/s^2.
-        sensors: Priors of the sensors' errors; None: they have none.
+    """The equations of postures, linearised; without priors of sensors, these have no errors.
 
     Raises:
         UnknownNameError: A foot's link is not the model's.
@@ -109,12 +102,7 @@ class ObservationModel:
         self._carried = self.statics.carried_feet(self._sensors)
 
     def linearize(self, posture: Posture, theta: Array, errors: Array) -> Observation:
-        """Linearises a posture's equations.
-
-        Args:
-            posture: The readings.
-            theta: (4 B,) masses and first moments to linearise about.
-            errors: (S,) constant errors of the sensors to linearise about.
+        """Linearises a posture's equations about theta (4 B,) and the sensors' errors (S,).
 
         Raises:
             PostureError: The readings do not fit the robot, or have no information.

@@ -131,12 +131,7 @@ class Rows:
         ]
 
     def covariance(self, scales: Mapping[str, float], inflation: Array) -> Array:
-        """N (N, N) without the bodies.
-
-        Args:
-            scales: Variance of each class over its prior's.
-            inflation: (P,) factor of what is new in each posture.
-        """
+        """N (N, N) without the bodies; scales and inflation as in Posterior."""
         total = np.zeros((len(self.z), len(self.z)))
         for c, E in self.errors.items():
             total += scales[c] * E @ E.T
@@ -280,10 +275,7 @@ def adapt(rows: Rows, found: Posterior) -> Posterior:
 def consistency(rows: Rows, found: Posterior, used: Flags) -> tuple[float, float]:
     """Prior-predictive check: z^T (N + B B^T)^-1 z over its rows, and above what it is an alarm.
 
-    Args:
-        rows: The rows.
-        found: The posterior with the scales of the priors.
-        used: (P,) postures that are no outliers.
+    found has the scales of the priors; used (P,) are the postures that are no outliers.
     """
     kept = np.repeat(used, np.diff(rows.starts))
     total = rows.covariance(found.scales, np.ones(len(used))) + rows.bodies @ rows.bodies.T
@@ -297,10 +289,7 @@ def consistency(rows: Rows, found: Posterior, used: Flags) -> tuple[float, float
 def tempering(rows: Rows, found: Posterior, target: Array) -> float:
     """Observed over expected variance of the postures' contributions to a prediction, 1 or more.
 
-    Args:
-        rows: The rows.
-        found: The posterior.
-        target: (K, U) what is predicted, by x.
+    target (K, U) is what is predicted, by x.
     """
     observed = expected = 0.0
     fresh = rows.fresh(found.scales, found.inflation)
@@ -349,14 +338,10 @@ def bound(
 
 
 def gross_error(rows: Rows, found: Posterior) -> tuple[str, float, int] | None:
-    """Finds a constant error that is far larger than its prior allows.
+    """Finds a constant error that is far larger than its prior allows; found has prior scales.
 
     The score e^T a / sqrt(e^T S e) of the column e of an error is standard normal under the priors,
     and (e^T a) / (e^T S e) is the error, in its prior's standard deviations, that explains it.
-
-    Args:
-        rows: The rows.
-        found: The posterior with the scales of the priors.
 
     Returns:
         Its class, its size in standard deviations of the prior, its place in the class; None where
@@ -376,14 +361,8 @@ def gross_error(rows: Rows, found: Posterior) -> tuple[str, float, int] | None:
 def likeliest_cause(rows: Rows, found: Posterior) -> tuple[str, float]:
     """Finds which class of errors explains the readings best if its variance is freed.
 
-    Compares -1/2 (z^T S z + log det S^-1) with the class's variance 4 to 256 times its prior's.
-
-    Args:
-        rows: The rows.
-        found: The posterior with the scales of the priors.
-
-    Returns:
-        The class, or "bodies"; by how much its standard deviation exceeds the prior's.
+    Compares -1/2 (z^T S z + log det S^-1) with the class's variance 4 to 256 times its prior's;
+    returns the class, or "bodies", and by how much its standard deviation exceeds the prior's.
     """
     best, cause = -np.inf, ("", 1.0)
     for c in (*rows.classes, "bodies"):

@@ -102,13 +102,7 @@ class SensorPrediction:
     """Predicts foot wrenches and joint efforts of static postures.
 
     Where several feet stand, statics alone do not determine their wrenches: the smallest are taken,
-    moments over a lever counted like forces.
-
-    Args:
-        statics: Of the robot.
-        feet: All its feet, f of them.
-        parameters: (4 B,) masses and first moments.
-        gravity: m/s^2.
+    moments over a lever counted like forces. Parameters (4 B,) are masses and first moments.
     """
 
     def __init__(
@@ -126,11 +120,6 @@ class SensorPrediction:
 
         Of all wrenches W with sum of G_i W_i = w, the one with the least |S^-1 W|:
           W = S^2 G^T (G S^2 G^T)^-1 w,  S = diag(1 N, lever N m)
-
-        Args:
-            poses: N configurations.
-            up: (N, 3) against gravity, root axes.
-            stand: The feet that stand.
 
         Returns:
             (N, f, 6) in the axes of the sensors and about their origins; (N, n) N m or N.
@@ -151,15 +140,7 @@ class SensorPrediction:
     ) -> Posture:
         """Makes the readings of a posture, without noise.
 
-        Args:
-            q: (n,) joint positions.
-            up: (3,) against gravity, root axes.
-            stand: The feet that stand.
-            efforts: Whether joint efforts are read.
-            samples: Readings that are averaged.
-
-        Returns:
-            The readings; of point feet an IMU's direction, too, as they give none.
+        Of point feet an IMU's direction up (3,), too, as they give none.
         """
         poses = self.statics.poses(q[None])
         wrenches, effort = self.wrenches_and_efforts(poses, up[None], stand)
