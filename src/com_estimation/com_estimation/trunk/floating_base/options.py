@@ -110,9 +110,9 @@ class FloatingBaseOptions:
         4e-4, "of the random walk in 1 s, of the mass, and of the CoM over D", NOT_NEGATIVE
     )
     height: float = parameter(
-        4e-3,
+        0.015,
         "of z, over L, however long the data: the low-passed signals' products are not the "
-        "low-passed products, and feet give way",
+        "low-passed products, feet give way, and an IMU that is late shows here",
         NOT_NEGATIVE,
     )
     converged: float = parameter(
