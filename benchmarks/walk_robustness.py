@@ -6,7 +6,7 @@ at 200 Hz, sensors 5 ms late. Encoders have noise of 0.2 mrad; the IMU of 0.5 mr
 simulator's truth is used. Seeds of the cells are not those by which the gains were chosen.
 
 Errors are the horizontal distance of the true CoM to the plan (of the plan's time: it waits for a
-late foot), along gravity, of the walks that were completed. A push is given as speed of the whole
+late foot), seen from above, of the walks that were completed. A push is given as speed of the whole
 robot, J / m, in 0.1 s at the trunk, in the middle of a swing.
 
 The last line is one JSON object: cells (by cell and robot open and fed_back, "walked/of", mean_mm

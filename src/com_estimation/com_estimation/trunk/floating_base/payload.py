@@ -49,7 +49,7 @@ class PayloadTest:
         self.restart(EARLY)
 
     def restart(self, skip: int = EARLY) -> None:
-        """Learn anew what is usual, after so many half strides."""
+        """Forget what is usual, and learn it after so many half strides."""
         self._skip = skip
         self._last: tuple[Array, Array, float] | None = None
         self._mean, self._scatter, self._count = np.zeros(3), np.zeros((3, 3)), 0
