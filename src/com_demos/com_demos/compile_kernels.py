@@ -81,11 +81,13 @@ def compile_balance(folder: Path) -> None:
 
 
 def compile_walking(folder: Path) -> None:
-    """The inverse kinematics of bipeds, with legs of closed form and without."""
+    """The inverse kinematics of bipeds, with legs of closed form and without, and the stabiliser."""
+    from com_control.walking import Walker, WalkRequest
     from com_control.walking.biped import Biped, sole_poses
     from com_control.walking.ccgd import Ccgd
     from com_control.walking.com_ik import ComIk
     from com_control.walking.newton_ik import NewtonSolver
+    from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
     from com_model import Sesc
 
     model, config = _load(folder, "itu_biped")
@@ -97,6 +99,9 @@ def compile_walking(folder: Path) -> None:
     newton, values, outcomes = NewtonSolver(biped), np.empty((1, 16)), np.empty(1, dtype=np.int64)
     newton.solve_one(com, R, feet, newton.robot, 1e-9, values[0])
     newton.solve_path(path[0], path[2], path[1], newton.robot, 1e-9, values, outcomes)
+    walk = Walker(biped).plan(WalkRequest(steps=1), biped.posture)
+    stabiliser = Stabiliser(biped, ankle_stiffness(biped, config))
+    stabiliser.start(walk.plan, walk.samples, biped.posture)
 
 
 def compile_trunk(folder: Path) -> None:

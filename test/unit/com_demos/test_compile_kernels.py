@@ -9,10 +9,12 @@ from com_model.sesc import kernels
 
 PLAN = """
 import sys
+import numpy as np
 from com_demos import compile_kernels
 from com_control.walking import Biped, Walker, WalkRequest
 from com_control.walking.com_ik import ComIk
 from com_control.walking.newton_ik import NewtonSolver
+from com_control.walking.stabiliser import Stabiliser
 from com_model.setup import describe
 
 def kernels():
@@ -30,7 +32,11 @@ folder = compile_kernels._installed_robots()[0]
 for robot, methods in ("itu_biped", ("exact", "refined", "ccgd")), ("hoap2", ("refined",)):
     biped = Biped.from_config(*compile_kernels._load(folder, robot))
     for method in methods:
-        Walker(biped).plan(WalkRequest(steps=1, method=method), biped.posture)
+        walk = Walker(biped).plan(WalkRequest(steps=1, method=method), biped.posture)
+    stabiliser = Stabiliser(biped, [500.0, 500.0])
+    stabiliser.start(walk.plan, walk.samples, biped.posture)
+    upright = np.eye(3), biped.posture, np.zeros((2, 6)), 0.005, 0.005
+    stabiliser.update(*upright)
 describe(compile_kernels._load(folder, "hoap2")[0])  # what com_setup does
 print(sorted(kernels() - known), file=sys.stderr)
 """
