@@ -81,7 +81,7 @@ fi
 # --- the Python environment ---------------------------------------------------------------------
 environment_key=$({ echo "$kind $python_version $("$python" -c 'import sys; print(sys.prefix)') $root"
   cat tools/requirements/python.txt tools/requirements/ros_wheels.txt tools/fix_wheels.py; } | sha256sum | cut -d' ' -f1)
-dev_key=$({ echo "$environment_key"; cat tools/requirements/dev.txt tools/requirements/oracles.txt; } | sha256sum | cut -d' ' -f1)
+dev_key=$({ echo "$environment_key"; cat tools/requirements/{dev,extras,oracles}.txt; } | sha256sum | cut -d' ' -f1)
 
 explain_pip() { # turn pip's log into one line and how to fix it
   if grep -qE 'NewConnectionError|Connection (refused|reset|broken)|ConnectTimeout|ReadTimeout|ProxyError|name resolution|Network is unreachable|SSLError|Max retries' "$log"; then
@@ -194,7 +194,7 @@ fi
 # --- tests and linting ---------------------------------------------------------------------------
 if [ "$what" = dev ] && [ "$(cat "$venv/.dev" 2>/dev/null)" != "$dev_key" ]; then
   say "what tests and linting need"
-  install -r tools/requirements/dev.txt -c "$venv/numpy.txt" || explain_pip
+  install -r tools/requirements/dev.txt -r tools/requirements/extras.txt -c "$venv/numpy.txt" || explain_pip
   install -r tools/requirements/oracles.txt -c "$venv/numpy.txt" ||
     say "pin and example-robot-data cannot be installed: tests that compare with them will be skipped ($log)"
   echo "$dev_key" >"$venv/.dev"
