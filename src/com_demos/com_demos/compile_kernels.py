@@ -81,7 +81,7 @@ def compile_balance(folder: Path) -> None:
 
 
 def compile_walking(folder: Path) -> None:
-    """The inverse kinematics of bipeds, with legs of closed form and without, and the stabiliser."""
+    """The stabiliser, and the inverse kinematics of bipeds with legs of closed form and without."""
     from com_control.walking import Walker, WalkRequest
     from com_control.walking.biped import Biped, sole_poses
     from com_control.walking.ccgd import Ccgd

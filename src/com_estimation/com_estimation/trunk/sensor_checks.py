@@ -289,6 +289,7 @@ _ALL_ZERO = "the effort of every joint is zero: let the driver measure the joint
 STUCK_TIME = 0.1  # s of the same reading
 DROPOUT, MISSED = 0.005, 2  # s and samples without a reading that are not reported
 ACCELERATION_TIME = 1.0  # s, memory of the accelerometer's mean
+SETTLED = 0.08  # s, after which that mean may be called wrong
 SMALL, FLIGHT = 0.25, 0.12  # of gravity, and s that readings may be smaller: all feet in the air
 LARGE, IMPACT = 5.0, 0.01  # likewise larger
 PLAUSIBLE = (0.7, 1.4)  # of gravity, for that mean
@@ -312,7 +313,7 @@ class ImuCheck:
         self._missed = self._unoriented = 0  # samples since
         self._first = math.nan
         self._last = math.nan
-        self._mean = math.nan  # m/s^2, of the accelerometer
+        self._mean, self._span = math.nan, 0.0  # m/s^2, of the accelerometer, and over how long, s
         self._small = self._large = 0.0  # s, for which its readings have been so
 
     def update(
@@ -367,9 +368,12 @@ class ImuCheck:
         self._large = self._large + dt if size > LARGE * GRAVITY else 0.0
         if self._small > FLIGHT or self._large > IMPACT:
             return Trust.TURNING, _degrade(_UNITS.format(f"{size:.2f} m/s^2"))
-        self._mean += min(1.0, dt / ACCELERATION_TIME) * (size - self._mean)
+        self._span = min(self._span + dt, ACCELERATION_TIME)
+        self._mean += dt / max(self._span, dt, 1e-9) * (size - self._mean)
         if PLAUSIBLE[0] < self._mean / GRAVITY < PLAUSIBLE[1]:
             return Trust.ALL, None
+        if self._span < SETTLED:  # it may have begun with an impact
+            return Trust.TURNING, None
         return Trust.TURNING, _degrade(_UNITS.format(f"{self._mean:.2f} m/s^2 on average"))
 
 

@@ -12,7 +12,8 @@ MAX_BACKLOG = 1.0  # s; what is further behind is given up, not caught up in a b
 class PaceReport:
     """How the pace was kept since the last report."""
 
-    # s, by which the simulation is behind the wall clock, in wall time, given up or not
+    # s of wall time, by which the simulation is behind the clock, with what was given up since the
+    # last report
     drift: float
     real_time_factor: float
     load: float  # fraction of the time in which there was work to do
@@ -35,8 +36,8 @@ class Pacer:
     ) -> None:
         self._factor = real_time_factor
         self._clock, self._sleep = clock, sleep
-        self._start = self._report_wall = clock()
-        self._given_up = 0.0
+        self._start = self._report_wall = clock()  # the first is put off by what is given up
+        self._given_up = 0.0  # s, since the last report
         self._report_sim = 0.0
         self._slept = 0.0
 
@@ -45,12 +46,13 @@ class Pacer:
         if self._factor <= 0.0:
             return
         now = self._clock()
-        ahead = self._start + self._given_up + sim_time / self._factor - now
+        ahead = self._start + sim_time / self._factor - now
         if ahead > 0.0:
             self._sleep(ahead)
             self._slept += self._clock() - now
         elif ahead < -MAX_BACKLOG:
             self._given_up -= ahead
+            self._start -= ahead
 
     def report(self, sim_time: float) -> PaceReport:
         """Pace since the last report; `sim_time` (s) is that of the newest sample."""
@@ -58,13 +60,14 @@ class Pacer:
         wall = max(now - self._report_wall, 1e-9)
         drift = 0.0
         if self._factor > 0.0:
-            drift = max(now - self._start - sim_time / self._factor, 0.0)
+            drift = self._given_up + max(now - self._start - sim_time / self._factor, 0.0)
         report = PaceReport(
             drift=drift,
             real_time_factor=(sim_time - self._report_sim) / wall,
             load=min(max(1.0 - self._slept / wall, 0.0), 1.0),
         )
-        self._report_wall, self._report_sim, self._slept = now, sim_time, 0.0
+        self._report_wall, self._report_sim = now, sim_time
+        self._slept = self._given_up = 0.0
         return report
 
 

@@ -93,6 +93,16 @@ def test_an_accelerometer_in_other_units(scale, offset):
     assert np.isfinite(late.sample.R_world_imu).all()
 
 
+def test_a_recording_that_begins_with_an_impact():
+    def change(time, sample):
+        factor = 3.0 if time < 0.005 else 1.0
+        return replace(sample, specific_force=sample.specific_force * factor)
+
+    verdicts = run(trot(0.5), change)
+    assert not any("accelerometer" in reason(v.problems) for v in verdicts.values())
+    assert_sound(between(verdicts, 0.1, 0.5))
+
+
 def test_an_accelerometer_whose_unit_changes():
     def change(time, sample):
         return (
