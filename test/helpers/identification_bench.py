@@ -98,7 +98,7 @@ class Scenario:
                 self.world.send(foot.wrench_topic, msg)
             if self.imu_tilt is not None:
                 self.world.send("imu", self._imu(Q[-1], stamp))
-            for _ in range(5):
+            for _ in range(10):  # all of them, and timers
                 self.world.executor.spin_once(timeout_sec=0.0)
 
     def _imu(self, q, stamp):

@@ -186,7 +186,7 @@ def test_broken_messages_do_no_harm(world, robot, tmp_path):
         for topic, msg in (("joint_states", joints), (foot.wrench_topic, wrench), ("imu", imu)):
             msg.header.stamp = stamp
             scenario.world.send(topic, msg)
-        for _ in range(6):  # all of them, and timers
+        for _ in range(12):  # all of them, and timers
             world.executor.spin_once(timeout_sec=0.0)
     world.spin_for(1.0)
     assert scenario.state[-1].reasons
