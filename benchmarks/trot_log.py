@@ -15,7 +15,7 @@ from com_estimation.trunk.interface import Sample
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_pose_batch
 from com_model.legs import Leg, quadruped_legs
-from com_model.wrenches import ground_wrenches
+from com_model.robot_config import ground_wrenches
 from com_simulation.physics.sensors import TROT_NOISE, NoiseLevels, Reading
 from com_simulation.physics.spec import CONTACT_STIFFNESS
 

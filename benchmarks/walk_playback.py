@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from com_model import RobotConfig, RobotModel, link_pose
 from com_model.arrays import FrozenArrays, as_array
-from com_model.wrenches import ground_wrenches
+from com_model.robot_config import ground_wrenches
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.physics.motion import Trajectory
 from com_simulation.physics.sensors import Reading

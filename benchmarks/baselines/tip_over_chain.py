@@ -27,7 +27,7 @@ from com_identification.regression.statics import Statics
 from com_identification.tip_over.quasi_static import QuasiStatic
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays, as_array
-from com_model.sesc.packing import sesc_vectors
+from com_model.sesc.sesc import sesc_vectors
 
 _OUTSIDE = 1e-6  # fraction of a row that may be outside of what the postures determine
 

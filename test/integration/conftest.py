@@ -144,6 +144,6 @@ def warnings(monkeypatch):
     """Texts of the throttled warnings, without the throttle."""
     texts = []
     monkeypatch.setattr(
-        "com_ros.throttle.ThrottledLog.warn", lambda self, kind, text: texts.append(text)
+        "com_ros.diagnostics.ThrottledLog.warn", lambda self, kind, text: texts.append(text)
     )
     return texts

@@ -23,7 +23,7 @@ HOAP2 = {
     "robot_description": (DESCRIPTIONS / "urdf" / "hoap2.urdf").read_text(),
     "robot_config": str(DESCRIPTIONS / "config" / "hoap2.yaml"),
 }
-WARN = "com_ros.throttle.ThrottledLog.warn"
+WARN = "com_ros.diagnostics.ThrottledLog.warn"
 
 
 @pytest.fixture

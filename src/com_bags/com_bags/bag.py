@@ -50,7 +50,6 @@ class Bag:
     """An open recording; a context manager.
 
     Attributes:
-        path: As it was given.
         notes: What is wrong with the files, in sentences; grows while messages are read.
     """
 

@@ -82,7 +82,6 @@ def read_layout(payload: bytes, type_name: str) -> Layout:
     """Reads the layout of a message step by step.
 
     Args:
-        payload: The message as it is stored in the bag.
         type_name: One of FIELDS.
 
     Raises:

@@ -8,7 +8,6 @@ class BagError(Exception):
 
     Attributes:
         source: The file or the topic at fault.
-        problem: What is wrong and how to fix it.
     """
 
     def __init__(self, problem: str, source: str) -> None:

@@ -164,7 +164,6 @@ class SensorReader:
     """Reads a bag from start to end.
 
     Args:
-        bag: Open.
         topics: The topics, those of the wrenches in the order of the feet.
         imu_link: The link that carries the IMU; needed where topics.imu is set.
         received: Whether times are those of recording instead of the headers' stamps.

@@ -126,13 +126,11 @@ class TopicReader:
     """Decodes the blocks of one topic.
 
     Args:
-        bag: Open.
         type_name: One of decoding.FIELDS.
         jump: Smallest change that may show two publishers; see PublisherCheck.
         received: Whether times are those of recording instead of the headers' stamps.
 
     Attributes:
-        publishers: Looks for several publishers.
         count: Messages that could be decoded.
         unstamped: Messages without a stamp, for which the time of recording is used.
         delay_ns: Time of recording - stamp, of the first message; None before it.
@@ -344,9 +342,6 @@ class JointReader:
 
 class UpReader:
     """The direction against gravity, by the IMU's orientation or else by its acceleration.
-
-    Args:
-        link: The link that carries the IMU.
 
     Attributes:
         without_orientation: Messages that declare that they have no orientation, or whose

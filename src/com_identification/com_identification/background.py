@@ -53,9 +53,6 @@ class Outcome:
 class BackgroundJob:
     """Runs a task; ask for its progress and its outcome now and then.
 
-    Args:
-        task: What to compute.
-
     Attributes:
         progress: Fraction of the time that is over, 0 to 1.
         step: The present step in words, with the time that is left.
@@ -139,11 +136,7 @@ class BackgroundJob:
 
 
 def work(descriptor: int) -> None:
-    """Runs in the other process; it ends without a word when its parent does.
-
-    Args:
-        descriptor: Of its end of the pipe, by which the task comes.
-    """
+    """Runs in the other process; it ends without a word when its parent does."""
     connection = Connection(descriptor)
     with _end_with_parent():
         task = connection.recv()

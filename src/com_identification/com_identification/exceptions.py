@@ -14,7 +14,6 @@ class PostureError(IdentificationError):
 
     Attributes:
         index: Place of the posture in what was given; -1 where it stands alone.
-        problem: What is wrong and how to fix it.
     """
 
     def __init__(self, problem: str, index: int = -1) -> None:

@@ -34,7 +34,6 @@ def as_array(name: str, value: ArrayLike, shape: tuple[int | None, ...], hint: s
     """Converts an argument to float64 and checks its shape.
 
     Args:
-        name: Name of the argument, for the message.
         shape: The shape that it must have; None matches any length.
 
     Returns:

@@ -17,9 +17,7 @@ class UrdfError(ComModelError):
     """A URDF cannot become a model.
 
     Attributes:
-        message: What is wrong.
         element: The XML element at fault with its name and line, e.g. "joint 'knee' (line 12)".
-        fix: What to change in the file.
     """
 
     def __init__(self, message: str, element: str, fix: str) -> None:
@@ -34,8 +32,6 @@ class UnknownNameError(ComModelError):
 
     Attributes:
         kind: What the name was to be, e.g. "joint".
-        name: The name that was asked for.
-        valid: The names that exist.
     """
 
     def __init__(self, kind: str, name: str, valid: Sequence[str]) -> None:
@@ -52,9 +48,7 @@ class ShapeError(ComModelError):
     """An array has the wrong shape or cannot be read as an array of numbers.
 
     Attributes:
-        name: Name of the argument.
         expected: The shape in words, e.g. "(25,)".
-        got: The shape, or the type, that came.
     """
 
     def __init__(self, name: str, expected: str, got: str, hint: str = "") -> None:
@@ -83,12 +77,7 @@ class ConfigError(ComModelError):
 
 
 class MeshError(ComModelError):
-    """A mesh file that cannot be read.
-
-    Attributes:
-        path: The file.
-        reason: What is wrong with it.
-    """
+    """A mesh file that cannot be read."""
 
     def __init__(self, path: str | Path, reason: str) -> None:
         self.path = Path(path)
@@ -100,7 +89,6 @@ class UnknownRobotError(ComModelError):
     """A robot that is not there.
 
     Attributes:
-        robot: What was asked for.
         valid: Names that would do, those most like it first.
     """
 

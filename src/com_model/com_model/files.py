@@ -19,7 +19,6 @@ def whole_file(path: str | os.PathLike[str], overwrite: bool = True) -> Iterator
 
     Args:
         path: Of the file, in a folder that exists.
-        overwrite: Whether a file of that name may be replaced.
 
     Raises:
         FileExistsError: The name is taken, also by somebody else meanwhile.

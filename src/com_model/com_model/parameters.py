@@ -27,7 +27,6 @@ def parameter(
     """Field of a dataclass of options or parameters.
 
     Args:
-        default: value when none is given.
         description: purpose and unit, as `ros2 param describe` shows it.
         bounds: smallest and largest value, both allowed; for numbers and lists of numbers.
         choices: the valid strings, if only some are.

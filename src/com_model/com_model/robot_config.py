@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, FrozenArrays
 from com_model.exceptions import ConfigError, UnknownNameError, UrdfError
@@ -265,3 +266,17 @@ def _sizes(section: Section, default: T) -> T:
     values = {key: section.number(key, value, least=0.0) for key, value in values.items()}
     section.finish()
     return type(default)(**values)
+
+
+def wrench_signs(feet: Sequence[Foot]) -> Array:
+    """Signs (f, 1) of the sensors of f feet: 1 reads the ground on the foot, -1 the reverse."""
+    return np.array([float(foot.wrench_sign) for foot in feet]).reshape(-1, 1)
+
+
+def ground_wrenches(readings: ArrayLike, feet: Sequence[Foot]) -> Array:
+    """Wrenches (or forces) of the ground on f feet from raw readings of their sensors, or back.
+
+    Args:
+        readings: (..., f, 6) N and N m, or (..., f, 3) N.
+    """
+    return np.asarray(wrench_signs(feet) * np.asarray(readings, dtype=np.float64))

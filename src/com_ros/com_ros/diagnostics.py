@@ -1,9 +1,11 @@
 """A node's health on /diagnostics, and the measuring of rate and latency."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.node import Node
 
 from com_ros.conversions import NS_PER_S
@@ -44,7 +46,6 @@ class Diagnostics:
         Args:
             level: OK, WARN, ERROR or STALE of this module.
             values: what a person wants to know; floats are written with six digits.
-            hardware_id: the robot's name.
         """
         status = DiagnosticStatus(
             level=level, name=self._name, message=message, hardware_id=hardware_id
@@ -87,3 +88,40 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+class ThrottledLog:
+    """Writes a warning when its kind has been silent for `period_s`.
+
+    Args:
+        period_s: shortest time between two warnings of one kind, s.
+        clock: monotonic seconds; real time, because people read the log in real time.
+    """
+
+    def __init__(
+        self,
+        logger: RcutilsLogger,
+        period_s: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._logger = logger
+        self._period = period_s
+        self._clock = clock
+        self._last: dict[str, float] = {}
+
+    def warn(self, kind: str, text: str) -> bool:
+        """Log `text` unless a warning of this kind was logged within the period.
+
+        Args:
+            kind: one of the few situations that the node knows, never made from input.
+            text: what is wrong and what to do about it.
+
+        Returns:
+            True when it was logged.
+        """
+        now = self._clock()
+        if now - self._last.get(kind, -float("inf")) < self._period:
+            return False
+        self._last[kind] = now
+        self._logger.warning(text)
+        return True

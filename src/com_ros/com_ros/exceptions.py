@@ -10,13 +10,7 @@ class ConversionError(ComRosError, ValueError):
 
 
 class ParameterError(ComRosError):
-    """A parameter has a value that the node cannot work with.
-
-    Attributes:
-        name: of the parameter.
-        got: the value that was given.
-        fix: what to give instead.
-    """
+    """A parameter has a value that the node cannot work with."""
 
     def __init__(self, name: str, got: object, fix: str) -> None:
         self.name = name

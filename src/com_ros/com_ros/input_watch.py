@@ -83,7 +83,6 @@ class InputWatch:
 
     Args:
         timeout_s: time without a message after which the input is stale, s.
-        clock: monotonic seconds.
     """
 
     def __init__(self, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:

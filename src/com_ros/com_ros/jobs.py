@@ -18,9 +18,6 @@ class BackgroundJobs:
 
     What comes of each is handed to the node's executor, so that nothing of the node is touched from
     two threads.
-
-    Args:
-        node: whose executor takes in the results.
     """
 
     def __init__(self, node: Node) -> None:

@@ -62,7 +62,6 @@ def store(
         velocity: as in the message; any other number than of positions: not known.
         source: (m,) places in the message.
         joints: (m,) places in the model.
-        stored: what is known of all joints.
 
     Returns:
         Whether a number is not finite or beyond its limits, or velocities have a wrong length.
@@ -127,7 +126,6 @@ class JointInput:
     """Turns JointState messages into samples; never raises on a message.
 
     Args:
-        names: the model's n joint names.
         timeout_s: how far apart parts of the joints may be in time, s.
         assumed: positions (rad or m) of joints that no message carries; a measured value wins.
 

@@ -78,7 +78,6 @@ def run(
     """Start ROS, make the node, spin it until it is told to stop, and clean up.
 
     Args:
-        make_node: the node's class, or a function that makes it.
         args: command line; that of the process when None.
         make_executor: what spins the node; make_fast_executor for high rates.
 

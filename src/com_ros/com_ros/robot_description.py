@@ -12,9 +12,9 @@ from std_msgs.msg import String
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.text import listing
+from com_ros.diagnostics import ThrottledLog
 from com_ros.exceptions import ComRosError
 from com_ros.qos import LATCHED
-from com_ros.throttle import ThrottledLog
 
 TOPIC = "robot_description"
 
@@ -28,7 +28,6 @@ class RobotDescription:
     Args:
         on_model: called with each new model; may refuse it with a ComModelError or ComRosError.
         xml: the parameter's text, empty to wait for the topic.
-        log: where to say that the description has not come yet.
         guard: wraps the callback of the topic, as RobotNode does.
     """
 

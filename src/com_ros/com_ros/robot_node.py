@@ -66,7 +66,7 @@ from com_model.config_check import config_warnings
 from com_model.exceptions import ComModelError
 from com_ros import diagnostics, qos
 from com_ros.conversions import stamp_to_ns
-from com_ros.diagnostics import Diagnosis
+from com_ros.diagnostics import Diagnosis, ThrottledLog
 from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.input_limits import InputBounds
 from com_ros.input_watch import InputWatch
@@ -75,7 +75,6 @@ from com_ros.lockstep import LockstepAnswers
 from com_ros.parameters import JointTimeout, RobotParameters, declare
 from com_ros.robot_description import RobotDescription
 from com_ros.stream import Backlog, Faults, RateLimit, Stream, with_info
-from com_ros.throttle import ThrottledLog
 from com_ros.wrench_input import WrenchInputs
 
 P = TypeVar("P", bound=RobotParameters)
@@ -93,9 +92,7 @@ class RobotNode(Node, Generic[P]):
         options: passed on to rclpy's Node (namespace, parameter_overrides, context).
 
     Attributes:
-        parameters: the present values.
         config: the robot's configuration; None where robot_config is not given.
-        log: throttled warnings.
         description: where the model comes from; after follow_robot_description.
         joints: takes in joint_states; made by use_model.
         joint_watch: how long ago usable joint_states came.
@@ -199,7 +196,6 @@ class RobotNode(Node, Generic[P]):
         """Subscribe joint_states; `self.joints` sorts them by name.
 
         Args:
-            on_sample: called with each sample.
             rate_hz: samples that come more often are left out, by their stamps.
             depth: messages that may wait; EVERY_SAMPLE for a node that must see all.
             with_problems: on_sample is also called with samples whose `error` is set, and without
@@ -222,7 +218,6 @@ class RobotNode(Node, Generic[P]):
         """Subscribe a stream of stamped messages, best effort; see com_ros.stream.
 
         Args:
-            kind: of message, with a header.
             callback: called with each good message and its time, ns.
             depth: messages that may wait while the node is busy.
         """

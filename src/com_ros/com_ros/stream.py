@@ -37,7 +37,7 @@ from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
 from com_ros.conversions import NS_PER_S, stamp_to_ns
-from com_ros.throttle import ThrottledLog
+from com_ros.diagnostics import ThrottledLog
 
 JUMP_S = 0.5
 CONFIRM_S = 0.25
@@ -182,11 +182,7 @@ _CALM_NS = int(CALM_S * NS_PER_S)
 
 
 class Faults:
-    """What was dropped of a node's inputs: logged, counted by kind, and the last reason.
-
-    Attributes:
-        counts: by kind.
-    """
+    """What was dropped of a node's inputs: logged, counted by kind, and the last reason."""
 
     def __init__(self, log: ThrottledLog) -> None:
         self._log = log
@@ -217,7 +213,6 @@ class Backlog:
 
     Attributes:
         subscription: set once it is made, with `receive` as its callback.
-        skipped: messages so far.
     """
 
     def __init__(self, node: Node, kind: type, deliver: Callable[[Any], None]) -> None:
@@ -309,13 +304,8 @@ class Stream:
         node: whose clock counts for messages without stamp.
         deliver: called with each good message and its time, ns.
         check: why a message must not be used and how to fix it, else ""; None: all may.
-        faults: where to count what is dropped.
         on_restart: called with the jump, s, before the first message on another time line.
         on_held: called for a message that is held back, for up to stamps.HELD_S.
-
-    Attributes:
-        gate: of the stamps.
-        topic: the name.
     """
 
     def __init__(

@@ -35,7 +35,6 @@ class FramePublisher:
 
         Args:
             stamp: of the data that they were computed from.
-            parent: frame name.
             children: frame names with their origins (3,) in the parent, m.
         """
         transforms = [

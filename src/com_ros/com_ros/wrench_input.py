@@ -2,7 +2,7 @@
 
 Here the convention of a sensor (the configuration's wrench sign) is undone, for all nodes: what
 comes out is force and torque of the ground on the foot, in the axes and about the origin of the
-sensor's frame; see com_model.wrenches.
+sensor's frame; see com_model.robot_config.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,6 @@ class WrenchInputs:
     """Stores the latest wrenches of each foot.
 
     Args:
-        feet: f feet with force sensors.
         timeout_s: largest time between a wrench and the data that it is used with, s.
     """
 

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 from com_estimation.whole_body.com_state import Attitude, ComObserver, Ground, Status, unknown_state
 from com_estimation.whole_body.stance import point_foot
 from com_model import ShapeError, UnknownNameError
-from com_model.wrenches import ground_wrenches
+from com_model.robot_config import ground_wrenches
 
 SQUARE = np.array([[0.1, 0.05], [0.1, -0.05], [-0.1, -0.05], [-0.1, 0.05]])
 STILL = np.zeros(6)

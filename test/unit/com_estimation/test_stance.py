@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_estimation.whole_body import stance_kernels as kernels
+from com_estimation.whole_body import stance as kernels
 from com_estimation.whole_body.stance import (
     UNKNOWN_FORCES,
     Feet,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_estimation.whole_body import stance_kernels as kernels
+from com_estimation.whole_body import stance as kernels
 from com_model import SupportPolygon
 from com_model.geometry.hull import convex_hull
 

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import com_model.sesc
 from com_model import RobotModel, Sesc
 from com_model.sesc import batch_kernels, kernels
-from com_model.sesc.packing import pack
+from com_model.sesc.sesc import pack
 
 pytestmark = pytest.mark.slow
 ROBOTS = ["pr2_description/urdf/pr2.urdf", "icub_description/robots/icub.urdf"]

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from com_model.wrenches import ground_wrenches, wrench_signs
+from com_model.robot_config import ground_wrenches, wrench_signs
 
 FEET = (SimpleNamespace(wrench_sign=1), SimpleNamespace(wrench_sign=-1))
 

@@ -11,9 +11,9 @@ from sensor_msgs.msg import Imu
 
 from com_estimation.whole_body.stance import point_foot
 from com_ros.conversions import rotation_to_quaternion
+from com_ros.diagnostics import ThrottledLog
 from com_ros.imu_input import ImuInput
 from com_ros.input_watch import InputWatch, Latest
-from com_ros.throttle import ThrottledLog
 from com_ros.wrench_input import WrenchInputs
 
 MS = 1_000_000

@@ -27,7 +27,7 @@ from com_control.walking.com_ik import check_points
 from com_model.arrays import Array, Indices, as_array
 from com_model.compiled import compiled
 from com_model.sesc import kernels
-from com_model.sesc.packing import pack
+from com_model.sesc.sesc import pack
 
 STEP = 0.001
 """m, a of eq. 20 ([CCGD] Table 3)."""
@@ -218,7 +218,7 @@ def converge(
 
     Args:
         pelvis: (3,) m, first place of the pelvis; overwritten.
-        robot: Packed by com_model.sesc.packing; overwritten.
+        robot: Packed by com_model.sesc.sesc; overwritten.
         step: m, a of eq. 20.
         precision: m, epsilon.
         result: Set.

@@ -11,7 +11,7 @@ from com_model.bodies import Indices
 from com_model.compiled import compiled, entry_point
 from com_model.dynamics.link_frames import LinkFrames
 from com_model.sesc import kernels
-from com_model.sesc.packing import pack
+from com_model.sesc.sesc import pack
 
 
 class Found(NamedTuple):
@@ -74,7 +74,7 @@ def find_moment(q: Array, robot: Array, legs: Indices, leg_moment: Array, moment
 
     Args:
         q: (n,) rad or m.
-        robot: Packed by com_model.sesc.packing; its last rows are overwritten.
+        robot: Packed by com_model.sesc.sesc; its last rows are overwritten.
         legs: (12,) places of the legs' joints in q.
         leg_moment: (3,) m.
         moment: Result.

@@ -93,8 +93,6 @@ def numpy_to_com_jacobian(
         names: n joint names; a list is used as it is.
         matrix: (3, n) m/rad or m/m.
         position: (3,) m.
-        stamp: of the joint positions.
-        frame: root link.
         out: filled in place if given; keeps its names when they are the same list.
 
     Raises:
@@ -136,8 +134,6 @@ def numpy_to_sesc_chain(
         links: K names.
         parameters: (K, 3) m, each in its link's frame.
         points: (K + 1, 3) m, root origin to CoM.
-        stamp: of the joint positions.
-        frame: root link.
 
     Raises:
         ConversionError: when the sizes do not fit together.

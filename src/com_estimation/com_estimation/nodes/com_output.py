@@ -41,8 +41,6 @@ class ComOutput:
     """Publishes states of the CoM; its messages are filled again and again.
 
     Args:
-        node: that publishes.
-        frame_prefix: prefix of every frame name.
         with_jacobian: False for no com/jacobian.
     """
 
@@ -63,7 +61,6 @@ class ComOutput:
         """Publish a state.
 
         Args:
-            state: what is known.
             stamp: of the joint_states message that it belongs to.
             model: the robot; None: not known yet.
         """
@@ -95,12 +92,7 @@ class ComOutput:
 
 
 class ComDisplay:
-    """Shows states of the CoM.
-
-    Args:
-        node: that publishes.
-        frame_prefix: stands in front of every frame name.
-    """
+    """Shows states of the CoM."""
 
     def __init__(self, node: Node, frame_prefix: str = "") -> None:
         self._prefix = frame_prefix

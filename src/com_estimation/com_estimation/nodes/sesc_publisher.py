@@ -13,17 +13,17 @@ Publishes, for each joint_states message and with its stamp:
 
 Publishes at display_rate_hz: com/markers, sesc and /tf; at 1 Hz: /diagnostics.
 
-Parameters: see sesc_parameters.Parameters.
+Parameters: see Parameters.
 """
 
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import Imu
 
 from com_estimation.nodes.com_output import ComDisplay, ComOutput
-from com_estimation.nodes.sesc_parameters import Parameters
 from com_estimation.whole_body.com_state import (
     LEVEL,
     Attitude,
@@ -41,8 +41,37 @@ from com_ros.exceptions import ParameterError
 from com_ros.imu_input import ImuInput
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
+from com_ros.parameters import AssumedJoints, SensorParameters, live_parameter, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 from com_ros.wrench_input import WrenchInputs
+
+
+@dataclass(frozen=True)
+class Parameters(SensorParameters, AssumedJoints):
+    """Parameters of sesc_publisher."""
+
+    feet: tuple[str, ...] = parameter(
+        (), "sole frames, links of the URDF; empty: those of robot_config"
+    )
+    use_imu: bool = parameter(
+        False, "gravity's direction from imu; false: the ground is horizontal"
+    )
+    imu_link: str = parameter(
+        "", "link that carries the IMU; empty: robot_config's, else the frame_id of imu"
+    )
+    publish_jacobian: bool = parameter(True, "publish com/jacobian")
+    display_rate_hz: float = parameter(
+        30.0, "1/s, rate of com/markers, sesc and /tf; 0: none of them", (0.0, 1000.0)
+    )
+    contact_force: float = live_parameter(
+        5.0, "N, normal force from which a foot counts as in contact", (0.0, 1e6)
+    )
+    contact_tolerance: float = live_parameter(
+        0.005,
+        "m, height over the lowest foot up to which a foot counts as in contact where forces are "
+        "not known",
+        (0.0, 1.0),
+    )
 
 
 class SescPublisher(RobotNode[Parameters]):

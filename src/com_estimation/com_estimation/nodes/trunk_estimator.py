@@ -61,7 +61,6 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
     """The node; see the module's text.
 
     Args:
-        estimator: makes the estimator of a model.
         options: passed on to rclpy's Node (namespace, parameter_overrides, context).
     """
 

@@ -45,7 +45,6 @@ class TrunkInput:
     """Puts samples together.
 
     Args:
-        p: the node's parameters.
         feet: four feet in the order of the legs.
 
     Attributes:

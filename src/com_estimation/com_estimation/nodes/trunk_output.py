@@ -27,10 +27,10 @@ from com_model.dynamics import GRAVITY
 from com_model.urdf.editing import correct_root_body, edit_inertials
 from com_msgs.msg import GroundReaction, TrunkCom
 from com_ros.conversions import NS_PER_S
+from com_ros.diagnostics import ThrottledLog
 from com_ros.markers import GREEN, RED, MarkerMaker, clear_markers
 from com_ros.qos import LATCHED, RESULT
 from com_ros.tf import FramePublisher
-from com_ros.throttle import ThrottledLog
 
 PALE_RED = (0.85, 0.1, 0.1, 0.25)
 GREY = (0.5, 0.5, 0.5, 1.0)
@@ -42,12 +42,7 @@ SLACK = 1e-4  # s that a message may be early and still count as due
 
 
 class TrunkOutput:
-    """Publishes estimates, at most at a rate; a change of the status is published at once.
-
-    Args:
-        node: that publishes.
-        p: its parameters.
-    """
+    """Publishes estimates, at most at a rate; a change of the status is published at once."""
 
     def __init__(self, node: Node, p: Parameters) -> None:
         self._method = p.method
@@ -95,13 +90,7 @@ class TrunkOutput:
 
 
 class CorrectedDescription:
-    """Publishes the URDF with the trunk's mass and CoM as estimated.
-
-    Args:
-        node: that publishes.
-        p: its parameters.
-        log: for what cannot be corrected.
-    """
+    """Publishes the URDF with the trunk's mass and CoM as estimated."""
 
     def __init__(self, node: Node, p: Parameters, log: ThrottledLog) -> None:
         self._publisher = node.create_publisher(String, "robot_description_corrected", LATCHED)
@@ -139,12 +128,7 @@ class CorrectedDescription:
 
 
 class TrunkDisplay:
-    """Shows estimates.
-
-    Args:
-        node: that publishes.
-        frame_prefix: stands in front of every frame name.
-    """
+    """Shows estimates."""
 
     def __init__(self, node: Node, frame_prefix: str = "") -> None:
         self._markers = node.create_publisher(MarkerArray, "trunk_com/markers", RESULT)

@@ -13,10 +13,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from com_estimation.whole_body.stance import STEEPEST, UNKNOWN_FORCES, Feet, Stance
-from com_estimation.whole_body.stance_kernels import (
+from com_estimation.whole_body.stance import (
+    STEEPEST,
+    UNKNOWN_FORCES,
     Contacts,
+    Feet,
     FeetPoints,
+    Stance,
     Thresholds,
     dot,
     fall,
@@ -33,7 +36,7 @@ from com_model.arrays import Array, as_array
 from com_model.compiled import compiled, entry_point
 from com_model.dynamics.link_frames import Frames, LinkFrames, set_link_poses
 from com_model.sesc.kernels import find_jacobian, keep_root
-from com_model.sesc.packing import pack
+from com_model.sesc.sesc import pack
 
 Mask = NDArray[np.bool_]
 
@@ -115,7 +118,7 @@ UNKNOWN_ROTATION = np.full((3, 3), np.nan)
 
 
 class Body(NamedTuple):
-    """A robot for observe(): its chain (com_model.sesc.packing), frames, and feet.
+    """A robot for observe(): its chain (com_model.sesc.sesc), frames, and feet.
 
     The frames are those of the feet's links, and the IMU's as the last.
     """
@@ -153,7 +156,6 @@ class ComObserver:
     known then against z of the root link.
 
     Args:
-        model: the robot.
         feet: f feet; their frames and wrench frames are links of the model.
         contact_tolerance: m, see stance.Feet.
         contact_force: N, see stance.Feet.
@@ -294,9 +296,6 @@ def observe(
     Args:
         q: (n,) rad or m.
         qd: (n,) rad/s or m/s.
-        body: of the robot.
-        thresholds: see Thresholds.
-        given: see Given.
         results: set; what is not known is NaN.
 
     Returns:

@@ -4,11 +4,339 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from com_estimation.whole_body import stance_kernels as kernels
 from com_model import Foot
-from com_model.arrays import Array
+from com_model.arrays import Array, Indices
+from com_model.compiled import compiled
+from com_model.geometry.hull_kernels import set_hull, signed_distance
+
+Mask = NDArray[np.bool_]
+
+FLATTEST = 1e-9  # m^2, twice the area below which three points make no plane
+
+
+class FeetPoints(NamedTuple):
+    """f feet as P points: corners of flat soles, or centres of the balls of point feet."""
+
+    sole: Indices  # (f,) indices of the feet's frames among the links whose poses are given
+    sensor: Indices  # (f,) likewise, of the frames of their force sensors
+    is_sole: Mask  # (f,) which feet are flat
+    offset: Array  # (P, 3) m, the points in the feet's frames
+    owner: Indices  # (P,) the foot of each, ascending
+    radius: Array  # (P,) m, of its ball
+
+
+class Thresholds(NamedTuple):
+    """From when on a foot is in contact: `force` N, or `height` m above the lowest point."""
+
+    force: float
+    height: float
+
+
+class Contacts(NamedTuple):
+    """What stand() sets."""
+
+    contact: Mask  # (f,) the feet in contact
+    normal: Array  # (3,) unit normal of the ground
+    points: Array  # (P, 3) m, the contact points in its first rows
+
+
+# --- which feet stand, on what ----------------------------------------------------------------
+@compiled()
+def stand(
+    R: Array,
+    p: Array,
+    up: Array,
+    forces: Array,
+    feet: FeetPoints,
+    thresholds: Thresholds,
+    contacts: Contacts,
+) -> int:
+    """Contacts and ground.
+
+    With forces, the feet in contact are those with at least the threshold across the sole
+    (of a point foot: in size). Without, the feet's poses tell: of all planes that a sole lies in
+    (with no flat sole: that three point feet touch) and that no foot is below by more than the
+    tolerance, the one whose normal is nearest to `up` is taken for the ground, so that a tilted
+    robot, or a slope, does not lift a foot that stands.
+
+    The normal is then the mean of the soles' normals, or that of the triangles between point feet
+    weighted by area, or `up` where the feet give none (one or two point feet).
+
+    Args:
+        R: (k, 3, 3) orientations of links, in any one frame.
+        p: (k, 3) m, their origins.
+        up: (3,) unit vector, roughly out of the ground, in the frame of the poses.
+        forces: (f, 3) N, of the ground, in the sensors' frames; (0, 3) when they are not known.
+        contacts: Set.
+
+    Returns:
+        The number of contact points.
+    """
+    sole, sensor, is_sole, offset, owner, radius = feet
+    contact, normal, touch = contacts
+    points = np.empty((owner.size, 3))
+    upright = np.empty((sole.size, 3))
+    for f in range(sole.size):
+        for i in range(3):
+            upright[f, i] = R[sole[f], i, 2]
+    place_points(R, p, sole, offset, owner, points)
+    if forces.shape[0] > 0:
+        mark_loaded(R, sensor, upright, forces, is_sole, thresholds.force, contact)
+    else:
+        find_support(upright, points, owner, radius, is_sole, up, thresholds.height, normal)
+        mark_touching(points, owner, radius, normal, thresholds.height, contact)
+    find_normal(upright, points, owner, is_sole, contact, up, normal)
+    count = 0
+    for n in range(owner.size):
+        if contact[owner[n]]:
+            for i in range(3):
+                touch[count, i] = points[n, i] - radius[n] * normal[i]
+            count += 1
+    return count
+
+
+@njit
+def dot(a: Array, b: Array) -> float:
+    """Scalar product of two (3,)."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@njit
+def place_points(
+    R: Array, p: Array, sole: Indices, offset: Array, owner: Indices, points: Array
+) -> None:
+    """Sets points (P, 3), m, of feet with these poses."""
+    for n in range(owner.size):
+        f = sole[owner[n]]
+        for i in range(3):
+            points[n, i] = p[f, i] + dot(R[f, i], offset[n])
+
+
+@njit
+def mark_loaded(
+    R: Array,
+    sensor: Indices,
+    upright: Array,
+    forces: Array,
+    is_sole: Mask,
+    threshold: float,
+    contact: Mask,
+) -> None:
+    """Marks feet on which the ground presses: soles across their plane, point feet anyhow."""
+    for f in range(is_sole.size):
+        across = 0.0
+        for i in range(3):
+            across += upright[f, i] * dot(R[sensor[f], i], forces[f])
+        size = np.sqrt(dot(forces[f], forces[f]))
+        contact[f] = (across if is_sole[f] else size) >= threshold
+
+
+@njit
+def mark_touching(
+    points: Array, owner: Indices, radius: Array, normal: Array, tolerance: float, contact: Mask
+) -> None:
+    """Marks feet whose lowest point is within the tolerance of the lowest of all."""
+    limit = lowest_height(points, radius, normal) + tolerance
+    for f in range(contact.size):
+        contact[f] = False
+    for n in range(owner.size):
+        if dot(points[n], normal) - radius[n] <= limit:
+            contact[owner[n]] = True
+
+
+@njit
+def lowest_height(points: Array, radius: Array, normal: Array) -> float:
+    """Smallest height of the feet along a normal, m."""
+    lowest = np.inf
+    for n in range(radius.size):
+        lowest = min(lowest, dot(points[n], normal) - radius[n])
+    return lowest
+
+
+@njit
+def find_support(
+    upright: Array,
+    points: Array,
+    owner: Indices,
+    radius: Array,
+    is_sole: Mask,
+    up: Array,
+    tolerance: float,
+    normal: Array,
+) -> None:
+    """Sets normal (3,) to that of the ground that the feet could stand on, or to `up`.
+
+    Of all planes of a sole, or with no sole of three points, that no foot is below by more than
+    the tolerance: the one whose normal is nearest to up.
+    """
+    best, flat = -2.0, False
+    tried = np.empty(3)
+    for i in range(3):
+        normal[i] = up[i]
+    for a in range(owner.size):
+        if is_sole[owner[a]]:
+            flat = True
+            if a > 0 and owner[a - 1] == owner[a]:
+                continue
+            for i in range(3):
+                tried[i] = upright[owner[a], i]
+            best = try_support(points, radius, up, tolerance, a, tried, best, normal)
+    if best > -2.0 or flat:
+        return
+    for a in range(owner.size):
+        for b in range(a + 1, owner.size):
+            for c in range(b + 1, owner.size):
+                size = set_area(points, a, b, c, up, tried)
+                if size > FLATTEST:
+                    for i in range(3):
+                        tried[i] /= size
+                    best = try_support(points, radius, up, tolerance, a, tried, best, normal)
+
+
+@njit
+def try_support(
+    points: Array,
+    radius: Array,
+    up: Array,
+    tolerance: float,
+    a: int,
+    tried: Array,
+    best: float,
+    normal: Array,
+) -> float:
+    """Takes `tried` for the normal if the plane through point a supports all and is nearer to up.
+
+    Returns:
+        How near the best one is to up, a cosine.
+    """
+    nearness = dot(tried, up)
+    own = dot(points[a], tried) - radius[a]
+    if nearness <= best or lowest_height(points, radius, tried) < own - tolerance:
+        return best
+    for i in range(3):
+        normal[i] = tried[i]
+    return nearness
+
+
+@njit
+def set_area(points: Array, a: int, b: int, c: int, up: Array, area: Array) -> float:
+    """Sets area (3,) to the normal of three points times twice their triangle's area, m^2.
+
+    Returns:
+        Its length; it points to the side of up.
+    """
+    ux, uy, uz = (
+        points[b, 0] - points[a, 0],
+        points[b, 1] - points[a, 1],
+        points[b, 2] - points[a, 2],
+    )
+    vx, vy, vz = (
+        points[c, 0] - points[a, 0],
+        points[c, 1] - points[a, 1],
+        points[c, 2] - points[a, 2],
+    )
+    area[0], area[1], area[2] = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    if dot(area, up) < 0.0:
+        for i in range(3):
+            area[i] = -area[i]
+    return np.sqrt(dot(area, area))
+
+
+@njit
+def find_normal(
+    upright: Array,
+    points: Array,
+    owner: Indices,
+    is_sole: Mask,
+    contact: Mask,
+    up: Array,
+    normal: Array,
+) -> None:
+    """Sets normal (3,) to that of the ground under the feet in contact.
+
+    The mean of the soles' normals; without soles that of the triangles between the points,
+    weighted by area; `up` where there is neither.
+    """
+    for i in range(3):
+        normal[i] = 0.0
+    for f in range(is_sole.size):
+        if is_sole[f] and contact[f]:
+            for i in range(3):
+                normal[i] += upright[f, i]
+    if dot(normal, normal) == 0.0:
+        area = np.empty(3)
+        for a in range(owner.size):
+            for b in range(a + 1, owner.size):
+                for c in range(b + 1, owner.size):
+                    if contact[owner[a]] and contact[owner[b]] and contact[owner[c]]:
+                        set_area(points, a, b, c, up, area)
+                        for i in range(3):
+                            normal[i] += area[i]
+    size = np.sqrt(dot(normal, normal))
+    for i in range(3):
+        normal[i] = normal[i] / size if size > FLATTEST else up[i]
+
+
+# --- where the centre of mass falls --------------------------------------------------------------
+@compiled()
+def fall(touch: Array, normal: Array, gravity: Array, com: Array, projection: Array) -> float:
+    """Where a point falls onto the ground, and how far inside the support polygon that is.
+
+    Args:
+        touch: (m, 3) m, contact points, at least one.
+        normal: (3,) unit normal of the ground, which goes through their mean.
+        gravity: (3,) unit direction, not along the ground.
+        com: (3,) m, the point.
+        projection: (3,), set to its projection, m.
+
+    Returns:
+        The signed margin, m, positive inside; NaN when com is NaN.
+    """
+    m = touch.shape[0]
+    origin = np.zeros(3)
+    for n in range(m):
+        for i in range(3):
+            origin[i] += touch[n, i] / m
+    x, y = np.empty(3), np.empty(3)
+    set_axes(normal, x, y)
+    flat = np.empty((m, 2))
+    point = np.empty(3)
+    for n in range(m):
+        drop(touch[n], origin, normal, gravity, point)
+        flat[n, 0], flat[n, 1] = dot(point, x), dot(point, y)
+    drop(com, origin, normal, gravity, point)
+    for i in range(3):
+        projection[i] = origin[i] + point[i]
+    corners = np.empty((2 * m + 1, 2))
+    k = set_hull(flat, corners)
+    return signed_distance(corners, k, dot(point, x), dot(point, y))
+
+
+@njit
+def drop(p: Array, origin: Array, normal: Array, gravity: Array, out: Array) -> None:
+    """Sets out (3,) to the offset from the origin of p projected vertically onto the plane, m."""
+    for i in range(3):
+        out[i] = p[i] - origin[i]
+    way = dot(out, normal) / dot(gravity, normal)
+    for i in range(3):
+        out[i] -= way * gravity[i]
+
+
+@njit
+def set_axes(normal: Array, x: Array, y: Array) -> None:
+    """Sets unit vectors x, y (3,) across a unit normal, x cross y = normal.
+
+    [Duff et al. 2017, Building an orthonormal basis, revisited]
+    """
+    sign = 1.0 if normal[2] >= 0.0 else -1.0
+    a = -1.0 / (sign + normal[2])
+    b = normal[0] * normal[1] * a
+    x[0], x[1], x[2] = 1.0 + sign * normal[0] * normal[0] * a, sign * b, -sign * normal[0]
+    y[0], y[1], y[2] = b, sign + normal[1] * normal[1] * a, -normal[1]
+
 
 Mask = NDArray[np.bool_]
 
@@ -28,7 +356,6 @@ class Feet:
     """The f feet of a robot: flat soles (with corners) or point feet (with a ball's radius).
 
     Args:
-        feet: their geometry.
         tolerance: how far above the lowest point of all feet a foot may be and still count as
             in contact, m.
         threshold: force from which a foot counts as in contact, N.
@@ -36,7 +363,6 @@ class Feet:
     Attributes:
         names: the f sole frames.
         links: k links whose poses the kernels need: sole frames and the frames of force sensors.
-        points: what the kernels take.
         thresholds: the tolerance and the threshold; may be replaced.
     """
 
@@ -45,7 +371,7 @@ class Feet:
         self.names = tuple(foot.frame for foot in feet)
         self.links = tuple(dict.fromkeys([*self.names, *(foot.wrench_frame for foot in feet)]))
         owner = np.repeat(np.arange(len(feet)), [len(points) for points in offsets])
-        self.points = kernels.FeetPoints(
+        self.points = FeetPoints(
             sole=np.array([self.links.index(name) for name in self.names], dtype=np.int64),
             sensor=np.array([self.links.index(f.wrench_frame) for f in feet], dtype=np.int64),
             is_sole=np.array([len(foot.corners) > 0 for foot in feet], dtype=np.bool_),
@@ -53,7 +379,7 @@ class Feet:
             owner=owner.astype(np.int64),
             radius=np.array([foot.radius for foot in feet], dtype=np.float64)[owner],
         )
-        self.thresholds = kernels.Thresholds(float(threshold), float(tolerance))
+        self.thresholds = Thresholds(float(threshold), float(tolerance))
 
 
 def _points(foot: Foot) -> Array:
@@ -68,7 +394,6 @@ def choose_feet(names: Sequence[str], configured: Sequence[Foot]) -> tuple[Foot,
 
     Args:
         names: sole frames; empty for all that are configured.
-        configured: the feet of the robot's configuration.
     """
     known = {foot.frame: foot for foot in configured}
     return tuple(known.get(name) or point_foot(name) for name in names or known)

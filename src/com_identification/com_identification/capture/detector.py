@@ -39,11 +39,7 @@ class PostureBuilder:
     """Makes a posture of means of readings, or finds why it cannot be one.
 
     Args:
-        model: The robot.
-        feet: Its feet.
-        options: Least loads.
         weight: N, of the robot.
-        use_effort: Whether postures have efforts.
         use_up: Whether the last stream is the direction against gravity.
     """
 
@@ -94,7 +90,6 @@ class PostureBuilder:
         """Why it cannot be a posture: a frozen sensor, or feet without contact.
 
         Args:
-            means: The means.
             contact: Whether feet must be in contact.
         """
         found = self._frozen(means)
@@ -171,11 +166,6 @@ class StationaryDetector:
     """Joins slices of time to stationary runs, and reports an interval for each run or mark.
 
     Args:
-        options: When a robot counts as stationary.
-        timeline: Of the slices, with the marks.
-        limits: Of motion, of each stream.
-        health: Checks the sensors.
-        builder: Makes postures.
         feet: How many feet there are: the streams after the first.
 
     Attributes:
@@ -227,9 +217,7 @@ class StationaryDetector:
         """Adds the next slice of time.
 
         Args:
-            number: Of the slice.
             parts: Of each stream; None of one without readings.
-            missing: Issues of those.
         """
         mark = self._timeline.mark_index(number)
         if self._timeline.marks and mark != self._mark:

@@ -29,8 +29,6 @@ def record_postures(
     """Feeds a recorder with a bag, from start to end, and returns its intervals.
 
     Args:
-        reader: Of the bag.
-        recorder: For the same robot.
         progress: Called with the number of messages since the last call.
         span_ns: Length of a block, ns; shorter than the lag of the recorder.
 
@@ -94,7 +92,6 @@ def marks_of_topic(bag: Bag, joint_topic: str, marker_topic: str, received: bool
     the time of a message is that of the newest joint state before it.
 
     Args:
-        bag: Open.
         joint_topic: Joint states; the newest ends the last mark.
         marker_topic: std_msgs/String, or std_msgs/Bool: true starts a posture, false ends it.
         received: Whether times are those of recording instead of the headers' stamps.

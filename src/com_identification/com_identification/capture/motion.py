@@ -61,16 +61,7 @@ def motion_limits(
     weight: float,
     use_up: bool,
 ) -> list[MotionLimits]:
-    """Limits of all streams: joints, feet, and the direction against gravity if used.
-
-    Args:
-        model: The robot.
-        feet: Its feet.
-        options: Thresholds.
-        noise: Standard deviations of one reading.
-        weight: N.
-        use_up: Whether there is a direction against gravity.
-    """
+    """Limits of all streams: joints, feet, and the direction against gravity if used."""
     n = model.n_joints
     unlimited = np.full(n, np.inf)
     joints = MotionLimits(
@@ -113,13 +104,7 @@ def motion_limits(
 
 
 class SensorHealth:
-    """Finds sensors that are saturated or frozen.
-
-    Args:
-        feet: The robot's feet.
-        options: Limits and times.
-        use_up: Whether there is an IMU.
-    """
+    """Finds sensors that are saturated or frozen."""
 
     def __init__(self, feet: Sequence[Foot], options: CaptureOptions, use_up: bool) -> None:
         self._options = options
@@ -211,7 +196,6 @@ class StationaryRun:
     """Consecutive slices of time in which nothing moved.
 
     Args:
-        limits: Of each stream.
         settle_ns: How long the run must last before a slice counts.
         max_samples: Older slices beyond so many readings are dropped.
 

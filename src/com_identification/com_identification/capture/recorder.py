@@ -74,16 +74,13 @@ class PostureRecorder:
     back (a recording that is played again), the recorder restarts.
 
     Args:
-        model: The robot.
         feet: Its feet with their force sensors, in the order of the postures' wrenches.
-        options: See CaptureOptions.
         noise: Of one reading of each sensor; the thresholds of motion allow for it.
         use_effort: Whether postures have joint efforts, where they are known.
         use_up: Whether a direction against gravity is read and needed. Without it the ground is
             horizontal.
         marks: Intervals that are the postures, in order, without overlap; then nothing else is
             used, and readings count from the start of a mark, without settle_time.
-        gravity: m/s^2.
 
     Raises:
         IdentificationError: Marks overlap or are out of order.
@@ -172,7 +169,6 @@ class PostureRecorder:
         """Adds readings of a foot's force sensor, in its frame and with its sign.
 
         Args:
-            foot: Index of the foot.
             t_ns: (N,) stamps, ns.
             W: (N, 6) force N and moment N m.
 
@@ -233,7 +229,6 @@ class PostureRecorder:
         """Makes a posture of the newest readings; the next one needs new readings.
 
         Args:
-            label: A name for it.
             samples: Least number of readings of each stream; by default options.samples.
             now_ns: As for state().
 

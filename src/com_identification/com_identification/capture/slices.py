@@ -69,7 +69,6 @@ class Timeline:
     """Numbers the slices of time; with marks, those of the marks, with a gap before and after each.
 
     Args:
-        slice_ns: Length of a slice.
         marks: In order, without overlap; empty: all time counts.
 
     Raises:

@@ -28,10 +28,8 @@ class SensorStream:
     """One stream of readings, stored as slices until take().
 
     Args:
-        name: For messages.
         channels: Names of the C channels.
         needed: How many of the channels, from the first on, must be finite.
-        timeline: Numbers the slices.
 
     Attributes:
         last_ns: Stamp of the newest reading; None before the first.
@@ -177,12 +175,7 @@ class SensorStreams:
 
     Args:
         names: Of the streams: joints, feet, direction against gravity.
-        channels: Names of the channels of each stream.
-        needed: How many channels of each must be finite.
         feet: How many of them are feet, from the second on.
-        timeline: Numbers the slices.
-        detector: Receives the slices.
-        options: Lag, timeout, jumps of time.
     """
 
     def __init__(

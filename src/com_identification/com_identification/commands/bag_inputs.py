@@ -102,7 +102,6 @@ def read_bag(
     """Reads the whole bag, with a progress bar.
 
     Args:
-        bag: Open.
         marks_file: A CSV file of marks, or None.
         received: Whether times are those of recording.
 

@@ -17,9 +17,14 @@ from com_identification.exceptions import OutputError
 from com_identification.feet.feet_reading import TotalCom
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
-from com_identification.report.comparison import body_labels, compare_postures, residual_rows
+from com_identification.report.comparison import (
+    body_labels,
+    compare_postures,
+    gain,
+    issues_of,
+    residual_rows,
+)
 from com_identification.report.report import Contents, TopicLine, report_page
-from com_identification.report.verdict import gain, issues_of
 from com_identification.store.files import write_whole
 from com_identification.store.results import Export, export_urdf, to_document, write_yaml
 from com_identification.store.store import PostureStore
@@ -37,12 +42,8 @@ class OutputDirectory:
 
     Args:
         path: The directory; it is made where it is missing.
-        names: Files that will be put there.
         force: Whether files of these names may be replaced, and a directory with other things in
             it be used.
-
-    Attributes:
-        staging: Where to write the files.
 
     Raises:
         OutputError: The path cannot be used, or things are there already.

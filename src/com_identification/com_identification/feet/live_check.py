@@ -11,7 +11,7 @@ from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.kinematics import link_pose
 from com_model.geometry.support import fit_plane
-from com_model.wrenches import ground_wrenches
+from com_model.robot_config import ground_wrenches
 
 _TILT = np.radians(5.0)  # of the IMU's gravity against the soles
 _GRAVITY = 0.1  # of g, error of an accelerometer
@@ -23,8 +23,6 @@ def check_readings(
     """Compares means of a stationary robot's readings with gravity and its weight.
 
     Args:
-        model: The robot, with the sole frames of its configuration.
-        config: Its configuration.
         q: (n,) joint positions, rad or m.
         wrenches: (f, 6) N and N m, as the feet's sensors give them; NaN without reading.
         acceleration: (3,) m/s^2, of the accelerometer at rest, its axes; NaN without IMU.

@@ -74,9 +74,6 @@ class ModelCheck:
     """Compares model and feet in stationary postures; see ModelCheckResult.
 
     Args:
-        model: The robot.
-        feet: Its feet.
-        settings: Noise and gravity.
         com_tolerance: m, error of the CoM that is allowed.
         mass_tolerance: Error of the mass that is allowed, a fraction of the model's mass.
         tilt_tolerance: rad, between IMU and soles, that is allowed.

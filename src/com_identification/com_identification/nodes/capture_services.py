@@ -12,8 +12,7 @@ import numpy as np
 
 from com_identification.exceptions import CaptureRefused, IdentificationError, StoreError
 from com_identification.feet.feet_reading import estimate_wrench_bias
-from com_identification.nodes.identification_parameters import Parameters
-from com_identification.nodes.identification_session import Session
+from com_identification.nodes.identification_session import Parameters, Session
 from com_identification.regression.priors import body_priors
 from com_model.arrays import Array
 from com_msgs.srv import CapturePosture, TareWrench
@@ -37,7 +36,6 @@ class CaptureServices:
     """Services that need a stationary robot.
 
     Args:
-        node: that serves.
         reasons: returns why nothing can be captured at present.
     """
 

@@ -12,7 +12,7 @@ Services: ~/capture_posture, ~/tare_wrench (capture_services); ~/get_postures, ~
     ~/reset, ~/save, ~/load, ~/export_urdf (store_services); ~/identify_total_com,
     ~/identify_links, ~/propose_postures (job_services); the last two are actions, too.
 
-Parameters: see identification_parameters.
+Parameters: see identification_session.Parameters.
 
 Time is that of the stamps, so that a recording may be played at any speed. Only the timeouts of
 requests are in real time.
@@ -33,8 +33,12 @@ from com_identification.exceptions import IdentificationError
 from com_identification.feet.model_check import ModelCheckResult, Verdict
 from com_identification.nodes.capture_services import CaptureServices
 from com_identification.nodes.identification_output import IdentificationOutput
-from com_identification.nodes.identification_parameters import Parameters, declare_settings
-from com_identification.nodes.identification_session import Session, make_session
+from com_identification.nodes.identification_session import (
+    Parameters,
+    Session,
+    declare_settings,
+    make_session,
+)
 from com_identification.nodes.job_services import JobServices
 from com_identification.nodes.store_services import StoreServices
 from com_model import RobotModel

@@ -16,7 +16,7 @@ from com_identification.feet.model_check import ModelCheckResult, Verdict
 from com_identification.planning.planner import PlannedPosture
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
-from com_identification.report.verdict import informed_errors, issues_of
+from com_identification.report.comparison import informed_errors, issues_of
 from com_identification.store.results import trusted_bodies
 from com_model.arrays import Array
 from com_msgs.msg import (
@@ -46,10 +46,7 @@ def numpy_to_captured_posture(
     """CapturedPosture message of a posture, without header, names of the joints and id.
 
     Args:
-        posture: The readings.
-        feet: f sole frames.
         loaded: (f,) whether each carries load.
-        check: Of the model in this posture.
         com: (3,) m, of the model, root axes.
     """
     line = check.measured + ((com - check.measured) @ check.up) * check.up
@@ -110,7 +107,6 @@ def numpy_to_identification_result(
     """IdentificationResult message of a result, without header, robot and its mass.
 
     Args:
-        found: The result.
         ids: Of the postures that led to it.
     """
     issues, what, good = issues_of(found), found.identifiability, found.without_outliers

@@ -33,11 +33,7 @@ LINE = 1.0  # m, length of the line by the feet
 
 
 class IdentificationOutput:
-    """Publishes it.
-
-    Args:
-        node: that publishes.
-    """
+    """Publishes it."""
 
     def __init__(self, node: Node) -> None:
         self._state = node.create_publisher(IdentificationState, "identification/state", RESULT)

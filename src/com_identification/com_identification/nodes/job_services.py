@@ -29,7 +29,7 @@ from com_identification.nodes.identification_conversions import (
 )
 from com_identification.nodes.identification_output import result_message
 from com_identification.nodes.identification_session import Result, Session
-from com_identification.report.verdict import summary
+from com_identification.report.comparison import summary
 from com_model.exceptions import ComModelError
 from com_msgs import action, srv
 from com_msgs.srv import IdentifyTotalCom
@@ -64,7 +64,6 @@ class JobServices:
     """Services and actions that compute.
 
     Args:
-        node: that serves.
         session: returns the present session, or raises IdentificationError.
         on_found: called after each new result.
     """

@@ -54,8 +54,6 @@ class SensorBuffer:
     """Readings of one robot that the recorder has not got yet.
 
     Args:
-        recorder: that gets the readings.
-        feet: number of feet.
         imu: frame of the IMU's link; None without IMU.
     """
 

@@ -11,8 +11,7 @@ from typing import Any
 from std_srvs.srv import Trigger
 
 from com_identification.exceptions import IdentificationError, OutputError, StoreError
-from com_identification.nodes.identification_parameters import Parameters
-from com_identification.nodes.identification_session import Result, Session
+from com_identification.nodes.identification_session import Parameters, Result, Session
 from com_identification.store.files import path_inside
 from com_identification.store.results import export_urdf, to_document, write_yaml
 from com_model.exceptions import ComModelError
@@ -33,7 +32,6 @@ class StoreServices:
     """Serves them; see the module's text.
 
     Args:
-        node: that serves.
         session: returns the present session, or raises IdentificationError.
         on_change: called after the result was dropped with its postures.
     """

@@ -126,11 +126,9 @@ def identify(
     """Identifies a robot's masses and centres of mass.
 
     Args:
-        model: The robot as its URDF has it.
         feet: Its feet with their force sensors, as its configuration has them.
         postures: The readings, P of them. Efforts and directions of gravity are used only where
             the settings say so.
-        settings: See IdentificationSettings.
         priors: What is known of the bodies before; by default what the settings say.
         progress: Called before each step; what it raises ends the work.
         refuse_redundant: Whether redundant postures are an error.

@@ -18,15 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from com_identification.exceptions import PostureError
-from com_identification.regression.contacts import Contacts
-from com_identification.regression.postures import Posture
+from com_identification.regression.postures import Contacts, Posture
 from com_identification.regression.sensor_errors import SensorErrors
 from com_identification.regression.statics import Poses, Statics
 from com_identification.settings import SensorNoise, SensorPriors
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, Flags
 from com_model.dynamics import GRAVITY
-from com_model.wrenches import wrench_signs
+from com_model.robot_config import wrench_signs
 
 _STEP = 1e-6  # rad or m, of central differences
 _NO_GRAVITY = (

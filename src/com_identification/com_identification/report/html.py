@@ -71,7 +71,6 @@ def bar(value: float, std: float, prior_std: float) -> Raw:
     Args:
         value: Change against the prior's mean.
         std: Standard deviation after the data.
-        prior_std: Before.
     """
     if not (math.isfinite(value) and prior_std > 0.0):
         return Raw("")

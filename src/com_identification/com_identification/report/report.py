@@ -13,7 +13,14 @@ from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.streams import DroppedReadings
 from com_identification.feet.feet_reading import TotalCom
 from com_identification.regression.identify import Identification
-from com_identification.report.comparison import PostureFit, body_labels, residual_rows
+from com_identification.report.comparison import (
+    PostureFit,
+    body_labels,
+    gain,
+    informed_errors,
+    issues_of,
+    residual_rows,
+)
 from com_identification.report.html import (
     UNKNOWN,
     Raw,
@@ -25,7 +32,6 @@ from com_identification.report.html import (
     svg,
     table,
 )
-from com_identification.report.verdict import gain, informed_errors, issues_of
 from com_model import Foot, RobotModel
 from com_model.plotting import BLUE, INK, RED, RULE, new_figure, style_axes
 

@@ -18,7 +18,6 @@ def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") 
 
     Args:
         name: Without directories; the suffix is added where it is missing.
-        suffix: For instance ".urdf".
 
     Raises:
         OutputError: The name has separators, "..", or is a link to elsewhere; or there is no such

@@ -170,13 +170,8 @@ _MAX_CONSTRAINTS = 100  # of a posture
 class StoreContents:
     """The contents of a file of postures.
 
-    Args:
-        feet: How many feet the robot has.
-
     Attributes:
-        postures: By id.
         stamps: When each was captured, ns, by id; 0 where not known.
-        next_id: The next one.
         bias: (f, 6) of the force sensors, as read.
         size: Bytes of the whole lines that were read.
         warnings: Sentences.
@@ -236,9 +231,6 @@ def read_contents(
     stream: BinaryIO, name: str, model: RobotModel, robot: Mapping[str, Any]
 ) -> StoreContents:
     """Reads a file of postures; an incomplete last line is ignored.
-
-    Args:
-        model: The robot whose postures they must be.
 
     Raises:
         StoreError: A line is not valid, or the file is of another robot.

@@ -39,7 +39,6 @@ def to_document(
     """Puts a result into plain data: numbers, texts, lists and dictionaries; unknown is null.
 
     Args:
-        found: The result.
         extra: More sections, for instance about the recording.
     """
     document = {
@@ -76,7 +75,6 @@ def write_yaml(
     """Writes plain data as YAML, whole or not at all: keys sorted, floats as short as exact.
 
     Args:
-        document: Numbers, texts, lists and dictionaries.
         overwrite: Whether a file that is there may be replaced.
 
     Raises:
@@ -198,10 +196,8 @@ def export_urdf(
 
     Args:
         xml: The text of the URDF; all but the corrected numbers stays byte for byte.
-        found: The result.
         directory: Where files may be written; it must exist.
         name: Of the file, without directories; .urdf is added where it is missing.
-        overwrite: Whether a file of that name may be replaced.
         untrusted: Whether to write also bodies on which the data have next to no information:
             where the standard deviations of mass and centre of mass all are 95 % of the prior's or
             more, and which move the centre of mass of the whole robot by less than 0.01 mm.

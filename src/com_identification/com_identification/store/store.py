@@ -38,7 +38,6 @@ class PostureStore:
         feet: Its feet, in the order of the postures' wrenches.
 
     Attributes:
-        path: The file.
         last_backup: What the file that reset() or load() replaced last is called now, or None.
 
     Raises:

@@ -39,11 +39,7 @@ _SCAN = 64  # angles at which to look before searching
 def joint_errors_document(
     model: RobotModel, errors: JointErrors, mean_error_deg: float
 ) -> dict[str, Any]:
-    """Lists the errors of the joints as plain data, zeros left out.
-
-    Args:
-        mean_error_deg: Mean absolute error of the tip angles with them.
-    """
+    """Lists the errors of the joints as plain data, zeros left out."""
     document: dict[str, Any] = {"robot": model.name, "mean_error_deg": round(mean_error_deg, 4)}
     for key, name in _KEYS.items():
         document[key] = {

@@ -13,7 +13,7 @@ from com_model.files import write_file
 from com_model.model import RobotModel
 from com_model.robots import load_robot
 from com_model.setup import RobotSetup, describe, to_yaml
-from com_model.setup.summary import doubtful_lines, summary
+from com_model.setup.writing import doubtful_lines, summary
 from com_model.strict_yaml import read_yaml
 from com_model.urdf.xml_reader import read_bounded
 

@@ -40,11 +40,9 @@ def set_overlaps(
     """Finds which pairs are nearer to each other than a margin.
 
     Args:
-        hulls: The hulls.
         pairs: (K, 2) of them.
         R: (N, B, 3, 3) orientations of the bodies in N configurations.
         p: (N, B, 3) m, their origins.
-        margin: m.
         result: (N, K) is set.
     """
     for n in range(R.shape[0]):
@@ -97,7 +95,6 @@ def nearest(points: Array, weights: Array, count: int) -> int:
     Args:
         points: (4, 3), the first `count` are the simplex; those that stay come first.
         weights: (4,) of a point in it, of which the last one's is 0.
-        count: Of the simplex.
 
     Returns:
         How many stay.

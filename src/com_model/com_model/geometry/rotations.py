@@ -73,10 +73,6 @@ def minimal_rotation(start: Array, end: Array) -> Array:
       R = 1 + (c - 1) (a a^T + u u^T) + s (u a^T - a u^T),  end = c a + s u,  a = start
 
     Opposite vectors take half a turn about an axis across start.
-
-    Args:
-        start: (3,) unit vector.
-        end: (3,) unit vector.
     """
     cosine = float(start @ end)
     across = end - cosine * start

@@ -40,7 +40,6 @@ def set_rotation(axis: Array, angle: float, out: Array) -> None:
     Args:
         axis: (3,) unit axis a; a zero one gives the identity.
         angle: s, rad.
-        out: Result.
     """
     s, v = sin(angle), 1.0 - cos(angle)
     x, y, z = axis[0], axis[1], axis[2]

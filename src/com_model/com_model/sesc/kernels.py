@@ -1,6 +1,6 @@
 """Compiled: the centre of mass and its Jacobian at one configuration.
 
-The robot comes as the array that com_model.sesc.packing makes: a row a quantity, a column a body,
+The robot comes as the array that com_model.sesc.sesc makes: a row a quantity, a column a body,
 in the order of com_model.bodies. Joints rotate about, or move along, the z axes of aligned frames.
 With C the constant rotation from a body's to its parent's axes, Z the joint's turn about z, t its
 travel times the fraction of the mass that it moves, and r the body's SESC vector:

@@ -11,8 +11,8 @@ from com_model.bodies import Indices
 from com_model.dynamics.kinematics import body_poses
 from com_model.geometry.support import SupportPolygon
 from com_model.model import RobotModel
+from com_model.setup.body_tree import Outside, read_outside
 from com_model.setup.gains import Gains, find_gains, gait_parameters
-from com_model.setup.geometry import Outside, read_outside
 from com_model.setup.limbs import Leg, Limbs, NoLegsError, find_limbs
 from com_model.setup.posture import Standing, contact_points, find_posture
 from com_model.setup.sensors import Sensor, find_imu, find_wrench

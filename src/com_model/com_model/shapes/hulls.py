@@ -27,7 +27,6 @@ def read_shapes(
     """Reads the shapes of each link, of the first tag of which it has any.
 
     Args:
-        model: The robot.
         urdf_path: Its file, to which names of meshes may be relative; by default the model's.
         tags: "collision", "visual".
 
@@ -51,7 +50,6 @@ def hull_points(shape: Shape, around: bool = False) -> Array:
     """Gives points (k, 3) m whose hull is a shape's, or nearly (round ones), in its frame.
 
     Args:
-        shape: The shape.
         around: Whether the hull is around a cylinder, not in it.
     """
     if shape.kind == MESH:
@@ -139,7 +137,6 @@ class Hulls:
         """Finds which pairs (K, 2) are nearer than a margin in N configurations, (N, K).
 
         Args:
-            pairs: Indices of hulls.
             R: (N, B, 3, 3) orientations of the bodies.
             p: (N, B, 3) m, their origins.
             margin: m.

@@ -85,9 +85,6 @@ class ShapeReader:
     Args:
         xml: A URDF that com_model has accepted.
         urdf_path: Its path, if it is a file: mesh names may be relative to it.
-
-    Attributes:
-        links: Names of the links.
     """
 
     def __init__(self, xml: str, urdf_path: str | os.PathLike[str] | None) -> None:
@@ -104,7 +101,6 @@ class ShapeReader:
         """Reads the shapes of a link.
 
         Args:
-            link: Its name.
             tag: "visual" or "collision".
 
         Returns:

@@ -28,8 +28,6 @@ class Node:
     """An element that was kept.
 
     Attributes:
-        tag: Its tag.
-        attributes: Its attributes as text.
         line: Line of its start tag, from 1.
         begin: Offset of its start tag in the document, bytes.
         end: Offset of its end tag; that of the start tag where it has none.

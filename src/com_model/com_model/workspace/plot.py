@@ -23,7 +23,6 @@ def draw_workspace(
 
     Args:
         path: Of the PNG file; its folder is made.
-        workspace: Of the robot whose root link is held.
         standing: Of the robot on its feet, one picture each.
     """
     rows = 1 + ceil(len(standing) / 3)

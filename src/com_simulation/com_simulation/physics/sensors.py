@@ -12,7 +12,7 @@ import numpy as np
 
 from com_model.arrays import Array
 from com_model.parameters import parameter
-from com_model.wrenches import wrench_signs
+from com_model.robot_config import wrench_signs
 from com_simulation.physics.contacts import body_of_foot
 from com_simulation.physics.trunk import ROOT, Trunk, read_trunk
 from com_simulation.physics.world_builder import World
