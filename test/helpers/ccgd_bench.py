@@ -3,6 +3,7 @@
 import numpy as np
 from geometry_msgs.msg import PointStamped, Quaternion, WrenchStamped
 from rclpy.action import ActionClient
+from read_back import joint_trajectory_to_numpy
 from sensor_msgs.msg import Imu
 from shipped_robot import shipped_robot
 from trajectory_msgs.msg import JointTrajectory
@@ -11,13 +12,7 @@ from com_control.nodes.ccgd_gait import CcgdGaitNode
 from com_control.walking.joint_path import JointPath
 from com_msgs.action import Walk
 from com_msgs.msg import WalkGoal, WalkState
-from com_ros.conversions import (
-    NS_PER_S,
-    joint_trajectory_to_numpy,
-    ns_to_stamp,
-    numpy_to_joint_state,
-    stamp_to_ns,
-)
+from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_state, stamp_to_ns
 
 _, MODEL, POSTURE, ROBOT = shipped_robot("itu_biped")
 FEET = ("l_sole/wrench", "r_sole/wrench")

@@ -4,14 +4,13 @@ import math
 
 import numpy as np
 from geometry_msgs.msg import Vector3
+from read_back import root_body_inertial, trunk_com_to_numpy
 from sensor_msgs.msg import Imu, JointState
 from shipped_robot import shipped_robot
 
-from com_estimation.nodes.trunk_conversions import trunk_com_to_numpy
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
 from com_estimation.trunk.interface import Status, TrunkEstimate, unknown_estimate
 from com_model.legs import quadruped_legs
-from com_model.urdf.editing import root_body_inertial
 from com_msgs.msg import TrunkCom
 from com_ros.conversions import (
     ns_to_stamp,

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from geometry_msgs.msg import Quaternion, Vector3, WrenchStamped
+from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState
 
 from com_identification.nodes.sensor_buffer import SensorBuffer
 from com_model.dynamics.link_frames import LinkFrames
-from com_ros.conversions import euler_to_quaternion, numpy_to_wrench
+from com_ros.conversions import numpy_to_quaternion, numpy_to_wrench
 from com_ros.joint_input import JointInput
 
 
@@ -75,7 +76,7 @@ def test_up_comes_from_the_orientation_else_from_the_accelerometer(buffer):
     buffer, recorder, robot = buffer
     q = np.array([0.3, -0.2, 0.1, 0.4])
     buffer.add_joints(joints(robot.model, q.tolist(), 10))
-    orientation = euler_to_quaternion((0.1, -0.2, 0.5))
+    orientation = numpy_to_quaternion(Rotation.from_euler("xyz", (0.1, -0.2, 0.5)).as_quat())
     buffer.add_imu(Imu(orientation=orientation), 10)
     without = Imu(linear_acceleration=Vector3(x=1.0, y=2.0, z=9.0))
     without.orientation_covariance[0] = -1.0

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from ament_index_python.packages import get_package_share_directory
+from read_back import joint_trajectory_to_numpy
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
@@ -15,7 +16,7 @@ from com_model import RobotConfig, RobotModel
 from com_msgs.msg import MotionState
 from com_msgs.srv import LoadMotion
 from com_ros import qos
-from com_ros.conversions import joint_trajectory_to_numpy, ns_to_stamp, numpy_to_joint_state
+from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 from com_ros.exceptions import ComRosError
 
 SHARE = get_package_share_directory("robot_descriptions")

@@ -9,17 +9,14 @@ from ament_index_python.packages import get_package_share_directory
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import PointStamped, WrenchStamped
+from read_back import com_jacobian_to_numpy
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import Marker, MarkerArray
 
-from com_estimation.nodes.com_conversions import (
-    center_of_mass_to_numpy,
-    com_jacobian_to_numpy,
-    sesc_chain_to_numpy,
-)
+from com_estimation.nodes.com_conversions import center_of_mass_to_numpy, sesc_chain_to_numpy
 from com_estimation.nodes.sesc_publisher import SescPublisher
 from com_model import RobotConfig, RobotModel, Sesc
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain

@@ -7,17 +7,16 @@ import pytest
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from geometry_msgs.msg import Vector3, WrenchStamped
+from read_back import ground_reaction_to_numpy, root_body_inertial
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
 from trunk_driver import LEGS, MODEL, ROBOT, SETTLED, SHIFT, T0, URDF_TRUNK, Robot, replace_noise
 from visualization_msgs.msg import MarkerArray
 
-from com_estimation.nodes.trunk_conversions import ground_reaction_to_numpy
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
 from com_estimation.trunk.interface import Status
 from com_model import ConfigError, RobotModel
-from com_model.urdf.editing import root_body_inertial
 from com_msgs.msg import GaitPhase, GroundReaction, TrunkCom
 from com_ros.conversions import (
     ns_to_stamp,

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+from read_back import ground_reaction_to_numpy, root_body_inertial, trunk_com_to_numpy
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from com_estimation.nodes.trunk_conversions import ground_reaction_to_numpy, trunk_com_to_numpy
 from com_model import RobotModel
-from com_model.urdf.editing import root_body_inertial
 from com_msgs.msg import CenterOfMass, GaitPhase, GroundReaction, TrunkCom
 from com_ros.conversions import point_to_numpy, stamp_to_ns
 from com_ros.qos import LATCHED

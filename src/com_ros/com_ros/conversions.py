@@ -15,8 +15,6 @@ from geometry_msgs.msg import Point, Pose, Quaternion, Transform, Vector3, Wrenc
 from numpy.typing import ArrayLike, NDArray
 from sensor_msgs.msg import Imu, JointState
 from tf_transformations import (
-    euler_from_quaternion,
-    quaternion_from_euler,
     quaternion_from_matrix,
 )
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -109,9 +107,6 @@ def numpy_to_wrench(values: ArrayLike, out: Wrench | None = None) -> Wrench:
 
 
 # --- rotations -------------------------------------------------------------------------------
-def quaternion_to_numpy(msg: Quaternion) -> Array:
-    """(4,) x, y, z, w."""
-    return np.array((msg.x, msg.y, msg.z, msg.w))
 
 
 def numpy_to_quaternion(values: ArrayLike, out: Quaternion | None = None) -> Quaternion:
@@ -154,17 +149,6 @@ def rotation_to_quaternion(R: ArrayLike, out: Quaternion | None = None) -> Quate
     return numpy_to_quaternion(-xyzw if xyzw[3] < 0.0 else xyzw, out)
 
 
-def quaternion_to_euler(msg: Quaternion) -> Array:
-    """(3,) roll, pitch, yaw, rad: R = Rz(yaw) Ry(pitch) Rx(roll), REP-103."""
-    return np.array(euler_from_quaternion((msg.x, msg.y, msg.z, msg.w)), dtype=np.float64)
-
-
-def euler_to_quaternion(rpy: ArrayLike, out: Quaternion | None = None) -> Quaternion:
-    """Quaternion message of (3,) roll, pitch, yaw, rad: R = Rz(yaw) Ry(pitch) Rx(roll)."""
-    roll, pitch, yaw = _vector(rpy, 3, "roll, pitch, yaw")
-    return numpy_to_quaternion(quaternion_from_euler(roll, pitch, yaw), out)
-
-
 def pose_to_numpy(msg: Pose) -> tuple[Array, Array]:
     """Pose of frame b in frame a -> R_ab (3, 3), p_ab (3,) m."""
     return quaternion_to_rotation(msg.orientation), point_to_numpy(msg.position)
@@ -181,14 +165,6 @@ def numpy_to_pose(R: ArrayLike, p: ArrayLike, out: Pose | None = None) -> Pose:
 def transform_to_numpy(msg: Transform) -> tuple[Array, Array]:
     """Transform of parent a, child b -> R_ab (3, 3), p_ab (3,) m."""
     return quaternion_to_rotation(msg.rotation), vector3_to_numpy(msg.translation)
-
-
-def numpy_to_transform(R: ArrayLike, p: ArrayLike, out: Transform | None = None) -> Transform:
-    """Transform of R_ab (3, 3) and p_ab (3,) m; `out` is filled in place if given."""
-    msg = Transform() if out is None else out
-    rotation_to_quaternion(R, msg.rotation)
-    numpy_to_vector3(p, msg.translation)
-    return msg
 
 
 # --- sensors ---------------------------------------------------------------------------------
@@ -272,18 +248,6 @@ def numpy_to_joint_trajectory(
         for time, row, speed in zip(after.tolist(), positions, velocities, strict=True)
     ]
     return msg
-
-
-def joint_trajectory_to_numpy(
-    msg: JointTrajectory,
-) -> tuple[Array, Array, Array]:
-    """Times (N,) s after the stamp, positions (N, n), velocities (N, n), NaN where not given."""
-    n = len(msg.joint_names)
-    times = [p.time_from_start.sec + p.time_from_start.nanosec / NS_PER_S for p in msg.points]
-    q = np.array([p.positions for p in msg.points], dtype=np.float64).reshape(-1, n)
-    unknown = [math.nan] * n
-    qd = np.array([p.velocities or unknown for p in msg.points], dtype=np.float64)
-    return np.array(times, dtype=np.float64), q, qd.reshape(-1, n)
 
 
 # --- helpers ---------------------------------------------------------------------------------

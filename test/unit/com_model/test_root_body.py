@@ -3,9 +3,10 @@
 import numpy as np
 import pinocchio
 import pytest
+from read_back import root_body_inertial
 
 from com_model import RobotModel, UrdfError
-from com_model.urdf.editing import correct_root_body, edit_inertials, root_body_inertial
+from com_model.urdf.editing import correct_root_body, edit_inertials
 
 TRUNK = """<robot name="r">
   <link name="base"><inertial><origin xyz="0.1 0 0" rpy="0 0 0.3"/><mass value="1"/>

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from rclpy.serialization import deserialize_message, serialize_message
+from read_back import com_jacobian_to_numpy
 
 from com_estimation.nodes.com_conversions import (
     center_of_mass_to_numpy,
-    com_jacobian_to_numpy,
     numpy_to_center_of_mass,
     numpy_to_com_jacobian,
     numpy_to_sesc_chain,

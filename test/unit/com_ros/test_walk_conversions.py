@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from read_back import joint_trajectory_to_numpy
 
 from com_control import walking
 from com_control.nodes.walk_conversions import (
@@ -18,7 +19,7 @@ from com_control.nodes.walk_conversions import (
 from com_control.walking.walker import WalkRequest
 from com_msgs.action import Walk
 from com_msgs.msg import Footstep, WalkGoal, WalkState
-from com_ros.conversions import joint_trajectory_to_numpy, numpy_to_joint_trajectory
+from com_ros.conversions import numpy_to_joint_trajectory
 from com_ros.exceptions import ConversionError
 
 STAMP = Time(sec=12, nanosec=34)

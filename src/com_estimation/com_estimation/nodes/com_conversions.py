@@ -13,7 +13,6 @@ from com_estimation.whole_body.com_state import ComState, Ground, Status
 from com_msgs.msg import CenterOfMass, ComJacobian, SescChain
 from com_ros.conversions import (
     Array,
-    doubles_to_numpy,
     numpy_to_doubles,
     numpy_to_point,
     numpy_to_points,
@@ -62,21 +61,6 @@ def numpy_to_center_of_mass(
     ):
         vector.x, vector.y, vector.z = values.tolist()
     return msg
-
-
-def com_jacobian_to_numpy(msg: ComJacobian) -> tuple[tuple[str, ...], Array, Array]:
-    """Joint names (n), matrix (3, n), position (3,) m.
-
-    Raises:
-        ConversionError: when the matrix does not have three rows of n numbers.
-    """
-    names = tuple(msg.joint_names)
-    if len(msg.matrix) != 3 * len(names):
-        raise ConversionError(
-            f"com/jacobian: {len(msg.matrix)} numbers for {len(names)} joints, "
-            f"expected {3 * len(names)}"
-        )
-    return names, doubles_to_numpy(msg.matrix).reshape(3, -1), point_to_numpy(msg.position)
 
 
 def numpy_to_com_jacobian(

@@ -181,22 +181,6 @@ def _number(value: float) -> str:
 _LEAST_EIGENVALUE = -1e-9  # of an inertia, relative to the largest: rounding
 
 
-def root_body_inertial(model: RobotModel) -> Inertial:
-    """Adds up the links of the root body.
-
-    m = sum m_k, m c = sum m_k c_k, I = sum R_k I_k R_k^T + m_k S(c_k - c), with
-    S(d) = |d|^2 1 - d d^T.
-
-    Returns:
-        Mass (kg), CoM (m) and inertia about it (kg m^2), frame and axes of the root link. Where it
-        has no mass its CoM is the root link's origin.
-    """
-    bodies = model.bodies
-    mass, moment = float(bodies.mass[0]), bodies.first_moment[0]
-    com = moment / mass if mass > 0.0 else np.zeros(3)
-    return Inertial(mass, com, bodies.inertia[0] - mass * steiner(com))
-
-
 def correct_root_body(
     model: RobotModel, mass: float, com: ArrayLike, inertia: ArrayLike | None = None
 ) -> dict[str, Inertial]:
