@@ -13,9 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import com_model.interrupt  # noqa: F401
-from com_model.exceptions import ComModelError
-from com_model.model import RobotModel
-from com_model.robot_config import RobotConfig
+from com_model import ComModelError, RobotConfig, RobotModel
 from com_model.robots import DESCRIPTIONS
 from com_model.shapes.resources import package_shares
 
@@ -104,6 +102,13 @@ def compile_walking(folder: Path) -> None:
     stabiliser.start(walk.plan, walk.samples, biped.posture)
 
 
+def compile_trot(folder: Path) -> None:
+    """The legs of a quadruped."""
+    from com_control.trot.trot import TrotGait
+
+    TrotGait(*_load(folder, "scalf2")).step(0.0)
+
+
 def compile_trunk(folder: Path) -> None:
     """The Kalman filter of a quadruped's trunk."""
     from com_estimation.trunk.floating_base.estimator import FloatingBaseEstimator
@@ -133,6 +138,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "com": compile_com,
     "balance": compile_balance,
     "walking": compile_walking,
+    "trot": compile_trot,
     "trunk": compile_trunk,
     "tip_over": compile_tip_over,
     "collisions": compile_collisions,

@@ -22,8 +22,7 @@ from rich.console import Console
 from com_demos.background import Background, free_domain_id
 from com_demos.live import WAITING, LiveView
 from com_demos.nodes.listener import ListeningNode, launched
-from com_model.exceptions import ComModelError, ConfigError
-from com_model.robots import RobotFiles, find_robot
+from com_model import ComModelError, ConfigError, RobotFiles, find_robot
 from com_simulation.exceptions import ComSimulationError, RunError
 
 POLL_S = 0.01

@@ -18,12 +18,9 @@ from matplotlib.figure import Figure
 from com_demos import demonstration
 from com_demos.demonstration import Times
 from com_demos.nodes.identify_monitor import IdentifyMonitor
-from com_model import plotting
+from com_model import RobotConfig, RobotFiles, RobotModel, plotting
 from com_model.arrays import Array
-from com_model.model import RobotModel
 from com_model.plotting import save_png
-from com_model.robot_config import RobotConfig
-from com_model.robots import RobotFiles
 from com_msgs.msg import IdentificationResult
 from com_ros.conversions import vector3_to_numpy
 from com_simulation.commands.compare_urdfs import Comparison, compare

@@ -19,12 +19,8 @@ from matplotlib.ticker import LogLocator
 
 from com_demos.demonstration import DemoParser, Times, launch_words, listen, run_demo, setup_time
 from com_demos.nodes.sway_monitor import Series, SwayMonitor
-from com_model import plotting
-from com_model.exceptions import ComModelError
-from com_model.model import RobotModel
+from com_model import ComModelError, RobotConfig, RobotFiles, RobotModel, find_robot, plotting
 from com_model.plotting import save_png
-from com_model.robot_config import RobotConfig
-from com_model.robots import RobotFiles, find_robot
 from com_simulation.drawing.pictures import draw_picture
 from com_simulation.drawing.scene import build_scene
 from com_simulation.drawing.shapes import robot_shape

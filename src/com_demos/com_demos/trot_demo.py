@@ -17,12 +17,8 @@ from matplotlib.figure import Figure
 from com_demos import demonstration
 from com_demos.demonstration import Times
 from com_demos.nodes.trot_monitor import CONVERGED, SIGMAS, TrotMonitor, TrunkSeries
-from com_model import plotting
-from com_model.legs import quadruped_legs
-from com_model.model import RobotModel
+from com_model import RobotConfig, RobotFiles, RobotModel, plotting, quadruped_legs
 from com_model.plotting import save_png
-from com_model.robot_config import RobotConfig
-from com_model.robots import RobotFiles
 from com_simulation.exceptions import RunError
 
 SIZE = (9.6, 10.2)  # inches

@@ -17,11 +17,9 @@ from matplotlib.figure import Figure
 from com_demos import demonstration
 from com_demos.demonstration import Times
 from com_demos.nodes.walk_monitor import WalkMonitor, WalkSeries
-from com_model import plotting
+from com_model import RobotFiles, RobotModel, plotting
 from com_model.arrays import Array
-from com_model.model import RobotModel
 from com_model.plotting import save_png
-from com_model.robots import RobotFiles
 from com_simulation.drawing.pictures import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
 from com_simulation.exceptions import RunError

@@ -28,11 +28,9 @@ from com_control.balance.soles import (
     way_between,
 )
 from com_control.exceptions import BalanceError
+from com_model import Foot, RobotModel, Sesc
 from com_model.arrays import Array, FrozenArrays
 from com_model.geometry.rotations import minimal_rotation, rotation_vector, skew
-from com_model.model import RobotModel
-from com_model.robot_config import Foot
-from com_model.sesc.sesc import Sesc
 from com_model.text import listing
 
 LEAD = 0.02  # m, by which the reference may be ahead of a CoM that cannot follow

@@ -11,10 +11,9 @@ from com_control.balance.options import BalanceOptions, StandingLimits
 from com_control.balance.soles import Soles, balance_frame, check_plane
 from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import BalanceError
+from com_model import Foot, RobotConfig, RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
-from com_model.model import RobotModel
-from com_model.robot_config import Foot, RobotConfig
 
 LONGEST_STEP = 0.1  # s; commands after a longer pause are those of such a step
 

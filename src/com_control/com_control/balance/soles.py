@@ -9,14 +9,13 @@ from numpy.typing import ArrayLike
 from com_control.balance import kernels
 from com_control.balance.kernels import SoleFrames, SolePoses
 from com_control.exceptions import BalanceError
+from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.compiled import entry_point
 from com_model.dynamics.tree_kernels import tree_of
 from com_model.geometry.hull import convex_hull, signed_distance
 from com_model.geometry.rotations import rotation_vector, skew
 from com_model.geometry.support import sole_points
-from com_model.model import RobotModel
-from com_model.robot_config import Foot
 
 _NEAR = 0.02  # m, below which distances of the CoM from a sole do not count
 

@@ -51,7 +51,3 @@ def make_layout(robot: str, layout: str, config: str | None) -> MotionLayout:
     """
     model, found = load_robot(robot, config)
     return MotionLayout.from_file(layout, found, model)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -77,7 +77,3 @@ def _convert(arguments: argparse.Namespace, layout: MotionLayout) -> None:
     else:
         write_bag(target, motion, arguments.storage)
     print("\n".join([*notes, check_motion(layout, motion).text()]))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

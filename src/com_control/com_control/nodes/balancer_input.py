@@ -8,8 +8,7 @@ from com_control.balance.demonstrations import DEMONSTRATIONS
 from com_control.balance.options import BalanceOptions, StandingLimits
 from com_control.balance.session import BalanceReading
 from com_control.command_guard import GuardOptions
-from com_model import RobotConfig, RobotModel
-from com_model.dynamics.kinematics import link_poses
+from com_model import RobotConfig, RobotModel, link_poses
 from com_ros.conversions import NS_PER_S, Array
 from com_ros.imu_input import ImuInput
 from com_ros.joint_input import JointSample

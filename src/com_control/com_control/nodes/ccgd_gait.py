@@ -34,7 +34,6 @@ rest and sends no more.
 Parameters: see ccgd_parameters.Parameters.
 """
 
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -258,7 +257,3 @@ def balance_values(session: WalkSession) -> dict[str, str]:
 def main() -> int:
     """Run the node."""
     return run(CcgdGaitNode)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -20,9 +20,8 @@ from com_control.walking.footsteps import Footstep
 from com_control.walking.session import Command, WalkSession
 from com_control.walking.walk_monitor import WalkEstimate
 from com_control.walking.walker import Walk, WalkInstant
+from com_model import GeometryError, SupportPolygon
 from com_model.arrays import Array
-from com_model.exceptions import GeometryError
-from com_model.geometry.support import SupportPolygon
 from com_msgs.msg import WalkState
 from com_ros import qos
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory, numpy_to_point

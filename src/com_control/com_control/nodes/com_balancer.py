@@ -29,7 +29,6 @@ is sent until ~/start.
 Parameters: see balancer_input.Parameters.
 """
 
-import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -235,7 +234,3 @@ class ComBalancerNode(RobotNode[Parameters]):
 def main() -> int:
     """Run the node."""
     return run(ComBalancerNode, make_executor=make_fast_executor)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

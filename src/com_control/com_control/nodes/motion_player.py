@@ -24,7 +24,6 @@ absurd position.
 Parameters: see Parameters.
 """
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -315,7 +314,3 @@ def _refusal(error: MotionError) -> LoadMotion.Response:
 def main() -> int:
     """Run the node."""
     return run(MotionPlayerNode)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

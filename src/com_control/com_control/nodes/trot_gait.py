@@ -22,7 +22,6 @@ joints do not follow or report absurd positions, it ends the swing and holds on 
 Parameters: see trot_parameters.Parameters.
 """
 
-import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -261,7 +260,3 @@ class TrotGaitNode(RobotNode[Parameters]):
 def main() -> int:
     """Run the node."""
     return run(TrotGaitNode, make_executor=make_fast_executor)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

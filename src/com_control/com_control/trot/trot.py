@@ -27,11 +27,9 @@ from com_control.trot.attitude import AttitudeFilter
 from com_control.trot.foot_paths import level_up, lift, smooth_step, swing_height
 from com_control.trot.leg_kinematics import LegKinematics
 from com_control.trot.parameters import GaitParameters
+from com_model import RobotConfig, RobotModel, Sesc
 from com_model.arrays import Array, Flags, FrozenArrays
 from com_model.legs import DIAGONALS, Leg, quadruped_legs
-from com_model.model import RobotModel
-from com_model.robot_config import RobotConfig
-from com_model.sesc.sesc import Sesc
 
 _STEP = 0.01  # m, of the difference quotient
 

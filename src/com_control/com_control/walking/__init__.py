@@ -29,38 +29,3 @@ from com_control.walking.walk_monitor import (
 from com_control.walking.walk_plan import Timing, WalkPlan
 from com_control.walking.walker import Walk, Walker, WalkRequest
 from com_control.walking.zmp import RefinedWalk, multi_body_zmp, refine
-
-__all__ = [
-    "Biped",
-    "BipedError",
-    "BipedLeg",
-    "Ccgd",
-    "CheckLimits",
-    "ComIk",
-    "Command",
-    "Footstep",
-    "JointPath",
-    "PendulumPath",
-    "PlanError",
-    "Reading",
-    "RefinedWalk",
-    "SoleZmp",
-    "Stance",
-    "State",
-    "Timing",
-    "Walk",
-    "WalkChecks",
-    "WalkEstimate",
-    "WalkEstimator",
-    "WalkJoints",
-    "WalkParameters",
-    "WalkPlan",
-    "WalkRequest",
-    "WalkSession",
-    "Walker",
-    "find_stance",
-    "multi_body_zmp",
-    "plan_footsteps",
-    "refine",
-    "solve_joints",
-]

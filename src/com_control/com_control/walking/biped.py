@@ -14,13 +14,11 @@ from numpy.typing import ArrayLike
 
 from com_control.exceptions import BipedError, PlanError
 from com_control.walking.footsteps import Footstep
+from com_model import ConfigError, RobotModel, Sesc
 from com_model.arrays import Array, FrozenArrays
 from com_model.bodies import REVOLUTE, Bodies, Indices
 from com_model.dynamics.kinematics import body_poses, link_pose
-from com_model.exceptions import ConfigError
-from com_model.model import RobotModel
 from com_model.robot_config import Foot, RobotConfig, WalkingSizes
-from com_model.sesc.sesc import Sesc
 from com_model.text import listing
 
 JOINTS = 6

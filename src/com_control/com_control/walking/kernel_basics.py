@@ -9,12 +9,13 @@ import numpy as np
 from numba import njit
 
 from com_model.arrays import Array
-from com_model.geometry.vector_kernels import dot, rotate
+from com_model.geometry.vector_kernels import cross, dot, rotate
 from com_model.geometry.vectors import Vector
 
 Rows = tuple[Vector, Vector, Vector]
 """A matrix (3, 3) by its rows."""
 
+LEAST = 1e-300  # least pivot, so that what is singular makes a step that is too long, not NaN
 _TAN_PI_8 = 0.41421356237309503
 # Series of atan(x) / x - 1 in x^2, economised on |x| <= tan(pi / 8): error 2e-18.
 _ATAN_1, _ATAN_2, _ATAN_3 = -0.3333333333333333, 0.19999999999995519, -0.1428571428466583
@@ -76,6 +77,15 @@ def multiply(M: Rows, v: Vector) -> Vector:
 def turn(axis: Vector, angle: float, v: Vector) -> Vector:
     """Rotates v about a unit axis by an angle, rad."""
     return rotate(axis, cos(angle), sin(angle), v)
+
+
+@njit
+def solve_three(A: Array, c: Array, x: Array) -> None:
+    """Sets x (3,) to A^-1 c by cross products; A (3, 3)."""
+    a, b, d, v = column(A, 0), column(A, 1), column(A, 2), vector(c)
+    bd, da, ab = cross(b, d), cross(d, a), cross(a, b)
+    volume = dot(a, bd) or LEAST
+    x[0], x[1], x[2] = dot(v, bd) / volume, dot(v, da) / volume, dot(v, ab) / volume
 
 
 @inner

@@ -11,7 +11,16 @@ import numpy as np
 from numba import njit
 
 from com_control.walking.biped import BipedLeg
-from com_control.walking.kernel_basics import column, multiply, row, rows, scale, turn, vector
+from com_control.walking.kernel_basics import (
+    LEAST,
+    column,
+    multiply,
+    row,
+    rows,
+    scale,
+    turn,
+    vector,
+)
 from com_model.arrays import Array
 from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import add, cross, dot, sub
@@ -32,8 +41,6 @@ LEG = np.dtype(
         ("moments", "f8", (6, 3)),  # their first moments, kg m
     ]
 )
-
-LEAST = 1e-300  # least pivot, so that a singular leg makes a step that is too long, not NaN
 
 
 def pack_leg(leg: BipedLeg) -> Any:

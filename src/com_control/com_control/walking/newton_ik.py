@@ -24,10 +24,10 @@ from com_control.walking.kernel_basics import (
     row,
     rows,
     scale,
+    solve_three,
     vector,
 )
 from com_control.walking.leg_ik import (
-    LEAST,
     LEG,
     fill_jacobian,
     pack_leg,
@@ -130,15 +130,6 @@ def linearize(robot: Record, target: Target, state: Array, out: Linearization) -
         errors[12 + k] = dot(column(R, k), sub(vector(target.com), vector(t))) - com[k]
         total += errors[12 + k] * errors[12 + k]
     return np.sqrt(total)
-
-
-@njit
-def solve_three(A: Array, c: Array, x: Array) -> None:
-    """Sets x (3,) to A^-1 c by cross products; A (3, 3)."""
-    a, b, d, v = column(A, 0), column(A, 1), column(A, 2), vector(c)
-    bd, da, ab = cross(b, d), cross(d, a), cross(a, b)
-    volume = dot(a, bd) or LEAST
-    x[0], x[1], x[2] = dot(v, bd) / volume, dot(v, da) / volume, dot(v, ab) / volume
 
 
 @njit

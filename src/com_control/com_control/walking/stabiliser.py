@@ -29,12 +29,11 @@ from com_control.walking.stabiliser_state import (
 )
 from com_control.walking.walk_monitor import SoleZmp
 from com_control.walking.walk_plan import Samples, WalkPlan, quintic
+from com_model import RobotConfig, Sesc
 from com_model.arrays import Array
 from com_model.compiled import entry_point
 from com_model.dynamics import GRAVITY
 from com_model.dynamics.link_frames import LinkFrames
-from com_model.robot_config import RobotConfig
-from com_model.sesc.sesc import Sesc
 
 FALLEN_TILT, FALLEN_HEIGHT = np.radians(30.0), 0.7  # of the root; of the CoM's planned height
 LEAST_LOAD, MOST_LOAD, LOAD_TIME = 0.5, 1.6, 0.1  # of the weight on both feet, for s

@@ -20,12 +20,11 @@ from numpy.typing import ArrayLike
 from com_control.exceptions import BipedError, PlanError
 from com_control.walking.biped import Biped, find_stance, sole_poses
 from com_control.walking.walker import WalkInstant
+from com_model import Sesc, link_pose
 from com_model.arrays import Array, as_array
 from com_model.dynamics import GRAVITY
-from com_model.dynamics.kinematics import link_pose
 from com_model.geometry.rotations import skew
 from com_model.parameters import live_parameter
-from com_model.sesc.sesc import Sesc
 
 MIN_FORCE = 0.02
 """Fraction of the weight below which the ZMP is not determined."""

@@ -14,12 +14,19 @@ from pathlib import Path
 
 import numpy as np
 
-from com_model import RobotConfig, RobotModel, SupportPolygon, find_robot, link_poses
+from com_model import (
+    ComModelError,
+    ConfigError,
+    RobotConfig,
+    RobotModel,
+    Sesc,
+    SupportPolygon,
+    find_robot,
+    link_poses,
+)
 from com_model.arrays import Array
 from com_model.commands import command_parser
-from com_model.exceptions import ComModelError, ConfigError
 from com_model.geometry.support import sole_points
-from com_model.sesc.sesc import Sesc
 from com_simulation.exceptions import ComSimulationError, SwayError
 from com_simulation.physics.planted_feet import PlantedFeet
 
@@ -154,7 +161,3 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     print(json.dumps(found.figures()))
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

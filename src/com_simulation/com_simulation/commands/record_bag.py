@@ -18,11 +18,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from com_model import ComModelError, ConfigError, find_robot, load_robot
 from com_model.commands import add_robot, command_parser
-from com_model.exceptions import ComModelError, ConfigError
 from com_model.files import write_file
 from com_model.postures import read_postures
-from com_model.robots import find_robot, load_robot
 from com_simulation.exceptions import ComSimulationError
 from com_simulation.physics.bag_writer import STORAGES, BagWriter, new_folder
 from com_simulation.physics.posture_sequence import (
@@ -154,7 +153,3 @@ def marks_text(rests: Sequence[RestPeriod]) -> str:
         if not rest.problem:
             lines.append(f"{rest.begin:.6f},{rest.end:.6f},p{number:03d}")
     return "\n".join(lines) + "\n"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from com_model.dynamics.kinematics import link_pose, link_poses
+from com_model import Foot, RobotModel, link_pose, link_poses
 from com_model.geometry.rotations import minimal_rotation
 from com_model.geometry.support import SupportPolygon, sole_points
-from com_model.model import RobotModel
-from com_model.robot_config import Foot
 from com_simulation.drawing.shapes import Part, RobotShape, rod_triangles
 
 _ROD_COLOR = (0.55, 0.58, 0.62)

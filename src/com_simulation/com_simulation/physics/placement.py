@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import mujoco
 import numpy as np
 
-from com_model import Foot, GeometryError, RobotModel, fit_plane
+from com_model import Foot, GeometryError, RobotModel, fit_plane, link_poses
 from com_model.arrays import Array
-from com_model.dynamics.kinematics import link_poses
 from com_model.geometry.support import sole_points
 from com_simulation.physics.spec import GROUND_BIT
 

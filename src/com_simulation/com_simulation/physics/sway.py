@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
-from com_model import RobotConfig, RobotModel, SupportPolygon
+from com_model import RobotConfig, RobotModel, Sesc, SupportPolygon
 from com_model.arrays import Array
-from com_model.sesc.sesc import Sesc
 from com_simulation.exceptions import SwayError
 from com_simulation.physics.placement import support_normal
 from com_simulation.physics.planted_feet import PlantedFeet

@@ -12,10 +12,8 @@ import numpy as np
 
 from com_bags import BagError, TopicError
 from com_estimation.whole_body.com_state import ComObserver, ComState
-from com_model import RobotConfig, RobotModel, load_robot
+from com_model import ComModelError, RobotConfig, RobotModel, find_robot, load_robot
 from com_model.commands import add_robot, command_parser
-from com_model.exceptions import ComModelError
-from com_model.robots import find_robot
 from com_simulation.drawing.shapes import robot_shape
 from com_viewer.bag_run import read_run
 from com_viewer.page import HOST, PORT, Page
