@@ -33,6 +33,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from baselines.ccgd import Ccgd
 from baselines.leg_ik import LegIk
 from numpy.typing import NDArray
 from oracles import example_urdfs
@@ -41,7 +42,6 @@ from rich.table import Table
 from scipy.spatial.transform import Rotation
 
 from com_control.walking.biped import Biped
-from com_control.walking.ccgd import Ccgd
 from com_control.walking.closed_form_ik import ClosedFormSolver
 from com_control.walking.com_ik import ComIk
 from com_control.walking.walk_plan import Samples, WalkPlan

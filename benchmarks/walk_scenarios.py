@@ -17,6 +17,7 @@ from math import sqrt
 from pathlib import Path
 
 import numpy as np
+from baselines.ccgd import Ccgd
 from baselines.leg_ik import LegIk
 from numpy.typing import NDArray
 from oracles import example_urdfs
@@ -29,7 +30,6 @@ from walk_playback import (
 
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
-from com_control.walking.ccgd import Ccgd
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import WalkParameters
 from com_control.walking.joint_path import WalkJoints, solve_joints

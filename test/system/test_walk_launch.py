@@ -6,7 +6,6 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
-from com_control.nodes.walk_conversions import walk_state_to_values
 from com_demos.nodes.walk_monitor import WalkRecording, WalkSample
 from com_msgs.action import Walk
 from com_msgs.msg import CenterOfMass, WalkGoal, WalkState
@@ -21,10 +20,11 @@ def recorded(states, coms, frames, joints):
     """All that was received, with the truth, as a walk."""
     recording = WalkRecording()
     for msg in states:
-        values = walk_state_to_values(msg)
-        reference = values.com_reference, values.zmp_reference, values.zmp
+        points = msg.com_reference, msg.zmp_reference, msg.zmp
         stamp_ns = stamp_to_ns(msg.header.stamp)
-        recording.samples.append(WalkSample(stamp_ns, msg.time, msg.step, *reference))
+        recording.samples.append(
+            WalkSample(stamp_ns, msg.time, msg.step, *map(point_to_numpy, points))
+        )
         if msg.state == WalkState.WALKING:
             recording.duration = msg.duration
     for msg in coms:

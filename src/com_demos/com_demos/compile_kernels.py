@@ -82,7 +82,6 @@ def compile_walking(folder: Path) -> None:
     """The stabiliser, and the inverse kinematics of bipeds with legs of closed form and without."""
     from com_control.walking import Walker, WalkRequest
     from com_control.walking.biped import Biped, sole_poses
-    from com_control.walking.ccgd import Ccgd
     from com_control.walking.com_ik import ComIk
     from com_control.walking.newton_ik import NewtonSolver
     from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
@@ -93,7 +92,7 @@ def compile_walking(folder: Path) -> None:
     com, feet, R = Sesc(model).com(biped.posture), sole_poses(biped, biped.posture), np.eye(3)
     path = np.array([com]), np.array([feet]), R[None]
     ComIk(biped).solve_path(*path)
-    Ccgd(biped).solve_path(*path, com)
+    ComIk(biped).solve_in_steps(*path, com)
     newton, values, outcomes = NewtonSolver(biped), np.empty((1, 16)), np.empty(1, dtype=np.int64)
     newton.solve_one(com, R, feet, newton.robot, 1e-9, values[0])
     newton.solve_path(path[0], path[2], path[1], newton.robot, 1e-9, values, outcomes)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TypeVar
 
 from rich.console import Console
@@ -34,17 +33,13 @@ LOG_PREFIX = re.compile(r"^(\[[^]]*\]:? ?)*")  # of a node's line in the log
 
 @dataclass(frozen=True)
 class Times:
-    """How long the parts of a run last, s."""
+    """How long the parts of a run last at most, s; a first start compiles kernels."""
 
-    record: float  # of data, at most, by its stamps
-    # from the first message on, not recorded: further programs start meanwhile, and take the
-    # processors
-    settle: float = 0.0
-    first_message: float = 600.0  # until then one must have arrived; a first start compiles kernels
-    # longest pause between messages; a simulator in lockstep waits for kernels, too
-    silence: float = 600.0
-    # until then, from the first message on, what is to be recorded must have begun
-    ready: float = 600.0
+    record: float  # of data, by its stamps
+    settle: float = 0.0  # from the first message on, not recorded: further programs start
+    first_message: float = 600.0
+    silence: float = 600.0  # longest pause between messages
+    ready: float = 600.0  # from the first message on, until what is to be recorded has begun
 
 
 def record(
@@ -54,93 +49,64 @@ def record(
     view: LiveView,
     ended: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Listen to a launch until the data of a run has arrived.
-
-    Args:
-        ended: whether all is over before its time.
+    """Listen to a launch until the data of a run has arrived, or all has ended before its time.
 
     Raises:
         RunError: no data came, or it stopped coming, or the launch ended.
         KeyboardInterrupt: SIGINT or SIGTERM arrived.
     """
+
+    def problem(seconds: float) -> RunError:
+        text = monitor.problem(seconds)
+        return RunError(f"{text}; the launch's log ends with:\n{launch.tail()}")
+
+    def listen(done: Callable[[float], bool], timeout: float, recording: bool = False) -> None:
+        """Listen until done(seconds), while something arrives within timeout (s)."""
+        begin = last = now = time.monotonic()
+        while not done(now - begin):
+            count, refresh = monitor.received, now + REFRESH_S
+            while now < refresh:
+                monitor.poll()
+                if interrupts:
+                    raise KeyboardInterrupt
+                time.sleep(POLL_S)
+                now = time.monotonic()
+            last = now if monitor.received > count else last
+            rows = monitor.rows()
+            if rows[0][0] == WAITING:
+                log = LOG_PREFIX.sub("", launch.tail(lines=1))
+                rows = [(WAITING, f"{rows[0][1]}, {now - begin:.0f} s"), ("log", log)]
+            view.show(rows, monitor.elapsed if recording else None)
+            if launch.exit_code is not None:
+                raise RunError(f"the launch ended early, its log says:\n{launch.tail()}")
+            if DEAD_NODE.search(launch.tail(lines=500)):
+                raise RunError(f"a node died, the launch's log says:\n{launch.tail()}")
+            if now - last > timeout:
+                raise problem(now - last)
+
+    def settled(seconds: float) -> bool:
+        if not monitor.ready and seconds > times.ready:
+            raise problem(seconds)
+        return monitor.ready and seconds >= times.settle
+
     with view, deferred_interrupts() as interrupts:
-        session = _Session(monitor, launch, view, interrupts)
-        session.listen(lambda _: monitor.received > 0, times.first_message)
-
-        def settled(seconds: float) -> bool:
-            if not monitor.ready and seconds > times.ready:
-                raise session.problem(seconds)
-            return monitor.ready and seconds >= times.settle
-
-        session.listen(settled, times.silence)
+        listen(lambda _: monitor.received > 0, times.first_message)
+        listen(settled, times.silence)
         monitor.start_over()
-        session.recording = True
-        session.listen(lambda _: ended() or monitor.elapsed >= times.record, times.silence)
+        listen(lambda _: ended() or monitor.elapsed >= times.record, times.silence, True)
 
 
 @contextmanager
 def deferred_interrupts() -> Iterator[list[int]]:
     """Collect SIGINT and SIGTERM, for exceptions must not be raised inside the middleware."""
     arrived: list[int] = []
-
-    def remember(number: int, _frame: FrameType | None) -> None:
-        arrived.append(number)
-
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, remember) for number in numbers]
+    before = [signal.signal(n, lambda number, _: arrived.append(number)) for n in numbers]
     try:
         yield arrived
     finally:
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
-
-
-@dataclass
-class _Session:
-    monitor: ListeningNode
-    launch: Background
-    view: LiveView
-    interrupts: list[int]
-    recording: bool = False
-
-    def listen(self, done: Callable[[float], bool], timeout: float) -> None:
-        """Listen until done(seconds), while something arrives within timeout (s)."""
-        begin = last = now = time.monotonic()
-        while not done(now - begin):
-            count = self.monitor.received
-            self._poll(REFRESH_S)
-            now = time.monotonic()
-            last = now if self.monitor.received > count else last
-            self._show(now - begin)
-            self._check_launch()
-            if now - last > timeout:
-                raise self.problem(now - last)
-
-    def problem(self, seconds: float) -> RunError:
-        """Return why nothing came, or nothing began, for a time."""
-        problem = self.monitor.problem(seconds)
-        return RunError(f"{problem}; the launch's log ends with:\n{self.launch.tail()}")
-
-    def _show(self, seconds: float) -> None:
-        rows = self.monitor.rows()
-        if rows[0][0] == WAITING:
-            log = LOG_PREFIX.sub("", self.launch.tail(lines=1))
-            rows = [(WAITING, f"{rows[0][1]}, {seconds:.0f} s"), ("log", log)]
-        self.view.show(rows, self.monitor.elapsed if self.recording else None)
-
-    def _check_launch(self) -> None:
-        if self.launch.exit_code is not None:
-            raise RunError(f"the launch ended early, its log says:\n{self.launch.tail()}")
-        if DEAD_NODE.search(self.launch.tail(lines=500)):
-            raise RunError(f"a node died, the launch's log says:\n{self.launch.tail()}")
-
-    def _poll(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self.monitor.poll()
-            if self.interrupts:
-                raise KeyboardInterrupt
-            time.sleep(POLL_S)
 
 
 Monitor = TypeVar("Monitor", bound=ListeningNode)
@@ -277,22 +243,20 @@ def _is_free(port: int) -> bool:
     return False
 
 
-def setup_time() -> float | None:
-    """Return the time, s, that tools/setup.sh took last; None without it."""
-    text = os.environ.get("COM_SETUP_S", "")
-    return float(text) if text else None
-
-
 def write_figures(figures: Mapping[str, object], path: Path) -> None:
-    """Print the figures of a run as JSON on one line, and write them to a file."""
-    text = json.dumps({**figures, "setup_s": setup_time()})
+    """Print the figures of a run as JSON on one line, and write them to a file.
+
+    With the time, s, that tools/setup.sh took last; null without it.
+    """
+    taken = os.environ.get("COM_SETUP_S", "")
+    text = json.dumps({**figures, "setup_s": float(taken) if taken else None})
     path.write_text(text + "\n")
     print(text)
 
 
 def run_demo(show: Callable[[argparse.Namespace], None], options: argparse.Namespace) -> int:
     """Show; return 0, 1 for a failed run, 2 for a wrong command, 130 for Ctrl-C or SIGTERM."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped
     try:
         show(options)
     except (ComSimulationError, ComModelError, OSError) as error:
@@ -302,8 +266,3 @@ def run_demo(show: Callable[[argparse.Namespace], None], options: argparse.Names
         print("demo: interrupted, everything is stopped", file=sys.stderr)
         return 128 + signal.SIGINT
     return 0
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Handle SIGTERM as Ctrl-C: everything that was started is stopped on the way out."""
-    raise KeyboardInterrupt

@@ -21,7 +21,6 @@ from com_demos.nodes.identify_monitor import IdentifyMonitor
 from com_model import RobotConfig, RobotFiles, RobotModel, plotting
 from com_model.arrays import Array
 from com_model.plotting import save_png
-from com_msgs.msg import IdentificationResult
 from com_ros.conversions import vector3_to_numpy
 from com_simulation.commands.compare_urdfs import Comparison, compare
 from com_simulation.exceptions import RunError
@@ -116,14 +115,23 @@ def show(options: argparse.Namespace) -> None:
     folder = options.output / f"{robot.name}_identification"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    monitor = run(robot, folder, options)
+    monitor = demonstration.listen(
+        launch_command(robot, folder, options),
+        IdentifyMonitor,
+        Times(LONGEST),
+        robot.name,
+        f"{robot.name}: {options.postures} postures at {options.speed:g} times real time",
+        options,
+        ended=lambda monitor: monitor.done,
+    )
     if monitor.failure or monitor.result is None:
         raise RunError(monitor.failure or "no result arrived on identification/result")
     comparison = judge(robot, folder)
     plot = options.output / f"{robot.name}_identify.png"
     postures = len(monitor.result.postures)
     title = f"{robot.name}: CoM of every link, {postures} postures, before and after"
-    stds = body_stds(monitor.result, comparison.bodies)
+    found = {body.name: vector3_to_numpy(body.com_std) for body in monitor.result.bodies}
+    stds = np.array([found[name] for name in comparison.bodies])
     save_png(identification_figure(comparison, stds, PRIOR, title), plot)
     figures = {"robot": robot.name, "captured": postures, "rank": monitor.result.rank}
     figures |= {**comparison.figures(), "plot": str(plot)}
@@ -155,23 +163,6 @@ def launch_command(robot: RobotFiles, folder: Path, options: argparse.Namespace)
     return demonstration.launch_words("identification.launch.xml", arguments)
 
 
-def run(robot: RobotFiles, folder: Path, options: argparse.Namespace) -> IdentifyMonitor:
-    """Start the launch file, listen to the tour until the URDF is written, stop.
-
-    Raises:
-        RunError: no data came, or it stopped coming.
-    """
-    return demonstration.listen(
-        launch_command(robot, folder, options),
-        IdentifyMonitor,
-        Times(LONGEST),
-        robot.name,
-        f"{robot.name}: {options.postures} postures at {options.speed:g} times real time",
-        options,
-        ended=lambda monitor: monitor.done,
-    )
-
-
 def judge(robot: RobotFiles, folder: Path) -> Comparison:
     """Compare the URDF as believed and the one that was written with the truth."""
     written = [path for path in folder.glob("*.urdf") if path.name != "truth.urdf"]
@@ -180,12 +171,6 @@ def judge(robot: RobotFiles, folder: Path) -> Comparison:
     files = (folder / "truth.urdf", robot.urdf, written[0])
     true, before, after = (RobotModel.from_file(file) for file in files)
     return compare(true, before, after, RobotConfig.from_file(str(robot.config)))
-
-
-def body_stds(result: IdentificationResult, names: Sequence[str]) -> np.ndarray:
-    """Return the standard deviations (B, 3) m of the bodies' CoMs."""
-    found = {body.name: vector3_to_numpy(body.com_std) for body in result.bodies}
-    return np.array([found[name] for name in names])
 
 
 if __name__ == "__main__":

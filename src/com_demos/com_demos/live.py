@@ -30,8 +30,7 @@ class LiveView:
         self.seconds = seconds
         self.console = console
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
-        self._last_line = -math.inf
-        self._last_waiting = time.monotonic()
+        self._last = {False: -math.inf, True: time.monotonic()}  # line, by whether it waits
 
     def __enter__(self) -> "LiveView":
         if self._live:
@@ -52,15 +51,10 @@ class LiveView:
         if self._live:
             self._live.update(table(self.title, rows, done, self.seconds), refresh=True)
             return
-        now = time.monotonic()
-        if rows[0][0] == WAITING:
-            if now - self._last_waiting < WAITING_LINE_S:
-                return
-            self._last_waiting = now
-        elif now - self._last_line < LINE_EVERY_S:
+        now, waits = time.monotonic(), rows[0][0] == WAITING
+        if now - self._last[waits] < (WAITING_LINE_S if waits else LINE_EVERY_S):
             return
-        else:
-            self._last_line = now
+        self._last[waits] = now
         self.console.print(line(rows, done), soft_wrap=True, highlight=False)
 
 

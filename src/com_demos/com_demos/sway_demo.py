@@ -6,7 +6,6 @@ line.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +16,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from com_demos.demonstration import DemoParser, Times, launch_words, listen, run_demo, setup_time
+from com_demos.demonstration import (
+    DemoParser,
+    Times,
+    launch_words,
+    listen,
+    run_demo,
+    write_figures,
+)
 from com_demos.nodes.sway_monitor import Series, SwayMonitor
 from com_model import ComModelError, RobotConfig, RobotFiles, RobotModel, find_robot, plotting
 from com_model.plotting import save_png
@@ -114,11 +120,14 @@ def show(options: argparse.Namespace) -> None:
     model = RobotModel.from_file(robot.urdf)
     robot, config = with_fitting_config(robot, model)
     options.output.mkdir(parents=True, exist_ok=True)
-    monitor = run(robot, model, config, options)
+    stands = "stands on its feet" if config is not None and config.feet else "hangs from its base"
+    what = f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}"
+    times, command = Times(options.seconds, settle=4.0), launch_command(robot)
+    monitor = listen(command, lambda: SwayMonitor(model), times, robot.name, what, options)
     series = monitor.recording.series(until=options.seconds)
     figures = {"robot": robot.name, **series.summary()}
     figures |= write_images(robot, model, config, monitor, series, options.output)
-    print(json.dumps({**figures, "setup_s": setup_time()}))
+    write_figures(figures, options.output / f"{robot.name}.json")
     check(figures)
 
 
@@ -155,21 +164,6 @@ def launch_command(robot: RobotFiles) -> list[str]:
         "sway": "true",
     }
     return launch_words(file, arguments)
-
-
-def run(
-    robot: RobotFiles, model: RobotModel, config: RobotConfig | None, options: argparse.Namespace
-) -> SwayMonitor:
-    """Start the launch file, record, stop it.
-
-    Raises:
-        RunError: no data came, or it stopped coming.
-    """
-    stands = "stands on its feet" if config is not None and config.feet else "hangs from its base"
-    what = f"{robot.name}: {model.n_joints} joints, {model.mass:.2f} kg, {stands}"
-    times = Times(options.seconds, settle=4.0)
-    command = launch_command(robot)
-    return listen(command, lambda: SwayMonitor(model), times, robot.name, what, options)
 
 
 def write_images(

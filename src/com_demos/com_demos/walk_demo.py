@@ -18,7 +18,6 @@ from com_demos import demonstration
 from com_demos.demonstration import Times
 from com_demos.nodes.walk_monitor import WalkMonitor, WalkSeries
 from com_model import RobotFiles, RobotModel, plotting
-from com_model.arrays import Array
 from com_model.plotting import save_png
 from com_simulation.drawing.pictures import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
@@ -41,7 +40,8 @@ def walk_figure(series: WalkSeries, title: str) -> Figure:
     for axes in over_time:
         axes.sharex(over_time[0])
         axes.axvline(0.0, color=plotting.FAINT, lw=1.0, ls=":")
-    over_time[0].set_xlim(max(float(_finite(series.time).min(initial=0.0)), -2.0), None)
+    first = series.time[np.isfinite(series.time)].min(initial=0.0)
+    over_time[0].set_xlim(max(float(first), -2.0), None)
     over_time[2].set_xlabel("time of the walk (s)", color=plotting.INK)
     return figure
 
@@ -87,10 +87,6 @@ def _error_axes(axes: Axes, series: WalkSeries) -> None:
     plotting.corner_text(axes, f"mean {1000 * mean:.1f} mm, largest {1000 * most:.1f} mm")
 
 
-def _finite(values: Array) -> Array:
-    return values[np.isfinite(values)]
-
-
 PAPER = "itu_biped"  # has a launch file of its own
 STANDING = 8.0  # s, at most, before and after the steps
 FRAMES = 10
@@ -117,7 +113,19 @@ def show(options: argparse.Namespace) -> None:
     robot, _ = demonstration.find_configured_robot(options, "the side of its feet")
     model = RobotModel.from_file(robot.urdf)
     options.output.mkdir(parents=True, exist_ok=True)
-    series, steps = run(robot, model, options)
+    seconds = options.steps * (options.step_time + 0.4) + STANDING
+    monitor = demonstration.listen(
+        launch_command(robot, options),
+        lambda: WalkMonitor(model),
+        Times(seconds),
+        robot.name,
+        f"{robot.name}: {model.mass:.2f} kg walk at {options.speed:g} times real time",
+        options,
+        ended=lambda monitor: monitor.ended,
+    )
+    if monitor.refusal:
+        raise RunError(f"the walk was refused: {monitor.refusal}")
+    series, steps = monitor.recording.series(), monitor.completed
     name = f"{robot.name}_walk"
     plot, film = options.output / f"{name}.png", options.output / f"{name}_film.png"
     save_png(walk_figure(series, f"{robot.name}: {steps} steps of {options.step_time:g} s"), plot)
@@ -148,29 +156,6 @@ def launch_command(robot: RobotFiles, options: argparse.Namespace) -> list[str]:
     arguments |= demonstration.lockstep_arguments(options.speed, "ccgd_gait", "walk_monitor")
     file = "itu_biped.launch.xml" if robot.name == PAPER else "walk.launch.xml"
     return demonstration.launch_words(file, arguments)
-
-
-def run(
-    robot: RobotFiles, model: RobotModel, options: argparse.Namespace
-) -> tuple[WalkSeries, int]:
-    """Start the launch file, record the walk, stop; what arrived, and the steps that were made.
-
-    Raises:
-        RunError: no data came, or it stopped coming, or the robot does not walk.
-    """
-    seconds = options.steps * (options.step_time + 0.4) + STANDING
-    monitor = demonstration.listen(
-        launch_command(robot, options),
-        lambda: WalkMonitor(model),
-        Times(seconds),
-        robot.name,
-        f"{robot.name}: {model.mass:.2f} kg walk at {options.speed:g} times real time",
-        options,
-        ended=lambda monitor: monitor.ended,
-    )
-    if monitor.refusal:
-        raise RunError(f"the walk was refused: {monitor.refusal}")
-    return monitor.recording.series(), monitor.completed
 
 
 def check(figures: dict, options: argparse.Namespace) -> None:

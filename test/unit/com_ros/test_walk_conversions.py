@@ -9,17 +9,15 @@ from read_back import joint_trajectory_to_numpy
 
 from com_control import walking
 from com_control.nodes.walk_conversions import (
-    StateValues,
     footstep_to_msg,
+    make_walk_state,
     msg_to_footstep,
     msg_to_request,
-    values_to_walk_state,
-    walk_state_to_values,
 )
 from com_control.walking.walker import WalkRequest
 from com_msgs.action import Walk
 from com_msgs.msg import Footstep, WalkGoal, WalkState
-from com_ros.conversions import numpy_to_joint_trajectory
+from com_ros.conversions import numpy_to_joint_trajectory, point_to_numpy
 from com_ros.exceptions import ConversionError
 
 STAMP = Time(sec=12, nanosec=34)
@@ -102,22 +100,26 @@ def test_goals_in_other_frames_are_refused():
 def test_walk_state(over_the_wire):
     rng = np.random.default_rng(1)
     com, meant, zmp, zmp_meant = rng.normal(size=(4, 3))
-    values = StateValues(5, "why", 2, 6, "left", 3.5, 13.0, meant, com, zmp_meant, zmp, "completed")
-    msg = over_the_wire(values_to_walk_state(values, STAMP, "walk"))
+    plain = {"state": 5, "reason": "why", "step": 2, "steps": 6, "time": 3.5, "duration": 13.0}
+    plain["last_walk"] = "completed"
+    points = {"com_reference": meant, "com": com, "zmp_reference": zmp_meant, "zmp": zmp}
+    msg = over_the_wire(make_walk_state(STAMP, "walk", "left", **plain, **points))
     assert (msg.header.stamp, msg.header.frame_id) == (STAMP, "walk")
     assert msg.com_error == pytest.approx(np.linalg.norm(com - meant))
-    got = walk_state_to_values(msg)
-    for name, value in vars(values).items():
-        np.testing.assert_array_equal(getattr(got, name), value)
+    assert msg.swing == Footstep.LEFT
+    for name, value in plain.items():
+        assert getattr(msg, name) == value
+    for name, value in points.items():
+        np.testing.assert_array_equal(point_to_numpy(getattr(msg, name)), value)
     feedback = over_the_wire(Walk.Feedback(state=msg))
     assert feedback.state == msg
 
 
 def test_an_unknown_state():
-    msg = values_to_walk_state(StateValues(0, "no joints"), STAMP, "")
+    msg = make_walk_state(STAMP, "", state=0, reason="no joints")
     assert (msg.state, msg.step, msg.swing) == (WalkState.UNKNOWN, -1, Footstep.UNKNOWN)
     assert math.isnan(msg.com_error)
-    assert math.isnan(walk_state_to_values(msg).com[0])
+    assert math.isnan(msg.com.x)
 
 
 def test_joint_trajectory(over_the_wire):

@@ -11,10 +11,7 @@ from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
 from com_control.nodes.ccgd_parameters import Parameters
-from com_control.nodes.walk_conversions import (
-    StateValues,
-    values_to_walk_state,
-)
+from com_control.nodes.walk_conversions import make_walk_state
 from com_control.walking.biped import Biped
 from com_control.walking.footsteps import Footstep
 from com_control.walking.session import Command, WalkSession
@@ -83,8 +80,7 @@ class WalkOutput:
 
     def waiting(self, reason: str, stamp: Time) -> None:
         """Publish that there is no robot yet."""
-        values = StateValues(WalkState.UNKNOWN, reason)
-        self._state.publish(values_to_walk_state(values, stamp, ""))
+        self._state.publish(make_walk_state(stamp, "", state=WalkState.UNKNOWN, reason=reason))
 
     def publish(self, session: WalkSession, view: WalkEstimate | None, stamp: Time) -> WalkState:
         """Publish state, references and the measured ZMP of one instant; returns the state."""
@@ -105,8 +101,8 @@ class WalkOutput:
             known |= {"com": view.com, "zmp": view.zmp}
             if np.isfinite(view.zmp).all():
                 self._point(self._zmp, view.zmp, stamp)
-        values = StateValues(int(session.state), session.reason, time=session.walk_time, **known)
-        msg = values_to_walk_state(values, stamp, self.frame)
+        known |= {"state": int(session.state), "reason": session.reason}
+        msg = make_walk_state(stamp, self.frame, time=session.walk_time, **known)
         self._state.publish(msg)
         return msg
 

@@ -3,7 +3,7 @@
 What a goal leaves open is None here and an empty list in the message.
 """
 
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,7 @@ from com_control.walking.footsteps import Footstep
 from com_control.walking.walker import WalkRequest
 from com_msgs import msg as msgs
 from com_msgs.msg import WalkGoal, WalkState
-from com_ros.conversions import (
-    Array,
-    numpy_to_point,
-    point_to_numpy,
-)
+from com_ros.conversions import numpy_to_point
 from com_ros.exceptions import ConversionError
 
 SIDES = {msgs.Footstep.LEFT: "left", msgs.Footstep.RIGHT: "right"}
@@ -32,26 +28,6 @@ _NUMBERS = {item.name for item in fields(WalkRequest)} - {"footsteps", "first", 
 
 UNKNOWN = np.full(3, np.nan)
 _POINTS = ("com_reference", "com", "zmp_reference", "zmp")
-_PLAIN = ("state", "reason", "last_walk", "step", "steps", "time", "duration")
-
-
-@dataclass(frozen=True, eq=False)
-class StateValues:
-    """A WalkState message, without its header; NaN: not known."""
-
-    state: int  # WalkState's number
-    reason: str  # why it does not walk, or stops
-    step: int = NO_STEP  # that is being made; -1: none
-    steps: int = 0
-    swing: str = ""  # "left" or "right" in the air; "": both stand
-    time: float = float("nan")  # s of the walk
-    duration: float = float("nan")  # s of the walk
-    com_reference: Array = field(default_factory=UNKNOWN.copy)  # (3,) m
-    com: Array = field(default_factory=UNKNOWN.copy)  # (3,) m
-    zmp_reference: Array = field(default_factory=UNKNOWN.copy)  # (3,) m
-    zmp: Array = field(default_factory=UNKNOWN.copy)  # (3,) m
-    # "completed", or why the last one stopped or was refused; "": none has ended
-    last_walk: str = ""
 
 
 # --- footsteps and goals -----------------------------------------------------------------------
@@ -108,20 +84,15 @@ def msg_to_request(msg: WalkGoal, frame: str) -> WalkRequest:
 
 
 # --- state -------------------------------------------------------------------------------------
-def values_to_walk_state(values: StateValues, stamp: Time, frame: str) -> WalkState:
-    """WalkState message of values."""
-    msg = WalkState(swing=NUMBERS.get(values.swing, msgs.Footstep.UNKNOWN))
+def make_walk_state(stamp: Time, frame: str, swing: str = "", **known: Any) -> WalkState:
+    """WalkState message of what is known, by its fields; swing is "left", "right" or ""."""
+    nan, side = float("nan"), NUMBERS.get(swing, msgs.Footstep.UNKNOWN)
+    msg = WalkState(swing=side, step=NO_STEP, time=nan, duration=nan)
     msg.header.stamp, msg.header.frame_id = stamp, frame
-    for name in _PLAIN:
-        setattr(msg, name, getattr(values, name))
-    for name in _POINTS:
-        numpy_to_point(getattr(values, name), getattr(msg, name))
-    msg.com_error = float(np.linalg.norm(values.com - values.com_reference))
+    points = {name: known.pop(name, UNKNOWN) for name in _POINTS}
+    for name, point in points.items():
+        numpy_to_point(point, getattr(msg, name))
+    for name, value in known.items():
+        setattr(msg, name, value)
+    msg.com_error = float(np.linalg.norm(points["com"] - points["com_reference"]))
     return msg
-
-
-def walk_state_to_values(msg: WalkState) -> StateValues:
-    """Values of a WalkState message."""
-    values: dict[str, Any] = {name: getattr(msg, name) for name in _PLAIN}
-    values |= {name: point_to_numpy(getattr(msg, name)) for name in _POINTS}
-    return StateValues(swing=SIDES.get(msg.swing, ""), **values)

@@ -12,7 +12,6 @@ joints. WalkSession is the state machine of a robot that walks so.
 
 from com_control.exceptions import BipedError, PlanError
 from com_control.walking.biped import Biped, BipedLeg, Stance, find_stance
-from com_control.walking.ccgd import Ccgd
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import Footstep, WalkParameters, plan_footsteps
 from com_control.walking.joint_path import JointPath, WalkJoints, solve_joints

@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from com_control.exceptions import BipedError
 from com_control.walking.biped import Biped
 from com_control.walking.closed_form_ik import ClosedFormSolver, fits
 from com_control.walking.ik_solver import Solver
 from com_control.walking.newton_ik import NewtonSolver
+from com_control.walking.pelvis_search import solve_in_steps
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.bodies import Indices
 from com_model.compiled import entry_point
@@ -184,6 +186,27 @@ class ComIk:
         if len(targets):
             self._solve_path(targets, R, poses, self._robot, tolerance, values, outcomes)
         self.restart()
+        return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes)
+
+    def solve_in_steps(
+        self, com: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike, start: ArrayLike
+    ) -> ComPath:
+        """As solve_path by [CCGD] Table 2: the pelvis goes to its place in steps of 1 mm.
+
+        It comes no nearer than about half of that.
+
+        Args:
+            start: (3,) m, first place of the pelvis.
+
+        Raises:
+            BipedError: The legs are not of the usual build.
+        """
+        if not self.closed:
+            raise BipedError("the legs are not such as [CCGD] solves: take the method exact")
+        targets, poses, R = check_points(com, feet, R_pelvis)
+        values, outcomes = empty((len(targets), 16)), empty(len(targets), dtype=np.int64)
+        place = np.ascontiguousarray(as_array("start", start, (3,)))
+        solve_in_steps(targets, R, poses, self._robot, place, values, outcomes)
         return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes)
 
     @cached_property

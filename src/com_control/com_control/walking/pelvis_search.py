@@ -1,7 +1,7 @@
 """The search for the pelvis that brings the CoM to its target; compiled by numba.
 
 Unknown is where the pelvis is, t (3,) m; com_control.walking.pelvis_map gives the CoM for it. Each
-point starts from where the ones before lead.
+point starts from where the ones before lead. [CCGD]'s Table 2 is the search for those who want it.
 """
 
 from math import sqrt
@@ -39,6 +39,8 @@ _DIFFERENCE = 1e-6  # m, of the differences that give a first Jacobian
 _LONGEST = 0.25  # m, longest step of the pelvis
 _NEAR = 4e-4  # m^2, squared distance between points of a path
 _SMOOTH = 1e-6  # m^2, squared second difference of points of a smooth path
+STEP, PRECISION = 0.001, 0.001  # m, a of eq. 20 and epsilon ([CCGD] Table 3)
+_MOST_STEPS = 10_000  # of these, a point
 
 
 class Guess(NamedTuple):
@@ -165,12 +167,16 @@ def solve_point(
     com_map = make_map(robot, targets)
     found, error = find_pelvis(robot, com_map, com, tolerance, guess)
     outcome = find_angles(robot, com_map, targets, found.t)
+    set_values(robot, found.t, error, values)
+    return found, outcome | (CONVERGED if found.known else STALLED)
+
+
+@inner
+def set_values(robot: Record, t: Vector, error: float, values: Array) -> None:
+    """Sets values (16,) by the last find_angles; see solve_one."""
     for k in range(12):
         values[k] = robot.work[2, k]
-    for k in range(3):
-        values[12 + k] = found.t[k]
-    values[15] = error
-    return found, outcome | (CONVERGED if found.known else STALLED)
+    values[12], values[13], values[14], values[15] = t[0], t[1], t[2], error
 
 
 @compiled()
@@ -229,6 +235,35 @@ def solve_path(
         t3, t2, t1 = t2, t1, guess.t
         if age >= 3:
             guess = Guess(extrapolate(t1, t2, t3), guess.inverse, True)
+
+
+@compiled(nogil=True)
+def solve_in_steps(
+    com: Array,
+    R: Array,
+    feet: Array,
+    robots: Array,
+    pelvis: Array,
+    values: Array,
+    outcomes: Indices,
+) -> None:
+    """Solves N points by [CCGD] Table 2, each from where the one before ended, the first at pelvis.
+
+    t += a e / |e|,  e = target - CoM(t)  (eqs 18 to 20), until |e| < epsilon.
+    """
+    robot, t = robots[0], vector(pelvis)
+    for i in range(len(com)):
+        targets, target = read_targets(R[i], feet[i]), row(com, i)
+        com_map = make_map(robot, targets)
+        for _ in range(_MOST_STEPS):
+            away = sub(target, com_of_pelvis(robot, com_map, t))
+            error = sqrt(dot(away, away))
+            if not error >= PRECISION:
+                break
+            t = add(t, scale(STEP / error, away))
+        outcomes[i] = find_angles(robot, com_map, targets, t)
+        outcomes[i] |= CONVERGED if error < PRECISION else STALLED
+        set_values(robot, t, error, values[i])
 
 
 @compiled()

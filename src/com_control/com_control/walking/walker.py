@@ -8,10 +8,16 @@ import numpy as np
 
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped, Stance, find_stance, min_width, sole_center
-from com_control.walking.ccgd import Ccgd
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import SIDES, Footstep, WalkParameters, plan_footsteps
-from com_control.walking.joint_path import JointPath, check_path, clip_to_limits, solve_joints
+from com_control.walking.joint_path import (
+    JointPath,
+    check_path,
+    clip_to_limits,
+    heading_to_pelvis,
+    solve_joints,
+)
+from com_control.walking.pelvis_map import STALLED, STRETCHED
 from com_control.walking.walk_plan import Samples, Timing, WalkPlan, quintic
 from com_control.walking.zmp import refine
 from com_model.arrays import Array
@@ -19,7 +25,7 @@ from com_model.robot_config import WalkingSizes
 
 METHODS = ("exact", "refined", "ccgd")
 """exact: the CoM follows the pendulum. refined: the ZMP of the whole robot is the planned one.
-ccgd: the paper's algorithm, for robots whose legs are the paper's."""
+ccgd: the pelvis is found by the paper's algorithm, in steps of 1 mm."""
 HEIGHT_FRACTION = 0.98  # CoM in a walk over its height as the robot stands: knees are not straight
 STEP_FRACTION = 0.2  # length of a step over the height of the CoM
 MAX_DURATION = 300.0  # s; a longer walk is given in parts
@@ -194,9 +200,9 @@ class Walker:
         Raises:
             PlanError: A foot or the CoM is out of reach, or a joint's limit of position or speed is
                 in the way; with the time.
-            BipedError: method is ccgd and the legs are not the paper's.
+            BipedError: method is ccgd and the legs are not of the usual build.
         """
-        solve = {"exact": self._exact, "refined": self._refined, "ccgd": self._as_printed}[method]
+        solve = {"exact": self._exact, "refined": self._refined, "ccgd": self._in_steps}[method]
         samples, q, note = solve(plan)
         qd = np.gradient(q, samples.time, axis=0)
         qd[[0, -1]] = 0.0
@@ -247,17 +253,19 @@ class Walker:
         walk = refine(self._ik, plan, self._dt)
         return walk.samples, walk.joints.q, walk.reason
 
-    def _as_printed(self, plan: WalkPlan) -> tuple[Samples, Array, str]:
+    def _in_steps(self, plan: WalkPlan) -> tuple[Samples, Array, str]:
         samples = plan.sample(plan.grid(self._dt))
         start = solve_joints(self._ik, plan.sample(plan.grid(self._dt)[:2])).pelvis[0]
-        found = Ccgd(self.biped).solve_path(samples.com, samples.feet, samples.R_pelvis, start)
-        if not found.reached.all():
-            late = samples.time[int(np.argmin(found.reached))]
+        R_pelvis = samples.R_pelvis @ heading_to_pelvis(self.biped)
+        found = self._ik.solve_in_steps(samples.com, samples.feet, R_pelvis, start)
+        missed = found.outcomes & (STALLED | STRETCHED | STRETCHED << 4)
+        if missed.any():
+            late = samples.time[int(np.argmax(missed != 0))]
             raise PlanError(
-                f"the walk cannot be walked at {late:.3f} s: the algorithm as printed does not "
+                f"the walk cannot be walked at {late:.3f} s: the algorithm of [CCGD] does not "
                 "reach feet and CoM; try the method exact, which gives the reason"
             )
-        return samples, found.q, ""
+        return samples, self._ik.full(found.q), ""
 
 
 def _closing_step(start: Sequence[Footstep], steps: Sequence[Footstep]) -> tuple[Footstep, ...]:

@@ -8,10 +8,9 @@ Subscribes:
 """
 
 import math
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 from sensor_msgs.msg import JointState
@@ -64,8 +63,8 @@ class Series:
             "seconds": round(self.time[-1] - self.time[0], 3) if len(self.time) else 0.0,
             "messages": len(self.time),
             "rate_hz": round(self.rate_hz, 1),
-            "p50_ms": round(1000 * _percentile(latency, 50), 3),
-            "p99_ms": round(1000 * _percentile(latency, 99), 3),
+            "p50_ms": round(1000 * _over(np.median, latency), 3),
+            "p99_ms": round(1000 * _over(lambda all: np.percentile(all, 99), latency), 3),
             "com_error_mm": float(f"{1000 * _over(np.mean, error):.3g}"),
             "com_error_max_mm": float(f"{1000 * _over(np.max, error):.3g}"),
             "truths_matched": int(np.isfinite(error).sum()),
@@ -102,8 +101,10 @@ class Recording:
         samples = [sample for sample in self.samples[-last:] if sample.stamp_ns <= end_ns]
         unknown = (math.nan, math.nan, math.nan)
         truths = [self.truths.get(sample.stamp_ns, unknown) for sample in samples]
-        stamps = np.array([sample.stamp_ns for sample in samples], dtype=np.int64)
-        received = np.array([sample.received_ns for sample in samples], dtype=np.int64)
+        stamps, received = (
+            np.array([getattr(sample, name) for sample in samples], dtype=np.int64)
+            for name in ("stamp_ns", "received_ns")
+        )
         first = self.samples[0].stamp_ns if samples else 0
         return Series(
             time=(stamps - first) / NS_PER_S,
@@ -120,13 +121,8 @@ def _over(function: Callable[[np.ndarray], float], values: np.ndarray) -> float:
     return float(function(finite)) if len(finite) else math.nan
 
 
-def _percentile(values: np.ndarray, percent: float) -> float:
-    return _over(lambda finite: float(np.percentile(finite, percent)), values)
-
-
 SHOWN = 500  # newest samples that a view shows figures of
 STORED = 1000  # recent messages that may still be asked for by their stamp
-T = TypeVar("T")
 
 
 class SwayMonitor(ListeningNode):
@@ -143,9 +139,9 @@ class SwayMonitor(ListeningNode):
         super().__init__("sway_monitor", "com")
         self.start_over()
         self._names = model.joint_names
-        self._coms: OrderedDict[int, CenterOfMass] = OrderedDict()
-        self._joints: OrderedDict[int, JointState] = OrderedDict()
-        self._chains: OrderedDict[int, SescChain] = OrderedDict()
+        self._coms: dict[int, CenterOfMass] = {}
+        self._joints: dict[int, JointState] = {}
+        self._chains: dict[int, SescChain] = {}
         self._listen(CenterOfMass, "com", self._on_com)
         self._listen(CenterOfMass, "ground_truth/com", self._on_truth)
         self._listen(JointState, "joint_states", self._on_joints)
@@ -218,7 +214,7 @@ class SwayMonitor(ListeningNode):
         )
 
 
-def _store(store: OrderedDict[int, T], stamp_ns: int, msg: T) -> None:
+def _store(store: dict[int, Any], stamp_ns: int, msg: Any) -> None:
     store[stamp_ns] = msg
     if len(store) > STORED:
-        store.popitem(last=False)
+        del store[next(iter(store))]

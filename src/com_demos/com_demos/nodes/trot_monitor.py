@@ -198,6 +198,9 @@ class TrunkRecording:
         tilts = np.array([t for t in self._tilts if t[0] <= end_ns][-last:]).reshape(-1, 3)
         gaits = np.array([g for g in self._gaits if g[0] <= end_ns][-last:]).reshape(-1, 4)
 
+        changes = {sample.noticed_ns for sample in self.samples} - {0}
+        noticed = min((stamp for stamp in changes if stamp >= self._loaded_ns), default=0)
+
         def since(stamps: object) -> Array:
             return (np.asarray(stamps, dtype=np.float64) - zero) / NS_PER_S
 
@@ -213,13 +216,8 @@ class TrunkRecording:
             shift=gaits[:, 1:3],
             saturated=gaits[:, 3] > 0.0,
             loaded_at=(self._loaded_ns - zero) / NS_PER_S if self._loaded_ns else NEVER,
-            noticed_at=self._noticed(zero),
+            noticed_at=(noticed - zero) / NS_PER_S if noticed and self._loaded_ns else NEVER,
         )
-
-    def _noticed(self, zero: int) -> float:
-        noticed = sorted({sample.noticed_ns for sample in self.samples} - {0})
-        later = [stamp for stamp in noticed if stamp >= self._loaded_ns]
-        return (later[0] - zero) / NS_PER_S if self._loaded_ns and later else NEVER
 
 
 def _mean(values: NDArray) -> float:

@@ -17,7 +17,6 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
-from com_control.nodes.walk_conversions import walk_state_to_values
 from com_demos.live import WAITING, Rows, millimetres, with_reason
 from com_demos.nodes.listener import ListeningNode
 from com_model.arrays import Array
@@ -59,13 +58,7 @@ class WalkSample:
 def walk_rows(
     sample: WalkSample | None, state: str, reason: str, steps: int, com_error: float
 ) -> Rows:
-    """Return what a view shows of the newest sample.
-
-    Args:
-        sample: the newest one; None before the first.
-        reason: why it does not walk.
-        com_error: m, as the gait sees it.
-    """
+    """Return what a view shows; the error of the CoM, m, is the gait's."""
     if sample is None:
         return [(WAITING, "for the first message on gait/state")]
     zmp = millimetres(sample.zmp) if np.isfinite(sample.zmp).all() else "not known"
@@ -139,7 +132,7 @@ class WalkRecording:
     def series(self) -> WalkSeries:
         """The walk that began last, as arrays."""
         walk = [sample for sample in self.samples if math.isfinite(sample.time)]
-        begin_ns = _begin_ns(walk)
+        begin_ns = walk[-1].stamp_ns - round(walk[-1].time * NS_PER_S) if walk else 0
         prints = list(self.footprints.values())
         return WalkSeries(
             time=np.array([(s.stamp_ns - begin_ns) / NS_PER_S for s in walk]),
@@ -184,23 +177,15 @@ class WalkRecording:
         return R @ R_root_walk, p + R @ p_root_walk
 
 
-def _begin_ns(walk: list[WalkSample]) -> int:
-    """Stamp at which the last walk began."""
-    return walk[-1].stamp_ns - round(walk[-1].time * NS_PER_S) if walk else 0
-
-
 def _rows(values: list[Array]) -> Array:
     return np.array(values, dtype=float).reshape(-1, 3)
 
 
 def _fell_at(time: Array, roots: list[Pose]) -> float:
-    if not roots:
-        return math.nan
-    (R0, p0) = roots[0]
-    for t, (R, p) in zip(time.tolist(), roots, strict=True):
-        if has_fallen(R0, p0, R, p):
-            return float(t)
-    return math.nan
+    fallen = (
+        t for t, root in zip(time.tolist(), roots, strict=True) if has_fallen(*roots[0], *root)
+    )
+    return next(fallen, math.nan)
 
 
 WALK = "walk"
@@ -273,23 +258,19 @@ class WalkMonitor(ListeningNode):
         return f"the robot does not walk after {seconds:.0f} s: {reason}"
 
     def _on_state(self, msg: WalkState, _info: dict) -> None:
-        if not msg.header.frame_id:
-            self._state = msg
-            return  # no robot yet
         self._state = msg
+        if not msg.header.frame_id:
+            return  # no robot yet
         if msg.state in MOVING:
             self._began_ns = self._began_ns or stamp_to_ns(msg.header.stamp)
             self._walked = True
             self.steps, self.recording.duration = msg.steps, msg.duration
-        values = walk_state_to_values(msg)
         self.recording.samples.append(
             WalkSample(
-                stamp_ns=stamp_to_ns(msg.header.stamp),
-                time=msg.time if msg.state in MOVING or self._walked else math.nan,
-                step=msg.step,
-                com_reference=values.com_reference,
-                zmp_reference=values.zmp_reference,
-                zmp=values.zmp,
+                stamp_to_ns(msg.header.stamp),
+                msg.time if msg.state in MOVING or self._walked else math.nan,
+                msg.step,
+                *map(point_to_numpy, (msg.com_reference, msg.zmp_reference, msg.zmp)),
             )
         )
 

@@ -4,11 +4,11 @@ from math import pi
 
 import numpy as np
 import pytest
+from baselines.ccgd import Ccgd, dh_inverse, dh_lengths
 from baselines.leg_ik import LegIk
 from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import BipedError
-from com_control.walking.ccgd import Ccgd, dh_inverse, dh_lengths
 from com_control.walking.com_ik import ComIk
 from com_control.walking.walk_plan import WalkPlan
 
@@ -123,6 +123,25 @@ def test_too_far_is_reported(robots, walk):
     )
     assert not path.reached[0]
     assert np.isnan(path.q).all()
+
+
+def test_a_walk_by_ccgd_makes_the_steps_of_the_paper(robots, walk):
+    biped, _ = robots("itu_biped")
+    few = slice(200, 600, 10)
+    points = walk.com[few], walk.feet[few], walk.R_pelvis[few]
+    start = walk.com[200] + [0, 0, 0.376]
+    printed = Ccgd(biped).solve_path(*points, start)
+    ik = ComIk(biped)
+    found = ik.solve_in_steps(*points, start)
+    assert printed.reached.all()
+    assert not (found.outcomes & 1).any()
+    np.testing.assert_allclose(ik.full(found.q), printed.q, atol=1e-9)
+    np.testing.assert_allclose(found.errors, printed.errors, atol=1e-9)
+
+
+def test_legs_that_are_not_of_the_usual_build_are_refused(robots):
+    with pytest.raises(BipedError, match="take the method exact"):
+        ComIk(robots("icub")[0]).solve_in_steps([], [], [], np.zeros(3))
 
 
 def test_a_turned_robot_walks_the_same(robots, walk):

@@ -4,8 +4,8 @@
 
 with the legs' angles by eqs 5 to 10 and G by eq. 17 at each step. After each step the "fixed" and
 the "moving" foot change their roles; because the pelvis stays upright, both hips make the same step
-and that changes nothing. With a fixed step a it can come no nearer than about a / 2: it is kept as
-what com_control.walking.com_ik is compared with.
+and that changes nothing. With a fixed step a it can come no nearer than about a / 2. What a walk of
+the method ccgd goes by is the same on any legs of closed form: com_ik.ComIk.solve_in_steps.
 
 The leg's Denavit-Hartenberg table is alpha = (pi/2, pi/2, 0, 0, -pi/2, 0), a = (0, 0, l1, l2, 0,
 l3), d = 0. n, o, a, p are the columns of the inverse of T_06: the hip seen from the foot. Eqs 5 to
