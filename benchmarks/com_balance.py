@@ -17,11 +17,11 @@ from com_control.balance.options import BalanceOptions
 from com_control.balance.session import BalanceSession
 from com_control.balance.soles import Soles, balance_frame
 from com_simulation.physics.sensors import PRESETS
-from com_simulation.physics.tilting_floor import Tilt
+from com_simulation.physics.tilting_floor import STAYS, Tilt
 
 MIDDLE = np.array([0.01, 0.0, np.nan])  # m, a desired CoM beside where it stands
 REST = 0.5  # s, at the end of a run, in which nothing should move
-ANGLE, RATE = np.radians(10.0), np.radians(5.0)
+ANGLE, RATE = 10.0, 5.0  # degrees, degrees/s
 MM = 1e3
 
 
@@ -85,16 +85,16 @@ def main() -> None:
     sides = {"forwards": 0.0, "left": np.pi / 2.0, "askew": np.radians(200.0)}
     tilted, fell = {}, level.fell
     for name, direction in sides.items():
-        done = run(5.5, stay, Tilt(ANGLE, RATE, direction, SETTLE + 1.0))
+        done = run(5.5, stay, Tilt(ANGLE, RATE, np.degrees(direction), SETTLE + 1.0, STAYS))
         tilted[name] = report(f"tilting {name}", done)
         static = max(static, report("  at rest on the slope", done, done.time[-1] - REST))
         fell |= done.fell
-    loose = run(3.5, stay, Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0), control=False)
+    loose = run(3.5, stay, Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0, STAYS), control=False)
     report("tilting, joints only held", loose)
     moved = {}
     for kind in ("squat", "sway", "reach"):
         desire, duration = follow(kind, 0.5)
-        moved[kind] = run(duration + 1.0, desire, Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0))
+        moved[kind] = run(duration + 1.0, desire, Tilt(ANGLE, RATE, 0.0, SETTLE + 1.0, STAYS))
         report(f"{kind} on the tilting floor", moved[kind])
         fell |= moved[kind].fell
     result = {

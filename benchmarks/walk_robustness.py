@@ -46,7 +46,7 @@ from com_model.robots import find_robot
 from com_simulation.exceptions import DivergedError
 from com_simulation.physics.sensors import NoiseLevels
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.tilting_floor import Tilt
+from com_simulation.physics.tilting_floor import STAYS, Tilt
 from com_simulation.physics.trunk import Payload
 from com_simulation.physics.walk_record import has_fallen
 from com_simulation.physics.world_builder import build_world
@@ -199,7 +199,7 @@ def simulate(run: Run) -> Result:
         Payload(cell.payload * model.mass, np.array([0.12 * height, 0.0, 0.0]), 0.0)
         if cell.payload
         else None,
-        Tilt(cell.slope, np.radians(5.0), start=0.2) if cell.slope else None,
+        Tilt(np.degrees(cell.slope), 5.0, start=0.2, hold=STAYS) if cell.slope else None,
     )
     off = cell.zeros * rng.uniform(-1.0, 1.0, model.n_joints)
     bias = 3e-3 * weight * rng.standard_normal((2, 6)) * [1.0, 1.0, 1.0, 0.05, 0.05, 0.05]

@@ -5,7 +5,7 @@ import importlib
 import numpy as np
 import pytest
 
-from com_simulation.physics.tilting_floor import Tilt
+from com_simulation.physics.tilting_floor import STAYS, Tilt
 
 RATE = 250.0
 
@@ -17,7 +17,7 @@ def lab():
 
 @pytest.mark.parametrize("direction", [0.0, 2.0])
 def test_a_floor_that_tilts_by_5_deg_s_to_10_deg(lab, direction):
-    tilt = Tilt(np.radians(10.0), np.radians(5.0), direction, lab.SETTLE + 0.5)
+    tilt = Tilt(10.0, 5.0, np.degrees(direction), lab.SETTLE + 0.5, STAYS)
     done = lab.run(4.5, lambda _, __: None, tilt, rate_hz=RATE)
     assert not done.fell
     assert np.degrees(done.slope[-1]) == pytest.approx(10.0, abs=0.1)
@@ -27,7 +27,7 @@ def test_a_floor_that_tilts_by_5_deg_s_to_10_deg(lab, direction):
 
 
 def test_without_control_it_falls(lab):
-    tilt = Tilt(np.radians(10.0), np.radians(5.0), 0.0, lab.SETTLE)
+    tilt = Tilt(10.0, 5.0, 0.0, lab.SETTLE, STAYS)
     assert lab.run(4.0, lambda _, __: None, tilt, control=False, rate_hz=RATE).fell
 
 

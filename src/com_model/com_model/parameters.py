@@ -8,8 +8,10 @@ The options of an estimator and the parameters of the node that offers them are 
 com_ros.parameters declares it on a node.
 """
 
-from dataclasses import field
+from collections.abc import Callable
+from dataclasses import field, fields
 from functools import partial
+from math import isfinite
 from typing import Any
 
 NOT_NEGATIVE = (0.0, 1e9)
@@ -38,3 +40,24 @@ def parameter(
 
 live_parameter = partial(parameter, live=True)
 """Like `parameter`, of one that may change while the node runs."""
+
+
+def check_options(options: Any, error: Callable[[str], Exception], prefix: str = "") -> None:
+    """Raises an error where a number of some options is out of its bounds, or a choice is none.
+
+    A number is finite unless its default is not.
+    """
+    for item in fields(options):
+        value, bounds = getattr(options, item.name), item.metadata.get("bounds")
+        choices, name = item.metadata.get("choices"), prefix + item.name
+        if choices and value not in choices:
+            raise error(f"{name} is {value!r}: give {' or '.join(choices)}")
+        if bounds is None:
+            continue
+        low, high = bounds
+        kind = int if isinstance(item.default, int) else (int, float)
+        known = isinstance(value, kind) and (isfinite(value) or value == item.default)
+        if not (known and low <= value <= high):
+            number = "a whole number" if kind is int else "a number"
+            fix = f"{number} from {low:g} to {high:g}" if isfinite(low) else "a finite number"
+            raise error(f"{name} is {value}: give {fix}")

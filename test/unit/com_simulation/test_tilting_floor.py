@@ -8,14 +8,14 @@ import pytest
 from com_model import RobotConfig, RobotModel
 from com_simulation.exceptions import WorldError
 from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.tilting_floor import ONSET, Tilt
+from com_simulation.physics.tilting_floor import ONSET, STAYS, Tilt
 from com_simulation.physics.world_builder import build_world
 
 CONFIGS = Path(__file__).resolve().parents[3] / "src" / "robot_descriptions" / "config"
 
 
 def test_angle_over_time():
-    tilt = Tilt(np.radians(10.0), np.radians(5.0), start=1.0, hold=2.0)
+    tilt = Tilt(10.0, 5.0, start=1.0, hold=2.0)
     assert tilt.at(1.0) == 0.0
     assert tilt.at(1.0 + tilt.duration) == pytest.approx(np.radians(10.0))
     middle = 1.0 + 0.5 * tilt.duration
@@ -23,23 +23,23 @@ def test_angle_over_time():
     assert speed == pytest.approx(np.radians(5.0))
     assert tilt.duration == pytest.approx(2.0 + ONSET)
     assert tilt.at(100.0) == pytest.approx(0.0, abs=1e-15)
-    assert Tilt(0.1, 0.1).at(1e6) == pytest.approx(0.1)
-    small = Tilt(0.001, 1.0, start=0.0)
-    assert small.at(small.duration) == pytest.approx(0.001)
+    assert Tilt(6.0, 6.0, hold=STAYS).at(1e7) == pytest.approx(np.radians(6.0))
+    small = Tilt(0.06, 60.0, start=0.0)
+    assert small.at(small.duration) == pytest.approx(np.radians(0.06))
 
 
 @pytest.mark.parametrize(
     ("numbers", "said"),
     [
-        ({"angle": -0.1}, "tilt.angle is -0.1 rad: give 0 to 60 degrees"),
-        ({"rate": 0.0}, "tilt.rate is 0 rad/s: give more than 0"),
-        ({"direction": np.nan}, "must be finite numbers"),
-        ({"hold": -1.0}, "start and hold must be 0 s or more"),
+        ({"angle_deg": -6.0}, "tilt.angle_deg is -6.0: give a number from 0 to 60"),
+        ({"rate_deg_s": 0.0}, "tilt.rate_deg_s is 0.0: give a number from 0.01 to 180"),
+        ({"direction_deg": np.nan}, "tilt.direction_deg is nan: give a number from"),
+        ({"hold": -1.0}, "tilt.hold is -1.0: give a number from 0"),
     ],
 )
 def test_tilts_that_cannot_be(numbers, said):
     with pytest.raises(WorldError, match=said):
-        Tilt(**({"angle": 0.1, "rate": 0.1} | numbers))
+        Tilt(**({"angle_deg": 6.0, "rate_deg_s": 6.0} | numbers))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,9 @@ def test_a_standing_robot_turns_with_it(direction, rises):
     config = RobotConfig.from_file(CONFIGS / "hoap2.yaml")
     robot = RobotModel.from_file(config.urdf)
     world = build_world(robot, config)
-    simulation = Simulation(world, 0.01, tilt=Tilt(0.05, 0.1, direction, start=0.3))
+    simulation = Simulation(
+        world, 0.01, tilt=Tilt(np.degrees(0.05), np.degrees(0.1), np.degrees(direction), 0.3, STAYS)
+    )
     for _ in range(150):
         reading = simulation.advance()
     angle = 0.05

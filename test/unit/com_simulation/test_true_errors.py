@@ -64,7 +64,7 @@ def test_a_file_is_the_truth(arm, tmp_path, robot_files):
 
 @pytest.mark.parametrize("value", [-0.1, np.nan, np.inf])
 def test_bad_deviations_are_refused(value):
-    with pytest.raises(WorldError, match=r"true_errors\.com is .*: give a number, 0 or more"):
+    with pytest.raises(WorldError, match=r"true_errors\.com is .*: give a number from 0 to 1"):
         TrueErrors(com=value)
 
 

@@ -1,10 +1,10 @@
 """Parameters of a trot."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 from com_control.exceptions import GaitError
 from com_model.legs import DIAGONALS
-from com_model.parameters import parameter
+from com_model.parameters import check_options, parameter
 from com_model.robot_config import TrotSizes
 
 STANDING = 0.93
@@ -88,14 +88,7 @@ class GaitParameters:
     )
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value, bounds = getattr(self, field.name), field.metadata["bounds"]
-            choices = field.metadata["choices"]
-            if choices and value not in choices:
-                raise GaitError(f"{field.name} is {value!r}: give {' or '.join(choices)}")
-            if bounds and not bounds[0] <= value <= bounds[1]:
-                low, high = bounds
-                raise GaitError(f"{field.name} is {value}: give a number from {low:g} to {high:g}")
+        check_options(self, GaitError)
 
     def derived(self, height: float, sizes: TrotSizes, feedback: bool = False) -> "GaitParameters":
         """Fill in what is 0.

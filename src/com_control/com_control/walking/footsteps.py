@@ -8,7 +8,7 @@ import numpy as np
 
 from com_control.exceptions import PlanError
 from com_model.arrays import Array
-from com_model.parameters import parameter
+from com_model.parameters import check_options, parameter
 
 LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")
@@ -65,15 +65,7 @@ class WalkParameters:
     first: str = parameter("right", "side that steps first", choices=SIDES)
 
     def __post_init__(self) -> None:
-        if self.first not in SIDES:
-            raise PlanError(f"first is {self.first!r}: give left or right")
-        if not (isinstance(self.steps, int) and 0 <= self.steps <= _MAX_STEPS):
-            raise PlanError(f"steps is {self.steps}: give a whole number from 0 to {_MAX_STEPS}")
-        for field in fields(self)[1:-1]:
-            value, (low, high) = getattr(self, field.name), field.metadata["bounds"]
-            if not (isfinite(value) and low <= value <= high):
-                limits = "" if low == -inf else f" from {low:.4g} to {high:.4g}"
-                raise PlanError(f"{field.name} is {value}: give a finite number{limits}")
+        check_options(self, PlanError)
 
 
 def standing(

@@ -4,7 +4,7 @@ Feet in the air go along quintics, with continuous acceleration ([CCGD] 2.3).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import inf, isfinite, sqrt
 
 import numpy as np
@@ -25,7 +25,7 @@ from com_control.walking.footsteps import (
 from com_control.walking.pendulum import PendulumPath
 from com_model.arrays import Array, as_array
 from com_model.dynamics import GRAVITY
-from com_model.parameters import parameter
+from com_model.parameters import check_options, parameter
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,7 @@ class Timing:
     max_turn: float = parameter(0.8, "rad, see check_footsteps", (0.0, 1.6))
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value, (low, high) = getattr(self, field.name), field.metadata["bounds"]
-            if not (isinstance(value, (int, float)) and low <= value <= high):
-                raise PlanError(f"{field.name} is {value}: give a number from {low:g} to {high:g}")
-            if not (isfinite(value) or high == inf):
-                raise PlanError(f"{field.name} is {value}: give a finite number")
+        check_options(self, PlanError)
 
 
 @dataclass(frozen=True, eq=False)

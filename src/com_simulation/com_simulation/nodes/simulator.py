@@ -96,7 +96,13 @@ class Simulator(RobotNode[Parameters]):
         if self._thread is not None:
             raise ComRosError("a robot is being simulated: start another simulator for this one")
         options = self.parameters
-        world = self._build(self._true(model))
+        try:
+            robot = true_robot(model, options.true_errors, options.true_urdf_file)
+            if options.true_urdf_output:
+                write_urdf(robot, options.true_urdf_output)
+            world = self._build(robot)
+        except (ComSimulationError, OSError) as error:
+            raise ComRosError(str(error)) from error
         noise = options.noise.levels()
         self._simulation = Simulation(
             world,
@@ -104,7 +110,7 @@ class Simulator(RobotNode[Parameters]):
             noise,
             options.seed,
             options.payload.payload(),
-            options.tilt.tilt(),
+            options.tilt,
         )
         self._log_start(world)
         self._sensors = SensorOutput(self, world, noise)
@@ -134,34 +140,20 @@ class Simulator(RobotNode[Parameters]):
         self._thread = threading.Thread(target=self._run, name="simulation", daemon=True)
         self._thread.start()
 
-    def _true(self, believed: RobotModel) -> RobotModel:
-        """The robot to simulate; the one that is published is the one that is believed."""
-        options = self.parameters
-        try:
-            robot = true_robot(believed, options.true_errors, options.true_urdf_file)
-            if options.true_urdf_output:
-                write_urdf(robot, options.true_urdf_output)
-        except (ComSimulationError, OSError) as error:
-            raise ComRosError(str(error)) from error
-        return robot
-
     def _build(self, robot: RobotModel) -> World:
         options = self.parameters
-        try:
-            return build_world(
-                robot,
-                options.config(),
-                base=options.base,
-                ground_slope=float(np.deg2rad(options.ground_slope_deg)),
-                step=options.physics_step,
-                urdf_path=options.urdf_file or None,
-                integrator=options.integrator,
-                contact=options.contact,
-                trunk_com_offset=options.trunk_com_offset,
-                joint_friction=options.joint_friction,
-            )
-        except ComSimulationError as error:
-            raise ComRosError(str(error)) from error
+        return build_world(
+            robot,
+            options.config(),
+            base=options.base,
+            ground_slope=float(np.deg2rad(options.ground_slope_deg)),
+            step=options.physics_step,
+            urdf_path=options.urdf_file or None,
+            integrator=options.integrator,
+            contact=options.contact,
+            trunk_com_offset=options.trunk_com_offset,
+            joint_friction=options.joint_friction,
+        )
 
     def _log_start(self, world: World) -> None:
         base = "standing" if world.floating else "with a fixed base"

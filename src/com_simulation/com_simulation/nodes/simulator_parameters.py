@@ -88,28 +88,6 @@ class LockstepParameters:
 
 
 @dataclass(frozen=True)
-class TiltParameters:
-    """How the floor tilts while the robot stands on it, tilt.<name>."""
-
-    angle_deg: float = parameter(0.0, "to which the floor tilts, degrees; 0: not", (0.0, 60.0))
-    rate_deg_s: float = parameter(5.0, "by which it does, degrees/s", (0.01, 180.0))
-    direction_deg: float = parameter(
-        0.0, "of the side that rises: 0 forwards, 90 to the left", (-360.0, 360.0)
-    )
-    start: float = parameter(
-        5.0, "s of simulated time at which it begins; 1e6: with the service ~/tilt", (0.0, 1e6)
-    )
-    hold: float = parameter(5.0, "s at the angle before it goes back; 1e6: it stays", (0.0, 1e6))
-
-    def tilt(self) -> Tilt | None:
-        """The same for the simulation; None for none."""
-        if self.angle_deg == 0.0:
-            return None
-        angle, rate, direction = np.radians((self.angle_deg, self.rate_deg_s, self.direction_deg))
-        return Tilt(float(angle), float(rate), float(direction), self.start, self.hold)
-
-
-@dataclass(frozen=True)
 class Parameters(SimulatedRobot, FramePrefix):
     """Parameters of the simulator."""
 
@@ -144,7 +122,7 @@ class Parameters(SimulatedRobot, FramePrefix):
     lockstep: LockstepParameters = field(default_factory=LockstepParameters)
     noise: NoiseParameters = field(default_factory=NoiseParameters)
     payload: PayloadParameters = field(default_factory=PayloadParameters)
-    tilt: TiltParameters = field(default_factory=TiltParameters)
+    tilt: Tilt = field(default_factory=Tilt)
     true_errors: TrueErrors = field(default_factory=TrueErrors)
     true_urdf_file: str = parameter(
         "", "path of the URDF that is simulated in place of the one that is believed; empty: none"

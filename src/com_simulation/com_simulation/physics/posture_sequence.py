@@ -19,10 +19,7 @@ from com_simulation.physics.simulation import Simulation
 
 TRANSFERS = ("auto", "hoist", "stand")
 BEGIN = 0.5  # s, of standing in the nominal posture
-SLOWEST, WATCHED = (
-    4.0,
-    0.2,
-)  # s: longest wait until it is at rest, time over which that is judged
+SLOWEST, WATCHED = 4.0, 0.2  # s: longest wait for rest; over which that is judged
 IN_AIR = 4.0  # how much faster the joints are in the air
 STILL = 5e-5  # m, of the CoM's and the root's way in that time
 WEIGHT_FRACTION = 0.01  # of the weight that the soles may lack

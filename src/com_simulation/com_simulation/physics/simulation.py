@@ -47,7 +47,7 @@ class Simulation:
         self._data = mujoco.MjData(self._mj)
         self._sensors = Sensors(world, self._mj, self._data)
         self._hoist = SuspensionRig(world) if world.floating else None
-        self._tilt = tilt
+        self._tilt = tilt if tilt and tilt.angle_deg else None
         self._seed = seed
         # Otherwise MuJoCo writes a log into the working folder; warnings are counted in its data.
         mujoco.set_mju_user_warning(_ignore)

@@ -12,56 +12,56 @@ import mujoco
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from com_model.parameters import check_options, parameter
 from com_simulation.exceptions import WorldError
 from com_simulation.physics.spec import quaternion_wxyz
 
 ONSET = 0.2  # s, in which the floor gets up to its speed, and stops
-STEEPEST = np.radians(60.0)
 _GROUND = "ground"
+
+
+STAYS = 1e6  # s
 
 
 @dataclass(frozen=True)
 class Tilt:
-    """How a floor tilts: to an angle, and there it stays or goes back.
+    """How a floor tilts while a robot stands on it: to an angle, and there it stays or goes back.
 
     Raises:
-        WorldError: A number is not finite, or the angle or rate is out of its bounds.
+        WorldError: A number is out of its bounds.
     """
 
-    angle: float  # rad
-    rate: float  # rad/s
-    # rad about the vertical, of the side that rises: 0 forwards, pi/2 to the left
-    direction: float = 0.0
-    start: float = 1.0  # s
-    hold: float = float("inf")  # s at the angle before it goes back to where it was; inf: it stays
+    angle_deg: float = parameter(0.0, "to which the floor tilts, degrees; 0: not", (0.0, 60.0))
+    rate_deg_s: float = parameter(5.0, "by which it does, degrees/s", (0.01, 180.0))
+    direction_deg: float = parameter(
+        0.0, "of the side that rises: 0 forwards, 90 to the left", (-360.0, 360.0)
+    )
+    start: float = parameter(
+        5.0, "s of simulated time at which it begins; 1e6: with the service ~/tilt", (0.0, 1e6)
+    )
+    hold: float = parameter(5.0, "s at the angle before it goes back; 1e6: it stays", (0.0, STAYS))
 
     def __post_init__(self) -> None:
-        if not np.isfinite([self.angle, self.rate, self.direction, self.start]).all():
-            raise WorldError("tilt: angle, rate, direction and start must be finite numbers")
-        if not 0.0 <= self.angle <= STEEPEST:
-            most = np.degrees(STEEPEST)
-            raise WorldError(f"tilt.angle is {self.angle:g} rad: give 0 to {most:.0f} degrees")
-        if not self.rate > 0.0:
-            raise WorldError(f"tilt.rate is {self.rate:g} rad/s: give more than 0")
-        if not (self.start >= 0.0 and self.hold >= 0.0):
-            raise WorldError("tilt: start and hold must be 0 s or more")
+        check_options(self, WorldError, "tilt.")
 
     @property
     def duration(self) -> float:
         """Of the way to the angle, s."""
-        return self.angle / self.rate + ONSET
+        return self.angle_deg / self.rate_deg_s + ONSET
 
     def at(self, time: float) -> float:
         """Angle at a time (s), rad."""
-        angle = self._way(time - self.start)
-        return angle - self._way(time - self.start - self.duration - self.hold)
+        back = (
+            self._way(time - self.start - self.duration - self.hold) if self.hold < STAYS else 0.0
+        )
+        return self._way(time - self.start) - back
 
     def _way(self, time: float) -> float:
         """Angle a time (s) after the beginning: at the rate, which comes and goes linearly."""
         longest = self.duration
         t = min(max(time, 0.0), longest)
         onset = min(ONSET, 0.5 * longest)
-        peak = self.angle / (longest - onset)
+        peak = np.radians(self.angle_deg) / (longest - onset)
         rest = max(t - (longest - onset), 0.0)
         first = min(t, onset)
         even = max(t - onset, 0.0)
@@ -81,7 +81,8 @@ class TiltingFloor:
         w, x, y, z = mj.geom_quat[self._ground]
         self._start = Rotation.from_quat([x, y, z, w])
         # rises to where the direction points: turns about the line to the right of it
-        self._axis = np.array([np.sin(tilt.direction), -np.cos(tilt.direction), 0.0])
+        direction = np.radians(tilt.direction_deg)
+        self._axis = np.array([np.sin(direction), -np.cos(direction), 0.0])
 
     def begin(self, time: float) -> None:
         """Tilts from a time (s) on, if it has not begun before."""
@@ -97,5 +98,5 @@ class TiltingFloor:
     def moving(self, time: float) -> bool:
         """Whether the ground turns at a time (s) or later."""
         tilt = self._tilt
-        back = tilt.start + 2.0 * tilt.duration + tilt.hold
-        return time <= (back if np.isfinite(back) else tilt.start + tilt.duration)
+        back = tilt.hold + tilt.duration if tilt.hold < STAYS else 0.0
+        return time <= tilt.start + tilt.duration + back

@@ -12,7 +12,7 @@ import numpy as np
 
 from com_model import RobotModel
 from com_model.files import write_file
-from com_model.parameters import parameter
+from com_model.parameters import check_options, parameter
 from com_model.urdf.editing import Inertial, edit_inertials
 from com_simulation.exceptions import WorldError
 
@@ -25,7 +25,7 @@ class TrueErrors:
     """How far the simulated robot is off its URDF.
 
     Raises:
-        WorldError: A negative or infinite standard deviation.
+        WorldError: A number out of its bounds.
     """
 
     com: float = parameter(
@@ -37,10 +37,7 @@ class TrueErrors:
     seed: int = parameter(0, "of these errors; the same seed gives the same robot", (0, 2**31 - 1))
 
     def __post_init__(self) -> None:
-        for name in ("com", "mass"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0.0):
-                raise WorldError(f"true_errors.{name} is {value!r}: give a number, 0 or more")
+        check_options(self, WorldError, "true_errors.")
 
     @property
     def any(self) -> bool:

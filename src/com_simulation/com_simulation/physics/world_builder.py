@@ -183,14 +183,16 @@ class _Builder:
         mj, data = self._place()
         if self.floating and self._add_bare_feet(mj, data):
             mj, data = self._place()
-        self._exclude(mj, data)
+        for first, second in sorted({*touching_pairs(mj, data), *neighbours(self.robot)}):
+            self.spec.add_exclude(bodyname1=f"body{first - 1}", bodyname2=f"body{second - 1}")
         servos = self._servos(mj, data)
         add_servos(self.spec, self.robot, servos)
         if joint_friction.any():
             add_joint_friction(self.spec, self.robot, joint_friction)
         set_contact(self.spec, CONTACTS[contact])
         mj = self._compile()
-        joints = self._joints(mj)
+        bodies = [self.robot.bodies.joint_names.index(name) for name in self.robot.joint_names]
+        joints = mj.body_jntadr[np.array(bodies, dtype=np.int64) + 1]
         return World(
             robot=self.robot,
             mj=mj,
@@ -256,14 +258,9 @@ class _Builder:
         qpos[mj.jnt_qposadr[mj.body_jntadr[2:]]] = positions
         return np.asarray(qpos)
 
-    def _joints(self, mj: mujoco.MjModel) -> list[int]:
-        """Numbers of the MuJoCo joints of the n independent joints."""
-        names = self.robot.bodies.joint_names
-        bodies = [names.index(name) for name in self.robot.joint_names]
-        return [int(mj.body_jntadr[body + 1]) for body in bodies]
-
     def _add_bare_feet(self, mj: mujoco.MjModel, data: mujoco.MjData) -> bool:
-        bare = [f for f in self.feet if self.sole_balls or self._is_bare(mj, data, f)]
+        robot, normal = self.robot, self.normal
+        bare = [f for f in self.feet if self.sole_balls or is_bare(robot, mj, data, f, normal)]
         radius = self.sole_balls or CORNER_RADIUS
         for foot in bare:
             lift_off_ground(self.spec, body_of_foot(self.robot, foot), not self.sole_balls)
@@ -274,24 +271,14 @@ class _Builder:
         self._note_names(f"feet carried by balls at their soles{why}", names)
         return bool(bare)
 
-    def _is_bare(self, mj: mujoco.MjModel, data: mujoco.MjData, foot: Foot) -> bool:
-        return is_bare(self.robot, mj, data, foot, self.normal)
-
-    def _exclude(self, mj: mujoco.MjModel, data: mujoco.MjData) -> None:
-        for first, second in sorted({*touching_pairs(mj, data), *neighbours(self.robot)}):
-            self.spec.add_exclude(bodyname1=f"body{first - 1}", bodyname2=f"body{second - 1}")
-
     def _servos(self, mj: mujoco.MjModel, data: mujoco.MjData) -> Servos:
         loads = joint_loads(self.robot, mj, data, self._load_fractions())
         defaults, weak = default_servos(self.robot, loads, mj.opt.timestep)
         servos = configured_servos(
             self.robot, defaults, None if self.config is None else self.config.servo.gains
         )
-        weak = tuple(
-            n
-            for i, n in enumerate(self.robot.joint_names)
-            if n in weak and np.isinf(servos.effort[i])
-        )
+        limited = zip(self.robot.joint_names, servos.effort, strict=True)
+        weak = tuple(name for name, effort in limited if name in weak and np.isinf(effort))
         self._note_names("effort limits that cannot carry the posture, ignored", weak)
         return servos
 

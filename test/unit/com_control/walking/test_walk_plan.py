@@ -198,7 +198,7 @@ def test_bad_times_and_heights(arguments, message):
         ({"steps": -1}, "steps is -1: give a whole number from 0 to 10000"),
         ({"steps": 2.5}, "steps is 2.5"),
         ({"step_length": float("nan")}, "step_length is nan: give a finite number"),
-        ({"turn": 3.0}, "turn is 3.0: give a finite number from -1.571 to 1.571"),
+        ({"turn": 3.0}, "turn is 3.0: give a number from -1.5708 to 1.5708"),
         ({"first": "front"}, "first is 'front': give left or right"),
         ({"half_width": 0.0}, "half_width is 0.0"),
     ],

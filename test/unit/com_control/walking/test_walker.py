@@ -62,6 +62,7 @@ def test_soles_that_are_not_level_are_refused(robots):
         ("itu_biped", "exact"),
         ("itu_biped", "refined"),
         ("itu_biped", "ccgd"),
+        ("hoap2", "ccgd"),
         ("hoap2", "refined"),
         ("talos", "exact"),
     ],
@@ -120,9 +121,9 @@ def test_what_cannot_be_walked_is_refused(itu, request_, reason):
         walker.plan(request_, biped.posture)
 
 
-def test_the_algorithm_as_printed_wants_the_papers_legs(robots):
-    biped, _ = robots("hoap2")
-    with pytest.raises(BipedError, match="must be the pelvis"):
+def test_the_papers_algorithm_wants_legs_of_closed_form(robots):
+    biped, _ = robots("icub")
+    with pytest.raises(BipedError, match=r"not such as \[CCGD\] solves: take the method exact"):
         Walker(biped).plan(WalkRequest(method="ccgd"), biped.posture)
 
 
