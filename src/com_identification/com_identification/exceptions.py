@@ -76,3 +76,10 @@ class RefusedFitError(ProtocolError):
     def __init__(self, reasons: tuple[str, ...]) -> None:
         super().__init__("the fit is refused: " + "; ".join(reasons))
         self.reasons = reasons
+
+
+class HealthError(IdentificationError):
+    """The record of a robot cannot be read or written; what it contains is as it was."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shorten(message))

@@ -20,6 +20,7 @@ from com_identification.commands.bag_results import (
     NAMES,
     Outcome,
     OutputDirectory,
+    add_to_record,
     result_text,
     topic_lines,
     topics_text,
@@ -27,6 +28,7 @@ from com_identification.commands.bag_results import (
     write_results,
 )
 from com_identification.exceptions import (
+    HealthError,
     IdentificationError,
     OutputError,
     PostureError,
@@ -52,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
                 return 0
             robot = load_robot(arguments)
             return _run(arguments, bag, robot)
-    except (OutputError, StoreError) as error:
+    except (HealthError, OutputError, StoreError) as error:
         return _fail(error, _UNWRITABLE)
     except (Refusal, RankError, PostureError) as error:
         return _fail(error, _TOO_LITTLE)
@@ -82,6 +84,8 @@ def _run(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> int:
         places = out.publish()
     print(result_text(contents))
     print("\n".join(["", *(f"wrote {place}" for place in places)]))
+    if arguments.record:
+        print("\n".join(["", *add_to_record(outcome, arguments.record, arguments.serial)]))
     return 0
 
 

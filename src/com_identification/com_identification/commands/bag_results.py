@@ -15,6 +15,8 @@ from com_bags import Bag, SensorReader, SensorTopics, Topic
 from com_identification.commands.bag_inputs import Recording, RobotInputs
 from com_identification.exceptions import OutputError
 from com_identification.feet.feet_reading import TotalCom
+from com_identification.health.database import HealthDatabase
+from com_identification.health.records import Record, hash_files
 from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
 from com_identification.report.comparison import (
@@ -171,6 +173,23 @@ def write_results(folder: Path, outcome: Outcome) -> Contents:
     write_yaml(folder / RESULT, document)
     write_whole(folder / REPORT, report_page(contents).encode())
     return contents
+
+
+def add_to_record(outcome: Outcome, where: str, serial: str) -> list[str]:
+    """Adds the result to the record of the robot; returns what changed, in sentences.
+
+    Raises:
+        HealthError: The record cannot be read or written.
+    """
+    bag, total = outcome.robot.paths["bag"], outcome.total
+    mass = None if total is None else (total.mass, total.mass_std)
+    taken, database = outcome.recording.reader.first_ns or 0, HealthDatabase(where, create=True)
+    record = Record.from_identification(
+        outcome.found, outcome.robot.model, hash_files(bag), taken, serial, "bag", bag, mass
+    )
+    if not database.append(record):
+        return [f"this recording is in {database.name} already"]
+    return [f"added to {database.name}", *database.changes(record)]
 
 
 def _contents(outcome: Outcome, export: Export) -> Contents:

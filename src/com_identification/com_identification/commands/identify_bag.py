@@ -84,6 +84,8 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="go on though sign, axes or unit of the wrenches seem wrong",
     )
+    add("--record", metavar="RECORD", default="", help="record of the robot, see com_health")
+    add("--serial", default="", help="serial number of the robot, for --record")
     add("--list-topics", action="store_true", help="print the topics of the bag, and end")
     add("--dry-run", action="store_true", help="print what would be used, and end")
     return result

@@ -32,6 +32,7 @@ from com_identification.capture.recorder import CaptureStatus
 from com_identification.exceptions import IdentificationError
 from com_identification.feet.model_check import ModelCheckResult, Verdict
 from com_identification.nodes.capture_services import CaptureServices
+from com_identification.nodes.health_watch import HealthWatch
 from com_identification.nodes.identification_output import IdentificationOutput
 from com_identification.nodes.identification_session import (
     Parameters,
@@ -73,7 +74,8 @@ class ComIdentification(RobotNode[Parameters]):
 
         self._output = IdentificationOutput(self)
         self._captures = CaptureServices(self, self._reasons)
-        self._jobs = JobServices(self, self._session, self._publish_result)
+        self._health = HealthWatch(p.health_record, p.robot_serial, self.get_logger())
+        self._jobs = JobServices(self, self._session, self._on_found)
         self._store = StoreServices(self, self._session, self._publish_result)
         self.lockstep.held = lambda: self._jobs.busy
         self.follow_robot_description()
@@ -96,12 +98,14 @@ class ComIdentification(RobotNode[Parameters]):
         self._close_session()
         self._current = session
         self._open_store()
+        self._health.start(session, p.com_tolerance, p.mass_tolerance)
         self._output.publish_result(session)
 
     def destroy_node(self) -> None:
         """End the computations and close the file of postures."""
         self._close_session()
         self._jobs.close()
+        self._health.close()
         super().destroy_node()
 
     def _open_store(self) -> None:
@@ -174,7 +178,9 @@ class ComIdentification(RobotNode[Parameters]):
         if session is None:
             return
         now_ns = session.buffer.now_ns
-        self._check = session.check.update(session.recorder.latest(now_ns=now_ns))
+        posture = session.recorder.latest(now_ns=now_ns)
+        self._check = session.check.update(posture)
+        self._health.update(posture)
         stamp = ns_to_stamp(session.buffer.newest_ns)
         self._output.publish_check(session, self._check, stamp)
 
@@ -184,6 +190,8 @@ class ComIdentification(RobotNode[Parameters]):
         if session is None or check is None:
             return Diagnosis(diagnostics.WARN, self.waiting or "starting")
         level, text = _health(session, check)
+        if level == diagnostics.OK and self._health.warning:
+            level, text = diagnostics.WARN, self._health.warning
         offset_mm = 1e3 * float(abs(check.model_part @ check.model_part) ** 0.5)
         values: dict[str, object] = {
             "verdict": check.verdict.name,
@@ -196,6 +204,7 @@ class ComIdentification(RobotNode[Parameters]):
             "postures": len(session.opened.postures) if session.opened is not None else 0,
             "dropped": str(session.recorder.dropped),
             "storage": str(session.path or ""),
+            "record": self._health.warning,
         }
         return Diagnosis(level, text, values)
 
@@ -211,6 +220,10 @@ class ComIdentification(RobotNode[Parameters]):
         if session is None:
             return [self.waiting]
         return [text for text in (session.problem, session.buffer.problem) if text]
+
+    def _on_found(self) -> None:
+        self._publish_result()
+        self._health.add(self._session())
 
     def _publish_result(self) -> None:
         if self._current is not None:

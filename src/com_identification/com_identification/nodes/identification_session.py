@@ -51,6 +51,12 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
     auto_capture: bool = live_parameter(
         False, "capture each new posture in which the robot is stationary"
     )
+    health_record: str = parameter(
+        "",
+        "record of the robot (file of SQLite or URL, see com_health) that results are added to and "
+        "the robot is compared with; empty: none",
+    )
+    robot_serial: str = parameter("", "which of these robots it is, for the record")
     end_of_stream: float = parameter(
         2.0,
         "s of real time without any reading, after which a recording has ended: with auto_capture "

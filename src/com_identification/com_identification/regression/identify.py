@@ -210,7 +210,7 @@ def _result(
     factor, errors = whitened.factor, observations.errors
     theta = whitened.values(fit.x)
     covariance = factor @ fit.covariance @ factor.T
-    mass, com, mass_std, com_std = _by_body(theta, covariance)
+    mass, com, mass_std, com_std = by_body(theta, covariance)
     total = observations.statics.mass()
     start = whitened.priors.parameters, np.zeros(errors.count)
     before, after = (
@@ -262,8 +262,11 @@ def _result(
     )
 
 
-def _by_body(theta: Array, covariance: Array) -> tuple[Array, Array, Array, Array]:
-    """Returns mass, CoM and their standard deviations; c = h / m, dc = (dh - c dm) / m."""
+def by_body(theta: Array, covariance: Array) -> tuple[Array, Array, Array, Array]:
+    """Returns masses (B,), CoMs (B, 3) and both's standard deviations, of parameters (4 B,).
+
+    c = h / m, dc = (dh - c dm) / m; NaN for a body without mass.
+    """
     mass, moment = theta.reshape(-1, 4)[:, 0], theta.reshape(-1, 4)[:, 1:]
     com = np.full(moment.shape, np.nan)
     com_std = np.full(moment.shape, np.nan)

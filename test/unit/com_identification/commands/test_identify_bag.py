@@ -237,3 +237,25 @@ def test_a_recording_that_was_cut_is_used_as_far_as_it_goes(robot, run, recordin
     assert status == 0
     assert "note: cut.mcap: damaged" in text
     assert re.search(r"^1[0-4] postures", text, re.MULTILINE)
+
+
+def test_the_record_of_the_robot(robot, recording, run, tmp_path):
+    from com_identification.health.database import HealthDatabase
+
+    record = tmp_path / "robots.db"
+    arguments = [recording("biped"), *robot, "--record", record, "--serial", "7"]
+    said = [run(*arguments, "--output", tmp_path / f"out{i}") for i in range(2)]
+    assert [status for status, *_ in said] == [0, 0]
+    assert f"added to {record}" in said[0][1]
+    assert f"this recording is in {record} already" in said[1][1]
+    (found,) = HealthDatabase(record).records("biped3", "7")
+    document = yaml.safe_load((tmp_path / "out0/result.yaml").read_text())
+    assert found.total_mass[0] == pytest.approx(document["total_mass"]["value"])
+    assert found.taken == "2023-11-14 22:13:20+00:00"
+    assert found.mass_on_feet[0] == pytest.approx(found.total_mass[0], rel=0.02)
+    assert found.data_hash
+    record.write_bytes(b"damaged" * 200)
+    status, _, errors = run(*arguments, "--output", tmp_path / "out2")
+    assert status == 3
+    assert "is added with the next one" in errors
+    assert (tmp_path / "out2/result.yaml").exists()

@@ -1,0 +1,103 @@
+"""Command line: the history of a robot, from the record of its identifications."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from com_identification.exceptions import HealthError
+from com_identification.health.changes import FALSE_ALARMS, history
+from com_model.commands import command_parser
+from com_model.exceptions import ComModelError
+
+_EPILOG = """\
+Identifications are added by `identify_bag BAG ... --record RECORD` and by the node
+com_identification (parameters health_record and robot_serial). RECORD is a file of SQLite, or a URL
+that SQLAlchemy knows, postgresql://host/health for example.
+
+  com_health show robots.db                           all robots, what changed since when
+  com_health show robots.db --serial 7 --plot history.png
+  com_health export robots.db history.csv             also .parquet, and .urdf or .xml (MJCF) of the
+                                                      last identification
+
+A change is reported where it is too large for an unchanged robot; --false-alarms is the fraction of
+comparisons of unchanged robots in which something may be reported. What the readings do not
+determine is named, and counts neither as changed nor as unchanged.
+
+Exit status: 0 done, 1 something changed (show --check), 2 wrong arguments, or the record cannot be
+read.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments."""
+    result = command_parser("com_health", __doc__.partition(": ")[2], _EPILOG)
+    commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    show = commands.add_parser("show", help="what changed, and when")
+    export = commands.add_parser("export", help="write a table or a corrected model")
+    for each in (show, export):
+        each.add_argument("record", metavar="RECORD", help="file of SQLite, or URL of a database")
+    export.add_argument("output", type=Path, metavar="FILE", help=".csv, .parquet, .urdf or .xml")
+    for each in (show, export):
+        each.add_argument("--name", default="", help="only robots of this name (of the URDF)")
+        each.add_argument("--serial", default="", help="only the robot with this serial number")
+    show.add_argument("--plot", type=Path, metavar="FILE", help="draw the history (.png, .svg)")
+    show.add_argument("--check", action="store_true", help="exit with 1 if the last one changed")
+    text = f"fraction of comparisons, default {FALSE_ALARMS}"
+    show.add_argument("--false-alarms", type=float, default=FALSE_ALARMS, help=text)
+    return result
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns its exit status, see the help."""
+    arguments_parser = parser()
+    arguments = arguments_parser.parse_args(argv)
+    if not 0.0 < getattr(arguments, "false_alarms", FALSE_ALARMS) < 1.0:
+        arguments_parser.error(f"--false-alarms {arguments.false_alarms}: give 0 to 1")
+    try:
+        return _show(arguments) if arguments.command == "show" else _export(arguments)
+    except (HealthError, ComModelError, OSError, ValueError) as error:
+        print(f"com_health: error: {error}", file=sys.stderr)
+        return 2
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from com_identification.health.database import HealthDatabase
+    from com_identification.health.history import history_figure, history_text
+
+    database, changed = HealthDatabase(arguments.record), False
+    records = database.records(arguments.name, arguments.serial)
+    robots = sorted({(record.robot, record.serial) for record in records})
+    if not robots:
+        raise HealthError(f"{database.name} has no identification of such a robot")
+    if arguments.plot and len(robots) > 1:
+        names = ", ".join(f"{name} {serial}".strip() for name, serial in robots)
+        raise HealthError(f"--plot draws one robot: choose by --name and --serial from {names}")
+    for robot in robots:
+        own = [record for record in records if (record.robot, record.serial) == robot]
+        steps = history(own, arguments.false_alarms)
+        changed |= bool(steps and steps[-1].comparison.changes)
+        print(history_text(own, steps, arguments.false_alarms))
+        if arguments.plot:
+            history_figure(own, steps).savefig(arguments.plot)
+            print(f"wrote {arguments.plot}")
+    return int(changed and arguments.check)
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from com_identification.health.database import HealthDatabase
+    from com_identification.health.history import export
+
+    records = HealthDatabase(arguments.record).records(arguments.name, arguments.serial)
+    if not records:
+        raise HealthError(f"{arguments.record} has no identification of such a robot")
+    robots = {(record.robot, record.serial) for record in records}
+    if arguments.output.suffix in (".urdf", ".xml") and len(robots) > 1:
+        raise HealthError(f"a model is of one robot: choose one of {sorted(robots)} by --serial")
+    export(records, arguments.output)
+    print(f"wrote {arguments.output}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The record of a robot: its identifications over time, and what changed."""

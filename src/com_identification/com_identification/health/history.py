@@ -1,0 +1,165 @@
+"""The history of a robot: its record as text, as a picture, as a table, and as a model."""
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from com_identification.exceptions import HealthError
+from com_identification.health.changes import Step
+from com_identification.health.records import Record
+from com_model.files import write_file
+from com_model.text import listing
+
+COLUMNS = (
+    "robot",
+    "serial",
+    "taken",
+    "source",
+    "path",
+    "quantity",
+    "name",
+    "component",
+    "value",
+    "std",
+)
+_PANELS = 4  # bodies
+_OBSERVABLE = 0.03  # m, a change of a CoM that is found every second time
+
+
+def history_text(records: Sequence[Record], steps: Sequence[Step], false_alarms: float) -> str:
+    """The history of one robot."""
+    first = records[0]
+    of = f"{first.robot} {first.serial}".strip()
+    lines = [f"{of}: {len(records)} identifications"]
+    by_record = {id(step.record): step for step in steps}
+    for record in records:
+        mass, std = record.total_mass
+        where = f"{record.source} {record.path}".strip()
+        lines.append(f"{record.taken}  {mass:.3f} +- {std:.3f} kg  {where}")
+        lines += [f"  warning: {issue}" for issue in record.issues]
+        if id(record) in by_record:
+            lines += [f"  {text}" for text in by_record[id(record)].lines() or ["no change found"]]
+    if steps:
+        limits = steps[-1].comparison.detectable
+        seen = {name: limit for name, limit in limits.items() if limit < _OBSERVABLE}
+        least = [f"{name} {1e3 * v:.1f} mm" for name, v in sorted(seen.items(), key=lambda i: i[1])]
+        unseen = [name for name in limits if name not in seen]
+        lines.append(
+            f"false alarms: at most {100 * false_alarms:g} of 100 comparisons of an unchanged "
+            f"robot. Found every second time: {listing(least, 12) or 'nothing'}"
+        )
+        if unseen:
+            lines.append(f"hardly observable, so not known to be unchanged: {listing(unseen, 12)}")
+    return "\n".join(lines)
+
+
+def history_figure(records: Sequence[Record], steps: Sequence[Step]) -> Figure:
+    """CoMs of the bodies that changed, then of the heaviest, and the mass; bars of two sigma."""
+    changed = [c.name for step in steps for c in step.comparison.changes if c.what == "com"]
+    last = records[-1]
+    heavy = [last.bodies[k] for k in np.argsort(-last.by_body[0], kind="stable")]
+    names = list(dict.fromkeys([*changed, *heavy]))[:_PANELS]
+    days = [datetime.fromisoformat(record.taken) for record in records]
+    figure = Figure(figsize=(9.0, 2.0 * (len(names) + 1)), layout="constrained")
+    panels = figure.subplots(len(names) + 1, 1, sharex=True)
+    for name, panel in zip(names, panels, strict=False):
+        with_it = [
+            (d, r, r.bodies.index(name))
+            for d, r in zip(days, records, strict=True)
+            if name in r.bodies
+        ]
+        for axis, label in enumerate("xyz"):
+            values = np.array([1e3 * r.by_body[1][k, axis] for _, r, k in with_it])
+            bars = [2e3 * r.by_body[3][k, axis] for _, r, k in with_it]
+            panel.errorbar(
+                [d for d, *_ in with_it],
+                values - values[0],
+                bars,
+                marker="o",
+                capsize=3,
+                label=label,
+            )
+        panel.set_ylabel(f"{name}\nmm")
+    panels[0].legend(loc="upper left", ncols=3, title="change of the CoM, two sigma")
+    masses = np.array([record.total_mass for record in records])
+    panels[-1].errorbar(days, masses[:, 0], 2.0 * masses[:, 1], marker="o", capsize=3, color="k")
+    panels[-1].set_ylabel("mass\nkg")
+    for step in steps:
+        if step.comparison.changes:
+            for panel in panels:
+                panel.axvline(datetime.fromisoformat(step.record.taken), color="r", alpha=0.3)
+    figure.autofmt_xdate()
+    return figure
+
+
+def table_rows(records: Sequence[Record]) -> Iterator[tuple[Any, ...]]:
+    """All numbers of all records, one a row, see COLUMNS; SI."""
+    for r in records:
+        head = (r.robot, r.serial, r.taken, r.source, r.path)
+        yield *head, "total_mass", "", "", *r.total_mass
+        if r.mass_on_feet:
+            yield *head, "mass_on_feet", "", "", *r.mass_on_feet
+        mass, com, mass_std, com_std = r.by_body
+        for k, body in enumerate(r.bodies):
+            yield *head, "mass", body, "", float(mass[k]), float(mass_std[k])
+            for i, axis in enumerate("xyz"):
+                yield *head, "com", body, axis, float(com[k, i]), float(com_std[k, i])
+        for kind, values in r.sensors.items():
+            for name, (value, std, _) in values.items():
+                yield *head, kind, name, "", value, std
+
+
+def export(records: Sequence[Record], path: Path) -> None:
+    """Writes records as a table (.csv, .parquet), or the last one as a model (.urdf, .xml: MJCF).
+
+    Raises:
+        HealthError: Another ending, or a library is missing.
+        OSError: The file cannot be written.
+    """
+    if path.suffix == ".csv":
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([COLUMNS, *table_rows(records)])
+        write_file(path, text.getvalue())
+    elif path.suffix == ".parquet":
+        columns = zip(*table_rows(records), strict=True)
+        arrow = _library("pyarrow")
+        table = arrow.table(dict(zip(COLUMNS, map(list, columns), strict=True)))
+        _library("pyarrow.parquet").write_table(table, path)
+    elif path.suffix == ".urdf":
+        write_file(path, records[-1].corrected_urdf())
+    elif path.suffix == ".xml":
+        spec = _library("mujoco").MjSpec.from_string(_floating(records[-1].corrected_urdf()))
+        spec.compile()
+        write_file(path, spec.to_xml())
+    else:
+        raise HealthError(f"{path.name}: expected a name with .csv, .parquet, .urdf or .xml (MJCF)")
+
+
+def _floating(urdf: str) -> str:
+    """A URDF without shapes, which MuJoCo would have to find, on a floating joint."""
+    root = ElementTree.fromstring(urdf)  # noqa: S314 (RobotModel has read it)
+    children = {child.get("link") for child in root.iter("child")}
+    base = next(link.get("name") for link in root.iter("link") if link.get("name") not in children)
+    for link in root.iter("link"):
+        for shape in [*link.findall("visual"), *link.findall("collision")]:
+            link.remove(shape)
+    world = ElementTree.SubElement(root, "link", name="com_health_world")
+    joint = ElementTree.SubElement(root, "joint", name="floating_base", type="floating")
+    ElementTree.SubElement(joint, "parent", link=str(world.get("name")))
+    ElementTree.SubElement(joint, "child", link=str(base))
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise HealthError(f"this export needs {name.partition('.')[0]}: pip install it") from error

@@ -1,0 +1,121 @@
+"""Adds results to the record of the robot, and compares the robot with its last one."""
+
+import hashlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from rclpy.impl.rcutils_logger import RcutilsLogger
+
+from com_identification.exceptions import IdentificationError
+from com_identification.feet.model_check import ModelCheck, Verdict
+from com_identification.health.database import HealthDatabase
+from com_identification.health.records import Record
+from com_identification.nodes.identification_session import Result, Session
+from com_identification.regression.postures import Posture
+from com_identification.regression.statics import Statics
+from com_model import RobotModel
+from com_model.exceptions import ComModelError
+
+_SURE = 3.0  # standard deviations of the recorded CoM
+_WARNED = (Verdict.WRONG_COM, Verdict.WRONG_MASS, Verdict.WRONG_WRENCH)
+
+
+class HealthWatch:
+    """Reads and writes the record in a thread of its own.
+
+    Args:
+        where: The record; empty: there is none, and nothing is done.
+        serial: Of the robot.
+        logger: Of the node.
+
+    Attributes:
+        changes: What the last result changed, in sentences.
+    """
+
+    def __init__(self, where: str, serial: str, logger: RcutilsLogger) -> None:
+        self._where, self._serial, self._logger = where, serial, logger
+        self._pool = ThreadPoolExecutor(1)
+        self._check: ModelCheck | None = None
+        self._recorded, self._wrong = "", ""
+        self.changes: list[str] = []
+
+    @property
+    def warning(self) -> str:
+        """How the robot differs from its record; empty: it does not, as far as is known."""
+        return self._wrong or " ".join(self.changes)
+
+    def start(self, session: Session, com_tolerance: float, mass_tolerance: float) -> None:
+        """Takes the last result in the record of a robot to compare with."""
+        self._check, self._wrong, self.changes = None, "", []
+        if self._where:
+            self._pool.submit(self._guarded, self._start, session, com_tolerance, mass_tolerance)
+
+    def add(self, session: Session) -> None:
+        """Adds the latest result of a session."""
+        if self._where and session.result is not None:
+            self._pool.submit(self._guarded, self._add, session, session.result)
+
+    def update(self, posture: Posture | None) -> None:
+        """Compares the stationary robot with its record."""
+        if self._check is None or posture is None:
+            return
+        result = self._check.update(posture)
+        if result.verdict is not Verdict.UNKNOWN:
+            self._wrong = (
+                f"unlike its record of {self._recorded}, by the feet: CoM "
+                f"{1e3 * result.com_error:.0f} mm off, {result.mass:.2f} instead of "
+                f"{result.model_mass:.2f} kg"
+                if result.verdict in _WARNED
+                else ""
+            )
+
+    def close(self) -> None:
+        """Ends the thread when what was asked for is written."""
+        self._pool.shutdown()
+
+    def _start(self, session: Session, com_tolerance: float, mass_tolerance: float) -> None:
+        database = HealthDatabase(self._where, create=True)
+        records = database.records(session.model.name, self._serial)
+        if not records:
+            return
+        last, Q = records[-1], session.rest[None]
+        model = RobotModel.from_urdf(last.corrected_urdf())
+        statics = Statics(model)
+        columns, mass = statics.first_moment(statics.poses(Q))[0], statics.mass()
+        total = float(mass @ last.parameters)
+        slope = (columns - np.outer(columns @ last.parameters / total, mass)) / total
+        std = float(np.sqrt(np.linalg.eigvalsh(slope @ last.covariance @ slope.T).max()))
+        tolerance = max(com_tolerance, _SURE * std)
+        mass_tolerance = max(mass_tolerance, _SURE * last.total_mass[1] / total)
+        feet = session.config.feet
+        self._recorded = last.taken
+        self._check = ModelCheck(model, feet, session.settings, tolerance, mass_tolerance)
+
+    def _add(self, session: Session, result: Result) -> None:
+        data, stored = hashlib.sha256(), session.store.postures
+        for identity in result.ids:
+            if identity in stored:
+                posture = stored[identity]
+                data.update(posture.q.tobytes() + posture.wrenches.tobytes())
+        record = Record.from_identification(
+            result.identification,
+            session.model,
+            data.hexdigest(),
+            max(map(session.stamp_ns, result.ids), default=0),
+            self._serial,
+            "node",
+            str(session.path or ""),
+        )
+        database = HealthDatabase(self._where, create=True)
+        database.append(record)
+        self.changes = database.changes(record)
+        for line in self.changes:
+            self._logger.warning(f"unlike its record: {line}")
+
+    def _guarded(self, work: Callable[..., None], *arguments: Any) -> None:
+        try:
+            work(*arguments)
+        except (IdentificationError, ComModelError) as error:
+            self._logger.error(f"record of the robot: {error}")

@@ -1,0 +1,328 @@
+"""The record of a robot: what changed, how often that is false, and that nothing is lost."""
+
+import contextlib
+import multiprocessing
+import os
+import re
+import signal
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from com_identification.commands.com_health import main
+from com_identification.exceptions import HealthError
+from com_identification.health.changes import compare, history
+from com_identification.health.database import HealthDatabase
+from com_identification.health.records import Record, hash_files
+from com_identification.regression.priors import urdf_priors
+from com_model import RobotModel, Sesc
+
+URDF = Path(__file__).resolve().parents[3] / "src/robot_descriptions/urdf/biped3.urdf"
+MODEL = RobotModel.from_file(URDF)
+FORK = multiprocessing.get_context("fork")
+COM_STD = 0.01
+SHARP = 300.0  # information over the prior's, of what the data determine
+
+
+class Robots:
+    """Robots whose bodies are drawn from the prior, and linear data about them."""
+
+    def __init__(self, seed=0):
+        self.rng = np.random.default_rng(seed)
+        self.priors = urdf_priors(MODEL, COM_STD, 0.05)
+        self.used = self.priors.used
+        self.count = int(self.used.sum())
+
+    def truth(self, wrong=1.0):
+        return wrong * self.rng.normal(size=self.count)
+
+    def moved(self, x, body, step):
+        """The parameters after a body's CoM moved, m."""
+        change = x.copy()
+        change[4 * body + 1 : 4 * body + 4] += np.asarray(step) / COM_STD
+        return change
+
+    def data(self, unseen=6):
+        """Information of a recording: some directions are not seen, the others more or less."""
+        root = self.rng.normal(size=(self.count - unseen, self.count))
+        return SHARP * root.T @ (self.rng.uniform(0.0, 1.0, len(root))[:, None] * root) / self.count
+
+    def record(self, x, day=0, information=None, priors=None, **given):
+        """The identification of a robot: the posterior of noisy linear data."""
+        priors = priors or self.priors
+        L = self.data() if information is None else information
+        F = self.priors.factor
+        values, V = np.linalg.eigh(L)
+        values = np.maximum(values, 0.0)
+        pull = L @ x + V @ (np.sqrt(values) * self.rng.normal(size=self.count))
+        inverse = np.linalg.inv(F)
+        L, pull = inverse.T @ L @ inverse, inverse.T @ pull  # of theta - the URDF's
+        own = np.linalg.inv(priors.factor)
+        C = np.linalg.inv(L + own.T @ own)
+        C = (C + C.T) / 2.0
+        at = priors.parameters - self.priors.parameters
+        theta = priors.parameters + C @ (pull - L @ at)
+        return Record(
+            **{
+                "robot": "biped3",
+                "serial": "7",
+                "taken": f"2026-11-{1 + day:02d} 12:00:00+00:00",
+                "source": "bag",
+                "path": "walk",
+                "data_hash": str(self.rng.integers(2**62)),
+                "version": "0",
+                "kinematics": "k",
+                "urdf": MODEL.xml,
+                "bodies": MODEL.bodies.names,
+                "parameters": theta,
+                "covariance": C,
+                "prior_mass": priors.mass,
+                "prior_com": priors.com,
+                "prior_mass_std": priors.mass_std,
+                "prior_com_std": priors.com_std,
+                "total_mass": (12.0, 0.1),
+                "mass_on_feet": None,
+                "sensors": {"force_bias": {"l_sole z": (0.0, 0.1, 1.0)}},
+                "issues": (),
+                **given,
+            }
+        )
+
+
+@pytest.fixture
+def robots():
+    return Robots()
+
+
+class TestChanges:
+    @pytest.mark.parametrize("wrong", [0.5, 2.0])
+    def test_false_alarms_are_as_rare_as_stated(self, wrong):
+        robots, stated, count = Robots(3), 0.1, 100
+        alarms = 0
+        for _ in range(count):
+            x = robots.truth(wrong)
+            alarms += bool(compare(robots.record(x), robots.record(x), stated).changes)
+        assert alarms <= stated * count + 3.0 * np.sqrt(stated * count)
+        assert alarms > 0  # a test that never alarms would show nothing
+
+    def test_what_moved_is_found_with_its_size(self, robots):
+        found = 0
+        for i in range(20):
+            x, step = robots.truth(), [0.02, 0.0, -0.01]
+            L = robots.data(2)
+            pair = robots.record(x, 0, L), robots.record(robots.moved(x, i % 3, step), 1)
+            changes = compare(*pair).changes
+            assert changes
+            first = changes[0]
+            name = MODEL.bodies.names[i % 3]
+            assert name in (first.name, *first.instead)
+            if (first.what, first.name) == ("com", name):
+                found += 1
+                gap = np.abs(np.array(first.value) - step) / first.std
+                assert gap.max() < 4.5
+        assert found >= 15
+
+    def test_what_only_the_prior_says_is_neither_change_nor_proof(self, robots):
+        x = robots.truth()
+        L = robots.data()
+        L[1:4, :] = L[:, 1:4] = 0.0  # nothing on the root's CoM
+        before = robots.record(x, 0, L)
+        after = robots.record(robots.moved(x, 0, [0.5, 0.0, 0.0]), 1, L)
+        comparison = compare(before, after)
+        assert not comparison.changes
+        assert comparison.detectable[MODEL.bodies.names[0]] > 1.0
+        assert comparison.detectable[MODEL.bodies.names[1]] < 0.02
+
+    def test_a_corrected_urdf_is_no_change(self, robots):
+        x, stated, count = robots.truth(), 0.1, 100
+        first = robots.record(x)
+        mass, com, *_ = first.by_body
+        priors = replace(robots.priors, mass=mass, com=com)
+        alarms = sum(
+            bool(compare(first, robots.record(x, 1, priors=priors), stated).changes)
+            for _ in range(count)
+        )
+        assert alarms <= stated * count + 3.0 * np.sqrt(stated * count)
+        after = robots.record(robots.moved(x, 1, [0.03, 0.0, 0.0]), 1, priors=priors)
+        assert MODEL.bodies.names[1] in {c.name for c in compare(first, after).changes}
+
+    def test_a_sensors_zero_that_drifted(self, robots):
+        x, L = robots.truth(), robots.data()
+        given = {"force_bias": {"l_sole z": (3.0, 0.1, 1.0), "l_sole x": (9.0, 0.95, 1.0)}}
+        zeros = {"force_bias": {"l_sole z": (0.0, 0.1, 1.0), "l_sole x": (0.0, 0.95, 1.0)}}
+        before = robots.record(x, 0, L, sensors=zeros)
+        changes = compare(before, robots.record(x, 1, L, sensors=given)).changes
+        assert [c.name for c in changes] == ["force_bias l_sole z"]  # x is not determined
+        assert "changed by +3" in str(changes[0])
+
+    def test_history_starts_again_at_a_change(self, robots):
+        x, L = robots.truth(), robots.data(0)
+        y = robots.moved(x, 1, [0.05, 0.0, 0.0])
+        records = [robots.record(v, i, L) for i, v in enumerate((x, x, y, y))]
+        steps = history(records)
+        assert [bool(s.comparison.changes) for s in steps] == [False, True, False]
+        assert [s.reference for s in steps] == [records[0], records[0], records[2]]
+
+    def test_other_frames_are_not_compared(self, robots):
+        x = robots.truth()
+        other = replace(robots.record(x), kinematics="other")
+        assert "frames differ" in compare(robots.record(x), other).problem
+
+
+class TestDatabase:
+    @pytest.fixture
+    def path(self, tmp_path):
+        return tmp_path / "robots.db"
+
+    def test_what_is_read_is_what_was_written(self, path, robots):
+        records = [robots.record(robots.truth(), day) for day in (2, 0, 1)]
+        database = HealthDatabase(path, create=True)
+        assert [database.append(r) for r in (*records, records[0])] == [True, True, True, False]
+        back = HealthDatabase(path).records("biped3", "7")
+        assert [r.key for r in back] == [records[i].key for i in (1, 2, 0)]
+        for name in ("parameters", "covariance", "prior_com"):
+            np.testing.assert_array_equal(getattr(back[2], name), getattr(records[0], name))
+        assert back[2].sensors == {"force_bias": {"l_sole z": [0.0, 0.1, 1.0]}}
+        assert HealthDatabase(path).records("biped3", "8") == []
+
+    def test_a_url_is_for_sqlalchemy(self, path, robots):
+        pytest.importorskip("sqlalchemy")
+        database = HealthDatabase(f"sqlite:///{path}", create=True)
+        record = robots.record(robots.truth())
+        assert database.append(record)
+        assert not database.append(record)
+        assert [r.key for r in HealthDatabase(path).records()] == [record.key]
+        with pytest.raises(HealthError, match="no URL of a database"):
+            HealthDatabase("nonsense://x")
+
+    def test_a_locked_database_loses_nothing(self, path, robots):
+        first, second = (robots.record(robots.truth(), day) for day in (0, 1))
+        HealthDatabase(path, create=True).append(first)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN EXCLUSIVE")
+        database = HealthDatabase(path, create=True, wait=0.05)
+        with pytest.raises(HealthError, match=r"another program writes to it.*is added with"):
+            database.append(second)
+        other.execute("ROLLBACK")
+        assert {r.key for r in database.records()} == {first.key, second.key}
+        third = robots.record(robots.truth(), 2)
+        database.append(third)
+        assert not list(Path(f"{path}.pending").iterdir())
+        keys = {row[0] for row in sqlite3.connect(path).execute("SELECT id FROM records")}
+        assert keys == {first.key, second.key, third.key}
+
+    def test_a_damaged_database_is_left_as_it_is(self, path, robots):
+        record = robots.record(robots.truth())
+        HealthDatabase(path, create=True).append(robots.record(robots.truth()))
+        data = bytearray(path.read_bytes())
+        data[100:3000] = bytes(2900)
+        for damaged in (bytes(data), b"no database at all" * 100):
+            path.write_bytes(damaged)
+            with pytest.raises(HealthError, match=r"damaged and stays|no record of robots"):
+                HealthDatabase(path).records()
+            with pytest.raises(HealthError, match="is added with the next one"):
+                HealthDatabase(path, create=True, wait=0.05).append(record)
+            assert path.read_bytes() == damaged
+        path.unlink()
+        database = HealthDatabase(path, create=True)
+        assert database.append(robots.record(robots.truth()))
+        assert record.key in {r.key for r in database.records()}
+
+    def test_there_must_be_a_record(self, path):
+        with pytest.raises(HealthError, match=r"--record .* makes one"):
+            HealthDatabase(path)
+
+    def test_a_damaged_row_says_so(self, path, robots):
+        HealthDatabase(path, create=True).append(robots.record(robots.truth()))
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE records SET body = substr(body, 1, 500)")
+        with pytest.raises(HealthError, match="a record is damaged"):
+            HealthDatabase(path).records()
+
+    def test_two_writers(self, path):
+        writers = [FORK.Process(target=_write, args=(path, seed, 15)) for seed in (1, 1, 2)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+        assert [writer.exitcode for writer in writers] == [0, 0, 0]
+        assert len(HealthDatabase(path).records()) == 30  # the same fifteen twice
+
+    def test_killed_while_writing(self, path):
+        done = set()
+        for seed in range(5):
+            keys, end = multiprocessing.Pipe(duplex=False)
+            writer = FORK.Process(target=_write, args=(path, seed, 10**6, end))
+            writer.start()
+            end.close()
+            done |= {keys.recv() for _ in range(4)}
+            os.kill(writer.pid, signal.SIGKILL)
+            writer.join()
+            with contextlib.suppress(EOFError):
+                while keys.poll():
+                    done.add(keys.recv())
+        there = {record.key for record in HealthDatabase(path).records()}
+        assert len(done) >= 20
+        assert done <= there
+
+
+class TestCommand:
+    @pytest.fixture
+    def path(self, tmp_path, robots):
+        path, x, L = tmp_path / "robots.db", robots.truth(), robots.data(0)
+        database = HealthDatabase(path, create=True)
+        database.append(robots.record(x, 0, L))
+        database.append(robots.record(robots.moved(x, 0, [0.02, 0.0, 0.0]), 3, L))
+        return path
+
+    def test_show(self, path, capsys):
+        picture = path.with_suffix(".png")
+        assert main(["show", str(path), "--plot", str(picture), "--check"]) == 1
+        said = capsys.readouterr().out
+        body = MODEL.bodies.names[0]
+        assert re.search(rf"since 2026-11-01 .*: CoM of {body} moved x \+(19|2[01])", said)
+        assert "false alarms: at most 1 of 100" in said
+        assert picture.read_bytes().startswith(b"\x89PNG")
+        assert main(["show", str(path), "--serial", "8"]) == 2
+        assert "no identification of such a robot" in capsys.readouterr().err
+
+    def test_exports(self, path, tmp_path):
+        last = HealthDatabase(path).records()[-1]
+        for suffix in (".csv", ".urdf", ".xml", ".parquet"):
+            if suffix == ".parquet":
+                pytest.importorskip("pyarrow")
+            assert main(["export", str(path), str(tmp_path / f"out{suffix}")]) == 0
+        lines = (tmp_path / "out.csv").read_text().splitlines()
+        bodies = int((MODEL.bodies.mass >= 0.0).sum())
+        assert len(lines) == 1 + 2 * (1 + 4 * bodies + 1)
+        corrected = RobotModel.from_file(tmp_path / "out.urdf")
+        q = np.full(MODEL.n_joints, 0.3)
+        mass, com = last.by_body[:2]
+        assert corrected.mass == pytest.approx(mass.sum())
+        mujoco = pytest.importorskip("mujoco")
+        model = mujoco.MjModel.from_xml_path(str(tmp_path / "out.xml"))
+        data = mujoco.MjData(model)
+        for name, value in zip(MODEL.joint_names, q, strict=True):
+            data.joint(name).qpos = value
+        mujoco.mj_forward(model, data)
+        np.testing.assert_allclose(data.subtree_com[0], Sesc(corrected).com(q), atol=1e-6)
+        assert main(["export", str(path), str(tmp_path / "out.sdf")]) == 2
+        assert com.shape == (bodies, 3)
+
+    def test_the_readings_have_a_hash(self, tmp_path):
+        (tmp_path / "a").write_text("1")
+        before = hash_files(tmp_path)
+        (tmp_path / "a").write_text("2")
+        assert hash_files(tmp_path) != before
+
+
+def _write(path, seed, count, keys=None):
+    robots = Robots(seed)
+    for day in range(count):
+        record = robots.record(robots.truth(), day % 28)
+        HealthDatabase(path, create=True).append(record)
+        if keys is not None:
+            keys.send(record.key)
