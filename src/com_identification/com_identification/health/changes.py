@@ -120,7 +120,7 @@ def compare(old: Record, new: Record, false_alarms: float = FALSE_ALARMS) -> Com
     if not (used == old.priors.used).all():
         return Comparison(problem="other masses or centres of mass counted as known")
     sensors = list(_sensors(old, new))
-    to_x: Array = np.linalg.inv(priors.factor[np.ix_(used, used)])
+    to_x = np.asarray(np.linalg.inv(priors.factor[np.ix_(used, used)]), dtype=np.float64)
     M, h = _change_information(old, new, used)
     blocks = _blocks(new, used, to_x)
     detectable, level = {}, false_alarms / max(1, len(blocks) + len(sensors))

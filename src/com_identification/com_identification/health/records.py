@@ -17,7 +17,7 @@ import numpy as np
 from com_identification.exceptions import HealthError
 from com_identification.regression.identify import Identification, by_body
 from com_identification.regression.priors import BodyPriors
-from com_identification.report.verdict import issues_of
+from com_identification.report.comparison import issues_of
 from com_identification.store.results import corrected_inertials, plain
 from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays
