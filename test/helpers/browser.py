@@ -20,7 +20,7 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--remote-debugging-port=0",
-    "--window-size=1000,800",
+    "--window-size=800,600",
     "--use-gl=angle",
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
@@ -112,7 +112,7 @@ class Browser:
         """Middle of the element that JavaScript finds."""
         box = self.js(
             f"(() => {{ const e = {expression}; if (!e) return null; "
-            "e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); "
+            "e.scrollIntoView({block: 'nearest'}); const b = e.getBoundingClientRect(); "
             "return [b.x + b.width / 2, b.y + b.height / 2, b.width, b.height]; })()"
         )
         assert box, f"nothing on the page is {expression}"

@@ -30,13 +30,20 @@ pytestmark = [
 LABEL = "[...document.querySelectorAll('label')].find(e => e.innerText.trim() == '{}')"
 
 
-@pytest.fixture
-def browser(tmp_path):
-    with Browser(tmp_path / "profile") as browser:
+@pytest.fixture(scope="module")
+def window(tmp_path_factory):
+    with Browser(tmp_path_factory.mktemp("browser") / "profile") as browser:
         yield browser
-        hosts = {urlparse(address).hostname for address in browser.requests}
-        assert hosts <= {"127.0.0.1", "", None}, browser.requests
-        assert browser.errors == []
+
+
+@pytest.fixture
+def browser(window):
+    window.requests, window.errors = [], []
+    yield window
+    hosts = {urlparse(address).hostname for address in window.requests}
+    assert hosts <= {"127.0.0.1", "", None}, window.requests
+    assert window.errors == []
+    window.open("about:blank")
 
 
 @pytest.fixture
@@ -68,7 +75,14 @@ def settled(browser):
 
 def changed(one, other):
     """How many pixels differ, to the left of the panel."""
-    return int((np.abs(one[:, :650].astype(int) - other[:, :650]).max(axis=2) > 12).sum())
+    return int((np.abs(one[:, :460].astype(int) - other[:, :460]).max(axis=2) > 12).sum())
+
+
+def differs(browser, before, count):
+    """Wait until more than so many pixels differ from a picture; how many do."""
+    return browser.wait_for(
+        lambda: (n := changed(before, browser.pixels())) > count and n, f"{count} pixels change"
+    )
 
 
 def nearest(browser, label, selector):
@@ -96,13 +110,11 @@ def test_the_robot_is_seen_a_slider_moves_it_and_layers_hide(browser, page, hoap
     browser.wait_for_text("margin")
     everything = settled(browser)
     tick(browser, "robot")
-    without_robot = settled(browser)
-    assert changed(everything, without_robot) > 2000
+    robot = differs(browser, everything, 1000)
     tick(browser, "robot")
-    assert changed(everything, settled(browser)) < 200
+    browser.wait_for(lambda: changed(everything, browser.pixels()) < 200, "the robot shows again")
     tick(browser, "chain")
-    without_chain = changed(everything, settled(browser))
-    assert 20 < without_chain < changed(everything, without_robot)
+    assert differs(browser, everything, 20) < 0.5 * robot
     tick(browser, "chain")
 
     x, y, width = nearest(browser, model.joint_names[0], ".mantine-Slider-track")

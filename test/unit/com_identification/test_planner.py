@@ -121,9 +121,9 @@ def test_the_most_informative_come_first(planned):
 
 
 def test_same_seed_gives_the_same_postures(hoap2, rest, small):
-    again = PosturePlanner(*hoap2, rest, settings_of(candidates=20))
+    again, first = PosturePlanner(*hoap2, rest, settings_of(candidates=20)), small.propose(3)
     for planner in (again, small):  # and what was drawn before is not changed by choosing
-        for one, two in zip(small.propose(6), planner.propose(6), strict=True):
+        for one, two in zip(first, planner.propose(3), strict=True):
             np.testing.assert_array_equal(one.q, two.q)
 
 
