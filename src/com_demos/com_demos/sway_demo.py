@@ -54,22 +54,11 @@ def _com_axes(axes: Axes, series: Series) -> None:
     mean = 1000 * np.nanmean(series.com, axis=0)
     for k, name in enumerate("xyz"):
         label = plotting.minus(f"{name}, mean {mean[k]:.1f} mm")
-        axes.plot(
-            series.time,
-            1000 * series.com[:, k] - mean[k],
-            color=plotting.AXIS_COLORS[k],
-            lw=2.6,
-            alpha=0.55,
-            label=label,
-        )
-        axes.plot(
-            series.time,
-            1000 * series.truth[:, k] - mean[k],
-            color=plotting.INK,
-            lw=0.9,
-            ls=(0, (5, 4)),
-            label="simulator's truth" if k == 2 else None,
-        )
+        com, truth = (1000 * values[:, k] - mean[k] for values in (series.com, series.truth))
+        thick = {"color": plotting.AXIS_COLORS[k], "lw": 2.6, "alpha": 0.55}
+        axes.plot(series.time, com, label=label, **thick)
+        dashed = {"color": plotting.INK, "lw": 0.9, "ls": (0, (5, 4))}
+        axes.plot(series.time, truth, label="simulator's truth" if k == 2 else None, **dashed)
     axes.set_ylabel("CoM − mean (mm)", color=plotting.INK)
     plotting.add_legend(axes, 4, above=True)
 
@@ -98,10 +87,8 @@ def _margin_axes(axes: Axes, series: Series) -> None:
         axes.plot(series.time, margin, color=plotting.GREEN, lw=1.4)
         axes.axhspan(min(0.0, 1.1 * np.nanmin(margin)), 0.0, color=plotting.RED, alpha=0.12, lw=0)
         axes.axhline(0.0, color=plotting.RED, lw=1)
-        axes.set_ylim(
-            min(-0.08 * np.nanmax(margin), 1.1 * np.nanmin(margin)),
-            1.3 * max(np.nanmax(margin), 0.1),
-        )
+        low = min(-0.08 * np.nanmax(margin), 1.1 * np.nanmin(margin))
+        axes.set_ylim(low, 1.3 * max(np.nanmax(margin), 0.1))
         plotting.corner_text(axes, f"smallest {np.nanmin(margin):.1f} mm")
     axes.set_ylabel("margin (mm)", color=plotting.INK)
 

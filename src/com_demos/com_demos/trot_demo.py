@@ -58,14 +58,8 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
     )
     axes.plot(series.time, value, color=COLORS[k], lw=1.6, label="estimate")
     matched = np.isfinite(truth)
-    axes.plot(
-        series.time[matched],
-        truth[matched],
-        color=plotting.INK,
-        lw=1.0,
-        ls=(0, (5, 3)),
-        label="simulator's truth",
-    )
+    style = {"color": plotting.INK, "lw": 1.0, "ls": (0, (5, 3))}
+    axes.plot(series.time[matched], truth[matched], label="simulator's truth", **style)
     axes.set_ylabel(NAMES[k], color=plotting.INK)
     if not matched.any():
         plotting.center_text(axes, "no truth arrived")
@@ -97,15 +91,9 @@ def _shift_axes(axes: Axes, series: TrunkSeries) -> None:
             series.gait_time, 1000 * series.shift[:, k], color=plotting.AXIS_COLORS[k], label=name
         )
     if series.saturated.any():
-        axes.fill_between(
-            series.gait_time,
-            *axes.get_ylim(),
-            where=series.saturated.tolist(),
-            color=plotting.RED,
-            alpha=0.12,
-            lw=0,
-            label="at its bound",
-        )
+        style = {"color": plotting.RED, "alpha": 0.12, "lw": 0, "label": "at its bound"}
+        bound, low_high = series.saturated.tolist(), axes.get_ylim()
+        axes.fill_between(series.gait_time, *low_high, where=bound, **style)
     plotting.add_legend(axes, 3)
 
 
@@ -122,17 +110,8 @@ def _name_events(axes: Axes, series: TrunkSeries) -> None:
         named.append((series.noticed_at, f" noticed after {after:.2f} s", "left"))
     for at, text, side in named:
         if np.isfinite(at):
-            place = axes.get_xaxis_transform()
-            axes.text(
-                at,
-                0.02,
-                text,
-                fontsize=9,
-                color=plotting.INK,
-                transform=place,
-                ha=side,
-                va="bottom",
-            )
+            place = {"transform": axes.get_xaxis_transform(), "ha": side, "va": "bottom"}
+            axes.text(at, 0.02, text, fontsize=9, color=plotting.INK, **place)
 
 
 DROP_AT = 5.0  # s of trotting, or a little later

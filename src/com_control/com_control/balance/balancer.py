@@ -65,34 +65,14 @@ class ComReference:
             self.position[2], self.velocity[2] = com[2], 0.0
         used = slice(0, 2 if np.isnan(target[2]) else 3)
         way = target[used] - self.position[used]
-        wish = velocity[used] + self._pace(way) * way
-        self.velocity[used] = _toward(self.velocity[used], wish, self.options, dt)
+        options, length = self.options, float(np.linalg.norm(way))
+        # without overshoot: at v = sqrt(2 a s / 2)
+        pace = min(_APPROACH, float(np.sqrt(options.com_acceleration / max(length, 1e-12))))
+        change = bounded(velocity[used] + pace * way, options.com_speed) - self.velocity[used]
+        self.velocity[used] += bounded(change, options.com_acceleration * dt)
         self.position[used] += self.velocity[used] * dt
-        self._wait(com)
-
-    def _wait(self, com: Array) -> None:
-        """Stays within LEAD of the CoM (3,) m, along the ground and in height."""
-        for part in (slice(0, 2), slice(2, 3)):
-            ahead = self.position[part] - com[part]
-            length = float(np.linalg.norm(ahead))
-            if length > LEAD:
-                self.position[part] = com[part] + ahead * (LEAD / length)
-
-    def _pace(self, way: Array) -> float:
-        """1/s, such that the way (m) is gone without overshoot: at v = sqrt(2 a s / 2)."""
-        length = float(np.linalg.norm(way))
-        if length == 0.0:
-            return 0.0
-        return min(_APPROACH, float(np.sqrt(self.options.com_acceleration / length)))
-
-
-def _toward(velocity: Array, wish: Array, options: BalanceOptions, dt: float) -> Array:
-    speed = float(np.linalg.norm(wish))
-    if speed > options.com_speed:
-        wish = wish * (options.com_speed / speed)
-    change = wish - velocity
-    size, most = float(np.linalg.norm(change)), options.com_acceleration * dt
-    return velocity + (change if size <= most else change * (most / size))
+        for part in (slice(0, 2), slice(2, 3)):  # within LEAD, along the ground and in height
+            self.position[part] = com[part] + bounded(self.position[part] - com[part], LEAD)
 
 
 STILL = np.zeros(3)
@@ -186,7 +166,8 @@ class Balancer:
         self.velocity = np.zeros(self.model.n_joints)
         self.posture = np.array(q, dtype=float)
         self._between = relative_poses(poses)
-        self._trunk = self._trunk_target(frame)
+        R = frame.R_balance_root  # as it is but for what is not upright
+        self._trunk = minimal_rotation(R @ self._upright, np.array([0.0, 0.0, 1.0])) @ R
         self._normal, self._turning = frame.normal, np.zeros(3)
         self.reference.reset(frame.place(self._sesc.com(q)))
         self.started = True
@@ -330,11 +311,6 @@ class Balancer:
             np.clip(self.velocity - change, least, most),
             np.clip(self.velocity + change, least, most),
         )
-
-    def _trunk_target(self, frame: BalanceFrame) -> Array:
-        """Orientation of the root in the balance frame, as it is but for what is not upright."""
-        R = frame.R_balance_root
-        return minimal_rotation(R @ self._upright, np.array([0.0, 0.0, 1.0])) @ R
 
     # --- what is said --------------------------------------------------------------------------
     def _at_limits(self, q: Array) -> tuple[str, ...]:

@@ -103,7 +103,12 @@ class BalanceSession:
         self._velocity = STILL
         self.state, self.reason = State.UNKNOWN, "no readings yet"
         self.desired: Array | None = None
-        self._rehearse(config.nominal_posture(model))
+        # A step that nobody sees: kernels that are compiled later would hold up a robot.
+        balancer = Balancer(model, self._all.feet, self._upright, self.options)
+        posture = config.nominal_posture(model)
+        with suppress(BalanceError):
+            balancer.start(posture, self._upright)
+            balancer.step(0.01, posture, self._upright, balancer.reference.position)
 
     def set_options(self, options: BalanceOptions, limits: StandingLimits) -> None:
         """Use other gains and bounds from the next step on."""
@@ -256,13 +261,6 @@ class BalanceSession:
             return reading.up
         soles = self._all if self._balancer is None else self._balancer.soles
         return _mean_normal(soles, reading.position)
-
-    def _rehearse(self, posture: Array) -> None:
-        """A step that nobody sees: kernels that are compiled later would hold up a robot."""
-        balancer = Balancer(self.model, self._all.feet, self._upright, self.options)
-        with suppress(BalanceError):
-            balancer.start(posture, self._upright)
-            balancer.step(0.01, posture, self._upright, balancer.reference.position)
 
     # --- what is done --------------------------------------------------------------------------
     def _begin(self, reading: BalanceReading) -> BalanceCommand | None:

@@ -63,12 +63,9 @@ def resampled(joints: tuple[str, ...], times: Array, positions: Array, period: f
 
 
 NS_PER_S = 1_000_000_000
-Point = tuple[int, ArrayLike]
-"""Time from the start of its trajectory, ns; positions, rad."""
-Trajectory = tuple[int, Sequence[str], Sequence[Point]]
-"""Start, ns; names of joints; points."""
-State = tuple[int, Sequence[str], ArrayLike]
-"""Time, ns; names of joints; positions, rad."""
+Point = tuple[int, ArrayLike]  # ns from the start of its trajectory, positions, rad
+Trajectory = tuple[int, Sequence[str], Sequence[Point]]  # start, ns, names of joints, points
+State = tuple[int, Sequence[str], ArrayLike]  # ns, names of joints, positions, rad
 
 _REASONS = {
     "strangers": "of none of the motion's joints",
@@ -221,7 +218,8 @@ class BagMotion:
         except MotionError:
             raise
         except Exception as error:  # rosbags lets through what the bytes make of its readers
-            raise MotionError(f"{self._path} is damaged: {_line(error)}") from error
+            reason = str(error).split("\n", 1)[0][:160] or type(error).__name__
+            raise MotionError(f"{self._path} is damaged: {reason}") from error
 
 
 def write_bag(path: str | os.PathLike[str], motion: Motion, storage: str = "mcap") -> None:
@@ -313,7 +311,3 @@ def _chosen(path: Path, found: list[Topic], topic: str) -> str:
         if topics:
             raise MotionError(f"{path} has several motions, say which: {listing(topics)}")
     raise MotionError(f"{path} has no topic of JointTrajectory or JointState messages")
-
-
-def _line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0][:160] or type(error).__name__

@@ -64,8 +64,11 @@ def write_motion(
     _check_unit(unit)
     if motion.joints != layout.joints:
         raise MotionError("the motion's joints are not those of the layout, in its order")
-    periods = _whole(motion.periods(layout.period), layout)
-    rows = zip(periods, motion.positions, strict=True)
+    steps = motion.periods(layout.period) / layout.period
+    counts = np.rint(steps)
+    if len(steps) and (np.abs(steps - counts).max() > 1e-3 or counts.min() < 1):
+        raise MotionError(f"the times are no whole counts of {layout.period:g} s: resample first")
+    rows = zip(counts.astype(int).tolist(), motion.positions, strict=True)
     try:
         write_file(path, "".join(_line(period, row, layout, unit) for period, row in rows))
     except OSError as error:
@@ -75,15 +78,6 @@ def write_motion(
 def _check_unit(unit: str) -> None:
     if unit not in UNITS:
         raise MotionError(f"unit: expected one of {', '.join(UNITS)}, got {unit!r}")
-
-
-def _whole(periods: Array, layout: MotionLayout) -> list[int]:
-    """Periods in counts."""
-    steps = periods / layout.period
-    counts = np.rint(steps)
-    if len(steps) and (np.abs(steps - counts).max() > 1e-3 or counts.min() < 1):
-        raise MotionError(f"the times are no whole counts of {layout.period:g} s: resample first")
-    return [int(count) for count in counts]
 
 
 def _line(period: int, row: Array, layout: MotionLayout, unit: str) -> str:

@@ -11,8 +11,6 @@ so that positions and speeds are mixtures of those of the rows, and acceleration
 |v_i - v_{i-1}| w_i / 8. It is at rest before the first parabola and behind the last one.
 """
 
-from copy import copy
-
 import numpy as np
 
 from com_control.exceptions import MotionError
@@ -147,10 +145,6 @@ class PathTiming:
     def settled(self) -> float:
         """When it has reached its rate, s."""
         return self._t0 + self._length
-
-    def copy(self) -> "PathTiming":
-        """The same, to be changed by itself."""
-        return copy(self)
 
     def change(self, time: float, rate: float) -> None:
         """Goes smoothly to a rate from a time on, s; what was to come then is dropped."""

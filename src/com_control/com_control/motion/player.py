@@ -5,6 +5,7 @@ and with a tail that comes to rest along the path: a robot that receives nothing
 smoothly, and when the next message comes late the path goes on from where the tail has led.
 """
 
+from copy import copy
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -237,10 +238,8 @@ class Player:
     def _settle(self, due: float) -> None:
         """The state at a time."""
         assert self._timing is not None and self._path is not None  # noqa: S101, PT018
-        place, at_rest = (
-            self._timing.place(due),
-            self._timing.goal == 0.0 and self._timing.steady(due),
-        )
+        place = self._timing.place(due)
+        at_rest = self._timing.goal == 0.0 and self._timing.steady(due)
         if place >= self._path.length and self.state is not State.STOPPING:
             self.state = State.FINISHED
         elif self.state is State.STOPPING:
@@ -292,7 +291,7 @@ class Player:
         """The next target, and the tail behind it."""
         assert self._timing is not None and self._path is not None  # noqa: S101, PT018
         assert self._file is not None  # noqa: S101
-        due, tail = self._due, self._timing.copy()
+        due, tail = self._due, copy(self._timing)
         if tail.goal > 0.0:
             tail.change(due, 0.0)
         left = max(tail.settled - due, 0.0)

@@ -41,9 +41,7 @@ class Parameters(SensorParameters):
     balance_frame: str = parameter("balance", "name of the frame in the middle of the soles")
 
 
-MAX_DEFLECTION = (
-    0.02  # rad or m; a drive that seems to deflect more has other gains than configured
-)
+MAX_DEFLECTION = 0.02  # rad or m; what seems to deflect more has other gains than configured
 
 
 class RobotInput:

@@ -45,7 +45,7 @@ from com_control.nodes.balancer_input import Parameters, RobotInput
 from com_control.nodes.balancer_output import BalanceOutput
 from com_model import RobotModel, link_pose
 from com_ros import diagnostics, qos
-from com_ros.conversions import NS_PER_S, Array, ns_to_stamp, point_to_numpy
+from com_ros.conversions import NS_PER_S, ns_to_stamp, point_to_numpy
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
 from com_ros.joint_input import JointInput, JointSample
@@ -147,16 +147,11 @@ class ComBalancerNode(RobotNode[Parameters]):
         if robot.reading is None:
             return "no joint_states yet: where the frame is is not known"
         R, origin = link_pose(robot.model, robot.reading.position, link)
-        return self._desire_at(robot, origin + R @ np.nan_to_num(point), point)
-
-    def _desire_at(self, robot: _Robot, place: Array, given: Array) -> str:
-        """Set the desired CoM by a place in the root link's frame."""
-        assert robot.reading is not None  # noqa: S101 - the caller has looked
         try:
-            desired = robot.session.place(robot.reading, place)
+            desired = robot.session.place(robot.reading, origin + R @ np.nan_to_num(point))
         except ComControlError as error:
             return str(error)
-        return robot.session.desire(np.where(np.isnan(given), np.nan, desired))
+        return robot.session.desire(np.where(np.isnan(point), np.nan, desired))
 
     def _on_joints(self, sample: JointSample) -> None:
         robot = self._robot
@@ -187,7 +182,6 @@ class ComBalancerNode(RobotNode[Parameters]):
 
     # --- services and timeouts -----------------------------------------------------------------
     def _start(self) -> str:
-        """Service ~/start."""
         robot = self._robot
         if robot is None or robot.reading is None:
             raise BalanceError("no joint_states yet")
@@ -198,7 +192,6 @@ class ComBalancerNode(RobotNode[Parameters]):
         return "balances, the centre of mass where it is"
 
     def _stop(self) -> str:
-        """Service ~/stop."""
         assert self._robot is not None  # noqa: S101 - without a model the base refuses
         self._robot.session.stop()
         return "the joints stay where they are"

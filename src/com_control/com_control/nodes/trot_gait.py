@@ -162,12 +162,8 @@ class TrotGaitNode(RobotNode[Parameters]):
         assert self._robot is not None  # noqa: S101
         values = self._imu.current(time_ns)
         if values is None:
-            state = self._imu.describe("imu", time_ns)
-            return (
-                None,
-                None,
-                f"{state}: start its driver, or turn feedback and gait.swing_compensation off",
-            )
+            fix = "start its driver, or turn feedback and gait.swing_compensation off"
+            return None, None, f"{self._imu.describe('imu', time_ns)}: {fix}"
         turn = self._robot.R_imu_root
         R = values.R_world_imu @ turn
         if not np.isfinite(R).all():
@@ -215,13 +211,11 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     # --- services and timeouts ---------------------------------------------------------------
     def _start(self) -> str:
-        """Service ~/start."""
         assert self._robot is not None  # noqa: S101 - without a model the base refuses
         self._robot.session.start()
         return "trots as soon as it stands"
 
     def _stop(self) -> str:
-        """Service ~/stop."""
         assert self._robot is not None  # noqa: S101 - without a model the base refuses
         self._robot.session.stop("stopped by ~/stop")
         return "stands with all feet down"

@@ -153,7 +153,8 @@ class TrotGait:
         self._swing_time = (1.0 - p.duty_factor) * self._period
         self._attitude = AttitudeFilter(p.attitude_filter, p.attitude_filter_alone)
         self.reset()
-        problems = self._standing_problems()
+        problems = self._solve(np.zeros((4, 3)))
+        self.posture = self._q.copy()
         if problems:
             raise GaitError(f"the robot cannot stand {p.height:.3f} m high: {'; '.join(problems)}")
 
@@ -378,11 +379,6 @@ class TrotGait:
             if np.isfinite(speeds).all():
                 qd[leg.joints] = speeds
         self._q, self._qd = q, qd
-        return problems
-
-    def _standing_problems(self) -> list[str]:
-        problems = self._solve(np.zeros((4, 3)))
-        self.posture = self._q.copy()
         return problems
 
 

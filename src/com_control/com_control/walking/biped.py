@@ -216,9 +216,10 @@ def find_stance(biped: Biped, q: ArrayLike) -> Stance:
     forward /= np.linalg.norm(forward)
     R = np.array([forward, np.cross(normal, forward), normal])  # walk from root
     middle = poses[:, :, 3].mean(axis=0)
-    feet = [
-        _footstep(leg.side, R, pose, middle) for leg, pose in zip(biped.legs, poses, strict=True)
-    ]
+    feet = []
+    for leg, pose in zip(biped.legs, poses, strict=True):
+        (x, y, _), ahead = (R @ (pose[:, 3] - middle)).tolist(), R @ pose[:, 0]
+        feet.append(Footstep(leg.side, x, y, 0.0, float(np.arctan2(ahead[1], ahead[0]))))
     com = R @ (Sesc(biped.model).com(q) - middle)
     return Stance((feet[0], feet[1]), R, -R @ middle, com)
 
@@ -256,9 +257,3 @@ def _check_plane(poses: Array, normal: Array) -> None:
             f"the soles are not on one plane: the left one is {1e3 * away:.0f} mm above the right "
             f"one and they are tilted by {tilt:.3f} rad; bring both feet flat to the ground"
         )
-
-
-def _footstep(side: str, R: Array, pose: Array, middle: Array) -> Footstep:
-    x, y, _ = (R @ (pose[:, 3] - middle)).tolist()
-    ahead = R @ pose[:, 0]
-    return Footstep(side, x, y, 0.0, float(np.arctan2(ahead[1], ahead[0])))

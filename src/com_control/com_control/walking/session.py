@@ -226,10 +226,8 @@ class WalkSession:
             self._last = reading.time
             problem = self.guard.measure(reading.time, reading.position)
         if self.state in MOVING:
-            fallen = self._checks.fallen(reading) or FIXES[self.fault] * (
-                self.fault is Fault.FALLEN
-            )
-            if fallen:
+            tilted = FIXES[self.fault] if self.fault is Fault.FALLEN else ""
+            if fallen := self._checks.fallen(reading) or tilted:
                 return self._halt(fallen, State.FALLEN, reading.time)
             problem = self._checks.missing(reading) or problem
             if self._fed is not None and self._fed.must_stop:

@@ -169,34 +169,26 @@ class WalkEstimator:
                 is between the soles, and None comes back where they are not on one plane.
         """
         own = sole_poses(self._biped, reading.position)
-        pose = (
-            self._pose_between_feet(reading)
-            if planned is None
-            else self._pose_on_foot(reading, own, planned)
-        )
-        if pose is None:
-            return None
-        R, p = pose
+        if planned is not None:
+            R, p = self._pose_on_foot(reading, own, planned)
+        else:
+            try:
+                stance = find_stance(self._biped, reading.position)
+            except PlanError:
+                return None
+            R, p = stance.R_walk_root, stance.p_walk_root
         soles = np.concatenate((R @ own[:, :, :3], (own[:, :, 3] @ R.T + p)[:, :, None]), axis=2)
         zmp = np.full(3, np.nan)
         if reading.wrenches is not None:
             zmp = self._zmp.robot_zmp(reading.wrenches, soles)
         return WalkEstimate(R, p, soles, R @ self._sesc.com(reading.position) + p, zmp)
 
-    def _pose_between_feet(self, reading: Reading) -> tuple[Array, Array] | None:
-        try:
-            stance = find_stance(self._biped, reading.position)
-        except PlanError:
-            return None
-        return stance.R_walk_root, stance.p_walk_root
-
     def _pose_on_foot(
         self, reading: Reading, own: Array, planned: WalkInstant
     ) -> tuple[Array, Array]:
         """The root's pose by the foot that stands; of two, the one that carries more."""
-        loads = (
-            np.ones(2) if reading.wrenches is None else self._zmp.vertical_forces(reading.wrenches)
-        )
+        wrenches = reading.wrenches
+        loads = np.ones(2) if wrenches is None else self._zmp.vertical_forces(wrenches)
         foot = int(np.argmax(np.where(planned.stance, np.nan_to_num(loads, nan=0.0), -np.inf)))
         aim = planned.soles[foot]
         R = aim[:, :3] @ own[foot, :, :3].T

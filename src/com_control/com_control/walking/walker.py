@@ -72,8 +72,15 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
     if request.method not in (None, *METHODS):
         raise PlanError(f"method is {request.method!r}: give one of {', '.join(METHODS)}")
     request = request.with_defaults(_configured(biped.sizes))
-    timing = _timing(request, biped, stance)
-    steps = request.footsteps or plan_footsteps(_parameters(request, stance, timing), stance.feet)
+    given = _given(request, Timing)
+    height = given.setdefault("com_height", HEIGHT_FRACTION * float(stance.com[2]))
+    given.setdefault("step_height", LIFT_FRACTION * height)
+    zmp_x, zmp_y = sole_center(biped)
+    timing = Timing(zmp_x=zmp_x, zmp_y=zmp_y, min_width=min_width(biped), **given)
+    given, (left, right) = _given(request, WalkParameters), stance.feet
+    given.setdefault("step_length", STEP_FRACTION * height)
+    given.setdefault("half_width", 0.5 * (left.y - right.y))
+    steps = request.footsteps or plan_footsteps(WalkParameters(**given), stance.feet)
     max_steps = int(
         (MAX_DURATION - timing.start_time - timing.stop_time)
         // (timing.step_time + timing.double_support)
@@ -94,22 +101,6 @@ def _configured(sizes: WalkingSizes) -> WalkRequest:
         step_time=sizes.step_time,
         com_height=sizes.com_height,
     )
-
-
-def _timing(request: WalkRequest, biped: Biped, stance: Stance) -> Timing:
-    given = _given(request, Timing)
-    height = given.setdefault("com_height", HEIGHT_FRACTION * float(stance.com[2]))
-    given.setdefault("step_height", LIFT_FRACTION * height)
-    zmp_x, zmp_y = sole_center(biped)
-    return Timing(zmp_x=zmp_x, zmp_y=zmp_y, min_width=min_width(biped), **given)
-
-
-def _parameters(request: WalkRequest, stance: Stance, timing: Timing) -> WalkParameters:
-    left, right = stance.feet
-    given = _given(request, WalkParameters)
-    given.setdefault("step_length", STEP_FRACTION * timing.com_height)
-    given.setdefault("half_width", 0.5 * (left.y - right.y))
-    return WalkParameters(**given)
 
 
 def _given(request: WalkRequest, kind: type[Timing] | type[WalkParameters]) -> dict[str, Any]:

@@ -63,9 +63,15 @@ def body_panel(axes: Axes, scene: Scene) -> None:
     camera = _camera(scene, np.concatenate(points), width, height, border=0.04)
     if scene.has_ground:
         _ground(axes, scene, camera)
-    _polygons(axes, scene, camera)
+    if len(scene.polygon):
+        outline = camera.project(scene.polygon)[:, :2]
+        colors = {"facecolor": SUPPORT + "40", "edgecolor": SUPPORT}
+        axes.add_patch(Polygon(outline, closed=True, lw=2, zorder=2, **colors))
     draw_body(axes, scene.parts, camera, opacity=0.72)
-    _gravity_line(axes, scene, camera)
+    if scene.projection is not None:
+        ends = camera.project(np.stack([scene.com, scene.projection]))[:, :2]
+        axes.plot(*ends.T, color=GRAVITY, lw=1.6, ls=(0, (4, 2)), zorder=5)
+        axes.plot(*ends[1], "o", ms=7, mfc="white", mec=GRAVITY, mew=2, zorder=6)
     _chain(axes, scene, camera, width=2.0)
     com_symbol(axes, _pixel(camera, scene.com), radius=8.5)
 
@@ -81,7 +87,9 @@ def chain_panel(axes: Axes, scene: Scene) -> None:
     _chain(axes, scene, camera, width=2.6)
     com_symbol(axes, _pixel(camera, scene.com), radius=9.5)
     (x, y), (_, next_y) = _pixel(camera, scene.chain[0]), _pixel(camera, scene.chain[1])
-    label(axes, (x, y - 11 if next_y > y else y + 20), plain_text(scene.root_link), color=CHAIN)
+    style = {"color": CHAIN, "fontsize": 9, "ha": "center", "path_effects": halo(4.2)}
+    above = y - 11 if next_y > y else y + 20
+    axes.text(x, above, plain_text(scene.root_link), zorder=12, **style)
     depth = camera.project(scene.com)[2]
     scale_bar(axes, camera.scale / depth, width, height)
     for side in axes.spines.values():
@@ -98,30 +106,18 @@ def support_panel(axes: Axes, scene: Scene) -> None:
     def plan(points: np.ndarray) -> np.ndarray:
         return points @ left_and_forward.T
 
-    for sole in scene.soles:
-        axes.add_patch(
-            Polygon(plan(sole), closed=True, facecolor="#dee2e6", edgecolor=FAINT, lw=0.8)
-        )
-    axes.add_patch(
-        Polygon(
-            plan(scene.polygon), closed=True, facecolor=SUPPORT + "22", edgecolor=SUPPORT, lw=1.8
-        )
-    )
+    outlines = [(sole, "#dee2e6", FAINT, 0.8) for sole in scene.soles]
+    for outline, face, edge, width in (*outlines, (scene.polygon, SUPPORT + "22", SUPPORT, 1.8)):
+        axes.add_patch(Polygon(plan(outline), facecolor=face, edgecolor=edge, lw=width))
     if len(scene.trace):
         axes.plot(*plan(scene.trace).T, color=GRAVITY, lw=0.9, alpha=0.6)
     if scene.projection is not None:
         here = plan(scene.projection)
         edge = plan(nearest_edge_point(scene.polygon, scene.projection))
         axes.plot(*np.stack([here, edge]).T, color=INK, lw=1.1)
-        axes.annotate(
-            minus(f"{1000 * scene.margin:.1f} mm"),
-            (here + edge) / 2,
-            (6, 5),
-            textcoords="offset points",
-            color=INK,
-            fontsize=9.5,
-            path_effects=halo(4.2),
-        )
+        style = {"color": INK, "fontsize": 9.5, "path_effects": halo(4.2)}
+        text = minus(f"{1000 * scene.margin:.1f} mm")
+        axes.annotate(text, (here + edge) / 2, (6, 5), textcoords="offset points", **style)
         axes.plot(*here, "o", ms=7, mfc="white", mec=GRAVITY, mew=2)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.12)
@@ -138,9 +134,8 @@ def nearest_edge_point(polygon: np.ndarray, point: np.ndarray) -> np.ndarray:
     """Return the point (3,) on the outline of a polygon (k, 3) that is nearest to a point (3,)."""
     ends = np.roll(polygon, -1, axis=0)
     along = ends - polygon
-    fraction = np.sum((point - polygon) * along, axis=1) / np.maximum(
-        np.sum(along**2, axis=1), 1e-300
-    )
+    squared = np.maximum(np.sum(along**2, axis=1), 1e-300)
+    fraction = np.sum((point - polygon) * along, axis=1) / squared
     candidates = polygon + np.clip(fraction, 0, 1)[:, None] * along
     return candidates[np.argmin(np.linalg.norm(candidates - point, axis=1))]
 
@@ -164,17 +159,9 @@ def _legend(figure: Figure, scene: Scene) -> None:
     ]
     if len(scene.polygon):
         entries.append(Line2D([], [], color=SUPPORT, lw=2, label="support polygon"))
-    figure.legend(
-        handles=entries,
-        loc="lower left",
-        bbox_to_anchor=(0.015, 0.008),
-        ncols=4,
-        frameon=False,
-        fontsize=9.5,
-        labelcolor=INK,
-        columnspacing=1.6,
-        handletextpad=0.6,
-    )
+    style = {"frameon": False, "fontsize": 9.5, "labelcolor": INK, "columnspacing": 1.6}
+    style |= {"loc": "lower left", "bbox_to_anchor": (0.015, 0.008), "handletextpad": 0.6}
+    figure.legend(handles=entries, ncols=4, **style)
     if scene.note:
         figure.text(0.98, 0.022, plain_text(scene.note, 160), fontsize=7, color=FAINT, ha="right")
 
@@ -236,34 +223,10 @@ def _flattened(scene: Scene) -> np.ndarray:
     return flat
 
 
-def _polygons(axes: Axes, scene: Scene, camera: Camera) -> None:
-    if len(scene.polygon):
-        outline = camera.project(scene.polygon)[:, :2]
-        axes.add_patch(
-            Polygon(
-                outline, closed=True, facecolor=SUPPORT + "40", edgecolor=SUPPORT, lw=2, zorder=2
-            )
-        )
-
-
-def _gravity_line(axes: Axes, scene: Scene, camera: Camera) -> None:
-    if scene.projection is None:
-        return
-    ends = camera.project(np.stack([scene.com, scene.projection]))[:, :2]
-    axes.plot(*ends.T, color=GRAVITY, lw=1.6, ls=(0, (4, 2)), zorder=5)
-    axes.plot(*ends[1], "o", ms=7, mfc="white", mec=GRAVITY, mew=2, zorder=6)
-
-
 def _chain(axes: Axes, scene: Scene, camera: Camera, width: float) -> None:
     points = camera.project(scene.chain)[:, :2]
-    axes.plot(
-        *points.T,
-        color=CHAIN,
-        lw=width,
-        zorder=7,
-        path_effects=halo(width + 2),
-        solid_joinstyle="round",
-    )
+    style = {"path_effects": halo(width + 2), "solid_joinstyle": "round"}
+    axes.plot(*points.T, color=CHAIN, lw=width, zorder=7, **style)
     axes.plot(*points.T, "o", ms=width + 1.2, mfc="white", mec=CHAIN, mew=1.1, zorder=8)
 
 
@@ -309,12 +272,6 @@ def round_length(length: float) -> float:
     """Return the largest of 1, 2, 5 times a power of ten that is not above length."""
     power = 10.0 ** np.floor(np.log10(length))
     return float(power * max(k for k in (1, 2, 5) if k * power <= length * (1 + 1e-9)))
-
-
-def label(axes: Axes, where: tuple[float, float], text: str, color: str = INK) -> None:
-    """Write a small text centred at a point."""
-    x, y = where
-    axes.text(x, y, text, color=color, fontsize=9, ha="center", zorder=12, path_effects=halo(4.2))
 
 
 PANEL = (1.05, 1.75)  # inches

@@ -86,11 +86,10 @@ HOIST = "hoist"  # name of the constraint that holds a lifted robot; not active 
 ROBOT_BIT, GROUND_BIT = 1, 2
 
 # The discrete one (MuJoCo 4) takes servos and contacts together: stiff small joints stay stable.
+_KINDS = mujoco.mjtIntegrator
 _INTEGRATORS = {
-    "auto": getattr(
-        mujoco.mjtIntegrator, "mjINT_DISCRETE", mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    ),
-    "euler": mujoco.mjtIntegrator.mjINT_EULER,
+    "auto": getattr(_KINDS, "mjINT_DISCRETE", _KINDS.mjINT_IMPLICITFAST),
+    "euler": _KINDS.mjINT_EULER,
 }
 _TYPES = {
     BOX: mujoco.mjtGeom.mjGEOM_BOX,
