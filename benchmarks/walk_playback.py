@@ -20,8 +20,7 @@ from com_model.robot_config import ground_wrenches
 from com_simulation.exceptions import CommandError, DivergedError
 from com_simulation.physics.motion import Trajectory
 from com_simulation.physics.sensors import Reading
-from com_simulation.physics.simulation import Simulation
-from com_simulation.physics.walk_record import WalkRecord, has_fallen
+from com_simulation.physics.simulation import Simulation, WalkRecord, has_fallen
 from com_simulation.physics.world_builder import World
 
 Array = NDArray[np.float64]

@@ -26,7 +26,7 @@ from walk_scenarios import (
 
 from com_simulation.drawing.pictures import FilmRow, draw_film
 from com_simulation.drawing.shapes import robot_shape
-from com_simulation.physics.walk_record import WalkRecord
+from com_simulation.physics.simulation import WalkRecord
 
 Array = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from com_control.leg_solution import LegSolution
+from com_control.trot.leg_kinematics import LegSolution
 from com_control.walking.biped import LIMIT_TOLERANCE, BipedLeg, meeting_point
 from com_control.walking.kernel_basics import (
     Rows,

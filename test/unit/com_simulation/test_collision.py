@@ -6,7 +6,7 @@ import pytest
 from com_model import RobotModel
 from com_model.shapes.hulls import hull_vertices
 from com_model.shapes.urdf_shapes import CYLINDER, HULL
-from com_simulation.physics.collision import read_collision
+from com_simulation.physics.contacts import read_collision
 
 
 def robot(*geometries, origin=""):

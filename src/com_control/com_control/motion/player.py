@@ -14,8 +14,14 @@ from numpy.typing import ArrayLike
 
 from com_control.command_guard import CommandGuard, GuardOptions
 from com_control.exceptions import MotionError
-from com_control.motion.motion import Motion, MotionLayout, approach
-from com_control.motion.path import PathTiming, PlayedPath, RowPath
+from com_control.motion.motion import (
+    Motion,
+    MotionLayout,
+    PathTiming,
+    PlayedPath,
+    RowPath,
+    approach,
+)
 from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.parameters import parameter
 

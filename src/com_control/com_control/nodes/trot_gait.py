@@ -19,12 +19,12 @@ It stops with all feet down, and says why, when joint_states time out, attitude 
 the trunk tilts too far; ~/start goes on. Before it has begun to trot it waits for the same. When
 joints do not follow or report absurd positions, it ends the swing and holds on all feet.
 
-Parameters: see trot_parameters.Parameters.
+Parameters: see Parameters.
 """
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,8 @@ from rclpy.duration import Duration
 from sensor_msgs.msg import Imu
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from com_control.nodes.trot_parameters import Parameters
+from com_control.command_guard import GuardOptions
+from com_control.trot.parameters import GaitParameters
 from com_control.trot.session import Command, GaitSession
 from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotModel
@@ -45,10 +46,30 @@ from com_ros.imu_input import UNKNOWN_IMU, ImuValues, imu_to_values
 from com_ros.input_watch import HISTORY, Latest
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
+from com_ros.parameters import ImuTimeout, JointTimeout, RobotParameters, live_parameter, parameter
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
 
 STOP_POINTS = 20  # of the path to the standing posture that is sent when joint_states time out
 COM_DELAY_NS = 20_000_000  # by which trunk_com is used later than it is stamped
+
+
+@dataclass(frozen=True)
+class Parameters(RobotParameters, JointTimeout, ImuTimeout):
+    """Parameters of the node."""
+
+    gait: GaitParameters = field(default_factory=GaitParameters)
+    guard: GuardOptions = field(default_factory=GuardOptions)
+    autostart: bool = parameter(True, "trot without waiting for ~/start")
+    feedback: bool = parameter(False, "move the feet below the centre of mass of trunk_com")
+    com_timeout: float = live_parameter(
+        0.5, "s, age of trunk_com from which the feet are shifted no further", (0.001, 60.0)
+    )
+    max_tilt: float = live_parameter(
+        0.6, "rad, tilt of the trunk at which the trot stops", (0.01, 1.5)
+    )
+    approach_time: float = parameter(1.5, "s, from one posture to the other", (0.05, 60.0))
+    rate_hz: float = live_parameter(200.0, "1/s, of joint_trajectory at most", (1.0, 2000.0))
+    horizon: float = parameter(0.02, "s, by which targets are ahead of joint_states", (0.001, 1.0))
 
 
 @dataclass

@@ -8,6 +8,7 @@ The foot is the centre of its ball, in the frame of the root link. Damped Newton
 however a URDF places the joints, or to the nearest point where p is out of reach.
 """
 
+from dataclasses import dataclass
 from itertools import pairwise
 from math import cos, sin, sqrt
 from typing import NamedTuple
@@ -16,10 +17,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
-from com_control.leg_solution import LegSolution
 from com_control.walking.kernel_basics import column, row, solve_three, vector
 from com_model import GeometryError, Leg, RobotModel
-from com_model.arrays import Array, as_array
+from com_model.arrays import Array, FrozenArrays, as_array
 from com_model.bodies import REVOLUTE
 from com_model.compiled import compiled, entry_point
 from com_model.geometry.vector_kernels import add, cross, dot, rotate, sub
@@ -90,6 +90,16 @@ def descend(chain: Chain, p: Array, tolerance: float, q: Array) -> float:
         else:
             damping *= 10.0
     return size
+
+
+@dataclass(frozen=True, eq=False)
+class LegSolution(FrozenArrays):
+    """Joint angles for a foot."""
+
+    q: Array  # (n,) rad. Out of reach: those of the nearest point that was found, or NaN.
+    reached: bool  # the foot is at its target
+    within_limits: bool
+    reason: str  # why it is not reached, or which limit forbids it; "" when all is well
 
 
 class LegKinematics:

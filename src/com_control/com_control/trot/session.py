@@ -6,7 +6,7 @@ from enum import IntEnum
 import numpy as np
 
 from com_control.command_guard import CommandGuard, GuardOptions
-from com_control.trot.foot_paths import smooth_step
+from com_control.trot.attitude import smooth_step
 from com_control.trot.trot import NO_FEEDBACK, Flags, GaitTarget, TrotFeedback, TrotGait
 from com_model.arrays import Array
 

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_control.exceptions import GaitError
-from com_control.trot.attitude import AttitudeFilter
-from com_control.trot.foot_paths import level_up, lift, smooth_step, swing_height
+from com_control.trot.attitude import AttitudeFilter, level_up, lift, smooth_step, swing_height
 from com_control.trot.leg_kinematics import LegKinematics
 from com_control.trot.parameters import GaitParameters
 from com_model import RobotConfig, RobotModel, Sesc

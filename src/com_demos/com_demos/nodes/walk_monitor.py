@@ -31,7 +31,7 @@ from com_ros.conversions import (
     transform_to_numpy,
 )
 from com_ros.joint_input import JointInput
-from com_simulation.physics.walk_record import WalkRecord, has_fallen
+from com_simulation.physics.simulation import WalkRecord, has_fallen
 
 Pose = tuple[Array, Array]  # R (3, 3), p (3,) m
 

@@ -26,7 +26,7 @@ from com_simulation.drawing.render import Camera, render
 from com_simulation.drawing.scene import Scene, body_parts
 from com_simulation.drawing.shapes import Part, RobotShape
 from com_simulation.exceptions import RenderError
-from com_simulation.physics.walk_record import WalkRecord
+from com_simulation.physics.simulation import WalkRecord
 
 CHAIN = "#e8590c"
 COM = "#ffd43b"

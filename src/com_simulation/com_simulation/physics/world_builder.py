@@ -13,7 +13,6 @@ from com_model.arrays import Array
 from com_model.geometry.rotations import minimal_rotation
 from com_model.text import listing
 from com_simulation.exceptions import WorldError
-from com_simulation.physics.collision import read_collision
 from com_simulation.physics.contacts import (
     CONTACTS,
     CORNER_RADIUS,
@@ -21,6 +20,7 @@ from com_simulation.physics.contacts import (
     foot_shapes,
     is_bare,
     neighbours,
+    read_collision,
     set_contact,
     touching_pairs,
 )

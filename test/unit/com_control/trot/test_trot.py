@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import GaitError
-from com_control.trot.foot_paths import lift, smooth_step, swing_height
+from com_control.trot.attitude import lift, smooth_step, swing_height
 from com_control.trot.parameters import GaitParameters
 from com_control.trot.session import GaitSession, State
 from com_control.trot.trot import TrotFeedback, TrotGait

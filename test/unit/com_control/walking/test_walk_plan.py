@@ -7,8 +7,7 @@ from scipy.integrate import solve_ivp
 from com_control.exceptions import PlanError
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import Footstep, WalkParameters, plan_footsteps, standing
-from com_control.walking.pendulum import PendulumPath
-from com_control.walking.walk_plan import Timing, WalkPlan, hill, quintic, swing_path
+from com_control.walking.walk_plan import PendulumPath, Timing, WalkPlan, hill, quintic, swing_path
 
 WALKS = {
     "paper": WalkParameters(),
