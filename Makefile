@@ -10,6 +10,7 @@
 #   make setup-robot URDF=robot.urdf   writes robot.yaml, the configuration of your robot; SETUP_ARGS=--help
 #   make test                 all tests; make test-fast: the quick unit tests
 #   make bench                all figures, stored in benchmarks/results/; BENCH="sesc_speed -- --full" for one
+#   make evidence             docs/evidence.md from benchmarks/results/
 # Each does all the set-up that it needs.
 
 SECONDS ?= 20
@@ -22,7 +23,7 @@ CONFIG_OPTION = $(if $(CONFIG),--config "$(CONFIG)")
 # Tests that run side by side; some wait more than they compute.
 JOBS ?= 3
 
-.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-walk view test test-fast lint bench clean
+.PHONY: help setup setup-dev setup-robot demo demo-trot demo-identify demo-walk view test test-fast lint bench evidence clean
 .DEFAULT_GOAL := help
 
 help:
@@ -66,6 +67,9 @@ lint: setup-dev
 
 bench: setup-dev
 	@tools/in_env python benchmarks/run_all.py $(BENCH)
+
+evidence: setup-dev
+	@tools/in_env python tools/evidence_page.py
 
 clean:
 	rm -rf .venv .noble build install log out

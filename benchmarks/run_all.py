@@ -36,6 +36,7 @@ ALL = (
     "identification_accuracy",
     "identification_honesty",
     "bag_identification",
+    "health",
     "com_ik_speed",
     "ccgd_walk",
     "humanoid_walk",

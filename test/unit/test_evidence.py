@@ -1,0 +1,117 @@
+"""The evidence page is that of the stored results, and figures with a key agree with them."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+tool = load(ROOT / "tools/evidence_page.py")
+RESULTS = tool.read_results(ROOT / tool.RESULTS)
+FIGURES = [
+    (path.name, match)
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    for match in tool.FIGURE.finditer(path.read_text())
+]
+ROW = {"claim": "c", "paper": "4", "key": "walk.step", "ours": "{}"}
+
+
+def result(**figures):
+    record = {"commit": "abc", "uncommitted_changes": False, "date": "2026-11-22T10:00:00"}
+    return {"walk": {**record, "options": [], "cores": 2, "python": "3", "seconds": 1.0,
+                     "figures": figures}}  # fmt: skip
+
+
+def test_the_page_is_that_of_the_stored_results():
+    text = tool.page(RESULTS)
+    assert text == tool.page(tool.read_results(ROOT / tool.RESULTS))
+    assert text == tool.PAGE.read_text(), "run make evidence"
+
+
+def test_every_key_is_printed_by_its_benchmark():
+    document = tool.yaml.safe_load(tool.ROWS.read_text())
+    rows = [row for section in document["sections"] for row in section["rows"]]
+    keys = [key for row in rows for key in ([row["key"]] if isinstance(row.get("key"), str)
+                                            else row.get("key", []))]  # fmt: skip
+    for key in [*keys, *(match["key"] for _, match in FIGURES)]:
+        name, first = key.split(".")[:2]
+        script = (ROOT / "benchmarks" / f"{name}.py").read_text()
+        assert f'"{first}"' in script, key
+        tool.look_up(RESULTS, key)  # raises where the result has no such value
+    for row in rows:
+        assert set(row.get("verdicts", {})) <= set(tool.VERDICTS)
+        assert ("why" in row) != ("key" in row)
+
+
+def test_verdicts_follow_from_the_figure():
+    row = {**ROW, "verdicts": {"agrees": [4, 4], "contradicts": "else"}}
+    assert tool.line_of(row, result(step=4)).verdict == "agrees"
+    said = tool.line_of(row, result(step=3))
+    assert said.verdict == "contradicts"
+    assert "| 3<!-- walk.step -->" in said.text
+    missing = tool.line_of(row, {})
+    assert missing.verdict == tool.NOT_YET
+    assert "| not measured yet |" in missing.text
+    assert tool.line_of(row, result(step=None)).verdict == tool.NOT_YET
+    with pytest.raises(KeyError, match="no 'step' among"):
+        tool.line_of(row, result(stride=4))
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f"{f[0]}:{f[1]['key']}")
+def test_a_figure_in_the_documents_is_the_measured_one(figure):
+    _, match = figure
+    value = tool.look_up(RESULTS, match["key"])
+    if value is None:
+        pytest.skip(f"no stored result: make bench BENCH={match['key'].partition('.')[0]}")
+    measured = float(match["factor"] or 1.0) * float(value)
+    stated = float(match["figure"].replace(" ", ""))
+    assert abs(stated - measured) <= float(match["percent"]) / 100.0 * abs(measured), measured
+
+
+def test_figures_are_found_and_wrong_ones_refused():
+    (found,) = tool.FIGURE.finditer("mean 3.7<!-- walk.error_m *1000 +-10% --> mm")
+    assert (found["figure"], found["key"], found["factor"], found["percent"]) == (
+        "3.7",
+        "walk.error_m",
+        "1000",
+        "10",
+    )
+    for value, ok in ((0.0037, True), (0.0050, False)):
+        name = "test_a_figure_in_the_documents_is_the_measured_one"
+        RESULTS["walk"] = result(error_m=value)["walk"]
+        try:
+            if ok:
+                globals()[name](("x", found))
+            else:
+                with pytest.raises(AssertionError):
+                    globals()[name](("x", found))
+        finally:
+            del RESULTS["walk"]
+
+
+def test_comments_with_keys_are_well_formed():
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        if path == tool.PAGE:
+            continue
+        comments = re.findall(r"<!-- [\w./-]+\.[\w./-]+ .*?-->", path.read_text())
+        assert len(comments) == len(tool.FIGURE.findall(path.read_text())), path
+
+
+def test_make_evidence_is_that_tool():
+    said = subprocess.run(
+        ["make", "-n", "evidence"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert "tools/evidence_page.py" in said.stdout

@@ -1,0 +1,130 @@
+"""Writes docs/evidence.md from tools/evidence.yaml and benchmarks/results/*.json; make evidence.
+
+It measures nothing: results are those of the last `make bench`. A row whose result is missing says
+so. Verdicts follow from the measured number, by the intervals in evidence.yaml.
+
+Figures in other documents carry their key, for example 3.7<!-- ccgd_walk.com_error_mean_m *1000
++-10% -->: result, keys, a factor, and by how much the figure may differ. A test compares them.
+
+    tools/in_env python tools/evidence_page.py
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE, ROWS, RESULTS = ROOT / "docs/evidence.md", ROOT / "tools/evidence.yaml", "benchmarks/results"
+NOT_YET = "not measured yet"
+VERDICTS = ("agrees", "better", "contradicts", "not measurable", "good", "fails", NOT_YET)
+FIGURE = re.compile(
+    r"(?P<figure>-?\d[\d ]*(?:\.\d+)?(?:e-?\d+)?)<!-- (?P<key>[\w./-]+)"
+    r"(?: \*(?P<factor>[\d.e-]+))? \+-(?P<percent>[\d.]+)% -->"
+)
+Results = Mapping[str, Mapping[str, Any]]
+
+
+def read_results(folder: Path) -> dict[str, dict[str, Any]]:
+    """All results by name of the benchmark."""
+    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+
+
+def look_up(results: Results, key: str) -> Any:
+    """The value of a key such as ccgd_walk.com_errors_m.refined.0; keys may contain dots.
+
+    Raises:
+        KeyError: There is a result of this benchmark, but no such value in it.
+    """
+    name, _, rest = key.partition(".")
+    if name not in results:
+        return None
+    value: Any = results[name]["figures"]
+    while rest:
+        if isinstance(value, list):
+            part, _, rest = rest.partition(".")
+            if not part.isdigit() or int(part) >= len(value):
+                raise KeyError(f"{key}: no {part!r} in a list of {len(value)}")
+            value = value[int(part)]
+            continue
+        names = value if isinstance(value, dict) else {}
+        part = max((n for n in names if f"{rest}.".startswith(f"{n}.")), key=len, default=None)
+        if part is None:
+            raise KeyError(f"{key}: no {rest!r} among {sorted(names)}")
+        value, rest = value[part], rest[len(part) + 1 :]
+    return value
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the page."""
+
+    text: str
+    verdict: str
+
+
+def line_of(row: Mapping[str, Any], results: Results) -> Line:
+    """A row of evidence.yaml with its measured figures."""
+    keys = [row["key"]] if isinstance(row.get("key"), str) else row.get("key", [])
+    values = [look_up(results, key) for key in keys]
+    command = f"`make bench BENCH={keys[0].partition('.')[0]}`" if keys else "-"
+    comment = "".join(f"<!-- {key} -->" for key in keys)
+    if "why" in row:
+        ours, verdict = row["why"], row.get("verdict", NOT_YET)
+    elif not keys or any(value is None for value in values):
+        ours, verdict = NOT_YET, NOT_YET
+    else:
+        factor = row.get("factor", 1)
+        ours = row["ours"].format(*(_shown(value, factor) for value in values)) + comment
+        verdict = _judge(row["verdicts"], values[0], factor)
+    cells = (row["claim"], row.get("paper", ""), ours, command, f"**{verdict}**")
+    return Line("| " + " | ".join(str(cell) for cell in cells) + " |", verdict)
+
+
+def _shown(value: Any, factor: float) -> str:
+    if isinstance(value, list):
+        return ", ".join(_shown(item, factor) for item in value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{factor * value:.3g}" if isinstance(value, float) else str(value * factor)
+
+
+def _judge(verdicts: Mapping[str, Any], value: Any, factor: float) -> str:
+    """The verdict whose interval contains the value; "else" has no interval."""
+    worst = max(map(abs, value)) if isinstance(value, list) else value
+    for verdict, interval in verdicts.items():
+        if interval == "else" or interval[0] <= factor * worst <= interval[1]:
+            return verdict
+    raise ValueError(f"no verdict for {value}: give one as 'else'")
+
+
+def page(results: Results) -> str:
+    """The text of the page."""
+    document = yaml.safe_load(ROWS.read_text())
+    parts = [document["head"].strip()]
+    for section in document["sections"]:
+        lines = [line_of(row, results) for row in section["rows"]]
+        count = {v: sum(line.verdict == v for line in lines) for v in VERDICTS}
+        summary = ", ".join(f"{n} {verdict}" for verdict, n in count.items() if n)
+        table = ["| what | printed | measured here | command | verdict |", "|---|---|---|---|---|"]
+        parts.append(f"## {section['title']}\n\n{summary}.")
+        parts.append("\n".join([*table, *(line.text for line in lines)]))
+    rows = [
+        f"| `{name}.py` | {r['commit']}{' (changed)' if r['uncommitted_changes'] else ''} | "
+        f"{r['date'][:10]} | {' '.join(r['options']) or '-'} | {r['cores']} | {r['python']} | "
+        f"{r['seconds']:.0f} |"
+        for name, r in results.items()
+    ]
+    head = "| benchmark | commit | date | options | cores | Python | s |\n" + 7 * "|---" + "|"
+    parts.append("## Where the figures come from\n\n" + "\n".join([head, *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(read_results(ROOT / RESULTS)))
