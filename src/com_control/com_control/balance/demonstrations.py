@@ -108,7 +108,6 @@ class DemonstrationPlayer:
     """Leads the desired CoM through a demonstration.
 
     Args:
-        name: One of DEMONSTRATIONS.
         margin: m, that the CoM keeps from the edge of the soles.
     """
 
@@ -130,7 +129,6 @@ class DemonstrationPlayer:
 
         Args:
             time: s, of the step.
-            step: What was commanded last: where the CoM is.
         """
         if self._name == NONE:
             return None

@@ -40,7 +40,6 @@ def soles(q: Array, tree: Tree, frames: SoleFrames, poses: SolePoses) -> None:
 
     Args:
         q: (n,) joint positions, rad or m.
-        poses: Set.
     """
     jacobian = poses.jacobian
     jacobian[:] = 0.0

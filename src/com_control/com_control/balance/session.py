@@ -65,8 +65,6 @@ class BalanceSession:
         horizon: s, by which commands are ahead of their reading.
 
     Attributes:
-        guard: Checks all commands.
-        state: What it does.
         reason: Why it holds, or does not begin; "" when all is well.
         desired: (3,) m, CoM in the balance frame as asked for; None: where it stood.
 

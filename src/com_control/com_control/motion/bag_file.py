@@ -165,10 +165,6 @@ class BagMotion:
         path: Folder of the bag, or its .mcap or .db3 file.
         topic: Of JointTrajectory or JointState messages; "": the only one, a trajectory's first.
 
-    Attributes:
-        topic: From which it is read.
-        messages: What was found while reading; see Messages.
-
     Raises:
         MotionError: It is no bag, or the topic is not in it.
     """
@@ -224,10 +220,6 @@ class BagMotion:
 
 def write_bag(path: str | os.PathLike[str], motion: Motion, storage: str = "mcap") -> None:
     """Writes a motion as a bag from time 0 on, whose folder appears whole or not at all.
-
-    Args:
-        path: Of the folder, which must not exist.
-        storage: One of STORAGES.
 
     Raises:
         MotionError: The folder exists or cannot be written, or the storage is none.

@@ -112,11 +112,7 @@ _SHOWN = 3  # violations in a message
 
 
 class LimitError(MotionError):
-    """A motion would break limits of the joints.
-
-    Attributes:
-        report: What the check found.
-    """
+    """A motion would break limits of the joints."""
 
     def __init__(self, name: str, report: MotionReport) -> None:
         found = report.violations
@@ -171,8 +167,6 @@ def load_motion(
     """Reads a file and checks each row; clamps a motion that breaks limits, if that is asked for.
 
     Args:
-        layout: What its columns mean, and the limits.
-        unit: Of the positions, as in read_motion.
         clamp: Clip positions and slow the motion down as a whole, instead of refusing.
 
     Raises:

@@ -273,9 +273,6 @@ class RowPath:
 class PlayedPath:
     """Two curves, one after the other; both begin and end at rest.
 
-    Args:
-        lead: From where the robot stands to the first row.
-
     Attributes:
         approach_length: s at full pace, of the first.
         length: s at full pace, of both.

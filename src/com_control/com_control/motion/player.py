@@ -79,9 +79,6 @@ class Player:
     """Plays motions of one robot.
 
     Attributes:
-        state: What it does.
-        reason: Why it stopped or refuses; "" when all is well.
-        name: Of the motion; "" for none.
         guard: Checks all commands, and how far the joints are from them.
     """
 

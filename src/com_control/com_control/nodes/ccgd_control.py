@@ -36,15 +36,6 @@ STOP_DELAYS = 3.0  # decisions' delays, within which a stop is planned; doubled 
 class WalkingRobot:
     """Session, planner, solver and inputs of one robot.
 
-    Args:
-        settings: Of the node.
-        wrenches: Of the left and the right foot.
-
-    Attributes:
-        walker: Plans; only for the thread of the jobs.
-        ik: Solves for services; likewise.
-        reading: The last one; None before the first.
-
     Raises:
         ComModelError: The configuration is of another robot.
         ComRosError: The robot cannot walk on two legs.
@@ -129,16 +120,7 @@ class WalkingRobot:
 class WalkControl:
     """Walks of one node. All methods are for its executor.
 
-    Args:
-        settings: Of the node.
-        output: Where commands go.
-        jobs: Where walks are planned.
-        watch: How long ago usable joint_states came.
-        log: Of the node.
-
     Attributes:
-        settings: Of the node; may be replaced.
-        robot: None before there is a description.
         outcome: How the last walk ended, or why it did not begin; None while one lasts.
     """
 

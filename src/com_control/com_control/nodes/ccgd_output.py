@@ -33,12 +33,7 @@ PATH_POINTS = 200
 class WalkOutput:
     """Publishes for one node.
 
-    Args:
-        node: That publishes.
-        settings: Of the node.
-
     Attributes:
-        frame: Of the walk.
         drive_delay: s, by which targets are sent earlier.
     """
 

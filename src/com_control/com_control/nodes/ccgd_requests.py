@@ -122,10 +122,7 @@ class WalkActions:
     """Serves the action.
 
     Args:
-        node: That serves.
-        control: Of the walks.
         ask: Begins what a goal asks for; returns why not, or nothing.
-        state: The last gait/state.
         period: s, between two feedbacks.
     """
 

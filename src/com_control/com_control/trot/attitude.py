@@ -50,7 +50,6 @@ class AttitudeFilter:
             dt: s.
             R_world_root: (3, 3), measured.
             angular_velocity: (3,) rad/s, root's axes.
-            parallel: The trunk stands parallel to the ground.
         """
         omega = _finite(angular_velocity, (3,))
         R = _finite(R_world_root, (3, 3))

@@ -106,7 +106,6 @@ class LegKinematics:
     """Kinematics of one leg.
 
     Args:
-        leg: One of quadruped_legs.
         nominal: (3,) rad, near which solutions are searched when nothing else is said; default:
             the middle of the joints' limits, or 0 where they have none.
 

@@ -95,8 +95,6 @@ class GaitParameters:
 
         Args:
             height: m, of the hips over the contact points in the nominal posture.
-            sizes: What the robot's configuration says.
-            feedback: There will be CoM feedback.
         """
         height = self.height or sizes.body_height or STANDING * height
         default = FEEDBACK_FREQUENCY if feedback else FREQUENCY

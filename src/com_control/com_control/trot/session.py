@@ -39,7 +39,6 @@ class GaitSession:
     """Approaches the standing posture, stands, trots when asked to, and goes back.
 
     Args:
-        gait: The trot.
         approach_time: s, of a way between postures.
         horizon: s, by which targets are ahead of the measured joints.
         guard: Bounds of what joints report and of what they are sent.
@@ -47,7 +46,6 @@ class GaitSession:
     Attributes:
         guard: Checks all commands. When it stops, the swing ends, and the robot stays as it then
             is, on all feet, until start() is called.
-        trot: What is asked for.
     """
 
     def __init__(
@@ -113,7 +111,6 @@ class GaitSession:
         Args:
             time: s, of the measured joints.
             measured: (n,) rad, where the joints are.
-            feedback: What is measured of the trunk.
 
         Returns:
             None as long as it is not known where the robot stands.

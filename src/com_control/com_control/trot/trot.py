@@ -43,8 +43,6 @@ class RobotShift:
     All from the mean of the hips, x and y.
 
     Args:
-        model: The robot, for the masses.
-        kinematics: Of the legs.
         home: (4, 3) m, balls of the unshifted feet, root's frame.
     """
 
@@ -117,7 +115,6 @@ class TrotGait:
 
     Args:
         config: Its configuration, with side and end of four feet.
-        parameters: Of the gait.
         feedback: There will be CoM feedback; it steps more quickly then.
 
     Raises:

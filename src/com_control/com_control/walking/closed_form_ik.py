@@ -24,11 +24,7 @@ _MARGIN = 1e-4  # m and rad, inside limits and reach, of the nearest point
 
 
 class ClosedFormSolver(Solver):
-    """Finds the pelvis by the closed map from pelvis to CoM.
-
-    Args:
-        biped: The robot; fits(biped) is true.
-    """
+    """Finds the pelvis by the closed map from pelvis to CoM."""
 
     solve_one, solve_path = staticmethod(kernels.solve_one), staticmethod(kernels.solve_path)
 

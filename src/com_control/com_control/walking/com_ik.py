@@ -86,9 +86,6 @@ class ComIk:
     Args:
         q: (n,) rad or m, where its other joints are; default: the biped's posture.
 
-    Attributes:
-        closed: Its legs fit the closed form.
-
     Raises:
         ShapeError: q has another shape.
     """

@@ -77,18 +77,12 @@ class WalkSession:
     """Decides for one robot.
 
     Args:
-        checks: What must hold for it to walk.
         approach_time: s, at least, for the way to a walk's first posture.
         delay: s, from a decision to the first point that it changes.
-        limits: Of what is sent, and of how joints follow it.
         stabiliser: Feedback on walks whose targets are asked for one by one, by target_at.
 
     Attributes:
-        guard: Checks what is sent.
-        state: What it does.
         reason: Why it does not walk, or stops; "" when all is well.
-        walk: The walk that is or was made last.
-        outcome: How that ended; None while it lasts.
     """
 
     def __init__(
@@ -179,7 +173,6 @@ class WalkSession:
         """Ends a motion with both feet down; where that needs a plan, stop_due asks for it.
 
         Args:
-            reason: Why.
             now: s, of the joints' readings; default: of the last one.
         """
         if self.state is State.APPROACHING:

@@ -73,9 +73,6 @@ class WalkChecks:
 
     Args:
         use_wrenches: Force sensors show whether both feet carry.
-
-    Attributes:
-        limits: The bounds; may be replaced.
     """
 
     def __init__(

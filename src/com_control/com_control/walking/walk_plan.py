@@ -88,7 +88,6 @@ class WalkPlan:
         lift_offs: (S,) s, when each step's foot leaves the ground.
         touch_downs: (S,) s, when it is back.
         duration: s.
-        pendulum: The horizontal motion.
 
     Raises:
         PlanError: A footstep or a time cannot be.

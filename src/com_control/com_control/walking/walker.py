@@ -40,7 +40,6 @@ class WalkRequest:
         footsteps: The steps, in the walk's frame (see standing); empty: by the numbers.
         steps, step_length, side_step, turn, climb, half_width, first: See WalkParameters.
         step_time, double_support, step_height, com_height: See Timing.
-        method: One of METHODS.
     """
 
     footsteps: tuple[Footstep, ...] = ()

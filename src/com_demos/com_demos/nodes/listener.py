@@ -31,9 +31,6 @@ class ListeningNode(Node, ABC):
 
     Args:
         topic: that shows whether the run is alive.
-
-    Attributes:
-        ready: Whether what is to be recorded has begun.
     """
 
     ready = True

@@ -74,7 +74,6 @@ def compare(
 
     Args:
         before: As it was believed to be; in its postures the robot would stand.
-        after: As it was found to be.
 
     Raises:
         ConfigError: The configuration is of another robot.

@@ -294,11 +294,7 @@ def draw_film(
     times: Sequence[float],
     path: str | Path,
 ) -> None:
-    """Draws runs into a PNG file, a row each, at the same times (s), until they end.
-
-    Args:
-        path: Of the file, which appears whole or not at all.
-    """
+    """Draws runs into a PNG file, a row each, at the same times (s), until they end."""
     size = PANEL[0] * len(times), PANEL[1] * len(rows)
     figure = Figure(figsize=size, dpi=DPI, facecolor="white")
     FigureCanvasAgg(figure)

@@ -29,10 +29,7 @@ class BagWriter:
     Use as a context manager; the folder appears whole when it ends without error, or not at all.
 
     Args:
-        path: Of the bag's folder, which must not exist.
-        noise: Of the sensors, for the IMU's covariances.
         start_ns: Time of the simulation's start, ns.
-        storage: One of STORAGES.
 
     Raises:
         ComSimulationError: The folder exists, or the storage is none.

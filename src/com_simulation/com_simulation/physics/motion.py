@@ -35,7 +35,6 @@ def read_trajectory(
     """Checks a trajectory that came from outside.
 
     Args:
-        joint_names: The robot's joints.
         names: The joints that the trajectory moves, in any order.
         times: Per point, s from the start.
         velocities: Per point, one per joint or none; used when every point has them.

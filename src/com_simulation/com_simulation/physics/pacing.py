@@ -24,8 +24,6 @@ class Pacer:
 
     Args:
         real_time_factor: Seconds of simulation per second of wall time; 0 never waits.
-        clock: Monotonic, s.
-        sleep: Waits for a number of seconds.
     """
 
     def __init__(

@@ -46,7 +46,6 @@ def lowest_height(mj: mujoco.MjModel, data: mujoco.MjData, normal: Array, geom: 
 
     Args:
         normal: World axes.
-        geom: Number of a shape other than the ground.
     """
     types, size = mujoco.mjtGeom, mj.geom_size[geom]
     center = float(normal @ data.geom_xpos[geom])

@@ -67,11 +67,9 @@ class PostureSequence:
     """A robot on its way through postures.
 
     Args:
-        simulation: Of a robot with feet, at its start.
         postures: (P, n) rad or m, joint targets.
 
     Attributes:
-        rests: Those that are over.
         transfer: How the robot gets from one to the next, "hoist" or "stand".
 
     Raises:

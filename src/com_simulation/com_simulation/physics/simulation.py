@@ -25,7 +25,6 @@ class Simulation:
 
     Args:
         sample_period: s between readings, rounded to whole steps of the physics, at least one.
-        payload: That is put on the trunk; None for none.
         tilt: Of the floor, while the robot stands on it; None: the ground is at rest.
     """
 

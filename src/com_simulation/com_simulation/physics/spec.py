@@ -121,7 +121,6 @@ def robot_spec(
         floating: The root is free; else it is fixed to the world.
         R_world_ground: (3, 3) orientation of the ground plane through the world's origin.
         step: s, of the physics.
-        integrator: One of INTEGRATORS.
     """
     spec = mujoco.MjSpec()
     _set_options(spec, step, integrator)

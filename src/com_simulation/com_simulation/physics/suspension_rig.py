@@ -23,11 +23,7 @@ _POSE = slice(3, 10)  # where position and quaternion stand in the data of a wel
 
 
 class SuspensionRig:
-    """Holds the root link where the crane has it; a stiff weld of the physics does.
-
-    Args:
-        world: A robot whose root is free.
-    """
+    """Holds the root link where the crane has it; a stiff weld of the physics does."""
 
     def __init__(self, world: World) -> None:
         self._world = world

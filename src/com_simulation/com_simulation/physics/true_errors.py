@@ -52,9 +52,6 @@ def with_true_errors(robot: RobotModel, errors: TrueErrors) -> RobotModel:
 
     with normal e_c (3,) and e_m of each link that has a mass. The text of the URDF is otherwise
     byte for byte the same.
-
-    Args:
-        robot: As its URDF says.
     """
     if not errors.any:
         return robot
@@ -77,9 +74,7 @@ def true_robot(
     """Finds the robot to simulate: that of a file, or the believed one with errors.
 
     Args:
-        robot: As it is believed to be.
         errors: Of it; none together with a file.
-        urdf: Path of the true robot's URDF; empty: none.
 
     Raises:
         WorldError: A file and errors, or another robot: other joints.
