@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -55,9 +56,9 @@ def _com_axes(axes: Axes, series: Series) -> None:
     for k, name in enumerate("xyz"):
         label = plotting.minus(f"{name}, mean {mean[k]:.1f} mm")
         com, truth = (1000 * values[:, k] - mean[k] for values in (series.com, series.truth))
-        thick = {"color": plotting.AXIS_COLORS[k], "lw": 2.6, "alpha": 0.55}
+        thick: dict[str, Any] = {"color": plotting.AXIS_COLORS[k], "lw": 2.6, "alpha": 0.55}
         axes.plot(series.time, com, label=label, **thick)
-        dashed = {"color": plotting.INK, "lw": 0.9, "ls": (0, (5, 4))}
+        dashed: dict[str, Any] = {"color": plotting.INK, "lw": 0.9, "ls": (0, (5, 4))}
         axes.plot(series.time, truth, label="simulator's truth" if k == 2 else None, **dashed)
     axes.set_ylabel("CoM − mean (mm)", color=plotting.INK)
     plotting.add_legend(axes, 4, above=True)

@@ -9,6 +9,7 @@ is not where the URDF says.
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -58,7 +59,7 @@ def _estimate_axes(axes: Axes, series: TrunkSeries, k: int) -> None:
     )
     axes.plot(series.time, value, color=COLORS[k], lw=1.6, label="estimate")
     matched = np.isfinite(truth)
-    style = {"color": plotting.INK, "lw": 1.0, "ls": (0, (5, 3))}
+    style: dict[str, Any] = {"color": plotting.INK, "lw": 1.0, "ls": (0, (5, 3))}
     axes.plot(series.time[matched], truth[matched], label="simulator's truth", **style)
     axes.set_ylabel(NAMES[k], color=plotting.INK)
     if not matched.any():
@@ -91,7 +92,12 @@ def _shift_axes(axes: Axes, series: TrunkSeries) -> None:
             series.gait_time, 1000 * series.shift[:, k], color=plotting.AXIS_COLORS[k], label=name
         )
     if series.saturated.any():
-        style = {"color": plotting.RED, "alpha": 0.12, "lw": 0, "label": "at its bound"}
+        style: dict[str, Any] = {
+            "color": plotting.RED,
+            "alpha": 0.12,
+            "lw": 0,
+            "label": "at its bound",
+        }
         bound, low_high = series.saturated.tolist(), axes.get_ylim()
         axes.fill_between(series.gait_time, *low_high, where=bound, **style)
     plotting.add_legend(axes, 3)
@@ -110,7 +116,11 @@ def _name_events(axes: Axes, series: TrunkSeries) -> None:
         named.append((series.noticed_at, f" noticed after {after:.2f} s", "left"))
     for at, text, side in named:
         if np.isfinite(at):
-            place = {"transform": axes.get_xaxis_transform(), "ha": side, "va": "bottom"}
+            place: dict[str, Any] = {
+                "transform": axes.get_xaxis_transform(),
+                "ha": side,
+                "va": "bottom",
+            }
             axes.text(at, 0.02, text, fontsize=9, color=plotting.INK, **place)
 
 

@@ -8,6 +8,7 @@ figures of the run as JSON on its last line, which goes to a file, too.
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -52,7 +53,7 @@ def _ground_axes(axes: Axes, series: WalkSeries) -> None:
     )
     axes.add_collection(prints)
     axes.plot(*series.zmp[:, :2].T, color=ZMP, lw=0.8, alpha=0.7, label="ZMP, measured")
-    dashed = {"color": plotting.INK, "lw": 0.8, "ls": (0, (4, 3))}
+    dashed: dict[str, Any] = {"color": plotting.INK, "lw": 0.8, "ls": (0, (4, 3))}
     axes.plot(*series.zmp_reference[:, :2].T, label="ZMP, meant", **dashed)
     axes.plot(*series.com_reference[:, :2].T, color=MEANT, lw=2.4, alpha=0.6, label="CoM, meant")
     axes.plot(*series.truth.com[:, :2].T, color=TRUE, lw=1.1, label="CoM, true")

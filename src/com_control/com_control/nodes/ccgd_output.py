@@ -6,7 +6,6 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped
 from rclpy.node import Node
-from rclpy.publisher import Publisher
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import MarkerArray
 
@@ -28,6 +27,10 @@ from com_ros.tf import FramePublisher
 SIDE_COLORS = {"left": (0.8, 0.3, 0.3, 0.9), "right": (0.3, 0.5, 0.85, 0.9)}
 LIFETIME_NS = 2 * NS_PER_S
 PATH_POINTS = 200
+POINT_TOPICS = (
+    "zmp",
+    *(f"gait/{k}" for k in ("com_reference", "zmp_reference", "dcm", "dcm_reference")),
+)
 
 
 class WalkOutput:
@@ -41,11 +44,9 @@ class WalkOutput:
         self.frame = settings.frame_prefix + settings.walk_frame
         self._walk_frame, self.drive_delay = settings.walk_frame, settings.drive_delay
         self._trajectory = node.create_publisher(JointTrajectory, "joint_trajectory", qos.RESULT)
-        self._com = node.create_publisher(PointStamped, "gait/com_reference", qos.RESULT)
-        self._zmp_reference = node.create_publisher(PointStamped, "gait/zmp_reference", qos.RESULT)
-        self._zmp = node.create_publisher(PointStamped, "zmp", qos.RESULT)
-        self._dcm = node.create_publisher(PointStamped, "gait/dcm", qos.RESULT)
-        self._dcm_reference = node.create_publisher(PointStamped, "gait/dcm_reference", qos.RESULT)
+        self._points = {
+            topic: node.create_publisher(PointStamped, topic, qos.RESULT) for topic in POINT_TOPICS
+        }
         self._state = node.create_publisher(WalkState, "gait/state", qos.RESULT)
         self._markers = node.create_publisher(MarkerArray, "gait/markers", qos.RESULT)
         self._frames = FramePublisher(node, settings.frame_prefix)
@@ -86,16 +87,16 @@ class WalkOutput:
         if planned is not None:
             known |= {"step": planned.step, "swing": planned.swing}
             known |= {"com_reference": planned.com, "zmp_reference": planned.zmp}
-            self._point(self._com, planned.com, stamp)
-            self._point(self._zmp_reference, planned.zmp, stamp)
+            self._point("gait/com_reference", planned.com, stamp)
+            self._point("gait/zmp_reference", planned.zmp, stamp)
         if session.balance is not None:
             estimate = session.balance.target.estimate
-            self._point(self._dcm, np.append(estimate[5:7], 0.0), stamp)
-            self._point(self._dcm_reference, np.append(estimate[7:9], 0.0), stamp)
+            self._point("gait/dcm", np.append(estimate[5:7], 0.0), stamp)
+            self._point("gait/dcm_reference", np.append(estimate[7:9], 0.0), stamp)
         if view is not None:
             known |= {"com": view.com, "zmp": view.zmp}
             if np.isfinite(view.zmp).all():
-                self._point(self._zmp, view.zmp, stamp)
+                self._point("zmp", view.zmp, stamp)
         known |= {"state": int(session.state), "reason": session.reason}
         msg = make_walk_state(stamp, self.frame, time=session.walk_time, **known)
         self._state.publish(msg)
@@ -147,11 +148,11 @@ class WalkOutput:
             return []
         return [self._maker.line("support", polygon.vertices, 0.008, GREEN, closed=True)]
 
-    def _point(self, publisher: Publisher, place: Array, stamp: Time) -> None:
+    def _point(self, topic: str, place: Array, stamp: Time) -> None:
         msg = PointStamped()
         msg.header.stamp, msg.header.frame_id = stamp, self.frame
         numpy_to_point(place, msg.point)
-        publisher.publish(msg)
+        self._points[topic].publish(msg)
 
 
 def _outline(step: Footstep, corners: Array) -> Array:

@@ -33,8 +33,10 @@ from com_model.legs import DIAGONALS, Leg, quadruped_legs
 _STEP = 0.01  # m, of the difference quotient
 
 
-class RobotShift:
-    """Shift s of the feet that puts the middle of the four below the robot's centre of mass.
+def shift_law(
+    model: RobotModel, legs: Sequence[Leg], kinematics: Sequence[LegKinematics], home: Array
+) -> tuple[Array, Array]:
+    """Shift s = G c + k of the feet that puts the middle of the four below the robot's CoM.
 
     With the trunk's CoM c, its mass m and the legs' m_l, whose CoM is c_l + K s:
 
@@ -44,35 +46,24 @@ class RobotShift:
 
     Args:
         home: (4, 3) m, balls of the unshifted feet, root's frame.
+
+    Returns:
+        G (2, 2) and k (2,) m.
     """
+    center = np.mean([leg.hip for leg in legs], axis=0)[:2]
+    trunk, robot = float(model.bodies.mass[0]), Sesc(model)
 
-    def __init__(
-        self,
-        model: RobotModel,
-        legs: Sequence[Leg],
-        kinematics: Sequence[LegKinematics],
-        home: Array,
-    ) -> None:
-        center = np.mean([leg.hip for leg in legs], axis=0)[:2]
-        trunk = float(model.bodies.mass[0])
-        trunk_moment = model.bodies.first_moment[0][:2]
-        robot = Sesc(model)
+    def moment_of_legs(shift: Array) -> Array:
+        q = np.zeros(model.n_joints)
+        for leg, solver, foot in zip(legs, kinematics, home, strict=True):
+            q[leg.joints] = solver.solve(foot + np.append(shift, 0.0)).q
+        moment = model.mass * robot.com(q) - model.bodies.first_moment[0]
+        return np.asarray(moment[:2] - (model.mass - trunk) * center)
 
-        def moment_of_legs(shift: Array) -> Array:
-            q = np.zeros(model.n_joints)
-            for leg, solver, foot in zip(legs, kinematics, home, strict=True):
-                q[leg.joints] = solver.solve(foot + np.append(shift, 0.0)).q
-            com = np.asarray(robot.com(q))[:2]
-            return np.asarray(model.mass * com - trunk_moment - (model.mass - trunk) * center)
-
-        still = moment_of_legs(np.zeros(2))
-        K = np.column_stack([(moment_of_legs(_STEP * e) - still) / _STEP for e in np.eye(2)])
-        inverse = np.linalg.inv(model.mass * np.eye(2) - K)
-        self._gain, self._constant = trunk * inverse, inverse @ still
-
-    def of(self, com_offset: Array) -> Array:
-        """Shift (2,), m, for the trunk's CoM (2,), m, from the mean of the hips."""
-        return self._gain @ com_offset + self._constant
+    still = moment_of_legs(np.zeros(2))
+    K = np.column_stack([(moment_of_legs(_STEP * e) - still) / _STEP for e in np.eye(2)])
+    inverse = np.linalg.inv(model.mass * np.eye(2) - K)
+    return trunk * inverse, inverse @ still
 
 
 MAX_TILT = 0.5  # rad, that swing feet and placement make up for
@@ -144,7 +135,8 @@ class TrotGait:
         self.home = feet.copy()
         self.home[:, :2] -= feet[:, :2].mean(axis=0)
         self.home[:, 2] = radii - p.height
-        self._robot_shift = RobotShift(model, self.legs, self.kinematics, self.home + self.center)
+        home = self.home + self.center
+        self._shift_law = shift_law(model, self.legs, self.kinematics, home)
         self._period = 1.0 / p.frequency
         self._swing_time = (1.0 - p.duty_factor) * self._period
         self._attitude = AttitudeFilter(p.attitude_filter, p.attitude_filter_alone)
@@ -213,7 +205,8 @@ class TrotGait:
         if com_offset is not None:
             offset = np.asarray(com_offset, dtype=float)[:2]
             if np.isfinite(offset).all():
-                self._wanted, saturated = _bounded(self._robot_shift.of(offset), p.max_com_shift)
+                G, k = self._shift_law
+                self._wanted, saturated = _bounded(G @ offset + k, p.max_com_shift)
         # critically damped, exactly integrated for a constant aim: a jerk throws the trunk
         rate = 1.0 / p.com_shift_time
         away, decay = self._shift - self._wanted, np.exp(-rate * dt)

@@ -7,11 +7,11 @@ the pitch, both through the ankle; the ankle in the plane of the hip.
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from com_control.walking import pelvis_search as kernels
 from com_control.walking.biped import Biped, BipedLeg, meeting_point
 from com_control.walking.ik_solver import Found, Solver
+from com_control.walking.newton_ik import NewtonSolver
 from com_control.walking.pelvis_map import LIMITED, ROBOT, STRETCHED
 from com_model.arrays import Array
 from com_model.compiled import entry_point
@@ -20,7 +20,7 @@ from com_model.sesc.sesc import Sesc
 KNEE = 3  # its place among the joints of a leg
 _LIMIT = 1e-9  # rad, over a limit, that is within it
 _EXACT = 1e-9  # m, or cosine, by which a leg may miss the pattern
-_MARGIN = 1e-4  # m and rad, inside limits and reach, of the nearest point
+_MARGIN = 1e-3  # fraction of the way from the middle to the nearest point that is left
 
 
 class ClosedFormSolver(Solver):
@@ -61,7 +61,7 @@ class ClosedFormSolver(Solver):
         if outcome == 0:
             return Found(legs, pelvis, "", com)
         self.restart(None)
-        nearest = self._nearest(com, feet, R, pelvis)
+        nearest = self._nearest(com, feet, R)
         reason = f"the CoM comes no nearer than {values[15]:.3g} m"
         return Found(legs, pelvis, self._reason(legs, outcome) or reason, nearest)
 
@@ -74,46 +74,22 @@ class ClosedFormSolver(Solver):
         com, q = np.empty(3), np.empty(12)
         return com, q, self._place(pelvis, R, feet, self.robot, com, q)
 
-    def _nearest(self, target: Array, feet: Array, R: Array, start: Array) -> Array:
+    def _nearest(self, target: Array, feet: Array, R: Array) -> Array:
         """The nearest CoM to the target that reach and limits allow; NaN where none is found."""
-        low, high = self.robot["lower"][0], self.robot["upper"][0]
-        others = np.arange(12) % 6 != KNEE
-        low_at, high_at = others & np.isfinite(low), others & np.isfinite(high)
-
-        def margins(pelvis: Array) -> Array:
-            q = self.place(pelvis, feet, R)[1]
-            above, below = (q - low)[low_at], (high - q)[high_at]
-            return np.concatenate((self._reach_margins(pelvis, feet, R), above, below)) - _MARGIN
-
-        def cost(pelvis: Array) -> float:
-            away = self.place(pelvis, feet, R)[0] - target
-            return 100.0 * float(away @ away)
-
-        for first in (self._middle(feet, R), start):
-            if not np.isfinite(first).all():
-                continue
-            found = minimize(
-                cost,
-                first,
-                method="SLSQP",
-                constraints={"type": "ineq", "fun": margins},
-                options={"ftol": 1e-10, "maxiter": 200},
-            )
-            com, _, outcome = self.place(self._pulled_in(found.x, feet, R), feet, R)
-            if outcome == 0:
-                return com
-        return np.full(3, np.nan)
+        newton = NewtonSolver(self._biped)
+        newton.robot["upper_moment"] = self.robot["upper_moment"]
+        pelvis = newton.find_nearest(target, feet, R)[:3]
+        com, _, outcome = self.place(self._pulled_in(pelvis, feet, R), feet, R)
+        return com if outcome == 0 else np.full(3, np.nan)
 
     def _pulled_in(self, pelvis: Array, feet: Array, R: Array) -> Array:
         """Brings a place that limits or reach forbid by a little back towards the middle."""
         middle, inside, outside = self._middle(feet, R), 0.0, 1.0
-        if self.place(pelvis, feet, R)[2] == 0:
-            return pelvis
         for _ in range(40):
             fraction = 0.5 * (inside + outside)
             fine = self.place(middle + fraction * (pelvis - middle), feet, R)[2] == 0
             inside, outside = (fraction, outside) if fine else (inside, fraction)
-        return middle + inside * (pelvis - middle)
+        return middle + (1.0 - _MARGIN) * inside * (pelvis - middle)
 
     def _middle(self, feet: Array, R: Array) -> Array:
         """A place of the pelvis over the middle of the ankles, with the legs well bent."""
@@ -123,21 +99,6 @@ class ClosedFormSolver(Solver):
             up = np.array([0.0, 0.0, 0.85 * (leg["l1"] + leg["l2"])])
             places.append(ankle + up - R @ leg["hip"])
         return np.mean(places, axis=0)
-
-    def _reach_margins(self, pelvis: Array, feet: Array, R: Array) -> Array:
-        """By how much the hips are inside of what the knees' limits allow, (4,) m."""
-        margins = []
-        knees = self.robot[0][["zero", "lower", "upper"]]
-        for i, foot in enumerate(feet):
-            leg, (zero, low, high) = self.robot["legs"][0, i], (k[6 * i + KNEE] for k in knees)
-            ankle = foot[:, :3] @ leg["ankle"] + foot[:, 3]
-            distance = float(np.linalg.norm(pelvis + R @ leg["hip"] - ankle))
-            l1, l2 = leg["l1"], leg["l2"]
-            side = leg["sign_beta"] * leg["direction_4"]
-            bends = np.clip(np.sort(side * (np.array([low, high]) + zero)), 0.0, np.pi)
-            most, least = np.sqrt(l1 * l1 + l2 * l2 + 2.0 * l1 * l2 * np.cos(bends))
-            margins += [most - distance, distance - least]
-        return np.array(margins)
 
     def _reason(self, legs: Array, outcome: int) -> str:
         problems = []

@@ -10,6 +10,7 @@ the CoM by its leg's joints, e_i the error of the sole's pose and c that of the 
 so that two systems of six and one of three are solved, not one of fifteen.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -310,7 +311,9 @@ class NewtonSolver(Solver):
                     return Found(q, state[:3], "", com)
         self.robot["warm"] = 0
         stalled = f"feet and CoM come no nearer than {best:.3g} m to where they are to be"
-        nearest = self._nearest(com, feet, R, starts[0])
+        rest = self._errors(com, feet, R)(self.find_nearest(com, feet, R))
+        met = np.abs(rest[:12]).max() <= _MEETS
+        nearest = com - R @ rest[12:] if met else np.full(3, np.nan)
         return Found(self._nominal, starts[0][:3], problem or stalled, nearest)
 
     def _starts(self, feet: Array, R: Array) -> list[Array]:
@@ -323,13 +326,19 @@ class NewtonSolver(Solver):
         last = [self.robot["state"][0, 0].copy()] * int(self.robot["warm"][0])
         return [*last, np.concatenate((pelvis, self._nominal)), *others]
 
-    def _nearest(self, target: Array, feet: Array, R: Array, start: Array) -> Array:
-        """The nearest CoM with both soles in their poses, within the limits; NaN: none found."""
+    def _errors(self, target: Array, feet: Array, R: Array) -> Callable[[Array], Array]:
+        """Errors (15,) by the state (15,)."""
         out = make_linearization()
 
         def errors(state: Array) -> Array:
             linearize(self.robot[0], Target(target, R, feet), state, out)
             return out.errors.copy()
+
+        return errors
+
+    def find_nearest(self, target: Array, feet: Array, R: Array) -> Array:
+        """The state (15,) with both soles in their poses whose CoM is nearest to the target."""
+        errors = self._errors(target, feet, R)
 
         def cost(state: Array) -> float:
             away = errors(state)[12:]
@@ -337,11 +346,10 @@ class NewtonSolver(Solver):
 
         found = minimize(
             cost,
-            start,
+            self._starts(feet, R)[0],
             method="SLSQP",
             bounds=[(None, None)] * 3 + list(zip(self._lower, self._upper, strict=True)),
             constraints={"type": "eq", "fun": lambda state: errors(state)[:12]},
             options={"ftol": 1e-12, "maxiter": 300},
         )
-        rest = errors(found.x)
-        return np.full(3, np.nan) if np.abs(rest[:12]).max() > _MEETS else target - R @ rest[12:]
+        return np.asarray(found.x)

@@ -217,13 +217,6 @@ class SoleZmp:
             row[3:] = R @ wrench[3:] + p_cross @ row[:3]
         return result
 
-    def foot_zmp(self, wrench: ArrayLike) -> Array:
-        """ZMP (2,) m of a foot in its sole's frame, of a row of wrenches_at_soles; NaN: no load."""
-        F, M = np.split(as_array("wrench", wrench, (6,)), 2)
-        if not F[2] > self._least:
-            return np.full(2, np.nan)
-        return np.array([-M[1], M[0]]) / F[2]
-
     def robot_zmp(self, wrenches: ArrayLike, soles: ArrayLike) -> Array:
         """ZMP (3,) m of the robot in a frame with z upwards; NaN: the ground carries nothing.
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -87,9 +88,9 @@ def chain_panel(axes: Axes, scene: Scene) -> None:
     _chain(axes, scene, camera, width=2.6)
     com_symbol(axes, _pixel(camera, scene.com), radius=9.5)
     (x, y), (_, next_y) = _pixel(camera, scene.chain[0]), _pixel(camera, scene.chain[1])
-    style = {"color": CHAIN, "fontsize": 9, "ha": "center", "path_effects": halo(4.2)}
+    style: dict[str, Any] = {"color": CHAIN, "fontsize": 9, "path_effects": halo(4.2)}
     above = y - 11 if next_y > y else y + 20
-    axes.text(x, above, plain_text(scene.root_link), zorder=12, **style)
+    axes.text(x, above, plain_text(scene.root_link), ha="center", zorder=12, **style)
     depth = camera.project(scene.com)[2]
     scale_bar(axes, camera.scale / depth, width, height)
     for side in axes.spines.values():
@@ -113,11 +114,11 @@ def support_panel(axes: Axes, scene: Scene) -> None:
         axes.plot(*plan(scene.trace).T, color=GRAVITY, lw=0.9, alpha=0.6)
     if scene.projection is not None:
         here = plan(scene.projection)
-        edge = plan(nearest_edge_point(scene.polygon, scene.projection))
-        axes.plot(*np.stack([here, edge]).T, color=INK, lw=1.1)
-        style = {"color": INK, "fontsize": 9.5, "path_effects": halo(4.2)}
+        nearest = plan(nearest_edge_point(scene.polygon, scene.projection))
+        axes.plot(*np.stack([here, nearest]).T, color=INK, lw=1.1)
+        style: dict[str, Any] = {"color": INK, "fontsize": 9.5, "path_effects": halo(4.2)}
         text = minus(f"{1000 * scene.margin:.1f} mm")
-        axes.annotate(text, (here + edge) / 2, (6, 5), textcoords="offset points", **style)
+        axes.annotate(text, (here + nearest) / 2, (6, 5), textcoords="offset points", **style)
         axes.plot(*here, "o", ms=7, mfc="white", mec=GRAVITY, mew=2)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.12)
@@ -159,7 +160,12 @@ def _legend(figure: Figure, scene: Scene) -> None:
     ]
     if len(scene.polygon):
         entries.append(Line2D([], [], color=SUPPORT, lw=2, label="support polygon"))
-    style = {"frameon": False, "fontsize": 9.5, "labelcolor": INK, "columnspacing": 1.6}
+    style: dict[str, Any] = {
+        "frameon": False,
+        "fontsize": 9.5,
+        "labelcolor": INK,
+        "columnspacing": 1.6,
+    }
     style |= {"loc": "lower left", "bbox_to_anchor": (0.015, 0.008), "handletextpad": 0.6}
     figure.legend(handles=entries, ncols=4, **style)
     if scene.note:
@@ -225,7 +231,7 @@ def _flattened(scene: Scene) -> np.ndarray:
 
 def _chain(axes: Axes, scene: Scene, camera: Camera, width: float) -> None:
     points = camera.project(scene.chain)[:, :2]
-    style = {"path_effects": halo(width + 2), "solid_joinstyle": "round"}
+    style: dict[str, Any] = {"path_effects": halo(width + 2), "solid_joinstyle": "round"}
     axes.plot(*points.T, color=CHAIN, lw=width, zorder=7, **style)
     axes.plot(*points.T, "o", ms=width + 1.2, mfc="white", mec=CHAIN, mew=1.1, zorder=8)
 

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray, Header, String
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
@@ -42,7 +43,7 @@ from com_ros.exceptions import ComRosError
 from com_ros.main import run
 from com_ros.robot_node import RobotNode
 from com_simulation.exceptions import CommandError, ComSimulationError
-from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput, TimeOutput
+from com_simulation.nodes.simulator_output import PoseOutput, SensorOutput
 from com_simulation.nodes.simulator_parameters import Parameters
 from com_simulation.physics.motion import read_targets, read_trajectory
 from com_simulation.physics.pacing import Lockstep, Pacer
@@ -114,7 +115,9 @@ class Simulator(RobotNode[Parameters]):
         )
         self._log_start(world)
         self._sensors = SensorOutput(self, world, noise)
-        self._clock_output = TimeOutput(self) if options.publish_clock else None
+        self._clock_output = None
+        if options.publish_clock:
+            self._clock_output = self.create_publisher(Clock, "/clock", qos.RESULT)
         self._pose: PoseOutput | None = None
         if options.publish_odom_tf:
             self._pose = PoseOutput(self, model.root_link, POSE_RATE_HZ, options.frame_prefix)
@@ -188,7 +191,7 @@ class Simulator(RobotNode[Parameters]):
         self._pacer.wait(reading.time)
         stamp = ns_to_stamp(self._start_ns + round(reading.time * NS_PER_S))
         if self._clock_output is not None:
-            self._clock_output.publish(stamp)
+            self._clock_output.publish(Clock(clock=stamp))
         self._sensors.publish(reading, stamp)
         if self._pose is not None:
             self._pose.publish(reading, stamp)

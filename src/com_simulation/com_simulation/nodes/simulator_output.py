@@ -9,7 +9,6 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
-from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 
 from com_msgs.msg import CenterOfMass
@@ -99,19 +98,6 @@ class SensorOutput:
         numpy_to_point(reading.trunk_com, trunk.position)
         numpy_to_vector3(reading.gravity, trunk.gravity)
         self._trunk_publisher.publish(trunk)
-
-
-class TimeOutput:
-    """Publishes /clock."""
-
-    def __init__(self, node: Node) -> None:
-        self._publisher = node.create_publisher(Clock, "/clock", qos.RESULT)
-        self._msg = Clock()
-
-    def publish(self, stamp: Time) -> None:
-        """Publish the time of the simulation."""
-        self._msg.clock = stamp
-        self._publisher.publish(self._msg)
 
 
 class PoseOutput:

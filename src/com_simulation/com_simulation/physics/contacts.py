@@ -12,7 +12,6 @@ from com_model.shapes.hulls import hull_vertices, read_shapes
 from com_model.shapes.urdf_shapes import HULL, LARGEST, MESH, NO_GEOMETRY, SPHERE, Shape
 from com_model.text import listing
 from com_simulation.physics.placement import lowest_height
-from com_simulation.physics.spec import CONTACT_HARDNESS, CONTACT_STIFFNESS
 
 CORNER_RADIUS = 0.004  # m, of the balls at the corners of a sole without shapes
 POINT_RADIUS = 0.01  # m, of the ball of a point foot whose radius is not known
@@ -31,7 +30,7 @@ class Contact:
 
 
 CONTACTS = {
-    "stiff": Contact(CONTACT_STIFFNESS, CONTACT_HARDNESS),
+    "stiff": Contact((0.01, 1.0), (0.95, 0.99, 0.001, 0.5, 2.0)),
     "soft": Contact((-1900.0, -190.0), (0.5, 0.5, 0.001, 0.5, 2.0)),
 }
 """Contacts by name; of the soft one, each ball under 35 kg has the 6e4 N/m, 6e3 N s/m of [CCGD]."""

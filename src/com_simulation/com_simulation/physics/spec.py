@@ -72,8 +72,6 @@ def _physical(moments: Array, mass: float) -> Array:
 
 
 FRICTION = (1.0, 0.005, 0.0001)  # sliding; torsional and rolling in m
-CONTACT_STIFFNESS = (0.01, 1.0)  # MuJoCo's solref: time constant (s), damping ratio
-CONTACT_HARDNESS = (0.95, 0.99, 0.001, 0.5, 2.0)  # its solimp
 FRICTION_HARDNESS = 10.0  # of friction over normal directions, against creeping feet
 COULOMB_TIME = 0.002  # s, in which joint friction stops a joint; at least two steps of the physics
 MIMIC_ARMATURE = 1e-5  # kg m^2 or kg, for mimic joints that carry nothing
@@ -131,7 +129,7 @@ def robot_spec(
         quat=quaternion_wxyz(R_world_ground),
         contype=GROUND_BIT,
         conaffinity=0,
-        **_contact(),
+        friction=FRICTION,
     )
     added = [spec.worldbody]
     for b in range(robot.bodies.count):
@@ -172,15 +170,6 @@ def _set_options(spec: mujoco.MjSpec, step: float, integrator: str) -> None:
     # change by the acceleration and nothing else.
     bits = mujoco.mjtDisableBit
     spec.option.disableflags |= int(bits.mjDSBL_AUTORESET) | int(bits.mjDSBL_EULERDAMP)
-
-
-def _contact() -> dict[str, object]:
-    return {
-        "friction": FRICTION,
-        "solref": CONTACT_STIFFNESS,
-        "solimp": CONTACT_HARDNESS,
-        "mass": 0.0,
-    }
 
 
 def _add_joint(robot: RobotModel, body: mujoco.MjsBody, b: int) -> None:
@@ -239,7 +228,12 @@ def add_shape(spec: mujoco.MjSpec, robot: RobotModel, shape: Shape, name: str) -
     """Adds a collision shape to the moving body of its link; a hull's mesh gets the same name."""
     link = robot.link_index(shape.link)
     R, p = robot.bodies.R_body_link[link], robot.bodies.p_body_link[link]
-    arguments = _contact() | {"contype": ROBOT_BIT, "conaffinity": ROBOT_BIT | GROUND_BIT}
+    arguments = {
+        "friction": FRICTION,
+        "mass": 0.0,
+        "contype": ROBOT_BIT,
+        "conaffinity": ROBOT_BIT | GROUND_BIT,
+    }
     if shape.kind == HULL:
         mesh = spec.add_mesh(name=name, uservert=shape.vertices.ravel())
         mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_CONVEX
