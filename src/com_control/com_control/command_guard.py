@@ -59,14 +59,12 @@ class CommandGuard:
         lower: (n,) rad or m; -inf for none.
         upper: (n,) rad or m; inf for none.
         speed: (n,) rad/s or m/s; inf for none.
-        options: May be replaced later.
 
     Attributes:
         reason: Why it has stopped; "" while it has not.
         implausible: What is wrong with the last position that joints reported; "" for nothing.
         limited: Names of the joints whose last command was changed to keep a limit.
         error: rad or m, of the joint farthest from its target; NaN where not known.
-        joint: Its name, or "".
     """
 
     def __init__(

@@ -168,11 +168,7 @@ def find_configured_robot(options: argparse.Namespace, needed: str) -> tuple[Rob
 
 
 def launch_words(file: str, arguments: Mapping[str, object]) -> list[str]:
-    """Return the command that starts a launch file: ros2 launch, or run_launch without ROS.
-
-    Args:
-        arguments: of the launch file, by name.
-    """
+    """Return the command that starts a launch file: ros2 launch, or run_launch without ROS."""
     ros = shutil.which("ros2") and importlib.util.find_spec("ros2launch")
     start = ["ros2", "launch"] if ros else ["run_launch"]
     return [*start, "com_bringup", file, *(f"{name}:={arguments[name]}" for name in arguments)]
@@ -203,11 +199,6 @@ def listen(
     ended: Callable[[Monitor], bool] = lambda _: False,
 ) -> Monitor:
     """Start a launch, show and record what arrives, stop it.
-
-    Args:
-        make_monitor: makes the node that records; ROS runs then.
-        options: output: folder for the log; view: whether it is shown in the browser.
-        ended: whether the run is over before its time.
 
     Returns:
         The node, with what it has recorded.

@@ -1,7 +1,5 @@
 """A recording as instants to show: joints, direction of gravity, forces of the feet."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -5,8 +5,6 @@ machine: the server binds the loopback interface unless told otherwise, and requ
 page through viser's public server are refused.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

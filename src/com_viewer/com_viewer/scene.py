@@ -1,7 +1,5 @@
 """What the viewer shows of one instant: poses, points, polygons and colours, as arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

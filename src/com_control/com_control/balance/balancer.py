@@ -57,7 +57,6 @@ class ComReference:
             velocity: (3,) m/s, of the target.
             com: (3,) m, where the CoM is: the reference waits for it, and the height begins there
                 when it is controlled again.
-            dt: s.
         """
         if np.isnan(target[2]):
             self.position[2], self.velocity[2] = np.nan, 0.0
@@ -108,7 +107,6 @@ class Balancer:
     """Controls the CoM of a robot on flat soles.
 
     Args:
-        feet: That stand, all with flat soles.
         upright: (3,) direction of the root link's frame that is to point against gravity.
 
     Raises:

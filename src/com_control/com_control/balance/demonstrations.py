@@ -64,7 +64,6 @@ def reach(
         corners: (k, 2) m, hull of the soles, counter-clockwise: BalanceFrame.corners.
         margin: m, that the CoM keeps from their edge.
         step_time: s, of one way out or back.
-        fraction: Of the way to the margin.
     """
     outline = as_array("corners", corners, (None, 2))
     far = 10.0 * float(np.abs(outline - com[:2]).max())
@@ -125,11 +124,7 @@ class DemonstrationPlayer:
         self._made = None
 
     def next(self, time: float, step: BalanceStep) -> tuple[Array, Array] | None:
-        """CoM (3,) m and velocity (3,) m/s that are desired at a time (s); None: nothing to play.
-
-        Args:
-            time: s, of the step.
-        """
+        """CoM (3,) m and velocity (3,) m/s desired at a time (s); None: nothing to play."""
         if self._name == NONE:
             return None
         if self._made is None:

@@ -61,7 +61,6 @@ class BalanceSession:
 
     Args:
         config: Its configuration; feet without a flat sole are left out.
-        guard: Bounds of what joints report and of what they are sent.
         horizon: s, by which commands are ahead of their reading.
 
     Attributes:

@@ -23,9 +23,6 @@ _NEAR = 0.02  # m, below which distances of the CoM from a sole do not count
 class Soles:
     """Soles of some feet of a robot.
 
-    Args:
-        feet: At least one.
-
     Attributes:
         joints: Those between the root and the soles, indices of q.
 

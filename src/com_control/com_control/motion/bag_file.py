@@ -39,7 +39,6 @@ def resampled(joints: tuple[str, ...], times: Array, positions: Array, period: f
         joints: k names.
         times: (N,) s, rising.
         positions: (N, k) rad; NaN where not driven.
-        period: s.
 
     Raises:
         MotionError: Two samples are further apart than LONGEST_GAP, or more than MOST_ROWS rows.

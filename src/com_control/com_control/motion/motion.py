@@ -203,9 +203,6 @@ class RowPath:
     (v_i - v_{i-1}) / w_i: exactly what motion.limits checks. The curve passes row i at a distance
     of |v_i - v_{i-1}| w_i / 8. It is at rest before the first parabola and behind the last one.
 
-    Args:
-        motion: At least one row.
-
     Attributes:
         start: s, when it leaves the first row; half a row before that row's time.
         end: s, when it has come to rest on the last row.

@@ -119,12 +119,7 @@ def _posture(robot: WalkingRobot, request: SolveComIk.Request) -> np.ndarray:
 
 
 class WalkActions:
-    """Serves the action.
-
-    Args:
-        ask: Begins what a goal asks for; returns why not, or nothing.
-        period: s, between two feedbacks.
-    """
+    """Serves the action."""
 
     def __init__(
         self,

@@ -47,7 +47,6 @@ class AttitudeFilter:
         """Goes on by dt, s; a measurement that is None or not finite counts for nothing.
 
         Args:
-            dt: s.
             R_world_root: (3, 3), measured.
             angular_velocity: (3,) rad/s, root's axes.
         """

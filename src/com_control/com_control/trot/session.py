@@ -41,7 +41,6 @@ class GaitSession:
     Args:
         approach_time: s, of a way between postures.
         horizon: s, by which targets are ahead of the measured joints.
-        guard: Bounds of what joints report and of what they are sent.
 
     Attributes:
         guard: Checks all commands. When it stops, the swing ends, and the robot stays as it then

@@ -104,10 +104,6 @@ class GaitTarget(FrozenArrays):
 class TrotGait:
     """The gait; call step() with ascending times.
 
-    Args:
-        config: Its configuration, with side and end of four feet.
-        feedback: There will be CoM feedback; it steps more quickly then.
-
     Raises:
         ConfigError: The robot is no quadruped with legs of three joints.
         GeometryError: A joint of a leg does not turn.

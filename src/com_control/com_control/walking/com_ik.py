@@ -172,7 +172,6 @@ class ComIk:
             com: (N, 3) m.
             feet: (N, 2, 3, 4) poses of the soles.
             R_pelvis: (N, 3, 3) orientation of the pelvis.
-            tolerance: m.
 
         Raises:
             ShapeError: An argument has the wrong shape.

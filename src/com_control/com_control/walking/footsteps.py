@@ -89,9 +89,6 @@ def plan_footsteps(
     which bends in the middle of each step. A step to the side is made by the foot on that side; the
     other follows.
 
-    Args:
-        start: Left and right foot at the beginning; default: beside the origin.
-
     Raises:
         PlanError: start is not a left and a right foot.
     """
@@ -145,7 +142,6 @@ def check_footsteps(
     """Refuses footsteps that a robot cannot make.
 
     Args:
-        start: Left and right foot at the beginning.
         min_width: m, smallest distance of the left foot to the left of the right one, each seen in
             the other's direction; below it the feet cross or touch.
         max_length: m, from one foot to the next, seen from above.

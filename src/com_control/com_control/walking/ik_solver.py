@@ -77,7 +77,6 @@ def find_moment(q: Array, robot: Array, legs: Indices, leg_moment: Array, moment
         robot: Packed by com_model.sesc.sesc; its last rows are overwritten.
         legs: (12,) places of the legs' joints in q.
         leg_moment: (3,) m.
-        moment: Result.
     """
     zero = q.copy()
     for i in legs:

@@ -38,7 +38,6 @@ def plan_approach(
         goal: (n,) rad or m.
         min_duration: s.
         speed_fraction: Of each joint's speed limit, at most.
-        dt: s, between points.
 
     Raises:
         PlanError: A joint on the way may not move, or so slowly that it would take too long.
@@ -125,7 +124,6 @@ def solve_joints(ik: ComIk, samples: Samples, tolerance: float = TOLERANCE) -> W
     """Finds the joint angles of a walk, within the limits of the URDF.
 
     Args:
-        samples: The walk at rising times, at least two.
         tolerance: m, of the CoM.
 
     Raises:

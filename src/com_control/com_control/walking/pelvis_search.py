@@ -190,7 +190,6 @@ def solve_one(
         R: (3, 3) orientation of the pelvis.
         feet: (2, 3, 4) poses of the soles, left and right.
         robots: (1,) of ROBOT; its state is overwritten.
-        tolerance: m.
         values: (16,) set to the legs' angles, rad, the pelvis' position, m, and the distance of the
             CoM to its target, m.
 

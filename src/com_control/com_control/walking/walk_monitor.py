@@ -69,11 +69,7 @@ def _tilted(reading: Reading, most: float) -> str:
 
 
 class WalkChecks:
-    """WalkChecks of one robot.
-
-    Args:
-        use_wrenches: Force sensors show whether both feet carry.
-    """
+    """WalkChecks of one robot."""
 
     def __init__(
         self, biped: Biped, limits: CheckLimits | None = None, use_wrenches: bool = True

@@ -81,7 +81,6 @@ class WalkPlan:
     pendulum; its height follows the standing feet's along quintics.
 
     Args:
-        start: Left and right foot at the beginning.
         steps: The footsteps, sides in turn; none: the robot stands.
 
     Attributes:
@@ -263,7 +262,6 @@ def swing_path(
 
     Args:
         start: (4,) x, y, z (m) and yaw (rad) where it is lifted.
-        end: (4,) where it is set down.
         height: m, of the hill.
         duration: s.
         t: (N,) s, since it was lifted.

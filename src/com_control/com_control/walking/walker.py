@@ -164,9 +164,6 @@ class Walker:
 
     Calls work in memory of their own object: use one object per thread.
 
-    Args:
-        dt: s, between points.
-
     Raises:
         BipedError: A leg cannot be solved.
     """

@@ -160,10 +160,7 @@ def refine(
     best walk up to then is what comes back, not converged.
 
     Args:
-        dt: s, between two points.
         passes: Corrections, at most; 0: the walk as planned, with its ZMP.
-        tolerance: m, of the ZMP.
-        com_tolerance: m, of the CoM in the inverse kinematics.
 
     Raises:
         PlanError: The walk as planned cannot be walked, before any correction; or passes, dt are
@@ -220,7 +217,6 @@ def correction(samples: Samples, away: Array, lever: Array, dt: float) -> Array:
     Args:
         away: (N, 2) m, of the ZMP from the planned one.
         lever: (2,) k, forwards and sideways.
-        dt: s, between two samples.
     """
     shift = np.empty_like(away)
     for axis in range(2):

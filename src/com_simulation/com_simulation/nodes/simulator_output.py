@@ -29,11 +29,7 @@ ODOM = "odom"
 
 
 class SensorOutput:
-    """Publishes joint_states, imu, the feet's wrenches and the true CoM of robot and trunk.
-
-    Args:
-        noise: of the sensors, for the IMU's covariances.
-    """
+    """Publishes joint_states, imu, the feet's wrenches and the true CoM of robot and trunk."""
 
     def __init__(self, node: Node, world: World, noise: NoiseLevels) -> None:
         robot, profile = world.robot, qos.RESULT
@@ -101,11 +97,7 @@ class SensorOutput:
 
 
 class PoseOutput:
-    """Publishes the frame of the root link in odom, on /tf, at a rate of its own.
-
-    Args:
-        prefix: stands in front of the frame names.
-    """
+    """Publishes the frame of the root link in odom, on /tf, at a rate of its own."""
 
     def __init__(self, node: Node, root_link: str, rate_hz: float, prefix: str = "") -> None:
         self._frames = FramePublisher(node, prefix)

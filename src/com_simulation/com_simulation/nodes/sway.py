@@ -110,7 +110,6 @@ def next_piece(
     """Message with the points of the next HORIZON.
 
     Args:
-        names: joints, in the order of the motion.
         motion: time from its start (s) -> positions (n,), velocities (n,).
         time: s since the lead-in began; the motion starts LEAD_IN later.
     """

@@ -131,11 +131,7 @@ class Collision:
 
 
 def read_collision(robot: RobotModel, urdf_path: str | os.PathLike[str] | None = None) -> Collision:
-    """Reads the <collision> elements of a robot's URDF.
-
-    Args:
-        urdf_path: The URDF's file, if it is one: mesh names may be relative to it.
-    """
+    """Reads the <collision> elements of a robot's URDF."""
     read, problems = read_shapes(robot, urdf_path)
     left_out = [problem for problem in problems if problem[1] != NO_GEOMETRY]
     solid = []

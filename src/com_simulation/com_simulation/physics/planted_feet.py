@@ -25,7 +25,6 @@ class PlantedFeet:
     """The places of a robot's feet in a posture, to be kept.
 
     Args:
-        feet: At least one.
         posture: (n,) in which they have these places, rad or m.
 
     Attributes:

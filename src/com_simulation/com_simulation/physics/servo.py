@@ -90,9 +90,6 @@ def default_servos(robot: RobotModel, loads: Loads, step: float) -> tuple[Servos
 
     The armature keeps the free end of a stiff joint slow enough for the physics.
 
-    Args:
-        step: s, of the physics.
-
     Returns:
         The servos, and the names of joints whose effort limit in the URDF could not carry the
         nominal posture, so that it does not count.

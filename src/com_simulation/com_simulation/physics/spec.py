@@ -116,9 +116,7 @@ def robot_spec(
     """Writes the specification of a robot above the ground, without collision shapes and servos.
 
     Args:
-        floating: The root is free; else it is fixed to the world.
         R_world_ground: (3, 3) orientation of the ground plane through the world's origin.
-        step: s, of the physics.
     """
     spec = mujoco.MjSpec()
     _set_options(spec, step, integrator)

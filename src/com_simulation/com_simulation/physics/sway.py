@@ -61,7 +61,6 @@ def plan_sway(
         config: Feet and nominal posture; None where there is none.
         standing: The feet stand on level ground; else the root is fixed.
         amplitude: rad.
-        period: s.
 
     Raises:
         SwayError: No motion of a tenth of that size keeps the robot standing.

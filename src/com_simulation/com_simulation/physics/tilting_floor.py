@@ -69,11 +69,7 @@ class Tilt:
 
 
 class TiltingFloor:
-    """Turns the ground of a MuJoCo model.
-
-    Args:
-        mj: The model, with its ground as it is at the start.
-    """
+    """Turns the ground of a MuJoCo model."""
 
     def __init__(self, tilt: Tilt, mj: mujoco.MjModel) -> None:
         self._tilt = tilt

@@ -73,9 +73,6 @@ def true_robot(
 ) -> RobotModel:
     """Finds the robot to simulate: that of a file, or the believed one with errors.
 
-    Args:
-        errors: Of it; none together with a file.
-
     Raises:
         WorldError: A file and errors, or another robot: other joints.
         UrdfError: The file is no URDF.

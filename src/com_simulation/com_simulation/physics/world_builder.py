@@ -88,12 +88,9 @@ def build_world(
     """Builds the MuJoCo model of a robot in its nominal posture.
 
     Args:
-        config: Its configuration; None where there is none.
         base: "floating": stands on the ground, free to fall. "fixed": hangs above it. "auto":
             floating where the configuration has feet.
         ground_slope: rad, by which the ground rises forwards.
-        step: s, of the physics.
-        urdf_path: Path of the URDF, for mesh names that are relative to it.
         integrator: "auto" for live robots; "euler", with a small step, for readings that obey
             Newton exactly.
         trunk_com_offset: (3,) m, by which the CoM of the simulated root body lies off the model's,

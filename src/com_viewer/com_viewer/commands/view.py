@@ -1,7 +1,5 @@
 """The command com-viewer: a robot from its URDF, from a recording, or live."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
