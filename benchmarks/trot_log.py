@@ -16,8 +16,8 @@ from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_pose_batch
 from com_model.legs import Leg, quadruped_legs
 from com_model.robot_config import ground_wrenches
+from com_simulation.physics.contacts import CONTACTS
 from com_simulation.physics.sensors import TROT_NOISE, NoiseLevels, Reading
-from com_simulation.physics.spec import CONTACT_STIFFNESS
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -56,7 +56,7 @@ class TrotRun:
     leg_mass_error: float | Sequence[float] = 0.0
     friction: float | Sequence[float] = 0.0
     damping: float | Sequence[float] = 0.0
-    contact_time: float = CONTACT_STIFFNESS[0]
+    contact_time: float = CONTACTS["stiff"].stiffness[0]
     gait: dict[str, Any] = field(default_factory=dict)
 
 
