@@ -1,7 +1,9 @@
 """Nodes in this process, talking over DDS with a node that plays the rest of the robot."""
 
+import threading
 import time
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
 
 import pytest
 import rclpy
@@ -86,6 +88,26 @@ class World:
         self.spin_until(future.done, name)
         return future.result()
 
+    @contextmanager
+    def served(self, *messages):
+        """Serve all nodes in a thread, and publish messages, by topic, again and again."""
+        senders = [(self.node.create_publisher(type(m), name, 10), m) for name, m in messages]
+        timer = self.node.create_timer(0.05, lambda: [sender.publish(m) for sender, m in senders])
+        ended = threading.Event()
+
+        def serve():
+            while not ended.is_set():
+                self.executor.spin_once(timeout_sec=0.05)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+            timer.destroy()
+
     def close(self):
         self.executor.shutdown()
         for node in self.nodes:
@@ -97,6 +119,19 @@ def world(ros_context):
     world = World(ros_context)
     yield world
     world.close()
+
+
+@pytest.fixture
+def ros2(capsys, monkeypatch):
+    """ros2(*words): exit code of the ros2 of tools/, what it prints, and its errors."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "tools")
+    from ros2_command.cli import main
+
+    def run(*words):
+        code = main([str(word) for word in words])
+        return (code, *capsys.readouterr())
+
+    return run
 
 
 WALKER_CONFIG = """

@@ -5,14 +5,12 @@ blocks are checked against the executables, launch arguments, make targets and o
 """
 
 import re
-import subprocess
-from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
 
 import pytest
+from documents import ROOT, commands, documents, entry_points, spans, tracked
 
-ROOT = Path(__file__).resolve().parents[2]
 # Words of other programs, of the file system and of mathematics; placeholders of commands.
 FOREIGN_WORDS = """
     apt get install sudo pip venv rosdep colcon build bash source ros2 launch run topic echo bag
@@ -24,80 +22,29 @@ FOREIGN = frozenset(FOREIGN_WORDS.split())
 SOURCES = ("py", "xml", "yaml", "msg", "srv", "action", "sh", "toml", "urdf", "cfg", "rviz", "txt")
 
 
-def _tracked(*patterns: str) -> list[Path]:
-    done = subprocess.run(
-        ["git", "-C", ROOT, "ls-files", "--", *patterns], capture_output=True, text=True
-    )
-    if done.returncode:
-        pytest.skip("the documentation is checked in a git checkout only")
-    return [ROOT / name for name in done.stdout.splitlines()]
-
-
-DOCUMENTS = [
-    path for path in _tracked("*.md") if "data" not in path.parts and path.name != "CHANGELOG.md"
-]
-
-
 @cache
 def source_text() -> str:
     """All sources in one text."""
-    kinds = (
-        "py",
-        "xml",
-        "yaml",
-        "msg",
-        "srv",
-        "action",
-        "sh",
-        "toml",
-        "urdf",
-        "cfg",
-        "rviz",
-        "txt",
-    )
-    files = _tracked(*(f"*.{kind}" for kind in kinds), "Makefile", "tools/*", ".ci/*")
+    files = tracked(*(f"*.{kind}" for kind in SOURCES), "Makefile", "tools/*", ".ci/*")
     return "\n".join(path.read_text(errors="ignore") for path in files if path.is_file())
 
 
 @cache
 def words() -> frozenset[str]:
     """Identifiers of the sources, and the parts of the paths of all files."""
-    paths = " ".join(str(path.relative_to(ROOT)) for path in _tracked("*"))
+    paths = " ".join(str(path.relative_to(ROOT)) for path in tracked("*"))
     return frozenset(re.findall(r"[A-Za-z_]\w*", source_text() + " " + paths)) | FOREIGN
 
 
 @cache
 def enum_values() -> frozenset[str]:
     """Constants of our messages and members of our enums."""
-    messages = "\n".join(p.read_text() for p in _tracked("src/com_msgs/*"))
+    messages = "\n".join(p.read_text() for p in tracked("src/com_msgs/*"))
     members = re.findall(r"^    ([A-Z][A-Z_]+) = ", source_text(), re.MULTILINE)
     return frozenset(re.findall(r"^\w+ ([A-Z][A-Z_0-9]*)=", messages, re.MULTILINE)) | set(members)
 
 
-def spans(text: str) -> list[str]:
-    """Inline code outside of code blocks."""
-    return re.findall(r"`([^`\n]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
-
-
-def commands(text: str) -> list[str]:
-    """Lines of code blocks in shell, continued lines joined, comments taken off."""
-    blocks = re.findall(r"```(?:bash|sh|shell|console)?\n(.*?)```", text, flags=re.DOTALL)
-    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
-    return [re.sub(r"(^|\s)#.*", "", line).strip() for line in lines] + spans(text)
-
-
-def executables() -> set[tuple[str, str]]:
-    """(package, executable) of all commands that the setup.cfg files list."""
-    found = set()
-    for path in _tracked("src/*/setup.cfg"):
-        config = ConfigParser()
-        config.read(path)
-        commands = config.get("options.entry_points", "console_scripts", fallback="")
-        found |= {(path.parent.name, name) for name in re.findall(r"^(\w+) = ", commands, re.M)}
-    return found
-
-
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
 class TestDocument:
     def test_links_lead_to_files(self, path: Path) -> None:
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text()):
@@ -122,7 +69,7 @@ class TestDocument:
 
     def test_commands_can_be_run(self, path: Path) -> None:
         targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-        launch = {p.name: p.read_text() for p in _tracked("launch/*.launch.xml")}
+        launch = {p.name: p.read_text() for p in tracked("launch/*.launch.xml")}
         arguments = {
             name for text in launch.values() for name in re.findall(r'<arg name="(\w+)"', text)
         }
@@ -130,7 +77,7 @@ class TestDocument:
             for target in re.findall(r"^make ([a-z][\w-]*)", line):
                 assert target in targets, f"no make target {target}: {line}"
             for package, name in re.findall(r"ros2 run (com_\w+) (\w+)", line):
-                known = name in FOREIGN or (package, name) in executables()
+                known = name in FOREIGN or (package, name) in entry_points()
                 assert known, f"no executable {name}: {line}"
             for file in re.findall(r"(?:launch|run_launch) com_bringup (\S+)", line):
                 assert file in launch, f"no launch file {file}: {line}"
