@@ -37,6 +37,7 @@ ALL = (
     "identification_honesty",
     "bag_identification",
     "health",
+    "versus",
     "com_ik_speed",
     "ccgd_walk",
     "humanoid_walk",

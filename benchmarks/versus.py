@@ -1,0 +1,358 @@
+"""Ours beside what people would use instead: the same readings, one run, ten scenarios with truth.
+
+Methods   "URDF as is"; "constant offset": the URDF plus what one standing posture shows, kept;
+          "least squares": Pinocchio's regressor, the step from the URDF that is least, masses
+          known (trot: recursive), no errors of sensors; "ours".
+postures  HOAP-2 (masses 5 %, CoMs 5 mm off, truth by Pinocchio), 30 mixed postures: clean, encoder
+          zeros of 0.5 degrees, wrench zeros of 1 N and 0.05 N m that drift, floor 1 degree off
+          without IMU. error_mm: horizontal CoM predicted in 40 other postures, RMS of the seeds
+trot      SCALF-II, trunk's CoM (-3, 10) cm off: sensors with noise only; joints with 10 N m of
+          friction and torques with a bias of 10 N m. error_mm: mean from 1 s after lift-off on
+nees      squared error over its covariance, 1 is honest; null: the method states none
+cpu_s     of one estimation
+
+Scenarios whose estimators do not exist say so in "why". MuJoCo's system identification is listed
+with why it was not run. Your own method:
+
+  versus.py --write DIR                       the posture scenarios as bags, without the truth
+  versus.py --only "postures, clean" --estimate mine=corrected.urdf
+  versus.py --only "postures, clean" --estimate mine=com.csv         or mine=BAG:/topic
+
+A URDF is judged in the held-out postures. For the others run your method on held_out (two seconds
+in each posture): com.csv has lines time,x,y,z[,std_x,std_y,std_z] in the root link's axes, m, s
+from the first reading; the topic is geometry_msgs/PointStamped. One seed then, that of --write.
+--seeds N (2). The last line is one JSON object {scenario: {method: {error_mm, nees, cpu_s}}}.
+"""
+
+from __future__ import annotations
+
+import com_identification.nodes.single_thread  # noqa: F401  (before anything loads numpy)
+
+# isort: split
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from baselines.unweighted_least_squares import UrdfRobot, least_squares, predict
+from identification_bags import START_NS, BagWriter, Samples
+from identification_honesty import (
+    DEG,
+    NOISE,
+    Array,
+    Errors,
+    Sensors,
+    _judge,
+    _mixed,
+    entries,
+    identify,
+    wrong_robot,
+)
+from identification_scenario import PinocchioRobot, com_error, rms_length, scenario_of
+from rich.console import Console
+from rich.table import Table
+from rosbags.highlevel import AnyReader
+from trot_errors import Errors as TrotErrors
+from trot_errors import with_errors
+from trot_lab import TrotRun, run_trot
+from trot_tracks import FLOATING, LEAST_SQUARES, LIFT_OFF, STANDS, URDF, track
+
+from com_identification.regression.postures import Posture
+from com_identification.settings import FitSettings, IdentificationSettings
+from com_model import load_robot
+
+ROBOT, COUNT, MM = "hoap2", 30, 1e3
+HOLD, MOVE, RATE = 2.0, 0.5, 100.0  # s, s, Hz, of the bags
+POSTURES = {
+    "postures, clean": (Errors(masses=0.05), True),
+    "postures, encoder zeros": (Errors(masses=0.05, zeros=0.5 * DEG), True),
+    "postures, F/T bias": (Errors(masses=0.05, bias=1.0, drift=0.05), True),
+    "postures, floor slope": (Errors(masses=0.05, slope=1.0 * DEG), False),
+}
+TROTS = {
+    "trot, clean": (0.0, 0.0),
+    "trot, friction and torque bias": (10.0, 10.0),
+}
+ABSENT = {
+    "sway, payload step": "no estimator of the whole body in motion is compared here yet",
+    "walk, clean": "no identification from walking is compared here yet",
+    "walk, IMU tilt": "no identification from walking is compared here yet",
+    "walk, soft ground": "no identification from walking is compared here yet",
+}
+
+
+@dataclass(frozen=True)
+class Score:
+    """How one method did in one run."""
+
+    error_mm: float | None
+    nees: float | None = None
+    cpu_s: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """The readings of a posture scenario, and the truth."""
+
+    truth: PinocchioRobot
+    readings: list[Posture]
+    others: Array  # (40, n) rad, held-out postures
+    imu: bool
+
+
+def recorded(name: str, seed: int) -> Recorded:
+    """Makes the readings of a posture scenario."""
+    errors, imu = POSTURES[name]
+    rng = np.random.default_rng([seed, 4])
+    truth = wrong_robot(ROBOT, errors, rng)
+    postures, others = entries(ROBOT)
+    # the first one is the robot as it stands, by which a constant offset is found
+    chosen = sorted(_mixed(postures, COUNT, rng), key=lambda item: -len(item[1]))
+    return Recorded(truth, Sensors(truth, ROBOT, errors, rng).read(chosen, imu), others, imu)
+
+
+class Regressor(UrdfRobot):
+    """Pinocchio's regressor; gravity by the IMU, or by the sole that carries more."""
+
+    def __init__(self, robot: PinocchioRobot, imu: bool) -> None:
+        super().__init__(robot)
+        self.imu = imu
+
+    def projection(self, posture: Posture) -> tuple[Array, Array, Array]:
+        """Horizontal axes (2, 3), the point (3,) under the CoM, up (3,); root axes."""
+        robot = self.robot
+        loaded = int(np.argmax(np.linalg.norm(posture.wrenches[:, :3], axis=1)))
+        R, p = robot.frame(posture.q, robot.feet[loaded].frame)
+        up = posture.up if self.imu else R[:, 2]
+        force, moment = np.zeros(3), np.zeros(3)
+        for foot, wrench in zip(robot.feet, posture.wrenches, strict=True):
+            R_s, p_s = robot.frame(posture.q, foot.wrench_frame)
+            push = foot.wrench_sign * (R_s @ wrench[:3])
+            force += push
+            moment += foot.wrench_sign * (R_s @ wrench[3:]) + np.cross(p_s - p, push)
+        point = p + np.cross(up, moment) / (force @ up)
+        return np.linalg.svd(up[None])[2][1:], point, up
+
+
+def posture_scores(name: str, seed: int, estimates: Sequence[str] = ()) -> dict[str, Score]:
+    """All methods on the same postures."""
+    scenario, log = scenario_of(ROBOT), recorded(name, seed)
+    urdf = Regressor(PinocchioRobot(scenario.model.xml, scenario.model, scenario.feet), log.imu)
+
+    def score(com: Callable[[Array], Array], start: float) -> Score:
+        seconds = time.process_time() - start
+        errors = [com_error(log.truth, q, com(q)) for q in log.others]
+        return Score(MM * rms_length(errors), None, seconds)
+
+    result = {"URDF as is": score(urdf.robot.com, time.process_time())}
+    start, first = time.process_time(), log.readings[0]
+    _, point, up = urdf.projection(first)
+    gap = point - urdf.robot.com(first.q)
+    gap = gap - (gap @ up) * up
+    result["constant offset"] = score(lambda q: urdf.robot.com(q) + gap, start)
+    start = time.process_time()
+    moment = least_squares(urdf, log.readings, torques=False)
+    result["least squares"] = score(lambda q: predict(urdf, moment, q), start)
+    start = time.process_time()
+    fit = FitSettings(folds=0, use_imu=log.imu)
+    settings = IdentificationSettings(noise=NOISE[ROBOT], fit=fit)
+    found = identify(scenario.model, scenario.feet, log.readings, settings, refuse_redundant=False)
+    seconds = time.process_time() - start
+    _, error, _, nees, _ = _judge(ROBOT, log.truth, found, log.others)
+    result["ours"] = Score(error, nees, seconds)
+    why = (
+        "its parameters would have to be set up for each robot" if find_spec("mujoco.sysid") else ""
+    )
+    result["MuJoCo sysid"] = Score(None, why=f"not run: {why or 'not installed'}")
+    for estimate in estimates:
+        label, _, path = estimate.partition("=")
+        result[label] = judge_file(path, log)
+    return result
+
+
+def trot_scores(name: str, seed: int, seconds: float = 4.0) -> dict[str, Score]:
+    """All methods on the same trot."""
+    friction, bias = TROTS[name]
+    rng = np.random.default_rng([seed, 5])
+    run = TrotRun("scalf2", offset=(-0.03, 0.10, 0.0), seconds=LIFT_OFF + seconds, gait=STANDS,
+                  seed=500 + seed, friction=friction)  # fmt: skip
+    log = run_trot(run)
+    log = with_errors(log, TrotErrors(bias=bias * rng.normal(size=log.effort.shape[1])))
+    result = {}
+    for label, method in (
+        ("URDF as is", URDF),
+        ("least squares", LEAST_SQUARES),
+        ("ours", FLOATING),
+    ):
+        start = time.process_time()
+        found = track(log, method)
+        cpu = time.process_time() - start
+        after, nees = found.time >= 1.0, None
+        if method == FLOATING:
+            error, covariance = found.error[-1, :2], found.covariance[-1, :2, :2]
+            nees = float(error @ np.linalg.solve(covariance, error)) / 2.0
+        result[label] = Score(MM * float(found.distance()[after].mean()), nees, cpu)
+        if method == LEAST_SQUARES:  # what it says before the first step, kept
+            standing = found.distance()[found.time < 0.0]
+            result["constant offset"] = Score(MM * float(standing[-1]), None, cpu)
+    return result
+
+
+# --- anybody's estimate -------------------------------------------------------------------------
+def judge_file(path: str, log: Recorded) -> Score:
+    """Judges a corrected URDF, a table of CoMs, or a topic of a bag."""
+    if path.endswith(".urdf"):
+        scenario = scenario_of(ROBOT)
+        robot = PinocchioRobot(Path(path).read_text(), scenario.model, scenario.feet)
+        errors = [com_error(log.truth, q, robot.com(q)) for q in log.others]
+        return Score(MM * rms_length(errors))
+    rows = np.loadtxt(path, delimiter=",", ndmin=2) if path.endswith(".csv") else read_bag(path)
+    if rows.shape[1] not in (4, 7):
+        raise SystemExit(f"{path}: expected 4 or 7 columns, got {rows.shape[1]}")
+    place = (rows[:, 0] // (HOLD + MOVE)).astype(int)
+    still = (rows[:, 0] % (HOLD + MOVE) < HOLD) & (place >= 0) & (place < len(log.others))
+    if not still.any():
+        raise SystemExit(f"{path}: no estimate within the {len(log.others)} held-out postures")
+    errors, squares = [], []
+    for k, row in zip(place[still], rows[still], strict=True):
+        q = log.others[k]
+        error = com_error(log.truth, q, row[1:4])
+        errors.append(error)
+        if rows.shape[1] == 7:
+            R = log.truth.frame(q, log.truth.feet[0].frame)[0][:, :2]
+            squares.append(error @ np.linalg.solve(R.T @ np.diag(row[4:7] ** 2) @ R, error) / 2.0)
+    return Score(MM * rms_length(errors), float(np.mean(squares)) if squares else None)
+
+
+def read_bag(text: str) -> Array:
+    """Time, x, y, z of the PointStamped messages of BAG:/topic."""
+    path, _, topic = text.partition(":")
+    rows = []
+    with AnyReader([Path(path)]) as reader:
+        chosen = [c for c in reader.connections if c.topic == topic]
+        if not chosen:
+            topics = ", ".join(sorted({c.topic for c in reader.connections}))
+            raise SystemExit(f"{path}: no topic {topic!r}; there are {topics}")
+        for connection, _, raw in reader.messages(connections=chosen):
+            message: Any = reader.deserialize(raw, connection.msgtype)
+            stamp, p = message.header.stamp, message.point
+            ns = stamp.sec * 10**9 + stamp.nanosec - START_NS
+            rows.append((ns / 1e9, p.x, p.y, p.z))
+    return np.array(rows)
+
+
+def write_bags(folder: Path, names: Sequence[str]) -> None:
+    """Writes the posture scenarios as bags: the readings, and the held-out postures."""
+    model, config = load_robot(ROBOT)
+    scene: Any = SimpleNamespace(model=model, config=config, feet=tuple(config.feet))
+    for name in names:
+        log, place = recorded(name, 0), folder / name.replace(", ", "_").replace(" ", "_")
+        place.mkdir(parents=True)
+        (place / "robot.urdf").write_text(model.xml)
+        blank = [unread(q, np.zeros_like(log.readings[0].wrenches)) for q in log.others]
+        for bag, postures in (("readings", log.readings), ("held_out", blank)):
+            with BagWriter(place / bag, scene, imu=log.imu) as writer:
+                writer.write(_samples(postures, np.random.default_rng(0)))
+        print(f"wrote {place}")
+
+
+def unread(q: Array, wrenches: Array) -> Any:
+    """A posture without readings."""
+    return SimpleNamespace(q=q, wrenches=wrenches, up=np.array([0.0, 0.0, 1.0]))
+
+
+def _samples(postures: Sequence[Any], rng: np.random.Generator) -> Samples:
+    """Each posture for HOLD s, and MOVE s to the next one."""
+    hold, move = round(HOLD * RATE), round(MOVE * RATE)
+    ends = [*postures[1:], postures[-1]]
+
+    def rows(name: str) -> Array:
+        parts = []
+        for here, there in zip(postures, ends, strict=True):
+            a, b = getattr(here, name), getattr(there, name)
+            s = np.concatenate([np.zeros(hold), np.linspace(0.0, 1.0, move)])
+            parts.append(a + s.reshape(-1, *(1,) * a.ndim) * (b - a))
+        return np.concatenate(parts)
+
+    q, wrenches, up = rows("q"), rows("wrenches"), np.nan_to_num(rows("up"), nan=0.0)
+    up[~up.any(axis=1), 2] = 1.0
+    up = up + 1e-4 * rng.normal(size=up.shape)
+    q = q + 1e-6 * rng.normal(size=q.shape)  # a sensor that repeats itself counts as dead
+    wrenches = wrenches + 1e-3 * rng.normal(size=wrenches.shape)
+    times = START_NS + np.round(np.arange(len(q)) * 1e9 / RATE).astype(np.int64)
+    return Samples(times, q, np.zeros_like(q), wrenches, up)
+
+
+# --- the table ----------------------------------------------------------------------------------
+def summarize(runs: Sequence[dict[str, Score]]) -> dict[str, dict[str, Any]]:
+    """Means of the seeds by method."""
+    table = {}
+    for method in runs[0]:
+        scores = [run[method] for run in runs]
+        entry: dict[str, Any] = {}
+        for name in ("error_mm", "nees", "cpu_s"):
+            values = [getattr(score, name) for score in scores]
+            digits = 3 if name == "cpu_s" else 4
+            entry[name] = None if None in values else round(float(np.mean(values)), digits)
+        table[method] = {**entry, **({"why": scores[0].why} if scores[0].why else {})}
+    return table
+
+
+def main() -> None:
+    """Runs all scenarios in two processes, prints the table and the JSON line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--seeds", type=int, default=2, help="how many runs of each scenario")
+    add("--only", default="", help="part of the names of scenarios")
+    add("--estimate", action="append", default=[], metavar="NAME=FILE", help="see above")
+    add("--write", type=Path, metavar="DIR", help="write the posture scenarios as bags, and end")
+    options = parser.parse_args()
+    postures = [name for name in POSTURES if options.only in name]
+    trots = [name for name in TROTS if options.only in name]
+    if options.write:
+        write_bags(options.write, postures)
+        return
+    for estimate in options.estimate:
+        if not Path(estimate.partition("=")[2].partition(":")[0]).exists():
+            parser.error(f"--estimate: expected NAME=FILE of a file that exists, got {estimate!r}")
+    if options.estimate and len(postures) != 1:
+        parser.error("--estimate is for one posture scenario: choose it by --only")
+    seeds = range(1 if options.estimate else options.seeds)
+    results: dict[str, Any] = {}
+    with ProcessPoolExecutor(2) as pool:
+        jobs = {
+            name: [pool.submit(posture_scores, name, s, options.estimate) for s in seeds]
+            for name in postures
+        }
+        jobs |= {name: [pool.submit(trot_scores, name, s) for s in seeds] for name in trots}
+        for name, futures in jobs.items():
+            results[name] = summarize([future.result() for future in futures])
+    for name, why in ABSENT.items():
+        if options.only in name:
+            results[name] = {"ours": {"error_mm": None, "nees": None, "why": why}}
+    table = Table(title="horizontal error of the CoM, mm (squared error over variance)")
+    for head in ("scenario", "method", "mm", "NEES", "CPU s"):
+        table.add_column(head)
+    for name, methods in results.items():
+        for method, row in methods.items():
+            cells = [str(row.get(key)) if row.get(key) is not None else "-"
+                     for key in ("error_mm", "nees", "cpu_s")]  # fmt: skip
+            table.add_row(name, method, *cells[:1], *cells[1:])
+            if "why" in row:
+                table.add_row("", row["why"], "", "", "")
+    Console(width=110).print(table)
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()
