@@ -99,7 +99,7 @@ def readers() -> list[Reader]:
             marks = []
             if path.suffix:  # of a single file
                 marks = marks_of_topic(opened, topics.joint_states, topics.markers or "", False)
-            recorder = PostureRecorder.from_settings(settings, model, config.feet, marks)
+            recorder = PostureRecorder(model, config.feet, settings, marks)
             reader = SensorReader(opened, model, config.feet, topics, config.imu_link)
             record_postures(reader, recorder)
             for text in reader.warnings():

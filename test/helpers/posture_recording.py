@@ -5,7 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from com_identification.capture.recorder import PostureRecorder
-from com_identification.settings import SensorNoise
+from com_identification.settings import (
+    CaptureOptions,
+    FitSettings,
+    IdentificationSettings,
+    SensorNoise,
+)
 
 NOISE = SensorNoise(force=0.5, moment=0.025, effort=0.02, position=np.radians(0.05), tilt=1e-4)
 S = 1_000_000_000
@@ -77,8 +82,10 @@ def record_postures(
     return recording, read[::2]
 
 
-def recorder_of(hoap2, options=None, **keys):
-    return PostureRecorder(*hoap2, options, **{"noise": NOISE, "use_up": True} | keys)
+def recorder_of(robot, options=None, *, noise=NOISE, use_effort=True, use_up=True, marks=()):
+    fit = FitSettings(use_effort=use_effort, use_imu=use_up)
+    settings = IdentificationSettings(noise=noise, fit=fit, capture=options or CaptureOptions())
+    return PostureRecorder(*robot, settings, marks)
 
 
 def spans(intervals):

@@ -36,20 +36,4 @@ if TYPE_CHECKING:
     from com_identification.tip_over.protocol import Protocol
     from com_identification.tip_over.quasi_static import QuasiStatic
 
-_NAMES = {
-    "capture.recorder": "PostureRecorder",
-    "exceptions": "IdentificationError PostureError RankError",
-    "feet.feet_reading": "FeetReading TotalCom identify_total read_feet",
-    "feet.model_check": "ModelCheck",
-    "feet.wrench_check": "diagnose",
-    "planning.planner": "PosturePlanner",
-    "regression.identify": "Identification identify",
-    "regression.observations": "ObservationModel",
-    "regression.postures": "ComConstraint Posture make_posture",
-    "regression.priors": "BodyPriors body_priors urdf_priors",
-    "settings": "CaptureOptions FitSettings IdentificationSettings PlanOptions SensorNoise "
-    "SensorPriors",
-    "tip_over.protocol": "Protocol",
-    "tip_over.quasi_static": "QuasiStatic",
-}
-__getattr__, __all__ = import_when_used(__name__, _NAMES)
+__getattr__, __all__ = import_when_used(__name__, __file__)

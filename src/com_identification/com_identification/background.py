@@ -11,12 +11,12 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any
 
 from com_identification.exceptions import IdentificationError, RankError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
@@ -33,11 +33,9 @@ _FEW = 60  # candidates for one posture as a hint
 _BEGUN = 0.05  # fraction of the time from which the time that is left is estimated
 
 
-class Task(Protocol):
-    """A computation; it is sent to the other process, and its result is sent back."""
-
-    def __call__(self, progress: Progress) -> Any:
-        """Computes; raises IdentificationError or ComModelError where it cannot."""
+Task = Callable[[Progress], Any]
+"""A computation, which is sent to the other process, and its result back; it may raise
+IdentificationError or ComModelError."""
 
 
 @dataclass(frozen=True)
@@ -56,23 +54,19 @@ class BackgroundJob:
     Attributes:
         progress: Fraction of the time that is over, 0 to 1.
         step: The present step in words, with the time that is left.
+        outcome: None while it runs.
     """
 
     def __init__(self, task: Task) -> None:
         self.progress, self.step = 0.0, "starting"
         self._task = task
-        self._outcome: Outcome | None = None
+        self.outcome: Outcome | None = None
         self._cancelled = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         # Starting takes as long as the other process needs to load its libraries.
         self._thread = threading.Thread(target=self._supervise, daemon=True)
         self._thread.start()
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """None while it runs."""
-        return self._outcome
 
     def cancel(self) -> None:
         """Ends it, whatever it does."""
@@ -84,13 +78,13 @@ class BackgroundJob:
     def wait(self, timeout: float | None = None) -> Outcome | None:
         """Waits for the end, at most for a time in s."""
         self._thread.join(timeout)
-        return self._outcome
+        return self.outcome
 
     def _supervise(self) -> None:
         try:
-            self._outcome = self._run()
+            self.outcome = self._run()
         except Exception as error:
-            self._outcome = Outcome(
+            self.outcome = Outcome(
                 problem=f"no process could be started: {error}", trace=traceback.format_exc()
             )
 
@@ -176,12 +170,7 @@ def _end_with_parent() -> Iterator[None]:
 
 
 def time_left(fraction: float, elapsed: float) -> str:
-    """The time that is left in words, to 5 s; empty where it is short or not known.
-
-    Args:
-        fraction: Of the time that is over, 0 to 1.
-        elapsed: s, since the start.
-    """
+    """The time that is left in words, by the fraction of it and the s that are over; or empty."""
     if not _BEGUN <= fraction < 1.0:
         return ""
     left = 5 * round(elapsed * (1.0 - fraction) / fraction / 5.0)

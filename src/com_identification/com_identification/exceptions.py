@@ -10,11 +10,7 @@ class IdentificationError(Exception):
 
 
 class PostureError(IdentificationError):
-    """A posture's readings cannot be used.
-
-    Attributes:
-        index: Place of the posture in what was given; -1 where it stands alone.
-    """
+    """A posture's readings cannot be used; `index` is its place among others, -1 if alone."""
 
     def __init__(self, problem: str, index: int = -1) -> None:
         super().__init__(problem if index < 0 else f"posture {index}: {problem}")
@@ -23,12 +19,7 @@ class PostureError(IdentificationError):
 
 
 class RankError(IdentificationError):
-    """The postures do not determine what is asked for.
-
-    Attributes:
-        rank: How many combinations of the unknowns the data determine.
-        needed: How many there would have to be.
-    """
+    """The data determine `rank` combinations of the unknowns, which is less than the `needed`."""
 
     def __init__(self, message: str, rank: int, needed: int) -> None:
         super().__init__(message)
@@ -37,11 +28,7 @@ class RankError(IdentificationError):
 
 
 class CaptureRefused(IdentificationError):  # noqa: N818 (a refusal, not a fault)
-    """No posture can be taken now.
-
-    Attributes:
-        reasons: A sentence for each and how to fix it.
-    """
+    """No posture can be taken now; `reasons` has a sentence for each, and how to fix it."""
 
     def __init__(self, reasons: Sequence[str]) -> None:
         super().__init__(" ".join(reasons))
@@ -67,11 +54,7 @@ class ProtocolError(IdentificationError):
 
 
 class RefusedFitError(ProtocolError):
-    """A fit that explains the data by what no robot can be.
-
-    Attributes:
-        reasons: One sentence each.
-    """
+    """A fit that explains the data by what no robot can be; `reasons` has one sentence each."""
 
     def __init__(self, reasons: tuple[str, ...]) -> None:
         super().__init__("the fit is refused: " + "; ".join(reasons))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from posture_recording import NOISE, START, S, recorder_of, spans
 
-from com_identification.capture.recorder import CaptureStatus, PostureRecorder
+from com_identification.capture.recorder import CaptureStatus
 from com_identification.capture.slices import Mark
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.settings import CaptureOptions, SensorNoise
@@ -195,7 +195,7 @@ def test_a_robot_without_joints_is_recorded_too():
     inertial = f"<inertial><mass value='10'/>{inertia}</inertial>"
     model = RobotModel.from_urdf(f"<robot name='r'><link name='box'>{inertial}</link></robot>")
     foot = Foot("box", "", np.array([[1.0, 1], [1, -1], [-1, -1], [-1, 1]]), 0.0, "w", "box", 1)
-    recorder = PostureRecorder(model, [foot], noise=NOISE)
+    recorder = recorder_of((model, [foot]), use_up=False)
     t = START + np.arange(0, 3 * S, S // 200)
     for part in np.array_split(t, 6):
         noise = np.random.default_rng(part[0]).normal(0.0, 0.01, (len(part), 6))
@@ -245,7 +245,7 @@ def test_a_heavy_robot_with_noisier_sensors_is_stationary_too(hoap2):
     rng = np.random.default_rng(5)
     t = np.arange(0, 20.0, 0.002)
     stamps = (t * S).astype(np.int64)
-    recorder = PostureRecorder(model, feet, noise=noise)
+    recorder = recorder_of((model, feet), noise=noise, use_up=False)
     recorder.add_joints(stamps[:0], np.zeros((0, 25)))
     for block in np.array_split(np.arange(len(t)), 20):
         recorder.add_joints(stamps[block], rng.normal(0, 1e-4, (len(block), 25)))
@@ -256,7 +256,7 @@ def test_a_heavy_robot_with_noisier_sensors_is_stationary_too(hoap2):
             recorder.add_wrenches(foot, stamps[block], W)
     assert recorder.seconds == {"stationary": pytest.approx(19.9)}
     assert recorder.state().ready
-    quieter = PostureRecorder(*hoap2)
+    quieter = recorder_of(hoap2, noise=SensorNoise(), use_up=False)
     for block in np.array_split(np.arange(1000), 4):
         quieter.add_joints(stamps[block], rng.normal(0, 1e-4, (len(block), 25)))
         for foot in range(2):

@@ -128,7 +128,7 @@ def test_links_must_be_the_models(hoap2):
 
 def test_a_recorder_has_the_settings(hoap2):
     settings = IdentificationSettings.from_dict({"capture": {"samples": 7}})
-    recorder = PostureRecorder.from_settings(settings, *hoap2)
+    recorder = PostureRecorder(*hoap2, settings)
     assert isinstance(recorder, PostureRecorder)
     assert recorder.options is settings.capture
 

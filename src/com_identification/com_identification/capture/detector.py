@@ -36,12 +36,7 @@ class StationaryInterval:
 
 
 class PostureBuilder:
-    """Makes a posture of means of readings, or finds why it cannot be one.
-
-    Args:
-        weight: N, of the robot.
-        use_up: Whether the last stream is the direction against gravity.
-    """
+    """Makes a posture of means of readings, or finds why it cannot be one; weight in N."""
 
     def __init__(
         self,
@@ -87,11 +82,7 @@ class PostureBuilder:
         )
 
     def issues(self, means: RunMeans, contact: bool = True) -> list[Issue]:
-        """Why it cannot be a posture: a frozen sensor, or feet without contact.
-
-        Args:
-            contact: Whether feet must be in contact.
-        """
+        """Why it cannot be a posture: a frozen sensor, or (with `contact`) feet without contact."""
         found = self._frozen(means)
         wrenches = means.values[1 : 1 + len(self._feet)]
         loads = [0.0 if w is None else self.load(i, w) for i, w in enumerate(wrenches)]
@@ -104,11 +95,7 @@ class PostureBuilder:
         return found
 
     def sensor_bias(self, means: RunMeans, foot: int) -> Array:
-        """The bias (6,) of the sensor of a foot in the air.
-
-        Raises:
-            CaptureRefused: It carries load, or its sensor has no readings.
-        """
+        """Bias (6,) of a foot's sensor in the air; CaptureRefused where it carries load."""
         name = self._feet[foot].frame
         value = means.values[1 + foot]
         if value is None:
@@ -214,11 +201,7 @@ class StationaryDetector:
         self._last_q = q
 
     def add(self, number: int, parts: TimeSlice, missing: Sequence[Issue]) -> None:
-        """Adds the next slice of time.
-
-        Args:
-            parts: Of each stream; None of one without readings.
-        """
+        """Adds the next slice of time: the parts of each stream, None of one without readings."""
         mark = self._timeline.mark_index(number)
         if self._timeline.marks and mark != self._mark:
             self.end()
@@ -234,7 +217,8 @@ class StationaryDetector:
         if mark is None:
             self._follow(run, parts, motion)
         else:
-            self._follow_mark(run, parts, motion)
+            run.add(parts, [*self.issues, *([motion] if motion else [])])
+            self.run = run
 
     def end(self) -> None:
         """Ends the run and the mark, and reports their interval."""
@@ -269,10 +253,6 @@ class StationaryDetector:
         if not run.done and run.samples() >= self._options.max_samples:
             self._emit(run)
 
-    def _follow_mark(self, run: StationaryRun, parts: TimeSlice, motion: Issue | None) -> None:
-        run.add(parts, [*self.issues, *([motion] if motion else [])])
-        self.run = run
-
     def _new_run(self) -> StationaryRun:
         settle = 0.0 if self._timeline.marks else self._options.settle_time
         return StationaryRun(self._limits, int(settle * NS_PER_S), self._options.max_samples)
@@ -288,17 +268,14 @@ class StationaryDetector:
         """Reports the interval of a run, with a posture or with the reasons why not."""
         interval = self._interval(run, "")
         run.done = True
-        if interval.posture is not None and self._repeats(interval.posture.q):
-            reasons = ("It is the same posture as the one before.",)
-            interval = StationaryInterval(interval.t0_ns, interval.t1_ns, None, reasons)
         if interval.posture is not None:
-            self._last_q = interval.posture.q
+            q, before = interval.posture.q, self._last_q
+            if before is None or np.abs(q - before).max(initial=0.0) >= self._options.min_change:
+                self._last_q = q
+            else:
+                reasons = ("It is the same posture as the one before.",)
+                interval = StationaryInterval(interval.t0_ns, interval.t1_ns, None, reasons)
         self._finished.append(interval)
-
-    def _repeats(self, q: Array) -> bool:
-        if self._last_q is None:
-            return False
-        return bool(np.abs(q - self._last_q).max(initial=0.0) < self._options.min_change)
 
     def _emit_mark(self, run: StationaryRun, index: int) -> None:
         """Reports the interval of a mark; any issue in it makes it unusable."""

@@ -28,12 +28,8 @@ def record_postures(
 ) -> list[StationaryInterval]:
     """Feeds a recorder with a bag, from start to end, and returns its intervals.
 
-    Args:
-        progress: Called with the number of messages since the last call.
-        span_ns: Length of a block, ns; shorter than the lag of the recorder.
-
-    Raises:
-        TopicError: See SensorReader.blocks().
+    Progress is called with the number of messages since the last call. Blocks of span_ns must be
+    shorter than the recorder's lag. Raises TopicError, see SensorReader.blocks().
     """
     intervals = []
     for block in reader.blocks(span_ns):
@@ -51,16 +47,10 @@ def record_postures(
 
 
 def read_marks(path: Path, origin_ns: int) -> list[Mark]:
-    """Reads lines of start,end[,label] in seconds.
+    """Reads lines of start,end[,label] in seconds of a CSV file.
 
-    Times count from the first joint state; those above 1e8 are stamps.
-
-    Args:
-        path: A CSV file; column names in the first line, empty lines and # comments are skipped.
-        origin_ns: Stamp of the first joint state.
-
-    Raises:
-        MarksError: The file or a line cannot be read; names the line.
+    Times count from the first joint state (origin_ns); those above 1e8 are stamps. Names of columns
+    in the first line, empty lines and # comments are skipped. A MarksError names the wrong line.
     """
     try:
         if path.stat().st_size > MAX_BYTES:
@@ -88,16 +78,9 @@ def read_marks(path: Path, origin_ns: int) -> list[Mark]:
 def marks_of_topic(bag: Bag, joint_topic: str, marker_topic: str, received: bool) -> list[Mark]:
     """Makes marks of a topic: a text starts a posture of that name, an empty text ends it.
 
-    The messages have no stamp, and the clock of their recording may differ from that of the stamps:
-    the time of a message is that of the newest joint state before it.
-
-    Args:
-        joint_topic: Joint states; the newest ends the last mark.
-        marker_topic: std_msgs/String, or std_msgs/Bool: true starts a posture, false ends it.
-        received: Whether times are those of recording instead of the headers' stamps.
-
-    Raises:
-        MarksError: The topic marks no posture.
+    Or, of std_msgs/Bool, true and false. The messages have no stamp, and the clock of their
+    recording may differ from that of the stamps (`received`: those count): the time of a message is
+    that of the newest joint state before it; the last one ends the last mark. Raises MarksError.
     """
     events: list[tuple[int, str]] = []
     joints: tuple[bytes, int] | None = None

@@ -200,6 +200,7 @@ class StationaryRun:
         max_samples: Older slices beyond so many readings are dropped.
 
     Attributes:
+        t0_ns, t1_ns: Stamps of the first and the last reading; -1 before.
         issues: By cause, the first of each.
         done: Whether its interval was reported.
         captured_ns: Stamp up to which readings were captured.
@@ -210,33 +211,22 @@ class StationaryRun:
         self._bands: list[_Band | None] = [None] * len(limits)
         self._window: deque[TimeSlice] = deque(maxlen=_MAX_SLICES)
         self._newest: TimeSlice | None = None
-        self._start_ns: int | None = None
         self._clean_ns: int | None = None
-        self._end_ns = 0
+        self.t0_ns = self.t1_ns = -1
         self.issues: dict[str, Issue] = {}
         self.done = False
         self.captured_ns = -1
 
     @property
-    def t0_ns(self) -> int:
-        """Stamp of the first reading."""
-        return self._start_ns or 0
-
-    @property
-    def t1_ns(self) -> int:
-        """Stamp of the last one."""
-        return self._end_ns
-
-    @property
     def time(self) -> float:
         """How long it has lasted, s."""
-        return 0.0 if self._start_ns is None else (self._end_ns - self._start_ns) / NS_PER_S
+        return (self.t1_ns - self.t0_ns) / NS_PER_S
 
     @property
     def settled(self) -> bool:
         """Whether readings count already."""
         clean = self._clean_ns
-        return clean is not None and self._end_ns - clean >= self._settle_ns
+        return clean is not None and self.t1_ns - clean >= self._settle_ns
 
     def find_motion(self, parts: TimeSlice) -> Issue | None:
         """Motion within the next slice, or since the first one; None where there is none."""
@@ -259,8 +249,8 @@ class StationaryRun:
             self.reject(issues)
             return
         first = min(part.first_ns for part in known)
-        self._end_ns = max(part.last_ns for part in known)
-        self._start_ns = first if self._start_ns is None else self._start_ns
+        self.t0_ns = first if self.t1_ns < 0 else self.t0_ns
+        self.t1_ns = max(part.last_ns for part in known)
         self._widen(parts)
         if issues:
             self.reject(issues)

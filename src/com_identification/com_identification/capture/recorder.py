@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,15 +13,14 @@ from com_identification.capture.detector import (
     StationaryDetector,
     StationaryInterval,
 )
-from com_identification.capture.motion import SensorHealth, motion_limits
+from com_identification.capture.motion import SensorHealth, StationaryRun, motion_limits
 from com_identification.capture.slices import NS_PER_S, Mark, Timeline
 from com_identification.capture.streams import DroppedReadings, SensorStreams, usable_numbers
 from com_identification.exceptions import CaptureRefused, IdentificationError
 from com_identification.regression.postures import Posture
-from com_identification.settings import CaptureOptions, IdentificationSettings, SensorNoise
+from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays, as_array
-from com_model.dynamics import GRAVITY
 
 _UNIT = 0.01  # how far the length of a direction may be off
 
@@ -75,10 +75,8 @@ class PostureRecorder:
 
     Args:
         feet: Its feet with their force sensors, in the order of the postures' wrenches.
-        noise: Of one reading of each sensor; the thresholds of motion allow for it.
-        use_effort: Whether postures have joint efforts, where they are known.
-        use_up: Whether a direction against gravity is read and needed. Without it the ground is
-            horizontal.
+        settings: Its sections capture, noise (thresholds of motion allow for it) and fit: without
+            use_imu no direction against gravity is read, and the ground is horizontal.
         marks: Intervals that are the postures, in order, without overlap; then nothing else is
             used, and readings count from the start of a mark, without settle_time.
 
@@ -90,20 +88,16 @@ class PostureRecorder:
         self,
         model: RobotModel,
         feet: Sequence[Foot],
-        options: CaptureOptions | None = None,
-        *,
-        noise: SensorNoise | None = None,
-        use_effort: bool = True,
-        use_up: bool = False,
+        settings: IdentificationSettings,
         marks: Sequence[Mark] = (),
-        gravity: float = GRAVITY,
     ) -> None:
         self.model, self.feet = model, tuple(feet)
-        self.options = options = options or CaptureOptions()
-        weight = model.mass * gravity
+        self.options = options = settings.capture
+        weight, use_up = model.mass * settings.fit.gravity, settings.fit.use_imu
         timeline = Timeline(int(options.slice_time * NS_PER_S), marks)
+        use_effort = settings.fit.use_effort
         self._builder = PostureBuilder(model, feet, options, weight, use_effort, use_up)
-        limits = motion_limits(model, feet, options, noise or SensorNoise(), weight, use_up)
+        limits = motion_limits(model, feet, options, settings.noise, weight, use_up)
         health = SensorHealth(feet, options, use_up)
         self._detector = StationaryDetector(
             options, timeline, limits, health, self._builder, len(self.feet)
@@ -117,26 +111,6 @@ class PostureRecorder:
         )
         self._use_up = use_up
 
-    @classmethod
-    def from_settings(
-        cls,
-        settings: IdentificationSettings,
-        model: RobotModel,
-        feet: Sequence[Foot],
-        marks: Sequence[Mark] = (),
-    ) -> "PostureRecorder":
-        """Makes a recorder with the settings of an identification."""
-        return cls(
-            model,
-            feet,
-            settings.capture,
-            noise=settings.noise,
-            use_effort=settings.fit.use_effort,
-            use_up=settings.fit.use_imu,
-            marks=marks,
-            gravity=settings.fit.gravity,
-        )
-
     @property
     def dropped(self) -> DroppedReadings:
         """Readings that were left out so far."""
@@ -148,15 +122,9 @@ class PostureRecorder:
         return dict(self._detector.seconds)
 
     def add_joints(self, t_ns: ArrayLike, Q: ArrayLike, effort: ArrayLike | None = None) -> None:
-        """Adds joint states.
+        """Adds joint states at (N,) stamps, ns, in the order of the model's joints.
 
-        Args:
-            t_ns: (N,) stamps, ns.
-            Q: (N, n) rad or m, in the order of the model's joints; rows with NaN are left out.
-            effort: (N, n) N m or N; NaN where unknown; None: all unknown.
-
-        Raises:
-            ShapeError: An array has the wrong shape.
+        Q (N, n) rad or m: rows with NaN are left out; effort (N, n) N m or N: NaN where unknown.
         """
         Q = as_array("Q", Q, (None, self.model.n_joints))
         if effort is None:
@@ -166,29 +134,13 @@ class PostureRecorder:
         self._streams.add(0, t_ns, np.hstack((Q, known)))
 
     def add_wrenches(self, foot: int, t_ns: ArrayLike, W: ArrayLike) -> None:
-        """Adds readings of a foot's force sensor, in its frame and with its sign.
-
-        Args:
-            t_ns: (N,) stamps, ns.
-            W: (N, 6) force N and moment N m.
-
-        Raises:
-            ShapeError: An array has the wrong shape.
-        """
+        """Adds a foot's readings as they are: (N,) stamps, ns, and W (N, 6) N and N m."""
         if not 0 <= foot < len(self.feet):
             raise IdentificationError(f"foot {foot}: expected 0 to {len(self.feet) - 1}")
         self._streams.add(1 + foot, t_ns, as_array("W", W, (None, 6)))
 
     def add_up(self, t_ns: ArrayLike, up: ArrayLike) -> None:
-        """Adds directions against gravity; without use_up they are ignored.
-
-        Args:
-            t_ns: (N,) stamps, ns.
-            up: (N, 3) unit vectors, root axes.
-
-        Raises:
-            ShapeError: An array has the wrong shape.
-        """
+        """Adds (N,) stamps, ns, and directions against gravity (N, 3) in root axes, if used."""
         up = as_array("up", up, (None, 3))
         if not self._use_up:
             return
@@ -197,20 +149,11 @@ class PostureRecorder:
         self._streams.add(-1, t_ns, np.where(unit[:, None], up, np.nan))
 
     def set_bias(self, bias: ArrayLike) -> None:
-        """Sets what is subtracted from the wrenches of postures from now on, (f, 6) as read.
-
-        Raises:
-            ShapeError: It has the wrong shape.
-            IdentificationError: It is not finite.
-        """
+        """Sets what is subtracted from the wrenches of postures from now on, (f, 6) as read."""
         self._builder.set_bias(as_array("bias", bias, (len(self.feet), 6)))
 
     def state(self, now_ns: int | None = None) -> CaptureState:
-        """Returns whether a posture can be captured now, and why not.
-
-        Args:
-            now_ns: The time, where it goes on without readings; by default that of the newest one.
-        """
+        """Whether a posture can be captured, and why not, at a time: that of the newest reading."""
         status, reasons = self._status(now_ns)
         run = self._detector.run
         return CaptureState(
@@ -226,19 +169,11 @@ class PostureRecorder:
     def capture(
         self, label: str = "", samples: int | None = None, now_ns: int | None = None
     ) -> Posture:
-        """Makes a posture of the newest readings; the next one needs new readings.
+        """Makes a posture of the newest readings, `samples` of each stream, once.
 
-        Args:
-            samples: Least number of readings of each stream; by default options.samples.
-            now_ns: As for state().
-
-        Raises:
-            CaptureRefused: With the reasons of state().
+        Raises CaptureRefused with the reasons of state().
         """
-        status, reasons = self._status(now_ns, samples)
-        run = self._detector.run
-        if status != CaptureStatus.READY or run is None:
-            raise CaptureRefused(reasons)
+        run = self._require(now_ns, samples)
         means = run.means(run.captured_ns)
         posture = self._builder.posture(means, label)
         self._detector.mark_captured(run, posture.q, means.t1_ns)
@@ -246,24 +181,16 @@ class PostureRecorder:
 
     def latest(self, samples: int | None = None, now_ns: int | None = None) -> Posture | None:
         """A posture of the newest readings as by capture(), which may use them again; or None."""
-        status, _ = self._status(now_ns, samples, after_ns=-1)
-        run = self._detector.run
-        if status != CaptureStatus.READY or run is None:
+        try:
+            return self._builder.posture(self._require(now_ns, samples, -1).means(), "")
+        except CaptureRefused:
             return None
-        return self._builder.posture(run.means(), "")
 
     def measure_bias(
         self, foot: int, samples: int | None = None, now_ns: int | None = None
     ) -> Array:
-        """Averages the sensor of a foot in the air: its bias (6,) as read.
-
-        Raises:
-            CaptureRefused: The robot is not stationary, or the foot carries load.
-        """
-        status, reasons = self._status(now_ns, samples, after_ns=-1, contact=False)
-        run = self._detector.run
-        if status != CaptureStatus.READY or run is None:
-            raise CaptureRefused(reasons)
+        """Bias (6,) as read of the sensor of a foot in the air; CaptureRefused as capture()."""
+        run = self._require(now_ns, samples, -1, contact=False)
         return self._builder.sensor_bias(run.means(), foot)
 
     def finished(self) -> list[StationaryInterval]:
@@ -284,6 +211,13 @@ class PostureRecorder:
         """Ends the streams and returns the remaining intervals."""
         self._streams.flush()
         return self.finished()
+
+    def _require(self, *how: Any, **contact: bool) -> StationaryRun:
+        """The stationary run; with any other status than READY a CaptureRefused; as _status."""
+        (status, reasons), run = self._status(*how, **contact), self._detector.run
+        if status != CaptureStatus.READY or run is None:
+            raise CaptureRefused(reasons)
+        return run
 
     def _status(
         self,

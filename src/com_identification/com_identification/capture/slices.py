@@ -68,11 +68,7 @@ class Mark:
 class Timeline:
     """Numbers the slices of time; with marks, those of the marks, with a gap before and after each.
 
-    Args:
-        marks: In order, without overlap; empty: all time counts.
-
-    Raises:
-        IdentificationError: Marks overlap or are out of order.
+    Marks are in order and do not overlap, else IdentificationError; without any all time counts.
     """
 
     def __init__(self, slice_ns: int, marks: Sequence[Mark] = ()) -> None:

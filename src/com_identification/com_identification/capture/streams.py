@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from com_identification.capture.detector import StationaryDetector
 from com_identification.capture.slices import (
     NS_PER_S,
     Issue,
@@ -56,13 +56,7 @@ class SensorStream:
         return int(np.argmax(back)) if back.any() else len(t_ns)
 
     def add(self, t_ns: Times, values: Array, first_number: int) -> None:
-        """Adds readings; those late, repeated or not finite are left out.
-
-        Args:
-            t_ns: (N,) stamps.
-            values: (N, C).
-            first_number: Slices before this one are complete.
-        """
+        """Adds readings (N, C) at stamps (N,); late, repeated and not finite ones are left out."""
         newest = self._newest_before(t_ns)
         fresh = t_ns > newest
         if not fresh.all():
@@ -76,19 +70,15 @@ class SensorStream:
         self.number = int(numbers[-1])
         finite = usable_numbers(values[:, : self._needed])
         usable = np.asarray(finite.all(axis=1))
-        self._count_unusable(finite, usable)
+        self.unusable += int(np.sum(~usable))
+        self.bad = tuple(self.channels[i] for i in np.flatnonzero(~finite[-1]))
         usable &= self._timeline.in_marks(numbers)
         usable &= numbers >= first_number
         self.late += int(np.sum(numbers < first_number))
         self._gather(numbers[usable], t_ns[usable], values[usable])
 
     def add_next(self, t_ns: int, values: Array) -> bool:
-        """Adds one reading to the newest slice, which is fast; False where that needs add().
-
-        Args:
-            t_ns: Its stamp.
-            values: (C,).
-        """
+        """Adds one reading (C,) to the newest slice, fast; False where that needs add()."""
         part = self._slices.get(self.number)
         if part is None or self.last_ns is None or not self.last_ns < t_ns <= part.last_ns + _NEAR:
             return False
@@ -111,10 +101,6 @@ class SensorStream:
     def _newest_before(self, t_ns: Times) -> Times:
         start = t_ns[:1] - 1 if self.last_ns is None else np.array([self.last_ns])
         return np.maximum.accumulate(np.concatenate((start, t_ns[:-1])))
-
-    def _count_unusable(self, finite: NDArray[np.bool_], usable: NDArray[np.bool_]) -> None:
-        self.unusable += int(np.sum(~usable))
-        self.bad = tuple(self.channels[i] for i in np.flatnonzero(~finite[-1]))
 
     def _gather(self, numbers: Times, t_ns: Times, values: Array) -> None:
         if not len(numbers):
@@ -139,11 +125,6 @@ def usable_numbers(values: Array) -> NDArray[np.bool_]:
     return np.asarray(np.abs(values) < _LARGEST)
 
 
-def valid_stamps(t_ns: Times) -> NDArray[np.bool_]:
-    """Which stamps are possible, (N,)."""
-    return np.asarray((t_ns >= 0) & (t_ns < _LAST_NS))
-
-
 @dataclass(frozen=True)
 class DroppedReadings:
     """Readings that were left out, of all streams."""
@@ -154,28 +135,10 @@ class DroppedReadings:
     restarts: int = 0  # how often time jumped back and the recorder restarted
 
 
-class SliceHandler(Protocol):
-    """What the slices of time go to."""
-
-    def add(self, number: int, parts: TimeSlice, missing: Sequence[Issue]) -> None:
-        """Adds the next slice of time."""
-
-    def end(self) -> None:
-        """Ends what goes on, as before a jump of time."""
-
-    def end_marks(self) -> None:
-        """Ends all marks."""
-
-    def restart(self) -> None:
-        """Drops what was read."""
-
-
 class SensorStreams:
     """All streams in step: a slice is complete when every stream has passed it.
 
-    Args:
-        names: Of the streams: joints, feet, direction against gravity.
-        feet: How many of them are feet, from the second on.
+    The streams are joints, `feet` feet, and the direction against gravity where it is used.
     """
 
     def __init__(
@@ -185,7 +148,7 @@ class SensorStreams:
         needed: Sequence[int],
         feet: int,
         timeline: Timeline,
-        detector: SliceHandler,
+        detector: StationaryDetector,
         options: CaptureOptions,
     ) -> None:
         self._streams = [
@@ -217,23 +180,14 @@ class SensorStreams:
         )
 
     def add(self, index: int, t_ns: ArrayLike, values: Array) -> None:
-        """Adds readings of a stream.
-
-        Args:
-            index: Of the stream; -1 for the last.
-            t_ns: (N,) stamps.
-            values: (N, C).
-
-        Raises:
-            IdentificationError: There are not as many stamps as readings.
-        """
+        """Adds readings (N, C) at (N,) stamps of a stream, -1 for the last one."""
         stream = self._streams[index]
         t = np.asarray(t_ns, dtype=np.int64).reshape(-1)
         if len(t) == len(values) == 1 and stream.add_next(int(t[0]), values[0]):
             return
         if len(t) != len(values):
             raise IdentificationError(f"{stream.name}: {len(t)} stamps for {len(values)} readings")
-        good = valid_stamps(t)
+        good = (t >= 0) & (t < _LAST_NS)
         if not good.all():
             self._unusable += int(np.sum(~good))
             t, values = t[good], values[good]

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +19,6 @@ from com_identification.commands.bag_inputs import (
 )
 from com_identification.commands.bag_results import (
     NAMES,
-    Outcome,
     OutputDirectory,
     add_to_record,
     result_text,
@@ -35,11 +35,13 @@ from com_identification.exceptions import (
     RankError,
     StoreError,
 )
-from com_identification.feet.feet_reading import TotalCom, identify_total
+from com_identification.feet.feet_reading import identify_total
 from com_identification.feet.wrench_check import WrenchFault, WrenchIssue, diagnose
 from com_identification.planning.planner import PosturePlanner
 from com_identification.regression.identify import Identification, identify
 from com_identification.regression.postures import Posture
+from com_identification.report.comparison import compare_postures
+from com_identification.report.report import Contents
 from com_model.exceptions import ComModelError
 
 _TOO_LITTLE, _UNREADABLE, _UNWRITABLE = 1, 2, 3
@@ -79,25 +81,22 @@ def _run(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> int:
         return 0
     with OutputDirectory(arguments.output, NAMES, arguments.force) as out:
         recording = read_bag(bag, robot, topics, arguments.marks, arguments.time == "received")
-        outcome = _identify(bag, robot, topics, recording, arguments.ignore_wrench_check)
-        contents = write_results(out.staging, outcome)
+        contents = _identify(bag, robot, topics, recording, arguments.ignore_wrench_check)
+        contents = write_results(out.staging, robot, contents)
         places = out.publish()
     print(result_text(contents))
     print("\n".join(["", *(f"wrote {place}" for place in places)]))
     if arguments.record:
-        print("\n".join(["", *add_to_record(outcome, arguments.record, arguments.serial)]))
+        print("\n".join(["", *add_to_record(contents, arguments.record, arguments.serial)]))
     return 0
 
 
 def _identify(
     bag: Bag, robot: RobotInputs, topics: SensorTopics, recording: Recording, trust: bool
-) -> Outcome:
-    """Checks the readings and identifies.
-
-    Raises:
-        Refusal: The recording contains too little, or its wrenches cannot be true.
-    """
-    first_ns = recording.reader.first_ns or 0
+) -> Contents:
+    """Checks the readings and identifies; a Refusal where these are too few or cannot be true."""
+    reader, total = recording.reader, None
+    first_ns = reader.first_ns or 0
     intervals = [_labelled(interval, first_ns) for interval in recording.intervals]
     postures = _require_postures(intervals, recording)
     check = _check_wrenches(robot, postures)
@@ -109,14 +108,24 @@ def _identify(
         postures = _require_postures(intervals, recording)
     found = _solve(robot, postures)
     fitting = [posture for i, posture in enumerate(postures) if i not in found.outliers]
-    return Outcome(
-        robot=robot,
-        topics=topic_lines(bag, robot, topics, recording.reader),
-        recording=replace(recording, intervals=intervals),
-        postures=postures,
-        found=found,
-        total=_total(robot, fitting),
+    with suppress(IdentificationError):
+        total = identify_total(robot.model, robot.feet, fitting, robot.settings)
+    return Contents(
+        robot=robot.name,
+        inputs=robot.paths,
+        topics=topic_lines(bag, robot, topics, reader),
+        seconds=reader.seconds,
+        first_ns=first_ns,
+        notes=reader.warnings(),
+        dropped=recording.recorder.dropped,
+        tally=recording.recorder.seconds,
+        intervals=intervals,
         issues=check.lines,
+        model=robot.model,
+        feet=robot.feet,
+        found=found,
+        total=total,
+        fits=compare_postures(robot.model, robot.feet, postures, found, robot.settings.fit.gravity),
     )
 
 
@@ -130,11 +139,7 @@ def _labelled(interval: StationaryInterval, first_ns: int) -> StationaryInterval
 
 
 def _solve(robot: RobotInputs, postures: Sequence[Posture]) -> Identification:
-    """Runs the same computation as the node.
-
-    Raises:
-        Refusal: The postures are too few or redundant; lists those that would help.
-    """
+    """Computes as the node does; a Refusal of redundant postures lists those that would help."""
     with progress_bar("identifying") as progress:
         task = progress.add_task("identifying", total=100)
         try:
@@ -151,13 +156,6 @@ def _solve(robot: RobotInputs, postures: Sequence[Posture]) -> Identification:
             raise Refusal("\n".join([str(error), *_helpful_postures(robot, postures)])) from error
 
 
-def _total(robot: RobotInputs, postures: Sequence[Posture]) -> TotalCom | None:
-    try:
-        return identify_total(robot.model, robot.feet, postures, robot.settings)
-    except IdentificationError:
-        return None
-
-
 _PROPOSED = 3
 _SHOWN_REASONS = 5
 _SAMPLE = 60  # postures; one that no fault explains takes 0.1 s
@@ -172,11 +170,7 @@ class Refusal(Exception):  # noqa: N818 (a refusal, not a fault)
 def _require_postures(
     intervals: Sequence[StationaryInterval], recording: Recording
 ) -> list[Posture]:
-    """Returns the postures of a recording.
-
-    Raises:
-        Refusal: There are none; says why.
-    """
+    """Returns the postures of a recording; a Refusal says why there are none."""
     postures = [interval.posture for interval in intervals if interval.posture is not None]
     if postures:
         return postures

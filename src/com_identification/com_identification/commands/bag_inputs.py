@@ -40,11 +40,7 @@ class RobotInputs:
 
     @property
     def imu_link(self) -> str | None:
-        """The link that carries the IMU, where one is used.
-
-        Raises:
-            ConfigError: One is to be used, and the configuration does not say where it is.
-        """
+        """The link of the IMU, where one is used; ConfigError where it is not configured."""
         if not self.settings.fit.use_imu:
             return None
         if self.config is not None and self.config.imu_link is not None:
@@ -69,11 +65,7 @@ class Recording:
 
 
 def load_robot(arguments: argparse.Namespace) -> RobotInputs:
-    """Reads URDF, configuration and settings.
-
-    Raises:
-        ComModelError: One of them cannot be read, or does not fit the others; says how to fix it.
-    """
+    """Reads URDF, configuration and settings; a ComModelError says how to fix them."""
     files = robots.find_robot(arguments.robot, arguments.config)
     model, config = robots.load_robot(arguments.robot, arguments.config)
     settings = IdentificationSettings()
@@ -99,21 +91,13 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
 def read_bag(
     bag: Bag, robot: RobotInputs, topics: SensorTopics, marks_file: str | None, received: bool
 ) -> Recording:
-    """Reads the whole bag, with a progress bar.
-
-    Args:
-        marks_file: A CSV file of marks, or None.
-        received: Whether times are those of recording.
-
-    Raises:
-        BagError: The topics cannot be used, or the marks cannot be read.
-    """
+    """Reads the whole bag with a progress bar; marks_file is a CSV file. Raises BagError."""
     marks: list[Mark] = []
     if marks_file is not None:
         marks = read_marks(Path(marks_file), _first_stamp(bag, topics.joint_states, received))
     elif topics.markers is not None:
         marks = marks_of_topic(bag, topics.joint_states, topics.markers, received)
-    recorder = PostureRecorder.from_settings(robot.settings, robot.model, robot.feet, marks)
+    recorder = PostureRecorder(robot.model, robot.feet, robot.settings, marks)
     reader = SensorReader(bag, robot.model, robot.feet, topics, robot.imu_link, received)
     total = sum(topic.count for topic in bag.topics() if topic.name in topics.names)
     span = round(min(1.0, robot.settings.capture.lag / 2.0) * NS_PER_S)

@@ -6,29 +6,25 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from com_bags import Bag, SensorReader, SensorTopics, Topic
-from com_identification.commands.bag_inputs import Recording, RobotInputs
+from com_identification.commands.bag_inputs import RobotInputs
 from com_identification.exceptions import OutputError
-from com_identification.feet.feet_reading import TotalCom
 from com_identification.health.database import HealthDatabase
 from com_identification.health.records import Record, hash_files
-from com_identification.regression.identify import Identification
-from com_identification.regression.postures import Posture
 from com_identification.report.comparison import (
     body_labels,
-    compare_postures,
     gain,
     issues_of,
     residual_rows,
 )
 from com_identification.report.report import Contents, TopicLine, report_page
 from com_identification.store.files import write_whole
-from com_identification.store.results import Export, export_urdf, to_document, write_yaml
+from com_identification.store.results import export_urdf, to_document, write_yaml
 from com_identification.store.store import PostureStore
 from com_model.files import sync
 from com_model.text import listing, quote
@@ -40,15 +36,8 @@ class OutputDirectory:
     """Gathers files out of sight in a directory and puts them into place at the end.
 
     Used as a context manager; files are written into `staging`, then publish() is called. Without
-    it nothing is left behind.
-
-    Args:
-        path: The directory; it is made where it is missing.
-        force: Whether files of these names may be replaced, and a directory with other things in
-            it be used.
-
-    Raises:
-        OutputError: The path cannot be used, or things are there already.
+    it nothing is left behind. With `force` files of these names may be replaced, and a directory
+    with other things in it be used; else OutputError.
     """
 
     def __init__(self, path: str | Path, names: Sequence[str], force: bool = False) -> None:
@@ -71,11 +60,7 @@ class OutputDirectory:
             self._unmake()
 
     def publish(self) -> list[Path]:
-        """Puts the files into place.
-
-        Raises:
-            OutputError: One is missing, or cannot be put there.
-        """
+        """Puts the files into place; OutputError where one is missing, or cannot be put there."""
         with self._refusing("cannot take the results"):
             for name in self._names:
                 sync(self.staging / name)
@@ -141,85 +126,44 @@ def topic_lines(
     return [TopicLine(role, name, there[name].type_name, counts[name]) for role, name in pairs]
 
 
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What a recording gave."""
-
-    robot: RobotInputs
-    topics: Sequence[TopicLine]
-    recording: Recording  # what was read of the bag
-    postures: Sequence[Posture]
-    found: Identification  # the result
-    # by the feet alone, of the postures that fit; None where none has their wrenches
-    total: TotalCom | None
-    issues: Sequence[str]  # of the wrenches, sentences
-
-
-def write_results(folder: Path, outcome: Outcome) -> Contents:
-    """Writes all files into a folder.
-
-    Raises:
-        OutputError: One cannot be written.
-        StoreError: The postures cannot be written.
-    """
-    robot, found = outcome.robot, outcome.found
+def write_results(folder: Path, robot: RobotInputs, contents: Contents) -> Contents:
+    """Writes all files into a folder; returns the contents with what was exported."""
+    found, postures = contents.found, []
     export = export_urdf(robot.model.xml, robot.model, found, folder, URDF)
     with PostureStore(folder / POSTURES, robot.model, robot.feet) as store:
-        for interval in outcome.recording.intervals:
+        for interval in contents.intervals:
             if interval.posture is not None:
                 store.add(interval.posture, interval.t1_ns)
-    contents = _contents(outcome, export)
-    document = to_document(found, robot.model, robot.settings, outcome.postures, _extra(contents))
+                postures.append(interval.posture)
+    contents = replace(contents, changed=export.changed, kept=export.unchanged)
+    document = to_document(found, robot.model, robot.settings, postures, _extra(contents))
     write_yaml(folder / RESULT, document)
     write_whole(folder / REPORT, report_page(contents).encode())
     return contents
 
 
-def add_to_record(outcome: Outcome, where: str, serial: str) -> list[str]:
-    """Adds the result to the record of the robot; returns what changed, in sentences.
-
-    Raises:
-        HealthError: The record cannot be read or written.
-    """
-    bag, total = outcome.robot.paths["bag"], outcome.total
+def add_to_record(contents: Contents, where: str, serial: str) -> list[str]:
+    """Adds the result to the record of the robot; returns what changed, in sentences."""
+    bag, total = contents.inputs["bag"], contents.total
     mass = None if total is None else (total.mass, total.mass_std)
-    taken, database = outcome.recording.reader.first_ns or 0, HealthDatabase(where, create=True)
+    database = HealthDatabase(where, create=True)
     record = Record.from_identification(
-        outcome.found, outcome.robot.model, hash_files(bag), taken, serial, "bag", bag, mass
+        contents.found,
+        contents.model,
+        hash_files(bag),
+        contents.first_ns,
+        serial,
+        "bag",
+        bag,
+        mass,
     )
     if not database.append(record):
         return [f"this recording is in {database.name} already"]
     return [f"added to {database.name}", *database.changes(record)]
 
 
-def _contents(outcome: Outcome, export: Export) -> Contents:
-    robot, recording, found = outcome.robot, outcome.recording, outcome.found
-    reader, recorder = recording.reader, recording.recorder
-    model, feet, settings = robot.model, robot.feet, robot.settings
-    return Contents(
-        robot=robot.name,
-        inputs=robot.paths,
-        topics=outcome.topics,
-        seconds=reader.seconds,
-        first_ns=reader.first_ns or 0,
-        notes=reader.warnings(),
-        dropped=recorder.dropped,
-        tally=recorder.seconds,
-        intervals=recording.intervals,
-        issues=outcome.issues,
-        model=model,
-        feet=feet,
-        found=found,
-        total=outcome.total,
-        fits=compare_postures(model, feet, outcome.postures, found, settings.fit.gravity),
-        changed=export.changed,
-        kept=export.unchanged,
-    )
-
-
 def _extra(contents: Contents) -> dict[str, Any]:
     """The sections of result.yaml on the recording."""
-    drop = contents.dropped
     return {
         "recording": {
             "inputs": dict(contents.inputs),
@@ -228,12 +172,7 @@ def _extra(contents: Contents) -> dict[str, Any]:
                 {"role": t.role, "name": t.name, "type": t.type_name, "messages": t.messages}
                 for t in contents.topics
             ],
-            "left_out": {
-                "late": drop.late,
-                "repeated": drop.repeated,
-                "unusable": drop.unusable,
-                "restarts": drop.restarts,
-            },
+            "left_out": asdict(contents.dropped),
             "notes": list(contents.notes),
             "seconds_by_cause": dict(contents.tally),
         },

@@ -12,9 +12,8 @@ from rich.console import Console
 
 from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
-from com_identification.regression.fit import Progress
 from com_identification.settings import IdentificationSettings
-from com_model import RobotConfig, RobotModel, load_robot
+from com_model import load_robot
 from com_model.commands import add_robot, command_parser
 from com_model.exceptions import ComModelError
 from com_model.postures import write_postures
@@ -46,11 +45,16 @@ def main(words: Sequence[str] | None = None) -> int:
         with Console(stderr=True, quiet=options.quiet).status(
             f"planning {options.count} postures"
         ) as status:
-            planned = _plan(
-                model, config, settings, options.count, lambda _, step: status.update(step)
+            rest = config.nominal_posture(model)
+            planned = PosturePlanner(model, config.feet, rest, settings).propose(
+                options.count,
+                samples=settings.capture.samples,
+                progress=lambda _, step: status.update(step),
             )
         rows = np.array([posture.q for posture in planned])
-        write_postures(options.output, model, rows, _note(model, settings))
+        feet = "the feet stay where they are" if settings.plan.keep_feet else "the feet move"
+        note = f"{model.name}, planned postures, the most telling first; {feet}"
+        write_postures(options.output, model, rows, note)
     except (IdentificationError, OSError) as error:
         print(f"propose_postures: {error}", file=sys.stderr)
         return 1
@@ -82,23 +86,6 @@ def _settings(options: argparse.Namespace) -> IdentificationSettings:
     given = {"seed": options.seed, "margin": options.margin}
     plan = replace(plan, **{name: value for name, value in given.items() if value is not None})
     return replace(settings, plan=plan)
-
-
-def _plan(
-    model: RobotModel,
-    config: RobotConfig,
-    settings: IdentificationSettings,
-    count: int,
-    progress: Progress,
-) -> tuple[PlannedPosture, ...]:
-    rest = config.nominal_posture(model)
-    planner = PosturePlanner(model, config.feet, rest, settings)
-    return planner.propose(count, samples=settings.capture.samples, progress=progress)
-
-
-def _note(model: RobotModel, settings: IdentificationSettings) -> str:
-    feet = "the feet stay where they are" if settings.plan.keep_feet else "the feet move"
-    return f"{model.name}, planned postures, the most telling first; {feet}"
 
 
 def _figures(planned: Sequence[PlannedPosture]) -> dict[str, float]:

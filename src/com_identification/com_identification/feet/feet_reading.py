@@ -46,8 +46,7 @@ class FeetReading(FrozenArrays):
 def read_feet(observations: ObservationModel, posture: Posture, theta: Array) -> FeetReading | None:
     """Reads a posture; None where a foot's wrench is not known, or nothing carries the robot.
 
-    Raises:
-        PostureError: The readings do not fit the robot, or gravity's direction is not known.
+    Raises PostureError where the readings do not fit the robot, or gravity's direction is unknown.
     """
     if not len(posture.wrenches) or not np.isfinite(posture.wrenches).all():
         return None
@@ -98,13 +97,9 @@ def estimate_wrench_bias(
     priors: BodyPriors,
     gravity: float = GRAVITY,
 ) -> Array:
-    """Estimates the bias of a foot's sensor, if the model is right, standing on it alone.
+    """Estimates the bias (6,) as read of a foot's sensor, by the model, standing on it alone.
 
-    Returns:
-        (6,) N and N m in the sensor's frame, as read: measured less expected.
-
-    Raises:
-        CaptureRefused: Another foot carries load, too, or the direction of gravity is not known.
+    Raises CaptureRefused where another foot carries load, or gravity's direction is unknown.
     """
     observations = ObservationModel(model, feet, gravity=gravity)
     loaded = observations.contacts.loaded(posture.wrenches)
@@ -169,9 +164,11 @@ def identify_total(
         )
     offset, std = _shift(readings)
     before = np.array([float(np.linalg.norm(each.gap)) for each in readings])
-    after = np.array(
-        [float(np.linalg.norm(_horizontal(each.gap - offset, each.up))) for each in readings]
-    )
+    left = [each.gap - offset for each in readings]
+    after = [
+        np.linalg.norm(gap - (gap @ each.up) * each.up)
+        for gap, each in zip(left, readings, strict=True)
+    ]
     masses = np.array([each.mass for each in readings])
     noise = np.sqrt(np.mean(np.square([each.mass_std for each in readings])))
     scatter = np.std(masses, ddof=1) if len(masses) > 1 else 0.0
@@ -182,7 +179,7 @@ def identify_total(
         offset=offset,
         offset_std=std,
         residual_before=before,
-        residual_after=after,
+        residual_after=np.array(after),
         postures=len(readings),
         reasons=_issues(observations, postures, settings),
     )
@@ -218,10 +215,6 @@ def _shift(readings: Sequence[FeetReading]) -> tuple[Array, Array]:
     std = np.sqrt(np.diag(covariance) * max(1.0, variance))
     lost = np.square(vectors[:, ~known]).sum(axis=1) > _MAX_LOST
     return offset, np.where(lost, np.inf, std)
-
-
-def _horizontal(vector: Array, up: Array) -> Array:
-    return np.asarray(vector - (vector @ up) * up)
 
 
 def _issues(

@@ -17,6 +17,7 @@ from com_model import Foot, RobotModel
 from com_model.arrays import Array, FrozenArrays
 
 _SURE = 3.0  # standard deviations
+_TILT = 0.01  # rad, between IMU and soles, that is allowed
 _VECTORS = ("up", "projection", "measured", "difference", "tilt_part", "model_part")
 _NUMBERS = ("model_std", "tilt", "force_tilt", "mass", "mass_std")
 
@@ -73,10 +74,7 @@ class ModelCheckResult(FrozenArrays):
 class ModelCheck:
     """Compares model and feet in stationary postures; see ModelCheckResult.
 
-    Args:
-        com_tolerance: m, error of the CoM that is allowed.
-        mass_tolerance: Error of the mass that is allowed, a fraction of the model's mass.
-        tilt_tolerance: rad, between IMU and soles, that is allowed.
+    Allowed are com_tolerance, m, and mass_tolerance, a fraction of the model's mass.
     """
 
     def __init__(
@@ -86,21 +84,15 @@ class ModelCheck:
         settings: IdentificationSettings | None = None,
         com_tolerance: float = 0.003,
         mass_tolerance: float = 0.02,
-        tilt_tolerance: float = 0.01,
     ) -> None:
         self._settings = settings or IdentificationSettings()
         self._observations = ObservationModel(
             model, feet, self._settings.noise, self._settings.fit.gravity
         )
         self._com, self._mass = com_tolerance, mass_tolerance
-        self._tilt = tilt_tolerance
 
     def update(self, posture: Posture | None) -> ModelCheckResult:
-        """Compares a stationary posture, for instance PostureRecorder.latest().
-
-        Args:
-            posture: Means of readings; None: the robot is moving, the verdict is UNKNOWN.
-        """
+        """Compares a stationary posture, as of PostureRecorder.latest(); None: the robot moves."""
         if posture is None:
             return self._unknown("The robot is moving: keep it stationary.")
         try:
@@ -125,7 +117,7 @@ class ModelCheck:
         if np.isfinite(posture.up).all():
             tilt = angle_between(reading.up, n)
             sloped = bool(
-                angle_between(force, reading.up) < angle_between(force, n) and tilt > self._tilt
+                angle_between(force, reading.up) < angle_between(force, n) and tilt > _TILT
             )
         return ModelCheckResult(
             verdict=Verdict.UNKNOWN,
@@ -146,36 +138,31 @@ class ModelCheck:
         )
 
     def _judge(self, found: ModelCheckResult, faults: str) -> ModelCheckResult:
-        if faults:
-            return _verdict(found, Verdict.WRONG_WRENCH, faults)
         off, allowed = found.mass - found.model_mass, self._mass * found.model_mass
-        if abs(off) > allowed + _SURE * found.mass_std:
-            return _verdict(
-                found,
-                Verdict.WRONG_MASS,
+        verdict = Verdict.CONSISTENT
+        reason = f"The model's CoM is within {1e3 * self._com:.1f} mm of the feet's measurement."
+        if faults:
+            verdict, reason = Verdict.WRONG_WRENCH, faults
+        elif abs(off) > allowed + _SURE * found.mass_std:
+            verdict = Verdict.WRONG_MASS
+            reason = (
                 f"The feet carry {found.mass:.4g} kg, the model has {found.model_mass:.4g} kg: "
-                "weigh the robot, tare the sensors, and look for loads that the URDF has not.",
+                "weigh the robot, tare the sensors, and look for loads that the URDF has not."
             )
-        if found.com_error > self._com + _SURE * found.model_std:
-            return _verdict(
-                found,
-                Verdict.WRONG_COM,
+        elif found.com_error > self._com + _SURE * found.model_std:
+            verdict = Verdict.WRONG_COM
+            reason = (
                 f"The model's CoM is {1e3 * found.com_error:.1f} mm off: identify the links' "
-                "centres of mass.",
+                "centres of mass."
             )
-        if found.tilt > self._tilt and not found.sloped:
-            return _verdict(
-                found,
-                Verdict.WRONG_TILT,
+        elif found.tilt > _TILT and not found.sloped:
+            verdict = Verdict.WRONG_TILT
+            reason = (
                 f"The IMU leans {np.degrees(found.tilt):.1f} deg against soles and forces, which "
                 f"moves the projection by {1e3 * np.linalg.norm(found.tilt_part):.1f} mm: level "
-                "the IMU, or correct its frame in the URDF.",
+                "the IMU, or correct its frame in the URDF."
             )
-        return _verdict(
-            found,
-            Verdict.CONSISTENT,
-            f"The model's CoM is within {1e3 * self._com:.1f} mm of the feet's measurement.",
-        )
+        return replace(found, verdict=verdict, reason=reason)
 
     def _faults(self, posture: Posture) -> str:
         """Why the readings cannot be true, other than by a foot in the air or the weight."""
@@ -190,10 +177,6 @@ class ModelCheck:
         unknown |= dict.fromkeys(_NUMBERS, np.nan)
         mass = self._observations.model.mass
         return ModelCheckResult(Verdict.UNKNOWN, reason, sloped=False, model_mass=mass, **unknown)
-
-
-def _verdict(found: ModelCheckResult, verdict: Verdict, reason: str) -> ModelCheckResult:
-    return replace(found, verdict=verdict, reason=reason)
 
 
 def _along(point: Array, direction: Array, normal: Array, center: Array) -> Array:

@@ -323,18 +323,11 @@ def diagnose(
     com_std: float = 0.02,
     gravity: float = GRAVITY,
 ) -> tuple[WrenchIssue, ...]:
-    """Compares a posture's wrenches with what the URDF predicts.
+    """Compares a posture's wrenches with what the URDF predicts; none where they may be true.
 
-    See the module. What a posture does not show (feet with equal load may be exchanged) is not
-    found: check more than one.
-
-    Args:
-        feet: Its feet, with the signs and frames to check.
-        mass_tolerance: Error of the URDF's mass that is allowed, a fraction of it.
-        com_std: m, horizontal standard deviation of its CoM.
-
-    Returns:
-        The issues; empty where the readings may be true. A foot in the air is one, too.
+    See the module. A foot in the air is an issue, too. What a posture does not show (feet with
+    equal load may be exchanged) is not found: check more than one. The URDF's mass may be off by
+    a fraction mass_tolerance, its CoM has a horizontal standard deviation of com_std, m.
     """
     if not feet or len(posture.wrenches) != len(feet):
         return ()

@@ -6,6 +6,7 @@ Services: ~/capture_posture, ~/tare_wrench.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,19 +34,19 @@ class _PendingRequest:
 
 
 class CaptureServices:
-    """Services that need a stationary robot.
-
-    Args:
-        reasons: returns why nothing can be captured at present.
-    """
+    """Services that need a stationary robot; `reasons` returns why there is none now."""
 
     def __init__(self, node: RobotNode[Parameters], reasons: Callable[[], list[str]]) -> None:
         self._node, self._reasons = node, reasons
         self._logger = node.get_logger()
         self._pending: list[_PendingRequest] = []
         self._logged = ""
-        DeferredService(node, CapturePosture, "~/capture_posture", self._on_capture)
-        DeferredService(node, TareWrench, "~/tare_wrench", self._on_tare)
+        for kind, name, serve, refusal in (
+            (CapturePosture, "capture_posture", self._capture, "no posture"),
+            (TareWrench, "tare_wrench", self._tare, "not tared"),
+        ):
+            begin = partial(self._add_request, serve, partial(_refuse, kind, refusal))
+            DeferredService(node, kind, f"~/{name}", begin)
 
     @property
     def waiting(self) -> bool:
@@ -78,33 +79,27 @@ class CaptureServices:
             if not self._node.parameters.auto_capture:
                 continue
             if interval.posture is None:
-                self._log_once(f"no posture: {' '.join(interval.reasons)}")
+                text = f"no posture: {' '.join(interval.reasons)}"
+                if text != self._logged:
+                    self._logger.info(text)
+                self._logged = text
                 continue
             try:
-                identity = session.add_posture(interval.posture, interval.t1_ns)
+                identity = session.store.add(interval.posture, interval.t1_ns)
             except StoreError as error:
                 self._logger.error(f"a posture is lost: {error}")
                 continue
             recorder.mark_stored(interval)
             self._logger.info(f"posture {identity}: {interval.posture.samples} samples")
 
-    def _log_once(self, text: str) -> None:
-        """Logs a text, unless it is the same as the last one."""
-        if text != self._logged:
-            self._logged = text
-            self._logger.info(text)
-
     # --- captures ----------------------------------------------------------------------------
-    def _on_capture(self, request: CapturePosture.Request, reply: Reply) -> None:
-        self._add_request(request, reply, self._capture, _no_posture)
-
     def _capture(
         self, session: Session, request: CapturePosture.Request
     ) -> CapturePosture.Response:
         store = session.store  # raises if it cannot be opened
         now_ns, time_ns = session.buffer.now_ns, session.buffer.newest_ns
         posture = session.recorder.capture(request.label, request.samples or None, now_ns)
-        identity = session.add_posture(posture, time_ns)
+        identity = store.add(posture, time_ns)
         captured = session.describe(identity, posture)
         problems = f"; but {' '.join(captured.problems)}" if captured.problems else ""
         message = f"posture {identity} of {len(store.postures)}: {posture.samples} samples"
@@ -112,9 +107,6 @@ class CaptureServices:
         return CapturePosture.Response(success=True, message=message + problems, posture=captured)
 
     # --- tare --------------------------------------------------------------------------------
-    def _on_tare(self, request: TareWrench.Request, reply: Reply) -> None:
-        self._add_request(request, reply, self._tare, _no_tare)
-
     def _tare(self, session: Session, request: TareWrench.Request) -> TareWrench.Response:
         store, feet = session.store, _feet(session, request.foot)
         biases = [_measure_bias(session, foot, request) for foot in feet]
@@ -133,10 +125,10 @@ class CaptureServices:
 
     def _add_request(
         self,
-        request: Any,
-        reply: Reply,
         serve: Callable[[Session, Any], Any],
         refuse: Callable[[list[str]], Any],
+        request: Any,
+        reply: Reply,
     ) -> None:
         deadline = time.monotonic() + (request.timeout or self._node.parameters.capture_timeout)
         self._pending.append(_PendingRequest(request, reply, deadline, serve, refuse))
@@ -175,10 +167,8 @@ def _measure_bias(session: Session, foot: int, request: TareWrench.Request) -> A
     return np.asarray(session.store.bias[foot] + excess)
 
 
-def _no_posture(reasons: list[str]) -> CapturePosture.Response:
-    message = f"no posture: {' '.join(reasons)}"
-    return CapturePosture.Response(success=False, message=message, reasons=reasons)
-
-
-def _no_tare(reasons: list[str]) -> TareWrench.Response:
-    return TareWrench.Response(success=False, message=f"not tared: {' '.join(reasons)}")
+def _refuse(kind: Any, refusal: str, reasons: list[str]) -> Any:
+    response = kind.Response(success=False, message=f"{refusal}: {' '.join(reasons)}")
+    if hasattr(response, "reasons"):
+        response.reasons = reasons
+    return response

@@ -45,9 +45,7 @@ def numpy_to_captured_posture(
 ) -> CapturedPosture:
     """CapturedPosture message of a posture, without header, names of the joints and id.
 
-    Args:
-        loaded: (f,) whether each carries load.
-        com: (3,) m, of the model, root axes.
+    The feet that carry load are (f,), the model's CoM (3,) m in root axes.
     """
     line = check.measured + ((com - check.measured) @ check.up) * check.up
     msg = CapturedPosture(label=posture.label, samples=posture.samples, feet=list(feet))
@@ -104,11 +102,7 @@ def no_result(reason: str) -> IdentificationResult:
 def numpy_to_identification_result(
     found: Identification, ids: Sequence[int]
 ) -> IdentificationResult:
-    """IdentificationResult message of a result, without header, robot and its mass.
-
-    Args:
-        ids: Of the postures that led to it.
-    """
+    """IdentificationResult of a result by postures of these ids, without header and robot."""
     issues, what, good = issues_of(found), found.identifiability, found.without_outliers
     status = IdentificationResult.STATUS_DEGRADED if issues else IdentificationResult.STATUS_OK
     msg = IdentificationResult(

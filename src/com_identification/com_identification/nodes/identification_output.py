@@ -64,7 +64,7 @@ class IdentificationOutput:
         q, maker = session.buffer.q, self._maker
         if q is None:
             return []
-        markers = [maker.sphere("model_com", session.model_com(q), 0.03, RED)]
+        markers = [maker.sphere("model_com", session.sesc.com(q), 0.03, RED)]
         if np.isfinite(result.measured).all():
             ends = [result.measured, result.measured + LINE * result.up]
             markers.append(maker.line("measured_com_line", ends, 0.004, BLUE))
@@ -76,8 +76,9 @@ class IdentificationOutput:
         q = session.buffer.q
         if q is None or session.result is None:
             return []
-        found, frames = session.result.identification, self._frames_of(session)
-        R, p = frames.poses(q)
+        if self._frames is None or self._frames[0] is not session:
+            self._frames = (session, LinkFrames(session.model, session.model.bodies.names))
+        found, (R, p) = session.result.identification, self._frames[1].poses(q)
         massive = [i for i in range(len(found.bodies)) if found.mass[i] > 0.0]
         before = np.array([p[i] + R[i] @ found.prior_com[i] for i in massive])
         markers = [self._maker.balls("com_before", before, 0.012, GREY)]
@@ -86,11 +87,6 @@ class IdentificationOutput:
             place, name = p[i] + R[i] @ found.com[i], f"com_after/{found.bodies[i]}"
             markers.append(self._maker.ellipsoid(name, place, spread, SIGMAS, GREEN))
         return markers
-
-    def _frames_of(self, session: Session) -> LinkFrames:
-        if self._frames is None or self._frames[0] is not session:
-            self._frames = (session, LinkFrames(session.model, session.model.bodies.names))
-        return self._frames[1]
 
 
 def result_message(session: Session) -> IdentificationResult:

@@ -18,7 +18,6 @@ from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_identification.store.store import PostureStore
 from com_model import RobotConfig, RobotModel, Sesc, UnknownNameError
-from com_model.arrays import Array
 from com_model.dynamics.link_frames import LinkFrames
 from com_msgs.msg import CapturedPosture
 from com_ros.conversions import ns_to_stamp
@@ -82,15 +81,9 @@ class Parameters(RobotParameters, JointTimeout, AssumedJoints, FramePrefix):
 
 
 def declare_settings(node: Node, path: str) -> IdentificationSettings:
-    """Declares the settings of the identification; a parameter that is given overrides the file.
+    """Declares noise.force, capture.samples, ...; a parameter that is given overrides the file.
 
-    Args:
-        node: that is given parameters noise.force, capture.samples, prior.com_std, ...
-        path: of a settings file that gives the defaults; empty: none.
-
-    Raises:
-        ConfigError: the file is wrong.
-        ParameterError: a parameter is wrong.
+    Raises ConfigError or ParameterError where the file or a parameter is wrong.
     """
     base = IdentificationSettings.from_file(path) if path else IdentificationSettings()
     try:
@@ -121,63 +114,48 @@ class Session:
     path: Path | None  # of the file of postures; None: postures are not stored
     result: Result | None = None  # the latest one
     problem: str = ""  # why the postures cannot be stored; empty: they can
-    _store: PostureStore | None = None
+    closed: bool = False
+    opened: PostureStore | None = None  # the postures on disk
     _described: dict[int, CapturedPosture] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._builder = ObservationModel(
             self.model, self.config.feet, self.settings.noise, self.settings.fit.gravity
         )
-        self._sesc = Sesc(self.model)
+        self.sesc = Sesc(self.model)
         self.rest = self.config.nominal_posture(self.model)
 
     # --- storage -----------------------------------------------------------------------------
     @property
     def store(self) -> PostureStore:
-        """The postures on disk; opened when it was not yet possible.
-
-        Raises:
-            StoreError: It is not possible now; says how to fix it.
-        """
-        if self._store is None:
-            self._open()
-        if self._store is None:
+        """The postures on disk, opened if they were not; a StoreError says why not."""
+        self.try_to_open()
+        if self.opened is None:
             raise StoreError(self.problem)
-        return self._store
-
-    @property
-    def opened(self) -> PostureStore | None:
-        """The postures on disk, or None."""
-        return self._store
+        return self.opened
 
     def try_to_open(self) -> tuple[str, ...]:
         """Opens the file of postures, if it is not open; returns warnings about it."""
-        if self._store is not None:
+        if self.opened is not None:
             return ()
-        self._open()
-        return () if self._store is None else self._store.warnings
-
-    def close(self) -> None:
-        """Closes the file of postures."""
-        if self._store is not None:
-            self._store.close()
-            self._store = None
-
-    def _open(self) -> None:
         if self.path is None:
             self.problem = "postures cannot be stored: set the parameter storage_directory"
-            return
+            return ()
         try:
-            self._store = PostureStore(self.path, self.model, self.config.feet)
+            self.opened = PostureStore(self.path, self.model, self.config.feet)
         except StoreError as error:
             self.problem = str(error)
-            return
+            return ()
         self.problem = ""
-        self.recorder.set_bias(self._store.bias)
+        self.recorder.set_bias(self.opened.bias)
+        return self.opened.warnings
 
-    def add_posture(self, posture: Posture, time_ns: int) -> int:
-        """Stores a posture that ended at a time; returns its id."""
-        return self.store.add(posture, time_ns)
+    def close(self) -> None:
+        """Closes the file of postures, as another session takes its place."""
+        self.closed = True
+        if self.opened is not None:
+            self.opened.close()
+            self.opened = None
 
     def drop_results(self) -> None:
         """Drops the descriptions of stored postures, and the result."""
@@ -186,15 +164,10 @@ class Session:
 
     def stamp_ns(self, identity: int) -> int:
         """When a posture was captured; 0 where its file does not say."""
-        return 0 if self._store is None else self._store.stamps.get(identity, 0)
+        return 0 if self.opened is None else self.opened.stamps.get(identity, 0)
 
     def select_postures(self, ids: Iterable[int]) -> dict[int, Posture]:
-        """Postures by id; all where none is named.
-
-        Raises:
-            StoreError: One does not exist; lists those that do.
-            IdentificationError: There are none.
-        """
+        """Postures by id, all where none is named; an IdentificationError says which there are."""
         postures = dict(self.store.postures)
         chosen = list(dict.fromkeys(ids))
         missing = [identity for identity in chosen if identity not in postures]
@@ -210,7 +183,7 @@ class Session:
         """A stored posture with the CoM by its feet, as a message; computed once."""
         if identity not in self._described:
             feet = [foot.frame for foot in self.config.feet]
-            loaded, com = self._builder.contacts.loaded(posture.wrenches), self._sesc.com(posture.q)
+            loaded, com = self._builder.contacts.loaded(posture.wrenches), self.sesc.com(posture.q)
             check = self.check.update(posture)
             msg = numpy_to_captured_posture(posture, feet, loaded, check, com)
             msg.id, msg.joint_names = identity, list(self.model.joint_names)
@@ -221,28 +194,19 @@ class Session:
 
     def describe_one(self) -> None:
         """Describes one of the postures that were stored before, ahead of a request."""
-        stored = self._store.postures if self._store is not None else {}
+        stored = self.opened.postures if self.opened is not None else {}
         identity = next((i for i in stored if i not in self._described), None)
         if identity is not None:
             self.describe(identity, stored[identity])
-
-    def model_com(self, q: Array) -> Array:
-        """CoM of the model, (3,) m in root axes."""
-        return self._sesc.com(q)
 
 
 def make_session(
     model: RobotModel, config: RobotConfig, settings: IdentificationSettings, p: Parameters
 ) -> Session:
-    """Makes the session of a model.
-
-    Raises:
-        ConfigError: Configuration or settings do not fit the model.
-        ParameterError: A parameter does not.
-    """
+    """Makes the session of a model; ConfigError or ParameterError where something does not fit."""
     settings.check(model)
     feet = config.feet
-    recorder = PostureRecorder.from_settings(settings, model, feet)
+    recorder = PostureRecorder(model, feet, settings)
     imu = _imu_frame(model, config, p) if settings.fit.use_imu else None
     path = Path(p.storage_directory) / f"{p.storage_name}.jsonl" if p.storage_directory else None
     return Session(

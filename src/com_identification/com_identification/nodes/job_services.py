@@ -19,7 +19,6 @@ from com_identification.background import (
     LinksAnswer,
     Outcome,
     ProposeTask,
-    Task,
 )
 from com_identification.exceptions import IdentificationError
 from com_identification.feet.feet_reading import TotalCom, identify_total
@@ -63,9 +62,7 @@ class _Running:
 class JobServices:
     """Services and actions that compute.
 
-    Args:
-        session: returns the present session, or raises IdentificationError.
-        on_found: called after each new result.
+    `session` returns the present one or raises IdentificationError; on_found follows a new result.
     """
 
     def __init__(
@@ -77,11 +74,8 @@ class JobServices:
         self._session, self._on_found = session, on_found
         self._logger = node.get_logger()
         self._running: _Running | None = None
-        for name, begin in (
-            ("identify_links", self._identify),
-            ("propose_postures", self._propose),
-        ):
-            self._offer(node, name, begin)
+        self._offer(node, "identify_links", self._identify)
+        self._offer(node, "propose_postures", self._propose)
         # Not com_ros.jobs.BackgroundJobs: the EventsExecutor takes no guard conditions.
         self._pool = ThreadPoolExecutor(max_workers=1)
         self._totals: list[tuple[Future[TotalCom], Reply]] = []
@@ -141,7 +135,9 @@ class JobServices:
             client = _Client(
                 name,
                 acting.Result(),
-                finish=lambda answer: _finish(goal, answer),
+                finish=lambda answer: finish_goal(
+                    goal, answer.success and not goal.is_cancel_requested, answer
+                ),
                 feedback=lambda state: goal.publish_feedback(
                     acting.Feedback(progress=state[0], step=state[1])
                 ),
@@ -181,7 +177,8 @@ class JobServices:
         session = self._session()
         postures = session.select_postures(request.postures)
         arguments = _job(session, tuple(postures.values()))
-        self._start(session, tuple(postures), IdentifyTask(**arguments), client, self._fill_links)
+        job = BackgroundJob(IdentifyTask(**arguments))
+        self._running = _Running(session, tuple(postures), job, client, self._fill_links)
 
     def _propose(self, request: Any, client: _Client) -> None:
         session = self._session()
@@ -191,7 +188,7 @@ class JobServices:
             else session.opened.postures.values()
         )
         task = ProposeTask(**_job(session, tuple(stored)), count=max(1, request.count))
-        self._start(session, (), task, client, _fill_proposed)
+        self._running = _Running(session, (), BackgroundJob(task), client, _fill_proposed)
 
     def _identify_total(self, request: IdentifyTotalCom.Request, reply: Reply) -> None:
         try:
@@ -211,30 +208,14 @@ class JobServices:
         self._logger.info(response.message)
         return response
 
-    def _start(
-        self,
-        session: Session,
-        ids: tuple[int, ...],
-        task: Task,
-        client: _Client,
-        fill: Fill,
-    ) -> None:
-        self._running = _Running(session, ids, BackgroundJob(task), client, fill)
-
     # --- results -----------------------------------------------------------------------------
-    def _current(self) -> Session | None:
-        try:
-            return self._session()
-        except IdentificationError:
-            return None
-
     def _end(self, run: _Running, outcome: Outcome) -> None:
         answer = run.client.answer
         if outcome.trace:
             self._logger.error(outcome.trace)
         if outcome.problem:
             answer.message = outcome.problem
-        elif run.session is not self._current():
+        elif run.session.closed:
             answer.message = "the robot's description has changed meanwhile: ask again"
         else:
             if run.client.name == "identify_links" and outcome.value.found is not None:
@@ -269,7 +250,3 @@ def _fill_proposed(session: Session, value: tuple[Any, ...], answer: Any) -> Non
     answer.success = True
     answer.postures = [numpy_to_proposed_posture(posture, names) for posture in value]
     answer.message = f"{len(value)} postures, the most informative first"
-
-
-def _finish(goal: ServerGoalHandle, answer: Any) -> None:
-    finish_goal(goal, answer.success and not goal.is_cancel_requested, answer)

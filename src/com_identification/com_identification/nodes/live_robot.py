@@ -31,11 +31,7 @@ Topics = dict[str, tuple[type, QoSProfile, int]]
 
 
 def read_description() -> str:
-    """Text of the latched robot_description.
-
-    Raises:
-        ComModelError: None came.
-    """
+    """Text of the latched robot_description; a ComModelError where none came."""
     found = _collect({"robot_description": (String, qos.LATCHED, 1)}, WAIT)["robot_description"]
     if not found:
         raise ComModelError(
@@ -48,13 +44,10 @@ def read_description() -> str:
 def check_live(
     model: RobotModel, config: RobotConfig, samples: int = 100
 ) -> tuple[list[str], list[str]]:
-    """Compares the readings of the running robot, standing at rest, with its configuration.
+    """Compares the running robot's readings, standing at rest, with its configuration.
 
-    Returns:
-        What fits, and what does not; see check_readings.
-
-    Raises:
-        ComModelError: No joint_states of all joints came, or the robot moves.
+    Returns what fits and what does not, see check_readings; raises ComModelError where no
+    joint_states of all joints came, or the robot moves.
     """
     model = config.attach(model)
     sensors: Topics = {"joint_states": (JointState, qos.stream(samples), samples)}

@@ -14,9 +14,7 @@ Parameters: see Parameters.
 """
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from com_identification.exceptions import ProtocolError
@@ -29,9 +27,6 @@ from com_ros.exceptions import ComRosError, ParameterError
 from com_ros.main import run
 from com_ros.parameters import RobotParameters, parameter
 from com_ros.robot_node import RobotNode
-
-Answers = Mapping[str, TipAngle]
-"""Tip angle of each test, by its name."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +48,12 @@ class PostureProtocol(RobotNode[Parameters]):
         self._config = self.require_config()
         if not p.protocol:
             raise ParameterError("protocol", "", "give the path of a YAML file")
-        self._protocol = _protocol(p.protocol)
-        self._rigid: Answers = {}
-        self._with_errors: Answers = {}
+        try:
+            self._protocol = Protocol.from_file(p.protocol)
+        except ProtocolError as error:
+            raise ParameterError("protocol", p.protocol, str(error)) from error
+        self._rigid: dict[str, TipAngle] = {}  # by the name of the test
+        self._with_errors: dict[str, TipAngle] = {}
         self.follow_robot_description()
         self.create_service(TipAngles, "~/tip_angles", self._on_tip_angles)
 
@@ -64,12 +62,13 @@ class PostureProtocol(RobotNode[Parameters]):
         errors = self.parameters.joint_errors
         try:
             simulation = QuasiStatic.from_protocol(model, self._config, self._protocol)
-            rigid = with_errors = _answers(simulation.find_tips())
+            rigid = with_errors = simulation.find_tips()
             if errors:
-                with_errors = _answers(simulation.find_tips(read_joint_errors(errors, model)))
+                with_errors = simulation.find_tips(read_joint_errors(errors, model))
         except ProtocolError as error:
             raise ComRosError(str(error)) from error
-        self._rigid, self._with_errors = rigid, with_errors
+        self._rigid = {tip.test: tip for tip in rigid}
+        self._with_errors = {tip.test: tip for tip in with_errors}
 
     def _on_tip_angles(
         self, request: TipAngles.Request, response: TipAngles.Response
@@ -86,17 +85,6 @@ class PostureProtocol(RobotNode[Parameters]):
             response.angles = [answers[name].angle for name in names]
             response.falls = [answers[name].falls for name in names]
         return response
-
-
-def _protocol(path: str) -> Protocol:
-    try:
-        return Protocol.from_file(path)
-    except ProtocolError as error:
-        raise ParameterError("protocol", path, str(error)) from error
-
-
-def _answers(tips: tuple[TipAngle, ...]) -> Answers:
-    return MappingProxyType({tip.test: tip for tip in tips})
 
 
 def main() -> int:

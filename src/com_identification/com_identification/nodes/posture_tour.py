@@ -291,9 +291,9 @@ class PostureTour(RobotNode[Parameters]):
         state = self._need()
         if self._hoist is not None:
             yield from self._confirm(f"to be lifted and go to {what}")
-            yield from self._lift(True)
+            yield from self._lift(self._hoist, True)
             yield from self._move(state.paths.in_air(state.target, q))
-            yield from self._lift(False)
+            yield from self._lift(self._hoist, False)
             return ""
         ways = state.paths.standing(state.target, q)
         if not ways:
@@ -332,10 +332,9 @@ class PostureTour(RobotNode[Parameters]):
             "blocked, or is there no subscriber of joint_trajectory?"
         )
 
-    def _lift(self, up: bool) -> Script:
-        assert self._hoist is not None  # noqa: S101 - the caller has looked
+    def _lift(self, hoist: Client, up: bool) -> Script:
         self._report("lifting the robot" if up else "putting the robot down")
-        answer = yield from self._ask(self._hoist, SetBool.Request(data=up))
+        answer = yield from self._ask(hoist, SetBool.Request(data=up))
         _check(answer)
         yield from self._wait(self.parameters.hoist_time)
 

@@ -51,11 +51,7 @@ class StreamBuffer:
 
 
 class SensorBuffer:
-    """Readings of one robot that the recorder has not got yet.
-
-    Args:
-        imu: frame of the IMU's link; None without IMU.
-    """
+    """Readings that the recorder has not got yet; `imu` is the frame of the IMU's link."""
 
     def __init__(self, recorder: PostureRecorder, feet: int, imu: LinkFrames | None) -> None:
         self._recorder, self._imu = recorder, imu

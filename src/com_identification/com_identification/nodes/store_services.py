@@ -11,7 +11,7 @@ from typing import Any
 from std_srvs.srv import Trigger
 
 from com_identification.exceptions import IdentificationError, OutputError, StoreError
-from com_identification.nodes.identification_session import Parameters, Result, Session
+from com_identification.nodes.identification_session import Parameters, Session
 from com_identification.store.files import path_inside
 from com_identification.store.results import export_urdf, to_document, write_yaml
 from com_model.exceptions import ComModelError
@@ -31,9 +31,8 @@ Handler = Callable[[Session, Any, Any], None]
 class StoreServices:
     """Serves them; see the module's text.
 
-    Args:
-        session: returns the present session, or raises IdentificationError.
-        on_change: called after the result was dropped with its postures.
+    `session` returns the present one or raises IdentificationError; on_change follows the loss of
+    the result with its postures.
     """
 
     def __init__(
@@ -67,64 +66,40 @@ class StoreServices:
         node.create_service(kind, f"~/{name}", serve)
 
     # --- what is stored ----------------------------------------------------------------------
-    def _get(self, session: Session, request: Any, response: GetPostures.Response) -> None:
+    def _get(self, session: Session, request: Any, response: Any) -> None:
         postures = session.store.postures
         response.postures = [session.describe(i, posture) for i, posture in postures.items()]
         response.message = f"{len(postures)} postures in {session.store.path}"
 
-    def _remove(
-        self,
-        session: Session,
-        request: RemovePosture.Request,
-        response: RemovePosture.Response,
-    ) -> None:
+    def _remove(self, session: Session, request: Any, response: Any) -> None:
         session.store.remove(request.id)
         response.message = f"removed posture {request.id}; {len(session.store.postures)} are left"
 
-    def _reset(self, session: Session, request: Any, response: Trigger.Response) -> None:
+    def _reset(self, session: Session, request: Any, response: Any) -> None:
         backup = session.store.reset()
         self._drop_results(session)
         moved = f"; the previous ones are in {backup}" if backup else ""
         response.message = f"no postures are stored{moved}"
 
-    def _save(
-        self,
-        session: Session,
-        request: SavePostures.Request,
-        response: SavePostures.Response,
-    ) -> None:
+    def _save(self, session: Session, request: Any, response: Any) -> None:
         path = self._path(session, request.name)
         response.path = str(session.store.save(path, request.overwrite))
-        if session.result is not None:
-            written = self._write_result(
-                session, session.result, path.with_suffix(".yaml"), request
-            )
-            response.result_path = str(written)
+        if (result := session.result) is not None:
+            path = path.with_suffix(".yaml")
+            if path.exists() and not request.overwrite:
+                fix = "give another name, or allow to overwrite it"
+                raise OutputError(f"{path} exists already: {fix}")
+            stored = session.store.postures
+            used = [stored[identity] for identity in result.ids if identity in stored]
+            found = result.identification
+            document = to_document(found, session.model, session.settings, used)
+            response.result_path = str(write_yaml(path, document))
         count = len(session.store.postures)
         response.message = f"{count} postures in {response.path}" + (
             f", the result in {response.result_path}" if response.result_path else ""
         )
 
-    def _write_result(
-        self,
-        session: Session,
-        result: Result,
-        path: Path,
-        request: SavePostures.Request,
-    ) -> Path:
-        if path.exists() and not request.overwrite:
-            raise OutputError(f"{path} exists already: give another name, or allow to overwrite it")
-        stored = session.store.postures
-        used = [stored[identity] for identity in result.ids if identity in stored]
-        document = to_document(result.identification, session.model, session.settings, used)
-        return write_yaml(path, document)
-
-    def _load(
-        self,
-        session: Session,
-        request: LoadPostures.Request,
-        response: LoadPostures.Response,
-    ) -> None:
+    def _load(self, session: Session, request: Any, response: Any) -> None:
         path = self._path(session, request.name)
         if not path.is_file():
             names = ", ".join(sorted(p.stem for p in path.parent.glob("*.jsonl"))) or "none"
@@ -147,12 +122,7 @@ class StoreServices:
             raise OutputError(f"{path} is the file in use: give another name")
         return path
 
-    def _export(
-        self,
-        session: Session,
-        request: ExportUrdf.Request,
-        response: ExportUrdf.Response,
-    ) -> None:
+    def _export(self, session: Session, request: Any, response: Any) -> None:
         if not self._node.parameters.export_directory:
             raise OutputError(
                 "nothing may be written: set the parameter export_directory to the directory "

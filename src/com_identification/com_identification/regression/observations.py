@@ -147,11 +147,7 @@ class ObservationModel:
         )
 
     def check(self, posture: Posture) -> None:
-        """Refuses readings that do not fit the robot.
-
-        Raises:
-            PostureError: Says which, and how to fix it.
-        """
+        """Refuses readings that do not fit the robot: a PostureError says which and the fix."""
         if len(posture.wrenches) not in (0, len(self.feet)):
             names = ", ".join(foot.frame for foot in self.feet) or "none"
             raise PostureError(

@@ -183,11 +183,7 @@ class Posterior:
 
 
 def whiten(matrix: Array, covariance: Array) -> Array:
-    """Divides rows (R, U) by the square root of their covariance.
-
-    Raises:
-        IdentificationError: The covariance is not positive definite: some noise is 0.
-    """
+    """Divides rows (R, U) by the root of their covariance; no noise may be 0."""
     scale = np.sqrt(np.diag(covariance))
     if not (scale > 0.0).all():
         raise IdentificationError(NO_NOISE)
@@ -199,11 +195,7 @@ def whiten(matrix: Array, covariance: Array) -> Array:
 
 
 def condition(rows: Rows, scales: Mapping[str, float], inflation: Array) -> Posterior:
-    """Computes the posterior with given scales.
-
-    Raises:
-        IdentificationError: N is not positive definite: some noise is 0.
-    """
+    """Computes the posterior with given scales; IdentificationError where some noise is 0."""
     total = rows.covariance(scales, inflation)
     count = rows.bodies.shape[1]
     whitened = whiten(np.hstack((rows.bodies, np.eye(len(total)))), total)

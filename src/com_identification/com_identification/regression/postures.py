@@ -72,9 +72,7 @@ def make_posture(
 ) -> Posture:
     """Checks readings and makes a Posture of them; None is for what is not known.
 
-    Raises:
-        ShapeError: An array has the wrong shape.
-        PostureError: q is not finite, up is not a unit vector, or samples not positive.
+    Raises ShapeError, or PostureError where q is not finite, up no unit vector, or samples below 1.
     """
     q = model.check_q(q)
     n = model.n_joints

@@ -29,7 +29,11 @@ class Raw(str):
 
 def escape(text: object) -> Raw:
     """Makes a text safe; pieces of HTML made here stay as they are."""
-    return text if isinstance(text, Raw) else Raw(html.escape(_printable(str(text)), quote=True))
+    if isinstance(text, Raw):
+        return text
+    # Control characters are unknown to HTML.
+    shown = "".join(c if c.isprintable() or c in "\n\t" else "�" for c in str(text))
+    return Raw(html.escape(shown, quote=True))
 
 
 def element(tag: str, *parts: object, css: str = "") -> Raw:
@@ -106,8 +110,3 @@ def page(title: str, *parts: Raw) -> str:
         + "\n".join(parts)
         + "\n</body>\n</html>\n"
     )
-
-
-def _printable(text: str) -> str:
-    """Replaces control characters, which HTML does not know."""
-    return "".join(c if c.isprintable() or c in "\n\t" else "�" for c in text)

@@ -90,8 +90,8 @@ class Contents:
     # by the feet alone, of the postures that fit; None where none has their wrenches
     total: TotalCom | None
     fits: Sequence[PostureFit]  # posture by posture
-    changed: Sequence[str]  # links that have new values in the corrected URDF
-    kept: Sequence[str]  # why others have none, sentences
+    changed: Sequence[str] = ()  # links that have new values in the corrected URDF
+    kept: Sequence[str] = ()  # why others have none, sentences
 
     def since_start(self, time_ns: int) -> float:
         """Seconds from the first joint state."""
@@ -175,7 +175,8 @@ def _parameters(contents: Contents) -> Raw:
         for i, axis in enumerate("xyz"):
             prior = float(found.prior_com_std[b, i])
             change = float(found.com[b, i] - found.prior_com[b, i])
-            mass = _mass_text(float(found.mass[b]), float(found.mass_std[b]))
+            mass = number(float(found.mass[b]), 3)  # one taken as known has no deviation
+            mass += f" ± {number(float(found.mass_std[b]), 3)}" * bool(found.mass_std[b] > 0.0)
             rows.append(
                 (
                     label if i == 0 else "",
@@ -277,6 +278,7 @@ def _postures(contents: Contents) -> Raw:
         "error as identified (mm)",
         "on",
     )
+    why = ("time (s)", "label", "why it is not a posture")
     tally = [
         f"{cause}: {number(seconds, 1)} s" for cause, seconds in sorted(contents.tally.items())
     ]
@@ -287,15 +289,9 @@ def _postures(contents: Contents) -> Raw:
         + _long_table(head, rows, 1)
         + element("p", "Time of the recording by cause:")
         + bullets(tally)
-        + _refused(refused)
+        + (element("p", "Stationary, but not postures:") + _long_table(why, refused, 2))
+        * bool(refused)
     )
-
-
-def _refused(rows: Sequence[Sequence[object]]) -> Raw:
-    if not rows:
-        return Raw("")
-    head = ("time (s)", "label", "why it is not a posture")
-    return Raw(element("p", "Stationary, but not postures:") + _long_table(head, rows, 2))
 
 
 def _long_table(head: Sequence[object], rows: Sequence[Sequence[object]], words: int) -> Raw:
@@ -325,12 +321,6 @@ def _recording(contents: Contents) -> Raw:
         + element("p", left_out)
         + bullets(contents.notes, "warning")
     )
-
-
-def _mass_text(value: float, std: float) -> str:
-    """A mass; one that is taken as known has no standard deviation."""
-    text = number(value, 3)
-    return f"{text} ± {number(std, 3)}" if std > 0.0 else text
 
 
 def _unit(contents: Contents, kind: str, name: str) -> str:

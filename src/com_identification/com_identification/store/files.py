@@ -14,14 +14,9 @@ _LONGEST = 200  # bytes of a name
 
 
 def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") -> Path:
-    """Finds the path of a file in a directory, and refuses names that leave it.
+    """Finds the path of a file in a directory; the suffix is added where it is missing.
 
-    Args:
-        name: Without directories; the suffix is added where it is missing.
-
-    Raises:
-        OutputError: The name has separators, "..", or is a link to elsewhere; or there is no such
-            directory.
+    Raises OutputError where the name leaves the directory or is a link, or there is no directory.
     """
     try:
         folder = Path(directory).resolve()
@@ -43,11 +38,7 @@ def path_inside(directory: str | os.PathLike[str], name: str, suffix: str = "") 
 
 
 def write_whole(path: Path, data: bytes, overwrite: bool = False) -> Path:
-    """Writes a file whole or not at all, and syncs it to the disk.
-
-    Raises:
-        OutputError: A file is there that may not be replaced, or the disk is full or read-only.
-    """
+    """Writes a file whole or not at all, to the disk; an OutputError says what is in the way."""
     if not overwrite and path.exists():
         raise OutputError(f"{path} exists already: give another name, or allow overwriting")
     try:
@@ -72,14 +63,9 @@ def _problem(name: str, suffix: str) -> str:
 
 
 class FileLock:
-    """A lock file beside the file that one process uses.
+    """A lock file beside the file that one process uses; it is removed by release().
 
-    Args:
-        path: Of the lock; it is made, and removed by release().
-
-    Raises:
-        BlockingIOError: Another process holds it.
-        OSError: It cannot be made.
+    Raises BlockingIOError where another process holds it, OSError where it cannot be made.
     """
 
     def __init__(self, path: Path) -> None:
@@ -92,10 +78,11 @@ class FileLock:
             except OSError:
                 os.close(handle)
                 raise
-            if self._is_there(handle):
-                self._handle = handle
-            else:  # its owner removed it between opening and locking
-                os.close(handle)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), os.stat(path)):
+                    self._handle = handle
+                    return
+            os.close(handle)  # its owner removed it between opening and locking
 
     def release(self) -> None:
         """Releases the lock."""
@@ -104,21 +91,9 @@ class FileLock:
             os.close(self._handle)
             self._handle = -1
 
-    def _is_there(self, handle: int) -> bool:
-        with contextlib.suppress(FileNotFoundError):
-            return os.path.samestat(os.fstat(handle), os.stat(self._path))
-        return False
-
 
 class AppendFile:
-    """A file open for appending.
-
-    Args:
-        path: Of the file; it is made where it is missing.
-
-    Raises:
-        OSError: It cannot be opened.
-    """
+    """A file open for appending; it is made where it is missing, or OSError."""
 
     def __init__(self, path: Path) -> None:
         self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
@@ -129,11 +104,7 @@ class AppendFile:
         return os.fstat(self._handle).st_size
 
     def append(self, line: bytes) -> None:
-        """Writes bytes at the end and syncs them to the disk, or leaves the file as it was.
-
-        Raises:
-            OSError: The disk is full or gone, or the file is closed.
-        """
+        """Writes bytes at the end, to the disk, or leaves the file as it was: OSError."""
         size = self.size
         try:
             if os.write(self._handle, line) < len(line):
@@ -145,11 +116,7 @@ class AppendFile:
             raise
 
     def truncate(self, size: int) -> None:
-        """Truncates the file to a size.
-
-        Raises:
-            OSError: It cannot be done.
-        """
+        """Truncates the file to a size; OSError where it cannot be done."""
         os.ftruncate(self._handle, size)
         os.fsync(self._handle)
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -62,11 +63,7 @@ def posture_record(identity: int, posture: Posture, stamp_ns: int = 0) -> dict[s
 
 
 def posture_of(record: Mapping[str, Any], model: RobotModel, feet: int) -> Posture:
-    """Reads a posture.
-
-    Raises:
-        ValueError: It is not of this robot; says why.
-    """
+    """Reads a posture; a ValueError says why it is not of this robot."""
     try:
         wrenches = np.array([_numbers(row, 6) for row in _list(record["wrenches"])])
         if len(wrenches) not in (0, feet):
@@ -99,11 +96,7 @@ def encode(record: Mapping[str, Any]) -> bytes:
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """Reads one line.
-
-    Raises:
-        ValueError: It is no record; says why.
-    """
+    """Reads one line; a ValueError says why it is no record."""
     if len(line) > MAX_LINE:
         raise ValueError(f"it is longer than {MAX_LINE} bytes")
     if _depth(line) > _MAX_DEPTH:
@@ -115,11 +108,7 @@ def decode(line: bytes) -> dict[str, Any]:
 
 
 def whole(record: Mapping[str, Any], key: str) -> int:
-    """Reads a whole number that is not negative.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """Reads a whole number that is not negative; else a ValueError."""
     value = record.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST:
         raise ValueError(f"{key}: expected a whole number from 0 to {_LARGEST - 1}")
@@ -167,30 +156,19 @@ _MAX_LINES = 100_000
 _MAX_CONSTRAINTS = 100  # of a posture
 
 
+@dataclass
 class StoreContents:
-    """The contents of a file of postures.
+    """The contents of a file of postures."""
 
-    Attributes:
-        stamps: When each was captured, ns, by id; 0 where not known.
-        bias: (f, 6) of the force sensors, as read.
-        size: Bytes of the whole lines that were read.
-        warnings: Sentences.
-    """
+    bias: Array  # (f, 6) of the force sensors, as read
+    postures: dict[int, Posture] = field(default_factory=dict)  # by id
+    stamps: dict[int, int] = field(default_factory=dict)  # when captured, ns; 0 where not known
+    next_id: int = 1
+    size: int = 0  # bytes of the whole lines that were read
+    warnings: tuple[str, ...] = ()  # sentences
 
-    def __init__(self, feet: int) -> None:
-        self.postures: dict[int, Posture] = {}
-        self.stamps: dict[int, int] = {}
-        self.next_id = 1
-        self.bias = np.zeros((feet, 6))
-        self.size = 0
-        self.warnings: tuple[str, ...] = ()
-
-    def change(self, record: Mapping[str, Any], model: RobotModel) -> Callable[[], None]:
-        """Checks a change, and returns what applies it.
-
-        Raises:
-            ValueError: It is not valid; says why.
-        """
+    def change(self, record: Mapping[str, Any], model: RobotModel) -> Callable[[], object]:
+        """Checks a change, and returns what applies it; a ValueError says why it is not valid."""
         kind = record["kind"]
         if kind == "posture":
             identity = whole(record, "id")
@@ -205,7 +183,7 @@ class StoreContents:
             identity = whole(record, "id")
             if identity not in self.postures:
                 raise ValueError(f"no posture has the id {identity}")
-            return lambda: self._remove(identity)
+            return lambda: (self.postures.pop(identity), self.stamps.pop(identity))
         if kind == "tare":
             foot, bias = whole(record, "foot"), _numbers(record.get("offset"), 6)
             if foot >= len(self.bias):
@@ -223,19 +201,12 @@ class StoreContents:
         self.stamps[identity] = stamp_ns
         self.next_id = max(self.next_id, identity + 1)
 
-    def _remove(self, identity: int) -> None:
-        del self.postures[identity], self.stamps[identity]
-
 
 def read_contents(
     stream: BinaryIO, name: str, model: RobotModel, robot: Mapping[str, Any]
 ) -> StoreContents:
-    """Reads a file of postures; an incomplete last line is ignored.
-
-    Raises:
-        StoreError: A line is not valid, or the file is of another robot.
-    """
-    contents = StoreContents(len(robot["feet"]))
+    """Reads a file of postures; an incomplete last line is ignored, a bad one a StoreError."""
+    contents = StoreContents(np.zeros((len(robot["feet"]), 6)))
     number = 0
     while line := stream.readline(MAX_LINE + 1):
         number += 1
@@ -260,11 +231,7 @@ def read_contents(
 
 
 def check_robot(record: Mapping[str, Any], robot: Mapping[str, Any], name: str) -> None:
-    """Refuses a file of another robot.
-
-    Raises:
-        StoreError: Says what differs.
-    """
+    """Refuses a file of another robot: a StoreError says what differs."""
     if record.get("kind") != "robot" or record.get("format") != FORMAT:
         raise StoreError(f"{name} is no file of postures of format {FORMAT}: give another file")
     for key, what in (

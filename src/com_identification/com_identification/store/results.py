@@ -26,6 +26,17 @@ from com_model.urdf.editing import Inertial, edit_inertials
 FORMAT = 1
 _INFORMED = 0.95  # of the prior's standard deviation: above, the data have next to no information
 _SHIFT = 1e-5  # m, of the whole robot's CoM, that the data determine
+_OF_BODY = tuple(
+    f"{prior}{key}{std}"
+    for prior in ("", "prior_")
+    for key in ("mass", "com")
+    for std in ("", "_std")
+)
+_RESIDUALS = ("residual", "prior_residual", "held_out", "without_outliers")
+_OF_FIT = (
+    *("prediction_std", "prediction_shift", "variance_factor", "variance_limit", "cause"),
+    *("scales", "tempering", "at_bound", "outliers"),
+)
 _DIGITS = 12  # significant, of what is rounded: sums in another order agree to so many
 
 
@@ -36,35 +47,31 @@ def to_document(
     postures: Sequence[Posture],
     extra: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Puts a result into plain data: numbers, texts, lists and dictionaries; unknown is null.
-
-    Args:
-        extra: More sections, for instance about the recording.
-    """
+    """Puts a result and `extra` into plain data: numbers, texts, lists...; unknown is null."""
     document = {
         "format": FORMAT,
         "robot": {"name": model.name, "mass": model.mass, "joints": list(model.joint_names)},
         "settings": settings.to_dict(),
         "total_mass": {"value": found.total_mass, "std": found.total_mass_std},
-        "bodies": _bodies(found),
-        "sensors": _sensors(found),
-        "identifiability": asdict(found.identifiability),
-        "fit": {
-            "residual": asdict(found.residual),
-            "prior_residual": asdict(found.prior_residual),
-            "held_out": asdict(found.held_out),
-            "without_outliers": asdict(found.without_outliers),
-            "prediction_std": found.prediction_std,
-            "prediction_shift": found.prediction_shift,
-            "variance_factor": found.variance_factor,
-            "variance_limit": found.variance_limit,
-            "cause": found.cause,
-            "scales": dict(found.scales),
-            "tempering": found.tempering,
-            "at_bound": list(found.at_bound),
-            "outliers": [int(i) for i in found.outliers],
+        "bodies": [
+            {"link": name} | {key: getattr(found, key)[b] for key in _OF_BODY}
+            for b, name in enumerate(found.bodies)
+            if found.prior_mass[b] > 0.0
+        ],
+        "sensors": {
+            kind: {
+                name: {"value": value, "std": found.sensor_stds[kind][name]}
+                for name, value in values.items()
+            }
+            for kind, values in found.sensor_errors.items()
         },
-        "postures": _postures(found, postures),
+        "identifiability": asdict(found.identifiability),
+        "fit": {key: asdict(getattr(found, key)) for key in _RESIDUALS}
+        | {key: getattr(found, key) for key in _OF_FIT},
+        "postures": [
+            {"label": posture.label, "samples": posture.samples, "weight": weight}
+            for posture, weight in zip(postures, found.weights, strict=True)
+        ],
     }
     return {key: plain(value) for key, value in {**document, **(extra or {})}.items()}
 
@@ -72,24 +79,13 @@ def to_document(
 def write_yaml(
     path: str | os.PathLike[str], document: Mapping[str, Any], overwrite: bool = True
 ) -> Path:
-    """Writes plain data as YAML, whole or not at all: keys sorted, floats as short as exact.
-
-    Args:
-        overwrite: Whether a file that is there may be replaced.
-
-    Raises:
-        OutputError: It cannot be written there.
-    """
+    """Writes plain data as YAML, whole or not at all: keys sorted, floats as short as exact."""
     text = yaml.dump(plain(document), Dumper=_Dumper, sort_keys=True, allow_unicode=True, width=100)
     return write_whole(Path(path), text.encode(), overwrite)
 
 
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Reads what write_yaml wrote of a to_document.
-
-    Raises:
-        ConfigError: It cannot be read, or is no such file.
-    """
+    """Reads what write_yaml wrote of a to_document; ConfigError where it is no such file."""
     data = read_yaml(path)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ConfigError(f"is no result of format {FORMAT} of an identification", str(path))
@@ -137,41 +133,6 @@ def _list(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.Node:
 
 _Dumper.add_representer(float, _float)
 _Dumper.add_representer(list, _list)
-
-
-def _bodies(found: Identification) -> list[dict[str, Any]]:
-    return [
-        {
-            "link": name,
-            "mass": found.mass[b],
-            "mass_std": found.mass_std[b],
-            "com": found.com[b],
-            "com_std": found.com_std[b],
-            "prior_mass": found.prior_mass[b],
-            "prior_mass_std": found.prior_mass_std[b],
-            "prior_com": found.prior_com[b],
-            "prior_com_std": found.prior_com_std[b],
-        }
-        for b, name in enumerate(found.bodies)
-        if found.prior_mass[b] > 0.0
-    ]
-
-
-def _sensors(found: Identification) -> dict[str, Any]:
-    return {
-        kind: {
-            name: {"value": value, "std": found.sensor_stds[kind][name]}
-            for name, value in values.items()
-        }
-        for kind, values in found.sensor_errors.items()
-    }
-
-
-def _postures(found: Identification, postures: Sequence[Posture]) -> list[dict[str, Any]]:
-    return [
-        {"label": posture.label, "samples": posture.samples, "weight": weight}
-        for posture, weight in zip(postures, found.weights, strict=True)
-    ]
 
 
 @dataclass(frozen=True)
@@ -250,23 +211,12 @@ def trusted_bodies(found: Identification) -> Flags:
 
 
 def corrected_inertials(model: RobotModel, mass: ArrayLike, com: ArrayLike) -> dict[str, Inertial]:
-    """Finds new inertials of links that give the bodies new masses and centres of mass.
+    """Finds inertials of links that give the bodies masses (B,) kg, CoMs (B, 3) m in their frames.
 
     The links of a body, which fixed joints connect, are scaled and moved as one: masses and
     inertias about their own centres of mass by the same factor, those centres by the same shift.
-    So each link stays physical where the body's mass is positive. Bodies that do not change are
-    left out, and links without mass.
-
-    Args:
-        mass: (B,) kg, of the bodies.
-        com: (B, 3) m, in the bodies' frames; of a body without mass not looked at.
-
-    Returns:
-        Inertials by the name of the link, for com_model.urdf.editing.edit_inertials.
-
-    Raises:
-        ShapeError: An array has the wrong shape.
-        IdentificationError: A body's mass would not be positive.
+    So each link stays physical where the body's mass is positive, else IdentificationError. Bodies
+    that do not change are left out, and links without mass.
     """
     bodies = model.bodies
     mass = as_array("mass", mass, (bodies.count,))
@@ -292,11 +242,5 @@ def corrected_inertials(model: RobotModel, mass: ArrayLike, com: ArrayLike) -> d
 
 
 def corrected_urdf(model: RobotModel, found: Identification) -> str:
-    """Writes identified masses and centres of mass into the text of the URDF.
-
-    Everything else stays byte for byte.
-
-    Raises:
-        IdentificationError: A body's mass would not be positive.
-    """
+    """The URDF's text with the identified masses and centres of mass; all else byte for byte."""
     return edit_inertials(model.xml, corrected_inertials(model, found.mass, found.com))

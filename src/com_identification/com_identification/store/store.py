@@ -31,18 +31,8 @@ class PostureStore:
 
     The first line names the robot. Each change is one line, written and synced to the disk before
     the call returns; an incomplete last line is removed when the file is opened again. One process
-    at a time uses the file.
-
-    Args:
-        path: The file; it is made where it is missing, its directory too.
-        feet: Its feet, in the order of the postures' wrenches.
-
-    Attributes:
-        last_backup: What the file that reset() or load() replaced last is called now, or None.
-
-    Raises:
-        StoreError: It cannot be read or written, another process has it, or it is another
-            robot's.
+    at a time uses the file, which is made where it is missing, its directory too. `last_backup` is
+    what the file that reset() or load() replaced last is called now. Raises StoreError.
     """
 
     def __init__(
@@ -51,7 +41,7 @@ class PostureStore:
         self.path = Path(path)
         self._model, self._feet = model, tuple(feet)
         self._robot = robot_record(model, feet)
-        self._contents = StoreContents(len(self._feet))
+        self._contents = StoreContents(np.zeros((len(self._feet), 6)))
         self.last_backup: Path | None = None
         self._file: AppendFile | None = None
         self._lock: FileLock | None = None
@@ -97,57 +87,34 @@ class PostureStore:
     def add(self, posture: Posture, stamp_ns: int = 0) -> int:
         """Appends a posture and gives its id; when it returns, the posture is on disk.
 
-        Raises:
-            StoreError: It is no posture of this robot, or the disk is full or gone; the file is as
-                it was.
+        Raises StoreError where it is of another robot, or the disk is full; the file is as it was.
         """
         identity = self._contents.next_id
         self._append(posture_record(identity, posture, stamp_ns))
         return identity
 
     def remove(self, identity: int) -> None:
-        """Removes a posture.
-
-        Raises:
-            StoreError: No posture has this id; lists those that there are. Or as add().
-        """
+        """Removes a posture; a StoreError lists those that there are. Or as add()."""
         if identity not in self.postures:
             known = listing([str(i) for i in self.postures], limit=50) or "none"
             raise StoreError(f"no posture has the id {identity}; there are: {known}")
         self._append({"kind": "remove", "id": identity})
 
     def set_bias(self, foot: int, bias: ArrayLike) -> None:
-        """Stores the bias (6,) of a foot's sensor, as read.
-
-        Raises:
-            ShapeError: It has the wrong shape.
-            StoreError: It is not finite, or as add().
-        """
+        """Stores the bias (6,) of a foot's sensor, as read, finite; errors as add()."""
         values = as_array("bias", bias, (6,))
         if not np.isfinite(values).all():
             raise StoreError(f"the bias of a sensor must be finite, got {values}")
         self._append(self._bias_record(foot, values))
 
     def reset(self) -> Path | None:
-        """Removes all postures; returns the new name of the old file (None: it had none).
-
-        Ids go on, and the bias stays.
-
-        Raises:
-            StoreError: The directory cannot be written to; all is as it was.
-        """
+        """Removes all postures, not the bias; ids go on. Gives the old file's new name."""
         if not self.postures:
             return None
-        new = StoreContents(len(self._feet))
-        new.next_id, new.bias = self._contents.next_id, self._contents.bias
-        return self._replace(new)
+        return self._replace(StoreContents(self._contents.bias, next_id=self._contents.next_id))
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
-        """Writes all postures to another file, whole or not at all.
-
-        Raises:
-            StoreError: It cannot be written, or is there and may not be replaced.
-        """
+        """Writes all postures to another file, whole or not at all: StoreError."""
         target = Path(path)
         if target.exists() and target.samefile(self.path):
             raise StoreError(f"{target} is the store itself, which is on disk already")
@@ -157,16 +124,10 @@ class PostureStore:
             raise StoreError(str(error)) from error
 
     def load(self, path: str | os.PathLike[str]) -> int:
-        """Replaces the postures by those of another file of this robot.
+        """Replaces the postures by those of another file of this robot; returns their number.
 
-        The old file is renamed as by reset(), to last_backup. The bias is replaced, too.
-        Postures get new ids, which go on from those that were used.
-
-        Returns:
-            How many postures there are now.
-
-        Raises:
-            StoreError: The file cannot be used; nothing changes.
+        The old file is renamed as by reset(), to last_backup. The bias is replaced, too. Postures
+        get new ids, which go on from those that were used. A StoreError changes nothing.
         """
         try:
             _check_regular(Path(path))
@@ -175,12 +136,10 @@ class PostureStore:
         except (OSError, ValueError) as error:
             raise StoreError(f"{path} cannot be read: {error}") from error
         start = self._contents.next_id
-        new = StoreContents(len(self._feet))
-        new.postures = dict(enumerate(read.postures.values(), start))
-        new.stamps = dict(enumerate(read.stamps.values(), start))
-        new.next_id, new.bias = start + len(new.postures), read.bias
-        self._replace(new)
-        return len(self.postures)
+        postures = dict(enumerate(read.postures.values(), start))
+        stamps = dict(enumerate(read.stamps.values(), start))
+        self._replace(StoreContents(read.bias, postures, stamps, start + len(postures)))
+        return len(postures)
 
     def close(self) -> None:
         """Closes the file."""
@@ -212,10 +171,6 @@ class PostureStore:
             apply = self._contents.change(decode(line), self._model)
         except ValueError as error:
             raise StoreError(f"the posture cannot be stored: {error}") from error
-        self._write(line)
-        apply()
-
-    def _write(self, line: bytes) -> None:
         if self._file is None:
             raise StoreError(f"{self.path} is closed")
         try:
@@ -225,6 +180,7 @@ class PostureStore:
                 f"{self.path} cannot be written: {error.strerror}. Its postures are still there; "
                 "free space on the disk and try again"
             ) from error
+        apply()
 
     def _replace(self, new: StoreContents) -> Path:
         """Puts new contents in place of the file, which gets another name."""
@@ -270,10 +226,6 @@ class PostureStore:
 
 
 def _check_regular(path: Path) -> None:
-    """Refuses pipes and devices, which may never end.
-
-    Raises:
-        OSError: It is no regular file.
-    """
+    """Refuses pipes and devices, which may never end: OSError."""
     if path.exists() and not path.is_file():
         raise OSError(f"{path} is no regular file")

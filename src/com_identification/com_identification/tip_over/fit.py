@@ -79,10 +79,6 @@ def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candida
     """Makes the candidates that a protocol's parameters allow, by name.
 
     "offsets + compliance" is what HOAP-2's tip angles speak for (docs/hoap2_lab.md).
-
-    Raises:
-        UnknownNameError: A joint or link is not the model's.
-        ProtocolError: The trunk has no shapes, so that its bounds are not known.
     """
     parameters = protocol.parameters
     offsets = zero_offsets(model, list(parameters.zero_offsets.values()))
@@ -106,14 +102,12 @@ def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candida
 def zero_offsets(model: RobotModel, groups: Sequence[Sequence[str]]) -> Candidate:
     """Zero offsets, one a group of joints (a left and a right one), rad."""
     labels = tuple(f"offset {', '.join(group)} (rad)" for group in groups)
-    offset = _columns(model, groups)
-    return _candidate(model, labels, 0.0, OFFSET_STD, -0.2, 0.2, offset=offset)
+    return _candidate(model, labels, 0.0, OFFSET_STD, -0.2, 0.2, offset=_columns(model, groups))
 
 
 def compliance(model: RobotModel, joints: Sequence[str]) -> Candidate:
     """One compliance for some joints, rad/(N m)."""
-    label = ("compliance (rad/(N m))",)
-    columns = _columns(model, [joints])
+    label, columns = ("compliance (rad/(N m))",), _columns(model, [joints])
     return _candidate(model, label, 0.01, np.inf, 0.0, SOFTEST, compliance=columns)
 
 
@@ -126,9 +120,7 @@ def backlash(model: RobotModel, joints: Sequence[str]) -> Candidate:
 def torso_shift(model: RobotModel, link: str, std: float = np.inf) -> Candidate:
     """A shift of one link's CoM along x within the box around its body's shapes, m.
 
-    Raises:
-        UnknownNameError: No such link.
-        ProtocolError: The link has no shapes, so that its bounds are not known.
+    Raises ProtocolError where the link has no shapes, so that its bounds are not known.
     """
     index = model.link_index(link)
     body = int(model.bodies.body_of_link[index])
@@ -253,22 +245,12 @@ def cross_validate(
     simulation: QuasiStatic,
     full: Fit,
     groups: Sequence[Sequence[int]],
-    noise: float = NOISE,
 ) -> Array:
-    """Leaves each group of tests out in turn, fits the others and predicts the group.
-
-    Args:
-        full: The fit to all tests, where the searches start.
-        groups: Numbers of the tests of each group.
-        noise: rad.
-
-    Returns:
-        (G,) degrees, mean absolute error of each group.
-    """
+    """Leaves each group of tests out in turn, and predicts it: (G,) deg, mean absolute errors."""
     result = []
     for group in groups:
         rest = np.setdiff1d(full.used, group)
-        left = fit(simulation, full.measured, full.candidate, rest, full.x, noise)
+        left = fit(simulation, full.measured, full.candidate, rest, full.x)
         result.append(np.abs(left.errors_deg[list(group)]).mean())
     return np.array(result)
 

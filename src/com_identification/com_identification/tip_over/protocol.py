@@ -63,12 +63,7 @@ class Protocol:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "Protocol":
-        """Reads a YAML file.
-
-        Raises:
-            ConfigError: The file or a key in it is wrong; names the key and what it expects.
-            ProtocolError: It has no moves.
-        """
+        """Reads a YAML file; ConfigError names the wrong key, ProtocolError: no moves."""
         top = Section(read_yaml(path), str(path))
         robot = top.text("robot", None)
         if robot is None:

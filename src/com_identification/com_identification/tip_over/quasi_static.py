@@ -51,13 +51,7 @@ def joint_errors_document(
 
 
 def read_joint_errors(path: str | os.PathLike[str], model: RobotModel) -> JointErrors:
-    """Reads a file of joint errors.
-
-    Raises:
-        ConfigError: The file or a key in it is wrong; names the key and what it expects.
-        UnknownNameError: A joint is not the model's; lists those that there are.
-        ProtocolError: They are another robot's, or a compliance or backlash is negative.
-    """
+    """Reads a file of joint errors; a ComModelError or ProtocolError says what is wrong."""
     top = Section(read_yaml(path), str(path))
     robot = top.text("robot", None)
     if robot != model.name:
@@ -96,10 +90,8 @@ class Case:
 def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
     """Prepares a test.
 
-    Raises:
-        UnknownNameError: A joint is not the model's.
-        ProtocolError: A foot is not the robot's or has no corners, the soles do not lie on one
-            ground, or joints start beyond their limits.
+    Raises ProtocolError where a foot is not the robot's or has no corners, the soles do not lie on
+    one ground, or joints start beyond their limits.
     """
     start, rate = np.zeros((2, model.n_joints))
     for joint, position in test.start.items():
@@ -200,13 +192,7 @@ class QuasiStatic:
     def from_protocol(
         cls, model: RobotModel, config: RobotConfig, protocol: Protocol
     ) -> "QuasiStatic":
-        """Prepares a protocol.
-
-        Raises:
-            ConfigError: The configuration is of another robot.
-            UnknownNameError: A joint or the trunk is not the model's.
-            ProtocolError: As make_case.
-        """
+        """Prepares a protocol; a ComModelError or ProtocolError says what does not fit."""
         model, parameters = config.attach(model), protocol.parameters
         for joint in parameters.compliant + sum(parameters.zero_offsets.values(), ()):
             model.joint_index(joint)
@@ -227,15 +213,10 @@ class QuasiStatic:
         errors: JointErrors | None = None,
         moment: ArrayLike | None = None,
     ) -> Equilibrium:
-        """Computes where the robot is in equilibrium in a test.
+        """Computes where the robot is in equilibrium with a test's joints at `angle`, rad.
 
-        Args:
-            angle: rad, of its joints by their encoders.
-            errors: Of the joints; none by default.
-            moment: (B, 3) kg m, first moments of the bodies; those of the URDF by default.
-
-        Raises:
-            ProtocolError: There is no equilibrium: the joints are too soft.
+        Errors of the joints (none) and first moments of the bodies (B, 3) kg m (the URDF's) may be
+        given. Raises ProtocolError where the joints are too soft for an equilibrium.
         """
         case, n = self.cases[test], self.model.n_joints
         encoders, robot = case.start + angle * case.rate, self._robot(case, errors, moment)
@@ -248,12 +229,7 @@ class QuasiStatic:
     def find_tips(
         self, errors: JointErrors | None = None, moment: ArrayLike | None = None
     ) -> tuple[TipAngle, ...]:
-        """Turns the joints of each test from the start to the first fall, or to their limit.
-
-        Args:
-            errors: Of the joints; none by default.
-            moment: (B, 3) kg m, first moments of the bodies; those of the URDF by default.
-        """
+        """Turns the joints of each test until it falls, or to their limit; as find_equilibrium."""
         return tuple(
             self._first_fall(case, self._robot(case, errors, moment)) for case in self.cases
         )
@@ -271,16 +247,9 @@ class QuasiStatic:
         moment: ArrayLike | None = None,
         only: Sequence[int] | None = None,
     ) -> Array:
-        """Searches for the angles near a guess, whatever the limits of the joints.
+        """Searches for the angles of some tests near a guess (T,) rad, whatever the joints' limits.
 
-        Args:
-            guess: (T,) rad, of the tests.
-            errors: Of the joints; none by default.
-            moment: (B, 3) kg m, first moments of the bodies; those of the URDF by default.
-            only: Numbers of the tests; all by default.
-
-        Returns:
-            (T,) rad; NaN where there is none.
+        As find_equilibrium; NaN where there is none.
         """
         cases = self.cases if only is None else [self.cases[i] for i in only]
         near = np.asarray(guess, dtype=float)

@@ -53,9 +53,7 @@ class TipTable:
     def from_file(cls, path: str | os.PathLike[str], protocol: Protocol) -> "TipTable":
         """Reads a CSV file: a column `test`, and columns `<name>_rad`, in any order of tests.
 
-        Raises:
-            ProtocolError: The file or a value is wrong, or a test is missing, unknown or there
-                twice.
+        Raises ProtocolError where a value is wrong, or a test is missing, unknown or there twice.
         """
         try:
             with Path(path).open(newline="", encoding="utf-8") as file:
@@ -76,11 +74,7 @@ class TipTable:
         return cls(names, MappingProxyType(columns))
 
     def angles(self, column: str) -> Array:
-        """Returns a column (T,), rad.
-
-        Raises:
-            ProtocolError: There is none of that name; lists those that there are.
-        """
+        """Returns a column (T,), rad; a ProtocolError lists those that there are."""
         if column not in self.columns:
             valid = ", ".join(self.columns)
             raise ProtocolError(f"no column {column!r}; valid: {valid}")
@@ -238,11 +232,7 @@ def _angles(comparison: Comparison) -> Raw:
 
 
 def corrected_urdf(model: RobotModel, fit: Fit) -> str:
-    """Writes the CoMs of a fit into the text of the URDF; all else stays byte for byte.
-
-    Raises:
-        RefusedFitError: A CoM is moved by more than COM_LIMIT; names the bodies.
-    """
+    """The URDF's text with the CoMs of a fit; RefusedFitError where one moves above COM_LIMIT."""
     bodies = model.bodies
     shifts = np.linalg.norm(fit.candidate.com_shifts(model, fit.x), axis=1)
     far = np.flatnonzero(shifts > COM_LIMIT * (1.0 + 1e-6))
@@ -258,12 +248,7 @@ def corrected_urdf(model: RobotModel, fit: Fit) -> str:
 def write_correction(
     directory: str | os.PathLike[str], model: RobotModel, fit: Fit, overwrite: bool = False
 ) -> tuple[Path, Path]:
-    """Writes <robot>_corrected.urdf and <robot>_joint_errors.yaml into a directory.
-
-    Raises:
-        RefusedFitError: A CoM is moved by more than 5 mm.
-        OutputError: The directory or the files cannot be written, or a file is there already.
-    """
+    """Writes <robot>_corrected.urdf and <robot>_joint_errors.yaml, or OutputError."""
     found = joint_errors_document(model, fit.candidate.errors(fit.x), fit.mean_error_deg)
     texts = {
         "_corrected.urdf": corrected_urdf(model, fit),
