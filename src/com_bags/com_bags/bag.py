@@ -47,11 +47,7 @@ class Block:
 
 
 class Bag:
-    """An open recording; a context manager.
-
-    Attributes:
-        notes: What is wrong with the files, in sentences; grows while messages are read.
-    """
+    """An open recording; `notes` says what is wrong with the files read so far."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -68,11 +64,7 @@ class Bag:
         self.close()
 
     def open(self) -> None:
-        """Opens it.
-
-        Raises:
-            BagError: There is no such bag, or nothing of it can be read.
-        """
+        """Opens it; BagError where there is no such bag, or nothing of it can be read."""
         try:
             if not self.path.exists():
                 problem = "does not exist. Give the directory of a bag, or its .mcap or .db3 file"
@@ -118,13 +110,9 @@ class Bag:
     def messages(
         self, topics: Sequence[str], types: Collection[str] = ()
     ) -> Generator[Message, None, None]:
-        """Yields the messages of some topics, file by file, with one chunk in memory.
+        """Yields the messages of some topics, and types if given, with one chunk in memory.
 
-        Where a file turns out to be damaged, the messages before that are used, and a note is
-        added.
-
-        Args:
-            types: Messages of other types are left out; empty: none is.
+        Where a file turns out to be damaged, the messages before are used, and a note is added.
         """
         for file in self._files:
             count = 0
@@ -145,12 +133,9 @@ class Bag:
                     self.notes.append(note)
 
     def blocks(self, topics: Mapping[str, str], span_ns: int) -> Iterator[dict[str, Block]]:
-        """Yields the messages recorded within each interval of time, by topic.
+        """Yields the messages recorded within each span_ns, by topic (topics by name, with types).
 
-        Args:
-            topics: Names, with their types.
-            span_ns: Length of the interval, ns; a block is shorter where it would be larger than
-                MAX_BLOCK_BYTES.
+        A block is shorter where it would be larger than MAX_BLOCK_BYTES.
         """
         current = {topic: Block() for topic in topics}
         start, size = None, 0
@@ -202,11 +187,7 @@ class Bag:
         return files
 
     def _open_file(self, path: Path) -> None:
-        """Opens a storage file; a damaged one is read from the front.
-
-        Raises:
-            BagError: It is none, or contains no complete message.
-        """
+        """Opens a storage file, a damaged one from the front; BagError without a message."""
         with path.open("rb") as stream:
             start = stream.read(16)
         file: McapFile | SqliteFile
@@ -237,11 +218,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 
 
 def _metadata(folder: Path) -> tuple[list[str], str]:
-    """Names of a bag's files, and what of it is compressed: "file", "message" or "".
-
-    Raises:
-        StorageError: metadata.yaml is missing, damaged or of a later version, or a file is missing.
-    """
+    """Names of a bag's files, and what is compressed: file, message or nothing; or StorageError."""
     try:
         with (folder / "metadata.yaml").open("rb") as stream:
             text = stream.read(_MAX_METADATA + 1)

@@ -79,14 +79,7 @@ class Layout:
 
 
 def read_layout(payload: bytes, type_name: str) -> Layout:
-    """Reads the layout of a message step by step.
-
-    Args:
-        type_name: One of FIELDS.
-
-    Raises:
-        LayoutError: The message ends early, or has another encoding.
-    """
+    """Reads the layout of a message of one of FIELDS step by step; else LayoutError."""
     cursor = _Cursor(payload)
     cursor.skip(8)  # the stamp
     frame = cursor.text()
@@ -281,13 +274,9 @@ _LARGE_ARRAY = re.compile(r"\[\D*\d{6,}\]|array<[^>]*\d{6,}>")  # what rosbags w
 
 
 def foreign_store(connection: Connection) -> Typestore | None:
-    """Compares a bag's definition of a type with the one that Decoder knows.
+    """Types to decode messages with, where a bag's definition is not the one that Decoder knows.
 
-    Returns:
-        None where they are equal, or where the bag has none; else types to decode messages with.
-
-    Raises:
-        DefinitionError: The definition cannot be read, or lacks a field that is needed.
+    Raises DefinitionError where it cannot be read, or lacks a field that is needed.
     """
     if connection.msgdef.format == MessageDefinitionFormat.NONE:
         return None

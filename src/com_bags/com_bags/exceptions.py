@@ -4,11 +4,7 @@ from com_model.text import quote, shorten
 
 
 class BagError(Exception):
-    """Root of all errors of reading bags.
-
-    Attributes:
-        source: The file or the topic at fault.
-    """
+    """Root of all errors of reading bags; `source` is the file or the topic at fault."""
 
     def __init__(self, problem: str, source: str) -> None:
         super().__init__(shorten(f"{source}: {problem}"))
@@ -17,11 +13,7 @@ class BagError(Exception):
 
 
 class TopicError(BagError):
-    """A topic is missing, ambiguous, or not of a supported type.
-
-    Attributes:
-        role: What the topic was needed for, e.g. "joint states".
-    """
+    """A topic is missing, ambiguous, or not of a type that its role ("joint states") needs."""
 
     def __init__(self, problem: str, source: str, role: str) -> None:
         super().__init__(problem, source)

@@ -46,11 +46,7 @@ class SensorTopics:
 def find_topics(
     topics: Sequence[Topic], feet: Sequence[Foot], request: TopicRequest, use_imu: bool, source: str
 ) -> SensorTopics:
-    """Finds the topics.
-
-    Raises:
-        TopicError: One is missing or of another type; lists the topics of the bag.
-    """
+    """Finds the topics; a TopicError lists those of the bag."""
     finder = _Finder(topics, source)
     wrenches = dict(request.wrenches or {})
     for foot in wrenches:
@@ -79,7 +75,10 @@ def find_topics(
     joints = finder.find(
         JOINT_STATE, "the joint states", request.joint_states, "joint_states", option
     )
-    return SensorTopics(joints, tuple(found), imu, finder.markers(request.markers))
+    marks = request.markers
+    if marks:
+        marks = finder.find(" or ".join(MARKERS), "marks", marks, "", "--marker-topic TOPIC")
+    return SensorTopics(joints, tuple(found), imu, marks or None)
 
 
 class _Finder:
@@ -93,44 +92,26 @@ class _Finder:
         self, type_name: str, role: str, requested: str, usual: str, option: str, only: bool = True
     ) -> str:
         """Finds a topic: the requested, the usual name, that name in a namespace, the only one."""
-        fitting = [topic.name for topic in self._topics if topic.type_name == type_name]
-        if requested:
-            return self._requested(requested, type_name, role, fitting, option)
-        name = "/" + usual.lstrip("/")
+        fitting = [t.name for t in self._topics if t.type_name in type_name.split(" or ")]
+        name = "/" + (requested or usual).lstrip("/")
         if name in fitting:
             return name
+        if requested:
+            raise self._missing(self._why_not(name, type_name, role), role, fitting, option)
         spaced = [topic for topic in fitting if topic.endswith(name)]
         for candidates in (spaced, fitting if only else []):
             if len(candidates) == 1:
                 return candidates[0]
         raise self._missing(f"no topic {name} for {role} ({type_name})", role, fitting, option)
 
-    def markers(self, requested: str) -> str | None:
-        """Checks the topic that marks postures."""
-        if not requested:
-            return None
-        fitting = [topic.name for topic in self._topics if topic.type_name in MARKERS]
-        name = "/" + requested.lstrip("/")
-        if name in fitting:
-            return name
-        problem = f"no topic {name} of {' or '.join(MARKERS)} for marks"
-        raise self._missing(problem, "marks", fitting, "--marker-topic TOPIC")
-
-    def _requested(
-        self, requested: str, type_name: str, role: str, fitting: Sequence[str], option: str
-    ) -> str:
-        name = "/" + requested.lstrip("/")
-        if name in fitting:
-            return name
-        types = {topic.name: topic.type_name for topic in self._topics}
-        if name in types:
-            problem = f"{name} is {types[name]}; for {role} expected {type_name}"
-            if not next(topic.defined for topic in self._topics if topic.name == name):
-                problem += ", and the bag does not contain its definition"
-        else:
-            meant = closest(name, sorted(types))
-            problem = f"no topic {name} for {role}" + (f"; did you mean {meant}?" if meant else "")
-        raise self._missing(problem, role, fitting, option)
+    def _why_not(self, name: str, type_name: str, role: str) -> str:
+        topic = next((topic for topic in self._topics if topic.name == name), None)
+        if topic is None:
+            meant = closest(name, sorted(topic.name for topic in self._topics))
+            also = f" of {type_name}" if type_name not in (JOINT_STATE, WRENCH, IMU) else ""
+            return f"no topic {name}{also} for {role}" + f"; did you mean {meant}?" * bool(meant)
+        undefined = "" if topic.defined else ", and the bag does not contain its definition"
+        return f"{name} is {topic.type_name}; for {role} expected {type_name}{undefined}"
 
     def _missing(self, problem: str, role: str, fitting: Sequence[str], option: str) -> TopicError:
         would = f"would fit, with {option}: {listing(fitting)}" if fitting else "none would fit"
@@ -161,16 +142,10 @@ class SensorBlock:
 
 
 class SensorReader:
-    """Reads a bag from start to end.
+    """Reads a bag from start to end; first_ns and last_ns are stamps of its joint states.
 
-    Args:
-        topics: The topics, those of the wrenches in the order of the feet.
-        imu_link: The link that carries the IMU; needed where topics.imu is set.
-        received: Whether times are those of recording instead of the headers' stamps.
-
-    Attributes:
-        first_ns: First stamp of the joint states; None before it.
-        last_ns: Newest one.
+    Wrenches are in the order of the feet; imu_link carries the IMU, if that is read. `received`:
+    times are those of recording instead of the headers' stamps.
     """
 
     def __init__(
@@ -205,14 +180,10 @@ class SensorReader:
         return {reader.topic: reader.count for reader in self._readers}
 
     def blocks(self, span_ns: int = NS_PER_S) -> Iterator[SensorBlock]:
-        """Yields the readings within each interval of time.
+        """Yields the readings within each interval of span_ns.
 
-        Args:
-            span_ns: Length of the interval, ns.
-
-        Raises:
-            TopicError: At the end, when a joint was never named or a topic had no message that
-                can be decoded; at once, when several nodes publish one topic in turn.
+        Raises TopicError: at the end when a joint was never named or no message of a topic could be
+        decoded; at once, when several nodes publish one topic in turn.
         """
         topics = {reader.topic: reader.type_name for reader in self._readers}
         for raw in self._bag.blocks(topics, span_ns):
@@ -272,11 +243,7 @@ class SensorReader:
         return texts
 
     def _check_publishers(self) -> None:
-        """Refuses topics that several nodes published beyond doubt.
-
-        Raises:
-            TopicError: Names the topic.
-        """
+        """Refuses, by a TopicError, topics that several nodes published beyond doubt."""
         fix = "Let one node publish it, and record again"
         for reader in self._readers[1:]:
             if reader.publishers.several_frames:

@@ -54,12 +54,7 @@ _UNDEFINED = MessageDefinition(MessageDefinitionFormat.NONE, "")
 
 
 class McapFile:
-    """An mcap file.
-
-    Attributes:
-        connections: With the number of their messages.
-        damage: What is damaged, as far as a look at its end shows; "" for a whole file.
-    """
+    """An mcap file: connections with their numbers of messages, and what is damaged at its end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -79,15 +74,7 @@ class McapFile:
     def messages(
         self, topics: Collection[str] | None, types: Collection[str] = ()
     ) -> Iterator[Message]:
-        """Yields messages in the order of the file.
-
-        Args:
-            topics: Names; None: all.
-            types: Messages of other types are left out; empty: none is.
-
-        Raises:
-            StorageError: The file ends early, or a record is damaged.
-        """
+        """Yields messages of topics (None: all) and types (none: all), up to a StorageError."""
         wanted = self._select(topics, types)
         for records in self._records():
             for kind, start, end in _split(records):
@@ -111,11 +98,7 @@ class McapFile:
         }
 
     def _summary(self) -> Counter[int]:
-        """Numbers of messages by channel, from the summary at the end of the file.
-
-        Raises:
-            StorageError: There is no whole one.
-        """
+        """Numbers of messages by channel, from the summary at the end; else StorageError."""
         with self._path.open("rb") as stream:
             end = self._path.stat().st_size - _FOOTER_SIZE
             stream.seek(max(0, end))
@@ -174,11 +157,7 @@ class McapFile:
                 )
 
     def _define(self, kind: int, content: bytes) -> None:
-        """Adds a schema or a channel.
-
-        Raises:
-            StorageError: It is damaged.
-        """
+        """Adds a schema or a channel; StorageError where it is damaged."""
         try:
             number, schema = struct.unpack_from("<HH", content)
             if kind == _SCHEMA:
@@ -198,14 +177,9 @@ class McapFile:
 
 
 class SqliteFile:
-    """An sqlite3 file.
+    """An sqlite3 file: connections with their numbers of messages, and what is damaged.
 
-    Attributes:
-        connections: With the number of their messages.
-        damage: What is damaged; "" for a whole file.
-
-    Raises:
-        BagError: Not even the list of topics can be read.
+    Raises BagError where not even the list of topics can be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -235,11 +209,7 @@ class SqliteFile:
         ]  # fmt: skip
 
     def messages(self, topics: Collection[str], types: Collection[str] = ()) -> Iterator[Message]:
-        """Yields messages in the order of the file.
-
-        Raises:
-            StorageError: A page or a row is damaged, or a page is missing.
-        """
+        """Yields messages in the order of the file, up to damage: a StorageError."""
         wanted = {
             item.id: item
             for item in self.connections
@@ -287,11 +257,7 @@ class SqliteFile:
 
 
 def unpack_zstd(data: bytes, most: int = MAX_RECORD) -> bytes:
-    """Unpacks bytes of a bag.
-
-    Raises:
-        StorageError: They are damaged, or become more than `most` bytes.
-    """
+    """Unpacks bytes of a bag; StorageError where they are damaged, or more than `most`."""
     try:
         with zstd_stream(BytesIO(data)) as stream:
             content = stream.read(most + 1)
@@ -303,12 +269,7 @@ def unpack_zstd(data: bytes, most: int = MAX_RECORD) -> bytes:
 
 
 def unpack_file(path: Path, folder: Path) -> Path:
-    """Unpacks a compressed file of a bag into a folder; returns its path there.
-
-    Raises:
-        StorageError: It is damaged.
-        OSError: The disk is full.
-    """
+    """Unpacks a compressed file of a bag into a folder; returns its path there, or StorageError."""
     target, most = folder / path.stem, _MOST_GROWTH * path.stat().st_size
     with path.open("rb") as packed, target.open("wb") as unpacked:
         stream = zstd_stream(packed)
@@ -365,11 +326,7 @@ def _chunk_data(content: bytes) -> tuple[str, bytes]:
 
 
 def _unpack_chunk(content: bytes) -> bytes:
-    """The records of a chunk.
-
-    Raises:
-        StorageError: It is damaged.
-    """
+    """The records of a chunk; StorageError where it is damaged."""
     try:
         _, _, size, crc = struct.unpack_from("<QQQI", content)
         compression, data = _chunk_data(content)

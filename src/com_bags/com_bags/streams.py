@@ -123,12 +123,7 @@ class PublisherCheck:
 
 
 class TopicReader:
-    """Decodes the blocks of one topic.
-
-    Args:
-        type_name: One of decoding.FIELDS.
-        jump: Smallest change that may show two publishers; see PublisherCheck.
-        received: Whether times are those of recording instead of the headers' stamps.
+    """Decodes the blocks of one topic, of a type of decoding.FIELDS; as SensorReader.
 
     Attributes:
         count: Messages that could be decoded.
@@ -174,13 +169,7 @@ class TopicReader:
         return decoded
 
     def warnings(self, joints: "TopicReader", frame: str | None = None, key: str = "") -> list[str]:
-        """What may be wrong with the topic, in sentences.
-
-        Args:
-            joints: Of the joint states, with whose clock its own is compared.
-            frame: The frame in whose axes its readings are taken; None: of no matter.
-            key: Of the configuration, that sets the frame.
-        """
+        """What may be wrong with the topic, whose frame_id should be the key's."""
         texts, topic = [], self.topic
         if self.errors:
             count = sum(self._decoder.errors.values())
@@ -229,12 +218,7 @@ class JointReader:
         self._latest: tuple[str, ...] | None = None
 
     def read(self, block: DecodedBlock) -> tuple[Times, Array, Array]:
-        """Reads a block.
-
-        Returns:
-            (M,) ns, (M, n) positions, (M, n) efforts: messages that name a joint of the model. NaN
-            where a joint is not known then.
-        """
+        """(M,) ns, (M, n) positions and efforts where messages name joints; NaN: unknown."""
         shape = block.count, self._model.n_joints
         Q, effort = np.full(shape, np.nan), np.full(shape, np.nan)
         used = np.zeros(block.count, dtype=np.bool_)
@@ -260,11 +244,7 @@ class JointReader:
         return times, Q, effort
 
     def check(self) -> None:
-        """Checks, after the last block, that every joint was named.
-
-        Raises:
-            TopicError: One never was.
-        """
+        """Checks, after the last block, that every joint was named; else a TopicError."""
         missing = [self._model.joint_names[i] for i in np.flatnonzero(~self._seen)]
         if missing:
             names = sorted({name for layout in self.layouts for name in layout})
@@ -356,15 +336,9 @@ class UpReader:
         self.without_orientation = 0
 
     def read(self, block: DecodedBlock, times: Times, Q: Array) -> tuple[Times, Array]:
-        """Reads a block.
+        """Reads a block of the IMU's topic, with joint states (M,) ns, (M, n) of the same time.
 
-        Args:
-            block: Of the IMU's topic.
-            times: (M,) ns of the joint states of the same block.
-            Q: (M, n) of those.
-
-        Returns:
-            (N,) ns, (N, 3) unit vectors in root axes; NaN where not known.
+        Returns (N,) ns and (N, 3) unit vectors in root axes; NaN where not known.
         """
         stamps = block.times[block.readable]
         if not len(stamps):

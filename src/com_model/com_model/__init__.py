@@ -31,16 +31,4 @@ if TYPE_CHECKING:
     from com_model.sesc.sesc import Sesc
     from com_model.urdf.audit import AuditReport, Issue, audit
 
-_NAMES = {
-    "dynamics.kinematics": "link_pose link_poses",
-    "exceptions": "ComModelError ConfigError ConfigWarning GeometryError ShapeError "
-    "UnknownNameError UnknownRobotError UrdfError",
-    "geometry.support": "SupportPolygon fit_plane",
-    "legs": "Leg quadruped_legs",
-    "model": "Frame RobotModel",
-    "robots": "RobotFiles find_robot load_robot",
-    "robot_config": "Foot RobotConfig Servo ServoGains",
-    "sesc.sesc": "Sesc",
-    "urdf.audit": "AuditReport Issue audit",
-}
-__getattr__, __all__ = import_when_used(__name__, _NAMES)
+__getattr__, __all__ = import_when_used(__name__, __file__)

@@ -14,11 +14,7 @@ class ComModelError(Exception):
 
 
 class UrdfError(ComModelError):
-    """A URDF cannot become a model.
-
-    Attributes:
-        element: The XML element at fault with its name and line, e.g. "joint 'knee' (line 12)".
-    """
+    """A URDF cannot become a model; `element` is the one at fault with name and line."""
 
     def __init__(self, message: str, element: str, fix: str) -> None:
         super().__init__(f"{element}: {message}. {fix}.")
@@ -28,11 +24,7 @@ class UrdfError(ComModelError):
 
 
 class UnknownNameError(ComModelError):
-    """A name is not one of the model's.
-
-    Attributes:
-        kind: What the name was to be, e.g. "joint".
-    """
+    """A name is not one of the model's; `kind` is what it was to be, a joint for example."""
 
     def __init__(self, kind: str, name: str, valid: Sequence[str]) -> None:
         meant = closest(name, valid)
@@ -45,11 +37,7 @@ class UnknownNameError(ComModelError):
 
 
 class ShapeError(ComModelError):
-    """An array has the wrong shape or cannot be read as an array of numbers.
-
-    Attributes:
-        expected: The shape in words, e.g. "(25,)".
-    """
+    """An array is not as `expected`, for example "(25,)", or cannot be read as numbers."""
 
     def __init__(self, name: str, expected: str, got: str, hint: str = "") -> None:
         super().__init__(f"{name}: expected {expected}, got {got}{'. ' + hint if hint else ''}")
@@ -86,11 +74,7 @@ class MeshError(ComModelError):
 
 
 class UnknownRobotError(ComModelError):
-    """A robot that is not there.
-
-    Attributes:
-        valid: Names that would do, those most like it first.
-    """
+    """A robot that is not there; `valid` are names that would do, those most like it first."""
 
     def __init__(self, robot: str, valid: tuple[str, ...], reason: str) -> None:
         self.robot = robot

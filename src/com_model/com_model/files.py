@@ -17,12 +17,7 @@ from pathlib import Path
 def whole_file(path: str | os.PathLike[str], overwrite: bool = True) -> Iterator[Path]:
     """Yields a path to write to; at the end brings it to the disk and gives it its name.
 
-    Args:
-        path: Of the file, in a folder that exists.
-
-    Raises:
-        FileExistsError: The name is taken, also by somebody else meanwhile.
-        OSError: It cannot be written; nothing is left behind.
+    Raises FileExistsError where the name is taken, also meanwhile; OSError leaves nothing behind.
     """
     target = Path(path)
     part = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}.part")
@@ -47,9 +42,7 @@ def write_file(path: str | os.PathLike[str], content: str | bytes, overwrite: bo
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yields the path of a folder to make and fill, in a hidden one; moves it to its place.
 
-    Raises:
-        FileExistsError: It is there already.
-        OSError: It cannot be written; nothing is left behind.
+    Raises FileExistsError where it is there already; OSError leaves nothing behind.
     """
     target = Path(path)
     if target.exists():

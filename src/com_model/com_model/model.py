@@ -85,11 +85,7 @@ class RobotModel:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "RobotModel":
-        """Reads a model from a URDF file.
-
-        Raises:
-            UrdfError: The file cannot be read, or from_urdf refuses what is in it.
-        """
+        """Reads a model from a URDF file; UrdfError as from_urdf, or where it cannot be read."""
         return replace(cls.from_urdf(read_bounded(path)), path=Path(path))
 
     def with_frames(self, frames: Sequence[Frame]) -> "RobotModel":

@@ -26,14 +26,7 @@ def parameter(
     choices: tuple[str, ...] = (),
     live: bool = False,
 ) -> Any:
-    """Field of a dataclass of options or parameters.
-
-    Args:
-        description: purpose and unit, as `ros2 param describe` shows it.
-        bounds: smallest and largest value, both allowed; for numbers and lists of numbers.
-        choices: the valid strings, if only some are.
-        live: a node's parameter may change while it runs; else it is read-only.
-    """
+    """Field of options: text for `ros2 param describe`, bounds (both allowed), live or not."""
     metadata = {"description": description, "bounds": bounds, "choices": choices, "live": live}
     return field(default=default, metadata=metadata)
 

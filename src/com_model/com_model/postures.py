@@ -33,16 +33,7 @@ _OVER = 1e-5  # rad or m, by which a rounded position may be over a limit
 def write_postures(
     path: str | os.PathLike[str], model: RobotModel, postures: ArrayLike, note: str = ""
 ) -> None:
-    """Writes a file of postures, whole or not at all.
-
-    Args:
-        path: Of the file; its folder is made.
-        postures: (P, n) rad or m, in the order of the model's joints.
-        note: A line of comment for people.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
+    """Writes postures (P, n) rad or m, and a comment, whole or not at all; makes the folder."""
     rows = as_array("postures", postures, (None, model.n_joints))
     content = {
         "robot": model.name,
@@ -59,16 +50,9 @@ def write_postures(
 
 
 def read_postures(path: str | os.PathLike[str], model: RobotModel) -> Array:
-    """Reads a file of postures.
+    """Reads a file of postures (P, n) rad or m, P > 0, its joints in any order, within limits.
 
-    Args:
-        path: Of the file; its joints may stand in any order.
-
-    Returns:
-        (P, n) rad or m, P > 0, in the order of the model's joints, within their limits.
-
-    Raises:
-        ConfigError: It is no such file, is of another robot, or a posture is beyond a limit.
+    Raises ConfigError where it is no such file, of another robot, or a posture is beyond a limit.
     """
     file = Section(read_yaml(path), str(path))
     file.text("robot", "")

@@ -110,20 +110,12 @@ class RobotConfig:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> "RobotConfig":
-        """Reads a YAML file; its urdf is relative to the file.
-
-        Raises:
-            ConfigError: The file or a key in it is wrong; names the key and what it expects.
-        """
+        """Reads a YAML file, its urdf relative to it; a ConfigError names the wrong key."""
         return config_of(Section(read_yaml(path), str(path)), Path(path).resolve().parent)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "RobotConfig":
-        """Reads a mapping of the same shape; its urdf is relative to the working directory.
-
-        Raises:
-            ConfigError: As from_file.
-        """
+        """Reads a mapping of the same shape, its urdf relative to the working directory."""
         return config_of(Section(data, "robot configuration"), Path.cwd())
 
     def attach(self, model: RobotModel) -> RobotModel:
@@ -274,9 +266,5 @@ def wrench_signs(feet: Sequence[Foot]) -> Array:
 
 
 def ground_wrenches(readings: ArrayLike, feet: Sequence[Foot]) -> Array:
-    """Wrenches (or forces) of the ground on f feet from raw readings of their sensors, or back.
-
-    Args:
-        readings: (..., f, 6) N and N m, or (..., f, 3) N.
-    """
+    """Wrenches (..., f, 6), or forces, of the ground on f feet from raw readings, or back."""
     return np.asarray(wrench_signs(feet) * np.asarray(readings, dtype=np.float64))

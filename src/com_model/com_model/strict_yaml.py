@@ -36,11 +36,7 @@ class _StrictLoader(yaml.SafeLoader):
 
 
 def read_yaml(path: str | os.PathLike[str]) -> Any:
-    """Reads a YAML file of at most 256 KiB.
-
-    Raises:
-        ConfigError: It cannot be read, is too large, or is not plain YAML.
-    """
+    """Reads a YAML file of at most 256 KiB; ConfigError where it is not plain YAML."""
     file = Path(path)
     source = str(file)
     try:

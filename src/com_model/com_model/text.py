@@ -36,14 +36,7 @@ def listing(names: Iterable[str], limit: int = 8) -> str:
 
 
 def closest(name: str, valid: Sequence[str], cutoff: float = 0.75) -> str | None:
-    """Finds the valid name that looks most like a wrong one.
-
-    Args:
-        cutoff: Smallest likeness, 0 to 1 (difflib's ratio).
-
-    Returns:
-        The candidate, or None where none is like it.
-    """
+    """Finds the valid name most like a wrong one, or None; cutoff is difflib's ratio, 0 to 1."""
     if len(name) > _LONGEST:
         return None
     candidates = [v for v in valid[:_MOST_CANDIDATES] if len(v) <= _LONGEST]

@@ -119,9 +119,8 @@ def numpy_to_quaternion(values: ArrayLike, out: Quaternion | None = None) -> Qua
 def quaternion_to_rotation(msg: Quaternion) -> Array:
     """(3, 3) rotation matrix of a quaternion message.
 
-    Raises:
-        ConversionError: when the quaternion is not of unit length (all zero is what a driver
-            without orientation sends; it must not pass for "level").
+    Raises ConversionError where it is not of unit length: all zero is what a driver without
+    orientation sends; it must not pass for "level".
     """
     xyzw = (msg.x, msg.y, msg.z, msg.w)
     norm = math.hypot(*xyzw)
@@ -171,9 +170,7 @@ def transform_to_numpy(msg: Transform) -> tuple[Array, Array]:
 def imu_to_rotation(msg: Imu) -> Array:
     """R_world_imu (3, 3) of an Imu message; the world's z axis points up (REP-103).
 
-    Raises:
-        ConversionError: when the message says that it carries no orientation
-            (orientation_covariance[0] = -1) or the quaternion is not of unit length.
+    Raises ConversionError without orientation (orientation_covariance[0] = -1, or no unit length).
     """
     if msg.orientation_covariance[0] == -1.0:
         raise ConversionError("imu carries no orientation (orientation_covariance[0] is -1)")
@@ -188,15 +185,9 @@ def numpy_to_joint_state(
     stamp: Time | None = None,
     out: JointState | None = None,
 ) -> JointState:
-    """JointState with n names.
+    """JointState of n joints: rad or m, rad/s or m/s, N m or N; empty where not known.
 
-    Args:
-        names: n joint names.
-        position: (n,) rad or m.
-        velocity: (n,) rad/s or m/s, or empty when not known.
-        effort: (n,) N m or N, or empty when not known.
-        stamp: of the header; left as it is when None.
-        out: filled in place if given; keeps its names when they are the same list.
+    `out` is filled in place if given, and keeps its names when they are the same list.
     """
     msg = JointState() if out is None else out
     if msg.name is not names:
@@ -223,16 +214,9 @@ def numpy_to_doubles(values: ArrayLike) -> array.array:
 def numpy_to_joint_trajectory(
     names: Sequence[str], times: ArrayLike, q: ArrayLike, qd: ArrayLike, stamp: Time
 ) -> JointTrajectory:
-    """JointTrajectory with velocities.
+    """JointTrajectory of n joints at times (N,) s after the stamp: q (N, n) rad or m, qd (N, n).
 
-    Args:
-        names: n joints.
-        times: (N,) s after the stamp.
-        q: (N, n) rad or m.
-        qd: (N, n) rad/s or m/s.
-
-    Raises:
-        ConversionError: when a number is not finite: such targets are not sent to drives.
+    Raises ConversionError where a number is not finite: such targets are not sent to drives.
     """
     after, positions, velocities = (np.asarray(a, dtype=np.float64) for a in (times, q, qd))
     if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
@@ -243,9 +227,9 @@ def numpy_to_joint_trajectory(
         JointTrajectoryPoint(
             positions=numpy_to_doubles(row),
             velocities=numpy_to_doubles(speed),
-            time_from_start=_duration(time),
+            time_from_start=Duration(sec=int(ns // NS_PER_S), nanosec=int(ns % NS_PER_S)),
         )
-        for time, row, speed in zip(after.tolist(), positions, velocities, strict=True)
+        for ns, row, speed in zip(np.rint(after * NS_PER_S), positions, velocities, strict=True)
     ]
     return msg
 
@@ -265,8 +249,3 @@ def _rows(values: ArrayLike, n: int, what: str) -> list[list[float]]:
     if listed.ndim != 2 or listed.shape[1] != n:
         raise ConversionError(f"{what}: expected shape (k, {n}), got {listed.shape}")
     return listed.tolist()
-
-
-def _duration(seconds: float) -> Duration:
-    sec, nanosec = divmod(round(seconds * NS_PER_S), NS_PER_S)
-    return Duration(sec=sec, nanosec=nanosec)

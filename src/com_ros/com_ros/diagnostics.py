@@ -27,11 +27,7 @@ class Diagnosis:
 
 
 class Diagnostics:
-    """Publishes one status of a node.
-
-    Args:
-        node: its full name stands in front of the status' name.
-    """
+    """Publishes one status of a node, whose full name stands in front of the status' name."""
 
     def __init__(self, node: Node, title: str) -> None:
         self._node = node
@@ -41,12 +37,7 @@ class Diagnostics:
     def publish(
         self, level: bytes, message: str, values: Mapping[str, object], hardware_id: str = ""
     ) -> None:
-        """Publish the status.
-
-        Args:
-            level: OK, WARN, ERROR or STALE of this module.
-            values: what a person wants to know; floats are written with six digits.
-        """
+        """Publish the status; floats are written with six digits."""
         status = DiagnosticStatus(
             level=level, name=self._name, message=message, hardware_id=hardware_id
         )
@@ -91,12 +82,7 @@ def _text(value: object) -> str:
 
 
 class ThrottledLog:
-    """Writes a warning when its kind has been silent for `period_s`.
-
-    Args:
-        period_s: shortest time between two warnings of one kind, s.
-        clock: monotonic seconds; real time, because people read the log in real time.
-    """
+    """Writes a warning when its kind has not been written for period_s of real time."""
 
     def __init__(
         self,
@@ -110,15 +96,7 @@ class ThrottledLog:
         self._last: dict[str, float] = {}
 
     def warn(self, kind: str, text: str) -> bool:
-        """Log `text` unless a warning of this kind was logged within the period.
-
-        Args:
-            kind: one of the few situations that the node knows, never made from input.
-            text: what is wrong and what to do about it.
-
-        Returns:
-            True when it was logged.
-        """
+        """Log what is wrong, once a period and kind (never made from input); whether it did."""
         now = self._clock()
         if now - self._last.get(kind, -float("inf")) < self._period:
             return False

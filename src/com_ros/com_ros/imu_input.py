@@ -64,11 +64,7 @@ class ImuReading:
 
 
 class ImuInput(Latest[Imu]):
-    """Stores the latest Imu messages; those that are used are converted.
-
-    Args:
-        timeout_s: largest time between the IMU's sample and the data that it is used with, s.
-    """
+    """Stores the latest Imu messages; those used within timeout_s of their stamps are converted."""
 
     def __init__(self, timeout_s: float, topic: str = "imu") -> None:
         super().__init__(timeout_s)

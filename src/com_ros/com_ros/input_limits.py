@@ -59,11 +59,7 @@ class InputLimits:
 
 
 class InputBounds:
-    """The limits of one robot.
-
-    Args:
-        model: None: not known yet; then a robot of 1000 kg with joints without limits.
-    """
+    """The limits of a robot; of one not known yet 1000 kg, and joints without limits."""
 
     def __init__(self, limits: InputLimits, model: RobotModel | None = None) -> None:
         self._limits = limits

@@ -34,11 +34,7 @@ class BackgroundJobs:
         return self._pending > 0
 
     def do(self, work: Callable[[], T], then: Callable[[T | Exception], None]) -> None:
-        """Do some work in the thread, and hand its result on in the node's executor.
-
-        Args:
-            then: called in the executor, with what work returned or the exception that it raised.
-        """
+        """Do some work in the thread; hand its result, or exception, on in the node's executor."""
 
         def hand_on(future: Future) -> None:
             error = future.exception()

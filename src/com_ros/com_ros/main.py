@@ -31,11 +31,7 @@ SPIN_S = 1.0  # s, of one piece of EventsSpinner.spin
 
 
 class EventsSpinner:
-    """rclpy's EventsExecutor, spun in pieces: its endless spin() never sleeps nor delivers.
-
-    Raises:
-        ImportError: when this rclpy has no EventsExecutor.
-    """
+    """rclpy's EventsExecutor, if any, in pieces: its endless spin() neither sleeps nor delivers."""
 
     def __init__(self) -> None:
         from rclpy.experimental.events_executor import EventsExecutor
@@ -49,11 +45,7 @@ class EventsSpinner:
         return self._executor.add_node(node)
 
     def spin(self) -> None:
-        """Serve callbacks until ROS is shut down.
-
-        Raises:
-            ExternalShutdownException: ROS was shut down.
-        """
+        """Serve callbacks until ROS is shut down, then raise ExternalShutdownException."""
         while all(node.context.ok() for node in self._nodes):
             self._executor.spin_until_future_complete(Future(), timeout_sec=SPIN_S)
 

@@ -18,14 +18,10 @@ GREEN = (0.1, 0.7, 0.25, 1.0)
 
 
 class MarkerMaker:
-    """Makes markers that share a frame, a stamp and a lifetime.
+    """Makes markers that share a frame, a stamp and a lifetime (0: for ever).
 
     Each name has one Marker, which is filled again the next time: making one takes longer than
     all the rest. What it returns is therefore to be published before the next call.
-
-    Args:
-        lifetime_ns: after this without a new one a marker vanishes, so that nothing stale is
-            shown; 0 keeps it for ever.
     """
 
     def __init__(self, lifetime_ns: int = 0) -> None:

@@ -100,11 +100,7 @@ class AssumedJoints:
     assumed_positions: tuple[float, ...] = parameter((), "... and their positions, rad or m")
 
     def assumed(self) -> dict[str, float]:
-        """Assumed positions by joint, rad or m.
-
-        Raises:
-            ParameterError: the two lists differ in length.
-        """
+        """Assumed positions by joint, rad or m; ParameterError for lists of different lengths."""
         if len(self.assumed_joints) != len(self.assumed_positions):
             raise ParameterError(
                 "assumed_positions",
@@ -169,11 +165,7 @@ class _Spec:
     live: bool
 
     def convert(self, value: Any) -> Any:
-        """Value as given by ROS -> value of the field's type.
-
-        Raises:
-            ParameterError: wrong type, out of bounds, or not one of the choices.
-        """
+        """Value as given by ROS -> value of the field's type, or a ParameterError."""
         result = self._typed(value)
         if self.choices and result not in self.choices:
             raise ParameterError(self.name, value, f"give one of {', '.join(self.choices)}")

@@ -7,36 +7,21 @@
 | TF       | /tf                                       | reliable    | volatile        |
 | stream() | sensor data that a node subscribes to     | best effort | volatile        |
 
-A best-effort subscription hears reliable and best-effort publishers alike; a reliable
-publication is heard by both kinds of subscription.
+A best-effort subscription receives from reliable and best-effort publishers; a reliable
+publication is received by both kinds of subscription.
 """
 
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-
-def _keep_last(
-    depth: int,
-    reliability: ReliabilityPolicy = ReliabilityPolicy.RELIABLE,
-    durability: DurabilityPolicy = DurabilityPolicy.VOLATILE,
-) -> QoSProfile:
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=depth,
-        reliability=reliability,
-        durability=durability,
-    )
-
-
-LATCHED = _keep_last(1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-RESULT = _keep_last(10)
-TF = _keep_last(100)
+# Profiles of rclpy are reliable and volatile, and keep the last.
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+RESULT = QoSProfile(depth=10)
+TF = QoSProfile(depth=100)
 
 
 def stream(depth: int = 1) -> QoSProfile:
-    """Sensor data in.
+    """Sensor data in; depth is the number of messages that may wait while the node is busy.
 
-    Args:
-        depth: messages that may wait while the node is busy: 1 for a node that wants the newest
-            one, more for a node that must see every one (at 1 kHz, 500 bridge 0.5 s).
+    1 for a node that wants the newest one; at 1 kHz, 500 bridge 0.5 s.
     """
-    return _keep_last(depth, reliability=ReliabilityPolicy.BEST_EFFORT)
+    return QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)

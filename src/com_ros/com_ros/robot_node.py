@@ -143,11 +143,7 @@ class RobotNode(Node, Generic[P]):
         """Called several times a second, on a steady clock."""
 
     def apply_parameters(self, new: P) -> None:
-        """Apply changed live parameters; `self.parameters` has still the old ones.
-
-        Raises:
-            ComRosError, ComModelError, ValueError: refuses the change, with the reason.
-        """
+        """Apply changed live parameters (self.parameters has the old ones), or refuse: an error."""
 
     def diagnose(self) -> Diagnosis:
         """The status for /diagnostics; the base adds rate, latency and the robot's name."""
@@ -215,12 +211,7 @@ class RobotNode(Node, Generic[P]):
     def subscribe(
         self, kind: type, topic: str, callback: Callable[[Any, int], None], depth: int = 1
     ) -> None:
-        """Subscribe a stream of stamped messages, best effort; see com_ros.stream.
-
-        Args:
-            callback: called with each good message and its time, ns.
-            depth: messages that may wait while the node is busy.
-        """
+        """Subscribe stamped messages, best effort: callback(message, ns); see com_ros.stream."""
         self._subscribe(kind, topic, callback, depth)
 
     def subscribe_with(
@@ -250,12 +241,7 @@ class RobotNode(Node, Generic[P]):
         *,
         needs_model: bool = True,
     ) -> None:
-        """Offer a std_srvs/Trigger.
-
-        Args:
-            refusals: exceptions by which it refuses, with the reason as text.
-            needs_model: refuse as long as there is no model.
-        """
+        """Offer a std_srvs/Trigger, which `refusals` and, if needed, a missing model refuse."""
 
         def answer(_: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
             if needs_model and self.waiting:

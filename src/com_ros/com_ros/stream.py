@@ -88,13 +88,7 @@ class StampGate:
         self.restarted = False
 
     def time_ns(self, stamp_ns: int, received_ns: int, at_ns: int) -> int | None:
-        """Time of a message; None: hold it back.
-
-        Args:
-            stamp_ns: its stamp, 0 for none.
-            received_ns: the node's clock.
-            at_ns: real time, monotonic.
-        """
+        """Time of a message by stamp (0: none), clock and real time; None: hold it back."""
         line = self._line
         if (  # the usual: a stamp that continues the line
             line is not None
@@ -116,7 +110,9 @@ class StampGate:
         if line is None or started:
             self.restarted = line is not None
             self._begin(_Line(time_ns, at_ns, time_ns, at_ns))
-        elif line.continued_by(time_ns, self._held_since(at_ns), self._jump_ns):
+        elif line.continued_by(
+            time_ns, self._other.first_at if self._other else at_ns, self._jump_ns
+        ):
             # Parts of one robot may be a little apart: a line ends at its newest stamp.
             line.last, line.last_at, self._other = max(time_ns, line.last), at_ns, None
         else:
@@ -128,10 +124,6 @@ class StampGate:
             self.restarted = True
             self._begin(self._other or _Line(time_ns, at_ns, time_ns, at_ns))
         return time_ns
-
-    def _held_since(self, at_ns: int) -> int:
-        """Real time of the first of the messages that are held back, else of this one."""
-        return at_ns if self._other is None else self._other.first_at
 
     def _begin(self, line: _Line) -> None:
         self._line, self._other = line, None
@@ -146,11 +138,7 @@ class StampGate:
 
 
 class RateLimit:
-    """Leaves out samples that come more often than a rate, by their times.
-
-    Args:
-        rate_hz: 1/s; inf: none is left out.
-    """
+    """Leaves out samples that come more often than a rate (1/s; inf: none), by their times."""
 
     def __init__(self, rate_hz: float) -> None:
         self._next_ns = 0
@@ -207,12 +195,7 @@ class Backlog:
 
     Then rclpy gives the messages as bytes, which costs little, and a timer hands on the newest. The
     timer's turn comes after the messages that rclpy has queued, so that their number stays small.
-
-    Args:
-        deliver: called with each message that is to be used.
-
-    Attributes:
-        subscription: set once it is made, with `receive` as its callback.
+    `subscription` is set once it is made, with `receive` as its callback.
     """
 
     def __init__(self, node: Node, kind: type, deliver: Callable[[Any], None]) -> None:

@@ -31,12 +31,7 @@ class FramePublisher:
         self._fixed: Publisher | None = None
 
     def send(self, stamp: Time, parent: str, children: Iterable[tuple[str, ArrayLike]]) -> None:
-        """Publish frames that are parallel to their parent.
-
-        Args:
-            stamp: of the data that they were computed from.
-            children: frame names with their origins (3,) in the parent, m.
-        """
+        """Publish frames parallel to their parent, with their origins (3,) in it, m."""
         transforms = [
             self._transform(stamp, parent, child, origin, None) for child, origin in children
         ]

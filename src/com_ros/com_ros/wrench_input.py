@@ -29,11 +29,7 @@ def _ground_wrench(msg: WrenchStamped, sign: int) -> Six:
 
 
 class WrenchInputs:
-    """Stores the latest wrenches of each foot.
-
-    Args:
-        timeout_s: largest time between a wrench and the data that it is used with, s.
-    """
+    """Stores the latest wrenches of each foot; timeout_s as of Latest."""
 
     def __init__(self, feet: Sequence[Foot], timeout_s: float) -> None:
         self._feet = tuple(feet)
@@ -57,12 +53,7 @@ class WrenchInputs:
         self.ever_received = True
 
     def wrenches(self, at_ns: int) -> tuple[Array | None, str]:
-        """The wrenches at a time.
-
-        Returns:
-            (f, 6) N and N m of the ground on the feet, or None when one is not known; and why it is
-            not known and how to fix it.
-        """
+        """Wrenches (f, 6) N and N m of the ground on the feet, or None, and why."""
         found, problem = self._current(at_ns)
         return (None, problem) if problem else (np.array(found).reshape(-1, 6), "")
 

@@ -3,12 +3,14 @@
 The names below are imported when they are used: MuJoCo takes a while.
 """
 
+from typing import TYPE_CHECKING
+
 from com_model.public_names import import_when_used
 
-_NAMES = {
-    "physics.sensors": "NoiseLevels Reading",
-    "physics.simulation": "Simulation",
-    "physics.world_builder": "World build_world",
-    "drawing.pictures": "draw_picture",
-}
-__getattr__, __all__ = import_when_used(__name__, _NAMES)
+if TYPE_CHECKING:
+    from com_simulation.drawing.pictures import draw_picture
+    from com_simulation.physics.sensors import NoiseLevels, Reading
+    from com_simulation.physics.simulation import Simulation
+    from com_simulation.physics.world_builder import World, build_world
+
+__getattr__, __all__ = import_when_used(__name__, __file__)

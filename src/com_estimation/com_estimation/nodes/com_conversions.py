@@ -71,16 +71,9 @@ def numpy_to_com_jacobian(
     frame: str,
     out: ComJacobian | None = None,
 ) -> ComJacobian:
-    """ComJacobian message.
+    """ComJacobian message: matrix (3, n) m/rad or m/m, position (3,) m; else ConversionError.
 
-    Args:
-        names: n joint names; a list is used as it is.
-        matrix: (3, n) m/rad or m/m.
-        position: (3,) m.
-        out: filled in place if given; keeps its names when they are the same list.
-
-    Raises:
-        ConversionError: when the matrix is not (3, n).
+    `out` is filled in place if given, and keeps its names when they are the same list.
     """
     msg = ComJacobian() if out is None else out
     if np.shape(matrix) != (3, len(names)):
@@ -111,16 +104,9 @@ def numpy_to_sesc_chain(
     stamp: Time,
     frame: str,
 ) -> SescChain:
-    """SescChain message of K links.
+    """SescChain message of K links: parameters (K, 3) m in their frames, points (K + 1, 3) m.
 
-    Args:
-        mass: kg.
-        links: K names.
-        parameters: (K, 3) m, each in its link's frame.
-        points: (K + 1, 3) m, root origin to CoM.
-
-    Raises:
-        ConversionError: when the sizes do not fit together.
+    Raises ConversionError where the sizes do not fit together.
     """
     n_parameters, n_points = np.shape(parameters)[0], np.shape(points)[0]
     if not len(links) == n_parameters == n_points - 1:

@@ -1,15 +1,4 @@
-"""What sesc_publisher publishes of its states.
-
-Publishes, for each sample of the joints:
-    com (com_msgs/CenterOfMass): always, also when the CoM is not known.
-    com/point (geometry_msgs/PointStamped), com/jacobian (com_msgs/ComJacobian): only when it is
-        known and someone listens.
-For display, at a rate of its own:
-    com/markers (visualization_msgs/MarkerArray): CoM, projection, SESC, support polygon.
-    sesc (com_msgs/SescChain): the statically equivalent serial chain.
-    /tf (tf2_msgs/TFMessage): frames `com` and `com_projection`, parallel to the root link.
-    /tf_static: sole frames of the configuration that the URDF has no link for.
-"""
+"""What sesc_publisher publishes of its states; see there."""
 
 from collections.abc import Sequence
 from time import monotonic
@@ -38,11 +27,7 @@ COUNT_PERIOD_S = 0.002  # between two counts of subscriptions, which take a micr
 
 
 class ComOutput:
-    """Publishes states of the CoM; its messages are filled again and again.
-
-    Args:
-        with_jacobian: False for no com/jacobian.
-    """
+    """Publishes states of the CoM, com/jacobian if wanted; it fills its messages again."""
 
     def __init__(self, node: Node, frame_prefix: str = "", *, with_jacobian: bool) -> None:
         self._prefix = frame_prefix
@@ -58,12 +43,7 @@ class ComOutput:
         self._count_at, self._to_point, self._to_jacobian = 0.0, False, False
 
     def publish(self, state: ComState, stamp: Time, model: RobotModel | None) -> None:
-        """Publish a state.
-
-        Args:
-            stamp: of the joint_states message that it belongs to.
-            model: the robot; None: not known yet.
-        """
+        """Publish a state with the stamp of its joint_states; model None: not known yet."""
         if model is not self._model:
             self._model = model
             self._frame = "" if model is None else self._prefix + model.root_link

@@ -9,9 +9,14 @@ Subscribes:
 
 Publishes, for each joint_states message and with its stamp:
     com (com_msgs/CenterOfMass): also when it is not known, with the reason.
-    com/point (geometry_msgs/PointStamped), com/jacobian (com_msgs/ComJacobian): when it is known.
+    com/point (geometry_msgs/PointStamped), com/jacobian (com_msgs/ComJacobian): when it is known
+        and someone subscribes.
 
-Publishes at display_rate_hz: com/markers, sesc and /tf; at 1 Hz: /diagnostics.
+Publishes at display_rate_hz; at 1 Hz /diagnostics:
+    com/markers (visualization_msgs/MarkerArray): CoM, projection, SESC, support polygon.
+    sesc (com_msgs/SescChain): the statically equivalent serial chain.
+    /tf: frames `com` and `com_projection`, parallel to the root link; /tf_static: sole frames of
+        the configuration that the URDF has no link for.
 
 Parameters: see Parameters.
 """

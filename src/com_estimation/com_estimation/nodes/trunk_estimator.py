@@ -10,10 +10,14 @@ Subscribes:
 
 Publishes, with the stamp of the joint_states message, at most at publish_rate_hz:
     trunk_com (com_msgs/TrunkCom): also when nothing is known, with the reason.
-    ground_reaction (com_msgs/GroundReaction)
-    robot_description_corrected (std_msgs/String, latched): only with publish_corrected.
+    ground_reaction (com_msgs/GroundReaction): when there is a model and someone subscribes.
+    robot_description_corrected (std_msgs/String, latched): with publish_corrected, the URDF with
+        the trunk's mass and CoM as estimated; when converged, at most once a second.
 
-Publishes at display_rate_hz: trunk_com/markers and /tf; at 1 Hz: /diagnostics.
+Publishes at display_rate_hz; at 1 Hz /diagnostics:
+    trunk_com/markers (visualization_msgs/MarkerArray): the CoM, the ellipsoid of three standard
+        deviations, the URDF's CoM, and the ground's forces.
+    /tf: frame `trunk_com`, parallel to the root link.
 
 Services:
     ~/reset (std_srvs/Trigger): restart the estimation.
@@ -58,11 +62,7 @@ LEVELS = {
 
 
 class TrunkEstimatorNode(RobotNode[Parameters]):
-    """The node; see the module's text.
-
-    Args:
-        options: passed on to rclpy's Node (namespace, parameter_overrides, context).
-    """
+    """The node; see the module's text. Its options are those of RobotNode."""
 
     def __init__(self, estimator: EstimatorFactory = make_estimator, **options: Any) -> None:
         super().__init__("trunk_estimator", Parameters, subject="trunk's centre of mass", **options)

@@ -25,11 +25,7 @@ LEG_NAMES = tuple(f"{side}_{end}" for side, end in LEGS)
 
 
 def feet_of_legs(config: RobotConfig) -> tuple[Foot, ...]:
-    """The four feet in the order of the legs.
-
-    Raises:
-        ConfigError: one is missing.
-    """
+    """The four feet in the order of the legs; ConfigError where one is missing."""
     found = {(foot.side, foot.end): foot for foot in config.feet}
     missing = [f"{side} {end}" for side, end in LEGS if (side, end) not in found]
     if missing:

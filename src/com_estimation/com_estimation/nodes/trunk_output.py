@@ -1,14 +1,4 @@
-"""What trunk_estimator publishes of its estimates.
-
-Publishes:
-    trunk_com (com_msgs/TrunkCom): always, also when nothing is known.
-    ground_reaction (com_msgs/GroundReaction): when there is a model and someone listens.
-    robot_description_corrected (std_msgs/String, latched): with publish_corrected, the URDF with
-        the trunk's mass and CoM as estimated; when converged, at most once a second.
-    trunk_com/markers (visualization_msgs/MarkerArray): at a rate of its own: the CoM, the ellipsoid
-        of three standard deviations, the URDF's CoM, and the ground's forces.
-    /tf (tf2_msgs/TFMessage): frame `trunk_com`, parallel to the root link, likewise.
-"""
+"""What trunk_estimator publishes of its estimates; see there."""
 
 import math
 

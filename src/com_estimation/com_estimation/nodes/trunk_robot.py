@@ -31,11 +31,7 @@ class TrunkRobot:
 
 
 def make_estimator(model: RobotModel, config: RobotConfig, p: Parameters) -> TrunkEstimator:
-    """The estimator that the parameter `method` names.
-
-    Raises:
-        ParameterError: an option has no such value.
-    """
+    """The estimator that the parameter `method` names; ParameterError for a value that is none."""
     try:
         if p.method == DING:
             contact = ContactOptions(load=p.floating_base.contact_load)
@@ -49,12 +45,7 @@ def make_estimator(model: RobotModel, config: RobotConfig, p: Parameters) -> Tru
 def make_robot(
     model: RobotModel, config: RobotConfig, p: Parameters, estimator: EstimatorFactory
 ) -> TrunkRobot:
-    """Everything for a new model.
-
-    Raises:
-        ConfigError: the model does not fit the configuration, or is no quadruped.
-        ParameterError: an assumed joint is not the model's, or an option has no such value.
-    """
+    """Everything for a new model; ConfigError or ParameterError where something does not fit it."""
     legs = quadruped_legs(model, config)
     health = InputChecks(model, legs, rate_hz=p.expected_rate_hz)
     rate_hz = min(p.publish_rate_hz, 200.0)

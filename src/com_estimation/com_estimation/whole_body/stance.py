@@ -338,8 +338,6 @@ def set_axes(normal: Array, x: Array, y: Array) -> None:
     y[0], y[1], y[2] = b, sign + normal[1] * normal[1] * a, -normal[1]
 
 
-Mask = NDArray[np.bool_]
-
 UNKNOWN_FORCES = np.empty((0, 3))
 STEEPEST = 0.1  # cosine of the steepest ground that gravity is believed for, 84 degrees
 
@@ -390,11 +388,7 @@ def _points(foot: Foot) -> Array:
 
 
 def choose_feet(names: Sequence[str], configured: Sequence[Foot]) -> tuple[Foot, ...]:
-    """Feet by name: as configured where they are, else point feet at the frames of that name.
-
-    Args:
-        names: sole frames; empty for all that are configured.
-    """
+    """Feet by name, all for none: as configured, else point feet at the frames of that name."""
     known = {foot.frame: foot for foot in configured}
     return tuple(known.get(name) or point_foot(name) for name in names or known)
 

@@ -11,11 +11,7 @@ import com_model.interrupt  # noqa: F401 (a name would be exported)
 
 
 def command_parser(name: str | None, description: str | None, epilog: str) -> ArgumentParser:
-    """Returns a parser whose help shows the epilog (examples, exit status) as it is written.
-
-    Args:
-        name: Of the command, in its help and messages; None: that of the file that runs.
-    """
+    """Returns a parser whose help shows the epilog as it is; name None: that of the file."""
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     return ArgumentParser(
         prog=name,

@@ -116,11 +116,7 @@ def _write_urdf(urdf: Path, text: str, source: str) -> Path:
 
 
 def _live() -> Any:
-    """What reads a running robot, which needs ROS.
-
-    Raises:
-        ComModelError: It is not there.
-    """
+    """What reads a running robot; ComModelError where there is no ROS."""
     try:
         return import_module("com_identification.nodes.live_robot")
     except ImportError as error:
@@ -139,11 +135,7 @@ def _check(urdf: Path, config: Path | None) -> int:
 
 
 def _old(arguments: argparse.Namespace, output: Path) -> dict[str, Any] | None:
-    """The values of an existing file that stay.
-
-    Raises:
-        ComModelError: It exists and neither --force nor --update was given.
-    """
+    """The values of an existing file that stay; ComModelError without --force and --update."""
     if not output.exists() or arguments.force:
         return None
     if not arguments.update:

@@ -11,12 +11,12 @@ from com_model.bodies import PRISMATIC, Bodies
 from com_model.geometry.rotations import rotations_about
 from com_model.model import RobotModel
 
+Given = ArrayLike | None
+"""An argument with a default."""
+
 
 def link_poses(
-    model: RobotModel,
-    q: ArrayLike,
-    R_world_root: ArrayLike | None = None,
-    p_world_root: ArrayLike | None = None,
+    model: RobotModel, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
 ) -> tuple[Array, Array]:
     """Computes the poses of all links.
 
@@ -47,8 +47,8 @@ def link_pose(
     model: RobotModel,
     q: ArrayLike,
     link: str,
-    R_world_root: ArrayLike | None = None,
-    p_world_root: ArrayLike | None = None,
+    R_world_root: Given = None,
+    p_world_root: Given = None,
 ) -> tuple[Array, Array]:
     """Computes the pose of one link: R_world_link (3, 3) and its origin (3,) m; see link_poses."""
     index = model.link_index(link)
@@ -81,10 +81,7 @@ def link_pose_batch(model: RobotModel, Q: ArrayLike, link: str) -> tuple[Array, 
 
 
 def body_poses(
-    bodies: Bodies,
-    q: Array,
-    R_world_root: ArrayLike | None = None,
-    p_world_root: ArrayLike | None = None,
+    bodies: Bodies, q: Array, R_world_root: Given = None, p_world_root: Given = None
 ) -> tuple[Array, Array]:
     """Computes the poses of the moving bodies, R (B, 3, 3) and p (B, 3) m; see link_poses."""
     R = np.empty((bodies.count, 3, 3))

@@ -40,15 +40,7 @@ class Frames(NamedTuple):
 
 
 class LinkFrames:
-    """Frames of k links in the root link's frame; one instance for one thread.
-
-    Args:
-        links: k link names, repeats allowed.
-
-    Attributes:
-        links: their names.
-        frames: what set_link_poses takes.
-    """
+    """Frames of k links (repeats allowed) in the root link's frame; one instance for one thread."""
 
     def __init__(self, model: RobotModel, links: Sequence[str]) -> None:
         self._model = model
@@ -65,11 +57,7 @@ class LinkFrames:
         self._poses = entry_point(set_link_poses, np.empty(0), self.frames, *results)
 
     def poses(self, q: ArrayLike) -> tuple[Array, Array]:
-        """Poses at joint positions q (n,), rad or m; see com_model.dynamics.kinematics.link_poses.
-
-        Returns:
-            R_root_link (k, 3, 3), and the links' origins in the root frame (k, 3), m.
-        """
+        """R_root_link (k, 3, 3) and origins (k, 3) m at (n,) rad or m, as link_poses."""
         q = np.asarray(q, dtype=np.float64)
         if q.shape != (self._model.n_joints,):
             q = self._model.check_q(q)  # raises, and lists the joints

@@ -86,11 +86,7 @@ def signed_distance(corners: Array, points: Array) -> Array:
 
 
 def solid_hull(points: Array) -> ConvexHull:
-    """Finds the convex hull of points (N, 3) in space, as scipy's ConvexHull.
-
-    Raises:
-        GeometryError: The points fill no volume, or are not finite.
-    """
+    """Finds scipy's ConvexHull of points (N, 3); GeometryError where they have no volume."""
     from scipy.spatial import ConvexHull, QhullError  # takes long, and few need it
 
     try:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from com_model.arrays import Array, as_array, as_rotation
 from com_model.bodies import PRISMATIC, Bodies
-from com_model.dynamics.kinematics import body_poses
+from com_model.dynamics.kinematics import Given, body_poses
 from com_model.exceptions import ComModelError
 from com_model.model import RobotModel
 from com_model.sesc import batch_kernels, kernels
@@ -64,12 +64,7 @@ class Sesc:
         self.parameters = self.parameters_at(np.zeros(n))
         self.parameters.setflags(write=False)
 
-    def com(
-        self,
-        q: ArrayLike,
-        R_world_root: ArrayLike | None = None,
-        p_world_root: ArrayLike | None = None,
-    ) -> Array:
+    def com(self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None) -> Array:
         """Computes the centre of mass, p_root + sum of R_k r_k ([Cotton] eqs 3, 7).
 
         Returns:
@@ -87,10 +82,7 @@ class Sesc:
         return com
 
     def com_and_jacobian(
-        self,
-        q: ArrayLike,
-        R_world_root: ArrayLike | None = None,
-        p_world_root: ArrayLike | None = None,
+        self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
     ) -> tuple[Array, Array]:
         """Computes the centre of mass and its derivatives by the joints.
 
@@ -114,10 +106,7 @@ class Sesc:
         return com, jacobian
 
     def com_and_floating_jacobian(
-        self,
-        q: ArrayLike,
-        R_world_root: ArrayLike | None = None,
-        p_world_root: ArrayLike | None = None,
+        self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None
     ) -> tuple[Array, Array]:
         """Computes the centre of mass and its Jacobian with the motion of the root.
 
@@ -144,10 +133,10 @@ class Sesc:
         self,
         q: ArrayLike,
         qd: ArrayLike,
-        R_world_root: ArrayLike | None = None,
-        p_world_root: ArrayLike | None = None,
-        v_world_root: ArrayLike | None = None,
-        w_world_root: ArrayLike | None = None,
+        R_world_root: Given = None,
+        p_world_root: Given = None,
+        v_world_root: Given = None,
+        w_world_root: Given = None,
     ) -> Array:
         """Computes the velocity of the centre of mass, v + w x (CoM - p_root) + J qd.
 
@@ -169,11 +158,7 @@ class Sesc:
         return self.com_and_floating_jacobian(q, R_world_root, p_world_root)[1] @ rates
 
     def com_batch(
-        self,
-        Q: ArrayLike,
-        threads: int = 1,
-        R_world_root: ArrayLike | None = None,
-        p_world_root: ArrayLike | None = None,
+        self, Q: ArrayLike, threads: int = 1, R_world_root: Given = None, p_world_root: Given = None
     ) -> Array:
         """Computes the centres of mass (N, 3) m of N configurations."""
         Q = self._configurations(Q)
@@ -182,11 +167,7 @@ class Sesc:
         return com
 
     def com_and_jacobian_batch(
-        self,
-        Q: ArrayLike,
-        threads: int = 1,
-        R_world_root: ArrayLike | None = None,
-        p_world_root: ArrayLike | None = None,
+        self, Q: ArrayLike, threads: int = 1, R_world_root: Given = None, p_world_root: Given = None
     ) -> tuple[Array, Array]:
         """Computes the centres of mass of N configurations and their Jacobians.
 
@@ -215,12 +196,7 @@ class Sesc:
             vectors[bodies.parent[j]] += fraction * travel * (bodies.R[j] @ bodies.axis[j])
         return vectors
 
-    def chain(
-        self,
-        q: ArrayLike,
-        R_world_root: ArrayLike | None = None,
-        p_world_root: ArrayLike | None = None,
-    ) -> Array:
+    def chain(self, q: ArrayLike, R_world_root: Given = None, p_world_root: Given = None) -> Array:
         """Computes the points of the chain, p_root + partial sums of R_k r_k.
 
         Returns:
@@ -232,13 +208,7 @@ class Sesc:
         return np.cumsum(np.vstack((p[:1], steps)), axis=0)
 
     def _place_many(
-        self,
-        name: str,
-        threads: int,
-        Q: Array,
-        R: ArrayLike | None,
-        p: ArrayLike | None,
-        *results: Array,
+        self, name: str, threads: int, Q: Array, R: Given, p: Given, *results: Array
     ) -> None:
         """Runs a kernel for many configurations, in threads."""
         kernel = _compiled(name)
@@ -255,7 +225,7 @@ class Sesc:
         return as_array("Q", Q, (None, self.model.n_joints), f"The joints are {names}")
 
 
-def _pose(R: ArrayLike | None, p: ArrayLike | None) -> tuple[Array, Array]:
+def _pose(R: Given, p: Given) -> tuple[Array, Array]:
     """Converts the pose of the root; the kernels check that R is a rotation."""
     if not (type(R) is ndarray and R.dtype is FLOAT64 and R.shape == (3, 3)):
         R = UPRIGHT if R is None else as_array("R_world_root", R, (3, 3))
@@ -266,13 +236,7 @@ def _pose(R: ArrayLike | None, p: ArrayLike | None) -> tuple[Array, Array]:
 
 @cache
 def _compiled(name: str) -> Callable[..., Any]:
-    """Compiles a kernel, or loads it from numba's cache.
-
-    What comes back is the machine code's own function, called without numba's look-up by the types
-    of the arguments, which takes as long as a third of the work. It does not check types or shapes
-    either: it must be given arrays of float64 with the right number of dimensions and lengths.
-    With NUMBA_DISABLE_JIT=1 it is the plain Python function.
-    """
+    """Compiles a kernel, or loads it from numba's cache; see com_model.compiled.entry_point."""
     vector, matrix, cube = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
     any_vector, any_matrix = types.float64[:], types.float64[:, :]
     one, many = (any_vector, matrix), (any_matrix, matrix, any_matrix, any_vector)

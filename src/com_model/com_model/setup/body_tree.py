@@ -35,11 +35,7 @@ class Outside:
 
 
 def read_outside(model: RobotModel, urdf_path: str | os.PathLike[str] | None) -> Outside:
-    """Reads the collision shapes of each link, the visual ones where it has none.
-
-    Args:
-        urdf_path: Its file, to which names of meshes may be relative; None for text.
-    """
+    """Reads the collision shapes of each link, the visual ones where it has none."""
     read, failed = read_shapes(model, urdf_path, ("collision", "visual"))
     problems = dict.fromkeys(f"{shape}: {reason}" for shape, reason in failed)  # in order
     bodies, count = model.bodies, model.bodies.count

@@ -55,14 +55,7 @@ class RobotSetup:
 
 
 def describe(model: RobotModel, urdf_path: str | os.PathLike[str] | None = None) -> RobotSetup:
-    """Finds out how a robot is built.
-
-    Args:
-        urdf_path: Its file, to which names of meshes may be relative; None for text.
-
-    Raises:
-        NoLegsError: It has no two legs.
-    """
+    """Finds out how a robot is built; mesh names may be relative to urdf_path. Or NoLegsError."""
     outside = read_outside(model, urdf_path)
     limbs = find_limbs(model, outside)
     R0, p0 = body_poses(model.bodies, model.neutral, limbs.R_root_robot.T)

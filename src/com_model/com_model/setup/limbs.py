@@ -73,11 +73,7 @@ class Limbs:
 
 
 def find_limbs(model: RobotModel, outside: Outside) -> Limbs:
-    """Finds legs, arms, trunk and groups of joints.
-
-    Raises:
-        NoLegsError: Fewer than two legs.
-    """
+    """Finds legs, arms, trunk and groups of joints; NoLegsError with less than two legs."""
     trees = [BodyTree(model, outside, R) for R in _UPRIGHT]
     found = [(tree, *tree.legs()) for tree in trees]
     tree, chains, hips = max(found, key=lambda f: len(f[1]) if len(f[1]) in (2, 4) else 1)
@@ -215,15 +211,7 @@ ARM_JOINTS = 3  # of a chain at a side, at least
 def find_upper_body(
     tree: BodyTree, hips: int, taken: set[int], humanoid: bool
 ) -> tuple[int, dict[str, tuple[str, ...]]]:
-    """Finds the trunk and the arms.
-
-    Args:
-        hips: The body from which the legs start.
-        humanoid: Whether the body that carries the arms is the trunk.
-
-    Returns:
-        The trunk's body, and the joints that are no leg's by the name of their group.
-    """
+    """Finds the trunk, which carries a humanoid's arms, and the groups of no leg's joints."""
     bodies, eps = tree.bodies, MIDDLE * tree.height
     rest = [b for b in range(1, bodies.count) if b not in taken]
     arms: list[int] = []

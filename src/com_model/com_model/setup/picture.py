@@ -5,7 +5,6 @@ import os
 import numpy as np
 from matplotlib.axes import Axes
 
-from com_model.arrays import Array
 from com_model.geometry.hull import convex_hull
 from com_model.plotting import AXIS_COLORS, FAINT, INK, RED, RULE, new_figure, save_png, style_axes
 from com_model.setup.describe import RobotSetup
@@ -14,11 +13,7 @@ _VIEWS = (("from the side", 0, 2), ("from the front", 1, 2), ("the soles from ab
 
 
 def draw_setup(setup: RobotSetup, path: str | os.PathLike[str]) -> None:
-    """Draws the robot from the side and from the front, and its soles from above.
-
-    Args:
-        path: Of the PNG file; its folder is made.
-    """
+    """Draws the robot from the side and the front, and its soles from above, as a PNG file."""
     limbs, model = setup.limbs, setup.model
     title = f"{setup.name}: {limbs.kind}, {model.n_joints} joints, {model.mass:.1f} kg"
     figure = new_figure((12.5, 4.8), title)
@@ -41,15 +36,11 @@ def _draw_bodies(axes: Axes, setup: RobotSetup, i: int, j: int) -> None:
     standing, bodies = setup.standing, setup.model.bodies
     for b, points in enumerate(setup.outside.points):
         if len(points) > 2:
-            _fill(axes, (points @ standing.R[b].T + standing.p[b])[:, [i, j]])
+            outline = convex_hull((points @ standing.R[b].T + standing.p[b])[:, [i, j]])
+            axes.fill(*outline.T, facecolor=RULE, edgecolor=FAINT, lw=0.5, alpha=0.5)
         if b > 0:
             ends = standing.p[[int(bodies.parent[b]), b]]
             axes.plot(ends[:, i], ends[:, j], "-", color=INK, lw=1.0, marker=".", ms=3)
-
-
-def _fill(axes: Axes, points: Array) -> None:
-    outline = convex_hull(points)
-    axes.fill(outline[:, 0], outline[:, 1], facecolor=RULE, edgecolor=FAINT, lw=0.5, alpha=0.5)
 
 
 def _draw_feet(axes: Axes, setup: RobotSetup, i: int, j: int) -> None:

@@ -52,11 +52,7 @@ class Standing:
 def find_posture(
     model: RobotModel, limbs: Limbs, soles: Sequence[Sole], outside: Outside
 ) -> tuple[Standing, list[tuple[str, str]]]:
-    """Finds the standing posture of a robot, its arms raised sideways as far as they need.
-
-    Returns:
-        The posture, and the pairs of bodies whose hulls overlap in it.
-    """
+    """Finds the standing posture, the arms raised if needed, and bodies that overlap in it."""
     stance = _Stance(model, limbs, soles)
     first = best = stance.solve()
     found = fewest = overlapping_bodies(model, outside, limbs, best.R, best.p)
@@ -279,13 +275,9 @@ NEAR = 3  # joints, those of a hip or shoulder, between bodies whose hulls may o
 def overlapping_bodies(
     model: RobotModel, outside: Outside, limbs: Limbs, R: Array, p: Array
 ) -> list[tuple[str, str]]:
-    """Finds pairs of moving bodies of different limbs, or limb and trunk, whose hulls overlap.
+    """Finds pairs of bodies of different limbs, or limb and trunk, whose hulls overlap.
 
-    Bodies next to each other are left out.
-
-    Args:
-        R: (B, 3, 3) orientations of the bodies.
-        p: (B, 3) m, their origins.
+    Bodies next to each other are left out. R (B, 3, 3) and p (B, 3) m are the bodies' poses.
     """
     bodies = model.bodies
     limb_of = {

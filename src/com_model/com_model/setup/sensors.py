@@ -76,21 +76,21 @@ def _declared(model: RobotModel) -> list[tuple[str, str]]:
         for joint in robot.all("joint")
         for child in joint.all("child")
     }
-    found: list[tuple[str, str]] = []
-    for holder in robot.all("gazebo"):
-        for sensor in holder.all("sensor"):
-            found.append((holder.attributes.get("reference", ""), _kind(sensor.attributes)))
-    for sensor in robot.all("sensor"):
-        for parent in sensor.all("parent"):
-            link = parent.attributes.get("link") or parent.attributes.get("joint", "")
-            found.append((link, _kind(sensor.attributes)))
-    for control in robot.all("ros2_control"):
-        for sensor in control.all("sensor"):  # its name is often that of a link or joint
-            found.append((sensor.attributes.get("name", ""), _kind(sensor.attributes)))
-    known = set(model.link_names)
-    placed = [(children.get(place, place), kind) for place, kind in found]
-    return [(link, kind) for link, kind in placed if link in known]
-
-
-def _kind(attributes: dict[str, str]) -> str:
-    return f"{attributes.get('type', '')} {attributes.get('name', '')}"
+    found = [
+        (holder.attributes.get("reference", ""), sensor.attributes)
+        for holder in robot.all("gazebo")
+        for sensor in holder.all("sensor")
+    ]
+    found += [
+        (parent.attributes.get("link") or parent.attributes.get("joint", ""), sensor.attributes)
+        for sensor in robot.all("sensor")
+        for parent in sensor.all("parent")
+    ]
+    found += [  # its name is often that of a link or joint
+        (sensor.attributes.get("name", ""), sensor.attributes)
+        for control in robot.all("ros2_control")
+        for sensor in control.all("sensor")
+    ]
+    placed = [(children.get(place, place), of) for place, of in found]
+    known = [(link, of) for link, of in placed if link in model.link_names]
+    return [(link, f"{of.get('type', '')} {of.get('name', '')}") for link, of in known]

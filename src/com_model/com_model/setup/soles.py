@@ -70,11 +70,8 @@ def _flat_sole(
 ) -> tuple[Array, Array, Array] | None:
     """Frame (R, p) and corners of the largest facet below a foot, in its body; None: no sole.
 
-    Args:
-        points: (k, 3) m, in the body's frame.
-        R: (3, 3) orientation of the body in the neutral posture.
-        narrowest: m, width of a sole at least.
-        shortest: m, its length at least.
+    Of points (k, 3) m in the body, R (3, 3) its orientation in the neutral posture; a sole has at
+    least the width and the length, m.
     """
     try:
         hull = solid_hull(points)

@@ -24,14 +24,9 @@ def read_shapes(
     urdf_path: str | os.PathLike[str] | None = None,
     tags: Sequence[str] = ("collision",),
 ) -> tuple[list[Shape], list[tuple[str, str]]]:
-    """Reads the shapes of each link, of the first tag of which it has any.
+    """Reads the shapes of each link, of the first tag (collision, visual) of which it has any.
 
-    Args:
-        urdf_path: Its file, to which names of meshes may be relative; by default the model's.
-        tags: "collision", "visual".
-
-    Returns:
-        The shapes, and what could not be read: (name of the shape, reason).
+    Returns them, and what could not be read: (name of the shape, reason).
     """
     reader = ShapeReader(model.xml, model.path if urdf_path is None else urdf_path)
     read: list[Shape] = []
@@ -47,11 +42,7 @@ def read_shapes(
 
 
 def hull_points(shape: Shape, around: bool = False) -> Array:
-    """Gives points (k, 3) m whose hull is a shape's, or nearly (round ones), in its frame.
-
-    Args:
-        around: Whether the hull is around a cylinder, not in it.
-    """
+    """Gives points (k, 3) m whose hull is a shape's, or nearly: in, or around, round ones."""
     if shape.kind == MESH:
         vertices = shape.triangles.reshape(-1, 3)
         try:
@@ -74,11 +65,7 @@ def hull_points(shape: Shape, around: bool = False) -> Array:
 
 
 def hull_vertices(points: Array) -> Array:
-    """Vertices (k, 3) of the convex hull of points (m, 3), m.
-
-    Raises:
-        ValueError: The points span no volume.
-    """
+    """Vertices (k, 3) of the convex hull of points (m, 3), m; ValueError without volume."""
     # MuJoCo keeps vertices in single precision: those that it could not distinguish are merged.
     points = np.unique(points.astype(np.float32), axis=0).astype(float)
     try:
@@ -111,11 +98,7 @@ def hull_of(shape: Shape, model: RobotModel) -> Hull:
 
 
 class Hulls:
-    """Convex hulls on the bodies of a robot.
-
-    Args:
-        hulls: The hulls; of one with many points those farthest in MOST_POINTS directions.
-    """
+    """Hulls on a robot's bodies; of many points those farthest in MOST_POINTS directions."""
 
     def __init__(self, hulls: Sequence[Hull]) -> None:
         clouds = [_ends(hull.points) for hull in hulls]
@@ -134,12 +117,9 @@ class Hulls:
         )
 
     def overlap(self, pairs: Indices, R: Array, p: Array, margin: float = 0.0) -> NDArray[np.bool_]:
-        """Finds which pairs (K, 2) are nearer than a margin in N configurations, (N, K).
+        """Finds which pairs (K, 2) are nearer than a margin, m, in N configurations, (N, K).
 
-        Args:
-            R: (N, B, 3, 3) orientations of the bodies.
-            p: (N, B, 3) m, their origins.
-            margin: m.
+        R (N, B, 3, 3) and p (N, B, 3) m are the poses of the bodies.
         """
         result = np.zeros((len(R), len(pairs)), dtype=np.bool_)
         if len(pairs):

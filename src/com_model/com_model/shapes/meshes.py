@@ -162,18 +162,12 @@ class Mesh(NamedTuple):
 
 
 def load_mesh(path: str | Path) -> Mesh:
-    """Read the triangles of a mesh file.
-
-    Args:
-        path: a file ending in .stl, .obj or .dae, in any case of letters.
-
-    Raises:
-        MeshError: not such a file, too large, damaged, or without a triangle.
-    """
+    """Read the triangles of a .stl, .obj or .dae file; MeshError where it is none, or too large."""
     path = Path(path)
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
-        raise MeshError(path, f"no reader for '{path.suffix}', there is one for {_suffixes()}")
+        valid = ", ".join(sorted(_READERS))
+        raise MeshError(path, f"no reader for '{path.suffix}', there is one for {valid}")
     try:
         if path.stat().st_size > MAX_BYTES:
             raise MeshError(path, f"larger than {MAX_BYTES // 2**20} MB")
@@ -217,10 +211,6 @@ def obj_triangles(data: bytes) -> np.ndarray:
     if indices.size and indices.min() < 0:
         raise ValueError("a face names a vertex that does not exist")
     return np.array(vertices, dtype=float).reshape(-1, 3)[indices]
-
-
-def _suffixes() -> str:
-    return ", ".join(sorted(_READERS))
 
 
 _READERS: dict[str, Callable[[bytes], np.ndarray]] = {

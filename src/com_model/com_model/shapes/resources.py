@@ -15,22 +15,14 @@ def package_shares(package: str) -> list[Path]:
 
 
 def resolve_uri(uri: str, urdf_path: str | Path | None) -> Path | None:
-    """Find the file that a URDF's ``filename`` attribute means.
+    """Find the file that a URDF's ``filename`` attribute means, or None.
 
     A URDF comes from anywhere, so a name leads nowhere but into a robot's own files:
     ``package://NAME/REST`` into the package NAME (an ancestor folder of the URDF with that name, a
     folder with a package.xml beside one of them, else an installed package or one below
     ROS_PACKAGE_PATH, else a folder NAME beside one of the URDF's within its own package), and a
-    relative or ``file://`` name into the package of the URDF itself
-    (:func:`package_root`).
-
-    Args:
-        uri: ``package://...``, ``file://...``, an absolute or a relative path.
-        urdf_path: the URDF's file; None for a URDF that came as text, for which only installed
-            packages are looked into.
-
-    Returns:
-        An absolute path without ``..`` to an existing file, or None when there is none.
+    relative or ``file://`` name into the package of the URDF itself (:func:`package_root`). For a
+    URDF that came as text (None) only installed packages are looked into.
     """
     if "\0" in uri:
         return None

@@ -98,14 +98,7 @@ class ShapeReader:
         self.links = tuple(self._links)
 
     def read(self, link: str, tag: str) -> tuple[list[Shape], list[tuple[str, str]]]:
-        """Reads the shapes of a link.
-
-        Args:
-            tag: "visual" or "collision".
-
-        Returns:
-            The shapes, and what could not be read: (name of the shape, reason).
-        """
+        """Reads a link's visual or collision shapes; names and reasons of unreadable ones."""
         shapes, problems = [], []
         for element in self._links[link].all(tag):
             geometry = next((g for g in element.all("geometry") if g.children or g.others), None)
@@ -122,11 +115,9 @@ class ShapeReader:
         return shapes, problems
 
     def bounds(self, link: str) -> tuple[Array, Array] | None:
-        """Finds the box around all shapes of a link.
+        """Finds the box around all shapes of a link: lowest and highest corner (3,) m in its frame.
 
-        Returns:
-            Lowest and highest corner (3,) m in the link's frame; None where the link has no shape,
-            a mesh, or a shape that cannot be read.
+        None where it has no shape, a mesh, or a shape that cannot be read.
         """
         found = [self.read(link, tag) for tag in ("visual", "collision")]
         shapes = [shape for read, _ in found for shape in read]

@@ -70,21 +70,11 @@ class AuditReport:
 def audit(
     robot: RobotModel | str | bytes | os.PathLike[str], scale_mass: float | None = None
 ) -> AuditReport:
-    """Examines a robot's model; it need not be one that can be loaded.
+    """Examines a robot's model, text or path, which need not load; lists the issues, errors first.
 
     Looks for what keeps the URDF from loading; misspelt tags; links that move without mass;
     inertias that no body can have; centres of mass far outside their links; left and right sides
-    that differ; and a total mass that is not the one that a scale shows.
-
-    Args:
-        robot: A model, the text of a URDF, or the path of one.
-        scale_mass: kg, reading of a scale with the whole robot on it.
-
-    Returns:
-        The issues, errors first.
-
-    Raises:
-        ComModelError: scale_mass is not a positive number.
+    that differ; and a total mass that is not the one, kg, that a scale shows.
     """
     if scale_mass is not None and not (math.isfinite(scale_mass) and scale_mass > 0.0):
         raise ComModelError(f"scale_mass: expected kg above 0, got {scale_mass}")

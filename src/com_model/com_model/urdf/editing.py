@@ -35,20 +35,12 @@ class Inertial:
 
 
 def edit_inertials(xml: str, inertials: Mapping[str, Inertial]) -> str:
-    """Writes new inertials of links into a URDF.
+    """Writes new inertials of links, by name, into a URDF: RobotModel.from_urdf reads the same.
 
     Only the values that change are written again: a mass, the xyz of an origin, the six numbers of
     an inertia (its origin's rotation then becomes the identity). Comments, spaces, the order and
-    the quotes of attributes stay; a link without inertial gets one.
-
-    Args:
-        inertials: The new inertial by name of the link.
-
-    Returns:
-        The new text. RobotModel.from_urdf reads from it what was given.
-
-    Raises:
-        UrdfError: It is no URDF, it declares entities, or an inertial is none that a link can have.
+    the quotes of attributes stay; a link without inertial gets one. Raises UrdfError where it is no
+    URDF, declares entities, or an inertial is none that a link can have.
     """
     urdf = parse_urdf(xml)
     links = {link.name: link for link in urdf.links}

@@ -90,14 +90,7 @@ class Urdf:
 
 
 def parse_urdf(xml: str | bytes) -> Urdf:
-    """Reads the links and joints of a URDF; that the joints form one tree is not checked here.
-
-    Args:
-        xml: The document; text, or bytes in the encoding that they declare.
-
-    Raises:
-        UrdfError: The document or one of its elements is wrong.
-    """
+    """Reads the links and joints of a URDF, one tree or not; or UrdfError."""
     return urdf_of(*read_xml(xml, SCHEMA))
 
 

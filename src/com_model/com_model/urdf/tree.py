@@ -25,8 +25,7 @@ class Tree:
 def build_tree(urdf: Urdf) -> Tree:
     """Orders the links and drops a massless world link that carries the robot by a free joint.
 
-    Raises:
-        UrdfError: The joints do not join the links into one tree, or a free joint is inside it.
+    Raises UrdfError where the joints join no tree, or a free joint is inside it.
     """
     links = {link.name: link for link in urdf.links}
     above = _joints_above(urdf, links)
@@ -130,16 +129,8 @@ def resolve_mimics(moving: Mapping[str, Joint], fixed: Mapping[str, Joint]) -> d
     """Expresses every joint that moves by the independent joint at the end of its chain of mimics.
 
     position = multiplier * position of the master + offset; of two in a chain,
-    a (b q + c) + d = a b q + (a c + d).
-
-    Args:
-        moving: All joints that move, by name.
-
-    Returns:
-        Per joint the independent joint, multiplier and offset; itself, 1, 0 where it is one.
-
-    Raises:
-        UrdfError: A chain that leads to a missing or fixed joint, or in a circle.
+    a (b q + c) + d = a b q + (a c + d). Independent ones follow themselves with 1, 0. Raises
+    UrdfError for a chain that leads to a missing or fixed joint, or in a circle.
     """
     resolved: dict[str, Mimic] = {}
     for start in moving:

@@ -56,11 +56,7 @@ class Node:
 
 
 def read_bounded(path: str | os.PathLike[str], what: str = "URDF") -> bytes:
-    """Reads a regular file of at most MAX_BYTES.
-
-    Raises:
-        UrdfError: It is missing, unreadable, not a regular file, or too large.
-    """
+    """Reads a regular file of at most MAX_BYTES; else a UrdfError says what is wrong."""
     file = Path(path)
     element = f"file {quote_path(str(file))}"
     try:
@@ -78,17 +74,10 @@ def read_bounded(path: str | os.PathLike[str], what: str = "URDF") -> bytes:
 
 
 def read_xml(xml: str | bytes, schema: Schema) -> tuple[Node, str]:
-    """Reads a document into nodes.
+    """Reads a document into nodes: its top element, and its text; what the schema names is kept.
 
-    Args:
-        xml: The document. Text is taken as it is; bytes as their declaration says.
-        schema: The tag that the document must have at its top, and those to keep below it.
-
-    Returns:
-        The top element, and the document as text.
-
-    Raises:
-        UrdfError: Not well-formed, too large or too deep, a document type with declarations.
+    Text is taken as it is; bytes as their declaration says. Raises UrdfError where it is not
+    well-formed, too large or too deep, or has a document type with declarations.
     """
     _check_size(len(xml), "document")
     try:

@@ -19,12 +19,7 @@ _SLICES = 5
 def draw_workspace(
     path: Path, workspace: Workspace, title: str, standing: Sequence[StandingReach] = ()
 ) -> None:
-    """Draws samples and hull from the side and from above, slices, and the CoM over the feet.
-
-    Args:
-        path: Of the PNG file; its folder is made.
-        standing: Of the robot on its feet, one picture each.
-    """
+    """Draws samples and hull from two sides, slices, and the CoM over the feet, as a PNG file."""
     rows = 1 + ceil(len(standing) / 3)
     figure = new_figure((10.2, 0.4 + 3.2 * rows), title)
     axes = figure.subplots(rows, 3, squeeze=False).ravel()

@@ -41,11 +41,7 @@ class Workspace(FrozenArrays):
 
     @classmethod
     def of(cls, points: ArrayLike) -> "Workspace":
-        """Builds the hull of points (N, 3) m.
-
-        Raises:
-            GeometryError: Fewer than four points, all in a plane, or not finite.
-        """
+        """Builds the hull of points (N, 3) m; GeometryError where they have no volume."""
         points = as_array("points", points, (None, 3))
         if not np.isfinite(points).all():
             raise GeometryError("points are not finite: leave those out")
@@ -73,11 +69,7 @@ class Workspace(FrozenArrays):
         return np.asarray((self.vertices @ directions.T / length).max(axis=0))
 
     def slice_at(self, height: float, thickness: float = 0.01) -> Array:
-        """Outlines the samples within half a thickness (m) of a height z (m).
-
-        Returns:
-            (k, 2) m, convex outline in x and y, counter-clockwise; (0, 2) where there are none.
-        """
+        """Convex outline (k, 2) m, counter-clockwise, of samples within half a thickness of z."""
         near = np.abs(self.points[:, 2] - height) <= thickness / 2.0
         return convex_hull(self.points[near, :2]) if near.any() else np.zeros((0, 2))
 
@@ -212,14 +204,7 @@ def reach_on_foot(
     """Samples a robot that stands on one flat sole, all joints anywhere within their limits.
 
     Postures that bring its root, the end of a limb or the corner of another foot below the ground
-    do not count.
-
-    Args:
-        foot: The sole, with three corners or more.
-
-    Raises:
-        ComModelError: count is no positive number.
-        GeometryError: The foot has no sole, or no posture keeps above the ground.
+    do not count; GeometryError where none is left, or the foot has no sole.
     """
     _check_soles([foot])
     Q = sample_postures(model, count, seed=seed)
@@ -237,14 +222,9 @@ def reach_on_foot(
 def reach_on_feet(
     model: RobotModel, feet: Sequence[Foot], rest: ArrayLike, count: int, seed: int = 0
 ) -> StandingReach:
-    """Samples a robot whose feet stay where they are: the joints that move no foot vary.
+    """Samples a robot whose feet stay where they are in rest (n,): the joints that move none vary.
 
-    Args:
-        rest: (n,) rad or m, the posture in which they stand.
-
-    Raises:
-        ComModelError: count is no positive number.
-        GeometryError: A foot has no sole, or there is none.
+    Raises GeometryError where a foot has no sole, or there is none.
     """
     _check_soles(feet)
     q = model.check_q(rest, "rest")
