@@ -3,11 +3,14 @@
 import runpy
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 from walker_urdf import walker_urdf
 
-from com_model import RobotModel, Sesc
+from com_identification.regression.postures import make_posture
+from com_identification.store.store import PostureStore
+from com_model import RobotModel, Sesc, load_robot
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -75,3 +78,54 @@ def test_com_along_a_bag(run, walker, write_bag, messages):
     expected = Sesc(RobotModel.from_file(walker)).com_batch(Q)
     np.testing.assert_allclose(found[:, 0], 0.02 * np.arange(51), atol=1e-9)
     np.testing.assert_allclose(found[:, 1:], expected, atol=6e-7)
+
+
+def test_com_ik(run):
+    found, *joints = run("solve_com_ik.py", "itu_biped", 0.01, 0.0, -0.02)
+    assert float(found.split()[-5]) < 1e-3  # mm from the target
+    assert len(joints) >= 6
+    assert run("solve_com_ik.py", "itu_biped", 0.0, 0.0, 1.0)[0].startswith("not reached: ")
+
+
+def test_walk_as_a_film(run, tmp_path):
+    plan, written = run("plan_walk.py", "itu_biped", tmp_path / "walk.html", 2, 2)
+    seconds, length = (float(text.split()[0]) for text in plan.split(",")[:2])
+    assert seconds > 2.0
+    assert length > 0.02
+    html = (tmp_path / "walk.html").read_text()
+    assert "<title>itu_biped" in html
+    assert written.endswith(f"{len(html.encode()) / 1e6:.1f} MB")
+
+
+def test_identification_from_stored_postures(run, tmp_path, make_standing_robot):
+    robot = make_standing_robot("biped3")
+    _, config = load_robot("biped3")
+    with PostureStore(tmp_path / "postures.jsonl", robot.model, config.feet) as store:
+        for _ in range(12):
+            q, load = robot.random_posture()
+            Q, W = robot.read(q, load, 20)
+            store.add(make_posture(robot.model, Q.mean(axis=0), W.mean(axis=0), samples=20))
+    output = tmp_path / "corrected.urdf"
+    verdict, *bodies = run(
+        "identify_from_postures.py", "biped3", tmp_path / "postures.jsonl", output
+    )
+    assert "In such postures the CoM is known to" in verdict
+    assert [line.split()[0] for line in bodies] == list(robot.model.bodies.names)
+    assert robot.error(output.read_text()) < 0.3 * robot.error(robot.model.xml)
+
+
+def test_mjcf_has_the_masses_of_the_urdf(run, tmp_path):
+    output = tmp_path / "robot.xml"
+    run("export_mjcf.py", "biped3", output)
+    model, config = load_robot("biped3")
+    mj = mujoco.MjModel.from_xml_path(str(output))
+    data = mujoco.MjData(mj)
+    mujoco.mj_kinematics(mj, data)
+    mujoco.mj_comPos(mj, data)
+    q = config.nominal_posture(model)
+    data.qpos[7:] = q
+    mujoco.mj_kinematics(mj, data)
+    mujoco.mj_comPos(mj, data)
+    root = data.xmat[1].reshape(3, 3)
+    com = root.T @ (data.subtree_com[0] - data.xpos[1])
+    np.testing.assert_allclose(com, Sesc(model).com(q), atol=1e-9)
