@@ -36,6 +36,6 @@ def test_a_robot_without_configuration(tmp_path, refusal):
 def test_wrong_options(words, message, capsys):
     demo = importlib.import_module(DEMO)
     with pytest.raises(SystemExit) as ended:
-        demo.command_line().read(words)
+        demo.command_line().parse_args(words)
     assert ended.value.code == 2
     assert message in capsys.readouterr().err

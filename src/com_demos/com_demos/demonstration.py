@@ -133,7 +133,6 @@ class DemoParser(argparse.ArgumentParser):
         self.add_argument("--output", type=Path, default=Path("out"), help=text)
         text = "show it in the browser; stay: until Ctrl-C (default: %(default)s)"
         self.add_argument("--view", choices=("off", "on", "stay"), default="off", help=text)
-        self._bounds: dict[str, tuple[float, float, str]] = {}
         if speed is not None:
             self.add_number("--speed", speed, (0.05, 10), "simulated over wall time")
 
@@ -141,17 +140,15 @@ class DemoParser(argparse.ArgumentParser):
         self, name: str, default: float, bounds: tuple[float, float], text: str, why: str = ""
     ) -> None:
         """Add an option that takes a number of the default's type between two bounds."""
-        self.add_argument(name, type=type(default), default=default, help=text)
-        self._bounds[name] = *bounds, why
+        low, high = bounds
 
-    def read(self, words: Sequence[str] | None) -> argparse.Namespace:
-        """Read the command line; exit with a message where a number is out of its bounds."""
-        options = self.parse_args(words)
-        for name, (low, high, why) in self._bounds.items():
-            value = getattr(options, name[2:].replace("-", "_"))
+        def number(word: str) -> float:
+            value = type(default)(word)
             if not low <= value <= high:
                 self.error(f"{name} {value:g}: give {low:g} to {high:g}{why}")
-        return options
+            return value
+
+        self.add_argument(name, type=number, default=default, help=text)
 
 
 def find_configured_robot(options: argparse.Namespace, needed: str) -> tuple[RobotFiles, Path]:
@@ -167,10 +164,11 @@ def find_configured_robot(options: argparse.Namespace, needed: str) -> tuple[Rob
     return robot, robot.config
 
 
-def launch_words(file: str, arguments: Mapping[str, object]) -> list[str]:
+def launch_words(file: str, robot: RobotFiles, **arguments: object) -> list[str]:
     """Return the command that starts a launch file: ros2 launch, or run_launch without ROS."""
     ros = shutil.which("ros2") and importlib.util.find_spec("ros2launch")
     start = ["ros2", "launch"] if ros else ["run_launch"]
+    arguments = {"urdf": robot.urdf, "config": robot.config or "", "rviz": "false", **arguments}
     return [*start, "com_bringup", file, *(f"{name}:={arguments[name]}" for name in arguments)]
 
 

@@ -95,7 +95,7 @@ MUST_SHRINK = 0.7  # error after over error before
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code, see run_demo()."""
-    return demonstration.run_demo(show, command_line().read(words))
+    return demonstration.run_demo(show, command_line().parse_args(words))
 
 
 def command_line() -> demonstration.DemoParser:
@@ -143,11 +143,8 @@ def show(options: argparse.Namespace) -> None:
 def launch_command(robot: RobotFiles, folder: Path, options: argparse.Namespace) -> list[str]:
     """Return the command that starts the launch file."""
     arguments: dict[str, object] = {
-        "urdf": robot.urdf,
-        "config": robot.config,
         "storage": folder.resolve(),
         "truth": (folder / "truth.urdf").resolve(),
-        "rviz": "false",
         "sesc": "false",
         "state_publisher": "false",
         "tour": "true",
@@ -160,7 +157,7 @@ def launch_command(robot: RobotFiles, folder: Path, options: argparse.Namespace)
     }
     nodes = ("com_identification", "posture_tour", "identify_monitor")
     arguments |= demonstration.lockstep_arguments(options.speed, *nodes)
-    return demonstration.launch_words("identification.launch.xml", arguments)
+    return demonstration.launch_words("identification.launch.xml", robot, **arguments)
 
 
 def judge(robot: RobotFiles, folder: Path) -> Comparison:

@@ -99,7 +99,7 @@ MAX_ERROR_MM = 1.0
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code, see run_demo()."""
-    return run_demo(show, command_line().read(words))
+    return run_demo(show, command_line().parse_args(words))
 
 
 def show(options: argparse.Namespace) -> None:
@@ -144,14 +144,7 @@ def with_fitting_config(
 def launch_command(robot: RobotFiles) -> list[str]:
     """Return the command that starts the launch file."""
     file = "hoap2.launch.xml" if robot.name == "hoap2" and robot.config else "view_robot.launch.xml"
-    arguments: dict[str, object] = {
-        "urdf": robot.urdf,
-        "config": robot.config or "",
-        "simulation": "true",
-        "rviz": "false",
-        "sway": "true",
-    }
-    return launch_words(file, arguments)
+    return launch_words(file, robot, simulation="true", sway="true")
 
 
 def write_images(

@@ -134,7 +134,7 @@ MAX_ERROR = 0.01  # of the distance of the hips along x
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code, see run_demo()."""
-    return demonstration.run_demo(show, command_line().read(words))
+    return demonstration.run_demo(show, command_line().parse_args(words))
 
 
 def command_line() -> demonstration.DemoParser:
@@ -185,9 +185,6 @@ def launch_command(
         load: kg.
     """
     arguments: dict[str, object] = {
-        "urdf": robot.urdf,
-        "config": robot.config,
-        "rviz": "false",
         "sesc": "false",
         "noise": "trot",
         "feedback": str(options.feedback).lower(),
@@ -199,7 +196,7 @@ def launch_command(
     offset = np.array(OFFSET) * np.ptp(hips[:, :2], axis=0)
     arguments |= {f"offset_{axis}": value for axis, value in zip("xy", offset, strict=True)}
     arguments |= {f"payload_{axis}": value for axis, value in zip("xyz", hips[0], strict=True)}
-    return demonstration.launch_words("trot.launch.xml", arguments)
+    return demonstration.launch_words("trot.launch.xml", robot, **arguments)
 
 
 def check(figures: dict, length: float) -> None:

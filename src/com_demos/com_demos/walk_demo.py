@@ -90,7 +90,7 @@ FRAMES = 10
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code, see run_demo()."""
-    return demonstration.run_demo(show, command_line().read(words))
+    return demonstration.run_demo(show, command_line().parse_args(words))
 
 
 def command_line() -> demonstration.DemoParser:
@@ -139,19 +139,10 @@ def show(options: argparse.Namespace) -> None:
 
 def launch_command(robot: RobotFiles, options: argparse.Namespace) -> list[str]:
     """Return the command that starts the launch file."""
-    arguments: dict[str, object] = {
-        "urdf": robot.urdf,
-        "config": robot.config,
-        "rviz": "false",
-        "sesc": "false",
-        "walk": "true",
-        "steps": options.steps,
-        "step_time": options.step_time,
-        "method": options.method,
-    }
-    arguments |= demonstration.lockstep_arguments(options.speed, "ccgd_gait", "walk_monitor")
     file = "itu_biped.launch.xml" if robot.name == PAPER else "walk.launch.xml"
-    return demonstration.launch_words(file, arguments)
+    walk = {"steps": options.steps, "step_time": options.step_time, "method": options.method}
+    walk |= demonstration.lockstep_arguments(options.speed, "ccgd_gait", "walk_monitor")
+    return demonstration.launch_words(file, robot, sesc="false", walk="true", **walk)
 
 
 def check(figures: dict, options: argparse.Namespace) -> None:

@@ -88,13 +88,6 @@ class TrunkSeries:
                 return float(begin - since)
         return NEVER
 
-    def tilt_rms_deg(self, begin: float, end: float) -> Array:
-        """Return root mean squares (2,) of roll and pitch, degrees, between two times."""
-        shown = (self.tilt_time >= begin) & (self.tilt_time < end)
-        if not shown.any():
-            return np.full(2, np.nan)
-        return np.asarray(np.degrees(np.sqrt(np.mean(self.tilt[shown] ** 2, axis=0))))
-
     def rows(self, status: str, reason: str, lift: float) -> Rows:
         """Return what a view shows of the newest samples.
 
@@ -125,7 +118,8 @@ class TrunkSeries:
         known = (self.status == CONVERGED) & np.isfinite(self.error).all(axis=1)
         first = self.time[known][0] if known.any() else NEVER
         error = np.abs(self.error[settled & known])
-        roll, pitch = self.tilt_rms_deg(end - LAST, end)
+        shown = self.tilt[(self.tilt_time >= end - LAST) & (self.tilt_time < end)]
+        roll, pitch = (np.degrees(np.sqrt(_mean(tilt**2))) for tilt in shown.T)
         figures: dict[str, float] = {
             "seconds": end,
             "messages": len(self.time),
