@@ -310,12 +310,7 @@ class PathTiming:
     def __init__(self, time: float, span: float) -> None:
         self._span = span
         self._t0, self._s0 = time, 0.0
-        self._from = self._to = 0.0
-
-    @property
-    def goal(self) -> float:
-        """The rate that it goes to."""
-        return self._to
+        self._from = self.goal = 0.0  # rates, from one to the other
 
     @property
     def settled(self) -> float:
@@ -325,28 +320,24 @@ class PathTiming:
     def change(self, time: float, rate: float) -> None:
         """Goes smoothly to a rate from a time on, s; what was to come then is dropped."""
         place, now = self.place(time), self.rate(time)
-        self._t0, self._s0, self._from, self._to = time, place, now, rate
+        self._t0, self._s0, self._from, self.goal = time, place, now, rate
 
     def rate(self, time: float) -> float:
         """Rate at a time."""
         u = self._fraction(time)
-        return self._from + (self._to - self._from) * u * u * (3.0 - 2.0 * u)
+        return self._from + (self.goal - self._from) * u * u * (3.0 - 2.0 * u)
 
     def place(self, time: float) -> float:
         """Place at a time, s of the path."""
         u = self._fraction(time)
-        ramp = self._from * u + (self._to - self._from) * u**3 * (1.0 - u / 2.0)
+        ramp = self._from * u + (self.goal - self._from) * u**3 * (1.0 - u / 2.0)
         beyond = max(time - self._t0 - self._length, 0.0)
-        return self._s0 + self._length * ramp + self._to * beyond
-
-    def steady(self, time: float) -> bool:
-        """Whether it has reached its rate."""
-        return time >= self._t0 + self._length
+        return self._s0 + self._length * ramp + self.goal * beyond
 
     @property
     def _length(self) -> float:
         """Of the change under way, s."""
-        return self._span * abs(self._to - self._from)
+        return self._span * abs(self.goal - self._from)
 
     def _fraction(self, time: float) -> float:
         if self._length <= 0.0:

@@ -242,7 +242,7 @@ class Player:
         """The state at a time."""
         assert self._timing is not None and self._path is not None  # noqa: S101, PT018
         place = self._timing.place(due)
-        at_rest = self._timing.goal == 0.0 and self._timing.steady(due)
+        at_rest = self._timing.goal == 0.0 and due >= self._timing.settled
         if place >= self._path.length and self.state is not State.STOPPING:
             self.state = State.FINISHED
         elif self.state is State.STOPPING:
@@ -279,11 +279,6 @@ class Player:
     def rate(self) -> float:
         """PathTiming: 1 as in the file, 0 at rest."""
         return self._timing.rate(self._due) if self._timing and self.state in MOVING else 0.0
-
-    @property
-    def driven(self) -> tuple[str, ...]:
-        """Names of the joints that the motion drives."""
-        return () if self._file is None else self._file.motion.driven
 
     def _file_time(self) -> float | None:
         if self._timing is None or self._path is None:

@@ -129,11 +129,6 @@ class RefinedWalk(FrozenArrays):
     mean_errors: Array  # (P + 1,) m, its mean over time, likewise
     reason: str  # why the error is not within the tolerance; "" when it is
 
-    @property
-    def converged(self) -> bool:
-        """The error is within the tolerance."""
-        return not self.reason
-
 
 class _Pass(NamedTuple):
     """A walk, its ZMP and by how much that is off: (N, 2) m, the largest distance and the mean."""

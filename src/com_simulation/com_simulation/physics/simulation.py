@@ -40,6 +40,7 @@ class Simulation:
         self.world = world
         self.step = float(world.mj.opt.timestep)
         self.steps_per_sample = max(1, round(sample_period / self.step))
+        self.sample_period = self.steps_per_sample * self.step  # s, between readings
         self.payload = payload
         self._levels = noise or NoiseLevels()
         self._mj = copy.copy(world.mj)
@@ -51,16 +52,6 @@ class Simulation:
         # Otherwise MuJoCo writes a log into the working folder; warnings are counted in its data.
         mujoco.set_mju_user_warning(_ignore)
         self.reset()
-
-    @property
-    def sample_period(self) -> float:
-        """Time between readings, s."""
-        return self.steps_per_sample * self.step
-
-    @property
-    def time(self) -> float:
-        """Time of the last reading, s; before the first one 0."""
-        return self._samples_time
 
     def reset(self) -> None:
         """Puts the robot back to the start: nominal posture, time 0, the seed's first noise."""
@@ -77,7 +68,7 @@ class Simulation:
         self._standing = False  # true: the targets in data.ctrl stay as they are
         self._noise = Noise(self._levels, robot.n_joints, len(self.world.feet), self._seed)
         self._count = 0
-        self._samples_time = 0.0
+        self.time = 0.0  # s, of the last reading
         if self._floor is not None:
             self._floor.act(self._mj, 0.0)
 
@@ -172,7 +163,7 @@ class Simulation:
         if self._awaited is not None and time >= self._awaited.time - 0.5 * self.step:
             self._load(self._awaited)
         qpos, qvel = data.qpos.copy(), data.qvel.copy()
-        self._samples_time = time
+        self.time = time
         self._advance_physics(1)
         if data.warning.number[_DIVERGED].any():
             raise DivergedError(time, self.step)

@@ -73,8 +73,7 @@ def test_the_pace_changes_smoothly_and_its_place_is_the_integral():
         middle = 0.5 * (rate[1:] + rate[:-1]) * np.diff(t)
         integral = np.concatenate(([0.0], np.cumsum(middle[known[1:]])))
         np.testing.assert_allclose(place[known] - place[known][0], integral[:-1], atol=1e-4)
-    assert pace.steady(10.5)
-    assert not pace.steady(10.49)
+    assert pace.settled == pytest.approx(10.5)
     assert pace.place(11.5) == pytest.approx(1.25)
     assert slower.rate(slower.settled) == 0.0
     assert slower.place(99.0) == slower.place(slower.settled)

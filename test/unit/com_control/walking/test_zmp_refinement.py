@@ -131,7 +131,7 @@ def test_a_refined_walk_has_the_planned_zmp_by_pinocchio(robots):
     biped, oracle = robots("itu_biped")
     plan = WalkPlan.from_parameters(timing=QUICK)
     walk = refine(ComIk(biped), plan)
-    assert walk.converged
+    assert not walk.reason
     assert walk.reason == ""
     assert len(walk.errors) <= 7
     assert walk.errors[0] > 0.1  # without refinement far out of the soles
@@ -157,7 +157,7 @@ def test_stairs(robots, length, climb):
     found = refine(
         ComIk(robots("itu_biped")[0]), WalkPlan.from_parameters(walk, Timing(step_time=0.8))
     )
-    assert found.converged, found.reason
+    assert not found.reason
     assert found.errors[0] > 0.02
 
 
@@ -166,7 +166,7 @@ def test_turns(robots):
     found = refine(
         ComIk(robots("itu_biped")[0]), WalkPlan.from_parameters(walk, Timing(step_time=0.7))
     )
-    assert found.converged, found.reason
+    assert not found.reason
 
 
 @pytest.mark.parametrize(("name", "length"), [("talos", 0.2), ("hoap2", 0.04), ("offset", 0.2)])
@@ -182,14 +182,14 @@ def test_humanoids(humanoid, stance_of, name, length):
     ik = ComIk(biped)
     assert ik.closed == (name != "offset")
     found = refine(ik, plan)
-    assert found.converged, found.reason
+    assert not found.reason
     assert found.joints.com_errors.max() <= 1e-9
 
 
 def test_without_passes_the_error_is_reported(robots):
     plan = WalkPlan.from_parameters(timing=QUICK)
     found = refine(ComIk(robots("itu_biped")[0]), plan, passes=0)
-    assert not found.converged
+    assert found.reason
     assert len(found.errors) == len(found.mean_errors) == 1
     assert found.reason == (
         f"the ZMP stays {1e3 * found.errors[0]:.3g} mm from the planned one after 0 passes, "
@@ -214,7 +214,7 @@ def test_a_correction_beyond_the_limits_ends_the_refinement(robots):
     biped = Biped.from_config(RobotModel.from_urdf(model.xml[:start] + narrow), config)
     plan = WalkPlan.from_parameters(timing=QUICK)
     found = refine(ComIk(biped), plan)
-    assert not found.converged
+    assert found.reason
     assert len(found.errors) == 1
     assert re.fullmatch(
         r"a correction of the CoM leads out of reach: the walk cannot be walked at \d\.\d+ s: "
