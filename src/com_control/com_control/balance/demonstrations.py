@@ -13,6 +13,9 @@ from com_control.balance.balancer import BalanceStep
 from com_control.balance.soles import hold_inside
 from com_model.arrays import Array, as_array
 
+PERIOD, STEP_TIME = 4.0, 2.0  # s, of squat and sway; of one way out or back
+REACHED = 0.9  # of the way to the margin
+
 
 @dataclass(frozen=True, eq=False)
 class Demonstration:
@@ -27,68 +30,65 @@ class Demonstration:
         return self._at(min(max(time, 0.0), self.duration))
 
 
-def squat(com: Array, depth: float, period: float = 4.0, count: int = 2) -> Demonstration:
+def squat(com: Array, depth: float, count: int = 2) -> Demonstration:
     """Down by a depth (m) and up again, count times."""
 
     def at(time: float) -> tuple[Array, Array]:
-        phase = 2.0 * np.pi * time / period
+        phase = 2.0 * np.pi * time / PERIOD
         way = np.array([0.0, 0.0, -0.5 * depth])
-        return com + (1.0 - np.cos(phase)) * way, np.sin(phase) * (2.0 * np.pi / period) * way
+        return com + (1.0 - np.cos(phase)) * way, np.sin(phase) * (2.0 * np.pi / PERIOD) * way
 
-    return Demonstration("squat", count * period, at)
+    return Demonstration("squat", count * PERIOD, at)
 
 
-def sway(com: Array, width: float, period: float = 4.0, count: int = 2) -> Demonstration:
+def sway(com: Array, width: float, count: int = 2) -> Demonstration:
     """To the left by a width (m), to the right by the same, and back, count times."""
-    duration = count * period
+    duration = count * PERIOD
     way = np.array([0.0, width, 0.0])
 
     def at(time: float) -> tuple[Array, Array]:
-        pace, ramp = 2.0 * np.pi / period, min(time, duration - time, 0.25 * period)
-        grown = np.sin(0.5 * np.pi * ramp / (0.25 * period)) ** 2
-        growth = np.pi / (0.5 * period) * np.sin(np.pi * ramp / (0.25 * period))
-        growth *= np.sign(0.5 * duration - time) if ramp < 0.25 * period else 0.0
+        pace, ramp = 2.0 * np.pi / PERIOD, min(time, duration - time, 0.25 * PERIOD)
+        grown = np.sin(0.5 * np.pi * ramp / (0.25 * PERIOD)) ** 2
+        growth = np.pi / (0.5 * PERIOD) * np.sin(np.pi * ramp / (0.25 * PERIOD))
+        growth *= np.sign(0.5 * duration - time) if ramp < 0.25 * PERIOD else 0.0
         swing, speed = np.sin(pace * time), pace * np.cos(pace * time)
         return com + grown * swing * way, (grown * speed + growth * swing) * way
 
     return Demonstration("sway", duration, at)
 
 
-def reach(
-    com: Array, corners: Array, margin: float, step_time: float = 2.0, fraction: float = 0.9
-) -> Demonstration:
+def reach(com: Array, corners: Array, margin: float) -> Demonstration:
     """Forwards, back, left and right to the margin of the soles, each time by the middle.
 
     Args:
         com: (3,) m, where it begins.
         corners: (k, 2) m, hull of the soles, counter-clockwise: BalanceFrame.corners.
         margin: m, that the CoM keeps from their edge.
-        step_time: s, of one way out or back.
     """
     outline = as_array("corners", corners, (None, 2))
     far = 10.0 * float(np.abs(outline - com[:2]).max())
     ends = [com]
     for direction in ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)):
-        ends += [_reached(com, outline, margin, fraction, far * np.array(direction)), com]
+        ends += [_reached(com, outline, margin, far * np.array(direction)), com]
 
     def at(time: float) -> tuple[Array, Array]:
-        leg = min(int(time / step_time), len(ends) - 2)
-        s = time / step_time - leg
+        leg = min(int(time / STEP_TIME), len(ends) - 2)
+        s = time / STEP_TIME - leg
         way = ends[leg + 1] - ends[leg]
         shape, slope = s**3 * (10.0 - 15.0 * s + 6.0 * s * s), 30.0 * s**2 * (1.0 - s) ** 2
-        return ends[leg] + shape * way, slope / step_time * way
+        return ends[leg] + shape * way, slope / STEP_TIME * way
 
-    return Demonstration("reach", (len(ends) - 1) * step_time, at)
+    return Demonstration("reach", (len(ends) - 1) * STEP_TIME, at)
 
 
-def _reached(com: Array, corners: Array, margin: float, fraction: float, way: Array) -> Array:
-    """The farthest point (3,) along a way (2,) that keeps the margin, times the fraction."""
+def _reached(com: Array, corners: Array, margin: float, way: Array) -> Array:
+    """The farthest point (3,) along a way (2,) that keeps the margin, times REACHED."""
     least, most = 0.0, 1.0
     for _ in range(40):
         middle = 0.5 * (least + most)
         _, outside = hold_inside(corners, com[:2] + middle * way, margin)
         least, most = (least, middle) if outside else (middle, most)
-    return com + np.append(fraction * least * way, 0.0)
+    return com + np.append(REACHED * least * way, 0.0)
 
 
 NONE = "none"

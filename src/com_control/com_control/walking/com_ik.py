@@ -82,17 +82,11 @@ class ComIk:
     """Solver for a robot on two legs.
 
     Calls work in memory of their own object: use one object per thread.
-
-    Args:
-        q: (n,) rad or m, where its other joints are; default: the biped's posture.
-
-    Raises:
-        ShapeError: q has another shape.
     """
 
-    def __init__(self, biped: Biped, q: ArrayLike | None = None) -> None:
+    def __init__(self, biped: Biped) -> None:
         self.biped, self.closed = biped, fits(biped)
-        self._q = biped.posture.copy() if q is None else biped.model.check_q(q).copy()
+        self._q = biped.posture.copy()
         self._solver: Solver = ClosedFormSolver(biped) if self.closed else NewtonSolver(biped)
         self._robot = self._solver.robot
         self._solver.set_upper_body(self._q)

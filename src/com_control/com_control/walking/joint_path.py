@@ -19,17 +19,12 @@ from com_model.model import RobotModel
 
 _ROUNDING = 1e-6  # fraction of a speed limit
 _ZERO = 1e-9  # rad or m; a way that is shorter takes no time
-MAX_APPROACH_TIME = 120.0  # s
+MAX_APPROACH_TIME, APPROACH_STEP = 120.0, 0.01  # s; between its points
 _PEAK = 1.875  # of a quintic's speed over its mean speed
 
 
 def plan_approach(
-    start: Array,
-    goal: Array,
-    model: RobotModel,
-    min_duration: float,
-    speed_fraction: float,
-    dt: float = 0.01,
+    start: Array, goal: Array, model: RobotModel, min_duration: float, speed_fraction: float
 ) -> JointPath:
     """Path from one posture to another along straight lines, stationary at both ends.
 
@@ -53,7 +48,7 @@ def plan_approach(
             "correct the limit in the URDF, or bring the robot to its nominal posture"
         )
     span = max(min_duration, float(needed[j]))
-    s = np.linspace(0.0, 1.0, max(int(np.ceil(span / dt)), 1) + 1)
+    s = np.linspace(0.0, 1.0, max(int(np.ceil(span / APPROACH_STEP)), 1) + 1)
     value, slope, _ = quintic(s)
     return JointPath(s * span, start + np.outer(value, way), np.outer(slope / span, way))
 

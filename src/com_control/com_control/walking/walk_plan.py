@@ -120,14 +120,11 @@ class WalkPlan:
 
     @classmethod
     def from_parameters(
-        cls,
-        walk: WalkParameters | None = None,
-        timing: Timing | None = None,
-        start: Sequence[Footstep] | None = None,
+        cls, walk: WalkParameters | None = None, timing: Timing | None = None
     ) -> "WalkPlan":
         """Plans a walk by parameters; the defaults are the six steps of [CCGD]."""
         walk = WalkParameters() if walk is None else walk
-        feet = standing(walk.half_width) if start is None else start
+        feet = standing(walk.half_width)
         return cls(feet, plan_footsteps(walk, feet), timing)
 
     def sample(self, time: ArrayLike) -> Samples:

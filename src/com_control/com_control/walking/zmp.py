@@ -31,7 +31,7 @@ from scipy.spatial.transform import Rotation
 
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
-from com_control.walking.com_ik import TOLERANCE, ComIk
+from com_control.walking.com_ik import ComIk
 from com_control.walking.joint_path import WalkJoints, solve_joints
 from com_control.walking.walk_plan import Samples, WalkPlan
 from com_model.arrays import Array, FrozenArrays, as_array
@@ -141,14 +141,7 @@ class _Pass(NamedTuple):
     mean_error: float
 
 
-def refine(
-    ik: ComIk,
-    plan: WalkPlan,
-    dt: float = 0.01,
-    passes: int = PASSES,
-    tolerance: float = ZMP_TOLERANCE,
-    com_tolerance: float = TOLERANCE,
-) -> RefinedWalk:
+def refine(ik: ComIk, plan: WalkPlan, dt: float = 0.01, passes: int = PASSES) -> RefinedWalk:
     """Finds joint angles with which the robot's ZMP is the planned one.
 
     When a correction leads out of the robot's reach or limits, or away from the planned ZMP, the
@@ -167,7 +160,7 @@ def refine(
     dt = float(time[1] - time[0])
 
     def solve(samples: Samples) -> _Pass:
-        joints = solve_joints(ik, samples, com_tolerance)
+        joints = solve_joints(ik, samples)
         path = robot_path(ik.biped, joints, dt)
         zmp = multi_body_zmp(dynamics, path, samples.zmp[:, 2])
         away = zmp[:, :2] - samples.zmp[:, :2]
@@ -176,7 +169,7 @@ def refine(
 
     done = [solve(plan.sample(time))]
     lever, reason = np.ones(2), ""
-    while done[-1].error > tolerance and len(done) <= passes:
+    while done[-1].error > ZMP_TOLERANCE and len(done) <= passes:
         now = done[-1]
         shift = correction(now.samples, now.away, lever, dt)
         try:
@@ -188,7 +181,7 @@ def refine(
     best = min(done, key=lambda one: one.error)
     reason = reason or (
         f"the ZMP stays {1e3 * best.error:.3g} mm from the planned one after {len(done) - 1} "
-        f"passes, {1e3 * tolerance:.3g} mm were wanted"
+        f"passes, {1e3 * ZMP_TOLERANCE:.3g} mm were wanted"
     )
     return RefinedWalk(
         best.joints,
@@ -196,7 +189,7 @@ def refine(
         best.zmp,
         np.array([one.error for one in done]),
         np.array([one.mean_error for one in done]),
-        "" if best.error <= tolerance else reason,
+        "" if best.error <= ZMP_TOLERANCE else reason,
     )
 
 
