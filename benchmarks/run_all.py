@@ -38,6 +38,7 @@ ALL = (
     "bag_identification",
     "health",
     "versus",
+    "fleet",
     "com_ik_speed",
     "ccgd_walk",
     "humanoid_walk",

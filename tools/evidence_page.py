@@ -54,8 +54,8 @@ def look_up(results: Results, key: str) -> Any:
             value = value[int(part)]
             continue
         names = value if isinstance(value, dict) else {}
-        part = max((n for n in names if f"{rest}.".startswith(f"{n}.")), key=len, default=None)
-        if part is None:
+        part = max((n for n in names if f"{rest}.".startswith(f"{n}.")), key=len, default="")
+        if not part:
             raise KeyError(f"{key}: no {rest!r} among {sorted(names)}")
         value, rest = value[part], rest[len(part) + 1 :]
     return value

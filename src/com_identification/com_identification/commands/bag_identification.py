@@ -70,10 +70,7 @@ def _fail(error: Exception, status: int) -> int:
 
 
 def _run(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> int:
-    wrenches = dict(each.split("=", 1) for each in arguments.wrench)
-    request = TopicRequest(arguments.joint_states, arguments.imu, wrenches, arguments.marker_topic)
-    use_imu = robot.settings.fit.use_imu
-    topics = find_topics(bag.topics(), robot.feet, request, use_imu, str(bag.path))
+    topics = choose_topics(arguments, bag, robot)
     if arguments.dry_run:
         print(used_topics_text(topic_lines(bag, robot, topics, None)))
         for note in bag.notes:
@@ -81,7 +78,7 @@ def _run(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> int:
         return 0
     with OutputDirectory(arguments.output, NAMES, arguments.force) as out:
         recording = read_bag(bag, robot, topics, arguments.marks, arguments.time == "received")
-        contents = _identify(bag, robot, topics, recording, arguments.ignore_wrench_check)
+        contents = identify_recording(bag, robot, topics, recording, arguments.ignore_wrench_check)
         contents = write_results(out.staging, robot, contents)
         places = out.publish()
     print(result_text(contents))
@@ -91,7 +88,15 @@ def _run(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> int:
     return 0
 
 
-def _identify(
+def choose_topics(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> SensorTopics:
+    """Finds the topics of a bag that will be read; raises BagError where they are not clear."""
+    wrenches = dict(each.split("=", 1) for each in arguments.wrench)
+    request = TopicRequest(arguments.joint_states, arguments.imu, wrenches, arguments.marker_topic)
+    use_imu = robot.settings.fit.use_imu
+    return find_topics(bag.topics(), robot.feet, request, use_imu, str(bag.path))
+
+
+def identify_recording(
     bag: Bag, robot: RobotInputs, topics: SensorTopics, recording: Recording, trust: bool
 ) -> Contents:
     """Checks the readings and identifies; a Refusal where these are too few or cannot be true."""

@@ -142,21 +142,19 @@ def write_results(folder: Path, robot: RobotInputs, contents: Contents) -> Conte
     return contents
 
 
+def make_record(contents: Contents, serial: str, data_hash: str, path: str) -> Record:
+    """The result for the record of the robot."""
+    total = contents.total
+    mass = None if total is None else (total.mass, total.mass_std)
+    return Record.from_identification(
+        contents.found, contents.model, data_hash, contents.first_ns, serial, "bag", path, mass
+    )
+
+
 def add_to_record(contents: Contents, where: str, serial: str) -> list[str]:
     """Adds the result to the record of the robot; returns what changed, in sentences."""
-    bag, total = contents.inputs["bag"], contents.total
-    mass = None if total is None else (total.mass, total.mass_std)
-    database = HealthDatabase(where, create=True)
-    record = Record.from_identification(
-        contents.found,
-        contents.model,
-        hash_files(bag),
-        contents.first_ns,
-        serial,
-        "bag",
-        bag,
-        mass,
-    )
+    database, bag = HealthDatabase(where, create=True), contents.inputs["bag"]
+    record = make_record(contents, serial, hash_files(bag), bag)
     if not database.append(record):
         return [f"this recording is in {database.name} already"]
     return [f"added to {database.name}", *database.changes(record)]

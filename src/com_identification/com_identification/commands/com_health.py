@@ -1,6 +1,7 @@
 """Command line: the history of a robot, from the record of its identifications."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,12 +21,19 @@ that SQLAlchemy knows, postgresql://host/health for example.
   com_health export robots.db history.csv             also .parquet, and .urdf or .xml (MJCF) of the
                                                       last identification
 
+  com_health ingest robots.db logs s3://bucket/logs -- --robot robot.urdf --serial {folder}
+                                                      many bags; after -- options of identify_bag
+
+ingest needs dask and fsspec (pip install "dask[distributed]" fsspec). It starts a process per core,
+or uses --scheduler tcp://host:8786, be its workers started by dask-jobqueue, dask-kubernetes or by
+hand. A bag that was read is not read again; stop it and start it as you like.
+
 A change is reported where it is too large for an unchanged robot; --false-alarms is the fraction of
 comparisons of unchanged robots in which something may be reported. What the readings do not
 determine is named, and counts neither as changed nor as unchanged.
 
-Exit status: 0 done, 1 something changed (show --check), 2 wrong arguments, or the record cannot be
-read.
+Exit status: 0 done, 1 something changed (show --check) or failed (ingest), 2 wrong arguments, or
+the record cannot be read.
 """
 
 
@@ -35,7 +43,8 @@ def parser() -> argparse.ArgumentParser:
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     show = commands.add_parser("show", help="what changed, and when")
     export = commands.add_parser("export", help="write a table or a corrected model")
-    for each in (show, export):
+    ingest = commands.add_parser("ingest", help="identify many bags")
+    for each in (show, export, ingest):
         each.add_argument("record", metavar="RECORD", help="file of SQLite, or URL of a database")
     export.add_argument("output", type=Path, metavar="FILE", help=".csv, .parquet, .urdf or .xml")
     for each in (show, export):
@@ -45,16 +54,26 @@ def parser() -> argparse.ArgumentParser:
     show.add_argument("--check", action="store_true", help="exit with 1 if the last one changed")
     text = f"fraction of comparisons, default {FALSE_ALARMS}"
     show.add_argument("--false-alarms", type=float, default=FALSE_ALARMS, help=text)
+    add = ingest.add_argument
+    add("places", nargs="+", metavar="DIR_OR_URL", help="bags are searched below it")
+    add("--scheduler", metavar="ADDRESS", help="of Dask; default: a cluster on this machine")
+    add("--workers", type=int, metavar="N", help="of that cluster; default: one per core")
+    add("--memory", default="2GB", help="limit of each of its workers, default 2GB")
+    add("--retry", action="store_true", help="try again what failed before")
     return result
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
     arguments_parser = parser()
-    arguments = arguments_parser.parse_args(argv)
+    given = list(sys.argv[1:] if argv is None else argv)
+    cut = given.index("--") if "--" in given else len(given)
+    arguments = arguments_parser.parse_args(given[:cut])
     if not 0.0 < getattr(arguments, "false_alarms", FALSE_ALARMS) < 1.0:
         arguments_parser.error(f"--false-alarms {arguments.false_alarms}: give 0 to 1")
     try:
+        if arguments.command == "ingest":
+            return _ingest(arguments, given[cut + 1 :])
         return _show(arguments) if arguments.command == "show" else _export(arguments)
     except (HealthError, ComModelError, OSError, ValueError) as error:
         print(f"com_health: error: {error}", file=sys.stderr)
@@ -97,6 +116,33 @@ def _export(arguments: argparse.Namespace) -> int:
     export(records, arguments.output)
     print(f"wrote {arguments.output}")
     return 0
+
+
+def _ingest(arguments: argparse.Namespace, words: list[str]) -> int:
+    from com_identification.commands.bag_inputs import progress_bar
+    from com_identification.health.database import HealthDatabase
+    from com_identification.health.ingest import find_bags, ingest, library
+
+    database, bags = HealthDatabase(arguments.record, create=True), find_bags(arguments.places)
+    distributed = library("distributed")
+    local = {
+        "n_workers": arguments.workers or os.cpu_count(),
+        "threads_per_worker": 1,
+        "memory_limit": arguments.memory,
+        "dashboard_address": None,
+    }
+    where = {"address": arguments.scheduler} if arguments.scheduler else local
+    count, failed = 0, 0
+    with distributed.Client(**where) as client, progress_bar("identifying") as progress:
+        task = progress.add_task("identifying", total=len(bags))
+        for done in ingest(database, bags, words, client, arguments.retry):
+            count, failed = count + bool(done.record), failed + bool(done.reason)
+            progress.advance(task)
+            if done.reason:
+                print(f"{done.bag.path}: {done.reason}", file=sys.stderr)
+    known = len(bags) - count - failed
+    print(f"{len(bags)} bags: {known} known before, {count} identified, {failed} failed")
+    return int(failed > 0)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,12 @@ from com_identification.health.changes import history
 from com_identification.health.records import Record
 from com_model.files import write_file
 
-_TABLE = (
+_TABLES = (
     "CREATE TABLE IF NOT EXISTS records (id VARCHAR(64) PRIMARY KEY, robot TEXT, serial TEXT, "
-    "taken TEXT, body TEXT)"
+    "taken TEXT, body TEXT)",
+    # reason is empty where the bag was identified
+    "CREATE TABLE IF NOT EXISTS bags (path VARCHAR(700) PRIMARY KEY, stamp TEXT, hash TEXT, "
+    "reason TEXT)",
 )
 _WAIT = 10.0  # s for another writer
 
@@ -100,6 +103,18 @@ class HealthDatabase:
         steps = history(self.records(record.robot, record.serial))
         return [line for step in steps if step.record.key == record.key for line in step.lines()]
 
+    def bags(self) -> list[tuple[str, str, str, str]]:
+        """Path, stamp, hash and reason of the failure of all bags that were read."""
+        rows = self._read("SELECT path, stamp, hash, reason FROM bags")
+        return [(row[0], row[1], row[2], row[3]) for row in rows]
+
+    def note_bag(self, path: str, stamp: str, data_hash: str, reason: str) -> None:
+        """Notes that a bag was read, and why it could not be identified."""
+        values = {"path": path, "stamp": stamp, "hash": data_hash, "reason": reason}
+        with self._opened(write=True) as run:
+            run("DELETE FROM bags WHERE path = :path", values)
+            run("INSERT INTO bags VALUES (:path, :stamp, :hash, :reason)", values)
+
     def _insert(self, record: Record) -> bool:
         values = {"id": record.key, "robot": record.robot, "serial": record.serial}
         values |= {"taken": record.taken, "body": record.to_json()}
@@ -139,7 +154,8 @@ class HealthDatabase:
         try:
             with self._transaction(write) as run:
                 if write:
-                    run(_TABLE, {})
+                    for table in _TABLES:
+                        run(table, {})
                 yield run
         except HealthError:
             raise

@@ -4,7 +4,6 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,6 +13,7 @@ from matplotlib.figure import Figure
 
 from com_identification.exceptions import HealthError
 from com_identification.health.changes import Step
+from com_identification.health.ingest import library
 from com_identification.health.records import Record
 from com_model.files import write_file
 from com_model.text import listing
@@ -130,13 +130,13 @@ def export(records: Sequence[Record], path: Path) -> None:
         write_file(path, text.getvalue())
     elif path.suffix == ".parquet":
         columns = zip(*table_rows(records), strict=True)
-        arrow = _library("pyarrow")
+        arrow = library("pyarrow")
         table = arrow.table(dict(zip(COLUMNS, map(list, columns), strict=True)))
-        _library("pyarrow.parquet").write_table(table, path)
+        library("pyarrow.parquet").write_table(table, path)
     elif path.suffix == ".urdf":
         write_file(path, records[-1].corrected_urdf())
     elif path.suffix == ".xml":
-        spec = _library("mujoco").MjSpec.from_string(_floating(records[-1].corrected_urdf()))
+        spec = library("mujoco").MjSpec.from_string(_floating(records[-1].corrected_urdf()))
         spec.compile()
         write_file(path, spec.to_xml())
     else:
@@ -156,10 +156,3 @@ def _floating(urdf: str) -> str:
     ElementTree.SubElement(joint, "parent", link=str(world.get("name")))
     ElementTree.SubElement(joint, "child", link=str(base))
     return ElementTree.tostring(root, encoding="unicode")
-
-
-def _library(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise HealthError(f"this export needs {name.partition('.')[0]}: pip install it") from error

@@ -1,0 +1,152 @@
+"""Many bags into a record: how fast com_health ingest is with one worker and with two.
+
+Bags of the three-link biped, 20 postures in 50 s at 100 Hz, written once and copied with another
+note beside them, so that each has a hash of its own; every twentieth is broken. Workers are
+processes of Dask on this machine, with their libraries loaded before the time starts.
+
+bags_per_minute   by number of workers; ratio is that of two over that of one
+failed            broken bags that were noted as failed, of broken
+peak_mb           largest resident set of a worker
+write_ms, task_ms what a bag costs the process that writes the record, and Dask's scheduler without
+                  any work in the task; they bound the number of workers that one scheduler and one
+                  SQLite file can serve
+of_10000          from these: hours with two workers, size of the record, and workers above which
+                  writing and scheduling are slower than identifying. Computed, not run
+
+--bags N (20; 200 is the published table). The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import com_identification.nodes.single_thread  # noqa: F401  (before anything loads numpy)
+
+# isort: split
+import argparse
+import json
+import logging
+import resource
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+from distributed import Client
+from identification_bags import BagWriter, Scene, Tour, samples
+
+from com_identification.health.database import HealthDatabase
+from com_identification.health.ingest import BagFile, find_bags, identify_one, ingest
+from com_identification.health.records import Record
+
+ROOT = Path(__file__).resolve().parent.parent / "src/robot_descriptions"
+WORDS = ["--robot", "biped3"]
+BROKEN = 20
+TASKS, WRITES = 300, 50
+
+
+def make_bags(folder: Path, count: int) -> int:
+    """Writes bags; returns how many are broken."""
+    scene = Scene(ROOT / "urdf/biped3.urdf", ROOT / "config/biped3.yaml")
+    tour = Tour(rate=100.0, still=2.0, moving=0.5)
+    with BagWriter(folder / "bag0", scene) as writer:
+        for block in samples(scene, scene.postures(20), tour):
+            writer.write(block)
+    broken = 0
+    for i in range(1, count):
+        place = folder / f"bag{i}"
+        shutil.copytree(folder / "bag0", place)
+        (place / "note.txt").write_text(str(i))
+        if i % BROKEN == BROKEN // 2:
+            broken += 1
+            for data in place.glob("*.mcap"):
+                data.write_bytes(data.read_bytes()[:1000])
+    return broken
+
+
+def peak() -> int:
+    """Largest resident set of this process, kB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def run(bags: list[BagFile], workers: int, record: Path) -> tuple[float, int, float, list[Record]]:
+    """Identifies all bags; returns bags a minute, failures, MB of the largest worker, records."""
+    with Client(
+        n_workers=workers,
+        threads_per_worker=1,
+        memory_limit="2GB",
+        dashboard_address=None,
+        silence_logs=logging.ERROR,
+    ) as client:
+        warm = [
+            client.submit(identify_one, bags[0], WORDS, frozenset(), workers=[w], pure=False)
+            for w in client.scheduler_info()["workers"]
+        ]
+        client.gather(warm)
+        database = HealthDatabase(record, create=True)
+        start = time.monotonic()
+        failed = sum(bool(done.reason) for done in ingest(database, bags, WORDS, client))
+        minutes = (time.monotonic() - start) / 60.0
+        largest = max(client.run(peak).values()) / 1024.0
+    return len(bags) / minutes, failed, largest, database.records()
+
+
+def costs(record: Record, folder: Path) -> tuple[float, float]:
+    """Writing a bag to the record, and a task without work, ms."""
+    database = HealthDatabase(folder / "writes.db", create=True)
+    start = time.monotonic()
+    for i in range(WRITES):
+        text = record.to_json().replace(record.data_hash, f"{i:064d}")
+        database.append(Record.from_json(text))
+        database.note_bag(f"bag{i}", "stamp", f"{i:064d}", "")
+    writes = (time.monotonic() - start) / WRITES
+    with Client(
+        n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+    ) as client:
+        client.submit(peak).result()
+        start = time.monotonic()
+        client.gather([client.submit(peak, pure=False) for _ in range(TASKS)])
+        tasks = (time.monotonic() - start) / TASKS
+    return 1e3 * writes, 1e3 * tasks
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bags", type=int, default=20, help="how many")
+    count = parser.parse_args().bags
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "bags").mkdir()
+        broken = make_bags(folder / "bags", count)
+        bags = find_bags([str(folder / "bags")])
+        rates, failures, largest = {}, [], 0.0
+        records: list[Record] = []
+        for workers in (1, 2):
+            found = run(bags, workers, folder / f"{workers}.db")
+            rates[str(workers)], records = round(found[0], 2), found[3]
+            failures.append(found[1])
+            largest = max(largest, found[2])
+            print(f"{workers} workers: {found[0]:.1f} bags a minute, {found[1]} failed", flush=True)
+        write_ms, task_ms = costs(records[0], folder)
+        size = len(records[0].to_json())
+    ratio = rates["2"] / rates["1"]
+    summary = {
+        "bags": count,
+        "bags_per_minute": rates,
+        "ratio": round(ratio, 2),
+        "failed": failures[-1],
+        "broken": broken,
+        "identified": len(records),
+        "peak_mb": round(largest),
+        "write_ms": round(write_ms, 2),
+        "task_ms": round(task_ms, 2),
+        "of_10000": {
+            "hours_2_workers": round(10_000 / rates["2"] / 60.0, 2),
+            "record_mb": round(10_000 * size / 2**20),
+            "most_workers": round(6e4 / rates["1"] / (write_ms + task_ms)),
+        },
+    }
+    print(json.dumps(summary))
+
+
+if __name__ == "__main__":
+    main()
