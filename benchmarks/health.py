@@ -21,7 +21,7 @@ knee                   fraction in which a body is wrongly reported, and in whic
 
 from __future__ import annotations
 
-import com_identification.nodes.single_thread  # noqa: F401  (before anything loads numpy)
+import com_identification.nodes  # noqa: F401  (one thread, before anything loads numpy)
 
 # isort: split
 import argparse

@@ -26,7 +26,7 @@ The last line is one JSON object.
 
 from __future__ import annotations
 
-import com_identification.nodes.single_thread  # noqa: F401  (before anything loads numpy)
+import com_identification.nodes  # noqa: F401  (one thread, before anything loads numpy)
 
 # isort: split
 import argparse

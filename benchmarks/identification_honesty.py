@@ -20,7 +20,7 @@ worse_than_urdf  number of cases, within the priors, whose mean error is above t
 
 from __future__ import annotations
 
-import com_identification.nodes.single_thread  # noqa: F401  (before anything loads numpy)
+import com_identification.nodes  # noqa: F401  (one thread, before anything loads numpy)
 
 # isort: split
 import argparse

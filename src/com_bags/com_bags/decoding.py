@@ -158,14 +158,9 @@ class Batch:
 
 
 class Decoder:
-    """Decodes the messages of one topic.
+    """Decodes the messages of one topic, of one of FIELDS; `errors` counts the others by reason.
 
-    Args:
-        type_name: One of FIELDS.
-        store: Types to decode with, where the bag's own definition differs (foreign_store()).
-
-    Attributes:
-        errors: Number of messages that cannot be decoded, by reason.
+    `store` has the types where the bag's own definition differs (foreign_store()).
     """
 
     def __init__(self, type_name: str, store: Typestore | None = None) -> None:

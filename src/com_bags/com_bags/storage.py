@@ -30,8 +30,7 @@ from rosbags.rosbag2 import storage_mcap
 
 from com_bags.exceptions import BagError, StorageError
 
-Message = tuple[Connection, int, bytes]
-"""Connection, time of recording in ns, payload."""
+Message = tuple[Connection, int, bytes]  # connection, time of recording in ns, payload
 
 MCAP_MAGIC = b"\x89MCAP0\r\n"
 SQLITE_MAGIC = b"SQLite format 3\0"

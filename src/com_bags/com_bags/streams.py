@@ -54,13 +54,8 @@ class DecodedBlock:
 class PublisherCheck:
     """Looks for signs that several nodes published one topic.
 
-    Args:
-        jump: Smallest change from one message to the next that may be that of two publishers, in
-            the unit of the values.
-
-    Attributes:
-        frames: Messages by frame_id.
-        frame_switches: How often the frame changed.
+    Changes from one message to the next below `jump`, in the unit of the values, are none of two
+    publishers. `frames` has the messages by frame_id, frame_switches how often it changed.
     """
 
     def __init__(self, jump: float) -> None:
@@ -323,10 +318,8 @@ class JointReader:
 class UpReader:
     """The direction against gravity, by the IMU's orientation or else by its acceleration.
 
-    Attributes:
-        without_orientation: Messages that declare that they have no orientation, or whose
-            quaternion is not of unit length; their acceleration is used, which is right while the
-            robot is stationary.
+    The latter, which is right while the robot is stationary, for the messages without_orientation:
+    they declare it, or their quaternion is not of unit length.
     """
 
     def __init__(self, model: RobotModel, link: str) -> None:

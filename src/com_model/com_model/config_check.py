@@ -36,11 +36,8 @@ def check_config(
 ) -> tuple[Issue, ...]:
     """Lists what of a configuration is probably wrong; each with the entry and how to fix it.
 
-    Args:
-        urdf_path: Of the URDF, to compare soles with meshes too; without, with simple shapes only.
-
-    Raises:
-        ConfigError: The robot cannot be what is configured; see RobotConfig.attach, and feet.
+    Soles are compared with meshes only with urdf_path. Raises ConfigError where the robot cannot be
+    what is configured; see RobotConfig.attach, and feet.
     """
     check = _Check(config.attach(model), config)
     issues = [*check.standing(), *check.legs(), *check.sensors(), *check.groups()]
@@ -82,14 +79,14 @@ class _Check:
         self.trunk = max(shared, default=0)
         self.com = model.link_masses @ (self.p + np.einsum("lij,lj->li", self.R, model.link_coms))
         self.com = self.com / model.mass
-        self.points = list(map(self._contacts, self.feet, self.links))
+        self.points = [
+            sole_points(self.R[link], self.p[link] + self.R[link] @ foot.center, foot.corners)
+            for foot, link in self._linked()
+        ]
         flat = [link for foot, link in self._linked() if len(foot.corners)]
         up = self.R[flat][:, :, 2].sum(axis=0)
         length = float(np.linalg.norm(up))
         self.up = up / length if length > 1e-6 else self.R[0][:, 2]
-
-    def _contacts(self, foot: Foot, link: int) -> Array:
-        return sole_points(self.R[link], self.p[link] + self.R[link] @ foot.center, foot.corners)
 
     # --- on the ground ---------------------------------------------------------------------------
     def standing(self) -> Iterator[Issue]:
@@ -207,13 +204,11 @@ class _Check:
                     f"joints move below it: {listing(below)}",
                     f"Name the last link of the leg, e.g. {bodies.names[end + len(below)]!r}",
                 )
-        lengths = [
-            float(np.linalg.norm(bodies.d[chain[1:]], axis=1).sum()) for chain in self.chains
-        ]
-        lengths = [
-            length + float(np.linalg.norm(self._in_body(foot, link)))
-            for length, foot, link in zip(lengths, self.feet, self.links, strict=True)
-        ]
+        lengths = []
+        for chain, (foot, link) in zip(self.chains, self._linked(), strict=True):
+            foot_in_body = bodies.p_body_link[link] + bodies.R_body_link[link] @ foot.center
+            bones = np.linalg.norm(bodies.d[chain[1:]], axis=1).sum()
+            lengths.append(float(bones + np.linalg.norm(foot_in_body)))
         masses = [float(bodies.subtree_mass[c[0]]) if c else 0.0 for c in self.chains]
         for i, j in combinations(range(len(self.feet)), 2):
             one, other = self.feet[i], self.feet[j]
@@ -238,10 +233,6 @@ class _Check:
                 f"{100 * LEAST_LEGS:g} to {100 * MOST_LEGS:g} %",
                 "Check the feet's links, and the masses of the URDF by com-audit",
             )
-
-    def _in_body(self, foot: Foot, link: int) -> Array:
-        bodies = self.model.bodies
-        return np.asarray(bodies.p_body_link[link] + bodies.R_body_link[link] @ foot.center)
 
     # --- sensors and groups ----------------------------------------------------------------------
     def sensors(self) -> Iterator[Issue]:

@@ -18,8 +18,7 @@ LEGS = (("left", "front"), ("right", "front"), ("left", "hind"), ("right", "hind
 DIAGONALS = {"left_front": (0, 3), "right_front": (1, 2)}
 """Legs that stand and swing together in a trot, by their front leg."""
 
-JOINTS = 3
-"""Moving joints of a leg: hip abduction (HAA), hip flexion (HFE), knee (KFE)."""
+JOINTS = 3  # moving joints of a leg: hip abduction (HAA), hip flexion (HFE), knee (KFE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +40,8 @@ class Leg(FrozenArrays):
 def quadruped_legs(model: RobotModel, config: RobotConfig) -> tuple[Leg, Leg, Leg, Leg]:
     """Finds the legs of a quadruped: left front, right front, left hind, right hind.
 
-    Args:
-        config: Its configuration; each of its four feet says side and end.
-
-    Raises:
-        ConfigError: The configuration is of another robot; a foot is missing, there twice, or has
-            a flat sole; or a leg has not three moving joints of its own.
+    Raises ConfigError where the configuration is of another robot, a foot without side and end is
+    missing, there twice or has a flat sole, or a leg has not three moving joints of its own.
     """
     model = config.attach(model)
     indices = [_find_foot(config, side, end) for side, end in LEGS]

@@ -14,8 +14,7 @@ from functools import partial
 from math import isfinite
 from typing import Any
 
-NOT_NEGATIVE = (0.0, 1e9)
-"""Bounds of a number that is 0 or more, and finite."""
+NOT_NEGATIVE = (0.0, 1e9)  # bounds of a number that is 0 or more, and finite
 
 
 def parameter(

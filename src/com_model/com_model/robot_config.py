@@ -121,11 +121,8 @@ class RobotConfig:
     def attach(self, model: RobotModel) -> RobotModel:
         """Gives the model with the sole frames that its URDF does not have.
 
-        All that works with the feet needs this model; of a model that has the frames it is the
-        same one.
-
-        Raises:
-            ConfigError: A link or joint that it names is not the model's; lists those that are.
+        All that works with the feet needs this model; of a model that has them it is the same.
+        A ConfigError names a link or joint that is not the model's, and lists those that are.
         """
         mounts = [foot.mount for foot in self.feet if foot.mount]
         for mount in mounts:

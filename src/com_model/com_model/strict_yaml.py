@@ -111,9 +111,9 @@ class Section:
         value = self._get(key, default)
         return default if value is default else self._number(value, key, least)
 
-    def whole(self, key: str, default: int, least: int = 0) -> int:
-        """Reads a whole number that is at least some value."""
-        return self._whole(self._get(key, default), key, least)
+    def whole(self, key: str, default: int) -> int:
+        """Reads a whole number, 0 or more."""
+        return self._whole(self._get(key, default), key)
 
     def flag(self, key: str, default: bool) -> bool:
         """Reads true or false."""
@@ -139,7 +139,7 @@ class Section:
     def indices(self, key: str) -> list[list[int]]:
         """Reads a list of lists of whole numbers, 0 or more; empty where the key is missing."""
         rows, expected = self._list(self._get(key, []), key), "lists of whole numbers"
-        return [[self._whole(v, key, 0) for v in self._list(row, key, expected)] for row in rows]
+        return [[self._whole(v, key) for v in self._list(row, key, expected)] for row in rows]
 
     def vector(self, key: str, default: tuple[float, ...]) -> tuple[float, ...]:
         """Reads a list of as many finite numbers as the default has."""
@@ -179,8 +179,8 @@ class Section:
             raise self.error(f"expected {expected}, got {_words(value)}", key)
         return value
 
-    def _whole(self, value: Any, key: str, least: int) -> int:
-        number = self._number(value, key, least)
+    def _whole(self, value: Any, key: str) -> int:
+        number = self._number(value, key, 0)
         if not number.is_integer() or abs(number) > 2**53:
             raise self.error(f"expected a whole number, got {_words(value)}", key)
         return int(number)

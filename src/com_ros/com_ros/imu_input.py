@@ -102,15 +102,11 @@ class ImuInput(Latest[Imu]):
 
 
 class ImuPairing(Generic[T]):
-    """Pairs joint samples with the readings of the IMU of the same instant.
+    """Pairs joint samples with the readings of the IMU of the same instant, within timeout_s.
 
     A driver that reads both at once stamps both alike and sends joint_states first; and when a
     node is busy, several messages of one topic come before those of the other. So each joint
-    sample waits for a reading that is as new, for a bounded time of the stamps.
-
-    Args:
-        timeout_s: largest time between the two, s.
-        wait_s: how much newer the newest joint sample may be than one that waits, s.
+    sample waits for a reading that is as new, until one wait_s newer comes.
     """
 
     def __init__(self, timeout_s: float, wait_s: float) -> None:

@@ -101,18 +101,15 @@ class InputBounds:
     def _imu_problem(self, msg: Imu, topic: str) -> str:
         limits = self._limits
         if _beyond(msg.angular_velocity, limits.angular_velocity):
-            return (
-                f"{topic}: the angular velocity is {_text(msg.angular_velocity)} rad/s, expected "
-                f"at most {limits.angular_velocity:g}: check the driver and its unit, or raise "
-                "input_limits.angular_velocity"
-            )
-        if _beyond(msg.linear_acceleration, limits.acceleration):
-            return (
-                f"{topic}: the acceleration is {_text(msg.linear_acceleration)} m/s^2, expected "
-                f"at most {limits.acceleration:g}: check the driver and its unit, or raise "
-                "input_limits.acceleration"
-            )
-        return ""
+            key, unit, got = "angular_velocity", "rad/s", msg.angular_velocity
+        elif _beyond(msg.linear_acceleration, limits.acceleration):
+            key, unit, got = "acceleration", "m/s^2", msg.linear_acceleration
+        else:
+            return ""
+        return (
+            f"{topic}: the {key.replace('_', ' ')} is {_text(got)} {unit}, expected at most "
+            f"{getattr(limits, key):g}: check the driver and its unit, or raise input_limits.{key}"
+        )
 
     def _wrench_problem(self, msg: WrenchStamped, topic: str) -> str:
         force, torque = msg.wrench.force, msg.wrench.torque

@@ -13,15 +13,12 @@ HISTORY = 500  # values kept: half a second at 1 kHz
 
 
 class Latest(Generic[T]):
-    """The latest values with their times.
+    """The latest values with their times, current up to an age of timeout_s.
 
     The age of a value is taken between sample times (its stamp against the stamp of the data that
     it is combined with), so that a replayed bag gives the same result at any speed. A value from
     the future is as wrong as an old one. Some values are kept, because a busy node may take in
     this input's newest message before older ones of the data that it is combined with.
-
-    Args:
-        timeout_s: age up to which a value is current, s.
     """
 
     def __init__(self, timeout_s: float) -> None:
@@ -77,12 +74,9 @@ class Latest(Generic[T]):
 
 
 class InputWatch:
-    """Measures how long an input has been without a message, in real time.
+    """Measures how long an input has been without a message, in real time; stale after timeout_s.
 
     By stamps or simulated time it would go unnoticed that the clock has stopped, too.
-
-    Args:
-        timeout_s: time without a message after which the input is stale, s.
     """
 
     def __init__(self, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:

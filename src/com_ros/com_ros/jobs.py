@@ -9,8 +9,7 @@ from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
 T = TypeVar("T")
-Reply = Callable[[Any], None]
-"""Sends the response, once; call it in the executor's thread."""
+Reply = Callable[[Any], None]  # sends the response, once; call it in the executor's thread
 
 
 class BackgroundJobs:
@@ -63,14 +62,11 @@ class BackgroundJobs:
 
 
 class DeferredService:
-    """A service whose callback is given a function that sends the response later.
+    """A service whose `begin` gets a request, and a function that sends the response later.
 
     A coroutine would do the same with some of rclpy's executors, but its EventsExecutor takes only
     services whose callback returns the response. So the response that rclpy is about to send at
     the end of the callback is held back here, and sent when it is known.
-
-    Args:
-        begin: called with each request and its Reply; may call that at once.
     """
 
     def __init__(

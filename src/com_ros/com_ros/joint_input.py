@@ -159,15 +159,10 @@ class JointInput:
             self._values[:2, joint] = position, 0.0
 
     def update(self, msg: JointState, received_ns: int) -> JointSample | None:
-        """Take in one message.
+        """Take in one message; received_ns of the ROS clock stands in for a stamp of zero.
 
-        Args:
-            msg: the message; its arrays may have any length.
-            received_ns: the ROS clock at receipt; stands in for a stamp of zero.
-
-        Returns:
-            The joints at the time of the message, or None for a message about other joints than
-            the model's (a gripper's own driver) while the model's joints come in others.
+        Returns the joints at the time of the message, or None for a message about other joints than
+        the model's (a gripper's own driver) while the model's joints come in others.
         """
         names, stamp = msg.name, msg.header.stamp
         layout = self._layout if names == self._layout.names else self._layout_of(names)

@@ -67,14 +67,9 @@ def run(
     args: list[str] | None = None,
     make_executor: Callable[[], Executor | EventsSpinner] = SingleThreadedExecutor,
 ) -> int:
-    """Start ROS, make the node, spin it until it is told to stop, and clean up.
+    """Start ROS, make the node, spin it until it is told to stop, and clean up; its exit code.
 
-    Args:
-        args: command line; that of the process when None.
-        make_executor: what spins the node; make_fast_executor for high rates.
-
-    Returns:
-        The exit code of the process.
+    The command line is that of the process without args; make_fast_executor is for high rates.
     """
     if {"-h", "--help"} & set(sys.argv[1:] if args is None else args):
         print(_help(make_node))

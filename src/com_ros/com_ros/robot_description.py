@@ -20,15 +20,10 @@ TOPIC = "robot_description"
 
 
 class RobotDescription:
-    """Loads robot descriptions and hands the models on.
+    """Loads robot descriptions and hands the models on to on_model, which may refuse them.
 
     The newest description wins, wherever it comes from; one that is the same as that in use is
-    ignored. To keep to the parameter, remap the topic.
-
-    Args:
-        on_model: called with each new model; may refuse it with a ComModelError or ComRosError.
-        xml: the parameter's text, empty to wait for the topic.
-        guard: wraps the callback of the topic, as RobotNode does.
+    ignored. To keep to the parameter, whose text is `xml`, remap the topic.
     """
 
     def __init__(

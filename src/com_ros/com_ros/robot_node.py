@@ -191,12 +191,9 @@ class RobotNode(Node, Generic[P]):
     ) -> None:
         """Subscribe joint_states; `self.joints` sorts them by name.
 
-        Args:
-            rate_hz: samples that come more often are left out, by their stamps.
-            depth: messages that may wait; EVERY_SAMPLE for a node that must see all.
-            with_problems: on_sample is also called with samples whose `error` is set, and without
-                a model. Otherwise these are warned of and do not count as received, so that
-                joint_states that cannot be used time out.
+        Samples that come more often than rate_hz are left out, by their stamps; `depth` may wait.
+        Those whose `error` is set, or without a model, are warned of and do not count as received,
+        so that joint_states of no use time out; with_problems on_sample gets them, too.
         """
         self._on_sample, self._handles_problems = on_sample, with_problems
         self._rate = RateLimit(rate_hz)

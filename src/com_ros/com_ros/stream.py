@@ -281,14 +281,10 @@ class Backlog:
 
 
 class Stream:
-    """Takes in the messages of a topic, and hands on those that are good.
+    """Takes in the messages of a topic, and hands on those that are good, with their time, ns.
 
-    Args:
-        node: whose clock counts for messages without stamp.
-        deliver: called with each good message and its time, ns.
-        check: why a message must not be used and how to fix it, else ""; None: all may.
-        on_restart: called with the jump, s, before the first message on another time line.
-        on_held: called for a message that is held back, for up to stamps.HELD_S.
+    `check` says why a message must not be used, else "". on_restart gets the jump, s, before the
+    first message on another time line; on_held is called for one held back for up to HELD_S.
     """
 
     def __init__(

@@ -16,12 +16,9 @@ from com_ros.qos import LATCHED, TF
 
 
 class FramePublisher:
-    """Publishes frames; several at one time go into one message.
+    """Publishes frames, their names with a prefix; several at one time go into one message.
 
-    Args:
-        node: that publishes. /tf is absolute, as for tf2's own broadcasters: remap it to keep
-            the frames of a namespace apart.
-        prefix: stands in front of every frame name, e.g. "robot1/".
+    /tf is absolute, as for tf2's own broadcasters: remap it to keep those of a namespace apart.
     """
 
     def __init__(self, node: Node, prefix: str = "") -> None:

@@ -89,7 +89,12 @@ class PostureBuilder:
         if not contact or not self._feet or any(w is None for w in wrenches):
             return found
         if sum(loads) < self._options.min_load * self._weight:
-            found.append(self._no_contact(sum(loads)))
+            text = (
+                f"The feet carry {sum(loads):.3g} N together, the robot's weight is "
+                f"{self._weight:.4g} N: put it on its feet; if it stands on them, check the unit "
+                "of the force sensors."
+            )
+            found.append(Issue("no contact", text))
         elif self._options.all_feet:
             found += self._in_air(loads)
         return found
@@ -125,13 +130,6 @@ class PostureBuilder:
             )
             if constant and value is not None and value.any()
         ]
-
-    def _no_contact(self, load: float) -> Issue:
-        return Issue(
-            "no contact",
-            f"The feet carry {load:.3g} N together, the robot's weight is {self._weight:.4g} N: "
-            "put it on its feet; if it stands on them, check the unit of the force sensors.",
-        )
 
     def _in_air(self, loads: Sequence[float]) -> list[Issue]:
         least = self._options.min_foot_load * self._weight

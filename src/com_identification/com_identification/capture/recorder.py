@@ -28,20 +28,13 @@ _UNIT = 0.01  # how far the length of a direction may be off
 class CaptureStatus(IntEnum):
     """State of a recorder; the values are those of com_msgs/IdentificationState."""
 
-    UNKNOWN = 0
-    """No reading yet."""
-    WAITING = 1
-    """Some stream is timed out."""
-    MOVING = 2
-    """The robot moves, or its forces or its tilt change."""
-    SETTLING = 3
-    """It is stationary, but not for long enough."""
-    REFUSED = 4
-    """It is stationary, but a sensor is saturated or frozen, or feet have no contact."""
-    COLLECTING = 5
-    """Readings count, but there are too few so far."""
-    READY = 6
-    """A posture can be captured."""
+    UNKNOWN = 0  # no reading yet
+    WAITING = 1  # some stream is timed out
+    MOVING = 2  # the robot moves, or its forces or its tilt change
+    SETTLING = 3  # it is stationary, but not for long enough
+    REFUSED = 4  # it is stationary, but a sensor is saturated or frozen, or feet have no contact
+    COLLECTING = 5  # readings count, but there are too few so far
+    READY = 6  # a posture can be captured
 
 
 @dataclass(frozen=True, eq=False)

@@ -223,7 +223,11 @@ def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
     found: dict[tuple[WrenchFault, tuple[str, ...]], list[WrenchIssue]] = {}
     inconsistent: dict[int, str] = {}
     for index, posture in enumerate(postures):
-        for finding in _findings(robot, posture):
+        wrenches, gravity = posture.wrenches, robot.settings.fit.gravity
+        if not len(wrenches) or not np.isfinite(wrenches).any():
+            continue
+        noise = robot.settings.noise
+        for finding in diagnose(robot.model, robot.feet, posture, noise, gravity=gravity):
             found.setdefault((finding.fault, finding.feet), []).append(finding)
             if finding.other_force:
                 inconsistent[index] = f"Something else carried or pulled the robot. {finding.text}"
@@ -271,10 +275,3 @@ def _helpful_postures(robot: RobotInputs, postures: Sequence[Posture]) -> list[s
         lines.append(f"  {i}. on {', '.join(plan.feet)}: {joints}")
     lines.append("  Joints that are not listed stay as in the nominal posture.")
     return lines
-
-
-def _findings(robot: RobotInputs, posture: Posture) -> tuple[WrenchIssue, ...]:
-    if not len(posture.wrenches) or not np.isfinite(posture.wrenches).any():
-        return ()
-    settings = robot.settings
-    return diagnose(robot.model, robot.feet, posture, settings.noise, gravity=settings.fit.gravity)

@@ -22,13 +22,9 @@ def check_readings(
 ) -> tuple[list[str], list[str]]:
     """Compares means of a stationary robot's readings with gravity and its weight.
 
-    Args:
-        q: (n,) joint positions, rad or m.
-        wrenches: (f, 6) N and N m, as the feet's sensors give them; NaN without reading.
-        acceleration: (3,) m/s^2, of the accelerometer at rest, its axes; NaN without IMU.
-
-    Returns:
-        What fits, and what does not with how to fix it.
+    q (n,) rad or m; wrenches (f, 6) N and N m, as the feet's sensors give them, NaN without
+    reading; acceleration (3,) m/s^2 of the accelerometer, its axes, NaN without IMU. Returns what
+    fits, and what does not with how to fix it.
     """
     feet, good, bad = config.feet, [], []
     up = _soles_up(model, config, q)

@@ -25,18 +25,13 @@ _NUMBERS = ("model_std", "tilt", "force_tilt", "mass", "mass_std")
 class Verdict(IntEnum):
     """Result of the comparison."""
 
-    UNKNOWN = 0
-    """No comparison is possible; see the reason."""
+    UNKNOWN = 0  # no comparison is possible; see the reason
     CONSISTENT = 1
     """Mass and CoM of the model agree with the feet, within tolerance and standard deviation."""
-    WRONG_COM = 2
-    """The model's CoM is wrong."""
-    WRONG_MASS = 3
-    """The model's mass is wrong."""
-    WRONG_TILT = 4
-    """The CoM agrees, but the IMU disagrees with soles and forces."""
-    WRONG_WRENCH = 5
-    """The feet's readings cannot be true; see diagnose()."""
+    WRONG_COM = 2  # the model's CoM is wrong
+    WRONG_MASS = 3  # the model's mass is wrong
+    WRONG_TILT = 4  # the CoM agrees, but the IMU disagrees with soles and forces
+    WRONG_WRENCH = 5  # the feet's readings cannot be true; see diagnose()
 
 
 @dataclass(frozen=True, eq=False)

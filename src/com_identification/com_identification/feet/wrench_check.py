@@ -36,22 +36,14 @@ _UNITS = (
 class WrenchFault(IntEnum):
     """Kinds of faults."""
 
-    UNKNOWN = 0
-    """The readings cannot be true, and no simple fault explains them."""
-    SIGN = 1
-    """The force of the robot on the ground instead of the reverse."""
-    AXES = 2
-    """The sensor is mounted rotated against its frame."""
-    SWAPPED = 3
-    """Two feet have each other's readings."""
-    UNIT = 4
-    """Not in N and N m."""
-    OFFSET = 5
-    """A reading without load is not zero: the sensor has a bias."""
-    IN_AIR = 6
-    """A foot does not stand: no fault of the sensor, but worth reporting."""
-    WEIGHT = 7
-    """The feet together do not carry the robot's weight."""
+    UNKNOWN = 0  # the readings cannot be true, and no simple fault explains them
+    SIGN = 1  # the force of the robot on the ground instead of the reverse
+    AXES = 2  # the sensor is mounted rotated against its frame
+    SWAPPED = 3  # two feet have each other's readings
+    UNIT = 4  # not in N and N m
+    OFFSET = 5  # a reading without load is not zero: the sensor has a bias
+    IN_AIR = 6  # a foot does not stand: no fault of the sensor, but worth reporting
+    WEIGHT = 7  # the feet together do not carry the robot's weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,14 +383,11 @@ def _likely_faults(good: Sequence[tuple[float, Hypothesis]]) -> list[Hypothesis]
     near = [(score, each) for score, each in good if score <= least + _AS_GOOD]
     found: list[Hypothesis] = []
     for fault in dict.fromkeys(each.fault for _, each in near):
-        best = min((pair for pair in near if pair[1].fault == fault), key=_simplest)
+        same = (pair for pair in near if pair[1].fault == fault)
+        # Excess, as far as it distinguishes, then the number of feet.
+        best = min(same, key=lambda pair: (round(pair[0], 1), len(pair[1].feet)))
         found.append(best[1])
     return found[:2]
-
-
-def _simplest(pair: tuple[float, Hypothesis]) -> tuple[float, int]:
-    """Excess, as far as it distinguishes, then the number of feet."""
-    return round(pair[0], 1), len(pair[1].feet)
 
 
 def _explained(

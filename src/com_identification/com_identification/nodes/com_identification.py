@@ -18,9 +18,6 @@ Time is that of the stamps, so that a recording may be played at any speed. Only
 requests are in real time.
 """
 
-import com_identification.nodes.single_thread  # noqa: F401  (before anything loads numpy)
-
-# isort: split
 import sys
 from functools import partial
 from typing import Any

@@ -66,8 +66,7 @@ SERVICES = {
     "export_urdf": ExportUrdf,
 }
 
-Script = Generator[None, None, None]
-"""What is done one after the other: it yields while it waits."""
+Script = Generator[None, None, None]  # what is done one after the other: it yields while it waits
 
 
 class TourError(Exception):

@@ -57,11 +57,7 @@ def fit_postures(
     postures: Sequence[Posture],
     progress: Progress,
 ) -> Fit:
-    """Finds the most probable bodies and errors of the sensors, and what the readings say of them.
-
-    Raises:
-        PostureError: Readings that cannot be used; names the posture.
-    """
+    """The most probable bodies and errors of the sensors, and what the readings say of them."""
     x, e = np.zeros(whitened.count), np.zeros(observations.errors.count)
     for done in range(_ROUNDS):
         step = f"fitting {len(postures)} postures, round {done + 1} of at most {_ROUNDS}"

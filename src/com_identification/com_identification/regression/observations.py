@@ -74,11 +74,7 @@ class MeasuredCom(NamedTuple):
 
 
 class ObservationModel:
-    """The equations of postures, linearised; without priors of sensors, these have no errors.
-
-    Raises:
-        UnknownNameError: A foot's link is not the model's.
-    """
+    """The equations of postures, linearised; without priors of sensors, these have no errors."""
 
     def __init__(
         self,
@@ -103,8 +99,7 @@ class ObservationModel:
     def linearize(self, posture: Posture, theta: Array, errors: Array) -> Observation:
         """Linearises a posture's equations about theta (4 B,) and the sensors' errors (S,).
 
-        Raises:
-            PostureError: The readings do not fit the robot, or have no information.
+        Raises PostureError where the readings do not fit the robot, or have no information.
         """
         self.check(posture)
         n = self.model.n_joints

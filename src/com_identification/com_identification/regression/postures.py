@@ -115,13 +115,10 @@ class SensorPrediction:
     def wrenches_and_efforts(
         self, poses: Poses, up: Array, stand: tuple[int, ...]
     ) -> tuple[Array, Array]:
-        """Computes the ground's wrenches on the feet and what the actuators give.
+        """The ground's wrenches on the feet, (N, f, 6) in sensor axes, and the efforts (N, n).
 
         Of all wrenches W with sum of G_i W_i = w, the one with the least |S^-1 W|:
           W = S^2 G^T (G S^2 G^T)^-1 w,  S = diag(1 N, lever N m)
-
-        Returns:
-            (N, f, 6) in the axes of the sensors and about their origins; (N, n) N m or N.
         """
         a = self._gravity * up
         wrench, torque = self.statics.wrench_and_torques(poses, a, self._parameters)

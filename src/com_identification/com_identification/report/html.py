@@ -70,12 +70,7 @@ def number(value: float, digits: int = 2, scale: float = 1.0) -> str:
 
 
 def bar(value: float, std: float, prior_std: float) -> Raw:
-    """A bar of a change with its uncertainty, against three standard deviations of the prior.
-
-    Args:
-        value: Change against the prior's mean.
-        std: Standard deviation after the data.
-    """
+    """A bar of a change and its std against three standard deviations of the prior, prior_std."""
     if not (math.isfinite(value) and prior_std > 0.0):
         return Raw("")
     width, unit = 120.0, 20.0 / prior_std

@@ -16,8 +16,7 @@ from com_model.arrays import Array
 from com_model.text import listing
 
 FORMAT = 1
-MAX_LINE = 2**18
-"""Bytes of one line: a hundred times what a robot of forty joints needs."""
+MAX_LINE = 2**18  # bytes of one line: a hundred times what a robot of forty joints needs
 _MAX_DEPTH = 6  # of nested lists and dictionaries
 _MAX_LABEL = 200  # characters
 _LARGEST = 2**62  # above all whole numbers of a record; stamps in ns need as many

@@ -55,7 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         standing = _stand(model, config, arguments)
         picture = None
         if arguments.output is not None:
-            picture = _draw(model, workspace, standing, arguments.output)
+            from com_model.workspace.plot import draw_workspace  # needs matplotlib, only here
+
+            picture = arguments.output / f"{model.name}_com_workspace.png"
+            draw_workspace(picture, workspace, f"Centre of mass of {model.name}", standing)
     except (ComModelError, OSError) as error:
         print(f"workspace: {error}", file=sys.stderr)
         return 2
@@ -106,16 +109,6 @@ def _stand(
     return reaches
 
 
-def _draw(
-    model: RobotModel, workspace: Workspace, standing: Sequence[StandingReach], folder: Path
-) -> Path:
-    from com_model.workspace.plot import draw_workspace  # needs matplotlib, only here
-
-    path = folder / f"{model.name}_com_workspace.png"
-    draw_workspace(path, workspace, f"Centre of mass of {model.name}", standing)
-    return path
-
-
 def _print_hull(workspace: Workspace) -> dict[str, object]:
     reach = dict(zip(_SIDES, workspace.reach(list(_SIDES.values())).tolist(), strict=True))
     print(f"root link held: hull of {1e6 * workspace.volume:.0f} cm^3; from the root link's origin")
@@ -124,12 +117,9 @@ def _print_hull(workspace: Workspace) -> dict[str, object]:
 
 
 def _print_standing(reach: StandingReach) -> dict[str, object]:
-    name, (low, high) = " and ".join(reach.feet), reach.heights
-    beyond = reach.over_edges()
-    print(
-        f"on {name}: {100 * reach.fraction:.1f} % of the postures above the ground are statically "
-        "stable"
-    )
+    (low, high), beyond = reach.heights, reach.over_edges()
+    stable = f"{100 * reach.fraction:.1f} % of the postures above the ground are statically stable"
+    print(f"on {' and '.join(reach.feet)}: {stable}")
     print(f"  best margin {1e3 * reach.best_margin:.0f} mm, height {low:.3f} to {high:.3f} m")
     edges = ", ".join(f"{side} {1e3 * far:+.0f}" for side, far in beyond.items())
     print(f"  the projection comes beyond the support polygon by {edges} mm")

@@ -11,8 +11,7 @@ from com_model.bodies import PRISMATIC, Bodies
 from com_model.geometry.rotations import rotations_about
 from com_model.model import RobotModel
 
-Given = ArrayLike | None
-"""An argument with a default."""
+Given = ArrayLike | None  # an argument with a default
 
 
 def link_poses(
@@ -57,10 +56,9 @@ def link_pose(
 
 
 def link_pose_batch(model: RobotModel, Q: ArrayLike, link: str) -> tuple[Array, Array]:
-    """Computes the pose of one link in the root link's frame for configurations Q (N, n).
+    """Pose of one link in the root link's frame for configurations Q (N, n).
 
-    Returns:
-        R_root_link (N, 3, 3), and the origins of the link's frame (N, 3) m.
+    R_root_link (N, 3, 3), and the origins of the link's frame (N, 3) m.
     """
     index, bodies = model.link_index(link), model.bodies
     Q = as_array("Q", Q, (None, model.n_joints), f"The joints are {', '.join(model.joint_names)}")

@@ -65,14 +65,9 @@ def _distance_to_segment(p: Point, a: Point, b: Point) -> float:
 
 
 def signed_distance(corners: Array, points: Array) -> Array:
-    """Computes the distance of points to the outline of a hull.
+    """Distance of points (N, 2) to the outline of a hull (k, 2), counter-clockwise.
 
-    Args:
-        corners: (k, 2) of the hull, counter-clockwise.
-        points: (N, 2).
-
-    Returns:
-        (N,) positive inside, negative outside; never positive where k < 3.
+    (N,) positive inside, negative outside; never positive where k < 3.
     """
     edges = np.concatenate([corners[1:], corners[:1]]) - corners
     offsets = points[:, None, :] - corners

@@ -267,8 +267,7 @@ def _divide(threads: int, count: int, work: Callable[[slice], None]) -> None:
         list(pool.map(work, slices))
 
 
-PARALLEL = 1e-15
-"""Sine of the angle between two axes below which they count as parallel."""
+PARALLEL = 1e-15  # sine of the angle between two axes below which they count as parallel
 
 
 def sesc_vectors(bodies: Bodies) -> Array:

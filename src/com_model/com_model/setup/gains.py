@@ -105,10 +105,8 @@ def gait_parameters(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Sizes of a biped's steps and of a quadruped's trot, m, s and 1/s; empty where unfit.
 
-    Times go with that of a pendulum of the CoM's or the hips' height h, sqrt(h / g).
-
-    Args:
-        points: Per foot the points (k, 3) m on the ground.
+    Times go with that of a pendulum of the CoM's or the hips' height h, sqrt(h / g); `points` are
+    per foot those (k, 3) m on the ground.
     """
     if limbs.kind == HUMANOID:
         height = float(standing.com[2]) - standing.ground

@@ -58,11 +58,9 @@ def find_posture(
     found = fewest = overlapping_bodies(model, outside, limbs, best.R, best.p)
     arms = [j for name, j in limbs.groups.items() if "_arm" in name]
     touching = {name for pair in found for name in pair}
-    hands = [
-        joints
-        for joints in arms
-        if any(model.bodies.names[b] in touching for b in _below(model, joints[0]))
-    ]
+    bodies = model.bodies
+    firsts = [bodies.joint_names.index(joints[0]) for joints in arms]
+    hands = [b for b in firsts if touching & {*bodies.names[b : bodies.subtree_end[b]]}]
     for angle in RAISED if hands else ():
         for joints in arms:
             stance.raise_arm(joints, angle, first)
@@ -73,12 +71,6 @@ def find_posture(
         if not found:
             break
     return best, fewest
-
-
-def _below(model: RobotModel, joint: str) -> range:
-    """The moving bodies below a joint."""
-    body = model.bodies.joint_names.index(joint)
-    return range(body, int(model.bodies.subtree_end[body]))
 
 
 def contact_points(R: Array, p: Array, leg: Leg, sole: Sole) -> Array:

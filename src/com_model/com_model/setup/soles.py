@@ -62,7 +62,8 @@ def find_sole(model: RobotModel, outside: Outside, leg: Leg, R: Array, p: Array,
     if flat is None or (kind == QUADRUPED and len(leg.bodies) <= 3):
         return _point_foot(model, outside, leg, R, p)
     R_sole, p_sole, corners = flat
-    return _in_link(model, leg, R_sole, p_sole, corners, 0.0, _carrier(model, outside, foot))
+    most = int(np.bincount(outside.links[foot]).argmax())  # the link with most of its shape
+    return _in_link(model, leg, R_sole, p_sole, corners, 0.0, model.link_names[most])
 
 
 def _flat_sole(
@@ -180,12 +181,6 @@ def _fit_ball(points: Array, links: Indices, tip: int, bone: float) -> tuple[Arr
     radius = 0.5 * float(np.median(np.ptp(near, axis=0)))
     outwards = points[tip] / np.linalg.norm(points[tip])
     return points[tip] - radius * outwards, radius
-
-
-def _carrier(model: RobotModel, outside: Outside, foot: int) -> str:
-    """The link of a foot's body that has most of its shape; the body's first one without shapes."""
-    links = outside.links[foot]
-    return model.link_names[int(np.bincount(links).argmax())] if len(links) else ""
 
 
 def _in_link(

@@ -47,9 +47,7 @@ def to_data(setup: RobotSetup) -> dict[str, Any]:
 def to_yaml(setup: RobotSetup, kept: Mapping[str, Any] | None = None) -> str:
     """Writes the configuration with comments.
 
-    Args:
-        kept: Values of an older file, which stay where they differ; keys that are not known here
-            are written at the end.
+    Values `kept` of an older file stay where they differ; unknown keys of it come at the end.
     """
     data = to_data(setup)
     if kept is not None:

@@ -80,12 +80,7 @@ class Shape:
 
 
 class ShapeReader:
-    """Reads shapes of links, each mesh file once.
-
-    Args:
-        xml: A URDF that com_model has accepted.
-        urdf_path: Its path, if it is a file: mesh names may be relative to it.
-    """
+    """Reads shapes of links, each mesh file once; mesh names may be relative to the URDF's path."""
 
     def __init__(self, xml: str, urdf_path: str | os.PathLike[str] | None) -> None:
         robot, _ = read_xml(xml, _SCHEMA)

@@ -20,8 +20,7 @@ MAX_BYTES = 64 * 2**20
 MAX_DEPTH = 100
 MAX_NODES = 100_000
 
-Schema = Mapping[str, Any]
-"""Tags that are kept, each with the schema of its children."""
+Schema = Mapping[str, Any]  # tags that are kept, each with the schema of its children
 
 
 class Node:

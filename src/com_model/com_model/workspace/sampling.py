@@ -82,19 +82,13 @@ def sample_coms(
     seed: int = 0,
     threads: int = 1,
 ) -> Array:
-    """Computes the centres of mass of random postures.
+    """Computes the centres of mass (count, 3) m of random postures, in the root link's frame.
 
     Args:
         joints: Those that vary, evenly within their limits (a joint without any within half a
             turn to either side, or half a metre); all by default.
         rest: (n,) rad or m, of the other joints; the neutral posture by default.
         seed: Of the random numbers; they depend on the number of threads, too.
-
-    Returns:
-        (count, 3) m, in the root link's frame.
-
-    Raises:
-        ComModelError: count or threads is no positive number.
     """
     _check_numbers(count, threads)
     low, width = _box(model, joints, rest)
