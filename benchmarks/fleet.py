@@ -18,7 +18,7 @@ of_10000          from these: hours with two workers, size of the record, and wo
 
 from __future__ import annotations
 
-import com_identification.nodes.single_thread  # noqa: F401  (before anything loads numpy)
+import com_identification.nodes  # noqa: F401  (one thread, before anything loads numpy)
 
 # isort: split
 import argparse
