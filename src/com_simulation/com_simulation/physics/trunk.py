@@ -71,27 +71,27 @@ def loaded(trunk: Trunk, mass: float, position: Array) -> Trunk:
     return Trunk(total, com, trunk.inertia + spread)
 
 
-def read_trunk(mj: mujoco.MjModel) -> Trunk:
-    """Reads the trunk out of a MuJoCo model."""
+def read_trunk(mj: mujoco.MjModel, body: int = ROOT) -> Trunk:
+    """Reads the trunk, or another body, out of a MuJoCo model."""
     R = np.empty(9)
-    mujoco.mju_quat2Mat(R, mj.body_iquat[ROOT])
+    mujoco.mju_quat2Mat(R, mj.body_iquat[body])
     axes = R.reshape(3, 3)
-    inertia = (axes * mj.body_inertia[ROOT]) @ axes.T
-    return Trunk(float(mj.body_mass[ROOT]), mj.body_ipos[ROOT].copy(), inertia)
+    inertia = (axes * mj.body_inertia[body]) @ axes.T
+    return Trunk(float(mj.body_mass[body]), mj.body_ipos[body].copy(), inertia)
 
 
-def write_trunk(mj: mujoco.MjModel, trunk: Trunk) -> None:
-    """Gives a MuJoCo model another trunk; the rest of the robot and its posture stay."""
+def write_trunk(mj: mujoco.MjModel, trunk: Trunk, body: int = ROOT) -> None:
+    """Gives a MuJoCo model another trunk or body; the rest of the robot and its posture stay."""
     moments, axes = np.linalg.eigh(trunk.inertia)
     axes = axes * np.sign(np.linalg.det(axes))
-    mj.body_mass[ROOT] = trunk.mass
-    mj.body_ipos[ROOT] = trunk.com
-    mj.body_iquat[ROOT] = quaternion_wxyz(axes)
-    mj.body_inertia[ROOT] = moments
+    mj.body_mass[body] = trunk.mass
+    mj.body_ipos[body] = trunk.com
+    mj.body_iquat[body] = quaternion_wxyz(axes)
+    mj.body_inertia[body] = moments
     # MuJoCo takes short cuts where a body's frame is that of its inertia: not so from here on.
     none = int(mujoco.mjtSameFrame.mjSAMEFRAME_NONE)
-    mj.body_sameframe[ROOT] = none
-    mj.geom_sameframe[mj.geom_bodyid == ROOT] = none
-    mj.site_sameframe[mj.site_bodyid == ROOT] = none
+    mj.body_sameframe[body] = none
+    mj.geom_sameframe[mj.geom_bodyid == body] = none
+    mj.site_sameframe[mj.site_bodyid == body] = none
     # Subtree masses, and the inertias that scale contacts and friction.
     mujoco.mj_setConst(mj, mujoco.MjData(mj))

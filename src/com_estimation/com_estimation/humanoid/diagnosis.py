@@ -1,0 +1,335 @@
+"""What windows of residuals say: pushes, changes, named culprits, the corrected CoM.
+
+A window that no probable model explains (chi2 above HOLD) is put on hold. Two quiet windows later
+it was a push: the windows stay out, and the impulse is the sum of what they leave. After eight
+windows without it is a lasting change: the windows are given back but those about the onset.
+A culprit is named above 0.9; one that begins at an onset and stays named becomes part of the
+model, so that another may follow. What is not separable is said with the motion that would help.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from com_estimation.humanoid.layout import Kind, Layout
+from com_estimation.humanoid.models import Change, Inference, Onset, Sums, infer
+from com_estimation.humanoid.windows import GRID, HOP, SUPPORT, Window, WindowSums
+from com_model.arrays import Array
+
+HOLD = 50.0  # chi2, 6 degrees of freedom
+QUIET, LASTING = 2, 8  # windows
+STRADDLING = 4  # held windows about an onset, and the one before
+NAMED, UNDECIDED = 0.9, 0.05
+SETTLED = 2.5  # s, for which a change is named before it becomes part of the model
+MERGE = 0.35  # s, after an onset, in which no push begins
+AIR = 0.03  # fraction of the weight, below which a foot is in the air
+EXCITED = 0.05  # m/s^2, mean acceleration of the CoM of a robot that moves
+CONSTANT_AFTER = 2.0  # s of windows, before which no constant culprit is named
+IMPLAUSIBLE = (0.25, 0.10)  # of W and W h: residual force and moment that no culprit makes
+RECENT = 25  # windows: 2 s
+POPULAR = 4  # models against which a window is held
+
+
+class Hint(IntEnum):
+    """Motions that separate culprits; numbers of com_msgs/Culprits."""
+
+    NONE = 0
+    STEP = 1
+    TURN_TORSO = 2
+    MOVE_ARMS = 3
+    LEAN = 4
+    TURN_ROBOT = 5
+
+
+WORDS = {
+    Hint.NONE: "go on moving",
+    Hint.STEP: "take two steps",
+    Hint.TURN_TORSO: "turn the torso to both sides",
+    Hint.MOVE_ARMS: "move the arms",
+    Hint.LEAN: "lean to the front and the sides",
+    Hint.TURN_ROBOT: "turn the robot on the spot",
+}
+
+
+class EventKind(IntEnum):
+    """What has happened."""
+
+    UNKNOWN = 0
+    PUSH = 1
+    CHANGE = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """A push or the onset of a change; axes of the world."""
+
+    kind: EventKind
+    start: float  # s
+    duration: float  # s; of a change inf
+    seen: float  # s, when it was put on hold
+    decided: float  # s
+    impulse: Array = field(default_factory=lambda: np.full(3, np.nan))  # N s
+    arm: Array = field(default_factory=lambda: np.full(3, np.nan))  # m, from the feet's middle
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What is known of a culprit."""
+
+    culprit: int
+    probability: float
+    named: bool
+    onset: float  # s; -inf: from the start
+    parameters: Array  # SI, see Kind
+    covariance: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The state of the diagnosis."""
+
+    findings: tuple[Finding, ...]  # of culprits above UNDECIDED, the most probable first
+    hint: Hint
+    text: str  # the verdict in one sentence
+    named_at: dict[int, float]  # s, when each was named first
+
+
+class Diagnosis:
+    """Follows the windows of one robot.
+
+    Attributes:
+        verdict, inference: The last ones.
+        events: Pushes and changes, the last 50.
+        chi2: Of the last windows, over 6; 1 or less is expected.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.restart()
+
+    def restart(self) -> None:
+        """Forgets everything."""
+        self.sums = WindowSums(self.layout)
+        self.events: deque[Event] = deque(maxlen=50)
+        self.chi2: deque[float] = deque(maxlen=60)
+        self.holding: list[Window] = []
+        self.rejected: deque[bool] = deque(maxlen=RECENT)
+        self._motion: deque[float] = deque(maxlen=RECENT)
+        self._quiet = 0
+        self._marks: list[tuple[float, int, Sums]] = []  # held onsets
+        self._changes: list[tuple[int, tuple[float, int, Sums]]] = []
+        self._flown = np.zeros(len(self.layout.plant.foot_body), dtype=bool)
+        self._past: deque[tuple[Window, Array]] = deque(maxlen=1)
+        self._named: dict[int, float] = {}
+        self._likely: dict[int, int] = {}
+        self._since_inference, self._seen = 0, 0.0
+        self.time = 0.0
+        self.inference: Inference = infer(self.layout, self.sums.total, [], [])
+        self.verdict = Verdict((), Hint.NONE, "no data yet", {})
+
+    @property
+    def excited(self) -> bool:
+        """Whether the robot has moved enough in the last seconds."""
+        return len(self._motion) > 0 and float(np.mean(self._motion)) > EXCITED
+
+    @property
+    def implausible(self) -> bool:
+        """Whether the wrenches of the last seconds cannot be those of this robot."""
+        return sum(self.rejected) > 0.5 * max(len(self.rejected), GRID)
+
+    def add(self, window: Window) -> bool:
+        """Takes in a window; whether the verdict is new."""
+        self.time = window.time
+        self.rejected.append(not self._plausible(window))
+        if self.implausible:
+            self.holding, self._quiet = [], 0
+            return False
+        if not self.rejected[-1]:
+            self._motion.append(window.moving)
+        r, chi2 = self._innovation(window)
+        self.chi2.append(chi2 / 6.0)
+        if self.holding or chi2 > HOLD or self.rejected[-1]:
+            self._hold(window, np.inf if self.rejected[-1] else chi2)
+        else:
+            self._flown |= window.loads[:, 0] < AIR
+            self.sums.add(window)
+            self._past.append((window, r))
+        self._since_inference += 1
+        fresh = self.events and self.time - self.events[-1].decided < 1.0
+        if self.holding or (self._since_inference < GRID and not fresh):
+            return False
+        self._infer()
+        return True
+
+    def _plausible(self, window: Window) -> bool:
+        size = np.linalg.norm(window.y.reshape(2, 3), axis=1)
+        limits = np.array(IMPLAUSIBLE) * self.layout.weight * [1.0, self.layout.height]
+        return bool((size < limits).all())
+
+    def _innovation(self, window: Window) -> tuple[Array, float]:
+        """Residual of the most probable model, and the smallest chi2 of some models."""
+        models = (*self.inference.models[:POPULAR], self.inference.free)
+        best, chosen = np.inf, window.y
+        for i, model in enumerate(models):
+            r = window.y - window.A @ model.theta
+            S = window.R + window.A @ model.P @ window.A.T
+            chi2 = float(r @ np.linalg.solve(S, r))
+            if i == 0:
+                chosen = r
+            best = min(best, chi2)
+        return chosen, best
+
+    def _hold(self, window: Window, chi2: float) -> None:
+        if not self.holding:
+            self._seen, self._quiet = window.time, 0
+        self.holding.append(window)
+        self._quiet = self._quiet + 1 if chi2 <= HOLD else 0
+        if self._quiet == QUIET:
+            self._end_push()
+        elif len(self.holding) >= LASTING:
+            believed = sum(self._plausible(held) for held in self.holding)
+            if believed > LASTING // 2:
+                self._end_change()
+            else:
+                self.holding = []
+
+    def _end_push(self) -> None:
+        held, self.holding = self.holding, []
+        theta = self.inference.models[0].theta
+        windows = [w for w, _ in self._past] + held
+        rests = np.array([w.y - w.A @ theta for w in windows])
+        impulse = -rests.sum(axis=0) * HOP
+        start = self._seen - 0.5 * SUPPORT
+        merged = any(
+            e.kind is EventKind.CHANGE and abs(start - e.start) < MERGE + 0.5 * SUPPORT
+            for e in self.events
+        )
+        loud = len(held) - QUIET
+        if not merged:
+            f, n = impulse[:3], impulse[3:]
+            arm = np.cross(f, n) / max(float(f @ f), 1e-12)
+            duration = max(loud * HOP - SUPPORT + HOP, HOP)
+            event = Event(EventKind.PUSH, start, duration, self._seen, self.time, f, arm)
+            self.events.append(event)
+        self._past.clear()
+
+    def _end_change(self) -> None:
+        held, self.holding = self.holding, []
+        if self._past and self._past[-1][0].time > self._seen - 1.5 * HOP:
+            self.sums.drop_last()
+        start = self._seen - 0.5 * SUPPORT
+        self._marks = [*self._marks[-2:], self.sums.mark(start)]
+        for window in held[STRADDLING:]:
+            if self._plausible(window):
+                self.sums.add(window)
+        self._flown[:] = False
+        self.events.append(Event(EventKind.CHANGE, start, np.inf, self._seen, self.time))
+
+    # --- naming --------------------------------------------------------------------------------
+    def _onsets(self) -> list[Onset]:
+        after = max((mark[0] for _, mark in self._changes), default=-np.inf)
+        onsets = self.sums.onsets(after + 1.0)
+        held = [self.sums.since(mark) for mark in self._marks if mark[0] > after]
+        near = [o for o in onsets if all(abs(o.time - h.time) > SUPPORT for h in held)]
+        return near + held
+
+    def _infer(self) -> None:
+        self._since_inference = 0
+        changes = [Change(i, self.sums.since(mark)) for i, mark in self._changes]
+        self.inference = infer(self.layout, self.sums.total, self._onsets(), changes)
+        self.verdict = self._judge()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Makes a change that has stayed named part of the model."""
+        best = self.inference.models[0]
+        if best.change is None or not np.isfinite(best.change.onset.time):
+            return
+        i, time = best.change.culprit, best.change.onset.time
+        if i not in self._named or self.time - max(time, self._named[i]) < SETTLED:
+            return
+        marks = [*self._marks, *self.sums.grid]
+        mark = next((m for m in marks if m[0] == time), None)
+        if mark is not None and self.inference.probability[i] > NAMED:
+            self._changes.append((i, mark))
+            self._marks = [m for m in self._marks if m[0] > time]
+
+    def _judge(self) -> Verdict:
+        inference, culprits = self.inference, self.layout.culprits
+        settled = {i: mark[0] for i, mark in self._changes}
+        found = []
+        for i in np.argsort(inference.probability)[::-1]:
+            p = float(inference.probability[i])
+            if p < UNDECIDED and i not in settled:
+                continue
+            likely = p > NAMED and self._may_name(int(i))
+            self._likely[int(i)] = self._likely.get(int(i), 0) + 1 if likely else 0
+            needed = 1 if np.isfinite(inference.onset[i]) else 2
+            named = bool(i in settled or self._likely[int(i)] >= needed)
+            if named:
+                self._named.setdefault(int(i), self.time)
+            rows = np.eye(self.layout.count)[culprits[i].columns]
+            values, cov = inference.average(rows, int(i) if i not in settled else None)
+            onset = float(inference.onset[i]) if p >= UNDECIDED else settled[int(i)]
+            p = max(p, NAMED) if i in settled else p
+            found.append(Finding(int(i), p, named, onset, values, cov))
+        for i in set(self._named) - {f.culprit for f in found if f.named}:
+            del self._named[i]
+        open_ = [f for f in found if not f.named]
+        hint = self._hint([culprits[f.culprit].kind for f in open_])
+        return Verdict(tuple(found), hint, self._sentence(found, hint), dict(self._named))
+
+    def _may_name(self, i: int) -> bool:
+        """Whether the motion so far can tell this culprit from its rivals."""
+        culprit, onset = self.layout.culprits[i], self.inference.onset[i]
+        if not culprit.constant and np.isfinite(onset):
+            return True
+        if self.sums.count * HOP < CONSTANT_AFTER:
+            return False
+        if culprit.kind is Kind.IMU_TILT:
+            return True
+        if not self.excited:
+            return False
+        return culprit.kind is not Kind.WRENCH_ZERO or bool(self._flown.any())
+
+    def _hint(self, kinds: list[Kind]) -> Hint:
+        if not kinds:
+            return Hint.NONE
+        feet = {Kind.WRENCH_ZERO, Kind.ENCODER_ZERO} & set(kinds)
+        if feet and not self._flown.all():
+            return Hint.STEP
+        if Kind.PAYLOAD in kinds and kinds.count(Kind.PAYLOAD) > 1:
+            return Hint.MOVE_ARMS
+        if Kind.PULL in kinds and Kind.IMU_TILT in kinds:
+            return Hint.TURN_ROBOT
+        return Hint.TURN_TORSO if Kind.TRUNK_COM in kinds else Hint.NONE
+
+    def _sentence(self, found: list[Finding], hint: Hint) -> str:
+        culprits = self.layout.culprits
+        names = [culprits[f.culprit].name for f in found if f.named]
+        rivals = [culprits[f.culprit].name for f in found if not f.named]
+        parts = [f"wrong: {', '.join(names)}"] if names else []
+        if rivals:
+            also = "" if self.inference.nothing < UNDECIDED else ", or none"
+            parts.append(f"not separable: {' or '.join(rivals)}{also}; {WORDS[hint]}")
+        return "; ".join(parts) or "nothing is wrong beyond tolerances"
+
+    # --- the CoM -------------------------------------------------------------------------------
+    def correction(self, jacobian: Array) -> tuple[Array, Array, float]:
+        """Parameters averaged over models, and what they leave unknown of CoM and mass.
+
+        dc = J theta M / (M + dm), dm the mass that the model lacks.
+
+        Args:
+            jacobian: (3, n) m by unit parameter, any axes.
+
+        Returns:
+            theta (n,), covariance (3, 3) m^2 of dc, standard deviation of dm, kg.
+        """
+        rows = np.vstack((jacobian, self.layout.mass_columns))
+        theta, _ = self.inference.average(np.eye(self.layout.count))
+        _, cov = self.inference.average(rows)
+        scale = self.layout.mass / (self.layout.mass + float(rows[3] @ theta))
+        return theta, scale**2 * cov[:3, :3], float(np.sqrt(cov[3, 3]))

@@ -1,0 +1,257 @@
+"""Estimator of what is wrong with a moving robot: samples in, mode, diagnosis and CoM out.
+
+    estimator = HumanoidEstimator(model, config, rate_hz=200.0)
+    at each sample: estimator.update(time, q, R_world_root, wrenches)       # some 10 us
+    in another thread or now and then: estimator.process()                  # windows, naming
+
+`update` never waits for `process`. Where a wrench or the orientation is missing or cannot be true,
+and when the robot falls, the estimates are frozen, with the mode and the reason.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from enum import IntEnum
+from threading import Lock
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from com_estimation.humanoid import fall, step
+from com_estimation.humanoid.diagnosis import Diagnosis
+from com_estimation.humanoid.layout import make_layout
+from com_estimation.humanoid.windows import SUPPORT, make_window
+from com_model import RobotConfig, RobotModel
+from com_model.arrays import Array
+from com_model.compiled import entry_point
+
+RATE = 200.0  # Hz, to which faster samples are averaged
+UNLOADED, OVERLOADED = 0.3, 2.5  # of the weight, on all feet
+LOAD_TIME = 0.1  # s, for which it must last
+UPRIGHT = 0.7  # cosine of the tilt of a loaded sole, by the IMU
+RECOVERY = 2.0  # s, after a fall warning or a fault, before windows count again
+
+
+class Mode(IntEnum):
+    """What the estimator does; numbers of com_msgs/Culprits."""
+
+    UNKNOWN = 0  # no data yet
+    STANDING = 1
+    MOVING = 2
+    IN_EVENT = 3  # a push or a change, not yet known which
+    FALLING = 4  # estimates frozen
+    FROZEN = 5  # an input is missing or cannot be true: see the reason
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """What is known after a sample; axes of the root link."""
+
+    time: float  # s
+    mode: Mode
+    reason: str  # why it is frozen and how to fix it; else empty
+    com: Array  # (3,) m, corrected
+    covariance: Array  # (3, 3) m^2
+    correction: Array  # (3,) m, of the model's CoM
+    mass_correction: float  # kg
+    mass_std: float  # kg
+    dcm: Array  # (2,) m, x and y in the world's axes, from the middle of the feet
+    margin: float  # m, of the DCM inside the soles' hull
+    fall_warning: bool
+
+
+class HumanoidEstimator:
+    """Estimator of one robot; see the module's text.
+
+    Args:
+        config: Feet with wrench sensors, at least two.
+        rate_hz: Of the samples.
+
+    Attributes:
+        layout: The parameters.
+        diagnosis: State of the windows; use it under `lock`.
+
+    Raises:
+        ConfigError: See make_layout.
+    """
+
+    def __init__(self, model: RobotModel, config: RobotConfig, rate_hz: float = RATE) -> None:
+        self.layout = make_layout(model, config)
+        self.lock = Lock()
+        self.diagnosis = Diagnosis(self.layout)
+        self._every = max(1, round(rate_hz / RATE))
+        self._period = self._every / rate_hz
+        self._length = 3 * max(3, round(SUPPORT / 3.0 / self._period))
+        self._corners = _soles(config)
+        plant = self.layout.plant
+        self._memory, self._fall = step.make_memory(plant), np.zeros(9)
+        self._q, feet = np.zeros(model.n_joints), len(plant.foot_body)
+        sample = self._q, np.eye(3), np.zeros((feet, 6)), 0.0, self._length, self._memory
+        self._step = entry_point(step.step, plant, *sample)
+        watch = self._corners, self._memory, np.zeros(3), 0.0, self._fall
+        self._watch = entry_point(fall.watch_fall, *watch)
+        self._closed: deque[tuple[float, Array, Array]] = deque(maxlen=50)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forgets everything, for another recording."""
+        with self.lock:
+            self.diagnosis.restart()
+            self._theta = np.zeros(self.layout.count)  # by the last inference
+            self._sigma = np.full((3, 3), np.nan), np.nan
+        self._closed.clear()
+        self._time, self._frozen_until = -np.inf, -np.inf
+        self._wrong_load, self._reason, self.warned_at = 0.0, "", np.nan
+        self._warning_until = -np.inf
+        self._rows: list[Array] = []
+        self._fall[:] = 0.0
+        step.restart(self._memory)
+
+    def update(
+        self, time: float, q: ArrayLike, R_world_root: ArrayLike, wrenches: ArrayLike | None
+    ) -> Estimate | None:
+        """Takes in a sample.
+
+        Args:
+            time: s.
+            q: (n,) rad or m.
+            R_world_root: (3, 3) orientation of the root link by the IMU; NaN: not known.
+            wrenches: (f, 6) N, N m of the ground on the feet, axes and origin of the sensors;
+                None or NaN: not known.
+
+        Returns:
+            The estimate; None while samples are averaged.
+        """
+        feet = len(self.layout.plant.foot_body)
+        w = np.full((feet, 6), np.nan) if wrenches is None else np.asarray(wrenches, dtype=float)
+        self._rows.append(w)
+        if len(self._rows) == (self._every + 1) // 2:  # encoders and IMU in the middle
+            self._middle = time, np.ascontiguousarray(q), np.ascontiguousarray(R_world_root)
+        if len(self._rows) < self._every:
+            return None
+        w = np.ascontiguousarray(np.mean(self._rows, axis=0)) if self._every > 1 else w
+        self._rows = []
+        return self._use(*self._middle, w)
+
+    def _use(self, time: float, q: Array, R: Array, wrenches: Array) -> Estimate:
+        problem = self._input_problem(q, R, wrenches)
+        dt = time - self._time
+        self._time = time
+        if problem:
+            self._freeze(time, problem)
+            return self.estimate(time)
+        if not 0.5 * self._period < dt < 1.5 * self._period:
+            step.restart(self._memory)
+            self._fall[:] = 0.0
+        begins = self._memory.phase[0] < 0
+        plant, memory = self.layout.plant, self._memory
+        closed = self._step(plant, q, R, wrenches, self._period, self._length, memory)
+        self._check_load(time)
+        if not begins:
+            offset = self._correction()[0]
+            warns = self._watch(self._corners, memory, offset, self._period, self._fall)
+            if warns and not self._reason:
+                self.warned_at = time if time > self._warning_until else self.warned_at
+                self._warning_until = time + 0.5 * RECOVERY
+                self._frozen_until = time + RECOVERY
+        if time >= self._frozen_until:
+            self._reason = ""
+            if closed:
+                copies = memory.closed.copy(), memory.closed_stats.copy()
+                self._closed.append((time, *copies))
+        return self.estimate(time)
+
+    def _input_problem(self, q: Array, R: Array, wrenches: Array) -> str:
+        if not np.isfinite(wrenches).all():
+            return "a foot's wrench is missing or not finite: check the force sensors' drivers"
+        if not np.isfinite(R).all():
+            return "the imu gives no orientation: check its driver"
+        return "" if np.isfinite(q).all() else "a joint's position is not known: check its driver"
+
+    def _check_load(self, time: float) -> None:
+        """Freezes when the feet do not carry the robot, or soles are not on a floor by the IMU."""
+        memory, weight = self._memory, self.layout.weight
+        load = float(memory.load.sum())
+        tilted = self.layout.flat and memory.R_sole[int(np.argmax(memory.load)), 2, 2] < UPRIGHT
+        wrong = not UNLOADED * weight < load < OVERLOADED * weight or tilted
+        self._wrong_load = self._wrong_load + self._period if wrong else 0.0
+        if self._wrong_load <= LOAD_TIME:
+            return
+        if tilted:
+            reason = "the sole that carries the robot is far from horizontal by the imu: the robot "
+            reason += "has fallen, or the imu's link or orientation is wrong"
+        elif load < -UNLOADED * weight:
+            reason = "the feet are pulled down: check the signs of the wrenches (wrench.sign)"
+        elif load < UNLOADED * weight:
+            reason = "the feet do not carry the robot: it is lifted or jumps, or a sensor is dead"
+        else:
+            reason = "the feet carry more than 2.5 times the robot: check the sensors' units"
+        self._freeze(time, reason)
+
+    def _freeze(self, time: float, reason: str) -> None:
+        self._reason, self._frozen_until = reason, time + RECOVERY
+        step.restart(self._memory)
+
+    def process(self) -> bool:
+        """Uses the windows that have been closed; whether the verdict is new."""
+        new = False
+        while self._closed:
+            time, closed, stats = self._closed.popleft()
+            window = make_window(time, self.layout, closed, stats)
+            with self.lock:
+                new |= self.diagnosis.add(window)
+        if new:
+            jacobian = self._memory.R[1, 0].T @ self._memory.jacobian
+            with self.lock:
+                theta, cov, std = self.diagnosis.correction(jacobian)
+            self._theta, self._sigma = theta, (cov, std)
+        return new
+
+    def _correction(self) -> tuple[Array, float]:
+        """Of the CoM, axes of W, m; and mass that the model lacks, kg."""
+        mass = float(self.layout.mass_columns @ self._theta)
+        scale = self.layout.mass / (self.layout.mass + mass)
+        return scale * (self._memory.jacobian @ self._theta), mass
+
+    @property
+    def orientation(self) -> Array:
+        """R_world_root (3, 3) of the last sample."""
+        return self._memory.R[1, 0].copy()
+
+    def estimate(self, time: float) -> Estimate:
+        """The estimate at a sample."""
+        memory, diagnosis = self._memory, self.diagnosis
+        falling = time < self._warning_until
+        mode, reason = Mode.MOVING if diagnosis.excited else Mode.STANDING, self._reason
+        if diagnosis.holding:
+            mode = Mode.IN_EVENT
+        if memory.phase[0] < 0 and not reason:
+            mode = Mode.UNKNOWN
+        if diagnosis.implausible:
+            mode, reason = (
+                Mode.FROZEN,
+                "the wrenches do not balance the robot's weight: check their signs, frames and the "
+                "order of the feet, and the imu's link",
+            )
+        if reason:
+            mode = Mode.FROZEN
+        elif time < self._frozen_until:
+            mode, reason = Mode.FALLING, "a fall is imminent, or was within the last seconds"
+        offset, dm = self._correction()
+        dc, (cov, dm_std) = memory.R[1, 0].T @ offset, self._sigma
+        com = memory.R[1, 0].T @ (memory.total[1] - memory.root) + dc
+        middle = memory.root[:2] + memory.sole[1, :, :2].mean(axis=0)
+        return Estimate(
+            time, mode, reason, com, cov, dc, dm, dm_std, self._fall[:2] - middle,
+            float(self._fall[fall.MARGIN]), falling,
+        )  # fmt: skip
+
+
+def _soles(config: RobotConfig) -> fall.Soles:
+    points = [
+        np.column_stack([foot.corners, np.zeros(len(foot.corners))])
+        if len(foot.corners)
+        else np.asarray(foot.center, dtype=float)[None]
+        for foot in config.feet
+    ]
+    feet = np.repeat(np.arange(len(points)), [len(p) for p in points])
+    return fall.Soles(np.concatenate(points), feet.astype(np.int64))

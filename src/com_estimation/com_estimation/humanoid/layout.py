@@ -1,0 +1,277 @@
+"""What may be wrong with a robot whose feet measure wrenches: parameters, priors, names.
+
+A culprit is a group of parameters that is either within tolerance (spike) or guilty (slab); all
+others (nuisance) stay within tolerance. Tolerances scale with the robot's mass M and CoM height h.
+Vectors that belong to a body are in its triad: axes fixed to the body that point forwards, to the
+left and upwards where the robot stands in its nominal posture.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+
+from com_estimation.humanoid.step import Blocks, Plant
+from com_model import ConfigError, RobotConfig, RobotModel
+from com_model.arrays import Array, FrozenArrays, Indices
+from com_model.bodies import REVOLUTE, steiner
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.kinematics import body_poses
+from com_model.dynamics.tree_kernels import tree_of
+
+REFERENCE_MASS, REFERENCE_HEIGHT = 90.3, 0.86  # of the robot whose sensors' tolerances are given
+DEG = np.pi / 180.0
+
+
+class Kind(IntEnum):
+    """Kinds of culprits; numbers of com_msgs/Culprit."""
+
+    UNKNOWN = 0
+    TRUNK_COM = 1  # first moment (3) kg m, trunk's triad
+    WRENCH_ZERO = 2  # force (3) N and torque (3) N m, axes of the sensor
+    IMU_TILT = 3  # (2) rad about the axes forwards and to the left of the IMU's body
+    ENCODER_ZERO = 4  # rad, of the joints next to a foot
+    PAYLOAD = 5  # mass kg and first moment (3) kg m about the body's CoM, triad
+    PULL = 6  # force (3) N and moment (3) N m about the trunk's CoM, constant in the world
+
+
+@dataclass(frozen=True, eq=False)
+class Culprit(FrozenArrays):
+    """A group of parameters; see Kind."""
+
+    kind: Kind
+    name: str  # plain words
+    columns: Indices  # of the parameters
+    slab: Array  # standard deviations of the guilty
+    spike: Array  # of what is within tolerance; 0: only guilty
+    foot: int = -1  # whose sensor or ankle it is
+
+    @property
+    def constant(self) -> bool:
+        """Whether it may be there from the start, in any number; else one at a time."""
+        return bool(self.spike.any())
+
+
+@dataclass(frozen=True, eq=False)
+class Layout(FrozenArrays):
+    """The parameters of one robot."""
+
+    plant: Plant
+    culprits: tuple[Culprit, ...]
+    tolerance: Array  # (n,) standard deviation of each parameter that is not guilty
+    mass: float  # kg
+    height: float  # m, of the CoM above the soles
+    mass_columns: Array  # (n,) kg of the robot by unit parameter
+    triad: Array = field(default_factory=lambda: np.eye(3))  # R_trunk_triad
+    trunk_mass: float = float("nan")  # kg, of the URDF
+    flat: bool = True  # all feet have soles with corners
+
+    @property
+    def weight(self) -> float:
+        """N."""
+        return self.mass * GRAVITY
+
+    @property
+    def count(self) -> int:
+        """Number of parameters, n."""
+        return len(self.tolerance)
+
+
+def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
+    """Lists what may be wrong with a robot.
+
+    The trunk is the last body that all arms and heads share; hands are at the ends of the
+    configuration's joint groups left_arm and right_arm. Ankles are the last two joints above a
+    flat foot, the last one above a point foot.
+
+    Raises:
+        ConfigError: The configuration has fewer than two feet, or is of another robot.
+    """
+    model = config.attach(model)
+    bodies = model.bodies
+    if len(config.feet) < 2:
+        problem = f"has {len(config.feet)} feet: give at least two with wrench sensors"
+        raise ConfigError(problem, config.source, "feet")
+    soles = [model.link_index(foot.frame) for foot in config.feet]
+    sensors = [model.link_index(foot.wrench_frame) for foot in config.feet]
+    chains = [bodies.path_to(bodies.body_of_link[link]) for link in soles]
+    shared = [a for a, *b in zip(*chains, strict=False) if all(a == other for other in b)]
+    chains = [chain[len(shared) :] for chain in chains]
+    pelvis = shared[-1] if shared else 0
+    legs = {b for chain in chains for b in range(chain[0], int(bodies.subtree_end[chain[0]]))}
+    trunk = _trunk(model, legs)
+    hands = _hands(model, config)
+    q = config.nominal_posture(model)
+    R, p = body_poses(bodies, q)
+    heading = _heading(R, bodies.body_of_link[soles], bodies.R_body_link[soles])
+    com = np.array(
+        [h / m if m > 0.0 else h for h, m in zip(bodies.first_moment, bodies.mass, strict=True)]
+    )
+    p_com = p + np.einsum("bij,bj->bi", R, com)
+    sole_points = p[bodies.body_of_link[soles]] + np.einsum(
+        "fij,fj->fi", R[bodies.body_of_link[soles]], bodies.p_body_link[soles]
+    )
+    c = bodies.mass @ p_com / model.mass
+    height = float(heading[:, 2] @ (c - sole_points.mean(axis=0)))
+    parts = _Parts(model.mass * height)
+    force = model.mass / REFERENCE_MASS
+    torque = force * height / REFERENCE_HEIGHT
+    flat = [len(foot.corners) > 0 for foot in config.feet]
+
+    mu = np.array([6e-4, 6e-4, 1.5e-3])
+    first = [parts.add(Kind.TRUNK_COM, "CoM of the trunk", parts.mh * mu, parts.mh * 4.5e-3)]
+    unit = np.repeat([force, torque], 3)
+    zeros = [
+        parts.add(
+            Kind.WRENCH_ZERO,
+            f"zero of {foot.frame}'s force sensor",
+            unit * ([0.7] * 3 + [0.07] * 3),
+            unit * ([7.0] * 3 + [0.7] * 3),
+            i,
+        )
+        for i, foot in enumerate(config.feet)
+    ]
+    tilt = parts.add(Kind.IMU_TILT, "tilt of the IMU", np.full(2, 0.1 * DEG), 0.7 * DEG)
+    joint_body: list[int] = []
+    joint_foot: list[int] = []
+    joint_column: list[int] = []
+    rest: list[int] = []
+    for i, chain in enumerate(chains):
+        moving = [b for b in chain if bodies.joint_type[b] == REVOLUTE]
+        ankles = moving[-2:] if flat[i] else moving[-1:]
+        rest += moving[: -len(ankles)]
+        name = f"encoder zeros of {', '.join(bodies.joint_names[b] for b in ankles)}"
+        at = parts.add(Kind.ENCODER_ZERO, name, np.full(len(ankles), 0.06 * DEG), 0.4 * DEG, i)
+        joint_body += ankles
+        joint_foot += [i] * len(ankles)
+        joint_column += range(at, at + len(ankles))
+    payload, where = [], [*hands, ("the trunk", trunk)]
+    for name, body in where:
+        moment = (6e-3 if body != trunk else 1.2e-2) * parts.mh
+        slab = np.array([0.035 * model.mass, *[moment] * 3])
+        payload.append(parts.add(Kind.PAYLOAD, f"payload on {name}", np.zeros(4), slab))
+    weight = model.mass * GRAVITY
+    slab = np.repeat([0.02 * weight, 0.01 * weight * height], 3)
+    pull = parts.add(Kind.PULL, "steady pull or push", np.zeros(6), slab)
+    if pelvis != trunk:
+        first.append(parts.nuisance(parts.mh * np.array([4e-4, 4e-4, 1e-3])))
+    for b in rest:
+        joint_body.append(b)
+        joint_foot.append(next(i for i, chain in enumerate(chains) if b in chain))
+        joint_column.append(parts.nuisance([0.04 * DEG]))
+    group, groups = _mass_groups(model, chains, trunk, legs)
+    masses = parts.nuisance(np.full(groups, 0.015))
+    gains = parts.nuisance(np.full(len(chains), 5e-3))
+    trunk_mass = parts.nuisance([4e-3 * model.mass])
+    delay = parts.nuisance([0.01])
+    flexibility = parts.nuisance([5e-5])
+    n = len(parts.tolerance)
+
+    mass_columns = np.zeros(n)
+    mass_columns[payload], mass_columns[trunk_mass] = 1.0, 1.0
+    for b in range(bodies.count):
+        if group[b] >= 0:
+            mass_columns[masses + group[b]] += bodies.mass[b]
+    imu = model.link_index(config.imu_link) if config.imu_link else 0
+    triads = np.array([R[b].T @ heading for b in range(bodies.count)])
+    dipoles = [(trunk, first[0]), *([(pelvis, first[1])] if len(first) > 1 else [])]
+    dipoles += [(body, at + 1) for (_, body), at in zip(where, payload, strict=True)]
+    points = [(body, at) for (_, body), at in zip(where, payload, strict=True)]
+    plant = Plant(
+        tree=tree_of(bodies),
+        com=com,
+        inertia=np.array(
+            bodies.inertia - bodies.mass[:, None, None] * steiner(com)
+        ),  # about the CoM
+        mass_group=group,
+        triad=triads,
+        dipole=np.array(dipoles, dtype=np.int64),
+        point=np.array([*points, (trunk, trunk_mass)], dtype=np.int64),
+        foot_body=np.array(bodies.body_of_link[soles]),
+        sensor_body=np.array(bodies.body_of_link[sensors]),
+        R_sensor=np.array(bodies.R_body_link[sensors]),
+        p_sensor=np.array(bodies.p_body_link[sensors]),
+        R_sole=np.array(bodies.R_body_link[soles]),
+        p_sole=np.array(bodies.p_body_link[soles]),
+        joint=np.array([joint_body, joint_foot, joint_column], dtype=np.int64).T.copy(),
+        blocks=Blocks(
+            n, trunk, int(bodies.body_of_link[imu]), zeros[0], tilt, pull, masses, gains, delay,
+            flexibility, float(model.mass),
+        ),
+    )  # fmt: skip
+    return Layout(
+        plant, tuple(parts.culprits), np.array(parts.tolerance), float(model.mass), height,
+        mass_columns, triads[trunk], float(bodies.mass[trunk]), all(flat),
+    )  # fmt: skip
+
+
+class _Parts:
+    """Adds up parameters."""
+
+    def __init__(self, mh: float) -> None:
+        self.mh = mh  # kg m, mass times height
+        self.culprits: list[Culprit] = []
+        self.tolerance: list[float] = []
+
+    def nuisance(self, tolerance: object) -> int:
+        """Adds parameters; the first one's column."""
+        at = len(self.tolerance)
+        self.tolerance += np.asarray(tolerance, dtype=float).tolist()
+        return at
+
+    def add(self, kind: Kind, name: str, spike: Array, slab: object, foot: int = -1) -> int:
+        """Adds a culprit; its first column."""
+        at = self.nuisance(spike)
+        columns = np.arange(at, at + len(spike))
+        wide = np.broadcast_to(np.asarray(slab, dtype=float), columns.shape)
+        self.culprits.append(Culprit(kind, name, columns, wide, np.asarray(spike), foot))
+        return at
+
+
+def _trunk(model: RobotModel, legs: set[int]) -> int:
+    """The last body that the ways to all ends which are no legs share; the root without two."""
+    bodies = model.bodies
+    ends = [b for b in range(1, bodies.count) if bodies.subtree_end[b] == b + 1 and b not in legs]
+    paths = [bodies.path_to(b) for b in ends]
+    shared = [a for a, *b in zip(*paths, strict=False) if all(a == other for other in b)]
+    return shared[-1] if len(ends) > 1 and shared else 0
+
+
+def _hands(model: RobotModel, config: RobotConfig) -> list[tuple[str, int]]:
+    found = []
+    for side in ("left", "right"):
+        joints = config.joint_groups.get(f"{side}_arm", ())
+        if joints:
+            body = list(model.bodies.joint_names).index(joints[-1])
+            found.append((f"the {side} hand", body))
+    return found
+
+
+def _heading(R: Array, feet: Indices, R_sole: Array) -> Array:
+    """Axes forwards, to the left and upwards (3, 3) in the root's frame, by the soles."""
+    soles = R[feet] @ R_sole
+    up = soles[:, :, 2].sum(axis=0)
+    up /= np.linalg.norm(up)
+    forward = soles[:, :, 0].sum(axis=0)
+    forward -= up * (forward @ up)
+    forward /= np.linalg.norm(forward)
+    return np.column_stack((forward, np.cross(up, forward), up))
+
+
+def _mass_groups(
+    model: RobotModel, chains: list[list[int]], trunk: int, legs: set[int]
+) -> tuple[Indices, int]:
+    """Groups of bodies whose masses are wrong together: upper and lower legs, arms, pelvis."""
+    bodies = model.bodies
+    group = np.full(bodies.count, -1, dtype=np.int64)
+    lower = {b for chain in chains for b in range(chain[len(chain) // 2], chain[-1] + 1)}
+    for b in range(bodies.count):
+        if b in legs:
+            group[b] = int(b in lower)
+        elif b != trunk:
+            carried = trunk < b < bodies.subtree_end[trunk]
+            group[b] = 2 if carried and not legs & set(range(b, bodies.subtree_end[b])) else 3
+    used = sorted({int(g) for g in group if g >= 0})
+    return np.array([used.index(int(g)) if g >= 0 else -1 for g in group], dtype=np.int64), len(
+        used
+    )

@@ -1,0 +1,426 @@
+"""Compiled: one sample of joints, IMU and wrenches -> residual and columns of all parameters.
+
+World frame W: z upwards, yaw of the IMU, origin of the leg odometry. With measured wrenches f_i,
+t_i of the ground at x_i, momentum P and L of the model about W's origin, mass M, CoM c:
+
+    sum f_i + M g = P',    sum (x_i x f_i + t_i) + c x M g = L'                 (no external force)
+
+multiplied by a Hann window w and integrated by parts, so that no acceleration is needed; on samples
+sum w_k (P_{k+1/2} - P_{k-1/2}) = - sum (w_k - w_{k-1}) P_{k-1/2} is exact. A parameter theta that
+is wrong by d adds d (sum w_k dt F_k - sum (w_k - w_{k-1}) H_{k-1/2}) to the residual "measured
+minus model", with F (6, n) its force-like and H (6, n) its momentum-like column. The residual
+itself is column n: F its forces, -H its momentum.
+
+Leg odometry: the root moves by - sum l_i (displacement of sole i relative to the root) per sample,
+l_i = max(f_iz, 0)^2 / sum.
+"""
+
+from math import pi
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from com_model.arrays import Array, Indices
+from com_model.compiled import compiled
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.tree_kernels import Tree, set_poses
+from com_model.geometry.vector_kernels import add_cross, set_cross, set_point, set_product
+
+WINDOWS = 3  # open at a time
+LOADED = 0.2  # fraction of the weight on a foot whose tilt and slip count
+
+
+class Blocks(NamedTuple):
+    """Number of parameters, bodies, first columns of parameters; mass, kg."""
+
+    size: int
+    trunk: int
+    imu: int
+    zeros: int
+    tilt: int
+    pull: int
+    masses: int
+    gains: int
+    delay: int
+    flexibility: int
+    mass: float
+
+
+class Plant(NamedTuple):
+    """A robot of B bodies and f feet."""
+
+    tree: Tree
+    com: Array  # (B, 3) m, of each body in its frame
+    inertia: Array  # (B, 3, 3) kg m^2, about it
+    mass_group: Indices  # (B,) -1: none
+    triad: Array  # (B, 3, 3) R_body_triad
+    dipole: Indices  # (k, 2) body and first column of its first moments (3), triad
+    point: Indices  # (k, 2) body and column of a mass at its CoM
+    foot_body: Indices  # (f,)
+    sensor_body: Indices  # (f,)
+    R_sensor: Array  # (f, 3, 3) in its body
+    p_sensor: Array  # (f, 3)
+    R_sole: Array  # (f, 3, 3) in its body
+    p_sole: Array  # (f, 3)
+    joint: Indices  # (j, 3) body below a leg's joint, foot, column
+    blocks: Blocks
+
+
+class Memory(NamedTuple):
+    """What a step sets; rows 0 and 1 are the sample before and this one, axes and origin of W."""
+
+    R: Array  # (2, B, 3, 3)
+    p: Array  # (B, 3) m, origins of the bodies
+    com: Array  # (2, B, 3) m
+    total: Array  # (2, 3) m, CoM of the robot
+    root: Array  # (3,) m
+    sole: Array  # (2, f, 3) m, relative to the root
+    R_sole: Array  # (f, 3, 3)
+    load: Array  # (f,) N, vertical
+    wrench: Array  # (2, f, 6) N and N m about W's origin
+    below: Array  # (B, 4) mass kg and first moment kg m of each subtree
+    force: Array  # (6, n + 1) F
+    momentum: Array  # (6, n + 1) H
+    jacobian: Array  # (3, n) m by unit parameter: true minus model's CoM, axes of W
+    open: Array  # (3, 6, n + 1) sums of the open windows
+    stats: Array  # (3, 9 + 6 f) per window: point o, mean CoM, -mean P', smallest and largest load,
+    # tilt about x, tilt about y of each foot
+    phase: Indices  # (4,) samples, and those of each window
+    closed: Array  # (6, n + 1) the last window that was closed
+    closed_stats: Array  # (9 + 6 f,)
+
+
+def make_memory(plant: Plant) -> Memory:
+    """Memory before the first sample."""
+    bodies, feet, n = len(plant.com), len(plant.foot_body), plant.blocks.size
+    memory = Memory(
+        R=np.zeros((2, bodies, 3, 3)),
+        p=np.zeros((bodies, 3)),
+        com=np.zeros((2, bodies, 3)),
+        total=np.zeros((2, 3)),
+        root=np.zeros(3),
+        sole=np.zeros((2, feet, 3)),
+        R_sole=np.zeros((feet, 3, 3)),
+        load=np.zeros(feet),
+        wrench=np.zeros((2, feet, 6)),
+        below=np.zeros((bodies, 4)),
+        force=np.zeros((6, n + 1)),
+        momentum=np.zeros((6, n + 1)),
+        jacobian=np.zeros((3, n)),
+        open=np.zeros((WINDOWS, 6, n + 1)),
+        stats=np.zeros((WINDOWS, 9 + 6 * feet)),
+        phase=np.zeros(1 + WINDOWS, dtype=np.int64),
+        closed=np.zeros((6, n + 1)),
+        closed_stats=np.zeros(9 + 6 * feet),
+    )
+    restart(memory)
+    return memory
+
+
+def restart(memory: Memory) -> None:
+    """Forgets the open windows and the sample before: the next sample follows a gap."""
+    memory.phase[:] = -1
+
+
+@compiled()
+def step(
+    plant: Plant,
+    q: Array,
+    R_root: Array,
+    wrenches: Array,
+    dt: float,
+    length: int,
+    memory: Memory,
+) -> bool:
+    """Takes in a sample.
+
+    Args:
+        q: (n,) rad or m.
+        R_root: (3, 3) R_world_root by the IMU.
+        wrenches: (f, 6) N, N m of the ground on the feet, axes and origin of the sensors.
+        dt: s since the sample before.
+        length: samples of a window, a multiple of 3.
+
+    Returns:
+        Whether a window has been closed.
+    """
+    m = memory
+    first = m.phase[0] < 0
+    _set_pose(plant, q, R_root, wrenches, m)
+    _move_root(plant, first, m)
+    _set_wrenches(plant, wrenches, m)
+    if first:
+        for w in range(WINDOWS):
+            m.phase[1 + w] = -1 - w * (length // WINDOWS)
+    else:
+        m.force[:], m.momentum[:], m.jacobian[:] = 0.0, 0.0, 0.0
+        _masses(plant, dt, m)
+        _sensors(plant, wrenches, m)
+        _joints(plant, m)
+    m.phase[0] += 1
+    closed = _accumulate(dt, length, m)
+    m.R[0], m.com[0], m.total[0] = m.R[1], m.com[1], m.total[1]
+    m.sole[0], m.wrench[0] = m.sole[1], m.wrench[1]
+    return closed
+
+
+@njit
+def _set_pose(plant: Plant, q: Array, R_root: Array, wrenches: Array, m: Memory) -> None:
+    """Poses of bodies and soles about the root's origin."""
+    R, p = m.R[1], m.p
+    R[0], p[0] = R_root, 0.0
+    set_poses(q, plant.tree, range(1, len(p)), R, p)
+    for b in range(len(p)):
+        set_point(R[b], p[b], plant.com[b], m.com[1, b])
+    for f in range(len(plant.foot_body)):
+        b, s = plant.foot_body[f], plant.sensor_body[f]
+        set_point(R[b], p[b], plant.p_sole[f], m.sole[1, f])
+        set_product(R[b], plant.R_sole[f], m.R_sole[f])
+        up = np.empty((3, 3))
+        set_product(R[s], plant.R_sensor[f], up)
+        m.load[f] = (
+            up[2, 0] * wrenches[f, 0] + up[2, 1] * wrenches[f, 1] + up[2, 2] * wrenches[f, 2]
+        )
+
+
+@njit
+def _move_root(plant: Plant, first: bool, m: Memory) -> None:
+    """Leg odometry; then everything about W's origin."""
+    total = 0.0
+    for f in range(len(m.load)):
+        total += max(m.load[f], 0.0) ** 2
+    if not first and total > 0.0:
+        for f in range(len(m.load)):
+            part = max(m.load[f], 0.0) ** 2 / total
+            for i in range(3):
+                m.root[i] -= part * (m.sole[1, f, i] - m.sole[0, f, i])
+    m.total[1] = 0.0
+    for b in range(len(m.p)):
+        for i in range(3):
+            m.p[b, i] += m.root[i]
+            m.com[1, b, i] += m.root[i]
+            m.total[1, i] += plant.tree.mass[b] / plant.blocks.mass * m.com[1, b, i]
+
+
+@njit
+def _set_wrenches(plant: Plant, wrenches: Array, m: Memory) -> None:
+    R, x = np.empty((3, 3)), np.empty(3)
+    for f in range(len(plant.sensor_body)):
+        b, out = plant.sensor_body[f], m.wrench[1, f]
+        set_product(m.R[1, b], plant.R_sensor[f], R)
+        set_point(m.R[1, b], m.p[b], plant.p_sensor[f], x)
+        for i in range(3):
+            out[i], out[3 + i] = 0.0, 0.0
+            for j in range(3):
+                out[i] += R[i, j] * wrenches[f, j]
+                out[3 + i] += R[i, j] * wrenches[f, 3 + j]
+        add_cross(x, out[:3], 1.0, out[3:])
+
+
+@njit
+def _add_point(m: Memory, b: int, mass: float, dt: float, column: int) -> None:
+    """A mass (kg by unit parameter) at body b's CoM: its weight, momentum and effect on c."""
+    x0, x1 = m.com[0, b], m.com[1, b]
+    F, H, scale = m.force[:, column], m.momentum[:, column], mass / dt
+    F[2] += mass * GRAVITY
+    F[3] += mass * GRAVITY * x1[1]
+    F[4] -= mass * GRAVITY * x1[0]
+    for i in range(3):
+        H[i] += scale * (x1[i] - x0[i])
+    H[3] += scale * (x0[1] * x1[2] - x0[2] * x1[1])
+    H[4] += scale * (x0[2] * x1[0] - x0[0] * x1[2])
+    H[5] += scale * (x0[0] * x1[1] - x0[1] * x1[0])
+
+
+@njit
+def _masses(plant: Plant, dt: float, m: Memory) -> None:
+    """Momentum and weight of the model; columns of masses and first moments."""
+    tree, blocks, last = plant.tree, plant.blocks, m.force.shape[1] - 1
+    c, M = m.total[1], blocks.mass
+    middle, turn, vector = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    own, spin = vector[0], vector[1]
+    for b in range(len(m.p)):
+        mass, R0, R1 = tree.mass[b], m.R[0, b], m.R[1, b]
+        m.below[b, 0] = mass
+        for i in range(3):
+            m.below[b, 1 + i] = mass * m.com[1, b, i]
+        _add_point(m, b, -mass, dt, last)
+        for i in range(3):
+            for j in range(3):
+                middle[i, j] = 0.5 * (R0[i, j] + R1[i, j])
+                turn[i, j] = 0.0  # R1^T R0: minus the rate, body axes
+                for k in range(3):
+                    turn[i, j] += R1[k, i] * R0[k, j]
+        own[0] = 0.5 * (turn[1, 2] - turn[2, 1]) / dt
+        own[1] = 0.5 * (turn[2, 0] - turn[0, 2]) / dt
+        own[2] = 0.5 * (turn[0, 1] - turn[1, 0]) / dt
+        for i in range(3):
+            spin[i] = 0.0
+            for j in range(3):
+                spin[i] += plant.inertia[b, i, j] * own[j]
+        for i in range(3):
+            for j in range(3):
+                m.momentum[3 + i, last] -= middle[i, j] * spin[j]
+        if plant.mass_group[b] >= 0:
+            _add_point(m, b, mass, dt, blocks.masses + plant.mass_group[b])
+    for b in range(len(m.p) - 1, 0, -1):
+        for i in range(4):
+            m.below[tree.parent[b], i] += m.below[b, i]
+    for k in range(len(plant.point)):
+        b, column = plant.point[k, 0], plant.point[k, 1]
+        _add_point(m, b, 1.0, dt, column)
+        for i in range(3):
+            m.jacobian[i, column] = (m.com[1, b, i] - c[i]) / M
+    for b in range(len(m.p)):
+        if plant.mass_group[b] >= 0:
+            column = blocks.masses + plant.mass_group[b]
+            for i in range(3):
+                m.jacobian[i, column] += tree.mass[b] * (m.com[1, b, i] - c[i]) / M
+    for k in range(len(plant.dipole)):
+        _dipole(plant, k, dt, m)
+
+
+@njit
+def _dipole(plant: Plant, k: int, dt: float, m: Memory) -> None:
+    """Columns of a first moment without mass on a body.
+
+    F: 0; -e x g.  H: e'; x x e' + e x v.
+    """
+    b, column, M = plant.dipole[k, 0], plant.dipole[k, 1], plant.blocks.mass
+    E0, E1 = np.empty((3, 3)), np.empty((3, 3))
+    set_product(m.R[0, b], plant.triad[b], E0)
+    set_product(m.R[1, b], plant.triad[b], E1)
+    x, v, e, rate = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    for i in range(3):
+        x[i] = 0.5 * (m.com[0, b, i] + m.com[1, b, i])
+        v[i] = (m.com[1, b, i] - m.com[0, b, i]) / dt
+    for j in range(3):
+        F, H = m.force[:, column + j], m.momentum[:, column + j]
+        F[3], F[4] = GRAVITY * E1[1, j], -GRAVITY * E1[0, j]
+        for i in range(3):
+            e[i] = 0.5 * (E0[i, j] + E1[i, j])
+            rate[i] = (E1[i, j] - E0[i, j]) / dt
+            H[i] = rate[i]
+            m.jacobian[i, column + j] = E1[i, j] / M
+        add_cross(x, rate, 1.0, H[3:])
+        add_cross(e, v, 1.0, H[3:])
+
+
+@njit
+def _sensors(plant: Plant, wrenches: Array, m: Memory) -> None:
+    """Columns of F/T zeros and gains, delay, tilt of the IMU, pull; the measured wrenches."""
+    blocks, last = plant.blocks, m.force.shape[1] - 1
+    R, x, c, M = np.empty((3, 3)), np.empty(3), m.total[1], plant.blocks.mass
+    for f in range(len(plant.sensor_body)):
+        b = plant.sensor_body[f]
+        set_product(m.R[1, b], plant.R_sensor[f], R)
+        set_point(m.R[1, b], m.p[b], plant.p_sensor[f], x)
+        for j in range(3):
+            column = blocks.zeros + 6 * f + j
+            for i in range(3):
+                m.force[i, column] = R[i, j]
+                m.force[3 + i, column + 3] = R[i, j]
+            add_cross(x, R[:, j], 1.0, m.force[3:, column])
+        for i in range(6):
+            m.force[i, last] += m.wrench[1, f, i]
+            m.force[i, blocks.gains + f] = m.wrench[1, f, i]
+            m.momentum[i, blocks.delay] -= 0.5 * (m.wrench[0, f, i] + m.wrench[1, f, i])
+    set_product(m.R[1, blocks.imu], plant.triad[blocks.imu], R)
+    for j in range(2):
+        F = m.force[:, blocks.tilt + j]
+        F[0], F[1] = M * GRAVITY * R[1, j], -M * GRAVITY * R[0, j]  # -M e x g
+        set_cross(c, F[:3], F[3:])
+    x[:] = m.com[1, blocks.trunk]
+    for i in range(3):
+        m.force[i, blocks.pull + i] = -1.0
+        m.force[3 + i, blocks.pull + 3 + i] = -1.0
+        F = m.force[:, blocks.pull + i]
+        add_cross(x, F[:3], 1.0, F[3:])
+
+
+@njit
+def _joints(plant: Plant, m: Memory) -> None:
+    """Columns of the legs' encoders and of their flexibility.
+
+    An encoder that reads too much turns the measured wrench of its foot, and the links below, about
+    its axis a at x:  a x f;  a x N + x x (a x f) + (a x d) x g,  with N the wrench's moment about x
+    and d the first moment below about x. A joint that gives by k times its torque
+    -a . (N + d x g) reads as much too much.
+    """
+    blocks, M = plant.blocks, plant.blocks.mass
+    a, x, N, d = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
+    turned, moved, out = np.empty(3), np.empty(3), np.empty(6)
+    for k in range(len(plant.joint)):
+        b, f, column = plant.joint[k, 0], plant.joint[k, 1], plant.joint[k, 2]
+        force = m.wrench[1, f, :3]
+        x[:], a[:] = m.p[b], 0.0
+        for i in range(3):
+            for j in range(3):
+                a[i] += plant.tree.multiplier[b] * m.R[1, b, i, j] * plant.tree.axis[b, j]
+            N[i] = m.wrench[1, f, 3 + i]
+            d[i] = m.below[b, 1 + i] - m.below[b, 0] * x[i]
+        add_cross(x, force, -1.0, N)
+        set_cross(a, force, turned)
+        set_cross(a, d, moved)
+        out[:3] = turned
+        set_cross(a, N, out[3:])
+        add_cross(x, turned, 1.0, out[3:])
+        out[3] -= GRAVITY * moved[1]
+        out[4] += GRAVITY * moved[0]
+        torque = -(a[0] * (N[0] - GRAVITY * d[1]) + a[1] * (N[1] + GRAVITY * d[0]) + a[2] * N[2])
+        for i in range(6):
+            m.force[i, column] = out[i]
+            m.force[i, blocks.flexibility] += torque * out[i]
+        for i in range(3):
+            m.jacobian[i, column] = -moved[i] / M
+            m.jacobian[i, blocks.flexibility] -= torque * moved[i] / M
+
+
+@njit
+def _accumulate(dt: float, length: int, m: Memory) -> bool:
+    """Adds the sample to the open windows; whether one is closed."""
+    closed, feet, last = False, len(m.load), m.force.shape[1] - 1
+    for w in range(WINDOWS):
+        k = m.phase[1 + w] + 1
+        m.phase[1 + w] = k
+        total, stats = m.open[w], m.stats[w]
+        if k > 0:
+            weight = (1.0 - np.cos(2.0 * pi * k / length)) / (length * dt)
+            before = (1.0 - np.cos(2.0 * pi * (k - 1) / length)) / (length * dt)
+            rise = weight - before
+            for i in range(6):
+                for j in range(last + 1):
+                    total[i, j] += weight * dt * m.force[i, j] - rise * m.momentum[i, j]
+            for i in range(3):
+                stats[3 + i] += weight * dt * m.total[1, i]
+                stats[6 + i] -= rise * m.momentum[i, last]
+        if k == length:
+            m.closed[:], m.closed_stats[:] = total, stats
+            closed, k = True, 0
+            m.phase[1 + w] = 0
+        if k == 0:
+            total[:], stats[:] = 0.0, 0.0
+            for f in range(feet):
+                for i in range(3):
+                    stats[i] += (m.sole[1, f, i] + m.root[i]) / feet
+                for i in range(3):
+                    stats[9 + 6 * f + 2 * i], stats[10 + 6 * f + 2 * i] = 1e9, -1e9
+        if k >= 0:
+            _set_extremes(m, stats)
+    return closed
+
+
+@njit
+def _set_extremes(m: Memory, stats: Array) -> None:
+    """Smallest and largest load of each foot, and tilt while it is loaded."""
+    weight = 0.0
+    for f in range(len(m.load)):
+        weight += m.load[f]
+    for f in range(len(m.load)):
+        values = m.load[f], m.R_sole[f, 0, 2], m.R_sole[f, 1, 2]
+        for i in range(3):
+            if i == 0 or m.load[f] > LOADED * weight:
+                at = 9 + 6 * f + 2 * i
+                stats[at] = min(stats[at], values[i])
+                stats[at + 1] = max(stats[at + 1], values[i])

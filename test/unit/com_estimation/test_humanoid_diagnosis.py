@@ -1,0 +1,203 @@
+"""What com_estimation.humanoid makes of windows and of samples: names, events, modes, warnings."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+from shipped_robot import shipped_robot
+
+from com_estimation.humanoid.diagnosis import Diagnosis, EventKind
+from com_estimation.humanoid.estimator import Estimate, HumanoidEstimator, Mode
+from com_estimation.humanoid.layout import Kind, Layout, make_layout
+from com_estimation.humanoid.windows import HOP, Window
+from com_model.dynamics.kinematics import link_pose
+from com_model.geometry.support import SupportPolygon
+
+PERIOD = 0.005
+
+
+@cache
+def layout() -> Layout:
+    config, model = shipped_robot("hoap2")[:2]
+    return make_layout(model, config)
+
+
+class Recording:
+    """Windows whose columns are random, so that every culprit is observable."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng, self.layout = np.random.default_rng(seed), layout()
+        self.scale = np.repeat([0.1, 0.01], 3)
+        wide = 4.0 * self.layout.tolerance
+        for culprit in self.layout.culprits:
+            wide[culprit.columns] = culprit.slab / 6.0  # a few N, where a window has sigma 1 N
+        self.per = 1.0 / wide
+        within = 0.5 * self.layout.tolerance
+        self.background = within * self.rng.standard_normal(self.layout.count)
+        self.time = 0.0
+
+    def window(self, theta: np.ndarray, external: np.ndarray | float = 0.0) -> Window:
+        n = self.layout.count
+        A = 1.5 * self.scale[:, None] * self.rng.standard_normal((6, n)) * self.per
+        y = A @ (self.background + theta) + 0.3 * self.scale * self.rng.standard_normal(6)
+        self.time += HOP
+        loads = np.array([[0.0, 1.0], [0.0, 1.0]])
+        return Window(self.time, A, y - external, np.diag(self.scale**2), loads, 0.5)
+
+
+def guilty(index: int, times: float = 1.5) -> np.ndarray:
+    theta = np.zeros(layout().count)
+    culprit = layout().culprits[index]
+    theta[culprit.columns] = times * culprit.slab * (-1.0) ** np.arange(len(culprit.columns))
+    return theta
+
+
+def named(diagnosis: Diagnosis) -> set[int]:
+    return {f.culprit for f in diagnosis.verdict.findings if f.named}
+
+
+@pytest.mark.parametrize("index", [None, 0, 1, 5])
+def test_constant_culprits_are_named_and_no_others(index: int | None) -> None:
+    recording, diagnosis = Recording(1 if index is None else index), Diagnosis(layout())
+    theta = np.zeros(layout().count) if index is None else guilty(index)
+    for _ in range(70):
+        diagnosis.add(recording.window(theta))
+    assert named(diagnosis) == (set() if index is None else {index}), diagnosis.verdict.text
+    if index is None:
+        assert diagnosis.verdict.text == "nothing is wrong beyond tolerances"
+        return
+    finding = diagnosis.verdict.findings[0]
+    truth = (theta + recording.background)[layout().culprits[index].columns]
+    error = finding.parameters - truth
+    std = np.sqrt(np.diag(finding.covariance))
+    assert (np.abs(error) < 5.0 * std).all()
+    assert layout().culprits[index].name in diagnosis.verdict.text
+
+
+@pytest.mark.parametrize("index", [6, 8, 9, 2])
+def test_changes_are_seen_named_and_followed_by_another(index: int) -> None:
+    recording, diagnosis = Recording(index), Diagnosis(layout())
+    for _ in range(40):
+        diagnosis.add(recording.window(np.zeros(layout().count)))
+    begin = recording.time
+    when = np.nan
+    for _ in range(50):
+        diagnosis.add(recording.window(guilty(index)))
+        if np.isnan(when) and index in named(diagnosis):
+            when = recording.time
+    event = next(e for e in diagnosis.events if e.kind is EventKind.CHANGE)
+    assert event.seen - begin < 0.25
+    assert when - begin < 1.0
+    assert named(diagnosis) == {index}
+    other = 7
+    for _ in range(30):
+        diagnosis.add(recording.window(guilty(index) + guilty(other)))
+    assert named(diagnosis) == {index, other}
+
+
+def test_a_push_is_an_event_with_its_impulse_and_no_culprit() -> None:
+    recording, diagnosis = Recording(3), Diagnosis(layout())
+    for _ in range(40):
+        diagnosis.add(recording.window(np.zeros(layout().count)))
+    force = np.array([3.0, -1.0, 0.5, 0.1, 0.4, 0.0])
+    for part in (0.5, 1.0, 0.5, 0.0, 0.0, 0.0):
+        diagnosis.add(recording.window(np.zeros(layout().count), part * force))
+    (event,) = diagnosis.events
+    assert event.kind is EventKind.PUSH
+    np.testing.assert_allclose(event.impulse, 2.0 * HOP * force[:3], atol=0.05)
+    assert not named(diagnosis)
+
+
+def test_wrenches_that_cannot_balance_the_weight_change_nothing() -> None:
+    recording, diagnosis = Recording(3), Diagnosis(layout())
+    for _ in range(40):
+        diagnosis.add(recording.window(np.zeros(layout().count)))
+    before = diagnosis.sums.total.e.copy()
+    for k in range(40):
+        swapped = np.zeros(6)
+        swapped[3] = (-1.0) ** (k // 4) * 0.3 * layout().weight * layout().height
+        diagnosis.add(recording.window(np.zeros(layout().count), swapped))
+    assert diagnosis.implausible
+    assert not named(diagnosis)
+    assert not diagnosis.events
+    np.testing.assert_array_equal(diagnosis.sums.total.e, before)
+
+
+# --- samples ---------------------------------------------------------------------------------
+class Standing:
+    """HOAP-2 stands on both feet."""
+
+    def __init__(self) -> None:
+        robot = shipped_robot("hoap2")
+        self.config, self.model, self.q, _ = robot
+        self.estimator = HumanoidEstimator(self.model, self.config)
+        self.soles = [link_pose(robot.model, self.q, foot.frame) for foot in self.config.feet]
+        self.R = self.soles[0][0].T
+        self.w = np.zeros((2, 6))
+        self.w[:, 2] = 0.5 * self.estimator.layout.weight
+        self.k = 0
+
+    def run(self, seconds: float, R: np.ndarray | None = None, w: object = 0) -> Estimate:
+        for _ in range(round(seconds / PERIOD)):
+            self.k += 1
+            wrenches = self.w if isinstance(w, int) else w
+            out = self.estimator.update(
+                self.k * PERIOD, self.q, self.R if R is None else R, wrenches
+            )
+            self.estimator.process()
+        assert out is not None
+        return out
+
+
+def test_margin_is_that_of_the_projected_com_at_rest_and_nothing_is_named() -> None:
+    stand = Standing()
+    out = stand.run(3.0)
+    assert out.mode is Mode.STANDING
+    assert not out.fall_warning
+    R = np.array([stand.R @ sole[0] for sole in stand.soles])
+    p = np.array([stand.R @ sole[1] for sole in stand.soles])
+    polygon = SupportPolygon.from_soles(R, p, [foot.corners for foot in stand.config.feet])
+    assert out.margin == pytest.approx(polygon.margin(stand.R @ out.com), abs=2e-4)
+    verdict = stand.estimator.diagnosis.verdict
+    kinds = {stand.estimator.layout.culprits[f.culprit].kind for f in verdict.findings if f.named}
+    assert kinds <= {Kind.IMU_TILT}
+
+
+@pytest.mark.parametrize(
+    ("wrenches", "tilt", "reason"),
+    [
+        (None, 0.0, "missing or not finite"),
+        (-1.0, 0.0, "check the signs"),
+        (0.1, 0.0, "do not carry"),
+        (4.0, 0.0, "sensors' units"),
+        (1.0, np.pi, "imu's link or orientation"),
+    ],
+)
+def test_wrong_inputs_freeze_with_the_reason(
+    wrenches: float | None, tilt: float, reason: str
+) -> None:
+    stand = Standing()
+    stand.run(1.0)
+    count = stand.estimator.diagnosis.sums.count
+    R = Rotation.from_rotvec([tilt, 0.0, 0.0]).as_matrix() @ stand.R
+    out = stand.run(1.0, R, None if wrenches is None else wrenches * stand.w)
+    assert out.mode is Mode.FROZEN
+    assert reason in out.reason
+    assert stand.estimator.diagnosis.sums.count <= count + 1
+    assert stand.run(3.0).mode is Mode.STANDING  # and goes on when they are right again
+
+
+def test_tipping_over_is_warned_of_before_the_soles_have_tilted_by_ten_degrees() -> None:
+    stand = Standing()
+    stand.run(1.0)
+    warned = None
+    for k in range(100):
+        angle = 0.02 * np.cosh(6.0 * k * PERIOD) - 0.02  # rad
+        R = Rotation.from_rotvec([0.0, angle, 0.0]).as_matrix() @ stand.R
+        if stand.run(PERIOD, R).fall_warning:
+            warned = angle
+            break
+    assert warned is not None
+    assert warned < np.radians(10.0)
+    assert stand.run(PERIOD).mode is Mode.FALLING
