@@ -10,7 +10,7 @@
 #   make setup-robot URDF=robot.urdf   writes robot.yaml, the configuration of your robot; SETUP_ARGS=--help
 #   make test                 all tests; make test-fast: the quick unit tests
 #   make bench                all figures, stored in benchmarks/results/; BENCH="sesc_speed -- --full" for one
-#   make evidence             docs/evidence.md from benchmarks/results/
+#   make evidence             docs/evidence.md and reliability.md from benchmarks/results/
 # Each does all the set-up that it needs.
 
 SECONDS ?= 20
@@ -66,7 +66,7 @@ lint: setup-dev
 	@tools/in_env mypy
 
 bench: setup-dev
-	@tools/in_env python benchmarks/run_all.py $(BENCH)
+	@tools/in_env python benchmarks/run_all.py $(BENCH); failed=$$?; tools/in_env python tools/evidence_page.py; exit $$failed
 
 evidence: setup-dev
 	@tools/in_env python tools/evidence_page.py

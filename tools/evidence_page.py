@@ -1,7 +1,7 @@
-"""Writes docs/evidence.md from tools/evidence.yaml and benchmarks/results/*.json; make evidence.
+"""Writes docs/evidence.md and docs/reliability.md from benchmarks/results/*.json; make evidence.
 
 It measures nothing: results are those of the last `make bench`. A row whose result is missing says
-so. Verdicts follow from the measured number, by the intervals in evidence.yaml.
+so. Rows and the intervals that verdicts follow from are in evidence.yaml and reliability.yaml.
 
 Figures in other documents carry their key, for example 3.7<!-- ccgd_walk.com_error_mean_m *1000
 +-10% -->: result, keys, a factor, and by how much the figure may differ. A test compares them.
@@ -21,7 +21,10 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, ROWS, RESULTS = ROOT / "docs/evidence.md", ROOT / "tools/evidence.yaml", "benchmarks/results"
+RESULTS = "benchmarks/results"
+PAGES = {
+    ROOT / f"docs/{name}.md": ROOT / f"tools/{name}.yaml" for name in ("evidence", "reliability")
+}
 NOT_YET = "not measured yet"
 VERDICTS = ("agrees", "better", "contradicts", "not measurable", "good", "fails", NOT_YET)
 FIGURE = re.compile(
@@ -69,9 +72,14 @@ class Line:
     verdict: str
 
 
+def keys_of(row: Mapping[str, Any]) -> list[str]:
+    """The keys of a row, none, one or several."""
+    return [row["key"]] if isinstance(row.get("key"), str) else list(row.get("key", []))
+
+
 def line_of(row: Mapping[str, Any], results: Results) -> Line:
     """A row of evidence.yaml with its measured figures."""
-    keys = [row["key"]] if isinstance(row.get("key"), str) else row.get("key", [])
+    keys = keys_of(row)
     values = [look_up(results, key) for key in keys]
     command = f"`make bench BENCH={keys[0].partition('.')[0]}`" if keys else "-"
     comment = "".join(f"<!-- {key} -->" for key in keys)
@@ -104,27 +112,30 @@ def _judge(verdicts: Mapping[str, Any], value: Any, factor: float) -> str:
     raise ValueError(f"no verdict for {value}: give one as 'else'")
 
 
-def page(results: Results) -> str:
-    """The text of the page."""
-    document = yaml.safe_load(ROWS.read_text())
-    parts = [document["head"].strip()]
+def page(rows: Path, results: Results) -> str:
+    """The text of the page with the rows of a file."""
+    document = yaml.safe_load(rows.read_text())
+    parts, used = [document["head"].strip()], set()
     for section in document["sections"]:
         lines = [line_of(row, results) for row in section["rows"]]
+        used |= {key.partition(".")[0] for row in section["rows"] for key in keys_of(row)}
         count = {v: sum(line.verdict == v for line in lines) for v in VERDICTS}
         summary = ", ".join(f"{n} {verdict}" for verdict, n in count.items() if n)
         table = ["| what | printed | measured here | command | verdict |", "|---|---|---|---|---|"]
         parts.append(f"## {section['title']}\n\n{summary}.")
         parts.append("\n".join([*table, *(line.text for line in lines)]))
-    rows = [
+    sources = [
         f"| `{name}.py` | {r['commit']}{' (changed)' if r['uncommitted_changes'] else ''} | "
         f"{r['date'][:10]} | {' '.join(r['options']) or '-'} | {r['cores']} | {r['python']} | "
         f"{r['seconds']:.0f} |"
         for name, r in results.items()
+        if name in used
     ]
     head = "| benchmark | commit | date | options | cores | Python | s |\n" + 7 * "|---" + "|"
-    parts.append("## Where the figures come from\n\n" + "\n".join([head, *rows]))
+    parts.append("## Where the figures come from\n\n" + "\n".join([head, *sources]))
     return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(read_results(ROOT / RESULTS)))
+    for target, source in PAGES.items():
+        target.write_text(page(source, read_results(ROOT / RESULTS)))

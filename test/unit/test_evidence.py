@@ -35,17 +35,17 @@ def result(**figures):
                      "figures": figures}}  # fmt: skip
 
 
-def test_the_page_is_that_of_the_stored_results():
-    text = tool.page(RESULTS)
-    assert text == tool.page(tool.read_results(ROOT / tool.RESULTS))
-    assert text == tool.PAGE.read_text(), "run make evidence"
+@pytest.mark.parametrize("page", tool.PAGES, ids=lambda path: path.name)
+def test_the_pages_are_those_of_the_stored_results(page):
+    text = tool.page(tool.PAGES[page], RESULTS)
+    assert text == tool.page(tool.PAGES[page], tool.read_results(ROOT / tool.RESULTS))
+    assert text == page.read_text(), "run make evidence"
 
 
 def test_every_key_is_printed_by_its_benchmark():
-    document = tool.yaml.safe_load(tool.ROWS.read_text())
-    rows = [row for section in document["sections"] for row in section["rows"]]
-    keys = [key for row in rows for key in ([row["key"]] if isinstance(row.get("key"), str)
-                                            else row.get("key", []))]  # fmt: skip
+    documents = [tool.yaml.safe_load(path.read_text()) for path in tool.PAGES.values()]
+    rows = [row for d in documents for section in d["sections"] for row in section["rows"]]
+    keys = [key for row in rows for key in tool.keys_of(row)]
     for key in [*keys, *(match["key"] for _, match in FIGURES)]:
         name, first = key.split(".")[:2]
         script = (ROOT / "benchmarks" / f"{name}.py").read_text()
@@ -104,7 +104,7 @@ def test_figures_are_found_and_wrong_ones_refused():
 
 def test_comments_with_keys_are_well_formed():
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
-        if path == tool.PAGE:
+        if path in tool.PAGES:
             continue
         comments = re.findall(r"<!-- [\w./-]+\.[\w./-]+ .*?-->", path.read_text())
         assert len(comments) == len(tool.FIGURE.findall(path.read_text())), path

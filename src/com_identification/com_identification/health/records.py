@@ -32,6 +32,7 @@ _ARRAYS = (
     "prior_com_std",
 )
 _CHUNK = 1 << 20
+_LARGEST = 1 << 26  # bytes of the URDF, or of the arrays; more is cut, and refused as damaged
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,4 +202,4 @@ def _pack(data: bytes) -> str:
 
 
 def _unpack(text: str) -> bytes:
-    return zlib.decompress(b64decode(text))
+    return zlib.decompressobj().decompress(b64decode(text), _LARGEST)
