@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from com_model.arrays import Array, Indices
 from com_model.bodies import PRISMATIC
@@ -10,7 +11,7 @@ from com_model.compiled import compiled
 from com_model.dynamics.tree_kernels import Tree, set_poses
 from com_model.geometry.vector_kernels import set_cross, set_point, set_product
 
-FREE, AT_LOWER, AT_UPPER = 0, -1, 1
+FREE, AT_LOWER, AT_UPPER, FIXED = 0, -1, 1, 2
 _TRIES = 3  # block exchanges without progress before single ones, which always end
 _STILL = 1e-12  # width of bounds that leave nothing
 
@@ -39,6 +40,7 @@ def soles(q: Array, tree: Tree, frames: SoleFrames, poses: SolePoses) -> None:
 
     Args:
         q: (n,) joint positions, rad or m.
+        poses: Set.
     """
     jacobian = poses.jacobian
     jacobian[:] = 0.0
@@ -68,6 +70,60 @@ def soles(q: Array, tree: Tree, frames: SoleFrames, poses: SolePoses) -> None:
                 jacobian[i, 3 + r, j] += scale * axis[r]
 
 
+@njit
+def _stationary(H: Array, g: Array, state: Indices, x: Array) -> None:
+    """Sets the free ones of x to where the gradient is 0, the others staying where they are."""
+    n = len(g)
+    count = 0
+    where = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        if state[i] == FREE:
+            where[count] = i
+            count += 1
+    if count == 0:
+        return
+    A, b = np.empty((count, count)), np.empty(count)
+    for r in range(count):
+        i = where[r]
+        total = -g[i]
+        for j in range(n):
+            if state[j] != FREE:
+                total -= H[i, j] * x[j]
+        b[r] = total
+        for c in range(count):
+            A[r, c] = H[i, where[c]]
+    solution = np.linalg.solve(A, b)
+    for r in range(count):
+        x[where[r]] = solution[r]
+
+
+@njit
+def _exchange(
+    H: Array, g: Array, lower: Array, upper: Array, state: Indices, x: Array, flips: Indices
+) -> int:
+    """Lists which ones stand on the wrong side in flips; returns how many do."""
+    n = len(g)
+    scale = 0.0
+    for i in range(n):
+        scale = max(scale, abs(g[i]))
+    count = 0
+    for i in range(n):
+        if state[i] == FREE:
+            slack = 1e-10 * (1.0 + abs(x[i]))
+            wrong = x[i] < lower[i] - slack or x[i] > upper[i] + slack
+        elif state[i] == FIXED:
+            wrong = False
+        else:
+            gradient = g[i]
+            for j in range(n):
+                gradient += H[i, j] * x[j]
+            wrong = state[i] * gradient > 1e-9 * (1e-9 + scale)
+        if wrong:
+            flips[count] = i
+            count += 1
+    return count
+
+
 @compiled()
 def bounded_minimum(H: Array, g: Array, lower: Array, upper: Array, x: Array) -> int:
     """Finds the least value of x H x / 2 + g x between bounds, by principal pivoting.
@@ -86,31 +142,36 @@ def bounded_minimum(H: Array, g: Array, lower: Array, upper: Array, x: Array) ->
         How many rounds it took; -1 where rounding kept it from an end, x then being within bounds.
     """
     n = len(g)
-    state, fixed = np.zeros(n, dtype=np.int64), upper - lower < _STILL
-    best, tries, enough = n + 1, _TRIES, 1e-9 * (1e-9 + np.max(np.abs(g)))
+    state, flips = np.zeros(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    for i in range(n):
+        if upper[i] - lower[i] < _STILL:
+            state[i] = FIXED
+    best, tries = n + 1, _TRIES
     for rounds in range(1, 20 * n + 20):
-        x[:] = np.where(state == AT_UPPER, upper, lower)
-        free = np.flatnonzero((state == FREE) & ~fixed)
-        if free.size:  # to where the gradient is 0, the others staying where they are
-            x[free] = 0.0
-            x[free] = np.linalg.solve(H[free][:, free], -(g + H @ x)[free])
-        slack = 1e-10 * (1.0 + np.abs(x))
-        beyond = (x < lower - slack) | (x > upper + slack)
-        wrong = np.where(state == FREE, beyond, state * (g + H @ x) > enough)
-        flips = np.flatnonzero(wrong & ~fixed)
-        if flips.size == 0:
-            x[:] = np.minimum(np.maximum(x, lower), upper)
+        for i in range(n):
+            if state[i] == AT_UPPER:
+                x[i] = upper[i]
+            elif state[i] != FREE:
+                x[i] = lower[i]
+        _stationary(H, g, state, x)
+        count = _exchange(H, g, lower, upper, state, x, flips)
+        if count == 0:
+            for i in range(n):
+                x[i] = min(max(x[i], lower[i]), upper[i])
             return rounds
-        if flips.size < best:
-            best, tries = flips.size, _TRIES
+        first = 0
+        if count < best:
+            best, tries = count, _TRIES
         elif tries > 0:
             tries -= 1
         else:
-            flips = flips[-1:]
-        for i in flips:
+            first = count - 1
+        for k in range(first, count):
+            i = flips[k]
             if state[i] != FREE:
                 state[i] = FREE
             else:
                 state[i] = AT_LOWER if x[i] < lower[i] else AT_UPPER
-    x[:] = np.minimum(np.maximum(x, lower), upper)
+    for i in range(n):
+        x[i] = min(max(x[i], lower[i]), upper[i])
     return -1

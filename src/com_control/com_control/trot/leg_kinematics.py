@@ -61,6 +61,18 @@ def set_ball(chain: Chain, q: Array, p: Array, J: Array) -> None:
 
 
 @compiled()
+def set_speeds(chain: Chain, q: Array, v: Array, speeds: Array) -> None:
+    """Sets speeds (3,) rad/s of the joints that move the ball with v (3,) m/s; NaN: singular."""
+    J = np.empty((3, 3))
+    find_ball(chain, q, J)
+    a, b, c = column(J, 0), column(J, 1), column(J, 2)
+    sizes = dot(a, a) * dot(b, b) * dot(c, c)
+    solve_three(J, v, speeds)
+    if abs(dot(a, cross(b, c))) <= 1e-12 * sqrt(sizes):
+        speeds[:] = np.nan
+
+
+@compiled()
 def descend(chain: Chain, p: Array, tolerance: float, q: Array) -> float:
     """Moves q (3,) rad until the ball is at p (3,), or as near as it comes; returns how near, m."""
     J, J_new, A = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
@@ -125,6 +137,7 @@ class LegKinematics:
         self.length = float(np.linalg.norm(self._chain.links, axis=1).sum())
         three = np.empty(3)
         self._place = entry_point(set_ball, self._chain, three, three, np.empty((3, 3)))
+        self._move = entry_point(set_speeds, self._chain, three, three, three)
         self._descend = entry_point(descend, self._chain, three, 0.0, three)
 
     def position(self, q: ArrayLike) -> Array:
@@ -161,10 +174,10 @@ class LegKinematics:
 
     def velocity(self, q: ArrayLike, foot_velocity: ArrayLike) -> Array:
         """Joint speeds (3,), rad/s, that move the foot with (3,) m/s; NaN where singular."""
-        v, J = as_array("foot_velocity", foot_velocity, (3,)), self.jacobian(q)
-        if abs(np.linalg.det(J)) <= 1e-12 * np.prod(np.linalg.norm(J, axis=0)):
-            return np.full(3, np.nan)
-        return np.asarray(np.linalg.solve(J, v))
+        v = np.ascontiguousarray(as_array("foot_velocity", foot_velocity, (3,)))
+        speeds = np.empty(3)
+        self._move(self._chain, np.ascontiguousarray(as_array("q", q, (3,))), v, speeds)
+        return speeds
 
     def _limit_problem(self, q: Array) -> str:
         """Which joint is out of its limits; "" when none is."""

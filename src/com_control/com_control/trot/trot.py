@@ -63,7 +63,7 @@ def shift_law(
     still = moment_of_legs(np.zeros(2))
     K = np.column_stack([(moment_of_legs(_STEP * e) - still) / _STEP for e in np.eye(2)])
     inverse = np.linalg.inv(model.mass * np.eye(2) - K)
-    return trunk * inverse, inverse @ still
+    return np.asarray(trunk * inverse), np.asarray(inverse @ still)
 
 
 MAX_TILT = 0.5  # rad, that swing feet and placement make up for
