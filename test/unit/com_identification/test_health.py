@@ -166,6 +166,18 @@ class TestChanges:
         assert [bool(s.comparison.changes) for s in steps] == [False, True, False]
         assert [s.reference for s in steps] == [records[0], records[0], records[2]]
 
+    def test_a_slow_drift_is_found_though_sensors_change_each_time(self, robots):
+        x, L = robots.truth(), robots.data(0)
+        records = []
+        for i in range(12):
+            zero = {"force_bias": {"l_sole z": (float(i), 0.1, 1.0)}}
+            moved = robots.moved(x, 1, [0.002 * i, 0.0, 0.0])
+            records.append(robots.record(moved, i, L, sensors=zero))
+        steps = history(records)
+        assert all(s.comparison.changes for s in steps)  # the sensor's zero
+        changed = [c.name for s in steps for c in s.comparison.changes if c.what == "com"]
+        assert MODEL.bodies.names[1] in changed
+
     def test_other_frames_are_not_compared(self, robots):
         x = robots.truth()
         other = replace(robots.record(x), kinematics="other")

@@ -77,7 +77,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Step:
-    """An identification against the reference, the first one since the last change."""
+    """An identification against the reference, the first one since a body changed last."""
 
     reference: Record
     record: Record
@@ -94,14 +94,18 @@ class Step:
 
 
 def history(records: Sequence[Record], false_alarms: float = FALSE_ALARMS) -> list[Step]:
-    """Compares each identification of a robot with the first one since the last change."""
+    """Compares each identification with the first one since a body changed last.
+
+    Not with the one before: a body that drifts slowly would never change.
+    """
     steps: list[Step] = []
     reference = records[0] if records else None
     for record in records[1:]:
         if reference is not None:
             steps.append(Step(reference, record, compare(reference, record, false_alarms)))
-            changed = steps[-1].comparison.changes or steps[-1].comparison.problem
-            reference = record if changed else reference
+            found = steps[-1].comparison
+            moved = any(change.what != "sensor" for change in found.changes)
+            reference = record if moved or found.problem else reference
     return steps
 
 
