@@ -7,7 +7,7 @@ SCALF-II trots 8 s after a second of standing, on two contact models (time const
 Cases with one error, at the size of its prior unless said otherwise, drawn for each joint and axis:
 `zeros` 0.5 degrees, `tilt` of the IMU 1.5 degrees, `arm` of the IMU 3 cm, `bias` of the torques
 20 N m, `gain` 3 % with that bias, `rotor` 0.5 kg m^2, `links` of the URDF 10 % wrong, `friction`
-20 N m and 10 N m s, `speed` 0.5 m/s, `2 Hz`; `heavy`: legs of 25 kg, `heavy links`: 10 % wrong,
+20 N m and 10 N m s, `uneven`: tiles up to 2 cm lower, `speed` 0.5 m/s, `2 Hz`; `heavy`: legs of 25 kg, `heavy links`: 10 % wrong,
 `heavy weighed`: 3 % wrong with link_mass 0.03; `everything`: gain, bias, zeros, tilt of 1 degree,
 arm, friction, links, and the IMU's noise times 3. `payload`: 3 kg = 1 % on a corner 5 s after
 lift-off, `payload errors`: with gain, bias, zeros, tilt and arm besides. `ensemble`: all errors
@@ -25,7 +25,8 @@ drop on as well). The last line is one JSON object:
     confirmed; payload_noticed_with_errors likewise
   update_us: median time of an update() with an estimate, here
 
-The cases `long ...` (--full) are ten minutes of each contact model, a minute at a time.
+The cases `long ...` (--full) are ten minutes each, a minute at a time, on two contact models and on
+those tiles.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ SECONDS = 9.0
 CORNERS = ((0.55, 0.2, 0.1), (-0.55, 0.2, 0.1), (-0.55, -0.2, 0.1))
 DROP = 5.0  # s after lift-off
 PAYLOAD = 3.0  # kg
+TILES = 0.02  # m
 SETTLED, AFTER_DROP, NOTICED = 2.0, 2.5, 2.0  # s
 HALF_STRIDE = 0.5  # s
 BEYOND = 13.8  # 99.9 % of chi^2 of two
@@ -114,6 +116,13 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
                 tuple(("nominal", noise, number + k) for k, noise in enumerate(noises))
                 + tuple(item for case in SINGLES for item in each(case, c + i)),
             )
+            load = (PAYLOAD, CORNERS[i], LIFT_OFF + DROP)
+            dropped = replace(light, payload=load, seconds=SECONDS + 1.0)
+            yield Task(
+                dropped,
+                tuple(("payload", noise, number + k) for k, noise in enumerate(noises))
+                + each("payload errors", i),
+            )
             if not full and (c + i) % 2:
                 continue
             heavy = replace(light, robot=HEAVY)
@@ -123,13 +132,7 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
             )
             rub = replace(light, friction=20.0, damping=10.0)
             yield Task(rub, each("friction", i) + each("everything", i + 1))
-            load = (PAYLOAD, CORNERS[i], LIFT_OFF + DROP)
-            dropped = replace(light, payload=load, seconds=SECONDS + 1.0)
-            yield Task(
-                dropped,
-                tuple(("payload", noise, number + k) for k, noise in enumerate(noises))
-                + each("payload errors", i),
-            )
+            yield Task(replace(light, tiles=TILES, seed=i), each("uneven", i))
             yield Task(replace(light, gait=STANDS | {"velocity_x": 0.5}), each("speed", i))
             yield Task(replace(light, gait=STANDS | {"frequency": 2.0}), each("2 Hz", i))
     for i in range(20 if full else 8):
@@ -274,7 +277,7 @@ def noticed(outcomes: list[Outcome]) -> float:
 
 
 def long_runs(seed: int) -> list[Task]:
-    """Ten minutes of each contact model, a minute at a time."""
+    """Ten minutes of each ground, a minute at a time."""
     return [
         Task(
             TrotRun(
@@ -284,10 +287,16 @@ def long_runs(seed: int) -> list[Task]:
                 gait=STANDS,
                 offset=OFFSETS[i % 3],
                 contact_time=contact,
+                tiles=tiles,
+                seed=i,
             ),
-            ((f"long {1e3 * contact:g} ms", tuple(NOISES)[i % 2], seed + i),),
+            ((f"long {name}", tuple(NOISES)[i % 2], seed + i),),
         )
-        for contact in (CONTACTS[0], STIFF)
+        for name, contact, tiles in (
+            ("nominal", CONTACTS[0], 0.0),
+            ("stiff", STIFF, 0.0),
+            ("uneven", CONTACTS[0], TILES),
+        )
         for i in range(10)
     ]
 

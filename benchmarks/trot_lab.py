@@ -20,9 +20,11 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+import mujoco
 import numpy as np
 from numpy.typing import NDArray
 from processes import in_processes
@@ -155,10 +157,28 @@ def build(run: TrotRun) -> tuple[RobotModel, RobotConfig, World]:
         integrator="euler",
         trunk_com_offset=run.offset,
         joint_friction=run.friction,
+        edit=partial(lay_tiles, drop=run.tiles, seed=run.seed) if run.tiles else None,
     )
     world.mj.geom_solref[:, 0] = run.contact_time
     world.mj.dof_damping[world.joint_dof] += run.damping
     return model, config, world
+
+
+def lay_tiles(spec: mujoco.MjSpec, drop: float, seed: int, size: float = 0.2) -> None:
+    """Puts tiles in place of the ground, lower than that by up to `drop`, 3 m around."""
+    rng, ground = np.random.default_rng(seed), spec.geom("ground")
+    ground.pos = [0.0, 0.0, -2.0 * drop]
+    for x, y in np.ndindex(31, 31):
+        top = -rng.uniform(0.0, drop)
+        spec.worldbody.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_BOX,
+            size=[0.5 * size, 0.5 * size, 0.05],
+            pos=[size * (x - 15), size * (y - 15), top - 0.05],
+            contype=ground.contype,
+            conaffinity=ground.conaffinity,
+            friction=ground.friction,
+            condim=ground.condim,
+        )
 
 
 def with_leg_masses(model: RobotModel, legs: Sequence[Leg], factors: Array) -> str:

@@ -42,6 +42,7 @@ class TrotRun:
             nothing.
         damping: N m s/rad, viscous friction of every joint, or of each, likewise.
         contact_time: s, time constant of the contacts: how soft they are.
+        tiles: m, by which tiles of 0.2 m are lower than the highest one, at random; 0: flat ground.
         gait: Parameters of the gait (com_control's GaitParameters) other than the default ones.
     """
 
@@ -57,6 +58,7 @@ class TrotRun:
     friction: float | Sequence[float] = 0.0
     damping: float | Sequence[float] = 0.0
     contact_time: float = CONTACTS["stiff"].stiffness[0]
+    tiles: float = 0.0
     gait: dict[str, Any] = field(default_factory=dict)
 
 

@@ -118,7 +118,7 @@ class ObservationModel:
         gains = errors[self.errors.kinds["effort_gain"]]
         # a reading times its gain: taken at what the model expects, which has less noise.
         expected = (reading.effort - values[0, 6 : 6 + n]) / (1.0 + gains)
-        values = values[:, keep]
+        root, values = values[0, :6], values[:, keep]
         slope = (values[1 : n + 9] - values[n + 9 :]).T / (2.0 * _STEP)  # (R, n + 8)
         poses = Poses(reading.poses.R[:1], reading.poses.p[:1], reading.poses.z[:1])
         here = reading._replace(poses=poses, up=reading.up[:1])
@@ -128,6 +128,8 @@ class ObservationModel:
         efforts = efforts[keep]
         sensors = np.einsum("rfi,fij->rfj", maps, self.errors.wrench_matrices(errors))
         read = self.errors.unbiased(posture.wrenches, errors)
+        if "force" in kinds:
+            read = self._expected_readings(posture, here, root, errors)
         by_error = self._error_columns(read, maps, sensors, slope, torque)
         by_error[:, self.errors.kinds["effort_gain"]] = -efforts * expected
         by_error[:, self.errors.kinds["effort_offset"]] = efforts
@@ -327,6 +329,24 @@ class ObservationModel:
         rest = np.zeros((f, 3 + 3 * f, 6))
         maps = np.concatenate((root[0], joints[0], none, air, rest), axis=1)
         return np.asarray(maps * self._signs[..., None]).transpose(1, 0, 2)
+
+    def _expected_readings(
+        self, posture: Posture, reading: _Reading, residual: Array, errors: Array
+    ) -> Array:
+        """Readings (f, 6) less bias as the model expects them: gains multiply these.
+
+        They fit the root's rows, whose residual (6,) is shared out among the loaded feet. With the
+        readings themselves, gains and masses that are all smaller by g would change the rows by g
+        times the residual: both would shrink, the more the more postures there are.
+        """
+        feet = np.flatnonzero(self.contacts.loaded(posture.wrenches))
+        maps, _ = self.statics.contact_maps(reading.poses, [self._sensors[i] for i in feet])
+        unit = np.repeat([1.0, self.errors.lever], 3)
+        spread = np.linalg.pinv(np.hstack(maps[0] * unit)) @ residual
+        expected = np.where(self.contacts.in_air(posture)[:, None], 0.0, reading.wrenches)
+        expected[feet] -= unit * spread.reshape(-1, 6)
+        expected = self._signs * expected
+        return np.linalg.solve(self.errors.wrench_matrices(errors), expected[..., None])[..., 0]
 
     def _error_columns(
         self,

@@ -197,7 +197,7 @@ def test_an_alarm_by_hand_is_withdrawn(trot_log):
     estimator, statuses = FloatingBaseEstimator(trot_log.model, trot_log.config), set()
     for sample in trot_log.samples():
         if sample.time == 3.2:
-            estimator.raise_alarm(3.2, 3, 0.5)
+            estimator.raise_alarm(3.2, 6, 0.25)
         estimate = estimator.update(sample)
         if estimate is not None and sample.time > 3.2:
             statuses.add(estimate.status)

@@ -46,16 +46,16 @@ def test_the_update_is_that_of_the_textbook(gate, hold):
 
 # --- payload ----------------------------------------------------------------------------------
 class Strides:
-    """Half strides that say (m, m c_x, m c_y) with a scatter, in a payload test."""
+    """Quarter strides that say (m, m c_x, m c_y) with a scatter, in a payload test."""
 
     def __init__(self, scatter=1.0, seed=1, per_hour=0.1):
         self.test = PayloadTest(MASS, DISTANCE, per_hour)
         self.rng = np.random.default_rng(seed)
         self.value = np.array([MASS, -10.0, 20.0])
-        # Two half strides averaged have half the variance of one.
-        self.std = scatter * np.sqrt(2.0) * np.sqrt(np.diag(self.test.scatter))
+        # Four quarter strides averaged have a quarter of the variance of one.
+        self.std = scatter * 2.0 * np.sqrt(np.diag(self.test.scatter))
 
-    def half(self, duration=0.5):
+    def quarter(self, duration=0.25):
         information = np.diag(1.0 / self.std**2)
         value = self.value + self.std * self.rng.standard_normal(3)
         return self.test.add(information, information @ value, duration)
@@ -65,7 +65,7 @@ class Strides:
 def test_false_alarms_are_not_more_than_asked_for(scatter):
     """Four hours at 1 Hz, one false alarm an hour allowed; the ground may be rough."""
     strides = Strides(scatter, per_hour=1.0)
-    alarms = sum(strides.half() > 0 for _ in range(4 * 7200))
+    alarms = sum(strides.quarter() > 0 for _ in range(4 * 3600 * 4))
     assert alarms <= 4
 
 
@@ -78,36 +78,36 @@ def test_a_rarer_false_alarm_takes_a_larger_step():
 @pytest.mark.parametrize("seed", range(5))
 def test_a_payload_of_one_percent_at_a_corner_is_noticed(seed):
     strides = Strides(seed=seed)
-    assert not any(strides.half() for _ in range(20))
+    assert not any(strides.quarter() for _ in range(40))
     strides.value = strides.value + 3.0 * np.array([1.0, 0.55, 0.2])
-    found = [strides.half() for _ in range(3)]
+    found = [strides.quarter() for _ in range(6)]
     assert any(found)
     first = next(i for i, alarm in enumerate(found) if alarm)
-    assert first + 1 <= found[first] <= first + 3  # back to before the step, not much farther
+    assert first + 1 <= found[first] <= first + 4  # back to before the step, not much farther
 
 
 def test_another_gait_is_no_payload():
     strides = Strides()
-    for _ in range(20):
-        assert strides.half() == 0
+    for _ in range(40):
+        assert strides.quarter() == 0
     strides.value += np.array([3.0, 2.0, 1.0])  # what errors do differs from gait to gait
-    assert not any(strides.half(0.25) for _ in range(30))
+    assert not any(strides.quarter(0.125) for _ in range(60))
     assert strides.test.learned
 
 
 def test_a_change_that_stays_without_an_alarm_becomes_usual():
     strides = Strides(scatter=0.01)
-    for _ in range(30):
-        strides.half()
-    strides.value += np.array([1.3, 0.0, 0.0])
+    for _ in range(60):
+        strides.quarter()
+    strides.value += np.array([0.9, 0.0, 0.0])
     statistics, surplus = [], []
-    for _ in range(12):
-        assert strides.half() == 0
+    for _ in range(24):
+        assert strides.quarter() == 0
         statistics.append(strides.test.statistic)
         surplus.append(strides.test.surplus[0])
     assert max(statistics) > 0.5 * strides.test.level
     assert not strides.test.suspicious
-    assert max(surplus) == pytest.approx(1.3, abs=0.1)
+    assert max(surplus) == pytest.approx(0.9, abs=0.1)
 
 
 def test_a_step_that_is_gone_is_withdrawn():

@@ -15,8 +15,13 @@ from com_estimation.trunk.floating_base.filter_types import (
     FilteredMotion,
     FootForces,
 )
-from com_estimation.trunk.floating_base.rows import FRICTION_SPEED, make_rows, set_rows
-from com_estimation.trunk.floating_base.signals import read_motion, start_channels, update_channels
+from com_estimation.trunk.floating_base.rows import make_rows, set_rows
+from com_estimation.trunk.floating_base.signals import (
+    FRICTION_SPEED,
+    read_motion,
+    start_channels,
+    update_channels,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +42,8 @@ class Rows:
     def __init__(self, estimator, motion, root, drop=0.0):
         self.model = estimator._model._replace(radii=estimator._model.radii - drop)
         self.settings = estimator._settings
-        self.motion = FilteredMotion(*motion, *root)
+        direction = np.tanh(motion[1] / FRICTION_SPEED)
+        self.motion = FilteredMotion(*motion[:3], direction, motion[3], *root)
         self.rows = make_rows(self.model)
         self.known, self.noise = self.rows.known, self.rows.noise
         self.forces = FootForces(*np.empty((3, 4, 3)), np.zeros(4, dtype=bool))
@@ -251,16 +257,16 @@ BANDWIDTH = 150.0
 
 
 def filtered(times, values):
-    """Value, rate and acceleration of a joint's position after each sample, and its channel."""
+    """Value, rate, acceleration, direction of a joint after each sample, and its channel."""
     channels, signals = np.zeros(JOINT_SIGNALS + 2, CHANNEL), np.zeros(JOINT_SIGNALS + 2)
     signals[JOINT_SIGNALS] = values[0]
     start_channels(channels, signals, 0.05)
-    result = [(values[0], 0.0, 0.0)]
+    result = [(values[0], 0.0, 0.0, 0.0)]
     for dt, u in zip(np.diff(times), values[1:], strict=True):
         signals[JOINT_SIGNALS] = u
         update_channels(channels, signals, dt, BANDWIDTH, 0.05)
         motion = read_motion(channels, BANDWIDTH)
-        result.append((motion.q[0], motion.qd[0], motion.qdd[0]))
+        result.append((motion.q[0], motion.qd[0], motion.qdd[0], motion.direction[0]))
     return np.array(result).T, channels[JOINT_SIGNALS]
 
 
@@ -276,22 +282,36 @@ def test_the_filter_is_exact_for_lines_between_irregular_samples():
     fine = 1e-5 * np.arange(round(times[0] * 1e5), round(times[-1] * 1e5) + 1)
     system = [BANDWIDTH**3], np.poly([-BANDWIDTH] * 3)
     _, expected, _ = lsim(system, np.interp(fine, times, values), fine - fine[0])
-    (value, _, _), _ = filtered(times, values)
+    (value, _, _, _), _ = filtered(times, values)
     at = np.rint((times - times[0]) * 1e5).astype(int)
     np.testing.assert_allclose(value, expected[at], atol=1e-9 * np.abs(values).max())
+
+
+def test_the_direction_is_that_of_friction_after_the_filter():
+    """The torque of dry friction goes through the filter; the tanh of the filtered rate is not."""
+    times = 1e-3 * np.arange(2000)
+    position = 0.05 * np.sin(12.0 * times)
+    friction = np.sign(np.cos(12.0 * times))
+    _, expected, _ = lsim(([BANDWIDTH**3], np.poly([-BANDWIDTH] * 3)), friction, times)
+    (_, rate, _, direction), _ = filtered(times, position)
+    late = times > 0.3
+    assert np.abs(direction - expected)[late].max() < 0.25
+    sudden = np.tanh(rate / FRICTION_SPEED)
+    error, before = (np.std((each - expected)[late]) for each in (direction, sudden))
+    assert error < 0.5 * before
 
 
 def test_the_derivatives_are_those_of_the_filtered_value():
     """A line is followed with a lag; of a sine, each is the derivative of the one before."""
     rng = np.random.default_rng(8)
     times = irregular(rng)
-    (value, rate, rise), _ = filtered(times, 3.0 * times)
+    (value, rate, rise, _), _ = filtered(times, 3.0 * times)
     late = times > times[0] + 0.2
     np.testing.assert_allclose(value[late], 3.0 * (times[late] - 3.0 / BANDWIDTH), atol=1e-6)
     np.testing.assert_allclose(rate[late], 3.0, atol=1e-4)
     np.testing.assert_allclose(rise[late], 0.0, atol=1e-2)
     steps = 1e-4 * np.arange(6000)
-    (value, rate, rise), _ = filtered(steps, np.sin(20.0 * steps))
+    (value, rate, rise, _), _ = filtered(steps, np.sin(20.0 * steps))
     np.testing.assert_allclose(np.gradient(value, 1e-4)[1:-1], rate[1:-1], atol=2e-3 * 20.0)
     np.testing.assert_allclose(np.gradient(rate, 1e-4)[2:-2], rise[2:-2], atol=2e-3 * 400.0)
 
@@ -300,7 +320,7 @@ def test_a_channel_settles_anew_after_a_value_that_is_not_known():
     times = 0.001 * np.arange(100)
     values = np.ones(100)
     values[60:62] = np.nan
-    (value, _, _), channel = filtered(times, values)
+    (value, _, _, _), channel = filtered(times, values)
     assert channel["settling"] == pytest.approx(0.05 - 0.038)
     np.testing.assert_allclose(value, 1.0)
 

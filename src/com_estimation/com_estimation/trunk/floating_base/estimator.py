@@ -52,9 +52,9 @@ MISTRUST = 1.0  # s, for which an impossible estimate is reported
 ALMOST = 1.0 - 1e-6
 INCONSISTENT = 25.0  # variance factor, above which the model does not fit
 AFTER_ALARM = 1.0  # s after one, for which an estimate does not count as converged
-PAST = 4  # half strides, at the ends of which the state is kept
-CONFIRMATION = 2  # half strides, after which an alarm is confirmed or withdrawn
-HELD = 4.0  # half strides after an alarm, for which only the trunk is estimated
+PAST = 8  # quarter strides, at the ends of which the state is kept
+CONFIRMATION = 4  # quarter strides, after which an alarm is confirmed or withdrawn
+HELD = 8.0  # quarter strides after an alarm, for which only the trunk is estimated
 TESTED = [0, 1, 2]  # states m, m c_x, m c_y: those of the payload test
 JUMP = 3.0  # by which the variance factor rises at once where something heavy drops
 
@@ -90,7 +90,7 @@ class _Pending:
     state: _State  # at the alarm
     test: PayloadTest  # likewise
     before: Array  # (3,) m, m c_x, m c_y before the change
-    left: int = CONFIRMATION  # half strides until it is decided
+    left: int = CONFIRMATION  # quarter strides until it is decided
 
 
 class FloatingBaseEstimator:
@@ -237,7 +237,7 @@ class FloatingBaseEstimator:
             if not isfinite(self._memory.x.sum() + self._memory.P.sum()):
                 raise FloatingPointError
             if self._monitors["ended"] > 0.0:
-                self._end_half_stride(time)
+                self._end_window(time)
             if not self._possible():
                 self._impossible = time
                 self._begin()
@@ -264,7 +264,7 @@ class FloatingBaseEstimator:
         self._monitors["variance"] = state.variance
 
     def _drop(self, time: float) -> TrunkEstimate:
-        """Goes back to the end of the last half stride; the filters of the signals restart."""
+        """Goes back to the end of the last quarter stride; the filters of the signals restart."""
         self.dropped += 1
         self._restore(self._past[-1])
         self._clear_window()
@@ -282,19 +282,19 @@ class FloatingBaseEstimator:
         self._monitors["information"][:] = 0.0
         self._monitors["weighted"][:] = 0.0
 
-    def _end_half_stride(self, time: float) -> None:
+    def _end_window(self, time: float) -> None:
         """Tests for a payload, decides on an alarm, and keeps the state."""
         memory, monitors = self._memory, self._monitors
         duration = float(monitors["ended"])
         data = monitors["information"].copy(), monitors["weighted"].copy()
-        halves = self._test.add(*data, duration)
+        back = self._test.add(*data, duration)
         self._clear_window()
         if self._pending is not None:
             self._pending.left -= 1
             if self._pending.left == 0:
                 self._decide(self._pending)
-        elif halves > 0:
-            self.raise_alarm(time, halves, duration)
+        elif back > 0:
+            self.raise_alarm(time, back, duration)
         elif self._test.surplus.any():  # a change too small for an alarm, which came to stay
             memory.P[:3, :3] += np.outer(self._test.surplus, self._test.surplus)
         self._past.append(self._state())
@@ -307,12 +307,12 @@ class FloatingBaseEstimator:
             one_stride = T[:2, :3] @ self._test.scatter @ T[:2, :3].T
             self._repeatability[:2] = np.sqrt(np.diag(one_stride))
 
-    def raise_alarm(self, time: float, halves: int, duration: float) -> None:
-        """Goes back so many half strides, to before a change of the payload; their duration in s.
+    def raise_alarm(self, time: float, windows: int, duration: float) -> None:
+        """Goes back so many quarter strides, to before a changed payload; their duration in s.
 
         The trunk is open then, and all else held.
         """
-        back = self._past[-min(halves, len(self._past))]
+        back = self._past[-min(windows, len(self._past))]
         self._pending = _Pending(self._state(), self._test, back.x[TESTED])
         self._restore(back)
         trunk = np.arange(TRUNK_STATES)

@@ -74,8 +74,10 @@ MASS, MOMENT, INERTIA, BIAS, TILT, ARM = (block.start for block in STATE[:6])
 GAIN, TORQUE_BIAS, COULOMB, VISCOUS, ROTOR, ZERO, LINK = (block.start for block in STATE[6:])
 GYRO, ACCELEROMETER, UP = (block.start for block in SIGNAL)
 
-CHANNEL = np.dtype([(name, "f8") for name in ("first", "second", "third", "input", "settling")])
-"""Memory of one signal's filter: its three stages, the last input, s until it has settled."""
+_CHANNEL_FIELDS = ("first", "second", "third", "input", "settling", "turning", "direction")
+CHANNEL = np.dtype([(name, "f8") for name in _CHANNEL_FIELDS])
+"""Memory of one signal's filter: its three stages, the last input, s until it has settled; of a
+position, two stages of the direction in which it moves."""
 
 
 # --- what comes in ----------------------------------------------------------------------------
@@ -131,9 +133,11 @@ class Monitors:
     frozen_until: float  # until when only the trunk is estimated
     updates: float  # number of updates
     variance: float  # factor on the noise, by which the innovations exceed it
-    window: float  # duration of the half stride so far
-    ended: float  # duration of the half stride that this update ended; 0: none
-    information: Array  # (3, 3) of m, m c_x, m c_y by the half stride's data, the rest known
+    half_stride: float  # duration of the half stride so far
+    usual: float  # duration of the one before; 0: not known
+    window: float  # duration of its first or second half so far: a quarter stride
+    ended: float  # duration of the quarter stride that this update ended; 0: none
+    information: Array  # (3, 3) of m, m c_x, m c_y by the window's data, the rest known
     weighted: Array  # (3,) the same times the values that fit them best
     airborne: float  # 1 or 2, the diagonal whose feet were up last; 0: none yet
     swinging: Array  # (4,) for how long each leg has had no force
@@ -181,6 +185,7 @@ class FilteredMotion(NamedTuple):
     q: Array
     qd: Array
     qdd: Array
+    direction: Array  # -1 to 1, of Coulomb friction
     tau: Array
     omega: Array
     omega_dot: Array

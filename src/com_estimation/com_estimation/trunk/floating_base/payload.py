@@ -1,27 +1,33 @@
 """Whether the payload of a trotting robot has changed: whole strides are compared.
 
-Each half stride gives the information L and the value v that fit its base rows best as a correction
-of h = (m, m c_x, m c_y), all else as the filter has it. Two successive ones, a whole stride, give
-(L1 + L2)^-1 (v1 + v2), in which every constant error of sensors and model has the same effect
-each time: it cancels in the difference to the running mean of earlier strides. A step is tested by
+Each quarter stride gives the information L and the value v that fit its base rows best as a
+correction of h = (m, m c_x, m c_y), all else as the filter has it. Four successive ones, a whole
+stride, give (sum L)^-1 sum v, in which every constant error of sensors and model has the same
+effect each time: it cancels in the difference to the running mean of earlier strides, wherever in
+the gait they began. A step is tested by
 
-  T^2 = d^T (S (1 + 1/n))^-1 d,   S = (F S_0 + n S_d) / (F + n)
+  T^2 = d^T (S (1 + 2/n))^-1 d,   S = (F S_0 + n S_d) / (F + n)
 
-with d that difference, S_d its running scatter and S_0 a floor that counts for F half strides.
+with d that difference, S_d its running scatter and S_0 a floor that counts for F quarter strides.
+A stride is learned one stride later, once the last one is not suspicious: else the first ones with a
+little of a step in them would make S_d large enough to hide the step.
 """
 
+from collections import deque
 from math import log10
 
 import numpy as np
 
 from com_model.arrays import Array
 
-FLOOR = 6.0  # half strides that the floor of the scatter counts for
-MEMORY = 16.0  # half strides, of the running mean and scatter
-EARLY = 4  # half strides of a gait that are not compared
-QUIET = 3  # likewise, after an alarm
-CHANGED = 0.25  # relative change of a half stride's duration that makes it another gait
-STUBBORN = 8  # successive suspicious strides after which the new value is the usual one
+STRIDE = 4  # windows of a stride
+FLOOR = 12.0  # quarter strides that the floor of the scatter counts for
+MEMORY = 32.0  # quarter strides, of the running mean and scatter
+EARLY = 8  # quarter strides of a gait that are not compared
+QUIET = 6  # likewise, after an alarm
+CHANGED = 0.25  # relative change of a quarter stride's duration that makes it another gait
+SUSTAINED = 3  # successive strides, half a stride apart in all, that must be beyond the threshold
+STUBBORN = 16  # successive suspicious strides after which the new value is the usual one
 FLOOR_MASS, FLOOR_MOMENT = 1e-3, 4e-4  # over the trunk's mass; over that times the hips' distance
 # Threshold at REFERENCE false alarms an hour, and what a tenth of them costs: T^2 of trots on
 # rough ground falls by a decade in 9.5, more slowly than chi^2 does (4.6).
@@ -49,17 +55,19 @@ class PayloadTest:
         self.restart(EARLY)
 
     def restart(self, skip: int = EARLY) -> None:
-        """Forget what is usual, and learn it after so many half strides."""
+        """Forget what is usual, and learn it after so many quarter strides."""
         self._skip = skip
-        self._last: tuple[Array, Array, float] | None = None
+        self._windows: deque[tuple[Array, Array, float]] = deque(maxlen=STRIDE)
         self._mean, self._scatter, self._count = np.zeros(3), np.zeros((3, 3)), 0
         self._recent: list[float] = []  # T^2 of the suspicious strides so far
+        self._waiting: deque[Array] = deque()  # values that are not learned yet
         self.statistic, self.surplus = 0.0, np.zeros(3)
 
     def pause(self) -> None:
-        """The next half stride does not follow the last one."""
-        self._last = None
+        """The next quarter stride does not follow the last one."""
+        self._windows.clear()
         self._recent.clear()
+        self._waiting.clear()
         self.statistic = 0.0
 
     @property
@@ -79,26 +87,25 @@ class PayloadTest:
         return self._count > 2
 
     def add(self, information: Array, weighted: Array, duration: float) -> int:
-        """Takes in a half stride (3, 3), (3,), s.
+        """Takes in a quarter stride (3, 3), (3,), s.
 
         Returns:
-            0, or when two successive strides are beyond the threshold: how many half strides ago
-            the last one ended that was before the change.
+            0, or when strides for half a stride are beyond the threshold: how many quarter strides
+            ago the last one ended that was before the change.
         """
-        before, self._last = self._last, (information, weighted, duration)
-        self.surplus = np.zeros(3)
-        if before is None:
-            return 0
-        if abs(duration - before[2]) > CHANGED * before[2]:
-            last = self._last
+        windows, self.surplus = self._windows, np.zeros(3)
+        usual = windows[-2][2] if len(windows) > 1 else duration  # in the half stride before
+        if abs(duration - usual) > CHANGED * usual:
             self.restart()
-            self._last = last
+            windows = self._windows
+        windows.append((information, weighted, duration))
+        if len(windows) < STRIDE:
             return 0
         if self._skip > 0:
             self._skip -= 1
             return 0
         try:
-            value = np.linalg.solve(before[0] + information, before[1] + weighted)
+            value = np.linalg.solve(sum(w[0] for w in windows), sum(w[1] for w in windows))
         except np.linalg.LinAlgError:
             return 0
         return self._compare(np.asarray(value, dtype=np.float64))
@@ -109,21 +116,26 @@ class PayloadTest:
             self._mean, self._count = value, 1
             return 0
         d, n = value - self._mean, min(self._count, MEMORY)
-        self.statistic = float(d @ np.linalg.solve(self.scatter * (1.0 + 1.0 / n), d))
+        self.statistic = float(d @ np.linalg.solve(self.scatter * (1.0 + 2.0 / n), d))
         if not self.suspicious:
             self._recent.clear()
-            self._count += 1
-            weight = max(1.0 / self._count, 1.0 / MEMORY)
-            self._mean = self._mean + weight * d
-            self._scatter = self._scatter + weight * (np.outer(d, d) - self._scatter)
+            self._waiting.append(value)
+            if len(self._waiting) > STRIDE:
+                self._learn(self._waiting.popleft())
             return 0
         self._recent.append(self.statistic)
-        if len(self._recent) > 1 and min(self._recent[-2:]) > self.level:
-            return len(self._recent) + 1
+        if len(self._recent) >= SUSTAINED and min(self._recent[-SUSTAINED:]) > self.level:
+            return len(self._recent) + STRIDE - 1
         if len(self._recent) == STUBBORN:
             self.restart(0)
             self.surplus = d
         return 0
+
+    def _learn(self, value: Array) -> None:
+        d, self._count = value - self._mean, self._count + 1
+        weight = max(1.0 / self._count, 1.0 / MEMORY)
+        self._mean = self._mean + weight * d
+        self._scatter = self._scatter + weight * (np.outer(d, d) - self._scatter)
 
 
 def is_withdrawn(before: Array, after: Array, scatter: Array) -> bool:

@@ -58,7 +58,6 @@ from com_model.dynamics.inverse_dynamics_kernels import (
 from com_model.geometry.vector_kernels import add_cross, set_cross
 
 STICKING = 2.0  # standard deviation of a stationary joint's torque over its Coulomb friction
-FRICTION_SPEED = 0.02  # rad/s, below which Coulomb friction fades out
 SWING_FACTOR = math.sqrt(10.0)  # on the standard deviation of the rows of a leg in the air
 SINGULAR = 0.02  # of a leg's Jacobian: its determinant over the lengths of its columns
 _STEP = 1e-6  # rad, of the differences
@@ -223,7 +222,7 @@ def _add_torque_columns(
     for j in range(3):
         q, state, columns = model.leg_joints[leg, j], 3 * leg + j, rows.joint_rows[leg, j]
         tau, rotor = motion.tau[q], model.armature[q] * motion.qdd[q]
-        direction = math.tanh(motion.qd[q] / FRICTION_SPEED)
+        direction = motion.direction[q]
         columns[GAIN + state] = tau
         columns[TORQUE_BIAS + state] = 1.0
         columns[COULOMB + state] = direction
@@ -408,7 +407,15 @@ def _add_tilt_columns(motion: FilteredMotion, model: FilterModel, x: Array, rows
             turned[row, axis] = v[axis]
             turned[row, j], turned[row, k] = v[j] - _STEP * v[k], v[k] + _STEP * v[j]
         other = FilteredMotion(
-            motion.q, motion.qd, motion.qdd, motion.tau, turned[0], turned[1], turned[2], turned[3]
+            motion.q,
+            motion.qd,
+            motion.qdd,
+            motion.direction,
+            motion.tau,
+            turned[0],
+            turned[1],
+            turned[2],
+            turned[3],
         )
         _pass(other, model, rows)
         for leg in range(len(model.balls)):

@@ -3,6 +3,10 @@
 Every signal goes through (a / (s + a))^3, exact for an input that is a straight line between two
 samples: the response to a ramp is known in closed form, and what differs from it decays as the
 homogeneous solution does. Everything is late by the same 3 / a.
+
+So is the direction of a joint's motion, which Coulomb friction has: one pole makes the velocity,
+the other two pass tanh(velocity / FRICTION_SPEED). The tanh of the filtered velocity would change
+at once where the filtered friction takes 40 ms: with 20 N m, that is taken for viscous friction.
 """
 
 import math
@@ -22,6 +26,7 @@ from com_estimation.trunk.floating_base.filter_types import (
 from com_model.dynamics.inverse_dynamics_kernels import add_cross
 
 Channels = NDArray[np.void]
+FRICTION_SPEED = 0.02  # rad/s, below which Coulomb friction fades out
 
 
 @njit
@@ -32,6 +37,7 @@ def start_channels(channels: Channels, signals: Array, settling: float) -> None:
         value = signals[k] if math.isfinite(signals[k]) else 0.0
         channel.first = channel.second = channel.third = channel.input = value
         channel.settling = settling
+        channel.turning = channel.direction = 0.0
 
 
 @njit
@@ -39,7 +45,7 @@ def update_channels(
     channels: Channels, signals: Array, dt: float, a: float, settling: float
 ) -> None:
     """Filters a sample that is dt later; a signal that is not known must settle again."""
-    t = a * dt
+    t, joints = a * dt, (len(channels) - JOINT_SIGNALS) // 2
     decay = math.exp(-t)
     for k in range(len(channels)):
         channel, u = channels[k], signals[k]
@@ -57,6 +63,11 @@ def update_channels(
         channel.second = u - 2.0 * lag + decay * (d2 + t * d1)
         channel.third = u - 3.0 * lag + decay * (d3 + t * d2 + 0.5 * t * t * d1)
         channel.input = u
+        if 0 <= k - JOINT_SIGNALS < joints:
+            now = math.tanh(a * (u - channel.first) / FRICTION_SPEED)
+            d1 = channel.turning - now
+            channel.direction = now + decay * (channel.direction - now + t * d1)
+            channel.turning = now + decay * d1
 
 
 @njit
@@ -72,13 +83,14 @@ def are_settled(channels: Channels, first: int, count: int) -> bool:
 def read_motion(channels: Channels, a: float) -> FilteredMotion:
     """The filtered motion; its specific force is still that at the IMU."""
     n = (len(channels) - JOINT_SIGNALS) // 2
-    q, qd, qdd, tau = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    q, qd, qdd, direction, tau = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     omega, omega_dot, force, up = np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     for i in range(n):
         channel = channels[JOINT_SIGNALS + i]
         q[i] = channel.third
         qd[i] = a * (channel.second - channel.third)
         qdd[i] = a * a * (channel.first - 2.0 * channel.second + channel.third)
+        direction[i] = channel.direction
         tau[i] = channels[JOINT_SIGNALS + n + i].third
     length = 0.0
     for i in range(3):
@@ -90,7 +102,7 @@ def read_motion(channels: Channels, a: float) -> FilteredMotion:
         length += up[i] ** 2
     for i in range(3):
         up[i] /= math.sqrt(max(length, 1e-12))
-    return FilteredMotion(q, qd, qdd, tau, omega, omega_dot, force, up)
+    return FilteredMotion(q, qd, qdd, direction, tau, omega, omega_dot, force, up)
 
 
 @njit

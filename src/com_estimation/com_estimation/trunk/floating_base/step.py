@@ -78,7 +78,7 @@ def step(
         monitors.airborne = 0.0
         monitors.information[:] = 0.0
         monitors.weighted[:] = 0.0
-        monitors.window = 0.0
+        monitors.half_stride = monitors.usual = monitors.window = 0.0
         return Outcome.GAP
     update_channels(memory.channels, sample.signals, gap, settings.bandwidth, settings.settling)
     dt = time - monitors.last_update
@@ -98,7 +98,7 @@ def step(
     _mark_known_torques(model, memory, base)
     set_rows(motion, averaging, model, settings, memory.x, base, memory.forces)
     time_contacts(memory, dt, settings)
-    _end_half_stride(motion.up, memory, dt, settings)
+    _end_window(motion.up, memory, dt, settings)
     if outcome != Outcome.UPDATED:
         return outcome
     return _update(time, dt, gap, motion, model, settings, memory, base)
@@ -155,25 +155,30 @@ def _mark_known_torques(model: FilterModel, memory: FilterMemory, base: Rows) ->
 
 
 @njit
-def _end_half_stride(up: Array, memory: FilterMemory, dt: float, settings: Settings) -> None:
-    """Tells when the feet of the other diagonal than before are up, or after too long.
+def _end_window(up: Array, memory: FilterMemory, dt: float, settings: Settings) -> None:
+    """Ends a quarter stride: the other diagonal's feet are up than before, or half of that is over.
 
     By the height of the feet and not by forces: where the trunk tilts, feet touch the ground in
     their swing. Both diagonals have the same mean height on four feet, however the trunk is tilted.
     """
     monitors, points, height = memory.monitors[0], memory.forces.point, 0.0
+    monitors.half_stride += dt
     monitors.window += dt
     for i in range(3):
         first = points[PAIRS[0][0], i] + points[PAIRS[0][1], i]
         second = points[PAIRS[1][0], i] + points[PAIRS[1][1], i]
         height += 0.5 * up[i] * (first - second)
-    ended = monitors.window >= LONGEST_WINDOW
+    ended = monitors.half_stride >= LONGEST_WINDOW
     if abs(height) > settings.lifted:
         airborne = 1.0 if height > 0.0 else 2.0
         ended |= airborne != monitors.airborne
         monitors.airborne = airborne
-    monitors.ended = monitors.window if ended else 0.0
+    whole = monitors.window >= monitors.half_stride
+    middle = whole and monitors.half_stride >= 0.5 * monitors.usual > 0.0
+    monitors.ended = monitors.window if ended or middle else 0.0
     if ended:
+        monitors.usual, monitors.half_stride = monitors.half_stride, 0.0
+    if ended or middle:
         monitors.window = 0.0
 
 
