@@ -1,5 +1,7 @@
 """Equations of a posture: they hold for the truth, their slopes and their noise are right."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,34 @@ def test_equations_hold_for_the_truth(case, up):
     np.testing.assert_allclose(wrong.residual[:-1], moved[:-1], atol=1e-9)
 
 
+def with_expected_wrenches(builder, posture, theta, errors, feet):
+    """The posture with readings of these feet that fit the model with these errors exactly."""
+
+    def residual(change):
+        wrenches = posture.wrenches.copy()
+        wrenches[feet] += change.reshape(-1, 6)
+        rows = builder.linearize(replace(posture, wrenches=wrenches), theta, errors)
+        return wrenches, rows.residual[np.isin(rows.kinds, ("force", "moment", "air"))]
+
+    start = residual(np.zeros(6 * len(feet)))[1]
+    slope = [residual(unit)[1] - start for unit in np.eye(6 * len(feet))]
+    wrenches, rest = residual(np.linalg.solve(np.transpose(slope), -start))
+    np.testing.assert_allclose(rest, 0.0, atol=1e-9)
+    return replace(posture, wrenches=wrenches)
+
+
+def test_gains_multiply_the_expected_wrench(case):
+    """Gains and masses that are all smaller by the same factor must not shrink the residual."""
+    _, robot, theta, q = case
+    builder = ObservationModel(robot.model, robot.feet, sensors=SensorPriors())
+    none, posture = np.zeros(builder.errors.count), robot.posture(q, [0.4, 0.6], up=UP)
+    wrong = posture.wrenches + np.random.default_rng(4).normal(size=posture.wrenches.shape)
+    rows = builder.linearize(replace(posture, wrenches=wrong), theta, none)
+    assert np.abs(rows.residual[:6]).max() > 0.5
+    gains = rows.errors[:6, builder.errors.kinds["wrench_gain"]].sum(axis=1)
+    np.testing.assert_allclose(gains + rows.bodies[:6] @ theta, 0.0, atol=1e-9)
+
+
 @pytest.mark.parametrize("where", ["tilted, by the IMU", "on the floor", "on one foot"])
 def test_slopes_by_the_sensors_errors_are_finite_differences(case, where):
     _, robot, theta, q = case
@@ -61,6 +91,8 @@ def test_slopes_by_the_sensors_errors_are_finite_differences(case, where):
     start = builder.errors.stds * rng.normal(size=builder.errors.count)
     for kind in ("effort_gain", "effort_offset", "compliance"):
         start[builder.errors.kinds[kind]] = 0.0
+    feet = [0, 1] if where == "on one foot" else [1]
+    posture = with_expected_wrenches(builder, posture, theta, start, feet)
     rows = builder.linearize(posture, theta, start)
     kinds = {"tilted, by the IMU": 0, "on the floor": 6, "on one foot": 9}
     assert len(rows.residual) == 6 + 25 + kinds[where]
