@@ -74,6 +74,14 @@ def test_the_first_choice_is_the_best_and_none_is_chosen_twice(rows, scatter):
     assert greedy <= np.median(list(values.values()))
 
 
+@pytest.mark.parametrize("fraction", [0.0, 0.5, 1.0])
+def test_a_fraction_is_on_one_foot_as_far_as_there_are_enough(rows, scatter, fraction):
+    alone = np.arange(9) % 3 > 0  # six of nine
+    chosen = choose_greedily(rows, 4, scatter, information_gain, alone, fraction)
+    expected = min(round(4 * fraction), 6) if fraction else 1  # three others are all there are
+    assert (len(chosen), len(set(chosen)), alone[chosen].sum()) == (4, 4, expected)
+
+
 def test_prediction_rows_are_derivatives_of_the_com_across_gravity(hoap2, perturbed):
     """Pinocchio's CoM of robots with a little more here and there."""
     model, feet = hoap2

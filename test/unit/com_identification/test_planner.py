@@ -73,6 +73,18 @@ def small(hoap2, rest):
     return PosturePlanner(*hoap2, rest, settings_of(candidates=20))
 
 
+def test_one_foot_adds_each_sole_alone(hoap2, rest):
+    def stances(**plan):
+        planner = PosturePlanner(*hoap2, rest, settings_of(**plan), urdf_priors(hoap2[0], 0.005))
+        return list(planner.feasible.stances)
+
+    assert stances() == [(0, 1)]
+    assert stances(one_foot=0.5) == [(0, 1), (0,), (1,)]
+    assert stances(one_foot=0.5, stands=((1,),)) == [(1,)]
+    with pytest.raises(IdentificationError, match="one_foot: expected 0 to 1, got 2"):
+        PlanOptions(one_foot=2.0)
+
+
 def test_the_robot_can_stand_in_them(hoap2, perturbed, planned):
     model, feet = hoap2
     robot = perturbed(np.random.default_rng(0), 0.0)[0]

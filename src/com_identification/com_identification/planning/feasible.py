@@ -28,6 +28,12 @@ _HALVINGS = 6
 Entry = tuple[Array, tuple[int, ...], float]  # q (n,), the feet that stand, margin m
 
 
+def _stands(feet: Sequence[Foot], one_foot: bool) -> list[tuple[int, ...]]:
+    """All feet, and each that has a sole alone."""
+    alone = [(i,) for i, foot in enumerate(feet) if one_foot and len(foot.corners)]
+    return [tuple(range(len(feet))), *alone]
+
+
 class FeasiblePostures:
     """Finds postures in which the robot can stand, many at once.
 
@@ -60,7 +66,7 @@ class FeasiblePostures:
         limits = self.low, self.high
         self.stances = {
             indices: FlatStance(statics, [feet[i] for i in indices], kept, limits)
-            for indices in plan.stands or (tuple(range(len(feet))),)
+            for indices in plan.stands or _stands(feet, plan.one_foot > 0.0)
         }
         self._collision = SelfCollision(statics, self._rest, plan.clearance)
         self._clear_links: dict[tuple[int, ...], Flags] = {}

@@ -29,7 +29,7 @@ from com_identification.regression.priors import BodyPriors, body_priors
 from com_identification.regression.statics import prediction_rows
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotModel
-from com_model.arrays import Array, FrozenArrays
+from com_model.arrays import Array, Flags, FrozenArrays
 
 Score = Callable[[Array, Array], Array]
 """Takes P (U, U) and the rows of m postures (m, R, U); returns their scores, (m,)."""
@@ -76,12 +76,29 @@ def update_covariance(scatter: Array, rows: Array) -> Array:
     return np.asarray((scatter + scatter.T) / 2.0)
 
 
-def choose_greedily(rows: Array, count: int, scatter: Array, score: Score) -> list[int]:
-    """Chooses postures one after the other, each with the best score after those before it."""
+def choose_greedily(
+    rows: Array,
+    count: int,
+    scatter: Array,
+    score: Score,
+    alone: Flags | None = None,
+    fraction: float = 0.0,
+) -> list[int]:
+    """Chooses postures one after the other, each with the best score after those before it.
+
+    Of them a fraction is of those marked in `alone` (m,), as far as there are enough of both kinds.
+    """
     chosen: list[int] = []
-    for _ in range(min(count, len(rows))):
+    count = min(count, len(rows))
+    for _ in range(count):
         values = score(scatter, rows)
         values[chosen] = -np.inf
+        if alone is not None:
+            enough = alone[chosen].sum() >= round(fraction * count)
+            others = (~alone[chosen]).sum() >= count - round(fraction * count)
+            barred = alone if enough else ~alone if others else np.zeros_like(alone)
+            if np.isfinite(values[~barred]).any():
+                values[barred] = -np.inf
         chosen.append(int(np.argmax(values)))
         scatter = update_covariance(scatter, rows[chosen[-1]])
     return chosen
@@ -92,6 +109,11 @@ def covariance_without(scatter: Array, rows: Array, place: int) -> Array:
     others = np.delete(rows, place, axis=0).reshape(-1, rows.shape[2])
     information = np.linalg.inv(scatter) + others.T @ others
     return np.asarray(np.linalg.inv((information + information.T) / 2.0))
+
+
+def _alone(entries: Sequence[Entry]) -> Flags:
+    """Which postures are on one foot, (m,)."""
+    return np.array([len(stand) == 1 for _, stand, _ in entries], dtype=np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +153,7 @@ class PosturePlanner:
     ) -> None:
         settings = settings or IdentificationSettings()
         gravity, self.plan = settings.fit.gravity, settings.plan
+        self._quota = self.plan.one_foot > 0.0 and not self.plan.stands
         self.model, self.feet = model, tuple(feet)
         priors = body_priors(model, settings) if priors is None else priors
         self._observations = ObservationModel(
@@ -176,10 +199,11 @@ class PosturePlanner:
         scatter = np.eye(self._count)
         for posture in taken:
             scatter = update_covariance(scatter, self._rows(posture))
+        alone = _alone(pool) if self._quota else None
         picked, rows = self._exchange(
             pool,
             rows,
-            choose_greedily(rows, count, scatter, score),
+            choose_greedily(rows, count, scatter, score, alone, self.plan.one_foot),
             scatter,
             score,
             samples,
@@ -230,7 +254,10 @@ class PosturePlanner:
             what += f", round {turn + 1} of {_ROUNDS}"
             progress(step / (_ROUNDS * len(picked)), what)
             beside = covariance_without(scatter, kept, place)
-            best = int(np.argmax(score(beside, rows)))
+            values = score(beside, rows)
+            if self._quota:
+                values[_alone(pool) != _alone([picked[place]])] = -np.inf
+            best = int(np.argmax(values))
             changed = self._changes(rng, picked[place])
             offers = [picked[place], pool[best], *changed]
             alternatives = [self._rows(self._predicted(change, samples)) for change in changed]

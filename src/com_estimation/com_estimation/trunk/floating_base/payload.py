@@ -9,8 +9,8 @@ the gait they began. A step is tested by
   T^2 = d^T (S (1 + 2/n))^-1 d,   S = (F S_0 + n S_d) / (F + n)
 
 with d that difference, S_d its running scatter and S_0 a floor that counts for F quarter strides.
-A stride is learned one stride later, once the last one is not suspicious: else the first ones with a
-little of a step in them would make S_d large enough to hide the step.
+A stride is learned one stride later, once the last one is not suspicious: else the first ones with
+a little of a step in them would make S_d large enough to hide the step.
 """
 
 from collections import deque
