@@ -8,10 +8,10 @@ Cases with one error, at the size of its prior unless said otherwise, drawn for 
 `zeros` 0.5 degrees, `tilt` of the IMU 1.5 degrees, `arm` of the IMU 3 cm, `bias` of the torques
 20 N m, `gain` 3 % with that bias, `rotor` 0.5 kg m^2, `links` of the URDF 10 % wrong, `friction`
 20 N m and 10 N m s, `uneven`: tiles up to 2 cm lower, `speed` 0.5 m/s, `2 Hz`; `heavy`: legs of
-25 kg, `heavy links`: 10 % wrong, `heavy weighed`: 3 % wrong with link_mass 0.03; `everything`: gain, bias, zeros, tilt of 1 degree,
-arm, friction, links, and the IMU's noise times 3. `payload`: 3 kg = 1 % on a corner 5 s after
-lift-off, `payload errors`: with gain, bias, zeros, tilt and arm besides. `ensemble`: all errors
-drawn from the priors, `ensemble heavy` likewise.
+25 kg, `heavy links`: 10 % wrong, `heavy weighed`: 3 % wrong with link_mass 0.03; `everything`:
+gain, bias, zeros, tilt of 1 degree, arm, friction, links, and the IMU's noise times 3. `payload`: 3
+kg = 1 % on a corner 5 s after lift-off, `payload errors`: with gain, bias, zeros, tilt and arm
+besides. `ensemble`: all errors drawn from the priors, `ensemble heavy` likewise.
 
 Errors are estimate minus truth from 2 s after the first lift-off on (payload: from 2.5 s after the
 drop on as well). The last line is one JSON object:
