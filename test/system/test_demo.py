@@ -145,7 +145,7 @@ def test_hoap2_for_three_seconds(tmp_path: Path) -> None:
     assert figures["com_error_max_mm"] < 1e-6
     assert figures["margin_min_mm"] > 5
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"hoap2.png", "hoap2_com.png", "launch.log"}
+    assert names == {"hoap2.png", "hoap2_com.png", "hoap2.json", "hoap2.html", "launch.log"}
     address = re.search(r"^viewer: http://127.0.0.1:\d+$", done.stdout, re.MULTILINE)
     if importlib.util.find_spec("viser") is None:
         assert "no viewer: install viser" in done.stdout

@@ -49,7 +49,8 @@ def test_a_load_drops_on_scalf2(figures_of):
     assert figures["truths_matched"] > 0.9 * figures["messages"] > 500
     assert max(figures["error_x_mm"], figures["error_y_mm"]) < 12.6
     names = {path.name for path in out.iterdir()}
-    assert names == {"scalf2_trot_feedback.png", "scalf2_trot_feedback.json", "launch.log"}
+    written = {f"scalf2_trot_feedback.{kind}" for kind in ("png", "json", "html")}
+    assert names == written | {"launch.log"}
     assert json.loads((out / "scalf2_trot_feedback.json").read_text()) == figures
 
 

@@ -1,6 +1,7 @@
 """What the demos share: their options, the launch that they listen to, their figures and end."""
 
 import argparse
+import base64
 import importlib.util
 import json
 import os
@@ -21,6 +22,8 @@ from rich.console import Console
 from com_demos.background import Background, free_domain_id
 from com_demos.live import WAITING, LiveView
 from com_demos.nodes.listener import ListeningNode, launched
+from com_identification.report.html import UNKNOWN, Raw, element, escape, table
+from com_identification.report.html import page as html_page
 from com_model import ComModelError, ConfigError, RobotFiles, find_robot
 from com_simulation.exceptions import ComSimulationError, RunError
 
@@ -232,15 +235,48 @@ def _is_free(port: int) -> bool:
     return False
 
 
-def write_figures(figures: Mapping[str, object], path: Path) -> None:
-    """Print the figures of a run as JSON on one line, and write them to a file.
+def finish(
+    figures: Mapping[str, object], path: Path, check: Callable[[], None], verdict: str, then: str
+) -> None:
+    """Write a page with what a run has shown; print its figures as JSON on one line.
 
-    With the time, s, that tools/setup.sh took last; null without it.
+    Args:
+        figures: Of the run; those that end with .png are pictures.
+        path: Of the JSON file; the page is beside it.
+        check: Raises RunError where the run has failed, which the page's first sentence says, too.
+        verdict: The first sentence of the page otherwise; {names} of figures are filled in.
+        then: What to do next.
     """
-    taken = os.environ.get("COM_SETUP_S", "")
-    text = json.dumps({**figures, "setup_s": float(taken) if taken else None})
-    path.write_text(text + "\n")
-    print(text)
+    taken, page = os.environ.get("COM_SETUP_S", ""), path.with_suffix(".html")
+    problem: RunError | None = None
+    try:
+        check()
+        verdict = verdict.format_map(figures)
+    except RunError as error:
+        problem, verdict = error, f"Failed: {error}."
+    shown = [
+        element("h1", page.stem.replace("_", " ")),
+        element("p", verdict, css="warning" if problem else ""),
+    ]
+    for name, value in figures.items():
+        if isinstance(value, str) and value.endswith(".png"):
+            data = base64.b64encode(Path(value).read_bytes()).decode()
+            shown.append(
+                Raw(f'<p><img alt="{escape(name)}" src="data:image/png;base64,{data}"></p>')
+            )
+    numbers = [
+        (name.replace("_", " "), UNKNOWN if value is None else value)
+        for name, value in figures.items()
+        if not str(value).endswith(".png")
+    ]
+    shown += [table(("figure", "value"), numbers), element("h2", "What next"), element("p", then)]
+    page.write_text(html_page(page.stem, *shown))
+    print(f"report: {page}")
+    written = {**figures, "report": str(page), "setup_s": float(taken) if taken else None}
+    path.write_text(json.dumps(written) + "\n")
+    print(json.dumps(written))
+    if problem:
+        raise problem
 
 
 def run_demo(show: Callable[[argparse.Namespace], None], options: argparse.Namespace) -> int:

@@ -135,9 +135,22 @@ def show(options: argparse.Namespace) -> None:
     save_png(identification_figure(comparison, stds, PRIOR, title), plot)
     figures = {"robot": robot.name, "captured": postures, "rank": monitor.result.rank}
     figures |= {**comparison.figures(), "plot": str(plot)}
-    demonstration.write_figures(figures, options.output / f"{robot.name}_identify.json")
-    if figures["com_rms_after_mm"] > MUST_SHRINK * figures["com_rms_before_mm"]:
-        raise RunError("the CoM is not much better than before: too few postures?")
+    verdict = (
+        "In other postures the CoM of the whole robot was {com_rms_before_mm} mm off with the "
+        "URDF, and is {com_rms_after_mm} mm off with the corrected one; single bodies "
+        "{body_rms_before_mm} and {body_rms_after_mm} mm."
+    )
+    then = (
+        "docs/tutorial_identification.md leads from your robot's URDF to the corrected one, live "
+        "or from a recording. Single bodies are known as far as their postures determine them."
+    )
+
+    def check() -> None:
+        if figures["com_rms_after_mm"] > MUST_SHRINK * figures["com_rms_before_mm"]:
+            raise RunError("the CoM is not much better than before: too few postures?")
+
+    path = options.output / f"{robot.name}_identify.json"
+    demonstration.finish(figures, path, check, verdict, then)
 
 
 def launch_command(robot: RobotFiles, folder: Path, options: argparse.Namespace) -> list[str]:

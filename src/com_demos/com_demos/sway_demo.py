@@ -20,10 +20,10 @@ from matplotlib.ticker import LogLocator
 from com_demos.demonstration import (
     DemoParser,
     Times,
+    finish,
     launch_words,
     listen,
     run_demo,
-    write_figures,
 )
 from com_demos.nodes.sway_monitor import Series, SwayMonitor
 from com_model import ComModelError, RobotConfig, RobotFiles, RobotModel, find_robot, plotting
@@ -115,8 +115,15 @@ def show(options: argparse.Namespace) -> None:
     series = monitor.recording.series(until=options.seconds)
     figures = {"robot": robot.name, **series.summary()}
     figures |= write_images(robot, model, config, monitor, series, options.output)
-    write_figures(figures, options.output / f"{robot.name}.json")
-    check(figures)
+    verdict = (
+        "The CoM on the topic com is within {com_error_max_mm} mm of the simulator's truth, at "
+        "{rate_hz} Hz."
+    )
+    then = (
+        "make setup-robot URDF=robot.urdf configures your own robot, make demo ROBOT=robot.urdf "
+        "shows it. make demo-identify corrects a URDF whose masses are wrong."
+    )
+    finish(figures, options.output / f"{robot.name}.json", lambda: check(figures), verdict, then)
 
 
 def command_line() -> DemoParser:

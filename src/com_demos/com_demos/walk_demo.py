@@ -133,8 +133,16 @@ def show(options: argparse.Namespace) -> None:
         shape = robot_shape(model, robot.urdf)
         draw_film(model, shape, [row], times, film)
         figures["film"] = str(film)
-    demonstration.write_figures(figures, options.output / f"{name}.json")
-    check(figures, options)
+    verdict = (
+        "The robot walked {steps} steps; its true CoM was {com_error_mean_m} m off the plan in the "
+        "mean, {com_error_max_m} m at most."
+    )
+    then = (
+        "docs/tutorial_walking.md leads from your own humanoid's URDF to its walk, "
+        "docs/stabiliser.md to feedback against soft ground and wrong encoder zeros."
+    )
+    path = options.output / f"{name}.json"
+    demonstration.finish(figures, path, lambda: check(figures, options), verdict, then)
 
 
 def launch_command(robot: RobotFiles, options: argparse.Namespace) -> list[str]:

@@ -17,7 +17,8 @@ h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin-top:
 table { border-collapse: collapse; font-size: 0.9rem; } caption { text-align: left; }
 th, td { padding: 0.15rem 0.6rem; border-bottom: 1px solid #dee2e6; text-align: right; }
 th:first-child, td:first-child { text-align: left; } th { color: #495057; font-weight: 600; }
-td.words { text-align: left; } .faint { color: #868e96; } svg { max-width: 100%; height: auto; }
+td.words { text-align: left; } .faint { color: #868e96; }
+svg, img { max-width: 100%; height: auto; }
 p.warning, li.warning { color: #c92a2a; } .figures { display: flex; gap: 2rem; flex-wrap: wrap; }
 .figures div { min-width: 8rem; } .figures b { display: block; font-size: 1.5rem; }
 """.strip()
@@ -100,7 +101,7 @@ def page(title: str, *parts: Raw) -> str:
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
         f"<title>{escape(title)}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n"
         + "\n".join(parts)
         + "\n</body>\n</html>\n"
