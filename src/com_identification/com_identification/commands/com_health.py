@@ -8,6 +8,8 @@ from pathlib import Path
 
 from com_identification.exceptions import HealthError
 from com_identification.health.changes import FALSE_ALARMS, history
+from com_identification.health.database import HealthDatabase, library
+from com_identification.health.records import Record
 from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
 
@@ -80,20 +82,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _show(arguments: argparse.Namespace) -> int:
-    from com_identification.health.database import HealthDatabase
-    from com_identification.health.history import history_figure, history_text
-
-    database, changed = HealthDatabase(arguments.record), False
-    records = database.records(arguments.name, arguments.serial)
-    robots = sorted({(record.robot, record.serial) for record in records})
+def _records(arguments: argparse.Namespace) -> dict[tuple[str, str], list[Record]]:
+    """The chosen identifications by name and serial of the robot."""
+    database = HealthDatabase(arguments.record)
+    robots: dict[tuple[str, str], list[Record]] = {}
+    for record in database.records(arguments.name, arguments.serial):
+        robots.setdefault((record.robot, record.serial), []).append(record)
     if not robots:
         raise HealthError(f"{database.name} has no identification of such a robot")
+    return robots
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    from com_identification.health.history import history_figure, history_text
+
+    robots, changed = _records(arguments), False
     if arguments.plot and len(robots) > 1:
         names = ", ".join(f"{name} {serial}".strip() for name, serial in robots)
         raise HealthError(f"--plot draws one robot: choose by --name and --serial from {names}")
-    for robot in robots:
-        own = [record for record in records if (record.robot, record.serial) == robot]
+    for own in robots.values():
         steps = history(own, arguments.false_alarms)
         changed |= bool(steps and steps[-1].comparison.changes)
         print(history_text(own, steps, arguments.false_alarms))
@@ -104,24 +111,19 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from com_identification.health.database import HealthDatabase
     from com_identification.health.history import export
 
-    records = HealthDatabase(arguments.record).records(arguments.name, arguments.serial)
-    if not records:
-        raise HealthError(f"{arguments.record} has no identification of such a robot")
-    robots = {(record.robot, record.serial) for record in records}
+    robots = _records(arguments)
     if arguments.output.suffix in (".urdf", ".xml") and len(robots) > 1:
         raise HealthError(f"a model is of one robot: choose one of {sorted(robots)} by --serial")
-    export(records, arguments.output)
+    export([record for records in robots.values() for record in records], arguments.output)
     print(f"wrote {arguments.output}")
     return 0
 
 
 def _ingest(arguments: argparse.Namespace, words: list[str]) -> int:
     from com_identification.commands.bag_inputs import progress_bar
-    from com_identification.health.database import HealthDatabase
-    from com_identification.health.ingest import find_bags, ingest, library
+    from com_identification.health.ingest import find_bags, ingest
 
     database, bags = HealthDatabase(arguments.record, create=True), find_bags(arguments.places)
     distributed = library("distributed")

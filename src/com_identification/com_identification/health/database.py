@@ -47,7 +47,12 @@ class HealthDatabase:
         self.name = str(where)
         self._engine: Any = None
         if "://" in self._url:
-            self._connect_url()
+            alchemy = library("sqlalchemy")
+            try:
+                self._engine = alchemy.create_engine(self._url)
+            except Exception as error:  # the drivers have their own
+                raise HealthError(f"no URL of a database: {error}") from error
+            self.name = self._engine.url.render_as_string(hide_password=True)
             folder = hashlib.sha256(self._url.encode()).hexdigest()[:16]
             self._pending = Path.home() / ".com_health" / folder
         else:
@@ -136,18 +141,6 @@ class HealthDatabase:
         with self._opened(write=self._create) as run:
             return run(sql, values or {})
 
-    def _connect_url(self) -> None:
-        try:
-            alchemy = import_module("sqlalchemy")
-            self._engine = alchemy.create_engine(self._url)
-            self.name = self._engine.url.render_as_string(hide_password=True)
-        except ImportError as error:
-            raise HealthError(
-                f"the URL of a database needs {error.name}: pip install it, or give a file"
-            ) from error
-        except Exception as error:  # the drivers have their own
-            raise HealthError(f"no URL of a database: {error}") from error
-
     @contextmanager
     def _opened(self, write: bool) -> Iterator[Any]:
         """A function that runs SQL within one transaction."""
@@ -196,3 +189,12 @@ def _advice(error: Exception) -> str:
     if any(word in text for word in ("malformed", "not a database", "disk image", "corrupt")):
         return f"{text}: it is damaged and stays as it is; move it away, or restore a copy."
     return f"{text}."
+
+
+def library(name: str) -> Any:
+    """Imports what only an extra installs; a HealthError says how."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise HealthError(f"{package} is missing: pip install {package}") from error

@@ -13,23 +13,13 @@ from matplotlib.figure import Figure
 
 from com_identification.exceptions import HealthError
 from com_identification.health.changes import Step
-from com_identification.health.ingest import library
+from com_identification.health.database import library
 from com_identification.health.records import Record
 from com_model.files import write_file
 from com_model.text import listing
 
-COLUMNS = (
-    "robot",
-    "serial",
-    "taken",
-    "source",
-    "path",
-    "quantity",
-    "name",
-    "component",
-    "value",
-    "std",
-)
+_HEAD = ("robot", "serial", "taken", "source", "path")
+COLUMNS = (*_HEAD, "quantity", "name", "component", "value", "std")
 _PANELS = 4  # bodies
 _OBSERVABLE = 0.03  # m, a change of a CoM that is found every second time
 
@@ -103,7 +93,7 @@ def history_figure(records: Sequence[Record], steps: Sequence[Step]) -> Figure:
 def table_rows(records: Sequence[Record]) -> Iterator[tuple[Any, ...]]:
     """All numbers of all records, one a row, see COLUMNS; SI."""
     for r in records:
-        head = (r.robot, r.serial, r.taken, r.source, r.path)
+        head = tuple(getattr(r, name) for name in _HEAD)
         yield *head, "total_mass", "", "", *r.total_mass
         if r.mass_on_feet:
             yield *head, "mass_on_feet", "", "", *r.mass_on_feet

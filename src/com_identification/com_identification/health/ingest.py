@@ -8,13 +8,22 @@ import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from com_identification.exceptions import HealthError
-from com_identification.health.database import HealthDatabase
-from com_identification.health.records import Record
+from com_bags import Bag, BagError
+from com_identification.commands.bag_identification import (
+    Refusal,
+    choose_topics,
+    identify_recording,
+)
+from com_identification.commands.bag_inputs import load_robot, read_bag
+from com_identification.commands.bag_results import make_record
+from com_identification.commands.identify_bag import parser
+from com_identification.exceptions import HealthError, IdentificationError
+from com_identification.health.database import HealthDatabase, library
+from com_identification.health.records import Record, hash_files
+from com_model.exceptions import ComModelError
 
 _OUTSTANDING = 4  # tasks a worker, that the scheduler knows at a time
 _ENDINGS = (".mcap", ".db3")
@@ -112,19 +121,6 @@ def ingest(
 
 def identify_one(bag: BagFile, words: Sequence[str], known: frozenset[str]) -> Done:
     """Reads and identifies one bag; runs on a worker."""
-    from com_bags import Bag, BagError
-    from com_identification.commands.bag_identification import (
-        Refusal,
-        choose_topics,
-        identify_recording,
-    )
-    from com_identification.commands.bag_inputs import load_robot, read_bag
-    from com_identification.commands.bag_results import make_record
-    from com_identification.commands.identify_bag import parser
-    from com_identification.exceptions import IdentificationError
-    from com_identification.health.records import hash_files
-    from com_model.exceptions import ComModelError
-
     digest = f"? {bag.stamp}"
     with tempfile.TemporaryDirectory(prefix="com_health.") as folder:
         try:
@@ -148,16 +144,3 @@ def identify_one(bag: BagFile, words: Sequence[str], known: frozenset[str]) -> D
         except (BagError, ComModelError, IdentificationError, OSError, Refusal) as error:
             return Done(bag, digest, "", str(error))
     return Done(bag, digest, record.to_json(), "")
-
-
-def library(name: str) -> Any:
-    """Imports what only an extra installs.
-
-    Raises:
-        HealthError: It is missing.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        package = name.partition(".")[0]
-        raise HealthError(f"{package} is missing: pip install {package}") from error

@@ -23,14 +23,8 @@ from com_model import RobotModel
 from com_model.arrays import Array, FrozenArrays
 from com_model.urdf.editing import edit_inertials
 
-_ARRAYS = (
-    "parameters",
-    "covariance",
-    "prior_mass",
-    "prior_com",
-    "prior_mass_std",
-    "prior_com_std",
-)
+_PRIORS = ("prior_mass", "prior_com", "prior_mass_std", "prior_com_std")
+_ARRAYS = ("parameters", "covariance", *_PRIORS)
 _CHUNK = 1 << 20
 _LARGEST = 1 << 26  # bytes of the URDF, or of the arrays; more is cut, and refused as damaged
 
