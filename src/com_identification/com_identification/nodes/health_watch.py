@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
-from com_identification.exceptions import IdentificationError
 from com_identification.feet.model_check import ModelCheck, Verdict
 from com_identification.health.database import HealthDatabase
 from com_identification.health.records import Record
-from com_identification.nodes.identification_session import Result, Session
+from com_identification.nodes.identification_session import Session
 from com_identification.regression.postures import Posture
 from com_identification.regression.statics import Statics
 from com_model import RobotModel
-from com_model.exceptions import ComModelError
 
 _SURE = 3.0  # standard deviations of the recorded CoM
 _WARNED = (Verdict.WRONG_COM, Verdict.WRONG_MASS, Verdict.WRONG_WRENCH)
@@ -54,8 +52,22 @@ class HealthWatch:
 
     def add(self, session: Session) -> None:
         """Adds the latest result of a session."""
-        if self._where and session.result is not None:
-            self._pool.submit(self._guarded, self._add, session, session.result)
+        result = session.result
+        if not self._where or result is None:
+            return
+        data, stored = hashlib.sha256(), session.store.postures
+        for posture in (stored[identity] for identity in result.ids if identity in stored):
+            data.update(posture.q.tobytes() + posture.wrenches.tobytes())
+        record = Record.from_identification(
+            result.identification,
+            session.model,
+            data.hexdigest(),
+            max(map(session.stamp_ns, result.ids), default=0),
+            self._serial,
+            "node",
+            str(session.path or ""),
+        )
+        self._pool.submit(self._guarded, self._add, record)
 
     def update(self, posture: Posture | None) -> None:
         """Compares the stationary robot with its record."""
@@ -93,21 +105,7 @@ class HealthWatch:
         self._recorded = last.taken
         self._check = ModelCheck(model, feet, session.settings, tolerance, mass_tolerance)
 
-    def _add(self, session: Session, result: Result) -> None:
-        data, stored = hashlib.sha256(), session.store.postures
-        for identity in result.ids:
-            if identity in stored:
-                posture = stored[identity]
-                data.update(posture.q.tobytes() + posture.wrenches.tobytes())
-        record = Record.from_identification(
-            result.identification,
-            session.model,
-            data.hexdigest(),
-            max(map(session.stamp_ns, result.ids), default=0),
-            self._serial,
-            "node",
-            str(session.path or ""),
-        )
+    def _add(self, record: Record) -> None:
         database = HealthDatabase(self._where, create=True)
         database.append(record)
         self.changes = database.changes(record)
@@ -117,5 +115,5 @@ class HealthWatch:
     def _guarded(self, work: Callable[..., None], *arguments: Any) -> None:
         try:
             work(*arguments)
-        except (IdentificationError, ComModelError) as error:
+        except Exception as error:  # of a thread: nobody else would see it
             self._logger.error(f"record of the robot: {error}")
