@@ -1,4 +1,8 @@
-"""What the demos share: their options, the launch that they listen to, their figures and end."""
+"""What the demos share: their options, the launch that they listen to, their figures and end.
+
+Each starts the launch file that ships, nodes as processes of their own; shows live what arrives;
+ends automatically; prints its figures as JSON on its last line, which goes to a file, too.
+"""
 
 import argparse
 import base64

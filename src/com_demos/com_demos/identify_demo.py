@@ -1,8 +1,6 @@
 """Shows the identification: a robot whose URDF is wrong visits postures, and the URDF is corrected.
 
-Starts the launch file that ships, nodes as processes of their own; shows live what happens; ends
-automatically; writes a picture of the errors before and after, and prints the figures of the run as
-JSON on its last line, which goes to a file, too. The sensors err as real ones do.
+It writes a picture of the errors before and after. The sensors err as real ones do.
 """
 
 import argparse

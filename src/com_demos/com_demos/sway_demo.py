@@ -1,8 +1,6 @@
 """Shows the suite at work: a robot sways in simulation, its CoM and SESC are published.
 
-Starts the launch file that ships, nodes as processes of their own; shows live what arrives; ends
-automatically; writes a picture and a plot, and prints the figures of the run as JSON on its last
-line.
+It writes a picture and a plot.
 """
 
 import argparse

@@ -1,8 +1,6 @@
 """Shows the trot: a quadruped trots in simulation, and a load drops on a corner of its trunk.
 
-Starts the launch file that ships, nodes as processes of their own; shows live what arrives; ends
-automatically; writes a plot of the estimate against the truth, and prints the figures of the run as
-JSON on its last line, which goes to a file, too. The sensors err as real ones do; the trunk's CoM
+It writes a plot of the estimate against the truth. The sensors err as real ones do; the trunk's CoM
 is not where the URDF says.
 """
 

@@ -1,8 +1,6 @@
 """Shows the walk: a robot on two legs walks in simulation, with its CoM where it is to be.
 
-Starts the launch file that ships, nodes as processes of their own; shows live what arrives; ends
-automatically; writes a plot of CoM and ZMP against the plan and a film strip, and prints the
-figures of the run as JSON on its last line, which goes to a file, too.
+It writes a plot of CoM and ZMP against the plan, and a film strip.
 """
 
 import argparse

@@ -89,7 +89,6 @@ class Motion:
 
     Raises:
         MotionError: Times that do not rise, numbers that are not finite.
-        ShapeError: An array has the wrong shape.
     """
 
     joints: tuple[str, ...]  # k names
@@ -159,7 +158,6 @@ def approach(
 
     Raises:
         MotionError: start is not finite, or period or fraction is not positive.
-        ShapeError: An array has the wrong shape.
     """
     count = len(layout.joints)
     start, end = as_array("start", start, (count,)), as_array("end", end, (count,))

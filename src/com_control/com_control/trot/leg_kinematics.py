@@ -160,9 +160,6 @@ class LegKinematics:
             p: (3,) m, finite, in the root's frame.
             near: (3,) rad, of several solutions the one that is reached from there; default:
                 nominal.
-
-        Raises:
-            ShapeError: p or near is no vector of three numbers.
         """
         target = np.ascontiguousarray(as_array("p", p, (3,)))
         q = np.array(as_array("near", self.nominal if near is None else near, (3,)))

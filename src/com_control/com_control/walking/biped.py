@@ -82,7 +82,6 @@ class Biped(FrozenArrays):
         Raises:
             ConfigError: The configuration is of another robot, or a foot is missing or there twice.
             BipedError: A leg has not six revolute joints of its own.
-            ShapeError: posture has another shape.
         """
         model = config.attach(model)
         q = config.nominal_posture(model) if posture is None else model.check_q(posture, "posture")

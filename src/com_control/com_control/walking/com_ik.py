@@ -140,7 +140,6 @@ class ComIk:
             tolerance: m (and rad) of what may remain.
 
         Raises:
-            ShapeError: An argument has the wrong shape.
             ComModelError: R_pelvis, or the orientation of a foot, is not a rotation.
         """
         target = np.ascontiguousarray(as_array("com", com, (3,)))
@@ -166,9 +165,6 @@ class ComIk:
             com: (N, 3) m.
             feet: (N, 2, 3, 4) poses of the soles.
             R_pelvis: (N, 3, 3) orientation of the pelvis.
-
-        Raises:
-            ShapeError: An argument has the wrong shape.
         """
         targets, poses, R = check_points(com, feet, R_pelvis)
         values, outcomes = empty((len(targets), 16)), empty(len(targets), dtype=np.int64)
@@ -221,11 +217,7 @@ class ComIk:
 def check_points(
     com: ArrayLike, feet: ArrayLike, R_pelvis: ArrayLike
 ) -> tuple[Array, Array, Array]:
-    """Checks N points: com (N, 3) m, feet (N, 2, 3, 4), R_pelvis (N, 3, 3).
-
-    Raises:
-        ShapeError: An argument has the wrong shape.
-    """
+    """Checks N points: com (N, 3) m, feet (N, 2, 3, 4), R_pelvis (N, 3, 3)."""
     targets = np.ascontiguousarray(as_array("com", com, (None, 3)))
     n = len(targets)
     poses = np.ascontiguousarray(as_array("feet", feet, (n, 2, 3, 4)))

@@ -59,11 +59,7 @@ class RobotPath:
 
 
 def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:
-    """The wrench of the ground on the robot (N, 6): force N, moment N m about the world's origin.
-
-    Raises:
-        ShapeError: An array has the wrong shape.
-    """
+    """Wrench of the ground on the robot (N, 6): force N, moment N m about the world's origin."""
     count = len(as_array("path.q", path.q, (None, dynamics.model.n_joints)))
     R = as_array("path.R_root", path.R_root, (count, 3, 3))
     p = as_array("path.p_root", path.p_root, (count, 3))
@@ -85,7 +81,6 @@ def multi_body_zmp(dynamics: Dynamics, path: RobotPath, height: ArrayLike = 0.0)
 
     Raises:
         PlanError: The ground would have to pull the robot down, or nearly.
-        ShapeError: An array has the wrong shape.
     """
     wrench = ground_wrench(dynamics, path)
     F, N = wrench[:, :3], wrench[:, 3:]
