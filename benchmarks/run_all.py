@@ -43,6 +43,7 @@ ALL = (
     "ccgd_walk",
     "humanoid_walk",
     "walk_robustness",
+    "diagnosis",
     "com_balance",
     "posture_protocol",
     "workspace",
