@@ -81,7 +81,7 @@ def identify_robot(model: RobotModel, config: RobotConfig, seed: int = 0) -> Acc
     xml = edit_inertials(model.xml, corrected_inertials(model, bodies.mass, com))
     robot = PinocchioRobot(xml, model, feet)
     postures = [_read(robot, q, settings.noise, rng) for q in planned]
-    found = identify(model, feet, postures, settings, priors, refuse_redundant=False)
+    found = identify(model, feet, postures, settings, priors)
     plan = replace(settings.plan, seed=1)
     others = [q for q, *_ in FeasiblePostures(Statics(model), feet, rest, plan).sample(HELD_OUT)]
     errors = [

@@ -85,7 +85,7 @@ def record(sensors: Sensors, number: int, rng: Generator) -> Record:
     scenario = scenario_of(ROBOT)
     readings = sensors.read(_mixed(entries(ROBOT)[0], COUNT, rng), True)
     settings = IdentificationSettings(noise=NOISE[ROBOT], fit=FitSettings(folds=0, use_imu=True))
-    found = identify(scenario.model, scenario.feet, readings, settings, refuse_redundant=False)
+    found = identify(scenario.model, scenario.feet, readings, settings)
     return Record.from_identification(found, scenario.model, str(number), number * 10**9)
 
 

@@ -293,7 +293,7 @@ def run(robot: str, name: str, seed: int) -> Run:
         noise=NOISE[robot], fit=FitSettings(folds=0, use_imu=case.imu)
     )
     start = time.process_time()
-    found = identify(scenario.model, scenario.feet, readings, settings, refuse_redundant=False)
+    found = identify(scenario.model, scenario.feet, readings, settings)
     seconds = time.process_time() - start
     return Run(robot, name, *_judge(robot, truth, found, others), found.cause, seconds)
 

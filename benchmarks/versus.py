@@ -164,7 +164,7 @@ def posture_scores(name: str, seed: int, estimates: Sequence[str] = ()) -> dict[
     start = time.process_time()
     fit = FitSettings(folds=0, use_imu=log.imu)
     settings = IdentificationSettings(noise=NOISE[ROBOT], fit=fit)
-    found = identify(scenario.model, scenario.feet, log.readings, settings, refuse_redundant=False)
+    found = identify(scenario.model, scenario.feet, log.readings, settings)
     seconds = time.process_time() - start
     _, error, _, nees, _ = _judge(ROBOT, log.truth, found, log.others)
     result["ours"] = Score(error, nees, seconds)

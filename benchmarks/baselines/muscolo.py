@@ -14,8 +14,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_identification.exceptions import RankError
+from com_identification.exceptions import IdentificationError
 from com_model.arrays import Array, FrozenArrays, as_array, freeze
+
+
+class RankError(IdentificationError):
+    """The postures do not determine what is asked for.
+
+    Attributes:
+        rank: How many combinations of the unknowns the data determine.
+        needed: How many there would have to be.
+    """
+
+    def __init__(self, message: str, rank: int, needed: int) -> None:
+        super().__init__(message)
+        self.rank = rank
+        self.needed = needed
 
 
 @dataclass(frozen=True, eq=False)

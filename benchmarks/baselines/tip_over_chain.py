@@ -21,7 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from com_identification.exceptions import IdentificationError, RankError, RefusedFitError
+from baselines.muscolo import RankError
+from com_identification.exceptions import IdentificationError, RefusedFitError
 from com_identification.regression.postures import ComConstraint
 from com_identification.regression.statics import Statics
 from com_identification.tip_over.quasi_static import QuasiStatic

@@ -1,7 +1,5 @@
 """com_identification over DDS: capture, refuse, identify, propose, tare, keep, write."""
 
-import re
-
 import numpy as np
 import pytest
 from identification_bench import POSTURE, SAMPLES, Scenario
@@ -151,13 +149,13 @@ def test_links_are_identified_and_written(scenario, world):
     assert "there are monday" in scenario.call(srv.LoadPostures, "load", name="sunday").message
 
 
-def test_redundant_postures_are_refused_with_one_that_helps(scenario):
+def test_redundant_postures_are_answered_with_one_that_helps(scenario):
     q, load = POSTURE
     for _ in range(3):
         assert scenario.capture(q, load).success
     answer = scenario.call(srv.IdentifyLinks, "identify_links")
-    assert not answer.success
-    assert re.search(r"redundant|not enough", answer.message), answer.message
+    assert answer.success
+    assert "redundant" in answer.message, answer.message
     (helpful,) = answer.helpful
     assert np.abs(np.array(helpful.joint_positions) - q).max() > 0.05
 

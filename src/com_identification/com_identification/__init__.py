@@ -11,7 +11,7 @@ from com_model.public_names import import_when_used
 
 if TYPE_CHECKING:
     from com_identification.capture.recorder import PostureRecorder
-    from com_identification.exceptions import IdentificationError, PostureError, RankError
+    from com_identification.exceptions import IdentificationError, PostureError
     from com_identification.feet.feet_reading import (
         FeetReading,
         TotalCom,

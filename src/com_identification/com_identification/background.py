@@ -18,7 +18,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
-from com_identification.exceptions import IdentificationError, RankError
+from com_identification.exceptions import IdentificationError
 from com_identification.planning.planner import PlannedPosture, PosturePlanner
 from com_identification.regression.fit import Progress
 from com_identification.regression.identify import Identification, identify
@@ -204,8 +204,7 @@ class IdentificationTask:
 class LinksAnswer:
     """The outcome of an identification."""
 
-    found: Identification | None  # the result; None where there is none
-    problem: str = ""  # why not and how to fix it
+    found: Identification
     # postures that would help, where those given are redundant
     helpful: tuple[PlannedPosture, ...] = ()
 
@@ -215,18 +214,14 @@ class IdentifyTask(IdentificationTask):
     """Identifies all links."""
 
     def __call__(self, progress: Progress) -> LinksAnswer:
-        """Computes; redundant postures are answered with one that would help."""
+        """Computes; redundant postures are answered with one that would help, too."""
         model = self.robot()
-        try:
-            return LinksAnswer(
-                identify(model, self.feet, self.postures, self.settings, progress=progress)
-            )
-        except RankError as error:
-            return LinksAnswer(None, str(error), self._helpful(progress))
+        found = identify(model, self.feet, self.postures, self.settings, progress=progress)
+        return LinksAnswer(found, self._helpful(progress) if found.redundancy else ())
 
     def _helpful(self, progress: Progress) -> tuple[PlannedPosture, ...]:
         def report(fraction: float, step: str) -> None:
-            progress(0.5 + 0.5 * fraction, f"finding a posture that would help: {step}")
+            progress(1.0, f"finding a posture that would help: {step}")
 
         try:
             samples = self.settings.capture.samples

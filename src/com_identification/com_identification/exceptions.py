@@ -18,15 +18,6 @@ class PostureError(IdentificationError):
         self.problem = problem
 
 
-class RankError(IdentificationError):
-    """The data determine `rank` combinations of the unknowns, which is less than the `needed`."""
-
-    def __init__(self, message: str, rank: int, needed: int) -> None:
-        super().__init__(message)
-        self.rank = rank
-        self.needed = needed
-
-
 class CaptureRefused(IdentificationError):  # noqa: N818 (a refusal, not a fault)
     """No posture can be taken now; `reasons` has a sentence for each, and how to fix it."""
 

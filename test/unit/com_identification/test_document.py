@@ -25,7 +25,7 @@ def result(hoap2, perturbed, random_q):
     settings = IdentificationSettings.from_dict(
         {"fit": {"folds": 0}, "sensors": {"force_bias": 0.01}}
     )
-    found = identify(*hoap2, postures, settings, refuse_redundant=False)
+    found = identify(*hoap2, postures, settings)
     return found, hoap2[0], settings, postures
 
 

@@ -31,7 +31,7 @@ def found(hoap2, perturbed, random_q):
     settings = IdentificationSettings.from_dict(
         {"fit": {"folds": 0}, "prior": {"mass_std_fraction": 0.0}}
     )
-    return identify(*hoap2, postures, settings, refuse_redundant=False)
+    return identify(*hoap2, postures, settings)
 
 
 def export(hoap2, found, tmp_path, name="robot", **keys):

@@ -6,14 +6,13 @@ from baselines.muscolo import (
     Coefficients,
     FeetReadings,
     PlanarFoot,
+    RankError,
     coefficients,
     four_by_four,
     links_from_heights,
     planar_links,
     tilted_pair,
 )
-
-from com_identification.exceptions import RankError
 
 G = 9.81
 TEN = np.radians(10.0)

@@ -114,7 +114,7 @@ def test_a_weighed_mass_goes_into_the_result(hoap2, perturbed, random_q, names):
     settings = IdentificationSettings.from_dict(
         {"links": {names[0]: {"mass": 2.9}}, "fit": {"folds": 0}}
     )
-    found = identify(model, feet, postures, settings, refuse_redundant=False)
+    found = identify(model, feet, postures, settings)
     body = int(model.bodies.body_of_link[model.link_index(names[0])])
     assert found.mass[body] == 2.9
 

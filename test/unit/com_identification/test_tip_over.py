@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from baselines.muscolo import RankError
 from baselines.tip_over_chain import chain_rows, edge_constraint, fit_chain, predict
 
-from com_identification.exceptions import IdentificationError, RankError
+from com_identification.exceptions import IdentificationError
 from com_identification.regression.identify import identify
 from com_identification.regression.postures import ComConstraint, make_posture
 from com_identification.regression.priors import urdf_priors
@@ -136,7 +137,7 @@ def test_together_with_the_urdf_they_correct_it(leg, tipped):
     ]
     fit = FitSettings(folds=4, use_imu=True)
     settings = IdentificationSettings(noise=noise, sensors=sensors, fit=fit)
-    found = identify(model, [foot], postures, settings, wrong, refuse_redundant=False)
+    found = identify(model, [foot], postures, settings, wrong)
     truth = theta[1:, 1:] / theta[1:, :1]
     error = np.abs(found.com[1:] - truth)
     assert (error[:, [0, 2]] < 3.0 * found.com_std[1:, [0, 2]] + 1e-6).all()

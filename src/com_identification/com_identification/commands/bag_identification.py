@@ -32,7 +32,6 @@ from com_identification.exceptions import (
     IdentificationError,
     OutputError,
     PostureError,
-    RankError,
     StoreError,
 )
 from com_identification.feet.feet_reading import identify_total
@@ -58,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
             return _run(arguments, bag, robot)
     except (HealthError, OutputError, StoreError) as error:
         return _fail(error, _UNWRITABLE)
-    except (Refusal, RankError, PostureError) as error:
+    except (Refusal, PostureError) as error:
         return _fail(error, _TOO_LITTLE)
     except (BagError, ComModelError, IdentificationError) as error:
         return _fail(error, _UNREADABLE)
@@ -82,6 +81,9 @@ def _run(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> int:
         contents = write_results(out.staging, robot, contents)
         places = out.publish()
     print(result_text(contents))
+    if contents.found.redundancy:
+        used = [each.posture for each in contents.intervals if each.posture is not None]
+        print("\n".join(_helpful_postures(robot, used)))
     print("\n".join(["", *(f"wrote {place}" for place in places)]))
     if arguments.record:
         print("\n".join(["", *add_to_record(contents, arguments.record, arguments.serial)]))
@@ -144,21 +146,16 @@ def _labelled(interval: StationaryInterval, first_ns: int) -> StationaryInterval
 
 
 def _solve(robot: RobotInputs, postures: Sequence[Posture]) -> Identification:
-    """Computes as the node does; a Refusal of redundant postures lists those that would help."""
+    """Computes as the node does."""
     with progress_bar("identifying") as progress:
         task = progress.add_task("identifying", total=100)
-        try:
-            return identify(
-                robot.model,
-                robot.feet,
-                postures,
-                robot.settings,
-                progress=lambda fraction, _: progress.update(
-                    task, completed=round(100.0 * fraction)
-                ),
-            )
-        except RankError as error:
-            raise Refusal("\n".join([str(error), *_helpful_postures(robot, postures)])) from error
+        return identify(
+            robot.model,
+            robot.feet,
+            postures,
+            robot.settings,
+            progress=lambda fraction, _: progress.update(task, completed=round(100.0 * fraction)),
+        )
 
 
 _PROPOSED = 3
@@ -222,6 +219,7 @@ def _check_wrenches(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCh
 def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
     found: dict[tuple[WrenchFault, tuple[str, ...]], list[WrenchIssue]] = {}
     inconsistent: dict[int, str] = {}
+    off_sole: dict[int, str] = {}
     for index, posture in enumerate(postures):
         wrenches, gravity = posture.wrenches, robot.settings.fit.gravity
         if not len(wrenches) or not np.isfinite(wrenches).any():
@@ -231,6 +229,8 @@ def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
             found.setdefault((finding.fault, finding.feet), []).append(finding)
             if finding.other_force:
                 inconsistent[index] = f"Something else carried or pulled the robot. {finding.text}"
+            elif finding.off_sole:
+                off_sole[index] = finding.text
     judged = len(postures) - len(inconsistent)
     lines, fatal = [], []
     for (fault, _), findings in sorted(found.items()):
@@ -239,9 +239,10 @@ def _check(robot: RobotInputs, postures: Sequence[Posture]) -> WrenchCheck:
         fraction = _FRACTIONS.get(fault, 0.5)
         if fault in _FATAL and len(findings) >= fraction * judged:
             fatal.append(text)
-    return WrenchCheck(
-        tuple(lines), tuple(fatal), inconsistent if len(inconsistent) <= judged else {}
-    )
+    if 2 * len(off_sole) <= judged:  # else the soles are larger than the configuration says
+        inconsistent = off_sole | inconsistent
+    most = 2 * len(inconsistent) > len(postures)
+    return WrenchCheck(tuple(lines), tuple(fatal), {} if most else inconsistent)
 
 
 def _without(
@@ -252,7 +253,8 @@ def _without(
     for interval in intervals:
         index += interval.posture is not None
         if interval.posture is not None and index in inconsistent:
-            interval = replace(interval, posture=None, reasons=(inconsistent[index],))
+            label, reasons = interval.posture.label, (inconsistent[index],)
+            interval = replace(interval, posture=None, reasons=reasons, label=label)
         result.append(interval)
     return result
 

@@ -191,6 +191,7 @@ def _extra(contents: Contents) -> dict[str, Any]:
 
 
 _MM = 1000.0
+_LEFT_OUT = 5  # lines
 
 
 def columns(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
@@ -233,6 +234,8 @@ def result_text(contents: Contents) -> str:
         f"intervals ({refused} refused) in {contents.seconds:.1f} s",
     ]
     lines += [f"note: {_plain(note)}" for note in (*contents.notes, *contents.issues)]
+    left_out = [i for i in contents.intervals if i.posture is None and i.label and i.reasons]
+    lines += [f"left out: {_plain(f'{i.label}: {i.reasons[0]}')}" for i in left_out[:_LEFT_OUT]]
     rows = [
         (name, *(_number(_MM * v, 2) for v in (m.mean, m.rms, m.maximum)), str(m.count))
         for name, m in residual_rows(found)

@@ -300,6 +300,7 @@ class WrenchIssue:
     # whether the feet's force is not the vertical weight, and no common fault of a sensor
     # explains it: something else may carry or pull the robot
     other_force: bool = False
+    off_sole: bool = False  # whether a centre of pressure is beside its sole
 
     def __str__(self) -> str:
         return self.text
@@ -398,7 +399,8 @@ def _explained(
         which = " and ".join(rules.feet[i].frame for i in each.feet)
         texts.append(f"{which}: {each.text.format(feet=which)}.")
     names = tuple(rules.feet[i].frame for i in likely[0].feet)
-    return WrenchIssue(likely[0].fault, names, f"{_sentence(read)}. {' Or '.join(texts)}")
+    text = f"{_sentence(read)}. {' Or '.join(texts)}"
+    return WrenchIssue(likely[0].fault, names, text, off_sole=_off_sole(read))
 
 
 def _unexplained(rules: WrenchRules, read: Sequence[Violation]) -> WrenchIssue:
@@ -414,7 +416,11 @@ def _unexplained(rules: WrenchRules, read: Sequence[Violation]) -> WrenchIssue:
         "tare the sensors, then check wrench.frame and wrench.sign of each foot."
     )
     other = any(each.rule in ("weight", "lean") for each in read)
-    return WrenchIssue(WrenchFault.UNKNOWN, names, text, other)
+    return WrenchIssue(WrenchFault.UNKNOWN, names, text, other, _off_sole(read))
+
+
+def _off_sole(read: Sequence[Violation]) -> bool:
+    return any(each.rule == "edge" for each in read)
 
 
 def _sentence(read: Sequence[Violation]) -> str:

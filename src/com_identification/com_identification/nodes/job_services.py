@@ -218,7 +218,7 @@ class JobServices:
         elif run.session.closed:
             answer.message = "the robot's description has changed meanwhile: ask again"
         else:
-            if run.client.name == "identify_links" and outcome.value.found is not None:
+            if run.client.name == "identify_links":
                 run.session.result = Result(outcome.value.found, run.ids)
             run.fill(run.session, outcome.value, answer)
         self._logger.info(f"{run.client.name}: {answer.message}")
@@ -227,10 +227,8 @@ class JobServices:
     def _fill_links(self, session: Session, value: LinksAnswer, answer: Any) -> None:
         names = session.model.joint_names
         answer.helpful = [numpy_to_proposed_posture(posture, names) for posture in value.helpful]
-        if value.found is None:
-            answer.message = value.problem
-            return
-        answer.success, answer.message = True, summary(value.found)
+        warning = f"Warning: {value.found.redundancy} " if value.found.redundancy else ""
+        answer.success, answer.message = True, warning + summary(value.found)
         answer.result = result_message(session)
         self._on_found()
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import svd
 
-from com_identification.exceptions import RankError
 from com_identification.regression.statics import Statics
 from com_model.arrays import Array
 from com_model.bodies import PRISMATIC
@@ -68,30 +67,26 @@ def rank_of(matrix: Array, scale: Array) -> int:
     return int(np.sum(s > RANK_TOLERANCE * s.max(initial=0.0))) if s.size else 0
 
 
-def check_spread(statics: Statics, root: Array, factor: Array, Q: Array) -> None:
-    """Refuses redundant postures.
+def redundancy(statics: Statics, root: Array, factor: Array, Q: Array) -> str:
+    """A warning where postures are redundant, with joints to move; else "".
+
+    That is where they determine less than half of the combinations that postures can determine.
 
     Noise of the encoders alone makes postures differ, and the rank large. So only singular values
     above a thousandth of the largest count.
     root (R, U) is whitened by the noise of the readings alone; the others as in examine().
-
-    Raises:
-        RankError: They determine less than half of the combinations that postures can determine;
-            names joints to move.
     """
     possible = best_rank(statics, factor)
     s = np.linalg.svd(root, compute_uv=False)
     clear = int(np.sum(s > _CLEAR * s.max(initial=0.0)))
     if 2 * clear >= possible:
-        return
+        return ""
     names = statics.model.joint_names
     unmoved = [names[j] for j in np.flatnonzero(np.ptp(Q, axis=0) < _UNMOVED)]
     fix = f"move {', '.join(unmoved)}" if unmoved else "bend every joint differently in each"
-    raise RankError(
-        f"{len(Q)} postures determine {clear} of {possible} combinations, which is not enough to "
-        f"identify links: the postures are redundant; add different ones, and {fix}",
-        clear,
-        possible,
+    return (
+        f"{len(Q)} postures determine {clear} of {possible} combinations, the rest stays as "
+        f"uncertain as it was: the postures are few or redundant; add different ones, and {fix}."
     )
 
 

@@ -22,8 +22,8 @@ from com_identification.regression.fit import (
 )
 from com_identification.regression.identifiability import (
     Identifiability,
-    check_spread,
     examine,
+    redundancy,
     stack_root,
 )
 from com_identification.regression.observations import ObservationModel
@@ -112,6 +112,9 @@ class Identification(FrozenArrays):
     outliers: tuple[int, ...]  # indices of those
     # names of the bodies whose centre of mass is at a bound
     at_bound: tuple[str, ...] = field(default=())
+    # a warning with the rank where the postures are few or redundant: what they do not determine
+    # keeps the URDF's uncertainty
+    redundancy: str = ""
 
 
 def identify(
@@ -121,7 +124,6 @@ def identify(
     settings: IdentificationSettings | None = None,
     priors: BodyPriors | None = None,
     progress: Progress | None = None,
-    refuse_redundant: bool = True,
 ) -> Identification:
     """Identifies a robot's masses and centres of mass.
 
@@ -131,11 +133,9 @@ def identify(
             the settings say so.
         priors: What is known of the bodies before; by default what the settings say.
         progress: Called before each step; what it raises ends the work.
-        refuse_redundant: Whether redundant postures are an error.
 
     Raises:
         PostureError: Readings that cannot be used; names the posture.
-        RankError: The postures are redundant; names joints to move.
         IdentificationError: There are no postures, or all parameters are known.
         ConfigError: The settings name a link that the model has not.
     """
@@ -160,12 +160,12 @@ def identify(
     up = np.array([observations.up_direction(posture) for posture in postures])
     root = stack_root([fit.posterior.root], whitened.count)
     found = examine(observations.statics, root, whitened.factor, informed, Q, up)
-    if refuse_redundant:
-        by_noise = stack_root(fit.rows.noise_roots(), whitened.count)
-        check_spread(observations.statics, by_noise, whitened.factor, Q)
+    by_noise = stack_root(fit.rows.noise_roots(), whitened.count)
+    warning = redundancy(observations.statics, by_noise, whitened.factor, Q)
     left_out = _held_out(observations, whitened, postures, fit, settings.fit.folds, progress)
     progress(1.0, "done")
-    return _result(observations, whitened, postures, fit, found, left_out)
+    result = _result(observations, whitened, postures, fit, found, left_out)
+    return replace(result, redundancy=warning)
 
 
 def _usable(posture: Posture, fit: FitSettings) -> Posture:

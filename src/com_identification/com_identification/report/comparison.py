@@ -118,6 +118,8 @@ _SHOWN = 0.8  # of the prior's standard deviation: above, the readings say littl
 def issues_of(found: Identification) -> list[str]:
     """Issues of a result, with how to fix them; without any, the status is OK."""
     issues, good = [], found.without_outliers
+    if found.redundancy:
+        issues.append(found.redundancy)
     if found.variance_factor > found.variance_limit:
         issues.append(
             f"The readings differ from what the URDF and the sensors may do by "
