@@ -346,7 +346,8 @@ class ObservationModel:
         expected = np.where(self.contacts.in_air(posture)[:, None], 0.0, reading.wrenches)
         expected[feet] -= unit * spread.reshape(-1, 6)
         expected = self._signs * expected
-        return np.linalg.solve(self.errors.wrench_matrices(errors), expected[..., None])[..., 0]
+        matrices = self.errors.wrench_matrices(errors)
+        return np.asarray(np.linalg.solve(matrices, expected[..., None])[..., 0])
 
     def _error_columns(
         self,
