@@ -191,7 +191,7 @@ class ComIk:
             raise BipedError("the legs are not such as [CCGD] solves: take the method exact")
         targets, poses, R = check_points(com, feet, R_pelvis)
         values, outcomes = empty((len(targets), 16)), empty(len(targets), dtype=np.int64)
-        place = np.ascontiguousarray(as_array("start", start, (3,)))
+        place = np.array(as_array("start", start, (3,)))  # writable: one type for the kernel
         solve_in_steps(targets, R, poses, self._robot, place, values, outcomes)
         return ComPath(values[:, :12], values[:, 12:15], values[:, 15], outcomes)
 
