@@ -51,6 +51,21 @@ def time_contacts(memory: FilterMemory, dt: float, settings: Settings) -> None:
 
 
 @njit
+def is_lifted(leg: int, up: Array, memory: FilterMemory, settings: Settings) -> bool:
+    """Whether a foot is above all feet that carry load: one with hardly any may still stand."""
+    points, own, highest = memory.forces.point, 0.0, -math.inf
+    for other in range(len(points)):
+        height = 0.0
+        for i in range(3):
+            height += up[i] * points[other, i]
+        if other == leg:
+            own = height
+        elif memory.monitors[0].swinging[other] == 0.0:
+            highest = max(highest, height)
+    return own - highest > settings.lifted
+
+
+@njit
 def set_acceleration_from_feet(
     model: FilterModel,
     bodies: Array,

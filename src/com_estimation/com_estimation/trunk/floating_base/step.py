@@ -5,7 +5,11 @@ import math
 import numpy as np
 from numba import njit
 
-from com_estimation.trunk.floating_base.contact import set_acceleration_from_feet, time_contacts
+from com_estimation.trunk.floating_base.contact import (
+    is_lifted,
+    set_acceleration_from_feet,
+    time_contacts,
+)
 from com_estimation.trunk.floating_base.filter_types import (
     ACCELEROMETER,
     ARM,
@@ -218,7 +222,8 @@ def _update(
     level = before + weight * (min(square, VARIANCE_MOST) - before)
     monitors.variance = max(level, 1.0)
     for leg in range(len(base.known)):
-        if base.known[leg] and memory.forces.swings[leg] and not frozen:
+        swings = base.known[leg] and memory.forces.swings[leg] and not frozen
+        if swings and is_lifted(leg, motion.up, memory, settings):
             _use_swing(leg, settings, base, held, x, P)
     monitors.updates += 1.0
     return Outcome.UPDATED
