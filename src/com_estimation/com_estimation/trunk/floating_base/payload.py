@@ -83,8 +83,8 @@ class PayloadTest:
 
     @property
     def learned(self) -> bool:
-        """The scatter tells how strides repeat."""
-        return self._count > 2
+        """Enough strides were seen for the scatter to say how they repeat."""
+        return self._count + len(self._waiting) > 2
 
     def add(self, information: Array, weighted: Array, duration: float) -> int:
         """Takes in a quarter stride (3, 3), (3,), s.
