@@ -304,7 +304,7 @@ class FloatingBaseEstimator:
         self._limited_by = describe(fractions, std, self.options.priors)
         self._repeatability = np.full(3, np.nan)
         if self._test.learned:
-            one_stride = T[:2, :3] @ self._test.scatter @ T[:2, :3].T
+            one_stride = T[:2, :3] @ self._test.repeatability @ T[:2, :3].T
             self._repeatability[:2] = np.sqrt(np.diag(one_stride))
 
     def raise_alarm(self, time: float, windows: int, duration: float) -> None:

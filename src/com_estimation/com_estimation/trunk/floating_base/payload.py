@@ -82,6 +82,14 @@ class PayloadTest:
         return (FLOOR * self._floor + n * self._scatter) / (FLOOR + n)
 
     @property
+    def repeatability(self) -> Array:
+        """(3, 3) likewise, with the strides that are not learned yet."""
+        n, waiting = min(self._count, MEMORY), len(self._waiting)
+        d = np.array(self._waiting).reshape(-1, 3) - self._mean
+        total = (FLOOR + n) * self.scatter + d.T @ d
+        return np.asarray(total / (FLOOR + n + waiting))
+
+    @property
     def learned(self) -> bool:
         """Enough strides were seen for the scatter to say how they repeat."""
         return self._count + len(self._waiting) > 2
