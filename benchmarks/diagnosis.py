@@ -96,7 +96,7 @@ def arrange(batch: Batch, culprit: str) -> tuple[tuple[Load, ...], Errors, tuple
         "flexibility": soft,
     }
     if culprit == "trunk":
-        shift = 0.0057 * M * h / layout.trunk_mass * scale * sign[0]
+        shift = 0.0057 * M * h / plant.tree.mass[trunk] * scale * sign[0]
         return (), Errors(trunk=(shift, 0.3 * shift * sign[1], 0.0), **basis), (Kind.TRUNK_COM, 0)
     if culprit == "zero":
         zero = np.zeros((2, 6))
@@ -189,7 +189,8 @@ def judge(
     case.com_error = float(np.linalg.norm(error))
     case.nees = float(error @ np.linalg.solve(cov, error)) / 2.0
     wanted = EventKind.PUSH if culprit == "push" else EventKind.CHANGE
-    event = next((e for e in estimator.diagnosis.events if e.kind is wanted), None)
+    events = [e for e in estimator.diagnosis.events if abs(e.start - ONSET) < 1.0]
+    event = next((e for e in events if e.kind is wanted), None)
     if event is not None and culprit in ("hand", "back", "pull", "push"):
         case.seen = event.seen - ONSET
         if culprit == "push":

@@ -96,7 +96,8 @@ def plan(name: str, motion: str, seed: int):
         wanted = replace(request, step_length=length, turn=turn, steps=steps, method="refined")
         walk = Walker(biped).plan(wanted, biped.posture)
         return (lambda t: walk.path.sample(min(max(t, 0.0), walk.duration))[0]), walk
-    return (lambda t: sway(name, motion, seed)[min(int(t / PERIOD), 10_000_000)]), None
+    path = sway(name, motion, seed)
+    return (lambda t: path[min(max(round(t / PERIOD), 0), len(path) - 1)]), None
 
 
 @cache
@@ -236,7 +237,7 @@ def believed(name: str, errors: Errors, seed: int) -> RobotModel:
     if any(errors.trunk):
         body = layout.plant.blocks.trunk
         link = model.link_names.index(model.bodies.names[body])
-        shift = layout.triad @ np.array(errors.trunk)
+        shift = layout.plant.triad[body] @ np.array(errors.trunk)
         i = wrong.link_masses[link]
         moved = wrong.link_coms[link] - shift * model.bodies.mass[body] / i
         part = Inertial(float(i), moved, wrong.link_inertias[link])

@@ -29,6 +29,7 @@ EXCITED = 0.05  # m/s^2, mean acceleration of the CoM of a robot that moves
 CONSTANT_AFTER = 2.0  # s of windows, before which no constant culprit is named
 IMPLAUSIBLE = (0.25, 0.10)  # of W and W h: residual force and moment that no culprit makes
 RECENT = 25  # windows: 2 s
+FLEXIBLE = 2e-5  # rad/(N m), of the joints of legs
 POPULAR = 4  # models against which a window is held
 
 
@@ -71,7 +72,6 @@ class Event:
     seen: float  # s, when it was put on hold
     decided: float  # s
     impulse: Array = field(default_factory=lambda: np.full(3, np.nan))  # N s
-    arm: Array = field(default_factory=lambda: np.full(3, np.nan))  # m, from the feet's middle
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,6 @@ class Verdict:
     findings: tuple[Finding, ...]  # of culprits above UNDECIDED, the most probable first
     hint: Hint
     text: str  # the verdict in one sentence
-    named_at: dict[int, float]  # s, when each was named first
 
 
 class Diagnosis:
@@ -127,12 +126,19 @@ class Diagnosis:
         self._since_inference, self._seen = 0, 0.0
         self.time = 0.0
         self.inference: Inference = infer(self.layout, self.sums.total, [], [])
-        self.verdict = Verdict((), Hint.NONE, "no data yet", {})
+        self.verdict = Verdict((), Hint.NONE, "no data yet")
 
     @property
     def excited(self) -> bool:
         """Whether the robot has moved enough in the last seconds."""
         return len(self._motion) > 0 and float(np.mean(self._motion)) > EXCITED
+
+    @property
+    def flexible(self) -> bool:
+        """Whether the legs give so much that constant culprits and flexion are confused."""
+        row = np.eye(self.layout.count)[[self.layout.plant.blocks.flexibility]]
+        (k,), ((variance,),) = self.inference.average(row)
+        return bool(k > max(FLEXIBLE, 3.0 * np.sqrt(variance)))
 
     @property
     def implausible(self) -> bool:
@@ -208,10 +214,8 @@ class Diagnosis:
         )
         loud = len(held) - QUIET
         if not merged:
-            f, n = impulse[:3], impulse[3:]
-            arm = np.cross(f, n) / max(float(f @ f), 1e-12)
             duration = max(loud * HOP - SUPPORT + HOP, HOP)
-            event = Event(EventKind.PUSH, start, duration, self._seen, self.time, f, arm)
+            event = Event(EventKind.PUSH, start, duration, self._seen, self.time, impulse[:3])
             self.events.append(event)
         self._past.clear()
 
@@ -279,11 +283,14 @@ class Diagnosis:
             del self._named[i]
         open_ = [f for f in found if not f.named]
         hint = self._hint([culprits[f.culprit].kind for f in open_])
-        return Verdict(tuple(found), hint, self._sentence(found, hint), dict(self._named))
+        return Verdict(tuple(found), hint, self._sentence(found, hint))
 
     def _may_name(self, i: int) -> bool:
         """Whether the motion so far can tell this culprit from its rivals."""
         culprit, onset = self.layout.culprits[i], self.inference.onset[i]
+        if self.flexible and culprit.kind is not Kind.IMU_TILT:
+            begins = [e.start for e in self.events if e.kind is EventKind.CHANGE]
+            return any(abs(onset - begin) < SUPPORT for begin in begins)
         if not culprit.constant and np.isfinite(onset):
             return True
         if self.sums.count * HOP < CONSTANT_AFTER:
@@ -314,6 +321,8 @@ class Diagnosis:
         if rivals:
             also = "" if self.inference.nothing < UNDECIDED else ", or none"
             parts.append(f"not separable: {' or '.join(rivals)}{also}; {WORDS[hint]}")
+        if self.flexible:
+            parts.append("the legs are flexible: only changes and the tilt of the IMU are named")
         return "; ".join(parts) or "nothing is wrong beyond tolerances"
 
     # --- the CoM -------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from com_estimation.humanoid import fall, step
 from com_estimation.humanoid.diagnosis import Diagnosis
-from com_estimation.humanoid.layout import make_layout
+from com_estimation.humanoid.layout import Culprit, make_layout
 from com_estimation.humanoid.windows import SUPPORT, make_window
 from com_model import RobotConfig, RobotModel
 from com_model.arrays import Array
@@ -69,6 +69,7 @@ class HumanoidEstimator:
     Attributes:
         layout: The parameters.
         diagnosis: State of the windows; use it under `lock`.
+        closed: Windows that `process` has not used yet.
 
     Raises:
         ConfigError: See make_layout.
@@ -89,7 +90,7 @@ class HumanoidEstimator:
         self._step = entry_point(step.step, plant, *sample)
         watch = self._corners, self._memory, np.zeros(3), 0.0, self._fall
         self._watch = entry_point(fall.watch_fall, *watch)
-        self._closed: deque[tuple[float, Array, Array]] = deque(maxlen=50)
+        self.closed: deque[tuple[float, Array, Array]] = deque(maxlen=50)
         self.restart()
 
     def restart(self) -> None:
@@ -98,13 +99,13 @@ class HumanoidEstimator:
             self.diagnosis.restart()
             self._theta = np.zeros(self.layout.count)  # by the last inference
             self._sigma = np.full((3, 3), np.nan), np.nan
-        self._closed.clear()
+        self.closed.clear()
         self._time, self._frozen_until = -np.inf, -np.inf
         self._wrong_load, self._reason, self.warned_at = 0.0, "", np.nan
         self._warning_until = -np.inf
         self._rows: list[Array] = []
         self._fall[:] = 0.0
-        step.restart(self._memory)
+        self._memory.phase[:] = -1
 
     def update(
         self, time: float, q: ArrayLike, R_world_root: ArrayLike, wrenches: ArrayLike | None
@@ -140,7 +141,7 @@ class HumanoidEstimator:
             self._freeze(time, problem)
             return self.estimate(time)
         if not 0.5 * self._period < dt < 1.5 * self._period:
-            step.restart(self._memory)
+            self._memory.phase[:] = -1
             self._fall[:] = 0.0
         begins = self._memory.phase[0] < 0
         plant, memory = self.layout.plant, self._memory
@@ -157,7 +158,7 @@ class HumanoidEstimator:
             self._reason = ""
             if closed:
                 copies = memory.closed.copy(), memory.closed_stats.copy()
-                self._closed.append((time, *copies))
+                self.closed.append((time, *copies))
         return self.estimate(time)
 
     def _input_problem(self, q: Array, R: Array, wrenches: Array) -> str:
@@ -189,13 +190,13 @@ class HumanoidEstimator:
 
     def _freeze(self, time: float, reason: str) -> None:
         self._reason, self._frozen_until = reason, time + RECOVERY
-        step.restart(self._memory)
+        self._memory.phase[:] = -1
 
     def process(self) -> bool:
         """Uses the windows that have been closed; whether the verdict is new."""
         new = False
-        while self._closed:
-            time, closed, stats = self._closed.popleft()
+        while self.closed:
+            time, closed, stats = self.closed.popleft()
             window = make_window(time, self.layout, closed, stats)
             with self.lock:
                 new |= self.diagnosis.add(window)
@@ -216,6 +217,13 @@ class HumanoidEstimator:
     def orientation(self) -> Array:
         """R_world_root (3, 3) of the last sample."""
         return self._memory.R[1, 0].copy()
+
+    def point(self, payload: Culprit) -> Array:
+        """CoM (3,) m of the body that carries a payload, root link's axes and origin."""
+        points = self.layout.plant.point
+        body = int(points[points[:, 1] == payload.columns[0], 0][0])
+        memory = self._memory
+        return np.asarray(memory.R[1, 0].T @ (memory.com[1, body] - memory.root))
 
     def estimate(self, time: float) -> Estimate:
         """The estimate at a sample."""

@@ -6,7 +6,7 @@ Vectors that belong to a body are in its triad: axes fixed to the body that poin
 left and upwards where the robot stands in its nominal posture.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -62,9 +62,7 @@ class Layout(FrozenArrays):
     mass: float  # kg
     height: float  # m, of the CoM above the soles
     mass_columns: Array  # (n,) kg of the robot by unit parameter
-    triad: Array = field(default_factory=lambda: np.eye(3))  # R_trunk_triad
-    trunk_mass: float = float("nan")  # kg, of the URDF
-    flat: bool = True  # all feet have soles with corners
+    flat: bool  # all feet have soles with corners
 
     @property
     def weight(self) -> float:
@@ -201,7 +199,7 @@ def make_layout(model: RobotModel, config: RobotConfig) -> Layout:
     )  # fmt: skip
     return Layout(
         plant, tuple(parts.culprits), np.array(parts.tolerance), float(model.mass), height,
-        mass_columns, triads[trunk], float(bodies.mass[trunk]), all(flat),
+        mass_columns, all(flat),
     )  # fmt: skip
 
 

@@ -131,7 +131,7 @@ def infer(
     scores = np.full((len(subsets), 1 + len(candidates)), -np.inf)
     scores[:, 0] = score
     if candidates:
-        V = np.hstack([_cross(maps, onset, culprits[i].columns, len(e)) for i, onset in candidates])
+        V = np.hstack([_cross(maps, onset, culprits[i].columns) for i, onset in candidates])
         solved, at = inverse @ V, 0  # (s, n, k)
         for j, (i, onset) in enumerate(candidates):
             own, k = culprits[i].columns, len(culprits[i].columns)
@@ -172,27 +172,17 @@ def infer(
 
 
 def _assemble(maps: Sequence[tuple[Indices, Onset]]) -> tuple[Array, Array, Indices]:
-    """Information of blocks of columns, each with its onset; rows of two since the later one."""
+    """Information of blocks of columns, each with its onset."""
     e = np.concatenate([onset.since.e[own] for own, onset in maps])
-    columns = np.concatenate([own for own, _ in maps])
-    L, starts = np.empty((len(e), len(e))), np.cumsum([0, *(len(own) for own, _ in maps)])
-    for a, (own, onset) in enumerate(maps):
-        for b, (other, their) in enumerate(maps):
-            later = onset if onset.time >= their.time else their
-            rows, cols = slice(starts[a], starts[a + 1]), slice(starts[b], starts[b + 1])
-            L[rows, cols] = later.since.L[np.ix_(own, other)]
-    return L, e, columns
+    L = np.hstack([_cross(maps, onset, own) for own, onset in maps])
+    return L, e, np.concatenate([own for own, _ in maps])
 
 
-def _cross(
-    maps: Sequence[tuple[Indices, Onset]], onset: Onset, columns: Indices, size: int
-) -> Array:
-    """Information (size, k) between the blocks and columns that begin at an onset."""
-    blocks = [
-        (onset if onset.time >= their.time else their).since.L[np.ix_(own, columns)]
-        for own, their in maps
-    ]
-    return np.concatenate(blocks)
+def _cross(maps: Sequence[tuple[Indices, Onset]], onset: Onset, columns: Indices) -> Array:
+    """Information between the blocks and columns that begin at an onset: since the later one."""
+    later = [onset if onset.time >= other.time else other for _, other in maps]
+    own = [block for block, _ in maps]
+    return np.vstack([o.since.L[np.ix_(b, columns)] for o, b in zip(later, own, strict=True)])
 
 
 def _posterior(

@@ -86,7 +86,8 @@ class Memory(NamedTuple):
     open: Array  # (3, 6, n + 1) sums of the open windows
     stats: Array  # (3, 9 + 6 f) per window: point o, mean CoM, -mean P', smallest and largest load,
     # tilt about x, tilt about y of each foot
-    phase: Indices  # (4,) samples, and those of each window
+    # (4,) samples, and those of each window; all -1: none yet, or a gap before the next one
+    phase: Indices
     closed: Array  # (6, n + 1) the last window that was closed
     closed_stats: Array  # (9 + 6 f,)
 
@@ -94,33 +95,13 @@ class Memory(NamedTuple):
 def make_memory(plant: Plant) -> Memory:
     """Memory before the first sample."""
     bodies, feet, n = len(plant.com), len(plant.foot_body), plant.blocks.size
-    memory = Memory(
-        R=np.zeros((2, bodies, 3, 3)),
-        p=np.zeros((bodies, 3)),
-        com=np.zeros((2, bodies, 3)),
-        total=np.zeros((2, 3)),
-        root=np.zeros(3),
-        sole=np.zeros((2, feet, 3)),
-        R_sole=np.zeros((feet, 3, 3)),
-        load=np.zeros(feet),
-        wrench=np.zeros((2, feet, 6)),
-        below=np.zeros((bodies, 4)),
-        force=np.zeros((6, n + 1)),
-        momentum=np.zeros((6, n + 1)),
-        jacobian=np.zeros((3, n)),
-        open=np.zeros((WINDOWS, 6, n + 1)),
-        stats=np.zeros((WINDOWS, 9 + 6 * feet)),
-        phase=np.zeros(1 + WINDOWS, dtype=np.int64),
-        closed=np.zeros((6, n + 1)),
-        closed_stats=np.zeros(9 + 6 * feet),
-    )
-    restart(memory)
-    return memory
-
-
-def restart(memory: Memory) -> None:
-    """Forgets the open windows and the sample before: the next sample follows a gap."""
-    memory.phase[:] = -1
+    wide, stats = (6, n + 1), 9 + 6 * feet
+    poses = (2, bodies, 3, 3), (bodies, 3), (2, bodies, 3), (2, 3), 3
+    soles = (2, feet, 3), (feet, 3, 3), feet, (2, feet, 6), (bodies, 4)
+    sums = wide, wide, (3, n), (WINDOWS, *wide), (WINDOWS, stats)
+    arrays = [np.zeros(shape) for shape in (*poses, *soles, *sums)]
+    phase = np.full(1 + WINDOWS, -1, dtype=np.int64)
+    return Memory._make([*arrays, phase, np.zeros(wide), np.zeros(stats)])
 
 
 @compiled()

@@ -70,22 +70,21 @@ class WindowSums:
 
     def add(self, window: Window) -> None:
         """Adds a window."""
-        weighted = np.linalg.solve(window.R, np.column_stack((window.A, window.y)))
-        total = self.total
-        total.L[:] = self._factor * total.L + window.A.T @ weighted[:, :-1]
-        total.e[:] = self._factor * total.e + window.A.T @ weighted[:, -1]
+        self._change(window, self._factor, 1.0)
         self.count, self._last = self.count + 1, window
         if self.count % GRID == 0:
             self.grid.append(self.mark(window.time - 0.5 * SUPPORT))
 
     def drop_last(self) -> None:
         """Takes the window that was added last out again."""
-        window = self._last
-        if window is not None:
-            weighted = np.linalg.solve(window.R, np.column_stack((window.A, window.y)))
-            self.total.L[:] -= window.A.T @ weighted[:, :-1]
-            self.total.e[:] -= window.A.T @ weighted[:, -1]
+        if self._last is not None:
+            self._change(self._last, 1.0, -1.0)
             self._last = None
+
+    def _change(self, window: Window, factor: float, sign: float) -> None:
+        weighted = sign * np.linalg.solve(window.R, np.column_stack((window.A, window.y)))
+        self.total.L[:] = factor * self.total.L + window.A.T @ weighted[:, :-1]
+        self.total.e[:] = factor * self.total.e + window.A.T @ weighted[:, -1]
 
     def mark(self, time: float) -> tuple[float, int, Sums]:
         """The sums as they are now, for `since`."""
