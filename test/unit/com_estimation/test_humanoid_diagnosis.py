@@ -35,6 +35,7 @@ class Recording:
         self.per = 1.0 / wide
         within = 0.5 * self.layout.tolerance
         self.background = within * self.rng.standard_normal(self.layout.count)
+        self.background[self.layout.plant.blocks.flexibility] = 1e-5  # within tolerance
         self.time = 0.0
 
     def window(self, theta: np.ndarray, external: np.ndarray | float = 0.0) -> Window:
@@ -73,6 +74,15 @@ def test_constant_culprits_are_named_and_no_others(index: int | None) -> None:
     std = np.sqrt(np.diag(finding.covariance))
     assert (np.abs(error) < 5.0 * std).all()
     assert layout().culprits[index].name in diagnosis.verdict.text
+
+
+def test_flexible_legs_name_no_constant_culprit() -> None:
+    recording, diagnosis = Recording(5), Diagnosis(layout())
+    recording.background[layout().plant.blocks.flexibility] = 6e-5
+    for _ in range(40):
+        diagnosis.add(recording.window(guilty(5)))
+    assert not named(diagnosis)
+    assert "the legs are flexible" in diagnosis.verdict.text
 
 
 @pytest.mark.parametrize("index", [6, 8, 9, 2])
