@@ -8,8 +8,10 @@ simulated motion serves many cases. Only payloads, pushes and pulls need a run o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -20,7 +22,7 @@ from walk_playback import starting_at
 from com_control.walking.biped import Biped, find_stance, sole_poses
 from com_control.walking.com_ik import ComIk
 from com_control.walking.stabiliser import Stabiliser, ankle_stiffness
-from com_control.walking.walker import Walker, WalkRequest
+from com_control.walking.walker import Walk, Walker, WalkRequest
 from com_estimation.humanoid.layout import Layout, make_layout
 from com_model import RobotConfig, RobotModel
 from com_model.dynamics.kinematics import link_pose_batch
@@ -84,14 +86,15 @@ def load(name: str) -> tuple[RobotModel, RobotConfig, Biped, Layout]:
     return model, config, Biped.from_config(model, config), make_layout(model, config)
 
 
-def plan(name: str, motion: str, seed: int):
+def plan(name: str, motion: str, seed: int) -> tuple[Callable[[float], Array], Walk | None]:
     """Joint positions by time, and the walk (None when the feet stay)."""
     biped = load(name)[2]
     rng = np.random.default_rng([seed, 7])
     if motion in ("walk", "turn"):
         request = WALKS[name]
-        steps = int((DURATION - 1.0) / (request.step_time + request.double_support))
-        length = request.step_length * rng.uniform(0.9, 1.1)
+        step_time = float(request.step_time or 0.0) + float(request.double_support or 0.0)
+        steps = int((DURATION - 1.0) / step_time)
+        length = float(request.step_length or 0.0) * rng.uniform(0.9, 1.1)
         turn = 0.2 * (motion == "turn")
         wanted = replace(request, step_length=length, turn=turn, steps=steps, method="refined")
         walk = Walker(biped).plan(wanted, biped.posture)
@@ -157,14 +160,14 @@ def simulate(
     if feedback and walk is not None:
         stabiliser = Stabiliser(biped, ankle_stiffness(biped, config), PERIOD, 0.0)
         stabiliser.start(walk.plan, walk.samples, q0)
-    waiting, rows, log = list(loads), [], []
+    waiting, log = list(loads), list[tuple[Any, ...]]()
     first, every, fell_at = None, round(PERIOD / STEP), np.nan
     q_now = q0
     for k in range(int(DURATION / PERIOD)):
         t = k * PERIOD - 0.5
         q_next = position(t + PERIOD)
         target = q_next + lag * (q_next - position(t)) / PERIOD
-        if stabiliser is not None and log:
+        if stabiliser is not None and walk is not None and log:
             R, q, w = log[-1][1], log[-1][0], log[-1][2]
             out = stabiliser.update(R, q, w, PERIOD, PERIOD if t >= 0.0 else 0.0)
             phase = stabiliser.phase
@@ -201,8 +204,9 @@ def simulate(
         if has_fallen(*first, R, middle.root_position):
             fell_at = k * PERIOD
             break
-    columns = [np.array(values) for values in zip(*log, strict=True)]
-    return Log(PERIOD * np.arange(len(log)), *columns, fell_at=fell_at)
+    q, Rs, wrenches, effort, com, tilts = (np.array(part) for part in zip(*log, strict=True))
+    times = PERIOD * np.arange(len(log), dtype=np.float64)
+    return Log(times, q, Rs, wrenches, effort, com, tilts, fell_at)
 
 
 @dataclass(frozen=True)
