@@ -56,7 +56,8 @@ def test_a_load_drops_on_scalf2(figures_of):
 
 def test_a_busy_machine_changes_no_figure(figures_of, busy):
     first, second = figures_of("quiet")[0], figures_of("busy")[0]
-    assert first | {"plot": ""} == second | {"plot": ""}
+    files = {"plot": "", "report": ""}
+    assert first | files == second | files
 
 
 @pytest.mark.parametrize(

@@ -67,11 +67,16 @@ def test_the_itu_biped_walks_six_steps_and_then_by_a_goal(launch, ear):
     ear.until(walks, "walk")  # a first start compiles kernels
     ear.until(lambda: states[-1].state == WalkState.READY, "end of the walk")
     assert {s.step for s in walks()} == {-1, 0, 1, 2, 3, 4, 5}
-    walked(recorded(*(list(messages) for messages in received)))
+    if any(
+        s.time < 0.0 for s in states
+    ):  # DDS may connect a busy test when the robot walks already
+        walked(recorded(*(list(messages) for messages in received)))
     assert {"footsteps_left", "footsteps_right"} <= {m.ns for msg in markers for m in msg.markers}
 
     client = ActionClient(ear.node, Walk, "walk")
     ear.until(client.server_is_ready, "action")
+    for messages in received:
+        messages.clear()
     goal = WalkGoal(steps=[2], step_length=[-0.1], step_time=[0.8])
     asked = client.send_goal_async(Walk.Goal(goal=goal))
     ear.until(asked.done, "goal")
@@ -80,6 +85,7 @@ def test_the_itu_biped_walks_six_steps_and_then_by_a_goal(launch, ear):
     assert result.result().result.completed, result.result().result.reason
     assert result.result().result.steps == 2
     ear.until(lambda: states[-1].com_reference.x < -0.09, "CoM further back")
+    walked(recorded(*(list(messages) for messages in received)))
 
     assert run.stop() == 0, run.output
     assert run.processes() == {}
