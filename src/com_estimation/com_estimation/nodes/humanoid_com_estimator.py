@@ -1,0 +1,336 @@
+"""Names what is wrong with a moving robot, corrects its CoM, and warns of a fall.
+
+Subscribes:
+    robot_description (std_msgs/String, latched): the URDF; a new one replaces the model.
+    joint_states (sensor_msgs/JointState): matched by name, 200 Hz or more.
+    imu (sensor_msgs/Imu): orientation; each joint_states is paired with the reading of its stamp.
+    <foot>/wrench (geometry_msgs/WrenchStamped): those around the stamp are averaged.
+
+Publishes, with the stamp of the joint_states message:
+    com_corrected (com_msgs/CenterOfMass): at 200 Hz.
+    diagnosis (com_msgs/CentroidalDiagnosis): at each verdict, 2.5 Hz and at events, and at each
+        change of the mode.
+    external_wrench (geometry_msgs/WrenchStamped): of a push, once; of a steady pull that is named.
+    fall_warning (std_msgs/Bool, latched): at each change.
+    diagnosis/markers (visualization_msgs/MarkerArray): with each verdict: push, payload, CoM.
+At 1 Hz: /diagnostics.
+
+Services:
+    ~/reset (std_srvs/Trigger): restart.
+
+Parameters: see Parameters.
+"""
+
+import math
+import sys
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import Imu
+from std_msgs.msg import Bool
+from visualization_msgs.msg import MarkerArray
+
+from com_estimation.humanoid.diagnosis import Event, EventKind, Finding
+from com_estimation.humanoid.estimator import Estimate, HumanoidEstimator, Mode
+from com_estimation.humanoid.layout import Kind
+from com_estimation.nodes.com_conversions import numpy_to_center_of_mass
+from com_estimation.whole_body.com_state import Status, unknown_state
+from com_model import RobotModel
+from com_model.arrays import Array
+from com_model.dynamics.link_frames import LinkFrames
+from com_msgs.msg import CenterOfMass, CentroidalDiagnosis, Culprit
+from com_ros import diagnostics
+from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_vector3, numpy_to_wrench
+from com_ros.diagnostics import Diagnosis
+from com_ros.imu_input import ImuPairing, Paired, imu_to_values
+from com_ros.jobs import BackgroundJobs
+from com_ros.joint_input import JointInput, JointSample
+from com_ros.main import make_fast_executor, run
+from com_ros.markers import GREEN, ORANGE, RED, MarkerMaker
+from com_ros.parameters import AssumedJoints, SensorParameters
+from com_ros.qos import LATCHED, RESULT
+from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.wrench_input import ground_wrench
+
+WAIT = 0.02  # s of the stamps, for which a sample waits for IMU and wrenches
+MEASURED = 40  # samples, from which the rate is measured
+KEPT = 100  # wrenches of a foot
+FULL_ARROW = 0.5  # m, for a force as large as the robot's weight
+LIFETIME_NS = 2 * NS_PER_S
+UNEXPLAINED = 2.0  # mean chi2 over its degrees of freedom
+
+
+@dataclass(frozen=True)
+class Parameters(SensorParameters, AssumedJoints):
+    """Parameters of humanoid_com_estimator; robot_config must give feet and IMU."""
+
+
+class HumanoidComEstimator(RobotNode[Parameters]):
+    """The node; see the module's text. Its options are those of RobotNode."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("humanoid_com_estimator", Parameters, subject="diagnosis", **options)
+        self._config = self.require_config("its feet with wrench sensors, and its IMU")
+        self._feet, self._jobs = self._config.feet, BackgroundJobs(self)
+        self._estimator: HumanoidEstimator | None = None
+        self._model: RobotModel | None = None
+        self._estimate: Estimate | None = None
+        self._com = self.create_publisher(CenterOfMass, "com_corrected", RESULT)
+        self._diagnosis = self.create_publisher(CentroidalDiagnosis, "diagnosis", RESULT)
+        self._wrench = self.create_publisher(WrenchStamped, "external_wrench", RESULT)
+        self._warning = self.create_publisher(Bool, "fall_warning", LATCHED)
+        self._markers = self.create_publisher(MarkerArray, "diagnosis/markers", RESULT)
+        self._maker = MarkerMaker(LIFETIME_NS)
+        self._forget()
+        self.follow_robot_description()
+        self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE)
+        self.subscribe(Imu, "imu", self._on_imu, EVERY_SAMPLE)
+        for i, foot in enumerate(self._feet):
+            self.subscribe(
+                WrenchStamped, foot.wrench_topic, partial(self._on_wrench, i), EVERY_SAMPLE
+            )
+        self.serve_trigger("~/reset", self._reset)
+
+    def use_model(self, model: RobotModel) -> None:
+        """Make what belongs to a new model."""
+        HumanoidEstimator(model, self._config)  # refuses a robot that it cannot be
+        self._imu = LinkFrames(model, [self._config.imu_link or model.root_link])
+        self.joints = JointInput(
+            model.joint_names, self.parameters.joint_timeout, self.parameters.assumed()
+        )
+        self._model, self._estimator = model, None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._pairing: ImuPairing[JointSample] = ImuPairing(self.parameters.imu_timeout, WAIT)
+        self._wrenches: list[deque[tuple[int, Array]]] = [deque(maxlen=KEPT) for _ in self._feet]
+        self._times: list[int] = []
+        self._waiting: deque[Paired[JointSample]] = deque()
+        self._shown: Event | None = None
+        self._mode, self._warns = Mode.UNKNOWN, False
+        self._warning.publish(Bool(data=False))
+
+    def _reset(self) -> str:
+        if self._estimator is not None:
+            self._estimator.restart()
+        self._forget()
+        return "the diagnosis restarts"
+
+    def on_restart(self, jump_s: float) -> None:
+        """Another recording, or a clock that was set."""
+        self._reset()
+
+    def on_joints_timeout(self, reason: str) -> None:
+        """Use what waits for the IMU."""
+        self._use(self._pairing.flush())
+        super().on_joints_timeout(reason)
+
+    # --- inputs ------------------------------------------------------------------------------
+    def _on_joints(self, sample: JointSample) -> None:
+        self._use(self._pairing.add_joints(sample.time_ns, sample))
+
+    def _on_imu(self, msg: Imu, time_ns: int) -> None:
+        self._use(self._pairing.add_imu(time_ns, imu_to_values(msg)))
+
+    def _on_wrench(self, foot: int, msg: WrenchStamped, time_ns: int) -> None:
+        self._wrenches[foot].append((time_ns, ground_wrench(msg, self._feet[foot])))
+        self._use([])
+
+    def _use(self, pairs: list[Paired[JointSample]]) -> None:
+        """Uses each sample when the next one and its wrenches are there, or the wait is over."""
+        waiting = self._waiting
+        waiting.extend(pairs)
+        while len(waiting) > 1:
+            time_ns = waiting[0].time_ns
+            newest = min((stored[-1][0] if stored else 0) for stored in self._wrenches)
+            if newest < time_ns and waiting[-1].time_ns - time_ns < WAIT * NS_PER_S:
+                return
+            pair = waiting.popleft()
+            if self._estimator is None:
+                self._measure(time_ns)
+            else:
+                self._update(pair, waiting[0].time_ns - time_ns)
+
+    def _measure(self, time_ns: int) -> None:
+        self._times.append(time_ns)
+        if len(self._times) == MEASURED and self._model is not None:
+            period = float(np.median(np.diff(self._times))) / NS_PER_S
+            self._estimator = HumanoidEstimator(self._model, self._config, 1.0 / period)
+
+    def _wrenches_at(self, time_ns: int, period_ns: int) -> Array:
+        """Means (f, 6) of the wrenches about a time, else the nearest; NaN where there is none."""
+        found = np.full((len(self._feet), 6), np.nan)
+        for i, stored in enumerate(self._wrenches):
+            ages = [(abs(t - time_ns), w) for t, w in stored]
+            near = [w for age, w in ages if 2 * age <= period_ns]
+            if near:
+                found[i] = np.mean(near, axis=0)
+            elif ages:
+                age, wrench = min(ages, key=lambda pair: pair[0])
+                if age <= min(self.parameters.wrench_timeout * NS_PER_S, 4 * period_ns):
+                    found[i] = wrench
+        return found
+
+    def _update(self, pair: Paired[JointSample], period_ns: int) -> None:
+        estimator, joints = self._estimator, pair.joints
+        if estimator is None:
+            return
+        R = pair.imu.R_world_imu @ self._imu.poses(joints.position)[0][0].T
+        wrenches = self._wrenches_at(pair.time_ns, period_ns)
+        estimate = estimator.update(pair.time_ns / NS_PER_S, joints.position, R, wrenches)
+        if estimate is None:
+            return
+        self._estimate, self._stamp = estimate, joints.stamp
+        self._publish_com(estimate, joints.stamp)
+        if estimate.fall_warning != self._warns:
+            self._warns = estimate.fall_warning
+            self._warning.publish(Bool(data=self._warns))
+            if self._warns:
+                self.get_logger().warning(f"fall warning: DCM margin {estimate.margin:.3f} m")
+        if estimate.mode is not self._mode:
+            self._mode = estimate.mode
+            self._publish_diagnosis(True)
+        if estimate.reason:
+            self.log.warn(estimate.mode.name, f"{estimate.mode.name}: {estimate.reason}")
+        if estimator.closed and not self._jobs.busy:
+            self._jobs.do(estimator.process, self._publish_diagnosis)
+
+    # --- outputs -----------------------------------------------------------------------------
+    @property
+    def _frame(self) -> str:
+        return self.parameters.frame_prefix + (self._model.root_link if self._model else "")
+
+    def _publish_com(self, estimate: Estimate, stamp: Time) -> None:
+        model, R = self._model, self._estimator.orientation if self._estimator else np.eye(3)
+        mass = (model.mass if model else math.nan) + estimate.mass_correction
+        state = unknown_state("no windows yet", mass)
+        if estimate.mode is not Mode.UNKNOWN and np.isfinite(estimate.covariance).all():
+            status = Status.DEGRADED if estimate.reason else Status.OK
+            state = state._replace(
+                status=status, reason=estimate.reason, position=estimate.com, gravity=-R[2]
+            )
+        self._com.publish(numpy_to_center_of_mass(state, stamp, self._frame))
+
+    def _publish_diagnosis(self, new: bool | Exception) -> None:
+        """In the executor, after windows were processed or the mode has changed."""
+        estimate, estimator = self._estimate, self._estimator
+        if isinstance(new, Exception):
+            self.log.warn("process", f"a window was dropped: {type(new).__name__}: {new}")
+        if new is not True or estimate is None or estimator is None:
+            return
+        with estimator.lock:
+            msg = _diagnosis(estimate, estimator, self._stamp, self._frame)
+            found = [f for f in estimator.diagnosis.verdict.findings if f.named]
+            event = estimator.diagnosis.events[-1] if estimator.diagnosis.events else None
+        self._diagnosis.publish(msg)
+        R, external = estimator.orientation, None
+        if event is not None and event is not self._shown and event.kind is EventKind.PUSH:
+            external = np.append(event.impulse / event.duration, np.full(3, np.nan))
+        self._shown = event
+        self._maker.at(self._frame, self._stamp)
+        markers = []
+        for finding in found:
+            culprit = estimator.layout.culprits[finding.culprit]
+            if culprit.kind is Kind.PULL:
+                external = finding.parameters
+            if culprit.kind is Kind.PAYLOAD:
+                at = estimator.point(culprit)
+                markers.append(self._maker.sphere(culprit.name, at, 0.1, ORANGE))
+        if external is not None:
+            turned = np.concatenate((R.T @ external[:3], R.T @ external[3:]))
+            wrench = WrenchStamped(wrench=numpy_to_wrench(turned))
+            wrench.header = msg.header
+            self._wrench.publish(wrench)
+            arrow = FULL_ARROW / estimator.layout.weight * turned[:3]
+            markers.append(self._maker.arrow("external", estimate.com, arrow, 0.03, RED))
+        if np.isfinite(estimate.covariance).all():
+            cloud = self._maker.ellipsoid("com", estimate.com, estimate.covariance, 3.0, GREEN)
+            markers.append(cloud)
+        self._markers.publish(MarkerArray(markers=markers))
+
+    def diagnose(self) -> Diagnosis:
+        """Level and text by mode and verdict."""
+        estimate, estimator = self._estimate, self._estimator
+        if self.waiting or estimate is None or estimator is None:
+            return Diagnosis(diagnostics.ERROR, self.waiting or "no samples yet")
+        verdict = estimator.diagnosis.verdict
+        level = diagnostics.OK
+        if estimate.reason or any(finding.named for finding in verdict.findings):
+            level = diagnostics.WARN
+        values: dict[str, object] = {
+            "mode": estimate.mode.name,
+            "verdict": verdict.text,
+            "windows": estimator.diagnosis.sums.count,
+            "last_fall_warning": estimator.warned_at,
+        }
+        return Diagnosis(level, estimate.reason or verdict.text, values)
+
+    def destroy_node(self) -> None:
+        """Ends the thread, too."""
+        self._jobs.close()
+        super().destroy_node()
+
+
+def _stamp(seconds: float) -> Time:
+    """0 for a time that is not finite."""
+    return ns_to_stamp(round(seconds * NS_PER_S) if math.isfinite(seconds) else 0)
+
+
+def _culprit(finding: Finding, estimator: HumanoidEstimator) -> Culprit:
+    culprit = estimator.layout.culprits[finding.culprit]
+    return Culprit(
+        kind=int(culprit.kind),
+        name=culprit.name,
+        probability=float(finding.probability),
+        named=finding.named,
+        onset=_stamp(finding.onset),
+        parameters=finding.parameters.tolist(),
+        std=np.sqrt(np.maximum(np.diag(finding.covariance), 0.0)).tolist(),
+    )
+
+
+def _diagnosis(
+    estimate: Estimate, estimator: HumanoidEstimator, stamp: Time, frame: str
+) -> CentroidalDiagnosis:
+    diagnosis = estimator.diagnosis
+    verdict, chi2 = diagnosis.verdict, list(diagnosis.chi2)
+    mean = float(np.mean(chi2)) if chi2 else math.nan
+    msg = CentroidalDiagnosis(
+        mode=int(estimate.mode),
+        reason=estimate.reason,
+        verdict=verdict.text,
+        window_count=diagnosis.sums.count,
+        excitation_ok=diagnosis.excited,
+        culprits=[_culprit(finding, estimator) for finding in verdict.findings],
+        hint=int(verdict.hint),
+        covariance=estimate.covariance.ravel(),
+        mass_correction=estimate.mass_correction,
+        mass_std=estimate.mass_std,
+        residual_chi2=mean,
+        unexplained=mean > UNEXPLAINED,
+        dcm=estimate.dcm,
+        margin=estimate.margin,
+        fall_warning=estimate.fall_warning,
+    )
+    msg.header.stamp, msg.header.frame_id = stamp, frame
+    numpy_to_vector3(estimate.correction, msg.com_correction)
+    numpy_to_vector3(np.full(3, np.nan), msg.impulse)
+    if diagnosis.events:
+        event = diagnosis.events[-1]
+        msg.event, msg.event_start = int(event.kind), _stamp(event.start)
+        numpy_to_vector3(event.impulse, msg.impulse)
+    return msg
+
+
+def main() -> int:
+    """Run the node."""
+    return run(HumanoidComEstimator, make_executor=make_fast_executor)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""humanoid_com_estimator over DDS: CoM, diagnosis, frozen inputs, fall warning."""
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import WrenchStamped
+from scipy.spatial.transform import Rotation
+from sensor_msgs.msg import Imu, JointState
+from shipped_robot import shipped_robot
+from std_msgs.msg import Bool
+
+from com_estimation.nodes.humanoid_com_estimator import HumanoidComEstimator
+from com_model import Sesc
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.kinematics import link_pose
+from com_msgs.msg import CenterOfMass, CentroidalDiagnosis
+from com_ros.conversions import (
+    ns_to_stamp,
+    numpy_to_joint_state,
+    numpy_to_wrench,
+    rotation_to_quaternion,
+    stamp_to_ns,
+)
+from com_ros.qos import LATCHED
+
+PERIOD_NS = 5_000_000
+
+
+class Robot:
+    """HOAP-2's drivers; it stands with its CoM where the model has it."""
+
+    def __init__(self, world) -> None:
+        self.world, self.robot = world, shipped_robot("hoap2")
+        model, q = self.robot.model, self.robot.posture
+        soles = [link_pose(model, q, foot.frame) for foot in self.robot.config.feet]
+        self.R = soles[0][0].T
+        R_root_imu = link_pose(model, q, self.robot.config.imu_link)[0]
+        self.R_imu = self.R @ R_root_imu
+        com = self.R @ (Sesc(model).com(q) - np.mean([p for _, p in soles], axis=0))
+        force = 0.5 * model.mass * GRAVITY
+        self.wrench = np.array([0.0, 0.0, force, force * com[1], -force * com[0], 0.0])
+        self.time_ns, self.sent = 10**12, 0
+        self.com = world.collect(CenterOfMass, "com_corrected")
+
+    def send(self, count: int, sign: float = 1.0, tilt: float = 0.0) -> None:
+        turn = Rotation.from_rotvec([0.0, tilt, 0.0]).as_matrix()
+        for _ in range(count):
+            self.time_ns += PERIOD_NS
+            stamp: Time = ns_to_stamp(self.time_ns)
+            names = list(self.robot.model.joint_names)
+            joints = numpy_to_joint_state(names, self.robot.posture, stamp=stamp)
+            self.world.send("joint_states", joints)
+            imu = Imu()
+            imu.header.stamp = stamp
+            rotation_to_quaternion(turn @ self.R_imu, imu.orientation)
+            self.world.send("imu", imu)
+            for foot in self.robot.config.feet:
+                msg = WrenchStamped(wrench=numpy_to_wrench(sign * self.wrench))
+                msg.header.stamp = stamp
+                self.world.send(foot.wrench_topic, msg)
+            self.sent += 1
+            self.world.spin_until(lambda: len(self.com) >= self.sent - 45, "com_corrected")
+
+
+@pytest.fixture
+def robot(world):
+    robot = Robot(world)
+    world.start(HumanoidComEstimator, **robot.robot.parameters)
+    for topic, kind in (("joint_states", JointState), ("imu", Imu)):
+        world.publisher(kind, topic)
+    for foot in robot.robot.config.feet:
+        world.publisher(WrenchStamped, foot.wrench_topic)
+    return robot
+
+
+def test_com_diagnosis_and_frozen_inputs(world, robot) -> None:
+    com = robot.com
+    diagnosis = world.collect(CentroidalDiagnosis, "diagnosis")
+    warnings = world.collect(Bool, "fall_warning", LATCHED)
+    robot.send(400)
+    world.spin_until(lambda: any(m.window_count >= 10 for m in diagnosis), "windows")
+    world.spin_until(lambda: com and com[-1].status == CenterOfMass.STATUS_OK, "com_corrected")
+    assert PERIOD_NS <= robot.time_ns - stamp_to_ns(com[-1].header.stamp) <= 20 * PERIOD_NS
+    expected = Sesc(robot.robot.model).com(robot.robot.posture)
+    found = com[-1].position
+    np.testing.assert_allclose([found.x, found.y, found.z], expected, atol=0.003)
+    last = diagnosis[-1]
+    assert last.mode == CentroidalDiagnosis.MODE_STANDING
+    assert not [c.name for c in last.culprits if c.named]
+    assert last.margin > 0.0
+    assert last.header.frame_id == "base_link"
+
+    robot.send(60, sign=-1.0)
+    world.spin_until(lambda: diagnosis[-1].mode == CentroidalDiagnosis.MODE_FROZEN, "it freezes")
+    assert "check the signs" in diagnosis[-1].reason
+    assert com[-1].status == CenterOfMass.STATUS_DEGRADED
+    assert not any(m.data for m in warnings)
+
+
+def test_fall_warning(world, robot) -> None:
+    warnings = world.collect(Bool, "fall_warning", LATCHED)
+    diagnosis = world.collect(CentroidalDiagnosis, "diagnosis")
+    robot.send(150)
+    for k in range(60):
+        robot.send(1, tilt=0.003 * k)
+    world.spin_until(lambda: any(m.data for m in warnings), "fall_warning")
+    modes = {CentroidalDiagnosis.MODE_FALLING, CentroidalDiagnosis.MODE_FROZEN}
+    world.spin_until(lambda: diagnosis[-1].mode in modes, "estimates are frozen")
