@@ -22,15 +22,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from diagnosis_lab import (
-    Errors,
-    Load,
-    Log,
-    believed,
-    load,
-    simulate,
-    spoil,
-)
+from diagnosis_lab import Errors, Load, Log, believed, load, simulate, spoil
 from processes import in_processes
 from rich.console import Console
 from rich.table import Table

@@ -81,9 +81,7 @@ from com_identification.store.results import corrected_urdf
 
 MM = 1e3
 SETTINGS = IdentificationSettings(
-    noise=NOISE,
-    sensors=SensorPriors.calibrated(),
-    fit=FitSettings(folds=0, use_effort=True),
+    noise=NOISE, sensors=SensorPriors.calibrated(), fit=FitSettings(folds=0, use_effort=True)
 )
 HEADLINE = "both feet: predicted CoM"
 

@@ -57,10 +57,7 @@ SAMPLES, HELD_OUT = 100, 40
 MARGIN = {"hoap2": 0.015, "talos": 0.02}
 COM_STD = {"hoap2": 0.005, "talos": 0.01}  # m, each axis
 FORCE, MOMENT = {"hoap2": 1.0, "talos": 4.0}, {"hoap2": 0.05, "talos": 0.4}
-NOISE = {
-    "hoap2": SensorNoise(force=0.5, moment=0.025),
-    "talos": SensorNoise(force=2.0, moment=0.2),
-}
+NOISE = {"hoap2": SensorNoise(force=0.5, moment=0.025), "talos": SensorNoise(force=2.0, moment=0.2)}
 
 
 @dataclass(frozen=True)

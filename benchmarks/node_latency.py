@@ -253,9 +253,7 @@ def start(command: Sequence[str]) -> subprocess.Popen:
 
 
 def wait(
-    seconds: float,
-    processes: Sequence[subprocess.Popen],
-    until: Callable[[], bool] | None = None,
+    seconds: float, processes: Sequence[subprocess.Popen], until: Callable[[], bool] | None = None
 ) -> None:
     """Wait for a time, or at most that for a condition.
 

@@ -127,8 +127,7 @@ def tasks(full: bool, seed: int) -> Iterator[Task]:
                 continue
             heavy = replace(light, robot=HEAVY)
             yield Task(
-                heavy,
-                each("heavy", i) + each("heavy links", i + 1) + each("heavy weighed", i),
+                heavy, each("heavy", i) + each("heavy links", i + 1) + each("heavy weighed", i)
             )
             rub = replace(light, friction=20.0, damping=10.0)
             yield Task(rub, each("friction", i) + each("everything", i + 1))

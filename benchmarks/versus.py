@@ -76,10 +76,7 @@ POSTURES = {
     "postures, F/T bias": (Errors(masses=0.05, bias=1.0, drift=0.05), True),
     "postures, floor slope": (Errors(masses=0.05, slope=1.0 * DEG), False),
 }
-TROTS = {
-    "trot, clean": (0.0, 0.0),
-    "trot, friction and torque bias": (10.0, 10.0),
-}
+TROTS = {"trot, clean": (0.0, 0.0), "trot, friction and torque bias": (10.0, 10.0)}
 ABSENT = {
     "sway, payload step": "no estimator of the whole body in motion is compared here yet",
     "walk, clean": "no identification from walking is compared here yet",

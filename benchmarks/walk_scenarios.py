@@ -21,12 +21,7 @@ from baselines.ccgd import Ccgd
 from baselines.leg_ik import LegIk
 from numpy.typing import NDArray
 from oracles import example_urdfs
-from walk_playback import (
-    WalkTargets,
-    play,
-    starting_at,
-    with_soles,
-)
+from walk_playback import WalkTargets, play, starting_at, with_soles
 
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped

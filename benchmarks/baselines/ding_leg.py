@@ -40,11 +40,7 @@ class DingLeg:
         down = self.L0 + self.L1 * c1 + self.L2 * c12
         aside = self.side * self.d2
         return np.array(
-            [
-                -self.L1 * s1 - self.L2 * s12,
-                s0 * down + aside * c0,
-                -c0 * down + aside * s0,
-            ]
+            [-self.L1 * s1 - self.L2 * s12, s0 * down + aside * c0, -c0 * down + aside * s0]
         )
 
     def jacobian(self, q: ArrayLike) -> Array:

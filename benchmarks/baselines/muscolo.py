@@ -242,11 +242,7 @@ def links_from_heights(A: ArrayLike, a: ArrayLike) -> tuple[float, float]:
 
 
 def planar_links(
-    masses: ArrayLike,
-    lengths: ArrayLike,
-    foot: PlanarFoot,
-    tilts: ArrayLike,
-    com: ArrayLike,
+    masses: ArrayLike, lengths: ArrayLike, foot: PlanarFoot, tilts: ArrayLike, com: ArrayLike
 ) -> Array:
     """Finds r and l of n links from k postures with known total centre of mass.
 

@@ -40,9 +40,7 @@ def numpy_to_transform(R: ArrayLike, p: ArrayLike, out: Transform | None = None)
     return msg
 
 
-def joint_trajectory_to_numpy(
-    msg: JointTrajectory,
-) -> tuple[Array, Array, Array]:
+def joint_trajectory_to_numpy(msg: JointTrajectory) -> tuple[Array, Array, Array]:
     """Times (N,) s after the stamp, positions (N, n), velocities (N, n), NaN where not given."""
     n = len(msg.joint_names)
     times = [p.time_from_start.sec + p.time_from_start.nanosec / NS_PER_S for p in msg.points]

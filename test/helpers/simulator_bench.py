@@ -20,9 +20,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from com_demos.background import free_domain_id
 from com_msgs.msg import CenterOfMass
 from com_ros import qos
-from com_ros.conversions import (
-    stamp_to_ns,
-)
+from com_ros.conversions import stamp_to_ns
 from com_simulation.nodes.simulator import Simulator
 
 DESCRIPTIONS = Path(__file__).resolve().parents[2] / "src" / "robot_descriptions"

@@ -12,10 +12,7 @@ from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
 from com_estimation.trunk.interface import Status, TrunkEstimate, unknown_estimate
 from com_model.legs import quadruped_legs
 from com_msgs.msg import TrunkCom
-from com_ros.conversions import (
-    ns_to_stamp,
-    numpy_to_joint_state,
-)
+from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 
 ROBOT, MODEL, POSTURE, PARAMETERS = shipped_robot("scalf2")
 LEGS = quadruped_legs(MODEL, ROBOT)

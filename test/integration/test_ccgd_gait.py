@@ -19,10 +19,7 @@ from com_control.nodes.walk_conversions import footstep_to_msg
 from com_control.walking.walker import Walker
 from com_msgs.msg import Footstep, WalkGoal, WalkState
 from com_msgs.srv import PlanWalk, SolveComIk
-from com_ros.conversions import (
-    ns_to_stamp,
-    numpy_to_joint_state,
-)
+from com_ros.conversions import ns_to_stamp, numpy_to_joint_state
 from com_ros.exceptions import ParameterError
 
 

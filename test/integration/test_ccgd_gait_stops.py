@@ -21,11 +21,7 @@ from std_srvs.srv import Trigger
 
 from com_control.walking.walker import Walker
 from com_msgs.msg import WalkState
-from com_ros.conversions import (
-    NS_PER_S,
-    ns_to_stamp,
-    numpy_to_joint_state,
-)
+from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_state
 
 
 @pytest.fixture

@@ -13,12 +13,7 @@ from com_control.nodes.com_balancer import ComBalancerNode
 from com_model import Sesc, link_pose
 from com_msgs.msg import BalanceState
 from com_ros import qos
-from com_ros.conversions import (
-    ns_to_stamp,
-    numpy_to_joint_state,
-    point_to_numpy,
-    vector3_to_numpy,
-)
+from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, point_to_numpy, vector3_to_numpy
 
 _, MODEL, POSTURE, ROBOT = shipped_robot("hoap2")
 T0 = 1_000_000_000_000  # ns, the stamp of the first message

@@ -9,12 +9,7 @@ from std_srvs.srv import Trigger
 from com_identification.nodes.com_identification import ComIdentification
 from com_msgs import action, srv
 from com_msgs.msg import IdentificationResult
-from com_ros.conversions import (
-    ns_to_stamp,
-    numpy_to_joint_state,
-    point_to_numpy,
-    vector3_to_numpy,
-)
+from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, point_to_numpy, vector3_to_numpy
 
 
 @pytest.fixture

@@ -12,11 +12,7 @@ def test_results_come_into_the_record_which_the_robot_is_compared_with(
 ):
     path = tmp_path / "robots.db"
     scenario = Scenario(
-        world,
-        make_standing_robot("biped3"),
-        tmp_path,
-        health_record=str(path),
-        robot_serial="7",
+        world, make_standing_robot("biped3"), tmp_path, health_record=str(path), robot_serial="7"
     )
     scenario.fill(8)
     assert scenario.call(srv.IdentifyLinks, "identify_links").success

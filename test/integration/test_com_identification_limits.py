@@ -13,12 +13,7 @@ from visualization_msgs.msg import MarkerArray
 from com_identification.nodes.com_identification import ComIdentification
 from com_msgs import srv
 from com_msgs.msg import ModelCheck
-from com_ros.conversions import (
-    ns_to_stamp,
-    numpy_to_wrench,
-    stamp_to_ns,
-    vector3_to_numpy,
-)
+from com_ros.conversions import ns_to_stamp, numpy_to_wrench, stamp_to_ns, vector3_to_numpy
 from com_ros.exceptions import ParameterError
 
 

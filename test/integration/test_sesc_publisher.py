@@ -325,10 +325,7 @@ def test_a_namespace_moves_all_but_tf_and_diagnostics(world, walker):
 def test_diagnostics(world, com, walker, walker_config):
     heard = world.collect(DiagnosticArray, "/diagnostics")
     world.start(
-        SescPublisher,
-        robot_description=walker,
-        robot_config=walker_config,
-        joint_timeout=30.0,
+        SescPublisher, robot_description=walker, robot_config=walker_config, joint_timeout=30.0
     )
     world.publisher(JointState, "joint_states")
     for _ in range(30):

@@ -12,12 +12,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from com_model import ConfigError, RobotModel, Sesc, UrdfError
 from com_ros import qos
-from com_ros.conversions import (
-    imu_to_rotation,
-    point_to_numpy,
-    stamp_to_ns,
-    vector3_to_numpy,
-)
+from com_ros.conversions import imu_to_rotation, point_to_numpy, stamp_to_ns, vector3_to_numpy
 from com_ros.exceptions import ComRosError, ParameterError
 from com_simulation.exceptions import DivergedError
 
@@ -104,8 +99,7 @@ def test_a_payload_on_demand(simulator_bench, mass):
 
 def test_errors_of_real_sensors(simulator_bench):
     bench = simulator_bench(
-        **HOAP2,
-        **{"noise.preset": "trot", "noise.position_step": 0.25, "publish_rate_hz": 100.0},
+        **HOAP2, **{"noise.preset": "trot", "noise.position_step": 0.25, "publish_rate_hz": 100.0}
     )
     positions = np.array([msg.position for msg in bench.wait_for("joint_states", 5)])
     np.testing.assert_allclose(positions / 0.25, np.round(positions / 0.25), atol=1e-9)

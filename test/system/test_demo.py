@@ -231,11 +231,7 @@ def test_no_data(
     ],
 )
 def test_wrong_commands(
-    demo: ModuleType,
-    words: list[str],
-    message: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture,
+    demo: ModuleType, words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
     broken = tmp_path / "broken.urdf"
     broken.write_text("<robot")

@@ -15,14 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from com_demos.demonstration import (
-    DemoParser,
-    Times,
-    finish,
-    launch_words,
-    listen,
-    run_demo,
-)
+from com_demos.demonstration import DemoParser, Times, finish, launch_words, listen, run_demo
 from com_demos.nodes.sway_monitor import Series, SwayMonitor
 from com_model import ComModelError, RobotConfig, RobotFiles, RobotModel, find_robot, plotting
 from com_model.plotting import save_png

@@ -6,7 +6,10 @@ from com_model.text import shorten
 
 
 class IdentificationError(Exception):
-    """Root of all errors that the identification raises on purpose."""
+    """Root of all errors that the identification raises on purpose; long messages are shortened."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shorten(message))
 
 
 class PostureError(IdentificationError):
@@ -29,9 +32,6 @@ class CaptureRefused(IdentificationError):  # noqa: N818 (a refusal, not a fault
 class StoreError(IdentificationError):
     """The file of postures cannot be read or written; what it holds is as it was."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(shorten(message))
-
 
 class OutputError(IdentificationError):
     """A result cannot be written where it was asked for; nothing was written."""
@@ -39,9 +39,6 @@ class OutputError(IdentificationError):
 
 class ProtocolError(IdentificationError):
     """Root of all errors that the posture protocol raises on purpose."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(shorten(message))
 
 
 class RefusedFitError(ProtocolError):
@@ -54,6 +51,3 @@ class RefusedFitError(ProtocolError):
 
 class HealthError(IdentificationError):
     """The record of a robot cannot be read or written; what it contains is as it was."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(shorten(message))

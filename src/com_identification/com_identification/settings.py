@@ -139,18 +139,13 @@ class LinkPrior:
     """What is known of one link that differs from the others; None: as for all.
 
     A body is a link with all links that fixed joints connect to it; a prior of one of its links is
-    that of the whole body.
-
-    Attributes:
-        com_std: m, of its centre of mass; 0: known.
-        mass_std_fraction: Standard deviation of its mass over the mass; 0: known.
-        mass: kg, of the body, where it was weighed; replaces the URDF's, and is known unless
-            mass_std_fraction says otherwise.
+    that of the whole body. A weighed mass replaces the URDF's, and is known unless
+    mass_std_fraction says otherwise.
     """
 
-    com_std: float | None = None
-    mass_std_fraction: float | None = None
-    mass: float | None = None
+    com_std: float | None = None  # m, of its centre of mass; 0: known
+    mass_std_fraction: float | None = None  # standard deviation of its mass over the mass; 0: known
+    mass: float | None = None  # kg, of the body, where it was weighed
 
 
 @dataclass(frozen=True)

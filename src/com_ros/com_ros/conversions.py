@@ -14,9 +14,7 @@ from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Transform, Vector3, Wrench
 from numpy.typing import ArrayLike, NDArray
 from sensor_msgs.msg import Imu, JointState
-from tf_transformations import (
-    quaternion_from_matrix,
-)
+from tf_transformations import quaternion_from_matrix
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from com_ros.exceptions import ConversionError

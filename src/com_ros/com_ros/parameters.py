@@ -198,10 +198,7 @@ class _Spec:
         if self.choices:
             description += f" ({' | '.join(self.choices)})"
         result = ParameterDescriptor(
-            name=self.name,
-            description=description,
-            read_only=not self.live,
-            dynamic_typing=dynamic,
+            name=self.name, description=description, read_only=not self.live, dynamic_typing=dynamic
         )
         if self.bounds is not None and self.type is float:
             low, high = map(float, self.bounds)
@@ -260,11 +257,7 @@ def _to_ros(value: Any) -> Any:
 
 
 def _follow_changes(
-    node: Node,
-    base: T,
-    specs: list[_Spec],
-    values: dict[str, Any],
-    on_change: Callable[[T], None],
+    node: Node, base: T, specs: list[_Spec], values: dict[str, Any], on_change: Callable[[T], None]
 ) -> None:
     by_name = {spec.name: spec for spec in specs}
 

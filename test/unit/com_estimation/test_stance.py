@@ -7,13 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from com_estimation.whole_body import stance as kernels
-from com_estimation.whole_body.stance import (
-    UNKNOWN_FORCES,
-    Feet,
-    Stance,
-    choose_feet,
-    point_foot,
-)
+from com_estimation.whole_body.stance import UNKNOWN_FORCES, Feet, Stance, choose_feet, point_foot
 from com_model import Foot
 
 UP = np.array([0.0, 0.0, 1.0])

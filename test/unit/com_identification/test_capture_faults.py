@@ -39,11 +39,7 @@ def lifted(recording):
     ("spoil", "status", "text"),
     [
         (saturated, CaptureStatus.REFUSED, r"force sensor of r_sole reads 20 N, its limit is 20 N"),
-        (
-            frozen,
-            CaptureStatus.REFUSED,
-            r"sensor of l_sole has had identical readings .* restart",
-        ),
+        (frozen, CaptureStatus.REFUSED, r"sensor of l_sole has had identical readings .* restart"),
         (frozen_imu, CaptureStatus.REFUSED, r"the IMU has had identical readings"),
         (unplugged, CaptureStatus.REFUSED, r"force sensor of r_sole has no number for force x of"),
         (
@@ -51,11 +47,7 @@ def lifted(recording):
             CaptureStatus.REFUSED,
             r"joint_states has no number for \w+_JOINT\d: check its driver",
         ),
-        (
-            lifted,
-            CaptureStatus.REFUSED,
-            r"feet carry .* N together, the robot.s weight is 69.85 N",
-        ),
+        (lifted, CaptureStatus.REFUSED, r"feet carry .* N together, the robot.s weight is 69.85 N"),
     ],
 )
 def test_bad_sensors_are_refused_with_the_fix(hoap2, record, postures, spoil, status, text):
@@ -195,11 +187,7 @@ def test_garbage_neither_ends_it_nor_becomes_a_posture(hoap2, record, postures, 
                 many = np.arange(2 * part[0], 2 * part[-1] + 2)
                 if rng.random() < 0.1:
                     rng.shuffle(many)
-                recorder.add_joints(
-                    recording.t[many],
-                    recording.Q[many],
-                    recording.effort[many],
-                )
+                recorder.add_joints(recording.t[many], recording.Q[many], recording.effort[many])
             elif k < 3:
                 recorder.add_wrenches(
                     int(k) - 1, recording.t_wrench[part], recording.W[k - 1][part]

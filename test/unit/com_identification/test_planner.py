@@ -326,8 +326,7 @@ def test_what_the_motors_cannot_hold_is_not_proposed(hoap2, rest, perturbed):
 
 
 @pytest.mark.parametrize(
-    ("shape", "touch_at"),
-    [('<box size="0.4 0.1 0.1"/>', 0.3), ('<sphere radius="0.2"/>', 0.3)],
+    ("shape", "touch_at"), [('<box size="0.4 0.1 0.1"/>', 0.3), ('<sphere radius="0.2"/>', 0.3)]
 )
 def test_boxes_touch_where_they_do(shape, touch_at):
     """Two arms 1 m apart on one line, each reaching 0.2 m; the left one comes nearer."""

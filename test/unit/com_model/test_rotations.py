@@ -5,12 +5,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from com_model.geometry import vector_kernels, vectors
-from com_model.geometry.rotations import (
-    minimal_rotation,
-    rotation_vector,
-    rotations_about,
-    skew,
-)
+from com_model.geometry.rotations import minimal_rotation, rotation_vector, rotations_about, skew
 
 coordinate = st.floats(-10.0, 10.0)
 vector = st.tuples(coordinate, coordinate, coordinate).map(np.array)

@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point, Pose, Quaternion, Transform, Vector3, Wrench
-from read_back import (
-    numpy_to_transform,
-    quaternion_to_numpy,
-)
+from read_back import numpy_to_transform, quaternion_to_numpy
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState
 

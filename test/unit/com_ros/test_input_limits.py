@@ -49,8 +49,7 @@ def update(joints, place, position=0.0, velocity=0.0, effort=0.0):
 
 
 @pytest.mark.parametrize(
-    ("place", "position"),
-    [(0, 8.2), (0, -7.2), (1, 1e6), (2, 8.2), (3, 6.2), (3, -6.2)],
+    ("place", "position"), [(0, 8.2), (0, -7.2), (1, 1e6), (2, 8.2), (3, 6.2), (3, -6.2)]
 )
 def test_positions_that_may_be(joints, place, position):
     """A slip of the encoder by a turn, a wheel that has turned far, limits left at zero."""

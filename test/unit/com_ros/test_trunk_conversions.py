@@ -8,7 +8,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Vector3
 from read_back import ground_reaction_to_numpy, trunk_com_to_numpy
 
-from com_estimation.nodes.trunk_conversions import numpy_to_ground_reaction, numpy_to_trunk_com
+from com_estimation.nodes.trunk_output import numpy_to_ground_reaction, numpy_to_trunk_com
 from com_estimation.trunk.ground_reaction import GroundReaction as Reaction
 from com_estimation.trunk.interface import Status, TrunkEstimate, unknown_estimate
 from com_msgs.msg import GroundReaction, TrunkCom

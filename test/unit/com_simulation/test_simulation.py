@@ -186,10 +186,7 @@ def test_com_velocity_is_the_derivative_of_the_com_in_root_axes(hoap2):
 
 def test_wrench_sign_and_frame(robot_files):
     robot, config, path = robot_files("hoap2")
-    feet = (
-        replace(config.feet[0], wrench_sign=-1),
-        replace(config.feet[1], wrench_frame="RLEG6"),
-    )
+    feet = (replace(config.feet[0], wrench_sign=-1), replace(config.feet[1], wrench_frame="RLEG6"))
     plain = settle(Simulation(build_world(robot, config, urdf_path=path), 0.01), 1.0)
     other = replace(config, feet=feet)
     changed = settle(Simulation(build_world(robot, other, urdf_path=path), 0.01), 1.0)

@@ -6,13 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 from PIL import Image
-from walk_playback import (
-    WalkTargets,
-    measured_zmp,
-    play,
-    starting_at,
-    with_soles,
-)
+from walk_playback import WalkTargets, measured_zmp, play, starting_at, with_soles
 
 from com_control.walking.biped import find_stance
 from com_control.walking.walker import WalkRequest, make_plan

@@ -41,11 +41,7 @@ def eq_1(theta, lateral):
     s12, c12 = np.sin(theta[1] + theta[2]), np.cos(theta[1] + theta[2])
     down = L0 + L1 * c1 + L2 * c12
     return np.array(
-        [
-            -L1 * s1 - L2 * s12,
-            s0 * down + lateral * D2 * c0,
-            -c0 * down + lateral * D2 * s0,
-        ]
+        [-L1 * s1 - L2 * s12, s0 * down + lateral * D2 * c0, -c0 * down + lateral * D2 * s0]
     )
 
 

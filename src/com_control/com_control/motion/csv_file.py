@@ -50,10 +50,7 @@ def read_motion(
 
 
 def write_motion(
-    path: str | os.PathLike[str],
-    motion: Motion,
-    layout: MotionLayout,
-    unit: str = "counts",
+    path: str | os.PathLike[str], motion: Motion, layout: MotionLayout, unit: str = "counts"
 ) -> None:
     """Writes a file, whole or not at all; its first row has the period of its second.
 

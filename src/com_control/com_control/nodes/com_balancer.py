@@ -217,10 +217,7 @@ class ComBalancerNode(RobotNode[Parameters]):
             level, reason = diagnostics.ERROR, "joint_states timed out: check its driver"
         elif level == diagnostics.OK and reason:
             level = diagnostics.WARN
-        values: dict[str, object] = {
-            "state": session.state.name,
-            "feet": ", ".join(session.feet),
-        }
+        values: dict[str, object] = {"state": session.state.name, "feet": ", ".join(session.feet)}
         return Diagnosis(level, reason or session.state.name.lower(), values)
 
 

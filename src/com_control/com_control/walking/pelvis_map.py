@@ -185,8 +185,7 @@ def leg_moment(leg: Record, target: LegTarget, t: Vector) -> Vector:
     """Moment of a leg that depends on where the hip is, over the robot's mass; m."""
     plane = find_plane(leg, target, t)
     total = add(
-        thigh_to_world(leg, vector(leg.thigh), plane),
-        shank_to_world(leg, vector(leg.shank), plane),
+        thigh_to_world(leg, vector(leg.thigh), plane), shank_to_world(leg, vector(leg.shank), plane)
     )
     if leg.small_bodies > 0.0:
         a1, a3 = target.a1, thigh_to_world(leg, vector(leg.axis_3_thigh), plane)

@@ -72,11 +72,7 @@ def broyden_update(B: Rows, s: Vector, y: Vector) -> Rows:
         return B
     sB = combine(s[0], B[0], s[1], B[1], s[2], B[2])
     k = scale(1.0 / size, sub(s, By))
-    return (
-        add(B[0], scale(k[0], sB)),
-        add(B[1], scale(k[1], sB)),
-        add(B[2], scale(k[2], sB)),
-    )
+    return (add(B[0], scale(k[0], sB)), add(B[1], scale(k[1], sB)), add(B[2], scale(k[2], sB)))
 
 
 @inner
@@ -152,12 +148,7 @@ def predict_pelvis(robot: Record, com: Vector, R: Rows) -> Vector:
 
 @inner
 def solve_point(
-    robot: Record,
-    targets: Targets,
-    com: Vector,
-    tolerance: float,
-    guess: Guess,
-    values: Array,
+    robot: Record, targets: Targets, com: Vector, tolerance: float, guess: Guess, values: Array
 ) -> tuple[Guess, int]:
     """Solves one point from a guess; see solve_one.
 

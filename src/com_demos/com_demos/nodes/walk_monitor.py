@@ -38,18 +38,11 @@ Pose = tuple[Array, Array]  # R (3, 3), p (3,) m
 
 @dataclass(frozen=True, eq=False)
 class WalkSample:
-    """One message on gait/state.
+    """One message on gait/state; (3,) m in the walk's frame, NaN where unknown."""
 
-    Attributes:
-        stamp_ns: of the joints that it was computed from.
-        time: s of the walk; negative before it, NaN without one.
-        step: that is being made; -1: none.
-        com_reference, zmp_reference, zmp: (3,) m, in the walk's frame; NaN where unknown.
-    """
-
-    stamp_ns: int
-    time: float
-    step: int
+    stamp_ns: int  # of the joints that it was computed from
+    time: float  # s of the walk; negative before it, NaN without one
+    step: int  # that is being made; -1: none
     com_reference: Array
     zmp_reference: Array
     zmp: Array
@@ -74,23 +67,15 @@ def walk_rows(
 
 @dataclass(frozen=True, eq=False)
 class WalkSeries:
-    """A walk as arrays, in the walk's frame; rows of the plan, and rows of the truth.
+    """A walk as arrays, in the walk's frame; rows of the plan, and rows of the truth."""
 
-    Attributes:
-        time: (t,) s of the walk.
-        com_reference, zmp_reference, zmp: (t, 3) m.
-        truth: where the simulated robot was: root, joints, CoM; times as above.
-        footprints: (k, 4, 3) m, corners of the soles where they are to be set down.
-        duration: s of the walk; NaN without one.
-    """
-
-    time: Array
-    com_reference: Array
-    zmp_reference: Array
-    zmp: Array
-    truth: WalkRecord
-    footprints: Array
-    duration: float
+    time: Array  # (t,) s of the walk
+    com_reference: Array  # (t, 3) m
+    zmp_reference: Array  # (t, 3) m
+    zmp: Array  # (t, 3) m
+    truth: WalkRecord  # where the simulated robot was: root, joints, CoM; times as above
+    footprints: Array  # (k, 4, 3) m, corners of the soles where they are to be set down
+    duration: float  # s of the walk; NaN without one
 
     @property
     def error(self) -> Array:
@@ -152,6 +137,7 @@ class WalkRecording:
         roots = [(R.T @ self.roots[k][0], R.T @ (self.roots[k][1] - p)) for k in stamps]
         coms = [Rr @ self.coms[k] + pr for k, (Rr, pr) in zip(stamps, roots, strict=True)]
         time = np.array([(k - begin_ns) / NS_PER_S for k in stamps])
+        fallen = (t for t, root in zip(time, roots, strict=True) if has_fallen(*roots[0], *root))
         return WalkRecord(
             time=time,
             position=np.array([self.joints[k] for k in stamps]),
@@ -159,7 +145,7 @@ class WalkRecording:
             root=_rows([root[1] for root in roots]),
             R_root=np.array([root[0] for root in roots]).reshape(-1, 3, 3),
             wrenches=np.empty((len(stamps), 0, 6)),
-            fell_at=_fell_at(time, roots),
+            fell_at=float(next(fallen, math.nan)),
         )
 
     def _walk_in_odom(self, standing: list[int]) -> Pose | None:
@@ -179,13 +165,6 @@ class WalkRecording:
 
 def _rows(values: list[Array]) -> Array:
     return np.array(values, dtype=float).reshape(-1, 3)
-
-
-def _fell_at(time: Array, roots: list[Pose]) -> float:
-    fallen = (
-        t for t, root in zip(time.tolist(), roots, strict=True) if has_fallen(*roots[0], *root)
-    )
-    return next(fallen, math.nan)
 
 
 WALK = "walk"

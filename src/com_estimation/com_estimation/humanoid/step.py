@@ -106,13 +106,7 @@ def make_memory(plant: Plant) -> Memory:
 
 @compiled()
 def step(
-    plant: Plant,
-    q: Array,
-    R_root: Array,
-    wrenches: Array,
-    dt: float,
-    length: int,
-    memory: Memory,
+    plant: Plant, q: Array, R_root: Array, wrenches: Array, dt: float, length: int, memory: Memory
 ) -> bool:
     """Takes in a sample.
 

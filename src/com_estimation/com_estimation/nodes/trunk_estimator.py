@@ -22,7 +22,7 @@ Publishes at display_rate_hz; at 1 Hz /diagnostics:
 Services:
     ~/reset (std_srvs/Trigger): restart the estimation.
 
-Parameters: see trunk_parameters.Parameters.
+Parameters: see trunk_robot.Parameters.
 """
 
 import sys
@@ -33,9 +33,9 @@ from sensor_msgs.msg import Imu
 
 from com_estimation.nodes.trunk_input import Pair, TrunkInput, feet_of_legs
 from com_estimation.nodes.trunk_output import CorrectedDescription, TrunkDisplay, TrunkOutput
-from com_estimation.nodes.trunk_parameters import Parameters
 from com_estimation.nodes.trunk_robot import (
     EstimatorFactory,
+    Parameters,
     TrunkRobot,
     make_estimator,
     make_robot,

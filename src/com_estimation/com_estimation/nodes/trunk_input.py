@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from com_estimation.nodes.trunk_parameters import Parameters
-from com_estimation.nodes.trunk_robot import TrunkRobot
+from com_estimation.nodes.trunk_robot import Parameters, TrunkRobot
 from com_estimation.trunk.ground_reaction import SENSOR
 from com_estimation.trunk.interface import Sample
 from com_estimation.trunk.sensor_checks import Problem, Severity

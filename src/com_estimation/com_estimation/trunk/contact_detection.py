@@ -210,8 +210,7 @@ class GaitCheck:
         if not (air > self._times.flight).all():
             return None
         return Problem(
-            Severity.HOLD,
-            f"no foot carries the robot for {air.min():.1f} s: put it on its feet",
+            Severity.HOLD, f"no foot carries the robot for {air.min():.1f} s: put it on its feet"
         )
 
     def _lifted_leg(self, time: float, stance: Flags | None) -> Problem | None:

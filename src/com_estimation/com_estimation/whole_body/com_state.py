@@ -25,13 +25,7 @@ from com_estimation.whole_body.stance import (
     fall,
     stand,
 )
-from com_model import (
-    Foot,
-    RobotModel,
-    Sesc,
-    SupportPolygon,
-    UnknownNameError,
-)
+from com_model import Foot, RobotModel, Sesc, SupportPolygon, UnknownNameError
 from com_model.arrays import Array, as_array
 from com_model.compiled import compiled, entry_point
 from com_model.dynamics.link_frames import Frames, LinkFrames, set_link_poses

@@ -10,15 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from com_bags import (
-    JOINT_STATE,
-    Bag,
-    Block,
-    SensorReader,
-    SensorTopics,
-    TopicError,
-    TopicReader,
-)
+from com_bags import JOINT_STATE, Bag, Block, SensorReader, SensorTopics, TopicError, TopicReader
 from com_identification.capture.detector import StationaryInterval
 from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
 from com_identification.capture.recorder import PostureRecorder

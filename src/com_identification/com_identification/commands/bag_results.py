@@ -16,12 +16,7 @@ from com_identification.commands.bag_inputs import RobotInputs
 from com_identification.exceptions import OutputError
 from com_identification.health.database import HealthDatabase
 from com_identification.health.records import Record, hash_files
-from com_identification.report.comparison import (
-    body_labels,
-    gain,
-    issues_of,
-    residual_rows,
-)
+from com_identification.report.comparison import body_labels, gain, issues_of, residual_rows
 from com_identification.report.report import Contents, TopicLine, report_page
 from com_identification.store.files import write_whole
 from com_identification.store.results import export_urdf, to_document, write_yaml

@@ -28,12 +28,7 @@ from com_msgs.msg import (
     SensorError,
 )
 from com_msgs.srv import IdentifyTotalCom
-from com_ros.conversions import (
-    numpy_to_doubles,
-    numpy_to_point,
-    numpy_to_vector3,
-    numpy_to_wrench,
-)
+from com_ros.conversions import numpy_to_doubles, numpy_to_point, numpy_to_vector3, numpy_to_wrench
 
 
 def numpy_to_captured_posture(

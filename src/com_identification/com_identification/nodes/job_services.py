@@ -66,10 +66,7 @@ class JobServices:
     """
 
     def __init__(
-        self,
-        node: Node,
-        session: Callable[[], Session],
-        on_found: Callable[[], None],
+        self, node: Node, session: Callable[[], Session], on_found: Callable[[], None]
     ) -> None:
         self._session, self._on_found = session, on_found
         self._logger = node.get_logger()

@@ -15,13 +15,7 @@ from com_identification.nodes.identification_session import Parameters, Session
 from com_identification.store.files import path_inside
 from com_identification.store.results import export_urdf, to_document, write_yaml
 from com_model.exceptions import ComModelError
-from com_msgs.srv import (
-    ExportUrdf,
-    GetPostures,
-    LoadPostures,
-    RemovePosture,
-    SavePostures,
-)
+from com_msgs.srv import ExportUrdf, GetPostures, LoadPostures, RemovePosture, SavePostures
 from com_ros.robot_node import RobotNode
 
 Handler = Callable[[Session, Any, Any], None]

@@ -115,11 +115,7 @@ def best_rank(statics: Statics, factor: Array) -> int:
 
 
 def _words(
-    statics: Statics,
-    null: Array,
-    factor: Array,
-    candidates: Iterable[Candidate],
-    tolerance: float,
+    statics: Statics, null: Array, factor: Array, candidates: Iterable[Candidate], tolerance: float
 ) -> list[str]:
     """Describes a null space: known combinations first, what is left by its parts."""
     words: list[str] = []

@@ -350,12 +350,7 @@ class ObservationModel:
         return np.asarray(np.linalg.solve(matrices, expected[..., None])[..., 0])
 
     def _error_columns(
-        self,
-        read: Array,
-        maps: Array,
-        sensors: Array,
-        slope: Array,
-        torque: Array,
+        self, read: Array, maps: Array, sensors: Array, slope: Array, torque: Array
     ) -> Array:
         """A_e (R, S) by the errors, but those of efforts: less the residuals' derivatives."""
         n, columns = self.model.n_joints, np.zeros((len(slope), self.errors.count))
@@ -390,12 +385,7 @@ class ObservationModel:
         }
 
     def _covariance(
-        self,
-        posture: Posture,
-        sensors: Array,
-        efforts: Array,
-        slope: Array,
-        kinds: tuple[str, ...],
+        self, posture: Posture, sensors: Array, efforts: Array, slope: Array, kinds: tuple[str, ...]
     ) -> Array:
         """Covariance (R, R) of the residuals by the white noise of all readings."""
         noise, n = self.noise, self.model.n_joints

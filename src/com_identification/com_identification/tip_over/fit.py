@@ -241,11 +241,7 @@ def predict(simulation: QuasiStatic, candidate: Candidate, x: Array, guess: Arra
     return simulation.tip_angles_near(np.nan_to_num(guess), candidate.errors(x), moment)
 
 
-def cross_validate(
-    simulation: QuasiStatic,
-    full: Fit,
-    groups: Sequence[Sequence[int]],
-) -> Array:
+def cross_validate(simulation: QuasiStatic, full: Fit, groups: Sequence[Sequence[int]]) -> Array:
     """Leaves each group of tests out in turn, and predicts it: (G,) deg, mean absolute errors."""
     result = []
     for group in groups:

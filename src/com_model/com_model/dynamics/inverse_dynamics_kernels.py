@@ -151,13 +151,7 @@ def _loads(robot: Array, b: int, bodies: Array, scratch: Array) -> None:
 
 @compiled()
 def newton_euler(
-    robot: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    root: RootMotion,
-    bodies: Array,
-    tau: Array,
+    robot: Array, q: Array, qd: Array, qdd: Array, root: RootMotion, bodies: Array, tau: Array
 ) -> None:
     """Inverse dynamics of a robot that nothing touches; see com_model.dynamics.inverse_dynamics.
 

@@ -30,12 +30,7 @@ class HullArrays(NamedTuple):
 
 @compiled()
 def set_overlaps(
-    hulls: HullArrays,
-    pairs: Indices,
-    R: Array,
-    p: Array,
-    margin: float,
-    result: NDArray[np.bool_],
+    hulls: HullArrays, pairs: Indices, R: Array, p: Array, margin: float, result: NDArray[np.bool_]
 ) -> None:
     """Finds which pairs are nearer to each other than a margin.
 

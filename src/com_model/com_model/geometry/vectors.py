@@ -13,11 +13,7 @@ def dot(a: Vector, b: Vector) -> float:
 
 def cross(a: Vector, b: Vector) -> Vector:
     """Vector product a x b."""
-    return (
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
-    )
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
 def add(a: Vector, b: Vector) -> Vector:

@@ -341,11 +341,7 @@ def left_right_pairs(names: Sequence[str]) -> list[tuple[int, int]]:
 def _mirror_names(name: str) -> list[str]:
     """Names that the right-hand partner of a left-hand name may have, likeliest first."""
     found = []
-    words = re.sub(
-        "left|right|Left|Right|LEFT|RIGHT",
-        lambda match: _OTHER_SIDE[match[0]],
-        name,
-    )
+    words = re.sub("left|right|Left|Right|LEFT|RIGHT", lambda match: _OTHER_SIDE[match[0]], name)
     if words != name and re.search("left", name, re.IGNORECASE):
         found.append(words)
     for match in re.finditer(r"[lL]", name):

@@ -8,15 +8,7 @@ import numpy as np
 
 from com_model.arrays import Array
 from com_model.model import RobotModel
-from com_model.shapes.urdf_shapes import (
-    BOX,
-    MESH,
-    SPHERE,
-    Color,
-    Shape,
-    ShapeReader,
-    fit_up_axis,
-)
+from com_model.shapes.urdf_shapes import BOX, MESH, SPHERE, Color, Shape, ShapeReader, fit_up_axis
 
 Part = tuple[Array, Color]
 """Corners (m, 3, 3) of triangles, world frame, m, and their colour."""

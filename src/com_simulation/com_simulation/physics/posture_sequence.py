@@ -30,19 +30,15 @@ OFF_TARGET = 0.1  # rad or m
 class SequenceOptions:
     """How the robot gets from posture to posture.
 
-    Attributes:
-        transfer: "hoist": lifted, moved in the air and put down. "stand": the soles stay where they
-            are; it is lifted only after a fall, or where the legs do not reach on the way. "auto":
-            stand where all postures allow it.
-        speed: rad/s or m/s, of the fastest joint at most while it stands.
-        settle: s, at least, between the arrival and the rest.
-        rest: s.
+    Transfer "hoist": lifted, moved in the air and put down. "stand": the soles stay where they are;
+    it is lifted only after a fall, or where the legs do not reach on the way. "auto": stand where
+    all postures allow it.
     """
 
     transfer: str = "auto"
-    speed: float = 0.5
-    settle: float = 0.5
-    rest: float = 1.0
+    speed: float = 0.5  # rad/s or m/s, of the fastest joint at most while it stands
+    settle: float = 0.5  # s, at least, between the arrival and the rest
+    rest: float = 1.0  # s
 
     def __post_init__(self) -> None:
         if self.transfer not in TRANSFERS:

@@ -146,11 +146,7 @@ class _Builder:
     """Writes the specification, measures it in the nominal posture, and completes it."""
 
     def __init__(
-        self,
-        robot: RobotModel,
-        config: RobotConfig | None,
-        floating: bool,
-        ground_slope: float,
+        self, robot: RobotModel, config: RobotConfig | None, floating: bool, ground_slope: float
     ) -> None:
         self.robot, self.config, self.floating = robot, config, floating
         self.posture = robot.neutral.copy() if config is None else config.nominal_posture(robot)

@@ -94,18 +94,12 @@ FAULTS = {
         lambda: lambda s: put(s, "effort", 4, np.inf),
         "joint_states has no finite effort for rf_hfe_joint: check the driver",
     ),
-    "encoder stuck": (
-        lambda: sticking("position", index=5),
-        "the position of rf_kfe_joint (",
-    ),
+    "encoder stuck": (lambda: sticking("position", index=5), "the position of rf_kfe_joint ("),
     "position not finite": (
         lambda: lambda s: put(s, "position", 7, np.nan),
         "the position of lh_hfe_joint is not finite: check its encoder",
     ),
-    "no imu": (
-        lambda: lambda s: replace(s, **SILENT),
-        "no imu for 0.5",
-    ),
+    "no imu": (lambda: lambda s: replace(s, **SILENT), "no imu for 0.5"),
     "imu stuck": (
         lambda: sticking("angular_velocity", "specific_force", "R_world_imu"),
         "the imu has said exactly the same for 0.5",

@@ -124,10 +124,7 @@ def test_numbers_have_units_and_what_is_taken_as_known_is_said(contents, scene):
     }
     before = {kind: {of: 2.0 * v for of, v in each.items()} for kind, each in errors.items()}
     found = replace(
-        contents.found,
-        sensor_errors=errors,
-        sensor_stds=errors,
-        sensor_prior_stds=before,
+        contents.found, sensor_errors=errors, sensor_stds=errors, sensor_prior_stds=before
     )
     page = report_page(replace(contents, found=found))
     for kind, of, unit in (
@@ -181,9 +178,7 @@ def test_plots_of_nothing_known(scene, fits):
 def test_many_postures_still_make_a_page_of_bounded_size(contents):
     many = 100
     longer = replace(
-        contents,
-        intervals=list(contents.intervals) * many,
-        fits=list(contents.fits) * many,
+        contents, intervals=list(contents.intervals) * many, fits=list(contents.fits) * many
     )
     page = report_page(longer)
     assert "and 3800 more" in page

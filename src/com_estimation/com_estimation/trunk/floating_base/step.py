@@ -110,11 +110,7 @@ def step(
 
 @njit
 def _complete_motion(
-    motion: FilteredMotion,
-    model: FilterModel,
-    settings: Settings,
-    memory: FilterMemory,
-    base: Rows,
+    motion: FilteredMotion, model: FilterModel, settings: Settings, memory: FilterMemory, base: Rows
 ) -> Outcome:
     """Sets the specific force of the root's origin and up; why that cannot be, else UPDATED."""
     channels, monitors, n = memory.channels, memory.monitors[0], len(motion.q)
@@ -231,12 +227,7 @@ def _update(
 
 @njit
 def _hold(
-    dt: float,
-    gap: float,
-    base: Rows,
-    settings: Settings,
-    memory: FilterMemory,
-    held: Flags,
+    dt: float, gap: float, base: Rows, settings: Settings, memory: FilterMemory, held: Flags
 ) -> None:
     """Marks the states that the motion does not show."""
     monitors, P = memory.monitors[0], memory.P

@@ -133,12 +133,7 @@ def add_to_window(H: Array, residual: Array, x: Array, information: Array, weigh
 
 @njit
 def hold_unexcited(
-    rows: Rows,
-    variances: Array,
-    weight: float,
-    level: float,
-    excitation: Array,
-    held: Flags,
+    rows: Rows, variances: Array, weight: float, level: float, excitation: Array, held: Flags
 ) -> None:
     """Holds those of m c and I whose regressors are not well above their noise.
 
