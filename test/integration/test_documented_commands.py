@@ -18,11 +18,12 @@ from geometry_msgs.msg import PointStamped
 
 from com_control.nodes.ccgd_gait import CcgdGaitNode
 from com_control.nodes.com_balancer import ComBalancerNode
+from com_estimation.nodes.humanoid_com_estimator import HumanoidComEstimator
 from com_estimation.nodes.trunk_estimator import TrunkEstimatorNode
 from com_identification.nodes.com_identification import ComIdentification
 from com_identification.nodes.posture_protocol import PostureProtocol
 from com_identification.nodes.posture_tour import PostureTour
-from com_msgs.msg import GroundReaction, ModelCheck
+from com_msgs.msg import CentroidalDiagnosis, GroundReaction, ModelCheck
 from com_simulation.nodes.simulator import Simulator
 
 sys.path.append(str(ROOT / "tools"))
@@ -39,6 +40,7 @@ NODES = {
     "/ccgd_gait/|/walk$": (CcgdGaitNode, HOAP2),
     "balance/": (ComBalancerNode, HOAP2),
     "/trunk_estimator/|/ground_reaction": (TrunkEstimatorNode, SCALF2),
+    "diagnosis$": (HumanoidComEstimator, HOAP2),
     "/posture_protocol/": (PostureProtocol, {**HOAP2, **XML, "protocol": PROTOCOL}),
     "/simulator/": (Simulator, {**HOAP2, **XML, "real_time_factor": 0.05}),
 }
@@ -61,6 +63,7 @@ def test_lines_that_talk_to_a_node(world, ros2, names):
     world.start(NODES[names][0], **NODES[names][1])
     desired = world.collect(PointStamped, "balance/com_desired")
     messages = [("ground_reaction", GroundReaction()), ("identification/model_check", ModelCheck())]
+    messages.append(("diagnosis", CentroidalDiagnosis(verdict="nothing is wrong")))
     talks = [words for words in TALKS if any(re.match(names, word) for word in words)]
     assert talks
     with world.served(*messages):
