@@ -229,6 +229,19 @@ class TestDatabase:
         keys = {row[0] for row in sqlite3.connect(path).execute("SELECT id FROM records")}
         assert keys == {first.key, second.key, third.key}
 
+    def test_a_damaged_file_that_waits_is_named_and_the_new_record_is_written(self, path, robots):
+        first, second = (robots.record(robots.truth(), day) for day in (0, 1))
+        database = HealthDatabase(path, create=True)
+        database.append(first)
+        waiting = Path(f"{path}.pending", "broken.json")
+        waiting.parent.mkdir()
+        waiting.write_text("{")
+        with pytest.raises(HealthError, match=r"broken\.json.*Move it away"):
+            database.append(second)
+        assert [p.name for p in waiting.parent.iterdir()] == ["broken.json"]
+        keys = {row[0] for row in sqlite3.connect(path).execute("SELECT id FROM records")}
+        assert keys == {first.key, second.key}
+
     def test_a_damaged_database_is_left_as_it_is(self, path, robots):
         record = robots.record(robots.truth())
         HealthDatabase(path, create=True).append(robots.record(robots.truth()))

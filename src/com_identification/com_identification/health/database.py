@@ -68,13 +68,11 @@ class HealthDatabase:
         """Adds an identification; returns whether it is new.
 
         Raises:
-            HealthError: It cannot be written now; says in which file it waits.
+            HealthError: It cannot be written now; says in which file it waits. Or it is written,
+                and one that waited is damaged; says which.
         """
         try:
             new = self._insert(record)
-            for path, waiting in self._waiting().items():
-                self._insert(waiting)
-                path.unlink(missing_ok=True)
         except HealthError as error:
             path = self._pending / f"{record.key}.json"
             try:
@@ -85,6 +83,9 @@ class HealthDatabase:
             raise HealthError(
                 f"{error} The identification is in {path}, and is added with the next one"
             ) from error
+        for path, waiting in self._waiting().items():
+            self._insert(waiting)
+            path.unlink(missing_ok=True)
         return new
 
     def records(self, robot: str = "", serial: str = "") -> list[Record]:
@@ -130,11 +131,15 @@ class HealthDatabase:
         return True
 
     def _waiting(self) -> dict[Path, Record]:
-        paths = sorted(self._pending.glob("*.json")) if self._pending.is_dir() else []
-        try:
-            return {path: Record.from_json(path.read_text()) for path in paths}
-        except OSError as error:
-            raise HealthError(f"{self._pending}: {error}") from error
+        found = {}
+        for path in sorted(self._pending.glob("*.json")):
+            try:
+                found[path] = Record.from_json(path.read_text())
+            except FileNotFoundError:  # another program has added it meanwhile
+                continue
+            except (OSError, HealthError) as error:
+                raise HealthError(f"{path}: {error}. Move it away") from error
+        return found
 
     # --- the two kinds of databases ----------------------------------------------------------
     def _read(self, sql: str, values: Mapping[str, Any] | None = None) -> list[Row]:

@@ -91,7 +91,7 @@ def ingest(
         retry: Whether to try again what failed before.
     """
     noted = [row for row in database.bags() if not (retry and row[3])]
-    known, stamps = {row[2] for row in noted}, {row[:2] for row in noted}
+    known, stamps = {row[2]: row[3] for row in noted}, {row[:2] for row in noted}
     left = iter([bag for bag in bags if (bag.path, bag.stamp) not in stamps])
     count = _OUTSTANDING * max(1, len(client.scheduler_info()["workers"]))
     done = library("distributed").as_completed()
@@ -110,11 +110,11 @@ def ingest(
         result = Done(bag, f"? {bag.stamp}", "", repr(error)) if error else future.result()
         future.release()
         if result.data_hash in known:  # also: read at the same time under another name
-            result = replace(result, record="", reason="")
+            result = replace(result, record="", reason=known[result.data_hash])
         elif result.record:
             database.append(Record.from_json(result.record))
         database.note_bag(bag.path, bag.stamp, result.data_hash, result.reason)
-        known.add(result.data_hash)
+        known[result.data_hash] = result.reason
         yield result
         submit(next(left, None))
 
