@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import Imu, JointState
@@ -42,14 +43,23 @@ class Robot:
         self.time_ns, self.sent = 10**12, 0
         self.com = world.collect(CenterOfMass, "com_corrected")
 
-    def send(self, count: int, sign: float = 1.0, tilt: float = 0.0) -> None:
+    def send(
+        self,
+        count: int,
+        sign: float = 1.0,
+        tilt: float = 0.0,
+        copies: int = 1,
+        period_ns: int = PERIOD_NS,
+        answered: bool = True,
+    ) -> None:
         turn = Rotation.from_rotvec([0.0, tilt, 0.0]).as_matrix()
         for _ in range(count):
-            self.time_ns += PERIOD_NS
+            self.time_ns += period_ns
             stamp: Time = ns_to_stamp(self.time_ns)
             names = list(self.robot.model.joint_names)
             joints = numpy_to_joint_state(names, self.robot.posture, stamp=stamp)
-            self.world.send("joint_states", joints)
+            for _ in range(copies):
+                self.world.send("joint_states", joints)
             imu = Imu()
             imu.header.stamp = stamp
             rotation_to_quaternion(turn @ self.R_imu, imu.orientation)
@@ -58,6 +68,9 @@ class Robot:
                 msg = WrenchStamped(wrench=numpy_to_wrench(sign * self.wrench))
                 msg.header.stamp = stamp
                 self.world.send(foot.wrench_topic, msg)
+            if not answered:
+                self.world.spin_for(0.002)
+                continue
             self.sent += 1
             self.world.spin_until(lambda: len(self.com) >= self.sent - 45, "com_corrected")
 
@@ -95,6 +108,26 @@ def test_com_diagnosis_and_frozen_inputs(world, robot) -> None:
     assert "check the signs" in diagnosis[-1].reason
     assert com[-1].status == CenterOfMass.STATUS_DEGRADED
     assert not any(m.data for m in warnings)
+
+
+def test_joint_states_that_come_twice_count_once(world, robot) -> None:
+    diagnosis = world.collect(CentroidalDiagnosis, "diagnosis")
+    robot.send(300, copies=2)
+    world.spin_until(lambda: any(m.window_count >= 3 for m in diagnosis), "windows")
+    assert diagnosis[-1].mode == CentroidalDiagnosis.MODE_STANDING
+    times = [stamp_to_ns(m.header.stamp) for m in robot.com]
+    assert len(set(times)) == len(times)
+
+
+def test_drivers_that_are_too_slow_are_named(world, robot) -> None:
+    found = world.collect(DiagnosticArray, "/diagnostics")
+    robot.send(60, period_ns=20_000_000, answered=False)
+    reason = "50 Hz, expected 95 Hz"
+    world.spin_until(
+        lambda: any(reason in status.message for m in found for status in m.status), reason
+    )
+    assert not robot.com
+    robot.send(200)
 
 
 def test_fall_warning(world, robot) -> None:

@@ -34,7 +34,7 @@ POPULAR = 4  # models against which a window is held
 
 
 class Hint(IntEnum):
-    """Motions that separate culprits; numbers of com_msgs/Culprits."""
+    """Motions that separate culprits; numbers of com_msgs/CentroidalDiagnosis."""
 
     NONE = 0
     STEP = 1

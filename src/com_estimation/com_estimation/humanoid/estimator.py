@@ -32,7 +32,7 @@ RECOVERY = 2.0  # s, after a fall warning or a fault, before windows count again
 
 
 class Mode(IntEnum):
-    """What the estimator does; numbers of com_msgs/Culprits."""
+    """What the estimator does; numbers of com_msgs/CentroidalDiagnosis."""
 
     UNKNOWN = 0  # no data yet
     STANDING = 1

@@ -22,7 +22,6 @@ Parameters: see Parameters.
 """
 
 import math
-import sys
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
@@ -59,6 +58,7 @@ from com_ros.wrench_input import ground_wrench
 
 WAIT = 0.02  # s of the stamps, for which a sample waits for IMU and wrenches
 MEASURED = 40  # samples, from which the rate is measured
+SLOWEST = 95.0  # Hz
 KEPT = 100  # wrenches of a foot
 FULL_ARROW = 0.5  # m, for a force as large as the robot's weight
 LIFETIME_NS = 2 * NS_PER_S
@@ -110,6 +110,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         self._pairing: ImuPairing[JointSample] = ImuPairing(self.parameters.imu_timeout, WAIT)
         self._wrenches: list[deque[tuple[int, Array]]] = [deque(maxlen=KEPT) for _ in self._feet]
         self._times: list[int] = []
+        self._slow = ""  # why these samples are too few
         self._waiting: deque[Paired[JointSample]] = deque()
         self._shown: Event | None = None
         self._mode, self._warns = Mode.UNKNOWN, False
@@ -147,6 +148,9 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         waiting.extend(pairs)
         while len(waiting) > 1:
             time_ns = waiting[0].time_ns
+            if waiting[1].time_ns <= time_ns:  # sent twice
+                waiting.popleft()
+                continue
             newest = min((stored[-1][0] if stored else 0) for stored in self._wrenches)
             if newest < time_ns and waiting[-1].time_ns - time_ns < WAIT * NS_PER_S:
                 return
@@ -159,8 +163,14 @@ class HumanoidComEstimator(RobotNode[Parameters]):
     def _measure(self, time_ns: int) -> None:
         self._times.append(time_ns)
         if len(self._times) == MEASURED and self._model is not None:
-            period = float(np.median(np.diff(self._times))) / NS_PER_S
-            self._estimator = HumanoidEstimator(self._model, self._config, 1.0 / period)
+            rate = NS_PER_S / float(np.median(np.diff(self._times)))
+            self._times.clear()
+            self._slow = ""
+            if rate < SLOWEST:
+                self._slow = f"joint_states have {rate:.0f} Hz, expected {SLOWEST:g} Hz or more: "
+                self._slow += "raise the rate of the driver"
+                return
+            self._estimator = HumanoidEstimator(self._model, self._config, rate)
 
     def _wrenches_at(self, time_ns: int, period_ns: int) -> Array:
         """Means (f, 6) of the wrenches about a time, else the nearest; NaN where there is none."""
@@ -257,7 +267,8 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         """Level and text by mode and verdict."""
         estimate, estimator = self._estimate, self._estimator
         if self.waiting or estimate is None or estimator is None:
-            return Diagnosis(diagnostics.ERROR, self.waiting or "no samples yet")
+            why = self.waiting or self._slow or "no samples yet"
+            return Diagnosis(diagnostics.ERROR, why)
         verdict = estimator.diagnosis.verdict
         level = diagnostics.OK
         if estimate.reason or any(finding.named for finding in verdict.findings):
@@ -330,7 +341,3 @@ def _diagnosis(
 def main() -> int:
     """Run the node."""
     return run(HumanoidComEstimator, make_executor=make_fast_executor)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
