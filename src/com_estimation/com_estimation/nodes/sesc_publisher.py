@@ -21,7 +21,6 @@ Publishes at display_rate_hz; at 1 Hz /diagnostics:
 Parameters: see Parameters.
 """
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -205,7 +204,3 @@ class SescPublisher(RobotNode[Parameters]):
 def main() -> int:
     """Run the node."""
     return run(SescPublisher, make_executor=make_fast_executor)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

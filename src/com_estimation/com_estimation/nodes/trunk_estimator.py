@@ -25,7 +25,6 @@ Services:
 Parameters: see trunk_robot.Parameters.
 """
 
-import sys
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -184,7 +183,3 @@ class TrunkEstimatorNode(RobotNode[Parameters]):
 def main() -> int:
     """Run the node."""
     return run(TrunkEstimatorNode, make_executor=make_fast_executor)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -18,7 +18,6 @@ Time is that of the stamps, so that a recording may be played at any speed. Only
 requests are in real time.
 """
 
-import sys
 from functools import partial
 from typing import Any
 
@@ -258,7 +257,3 @@ def _health(session: Session, check: ModelCheckResult) -> tuple[bytes, str]:
 def main() -> int:
     """Run the node."""
     return run(ComIdentification, make_executor=make_fast_executor)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -13,7 +13,6 @@ A robot that has not got the protocol's joints and feet is refused; the one befo
 Parameters: see Parameters.
 """
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,7 +89,3 @@ class PostureProtocol(RobotNode[Parameters]):
 def main() -> int:
     """Runs the node."""
     return run(PostureProtocol)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

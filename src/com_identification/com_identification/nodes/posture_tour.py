@@ -26,7 +26,6 @@ too many postures in a row fail.
 Parameters: see Parameters.
 """
 
-import sys
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -410,7 +409,3 @@ def _check(answer: Any) -> Any:
 def main() -> int:
     """Run the node."""
     return run(PostureTour)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
