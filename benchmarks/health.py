@@ -5,7 +5,7 @@ IMU, nothing declared (see identification_honesty.py: errors of a case, truth by
 is identified again,
 
 same       with the same sensors, other postures and noise: whatever is reported is a false alarm
-redrawn    with sensors, floor and IMU mounting drawn again: a body that is reported is a false alarm
+redrawn    with sensors, floor and IMU mounting drawn again: a reported body is a false alarm
 N mm       the same, and the root's CoM has moved by N mm in a random horizontal direction
 knee       the same, and one knee's zero is 5 degrees off, which is more than any prior allows
 
