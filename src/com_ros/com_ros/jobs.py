@@ -3,9 +3,11 @@
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 from rclpy.action.server import ServerGoalHandle
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
 T = TypeVar("T")
@@ -16,16 +18,17 @@ class BackgroundJobs:
     """Does jobs for a node, in order, in one thread.
 
     What comes of each is handed to the node's executor, so that nothing of the node is touched from
-    two threads.
+    two threads. By tasks: the EventsExecutor takes no guard conditions.
     """
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=node.get_name())
         self._done: deque[tuple[Future, Callable[[Future], None]]] = deque()
-        self._wake = node.create_guard_condition(self.finish)
         self._pending = 0
         self._closed = False
+        clock = Clock(clock_type=ClockType.STEADY_TIME)  # for jobs done before the executor
+        self._first = node.create_timer(0.0, self._begin, clock=clock)
 
     @property
     def busy(self) -> bool:
@@ -58,7 +61,13 @@ class BackgroundJobs:
         if self._closed or future.cancelled():
             return
         self._done.append((future, hand_on))
-        self._wake.trigger()
+        if (executor := self._node.executor) is not None:
+            with suppress(Exception):  # one that is shut down meanwhile takes no tasks
+                executor.create_task(self.finish)
+
+    def _begin(self) -> None:
+        self._first.cancel()
+        self.finish()
 
 
 class DeferredService:

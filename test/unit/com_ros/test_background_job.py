@@ -16,12 +16,16 @@ def node(make_node):
     return make_node()
 
 
-@pytest.fixture
-def spin(ros_context, node):
-    executor = SingleThreadedExecutor(context=ros_context)
-    executor.add_node(node)
+@pytest.fixture(params=["SingleThreadedExecutor", "EventsExecutor"])
+def spin(ros_context, node, request):
+    kind = SingleThreadedExecutor
+    if request.param == "EventsExecutor":
+        kind = pytest.importorskip("rclpy.experimental.events_executor").EventsExecutor
+    executor = kind(context=ros_context)
 
     def until(condition):
+        if node.executor is None:
+            executor.add_node(node)
         limit = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < limit
@@ -61,6 +65,15 @@ def test_what_is_raised_is_handed_on(node, spin):
     spin(lambda: len(got) == 2)
     assert isinstance(got[0], ValueError)
     assert got[1] == 3
+    jobs.close()
+
+
+def test_what_is_done_before_there_is_an_executor_is_handed_on(node, spin):
+    jobs, got, done = BackgroundJobs(node), [], threading.Event()
+    jobs.do(lambda: 3, got.append)
+    jobs.do(done.set, got.append)
+    assert done.wait(PATIENCE)
+    spin(lambda: len(got) == 2)
     jobs.close()
 
 
