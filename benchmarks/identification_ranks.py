@@ -9,8 +9,8 @@ from rich.console import Console
 from com_identification.planning.stances import FlatStance
 from com_identification.regression.identifiability import (
     Identifiability,
-    com_rank,
     examine,
+    rank_of,
     stack_root,
 )
 from com_identification.regression.statics import Statics
@@ -45,6 +45,18 @@ def _parallel() -> Array:
         Q[:, [i - 2, i - 1, i + 3]] = 0.0
         Q[:, i + 2] = -Q[:, i] - Q[:, i + 1]
     return Q
+
+
+def com_rank(statics: Statics, Q: Array, link: int, heights: bool, factor: Array) -> int:
+    """Rank of known centres of mass in the axes of a sole that stands flat on horizontal ground.
+
+    Without heights only the projections are known; Q and factor as in identifiability.examine().
+    """
+    poses = statics.poses(Q)
+    R, _ = statics.link_frames(poses, [link])
+    rows = R[:, 0].transpose(0, 2, 1) @ statics.first_moment(poses)
+    kept = rows[:, : 3 if heights else 2].reshape(-1, len(factor)) @ factor
+    return rank_of(kept, np.ones(factor.shape[1]))
 
 
 def level_ranks() -> dict[str, int]:

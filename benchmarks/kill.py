@@ -37,10 +37,10 @@ from std_msgs.msg import String
 
 from com_identification.exceptions import IdentificationError
 from com_identification.regression.statics import Statics
-from com_identification.store.results import read_document
 from com_identification.store.store import PostureStore
 from com_model import ComModelError, RobotConfig, RobotModel
 from com_model.dynamics import GRAVITY
+from com_model.strict_yaml import read_yaml
 from com_msgs import srv
 from com_ros.conversions import ns_to_stamp, numpy_to_joint_state, numpy_to_wrench
 from com_ros.qos import LATCHED
@@ -366,7 +366,7 @@ class Lane:
                     if path.stem == "postures" and self.postures - labels:
                         self.tally.lost += len(self.postures - labels)
                 elif path.suffix == ".yaml":
-                    read_document(path)
+                    read_yaml(path)
             except (ComModelError, IdentificationError) as error:
                 self.tally.unreadable += 1
                 self.tally.problems.append(f"unreadable: {error}")

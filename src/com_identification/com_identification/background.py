@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing import Pipe
@@ -51,10 +51,8 @@ class Outcome:
 class BackgroundJob:
     """Runs a task; ask for its progress and its outcome now and then.
 
-    Attributes:
-        progress: Fraction of the time that is over, 0 to 1.
-        step: The present step in words, with the time that is left.
-        outcome: None while it runs.
+    `progress` is the fraction of the time that is over, 0 to 1, `step` the present step in words,
+    with the time that is left, `outcome` None while it runs.
     """
 
     def __init__(self, task: Task) -> None:
@@ -177,66 +175,39 @@ def time_left(fraction: float, elapsed: float) -> str:
     return f", about {left} s left" if left else ""
 
 
-@dataclass(frozen=True, eq=False)
-class IdentificationTask:
-    """The input of all computations."""
+def identify_links(
+    model: RobotModel,
+    feet: Sequence[Foot],
+    rest: Array,
+    settings: IdentificationSettings,
+    postures: Sequence[Posture],
+    progress: Progress,
+) -> tuple[Identification, tuple[PlannedPosture, ...]]:
+    """Identifies all links; with redundant postures also finds one that would help."""
+    found = identify(model, feet, postures, settings, progress=progress)
+    if not found.redundancy:
+        return found, ()
 
-    xml: str  # the URDF's text
-    feet: tuple[Foot, ...]  # the robot's feet
-    postures: tuple[Posture, ...]  # the readings
-    settings: IdentificationSettings  # see IdentificationSettings
-    rest: Array  # (n,) a posture in which the robot stands without self-collision
+    def report(fraction: float, step: str) -> None:
+        progress(1.0, f"finding a posture that would help: {step}")
 
-    def robot(self) -> RobotModel:
-        """The robot with its feet's sole frames."""
-        return RobotModel.from_urdf(self.xml, [foot.mount for foot in self.feet if foot.mount])
-
-    def planner(self, candidates: int | None = None) -> PosturePlanner:
-        """A planner with these settings."""
-        settings = self.settings
-        if candidates is not None:
-            plan = replace(settings.plan, candidates=min(candidates, settings.plan.candidates))
-            settings = replace(settings, plan=plan)
-        return PosturePlanner(self.robot(), self.feet, self.rest, settings)
-
-
-@dataclass(frozen=True, eq=False)
-class LinksAnswer:
-    """The outcome of an identification."""
-
-    found: Identification
-    # postures that would help, where those given are redundant
-    helpful: tuple[PlannedPosture, ...] = ()
+    plan = replace(settings.plan, candidates=min(_FEW, settings.plan.candidates))
+    few = replace(settings, plan=plan)
+    try:
+        return found, propose_postures(model, feet, rest, few, postures, 1, report)
+    except IdentificationError:
+        return found, ()  # the problem is reported without a hint
 
 
-@dataclass(frozen=True, eq=False)
-class IdentifyTask(IdentificationTask):
-    """Identifies all links."""
-
-    def __call__(self, progress: Progress) -> LinksAnswer:
-        """Computes; redundant postures are answered with one that would help, too."""
-        model = self.robot()
-        found = identify(model, self.feet, self.postures, self.settings, progress=progress)
-        return LinksAnswer(found, self._helpful(progress) if found.redundancy else ())
-
-    def _helpful(self, progress: Progress) -> tuple[PlannedPosture, ...]:
-        def report(fraction: float, step: str) -> None:
-            progress(1.0, f"finding a posture that would help: {step}")
-
-        try:
-            samples = self.settings.capture.samples
-            return self.planner(_FEW).propose(1, self.postures, samples, report)
-        except IdentificationError:
-            return ()  # the problem is reported without a hint
-
-
-@dataclass(frozen=True, eq=False)
-class ProposeTask(IdentificationTask):
-    """Proposes postures."""
-
-    count: int = 1  # how many
-
-    def __call__(self, progress: Progress) -> tuple[PlannedPosture, ...]:
-        """Computes."""
-        samples = self.settings.capture.samples
-        return self.planner().propose(self.count, self.postures, samples, progress)
+def propose_postures(
+    model: RobotModel,
+    feet: Sequence[Foot],
+    rest: Array,
+    settings: IdentificationSettings,
+    postures: Sequence[Posture],
+    count: int,
+    progress: Progress,
+) -> tuple[PlannedPosture, ...]:
+    """Proposes postures beside others; the robot stands without self-collision at rest (n,)."""
+    planner = PosturePlanner(model, feet, rest, settings)
+    return planner.propose(count, postures, settings.capture.samples, progress)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from math import isfinite, radians
+from math import radians
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from com_identification.exceptions import IdentificationError
 from com_model import ConfigError, RobotModel, UnknownNameError
 from com_model.dynamics import GRAVITY
-from com_model.parameters import NOT_NEGATIVE, parameter
+from com_model.parameters import NOT_NEGATIVE, check_options, parameter
 from com_model.strict_yaml import Section, read_yaml
 
 CRITERIA = ("parameters", "prediction")
@@ -26,26 +26,15 @@ _COUNT = (0, 10**9)
 _ANGLE = (0.0, radians(90.0))  # rad
 
 
-def _check_fields(part: Any) -> None:
-    """Checks numbers and choices by the bounds of their fields.
+class _Options:
+    """Base of options: numbers and choices are checked by the bounds of their fields."""
 
-    Raises:
-        IdentificationError: Names the field, what it expects and what it got.
-    """
-    for item in fields(part):
-        value, bounds = getattr(part, item.name), item.metadata.get("bounds")
-        choices = item.metadata.get("choices")
-        if choices and value not in choices:
-            expected = f"one of {', '.join(choices)}"
-            raise IdentificationError(f"{item.name}: expected {expected}, got {value!r}")
-        if bounds and not (isfinite(value) and bounds[0] <= value <= bounds[1]):
-            expected = f"{bounds[0]:g} or more" if bounds[1] >= 1e9 else "{:g} to {:g}"
-            expected = expected.format(*bounds)
-            raise IdentificationError(f"{item.name}: expected {expected}, got {value}")
+    def __post_init__(self) -> None:
+        check_options(self, IdentificationError)
 
 
 @dataclass(frozen=True)
-class SensorNoise:
+class SensorNoise(_Options):
     """Standard deviations of one reading; the mean of N readings has 1/sqrt(N) of them.
 
     Other errors are not noise: they are unknowns of the identification (SensorPriors).
@@ -65,16 +54,13 @@ class SensorNoise:
         0.0, "Fraction of a standard deviation that averaging does not reduce", NOT_NEGATIVE
     )
 
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
     def std_ratio(self, samples: int) -> float:
         """Returns the standard deviation of a mean over that of one reading."""
         return float(np.hypot(1.0 / np.sqrt(samples), self.least_fraction))
 
 
 @dataclass(frozen=True)
-class SensorPriors:
+class SensorPriors(_Options):
     """Prior standard deviations of the sensors' errors; all are estimated, narrow what is known.
 
     They scale with the robot: W is its weight by the URDF, L half the length of a sole. 0: there
@@ -125,9 +111,6 @@ class SensorPriors:
     effort_offset: float = parameter(0.002, "m, each joint, torque over W", (0.0, 1.0))
     friction: float = parameter(0.005, "m, torque over W, new in each posture", (0.0, 1.0))
 
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
     @classmethod
     def calibrated(cls, **errors: float) -> SensorPriors:
         """Returns priors of sensors that have no errors but the given ones."""
@@ -149,7 +132,7 @@ class LinkPrior:
 
 
 @dataclass(frozen=True)
-class PriorSettings:
+class PriorSettings(_Options):
     """Standard deviations and bounds of the URDF's values."""
 
     com_std_fraction: float = parameter(
@@ -164,12 +147,9 @@ class PriorSettings:
     bounded: bool = parameter(True, "Whether a centre of mass must stay near its link's shapes")
     shape_margin: float = parameter(0.02, "m, how far outside of them it may be", NOT_NEGATIVE)
 
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
 
 @dataclass(frozen=True)
-class FitSettings:
+class FitSettings(_Options):
     """How the regression works."""
 
     folds: int = parameter(
@@ -181,12 +161,9 @@ class FitSettings:
         False, "Whether gravity's direction is measured by an IMU, too; else by the floor alone"
     )
 
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
 
 @dataclass(frozen=True)
-class CaptureOptions:
+class CaptureOptions(_Options):
     """When a robot counts as stationary, and how many readings make a posture.
 
     Time is cut into slices. Noise of the sensors comes on top of the thresholds: within a slice the
@@ -266,7 +243,7 @@ class CaptureOptions:
     )
 
     def __post_init__(self) -> None:
-        _check_fields(self)
+        super().__post_init__()
         if not 1 <= self.samples <= self.max_samples:
             raise IdentificationError(
                 f"samples: expected 1 to max_samples ({self.max_samples}), got {self.samples}"
@@ -274,12 +251,8 @@ class CaptureOptions:
 
 
 @dataclass(frozen=True)
-class PlanOptions:
-    """Which postures may be proposed, and how they are scored.
-
-    Attributes:
-        stands: Which feet are in contact, as indices, in turn; all feet by default.
-    """
+class PlanOptions(_Options):
+    """Which postures may be proposed, and how they are scored."""
 
     candidates: int = parameter(200, "How many postures to choose from", _COUNT)
     refinements: int = parameter(30, "How many changes of each chosen posture are tried", _COUNT)
@@ -294,6 +267,7 @@ class PlanOptions:
     clearance: float = parameter(
         0.005, "m, between the boxes of links that are not adjacent", NOT_NEGATIVE
     )
+    # which feet are in contact, as indices, in turn; all feet by default
     stands: tuple[tuple[int, ...], ...] = ()
     one_foot: float = parameter(
         0.0,
@@ -327,9 +301,6 @@ class PlanOptions:
         choices=CRITERIA,
     )
 
-    def __post_init__(self) -> None:
-        _check_fields(self)
-
 
 @dataclass(frozen=True)
 class IdentificationSettings:
@@ -345,11 +316,7 @@ class IdentificationSettings:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> IdentificationSettings:
-        """Reads a YAML file; missing keys have their defaults.
-
-        Raises:
-            ConfigError: The file or a key in it is wrong; names the key and what it expects.
-        """
+        """Reads a YAML file; missing keys have their defaults. ConfigError: a wrong key."""
         data = read_yaml(path)
         return cls.from_dict({} if data is None else data, str(path))
 
@@ -357,11 +324,7 @@ class IdentificationSettings:
     def from_dict(
         cls, data: Mapping[str, Any], source: str = "identification settings"
     ) -> IdentificationSettings:
-        """Reads a mapping with sections noise, sensors, prior, links, fit, capture, plan.
-
-        Raises:
-            ConfigError: As from_file.
-        """
+        """Reads sections noise, sensors, prior, links, fit, capture, plan; or ConfigError."""
         top = Section(data, source)
         links = top.section("links")
         found = cls(
@@ -382,11 +345,7 @@ class IdentificationSettings:
         return found
 
     def check(self, model: RobotModel) -> None:
-        """Checks that the links that it names are the model's, and their bodies have mass.
-
-        Raises:
-            ConfigError: One is not; lists those that there are.
-        """
+        """Refuses links that are not the model's or have no mass: a ConfigError lists its links."""
         for name in self.links:
             key, source = f"links.{name}", "identification settings"
             if name not in model.link_names:
@@ -403,11 +362,9 @@ del _PARTS["links"]
 
 def _read_part(section: Section, kind: type[T]) -> T:
     """Reads a section by the fields of a dataclass, their types, bounds and defaults."""
-    hints, default = get_type_hints(kind), kind()
-    values = {
-        item.name: _value(section, item, hints[item.name], getattr(default, item.name))
-        for item in fields(kind)  # type: ignore[arg-type]
-    }
+    default = kind()
+    parts = fields(kind)  # type: ignore[arg-type]
+    values = {item.name: _value(section, item, getattr(default, item.name)) for item in parts}
     section.finish()
     try:
         return kind(**values)
@@ -415,14 +372,14 @@ def _read_part(section: Section, kind: type[T]) -> T:
         raise section.error(str(error)) from error
 
 
-def _value(section: Section, item: Any, kind: Any, default: Any) -> Any:
-    if kind is bool:
+def _value(section: Section, item: Any, default: Any) -> Any:
+    if isinstance(default, bool):
         return section.flag(item.name, default)
-    if kind is str:
+    if isinstance(default, str):
         return section.text(item.name, default, item.metadata["choices"])
-    if kind is int:
+    if isinstance(default, int):
         return section.whole(item.name, default)
-    if kind is float:
+    if isinstance(default, float):
         return section.number(item.name, default, item.metadata["bounds"][0])
     return tuple(tuple(row) for row in section.indices(item.name))
 

@@ -217,5 +217,5 @@ def test_shapes_are_checked(hoap2):
         recorder.add_wrenches(2, [1], np.zeros((1, 6)))
     with pytest.raises(IdentificationError, match="samples: expected 1 to max_samples"):
         CaptureOptions(samples=2000)
-    with pytest.raises(IdentificationError, match="force_drift: expected 0 or more, got nan"):
+    with pytest.raises(IdentificationError, match="force_drift is nan: give a number from 0"):
         CaptureOptions(force_drift=np.nan)

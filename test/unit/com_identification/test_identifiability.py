@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from identification_ranks import com_rank
 
 from com_identification.planning.stances import FlatStance
-from com_identification.regression.identifiability import com_rank, examine, rank_of, stack_root
+from com_identification.regression.identifiability import examine, rank_of, stack_root
 from com_identification.regression.priors import urdf_priors
 from com_identification.regression.statics import Statics
 

@@ -60,7 +60,7 @@ def test_a_file_is_read(tmp_path, names):
             "plan: {criterion: a}",
             r"plan\.criterion: expected one of parameters, prediction, got 'a'",
         ),
-        ("sensors: {moment_bias: 0.1}", r"moment_bias: expected 0 to 0.05, got 0.1"),
+        ("sensors: {moment_bias: 0.1}", r"moment_bias is 0.1: give a number from 0 to 0.05"),
         ("fit: {folds: 2.5}", r"fit\.folds: expected a whole number, got 2.5"),
         ("fit: {folds: true}", r"fit\.folds: expected a number, got true or false"),
         ("fit: {use_imu: 1}", r"fit\.use_imu: expected true or false, got 1"),

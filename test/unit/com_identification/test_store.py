@@ -259,7 +259,7 @@ def record(**changes):
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        ("[" * 100_000, "nests deeper"),
+        ("[" * 100_000, "recursion depth"),
         ("{" + " " * 300_000 + "}", "longer than 262144 bytes"),
         ("no JSON", "Expecting value"),
         ("\u00ff\u0000", "line 2 is damaged"),

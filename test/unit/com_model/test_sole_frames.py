@@ -1,5 +1,6 @@
 """Feet as a link and a sole frame: the same robot as with sole links in its URDF."""
 
+import pickle
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 import yaml
 
 from com_control.walking.biped import Biped
-from com_identification.background import ProposeTask
+from com_identification.planning.planner import PosturePlanner
 from com_identification.regression.priors import body_priors
 from com_identification.settings import IdentificationSettings
 from com_identification.store.results import corrected_inertials
@@ -88,10 +89,9 @@ def test_identification_begins_as_with_sole_links(linked, mounted):
     whole = config.attach(bare)
     ours, theirs = (body_priors(model, IdentificationSettings()) for model in (whole, linked[0]))
     np.testing.assert_allclose(ours.mass, theirs.mass)
-    settings, rest = IdentificationSettings(), config.nominal_posture(whole)
-    task = ProposeTask(bare.xml, config.feet, (), settings, rest, 1)
-    assert task.robot().link_names == whole.link_names
-    assert task.planner().feet == config.feet
+    elsewhere = pickle.loads(pickle.dumps(whole))  # in the process that computes
+    assert elsewhere.link_names == whole.link_names
+    assert PosturePlanner(elsewhere, config.feet, config.nominal_posture(whole)).feet == config.feet
 
 
 def test_walking_takes_either_model(linked, mounted):

@@ -13,6 +13,8 @@ from com_model.arrays import Array
 
 _NOISE = 10.0  # standard deviations: the range of a hundred readings is never that large
 _UNITS = ("N", "N", "N", "N m", "N m", "N m")
+Band = tuple[Array, Array, int]
+"""Lowest and highest means (C,) of one stream's slices, and the readings of the smallest one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,15 +29,12 @@ class MotionLimits:
     cause: str  # cause of an issue
     fix: str  # how to fix it
 
-    def check_slice(self, part: SliceStats) -> Issue | None:
-        """Too much motion within a slice."""
-        limit = self.travel + _NOISE * self.noise
-        return self._issue(part.high - part.low, limit, "within a slice of time")
-
-    def check_drift(self, low: Array, high: Array, least: int) -> Issue | None:
-        """Too much motion between the means of slices of at least `least` readings."""
-        limit = self.drift + _NOISE * self.noise / np.sqrt(least)
-        return self._issue(high - low, limit, "since the robot was stationary")
+    def find_motion(self, part: SliceStats, band: Band) -> Issue | None:
+        """Too much motion within a slice, or between the means of slices."""
+        (low, high, least), noise = band, _NOISE * self.noise
+        drift, begun = self.drift + noise / np.sqrt(least), "since the robot was stationary"
+        travel = self._issue(part.high - part.low, self.travel + noise, "within a slice of time")
+        return travel or self._issue(high - low, drift, begun)
 
     def _issue(self, spread: Array, limit: Array, when: str) -> Issue | None:
         if not len(spread):  # a robot without joints
@@ -171,15 +170,6 @@ _MAX_SLICES = 10_000
 _MAX_ISSUES = 8
 
 
-@dataclass
-class _Band:
-    """Range of the means of one stream's slices."""
-
-    low: Array
-    high: Array
-    least: int
-
-
 @dataclass(frozen=True, eq=False)
 class RunMeans:
     """Means over the slices of a run that count."""
@@ -208,7 +198,8 @@ class StationaryRun:
 
     def __init__(self, limits: Sequence[MotionLimits], settle_ns: int, max_samples: int) -> None:
         self._limits, self._settle_ns, self._most = limits, settle_ns, max_samples
-        self._bands: list[_Band | None] = [None] * len(limits)
+        nothing = np.array(np.inf), np.array(-np.inf), 2**62
+        self._bands: list[Band] = [nothing] * len(limits)
         self._window: deque[TimeSlice] = deque(maxlen=_MAX_SLICES)
         self._newest: TimeSlice | None = None
         self._clean_ns: int | None = None
@@ -230,17 +221,11 @@ class StationaryRun:
 
     def find_motion(self, parts: TimeSlice) -> Issue | None:
         """Motion within the next slice, or since the first one; None where there is none."""
-        for limits, band, part in zip(self._limits, self._bands, parts, strict=True):
-            if part is None:
-                continue
-            issue = limits.check_slice(part)
-            if issue is None and band is not None:
-                mean = part.mean
-                low, high = np.minimum(band.low, mean), np.maximum(band.high, mean)
-                issue = limits.check_drift(low, high, min(band.least, part.count))
-            if issue is not None:
-                return issue
-        return None
+        triples = zip(self._limits, self._bands, parts, strict=True)
+        found = (
+            limits.find_motion(part, _widened(band, part)) for limits, band, part in triples if part
+        )
+        return next((issue for issue in found if issue is not None), None)
 
     def add(self, parts: TimeSlice, issues: Sequence[Issue]) -> None:
         """Adds the next slice, in which nothing moved."""
@@ -251,7 +236,8 @@ class StationaryRun:
         first = min(part.first_ns for part in known)
         self.t0_ns = first if self.t1_ns < 0 else self.t0_ns
         self.t1_ns = max(part.last_ns for part in known)
-        self._widen(parts)
+        pairs = zip(self._bands, parts, strict=True)
+        self._bands = [_widened(band, part) if part else band for band, part in pairs]
         if issues:
             self.reject(issues)
             return
@@ -298,17 +284,6 @@ class StationaryRun:
             tuple(constant),
         )
 
-    def _widen(self, parts: TimeSlice) -> None:
-        for i, part in enumerate(parts):
-            if part is None:
-                continue
-            mean, band = part.mean, self._bands[i]
-            if band is None:
-                self._bands[i] = _Band(mean, mean, part.count)
-            else:
-                low, high = np.minimum(band.low, mean), np.maximum(band.high, mean)
-                self._bands[i] = _Band(low, high, min(band.least, part.count))
-
     def _after(self, after_ns: int) -> Iterator[TimeSlice]:
         for parts in self._window:
             if all(part is None or part.first_ns > after_ns for part in parts):
@@ -329,6 +304,11 @@ class StationaryRun:
             if self.samples() - max(oldest) < self._most:
                 return
             self._window.popleft()
+
+
+def _widened(band: Band, part: SliceStats) -> Band:
+    (low, high, least), mean = band, part.mean
+    return np.minimum(low, mean), np.maximum(high, mean), min(least, part.count)
 
 
 def _mean(parts: Sequence[SliceStats]) -> Array:

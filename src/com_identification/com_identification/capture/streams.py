@@ -21,7 +21,6 @@ from com_model.arrays import Array
 
 _LAST_NS = 2**62  # later stamps are invalid
 _LARGEST = 1e12  # of any sensor value, in any unit
-_NEAR = 100_000_000  # ns between readings of one slice: far below any jump of time
 
 
 class SensorStream:
@@ -77,19 +76,6 @@ class SensorStream:
         self.late += int(np.sum(numbers < first_number))
         self._gather(numbers[usable], t_ns[usable], values[usable])
 
-    def add_next(self, t_ns: int, values: Array) -> bool:
-        """Adds one reading (C,) to the newest slice, fast; False where that needs add()."""
-        part = self._slices.get(self.number)
-        if part is None or self.last_ns is None or not self.last_ns < t_ns <= part.last_ns + _NEAR:
-            return False
-        if self._timeline.slice_number(t_ns) != self.number:
-            return False
-        if not usable_numbers(values[: self._needed]).all():
-            return False
-        self.last_ns = t_ns
-        part.add(SliceStats(1, values, values, values, t_ns, t_ns))
-        return True
-
     def take(self, number: int) -> SliceStats | None:
         """Removes and returns a slice; None where it has no readings."""
         return self._slices.pop(number, None)
@@ -103,17 +89,11 @@ class SensorStream:
         return np.maximum.accumulate(np.concatenate((start, t_ns[:-1])))
 
     def _gather(self, numbers: Times, t_ns: Times, values: Array) -> None:
-        if not len(numbers):
-            return
-        starts = np.flatnonzero(np.concatenate(([True], numbers[1:] != numbers[:-1])))
-        ends = np.append(starts[1:], len(numbers))
-        total = np.add.reduceat(values, starts, axis=0)
-        low = np.minimum.reduceat(values, starts, axis=0)
-        high = np.maximum.reduceat(values, starts, axis=0)
-        for i, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-            first, last = int(t_ns[start]), int(t_ns[end - 1])
-            part = SliceStats(end - start, total[i], low[i], high[i], first, last)
-            number = int(numbers[start])
+        for number in np.unique(numbers).tolist():
+            rows = numbers == number
+            own, times = values[rows], t_ns[rows].tolist()
+            ends = times[0], times[-1]
+            part = SliceStats(len(own), own.sum(0), own.min(0), own.max(0), *ends)
             if number in self._slices:
                 self._slices[number].add(part)
             else:
@@ -183,8 +163,6 @@ class SensorStreams:
         """Adds readings (N, C) at (N,) stamps of a stream, -1 for the last one."""
         stream = self._streams[index]
         t = np.asarray(t_ns, dtype=np.int64).reshape(-1)
-        if len(t) == len(values) == 1 and stream.add_next(int(t[0]), values[0]):
-            return
         if len(t) != len(values):
             raise IdentificationError(f"{stream.name}: {len(t)} stamps for {len(values)} readings")
         good = (t >= 0) & (t < _LAST_NS)

@@ -44,15 +44,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status: 0 done, 2 a file or an argument cannot be used."""
     arguments = _parser().parse_args(argv)
     try:
-        simulation = QuasiStatic.from_protocol(
-            *load_robot(arguments.robot, arguments.config), Protocol.from_file(arguments.protocol)
-        )
+        protocol = Protocol.from_file(arguments.protocol)
+        robot = load_robot(arguments.robot, arguments.config)
+        simulation = QuasiStatic.from_protocol(*robot, protocol)
         if arguments.angles is None:
             by_model = _find_tips(simulation, arguments.joint_errors)
             _print_angles(simulation, _angles(by_model))
-            _print_notes(_standing(by_model))
+            for note in _standing(by_model):
+                print(note)
             return 0
-        protocol = Protocol.from_file(arguments.protocol)
         table = TipTable.from_file(arguments.angles, protocol)
         _compare(simulation, protocol, table, arguments)
     except (ComModelError, ProtocolError, IdentificationError) as error:
@@ -106,7 +106,7 @@ def _compare(
         valid = ", ".join(candidates)
         raise ProtocolError(f"--explain: no {arguments.explain!r}; valid: {valid}")
     if arguments.output is not None:  # before the work, so that a wrong folder is reported at once
-        path_inside(arguments.output, _file(simulation, ""))
+        path_inside(arguments.output, simulation.model.name)
     measured = table.angles(arguments.measured)
     used = np.flatnonzero(np.isfinite(measured))
     if not len(used):
@@ -122,21 +122,17 @@ def _compare(
         found=found,
         left_out=errors_left_out(simulation, found),
     )
-    _print(simulation, comparison, arguments.measured)
-    if arguments.output is not None:
-        _write(simulation, comparison, arguments.output, arguments.force)
-
-
-def _print(simulation: QuasiStatic, comparison: Comparison, measured: str) -> None:
-    found = comparison.found
-    _print_angles(simulation, {measured: found.measured, **comparison.ours})
-    _print_notes(comparison.notes)
+    _print_angles(simulation, {arguments.measured: found.measured, **comparison.ours})
+    for note in comparison.notes:
+        print(note)
     for name, mean in comparison.mean_errors().items():
         print(f"mean error of {name}: {mean:.2f} deg")
     for label, value in zip(found.candidate.labels, found.x, strict=True):
         print(f"{label}: {value:.5f}")
     for name, mean in comparison.left_out.items():
         print(f"{name} left out: {mean:.2f} deg")
+    if arguments.output is not None:
+        _write(simulation, comparison, arguments.output, arguments.force)
 
 
 def _print_angles(simulation: QuasiStatic, columns: dict[str, Array]) -> None:
@@ -147,37 +143,26 @@ def _print_angles(simulation: QuasiStatic, columns: dict[str, Array]) -> None:
         print(f"{test.name:{width}}", *cells)
 
 
-def _print_notes(notes: tuple[str, ...]) -> None:
-    for note in notes:
-        print(note)
-
-
 def _standing(by_model: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:
     """Sentences on tests in which the robot does not fall."""
-    standing = {
-        name: [tip.test for tip in tips if not tip.falls] for name, tips in by_model.items()
-    }
     return tuple(
         f"{name}: still stands at the joints' limit, which is shown: {'; '.join(tests)}"
-        for name, tests in standing.items()
-        if tests
+        for name, tips in by_model.items()
+        if (tests := [tip.test for tip in tips if not tip.falls])
     )
 
 
 def _write(simulation: QuasiStatic, comparison: Comparison, folder: str, overwrite: bool) -> None:
     picture = BytesIO()
     plot_angles(comparison).savefig(picture, format="png")
+    name = f"{simulation.model.name}_tip_angles"
     files = {".png": picture.getvalue(), ".html": report_page(comparison).encode()}
     paths = [
-        write_whole(path_inside(folder, _file(simulation, suffix)), content, overwrite)
+        write_whole(path_inside(folder, name + suffix), content, overwrite)
         for suffix, content in files.items()
     ]
     for path in (*paths, *write_correction(folder, simulation.model, comparison.found, overwrite)):
         print(f"wrote {path}")
-
-
-def _file(simulation: QuasiStatic, suffix: str) -> str:
-    return f"{simulation.model.name}_tip_angles{suffix}"
 
 
 if __name__ == "__main__":

@@ -151,9 +151,7 @@ def identify_total(
 
       P o = P (point on the vertical by the feet - CoM by the model).
 
-    Raises:
-        IdentificationError: No posture has the wrenches of all feet.
-        PostureError: Readings that cannot be used; names the posture.
+    Raises IdentificationError where no posture has the wrenches of all feet, or PostureError.
     """
     settings = settings or IdentificationSettings()
     observations = ObservationModel(model, feet, settings.noise, settings.fit.gravity)

@@ -5,21 +5,22 @@ within the soles; the CoM that they give is near the URDF's) are corrected by ea
 turn; the simplest fault whose correction obeys all rules is reported.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
-from itertools import permutations, product
+from itertools import combinations, product
 
 import numpy as np
 from scipy.linalg import block_diag
+from scipy.spatial.transform import Rotation
 
 from com_identification.regression.observations import ObservationModel
 from com_identification.regression.postures import Posture
 from com_identification.settings import SensorNoise
 from com_model import Foot, RobotModel
-from com_model.arrays import Array
+from com_model.arrays import Array, Flags
 from com_model.dynamics import GRAVITY
-from com_model.robot_config import wrench_signs
+from com_model.robot_config import ground_wrenches
 
 _UNITS = (
     ("kilogram-force or decanewton", 9.80665, 9.80665),
@@ -52,8 +53,15 @@ class Hypothesis:
 
     fault: WrenchFault  # its kind
     feet: tuple[int, ...]  # indices of the feet concerned
-    fix: Callable[[Array], Array]  # corrects wrenches (f, 6) as read
+    matrix: Array  # (6, 6) maps what was read to what is true
     text: str  # what is wrong and how to fix it, with a placeholder {feet}
+
+    def fix(self, wrenches: Array) -> Array:
+        """Corrects wrenches (f, 6) as read."""
+        corrected, feet = wrenches.copy(), list(self.feet)
+        source = feet[::-1] if self.fault is WrenchFault.SWAPPED else feet
+        corrected[feet] = wrenches[source] @ self.matrix.T
+        return corrected
 
 
 def hypotheses(known: Sequence[int]) -> Iterator[Hypothesis]:
@@ -65,74 +73,32 @@ def hypotheses(known: Sequence[int]) -> Iterator[Hypothesis]:
             "it is the force of the robot on the ground: change the sign of {feet} "
             "(wrench.sign in the robot's configuration)"
         )
-        yield Hypothesis(WrenchFault.SIGN, group, _transformed(group, _scale(-1.0, -1.0)), text)
-    for i in known:
-        for j in known[i + 1 :]:
-            text = "{feet} have each other's readings: exchange their wrench.topic or their cables"
-            yield Hypothesis(WrenchFault.SWAPPED, (i, j), _swapped(i, j), text)
+        yield Hypothesis(WrenchFault.SIGN, group, -np.eye(6), text)
+    for pair in combinations(known, 2):
+        text = "{feet} have each other's readings: exchange their wrench.topic or their cables"
+        yield Hypothesis(WrenchFault.SWAPPED, pair, np.eye(6), text)
     for name, force, moment in _UNITS:
-        for sign in (1.0, -1.0):
-            yield _unit(known, name, force, moment, sign)
-    for group in groups:
-        for R in _axis_rotations():
-            yield _rotated(group, R)
-
-
-def _unit(
-    group: tuple[int, ...], name: str, force: float, moment: float, sign: float
-) -> Hypothesis:
-    also = " and change wrench.sign" if sign < 0.0 else ""
-    text = f"its unit is {name}: convert {{feet}} to N and N m{also}"
-    scale = _scale(sign * force, sign * moment)
-    return Hypothesis(WrenchFault.UNIT, group, _transformed(group, scale), text)
-
-
-def _rotated(group: tuple[int, ...], R: Array) -> Hypothesis:
-    names = [
-        ("-" if R[:, k].min() < 0.0 else "") + "xyz"[int(np.argmax(np.abs(R[:, k])))]
-        for k in range(3)
-    ]
-    text = (
-        f"the x, y and z of its sensor are along {', '.join(names)} of the frame: give {{feet}} a "
-        "wrench.frame that is turned so"
-    )
-
-    fix = _transformed(group, block_diag(R, R))
-    return Hypothesis(WrenchFault.AXES, group, fix, text)
+        for sign, also in ((1.0, ""), (-1.0, " and change wrench.sign")):
+            scale = sign * np.diag(np.repeat([force, moment], 3))
+            text = f"its unit is {name}: convert {{feet}} to N and N m{also}"
+            yield Hypothesis(WrenchFault.UNIT, known, scale, text)
+    for group, R in product(groups, _axis_rotations()):
+        axes = ("-" * int(c.min() < 0.0) + "xyz"[int(np.argmax(np.abs(c)))] for c in R.T)
+        text = (
+            f"the x, y and z of its sensor are along {', '.join(axes)} of the frame: give {{feet}} "
+            "a wrench.frame that is turned so"
+        )
+        yield Hypothesis(WrenchFault.AXES, group, block_diag(R, R), text)
 
 
 def _axis_rotations() -> list[Array]:
     """The 23 rotations other than none that map axes onto axes; those about z first."""
-    found = []
-    for order in permutations(range(3)):
-        for signs in product((1.0, -1.0), repeat=3):
-            R = np.zeros((3, 3))
-            R[order, range(3)] = signs
-            if np.linalg.det(R) > 0.0 and not np.array_equal(R, np.eye(3)):
-                found.append(R)
-    return sorted(found, key=lambda R: (-R[2, 2], -float(np.trace(R))))
+    turns: list[Array] = list(Rotation.create_group("O").as_matrix().round())
 
+    def order(R: Array) -> tuple[float, ...]:
+        return -R[2, 2], -float(np.trace(R)), *np.abs(R).argmax(axis=0), *-R.sum(axis=0)
 
-def _transformed(group: tuple[int, ...], matrix: Array) -> Callable[[Array], Array]:
-    def fix(wrenches: Array) -> Array:
-        corrected = wrenches.copy()
-        corrected[list(group)] = wrenches[list(group)] @ matrix.T
-        return corrected
-
-    return fix
-
-
-def _scale(force: float, moment: float) -> Array:
-    return np.diag(np.repeat([force, moment], 3))
-
-
-def _swapped(i: int, j: int) -> Callable[[Array], Array]:
-    def fix(wrenches: Array) -> Array:
-        corrected = wrenches.copy()
-        corrected[[i, j]] = wrenches[[j, i]]
-        return corrected
-
-    return fix
+    return sorted(turns, key=order)[1:]
 
 
 _SURE = 6.0  # standard deviations
@@ -157,12 +123,7 @@ class Violation:
 
 
 class WrenchRules:
-    """The rules for one posture.
-
-    Args:
-        mass_tolerance: Error of the URDF's mass that is allowed, a fraction of it.
-        com_std: m, horizontal standard deviation of its CoM.
-    """
+    """The rules for one posture; see diagnose()."""
 
     def __init__(
         self,
@@ -171,37 +132,33 @@ class WrenchRules:
         mass_tolerance: float,
         com_std: float,
     ) -> None:
-        self._observations = observations
+        self._observations, self._posture = observations, posture
         self._mass_tolerance, self._com_std = mass_tolerance, com_std
-        model, statics = observations.model, observations.statics
-        self.feet: tuple[Foot, ...] = observations.feet
+        model, statics, self.feet = observations.model, observations.statics, observations.feet
         self.weight = model.mass * observations.gravity
-        self.read = posture.wrenches
         noise, factor = observations.noise, _SURE * observations.noise.std_ratio(posture.samples)
         self._force, self._moment = factor * noise.force, factor * noise.moment
         poses = statics.poses(posture.q[None])
-        links = [model.link_index(foot.wrench_frame) for foot in observations.feet]
-        soles = [model.link_index(foot.frame) for foot in observations.feet]
-        R, p = statics.link_frames(poses, links)
-        self._R, self._p = R[0], p[0]
-        R, p = statics.link_frames(poses, soles)
-        self._R_sole, self._p_sole = R[0], p[0]
-        self._has_sole = np.array([len(foot.corners) > 0 for foot in observations.feet])
-        self._given_up = posture.up
-        self._signs = wrench_signs(observations.feet)
+        links = [model.link_index(foot.wrench_frame) for foot in self.feet]
+        soles = [model.link_index(foot.frame) for foot in self.feet]
+        R, p = (array[0] for array in statics.link_frames(poses, [*links, *soles]))
+        (self._R, self._R_sole), (self._p, self._p_sole) = np.split(R, 2), np.split(p, 2)
         self._com = statics.com(poses, statics.parameters)[0]
 
     def violations(self, wrenches: Array) -> list[Violation]:
         """Returns the rules that wrenches (f, 6), as read, violate."""
-        up = self._up(wrenches)
-        forces = np.einsum("fij,fj->fi", self._R, (self._signs * wrenches)[:, :3])
+        up = self._observations.up_direction(replace(self._posture, wrenches=wrenches))
+        ground = ground_wrenches(wrenches, self.feet).reshape(-1, 2, 3)
+        forces, moments = np.einsum("fij,fkj->kfi", self._R, ground)
+        moments = moments + np.cross(self._p - self._p_sole, forces)  # about the soles' origins
         known = np.isfinite(wrenches).all(axis=1)
         found = []
         if known.all():
-            found += self._totals(wrenches, forces, up)
+            loaded = self._observations.contacts.loaded(wrenches)
+            found += self._totals(forces, moments, loaded, up)
         for i in np.flatnonzero(known):
             if np.linalg.norm(forces[i]) > _IN_AIR * self.weight + self._force:
-                found += self._foot(int(i), forces[i], wrenches[i], up)
+                found += self._foot(int(i), forces[i], moments[i], up)
         return [each for each in found if each.excess > 1.0]
 
     def unloaded(self, wrenches: Array) -> list[int]:
@@ -210,21 +167,9 @@ class WrenchRules:
         light = loads < _IN_AIR * self.weight + self._force
         return [] if light.all() else [int(i) for i in np.flatnonzero(light)]
 
-    def lightly_loaded(self, foot: int) -> bool:
-        """Whether a foot reads so little that an offset may be all of it."""
-        return bool(np.linalg.norm(self.read[foot, :3]) < _LIGHT * self.weight)
-
-    def _up(self, wrenches: Array) -> Array:
-        """Against gravity (3,): by the IMU or the loaded flat soles; NaN where not known."""
-        if np.isfinite(self._given_up).all():
-            return self._given_up
-        flat = self._observations.contacts.loaded(wrenches) & self._has_sole
-        if not flat.any():
-            return np.full(3, np.nan)
-        up = self._R_sole[flat][:, :, 2].sum(axis=0)
-        return np.asarray(up / np.linalg.norm(up))
-
-    def _totals(self, wrenches: Array, forces: Array, up: Array) -> list[Violation]:
+    def _totals(
+        self, forces: Array, moments: Array, loaded: Flags, up: Array
+    ) -> Iterator[Violation]:
         force = forces.sum(axis=0)
         size = float(np.linalg.norm(force))
         off = abs(size - self.weight) / (self._mass_tolerance * self.weight + 2.0 * self._force)
@@ -232,57 +177,38 @@ class WrenchRules:
             f"the feet carry {size:.4g} N together, the robot weighs {self.weight:.4g} N by its "
             "URDF"
         )
-        found = [Violation("weight", off, text)]
+        yield Violation("weight", off, text)
         if not np.isfinite(up).all() or not size > 2.0 * self._force:
-            return found
+            return
         lean = angle_between(force, up)
         text = f"their force leans {np.degrees(lean):.0f} deg against gravity"
-        found.append(Violation("lean", lean / (_LEAN + 2.0 * self._force / size), text))
-        far = float(np.linalg.norm(self._gap(wrenches, forces, up)))
-        may = self._com_std + 2.0 * self._moment / self.weight
+        yield Violation("lean", lean / (_LEAN + 2.0 * self._force / size), text)
+        center, push = self._p_sole[loaded].mean(axis=0), float(force @ up)
+        moment = (moments + np.cross(self._p_sole - center, forces)).sum(axis=0)
+        far = np.inf
+        if abs(push) > 1e-9 * self.weight:  # to the vertical by the feet
+            gap = center + np.cross(up, moment) / push - self._com
+            far = float(np.linalg.norm(gap - (gap @ up) * up))
         text = f"they put the CoM {1e3 * far:.0f} mm beside the URDF's"
-        found.append(Violation("com", far / may, text))
-        return found
+        yield Violation("com", far / (self._com_std + 2.0 * self._moment / self.weight), text)
 
-    def _gap(self, wrenches: Array, forces: Array, up: Array) -> Array:
-        """Horizontal distance (3,) m from the URDF's CoM to the vertical by the feet."""
-        moments = np.einsum("fij,fj->fi", self._R, (self._signs * wrenches)[:, 3:])
-        center = self._p_sole[self._observations.contacts.loaded(wrenches)].mean(axis=0)
-        moment = (moments + np.cross(self._p - center, forces)).sum(axis=0)
-        push = float(forces.sum(axis=0) @ up)
-        if not abs(push) > 1e-9 * self.weight:
-            return np.full(3, np.inf)
-        gap = center + np.cross(up, moment) / push - self._com
-        return np.asarray(gap - (gap @ up) * up)
-
-    def _foot(self, i: int, force: Array, wrench: Array, up: Array) -> list[Violation]:
+    def _foot(self, i: int, force: Array, moment: Array, up: Array) -> Iterator[Violation]:
         name, size = self.feet[i].frame, float(np.linalg.norm(force))
-        found = []
         if np.isfinite(up).all():
             angle = angle_between(force, up)
             text = (
                 f"{name} reads {size:.3g} N at {np.degrees(angle):.0f} deg against gravity, less "
                 f"than {np.degrees(_SLIDE):.0f} deg was expected"
             )
-            excess = angle / (_SLIDE + 2.0 * self._force / size)
-            found.append(Violation("push", excess, text, i))
-        if len(self.feet[i].corners):
-            found += self._edge(i, force, wrench)
-        return found
-
-    def _edge(self, i: int, force: Array, wrench: Array) -> list[Violation]:
-        """How far the centre of pressure is beyond the box around a sole."""
-        moment = self._signs[i] * (self._R[i] @ wrench[3:])
-        moment = moment + np.cross(self._p[i] - self._p_sole[i], force)
-        f, m = self._R_sole[i].T @ force, self._R_sole[i].T @ moment
-        if not abs(f[2]) > 0.2 * np.linalg.norm(f):
-            return []
-        center = np.array([-m[1], m[0]]) / f[2]
+            yield Violation("push", angle / (_SLIDE + 2.0 * self._force / size), text, i)
         corners = self.feet[i].corners
-        beyond = np.maximum(corners.min(axis=0) - center, center - corners.max(axis=0))
-        far = float(np.linalg.norm(np.maximum(beyond, 0.0)))
-        text = f"the centre of pressure of {self.feet[i].frame} is {1e3 * far:.0f} mm off its sole"
-        return [Violation("edge", far / (_EDGE + self._moment / abs(f[2])), text, i)]
+        f, m = self._R_sole[i].T @ force, self._R_sole[i].T @ moment
+        if len(corners) and abs(f[2]) > 0.2 * size:
+            center = np.array([-m[1], m[0]]) / f[2]
+            beyond = np.maximum(corners.min(axis=0) - center, center - corners.max(axis=0))
+            far = float(np.linalg.norm(np.maximum(beyond, 0.0)))
+            text = f"the centre of pressure of {name} is {1e3 * far:.0f} mm off its sole"
+            yield Violation("edge", far / (_EDGE + self._moment / abs(f[2])), text, i)
 
 
 def angle_between(a: Array, b: Array) -> float:
@@ -324,15 +250,15 @@ def diagnose(
     """
     if not feet or len(posture.wrenches) != len(feet):
         return ()
-    rules = WrenchRules(
-        ObservationModel(model, feet, noise, gravity), posture, mass_tolerance, com_std
-    )
+    observations = ObservationModel(model, feet, noise, gravity)
+    rules = WrenchRules(observations, posture, mass_tolerance, com_std)
     read = rules.violations(posture.wrenches)
     if not read:
         return _in_air(rules, posture.wrenches)
-    known = [i for i, row in enumerate(posture.wrenches) if np.isfinite(row).all()]
+    known = np.flatnonzero(np.isfinite(posture.wrenches).all(axis=1)).tolist()
     tried = [(rules.violations(each.fix(posture.wrenches)), each) for each in hypotheses(known)]
-    good = [(_worst(left), each) for left, each in tried if _worst(left) <= 1.0]
+    scores = [(max((v.excess for v in left), default=0.0), each) for left, each in tried]
+    good = [(score, each) for score, each in scores if score <= 1.0]
     if not good and any(each.rule in _PLAIN for each in read):
         # The sole may be larger than the configuration says, or the CoM far from the URDF's.
         plain = (each for left, each in tried if not any(v.rule in _PLAIN for v in left))
@@ -341,12 +267,8 @@ def diagnose(
         likely = _likely_faults(good)
         corrected = likely[0].fix(posture.wrenches)
         return (_explained(rules, read, likely), *_in_air(rules, corrected))
-    issues = _offsets(rules, read) or (_unexplained(rules, read),)
+    issues = _offsets(rules, posture.wrenches, read) or (_unexplained(rules, read),)
     return (*issues, *_in_air(rules, posture.wrenches))
-
-
-def _worst(violations: Sequence[Violation]) -> float:
-    return max((each.excess for each in violations), default=0.0)
 
 
 def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchIssue, ...]:
@@ -362,17 +284,18 @@ def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchIssue, ...]:
     return tuple(found)
 
 
-def _offsets(rules: WrenchRules, read: Sequence[Violation]) -> tuple[WrenchIssue, ...]:
+def _offsets(
+    rules: WrenchRules, wrenches: Array, read: Sequence[Violation]
+) -> tuple[WrenchIssue, ...]:
     """Feet with little load that read what no ground can give, where that is all that is wrong."""
-    feet = {each.foot for each in read}
     found = []
-    for i in feet:
-        if i is None or not rules.lightly_loaded(i):
+    for i in {each.foot for each in read}:
+        if i is None or not np.linalg.norm(wrenches[i, :3]) < _LIGHT * rules.weight:
             return ()
-        name = rules.feet[i].frame
+        name, values = rules.feet[i].frame, ", ".join(f"{value:.3g}" for value in wrenches[i])
         text = (
-            f"{name} reads {_vector(rules.read[i])} N and N m, which no ground can give to a foot "
-            "with so little load: lift it into the air and tare its sensor."
+            f"{name} reads ({values}) N and N m, which no ground can give to a foot with so little "
+            "load: lift it into the air and tare its sensor."
         )
         found.append(WrenchIssue(WrenchFault.OFFSET, (name,), text))
     return tuple(found)
@@ -426,7 +349,3 @@ def _off_sole(read: Sequence[Violation]) -> bool:
 def _sentence(read: Sequence[Violation]) -> str:
     texts = [each.text for each in read[:_SHOWN]]
     return "; ".join([texts[0][0].upper() + texts[0][1:], *texts[1:]])
-
-
-def _vector(values: Array) -> str:
-    return "(" + ", ".join(f"{value:.3g}" for value in values) + ")"

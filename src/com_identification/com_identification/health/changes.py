@@ -110,12 +110,9 @@ def history(records: Sequence[Record], false_alarms: float = FALSE_ALARMS) -> li
 
 
 def compare(old: Record, new: Record, false_alarms: float = FALSE_ALARMS) -> Comparison:
-    """Finds what changed from one identification to another.
+    """Finds what changed from one identification to a later one.
 
-    Args:
-        old: The earlier one.
-        new: The later one.
-        false_alarms: Fraction of comparisons of an unchanged robot that may find something.
+    Of comparisons of an unchanged robot a fraction false_alarms may find something.
     """
     if old.bodies != new.bodies or old.kinematics != new.kinematics:
         return Comparison(problem="the URDFs' joints or frames differ")

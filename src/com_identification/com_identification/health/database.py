@@ -33,13 +33,9 @@ Row = Sequence[Any]
 class HealthDatabase:
     """The records of robots; may be used by several processes at once.
 
-    Args:
-        where: Path of a file of SQLite, or a URL such as postgresql://host/health.
-        create: Whether the file may be made where it is missing.
-        wait: s, how long to wait for another writer.
-
-    Raises:
-        HealthError: There is none, it is damaged, or the database cannot be reached.
+    `where` is the path of a file of SQLite, which `create` makes where it is missing, or a URL such
+    as postgresql://host/health; `wait`, s, is for another writer. Raises HealthError where there is
+    none, it is damaged, or the database cannot be reached.
     """
 
     def __init__(self, where: str | Path, create: bool = False, wait: float = _WAIT) -> None:
@@ -67,9 +63,8 @@ class HealthDatabase:
     def append(self, record: Record) -> bool:
         """Adds an identification; returns whether it is new.
 
-        Raises:
-            HealthError: It cannot be written now; says in which file it waits. Or it is written,
-                and one that waited is damaged; says which.
+        A HealthError says that it cannot be written now, and in which file it waits; or that it is
+        written, and which one that waited is damaged.
         """
         try:
             new = self._insert(record)
@@ -89,11 +84,7 @@ class HealthDatabase:
         return new
 
     def records(self, robot: str = "", serial: str = "") -> list[Record]:
-        """Identifications in order of time; of one robot, or of all.
-
-        Raises:
-            HealthError: The database cannot be read, or one is damaged.
-        """
+        """Identifications in order of time; of one robot, or of all; else HealthError."""
         rows = self._read(
             "SELECT body FROM records WHERE (robot = :robot OR :robot = '') "
             "AND (serial = :serial OR :serial = '') ORDER BY taken, id",

@@ -110,9 +110,7 @@ def table_rows(records: Sequence[Record]) -> Iterator[tuple[Any, ...]]:
 def export(records: Sequence[Record], path: Path) -> None:
     """Writes records as a table (.csv, .parquet), or the last one as a model (.urdf, .xml: MJCF).
 
-    Raises:
-        HealthError: Another ending, or a library is missing.
-        OSError: The file cannot be written.
+    Raises HealthError for another ending, or where a library is missing, and OSError.
     """
     if path.suffix == ".csv":
         text = io.StringIO()

@@ -49,11 +49,7 @@ class Done:
 
 
 def find_bags(places: Iterable[str]) -> list[BagFile]:
-    """Lists all bags below paths and URLs.
-
-    Raises:
-        HealthError: A place cannot be read.
-    """
+    """Lists all bags below paths and URLs; HealthError where a place cannot be read."""
     bags: dict[str, BagFile] = {}
     for place in places:
         try:
@@ -85,10 +81,8 @@ def ingest(
 ) -> Iterator[Done]:
     """Identifies the bags that are not in the record yet; yields each when it is written.
 
-    Args:
-        words: Options of identify_bag; "{folder}" is the name of the folder that has the bag.
-        client: A dask.distributed.Client.
-        retry: Whether to try again what failed before.
+    words are options of identify_bag, "{folder}" the name of the folder that has the bag; client is
+    a dask.distributed.Client; with `retry` what failed before is tried again.
     """
     noted = [row for row in database.bags() if not (retry and row[3])]
     known, stamps = {row[2]: row[3] for row in noted}, {row[:2] for row in noted}

@@ -67,13 +67,10 @@ class Record(FrozenArrays):
         path: str = "",
         mass_on_feet: tuple[float, float] | None = None,
     ) -> "Record":
-        """Makes the record of a result.
+        """Makes the record of a result for the model of its URDF.
 
-        Args:
-            found: The result.
-            model: Of its URDF.
-            data_hash: Of the readings, see hash_files; the same readings are recorded once.
-            taken_ns: When they were taken, ns since 1970.
+        The same readings, by their data_hash (see hash_files), are recorded once; taken_ns is when
+        they were taken, ns since 1970.
         """
         sensors = {
             kind: {
@@ -138,11 +135,7 @@ class Record(FrozenArrays):
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
-        """Reads what to_json wrote.
-
-        Raises:
-            HealthError: It is damaged.
-        """
+        """Reads what to_json wrote; HealthError where it is damaged."""
         try:
             data = json.loads(text)
             with np.load(io.BytesIO(_unpack(data.pop("arrays"))), allow_pickle=False) as arrays:
@@ -163,11 +156,7 @@ class Record(FrozenArrays):
 
 
 def hash_files(path: str | Path) -> str:
-    """Hash of a file, or of all files below a folder with their names.
-
-    Raises:
-        OSError: One cannot be read.
-    """
+    """Hash of a file, or of all files below a folder with their names; OSError."""
     root, total = Path(path), hashlib.sha256()
     for file in sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]:
         total.update(f"{file.relative_to(root)}\0{file.stat().st_size}\0".encode())

@@ -8,9 +8,9 @@ Subscribes:
 
 Publishes: see identification_output, and /diagnostics.
 
-Services: ~/capture_posture, ~/tare_wrench (capture_services); ~/get_postures, ~/remove_posture,
-    ~/reset, ~/save, ~/load, ~/export_urdf (store_services); ~/identify_total_com,
-    ~/identify_links, ~/propose_postures (job_services); the last two are actions, too.
+Services: ~/capture_posture, ~/tare_wrench, ~/get_postures, ~/remove_posture, ~/reset, ~/save,
+    ~/load, ~/export_urdf (posture_services); ~/identify_total_com, ~/identify_links,
+    ~/propose_postures (job_services); the last two are actions, too.
 
 Parameters: see identification_session.Parameters.
 
@@ -25,9 +25,8 @@ from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import Imu
 
 from com_identification.capture.recorder import CaptureStatus
-from com_identification.exceptions import IdentificationError
+from com_identification.exceptions import CaptureRefused
 from com_identification.feet.model_check import ModelCheckResult, Verdict
-from com_identification.nodes.capture_services import CaptureServices
 from com_identification.nodes.health_watch import HealthWatch
 from com_identification.nodes.identification_output import IdentificationOutput
 from com_identification.nodes.identification_session import (
@@ -37,7 +36,7 @@ from com_identification.nodes.identification_session import (
     make_session,
 )
 from com_identification.nodes.job_services import JobServices
-from com_identification.nodes.store_services import StoreServices
+from com_identification.nodes.posture_services import PostureServices
 from com_model import RobotModel
 from com_msgs.msg import IdentificationState
 from com_ros import diagnostics
@@ -69,10 +68,9 @@ class ComIdentification(RobotNode[Parameters]):
         self._stream = InputWatch(p.end_of_stream)
 
         self._output = IdentificationOutput(self)
-        self._captures = CaptureServices(self, self._reasons)
         self._health = HealthWatch(p.health_record, p.robot_serial, self.get_logger())
         self._jobs = JobServices(self, self._session, self._on_found)
-        self._store = StoreServices(self, self._session, self._publish_result)
+        self._postures = PostureServices(self, self._session, self._reasons, self._publish_result)
         self.lockstep.held = lambda: self._jobs.busy
         self.follow_robot_description()
         self.follow_joint_states(self._on_joints, depth=EVERY_SAMPLE, with_problems=True)
@@ -156,13 +154,13 @@ class ComIdentification(RobotNode[Parameters]):
         session = self._current
         if session is not None:
             session.buffer.hand_over()
-            self._captures.store_finished(session, ended=self._stream.timed_out())
+            self._postures.store_finished(session, ended=self._stream.timed_out())
             session.describe_one()
-        self._captures.serve(session)
+        self._postures.serve()
 
     def _on_state(self) -> None:
         session = self._current
-        msg = IdentificationState(reasons=self._reasons(), capturing=self._captures.waiting)
+        msg = IdentificationState(reasons=self._reasons(), capturing=self._postures.waiting)
         msg.job, msg.progress, msg.step = self._jobs.state
         if session is not None:
             _fill_state(msg, session)
@@ -207,7 +205,7 @@ class ComIdentification(RobotNode[Parameters]):
     # --- for the services --------------------------------------------------------------------
     def _session(self) -> Session:
         if self._current is None:
-            raise IdentificationError(self.waiting)
+            raise CaptureRefused([self.waiting])
         return self._current
 
     def _reasons(self) -> list[str]:

@@ -13,7 +13,7 @@ from com_identification.health.database import HealthDatabase
 from com_identification.health.records import Record
 from com_identification.nodes.identification_session import Session
 from com_identification.regression.postures import Posture
-from com_identification.regression.statics import Statics
+from com_identification.regression.statics import Statics, prediction_rows
 from com_model import RobotModel
 
 _SURE = 3.0  # standard deviations of the recorded CoM
@@ -21,15 +21,9 @@ _WARNED = (Verdict.WRONG_COM, Verdict.WRONG_MASS, Verdict.WRONG_WRENCH)
 
 
 class HealthWatch:
-    """Reads and writes the record in a thread of its own.
+    """Reads and writes the record of a robot (empty: none) in a thread of its own.
 
-    Args:
-        where: The record; empty: there is none, and nothing is done.
-        serial: Of the robot.
-        logger: Of the node.
-
-    Attributes:
-        changes: What the last result changed, in sentences.
+    `changes` is what the last result changed, in sentences.
     """
 
     def __init__(self, where: str, serial: str, logger: RcutilsLogger) -> None:
@@ -92,15 +86,14 @@ class HealthWatch:
         records = database.records(session.model.name, self._serial)
         if not records:
             return
-        last, Q = records[-1], session.rest[None]
+        last, anywhere = records[-1], np.zeros((1, 3))
         model = RobotModel.from_urdf(last.corrected_urdf())
         statics = Statics(model)
-        columns, mass = statics.first_moment(statics.poses(Q))[0], statics.mass()
-        total = float(mass @ last.parameters)
-        slope = (columns - np.outer(columns @ last.parameters / total, mass)) / total
+        poses = statics.poses(session.rest[None])
+        slope = prediction_rows(statics, poses, anywhere, last.parameters)[0]
         std = float(np.sqrt(np.linalg.eigvalsh(slope @ last.covariance @ slope.T).max()))
         tolerance = max(com_tolerance, _SURE * std)
-        mass_tolerance = max(mass_tolerance, _SURE * last.total_mass[1] / total)
+        mass_tolerance = max(mass_tolerance, _SURE * last.total_mass[1] / last.total_mass[0])
         feet = session.config.feet
         self._recorded = last.taken
         self._check = ModelCheck(model, feet, session.settings, tolerance, mass_tolerance)

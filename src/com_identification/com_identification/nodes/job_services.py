@@ -4,22 +4,17 @@ Services and actions: ~/identify_links, ~/propose_postures. Service: ~/identify_
 takes less time than a process needs to start.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
-from com_identification.background import (
-    BackgroundJob,
-    IdentifyTask,
-    LinksAnswer,
-    Outcome,
-    ProposeTask,
-)
+from com_identification.background import BackgroundJob, Outcome, identify_links, propose_postures
 from com_identification.exceptions import IdentificationError
 from com_identification.feet.feet_reading import TotalCom, identify_total
 from com_identification.nodes.identification_conversions import (
@@ -28,14 +23,13 @@ from com_identification.nodes.identification_conversions import (
 )
 from com_identification.nodes.identification_output import result_message
 from com_identification.nodes.identification_session import Result, Session
+from com_identification.planning.planner import PlannedPosture
 from com_identification.report.comparison import summary
 from com_model.exceptions import ComModelError
 from com_msgs import action, srv
+from com_msgs.msg import ProposedPosture
 from com_msgs.srv import IdentifyTotalCom
 from com_ros.jobs import DeferredService, Reply, finish_goal
-
-Fill = Callable[[Session, Any, Any], None]
-"""Puts what a task returned into a response or an action's result, which have the same fields."""
 
 
 @dataclass
@@ -55,7 +49,8 @@ class _Running:
     ids: tuple[int, ...]
     job: BackgroundJob
     client: _Client
-    fill: Fill
+    # puts what the task returned into the answer: a response, or an action's result with its fields
+    fill: Callable[["_Running", Any], None]
     reported: tuple[float, str] = (0.0, "")
 
 
@@ -173,18 +168,15 @@ class JobServices:
     def _identify(self, request: Any, client: _Client) -> None:
         session = self._session()
         postures = session.select_postures(request.postures)
-        arguments = _job(session, tuple(postures.values()))
-        job = BackgroundJob(IdentifyTask(**arguments))
+        task = partial(identify_links, *_robot(session), tuple(postures.values()))
+        job = BackgroundJob(task)
         self._running = _Running(session, tuple(postures), job, client, self._fill_links)
 
     def _propose(self, request: Any, client: _Client) -> None:
         session = self._session()
-        stored = (
-            ()
-            if request.ignore_stored or session.opened is None
-            else session.opened.postures.values()
-        )
-        task = ProposeTask(**_job(session, tuple(stored)), count=max(1, request.count))
+        used = None if request.ignore_stored else session.opened
+        stored = () if used is None else tuple(used.postures.values())
+        task = partial(propose_postures, *_robot(session), stored, max(1, request.count))
         self._running = _Running(session, (), BackgroundJob(task), client, _fill_proposed)
 
     def _identify_total(self, request: IdentifyTotalCom.Request, reply: Reply) -> None:
@@ -215,33 +207,29 @@ class JobServices:
         elif run.session.closed:
             answer.message = "the robot's description has changed meanwhile: ask again"
         else:
-            if run.client.name == "identify_links":
-                run.session.result = Result(outcome.value.found, run.ids)
-            run.fill(run.session, outcome.value, answer)
+            run.fill(run, outcome.value)
         self._logger.info(f"{run.client.name}: {answer.message}")
         run.client.finish(answer)
 
-    def _fill_links(self, session: Session, value: LinksAnswer, answer: Any) -> None:
-        names = session.model.joint_names
-        answer.helpful = [numpy_to_proposed_posture(posture, names) for posture in value.helpful]
-        warning = f"Warning: {value.found.redundancy} " if value.found.redundancy else ""
-        answer.success, answer.message = True, warning + summary(value.found)
-        answer.result = result_message(session)
+    def _fill_links(self, run: _Running, value: Any) -> None:
+        (found, helpful), answer = value, run.client.answer
+        run.session.result = Result(found, run.ids)
+        answer.helpful = _proposed(run.session, helpful)
+        warning = f"Warning: {found.redundancy} " if found.redundancy else ""
+        answer.success, answer.message = True, warning + summary(found)
+        answer.result = result_message(run.session)
         self._on_found()
 
 
-def _job(session: Session, postures: tuple[Any, ...]) -> dict[str, Any]:
-    return {
-        "xml": session.model.xml,
-        "feet": session.config.feet,
-        "postures": postures,
-        "settings": session.settings,
-        "rest": session.rest,
-    }
+def _robot(session: Session) -> tuple[Any, ...]:
+    return session.model, session.config.feet, session.rest, session.settings
 
 
-def _fill_proposed(session: Session, value: tuple[Any, ...], answer: Any) -> None:
-    names = session.model.joint_names
-    answer.success = True
-    answer.postures = [numpy_to_proposed_posture(posture, names) for posture in value]
+def _fill_proposed(run: _Running, value: Any) -> None:
+    answer = run.client.answer
+    answer.success, answer.postures = True, _proposed(run.session, value)
     answer.message = f"{len(value)} postures, the most informative first"
+
+
+def _proposed(session: Session, postures: Iterable[PlannedPosture]) -> list[ProposedPosture]:
+    return [numpy_to_proposed_posture(each, session.model.joint_names) for each in postures]

@@ -15,18 +15,13 @@ _BOX = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)], 
 
 
 class SelfCollision:
-    """Hulls of the links that could touch each other.
+    """Hulls of the links that could touch each other; links keep a margin, m.
 
     They are those of the <collision> shapes: boxes, balls, capsules and convex meshes are exact. A
     link without one that can be read is approximated by the solid box with its mass and inertia
-    (`approximated`), and not checked without inertia (`unchecked`). Pairs that touch in the rest
-    posture are left out, and adjacent links, whose shapes overlap on purpose; of approximated links
-    also those two joints away.
-
-    Args:
-        statics: Of the robot.
-        rest: (n,) a posture without self-collision, rad or m.
-        margin: m, distance that links keep.
+    (`approximated`), and not checked without inertia (`unchecked`). Pairs that touch in the posture
+    rest (n,) are left out, and adjacent links, whose shapes overlap on purpose; of approximated
+    links also those two joints away.
     """
 
     def __init__(self, statics: Statics, rest: Array, margin: float = 0.0) -> None:
@@ -70,11 +65,10 @@ class SelfCollision:
         return np.asarray(self.statics.model.bodies.body_of_link[[*self._link, *self._without]])
 
     def heights(self, Q: Array, ups: Array, levels: Array) -> Array:
-        """Computes how high above the ground all links are.
+        """How high above the ground all links are, (N, K) m above levels (N,) m along ups (N, 3).
 
-        Returns:
-            (N, K) m above levels (N,) m along ups (N, 3), from the root, of the lowest point of
-            each hull, less half its margin; then of the frames of links without one.
+        From the root, of the lowest point of each hull, less half its margin; then of the frames of
+        links without one.
         """
         poses = self.statics.poses(Q)
         _, p = self.statics.link_frames(poses, self._without)

@@ -37,15 +37,8 @@ def _stands(feet: Sequence[Foot], one_foot: bool) -> list[tuple[int, ...]]:
 class FeasiblePostures:
     """Finds postures in which the robot can stand, many at once.
 
-    Args:
-        statics: Of the robot.
-        feet: Its feet, with corners.
-        rest: (n,) a posture in which it stands without self-collision.
-        plan: What is allowed.
-        prediction: For the joints' efforts; None: they are not checked.
-
-    Raises:
-        IdentificationError: A foot has no corners.
+    It stands without self-collision in the posture rest (n,). The joints' efforts are checked by
+    `prediction`, if given. Raises IdentificationError where a foot has no corners.
     """
 
     def __init__(
@@ -80,17 +73,12 @@ class FeasiblePostures:
         anywhere: bool = False,
         progress: Callable[[float, str], None] | None = None,
     ) -> list[Entry]:
-        """Samples postures in which the robot can stand: q, the feet in contact, margin m.
+        """Samples `count` postures in which the robot can stand: q, the feet in contact, margin m.
 
-        Args:
-            count: How many are wanted.
-            anywhere: True: joints anywhere in their limits, each place as likely, before the soles
-                come to the ground. False: a few so, from close to rest to anywhere, and most
-                with joints near the ends of their ranges, nearer to rest where those do not stand.
-            progress: Called with the fraction that is found, and in words.
-
-        Raises:
-            IdentificationError: Hardly any posture is possible; lists the reasons.
+        With `anywhere` joints are anywhere in their limits, each place as likely, before the soles
+        come to the ground. Else a few are so, from close to rest to anywhere, and most with joints
+        near the ends of their ranges, nearer to rest where those do not stand. An
+        IdentificationError lists why hardly any posture is possible.
         """
         rng = np.random.default_rng(self.plan.seed)
         refused: Counter[str] = Counter()
@@ -199,23 +187,16 @@ class FeasiblePostures:
         return np.asarray((np.abs(effort) <= self._efforts).all(axis=1))
 
     def path_between(self, start: Array, end: Array, step: float = 0.05) -> Array | None:
-        """Finds postures between two, through which the robot moves without lifting a foot.
+        """Finds postures (k, n) between two, through which the robot moves without lifting a foot.
 
         All feet keep their poses relative to each other, and all postures on the path are allowed.
         The straight line in the joints is projected to where the soles are in place and the CoM
         projects on the straight line between its two projections, which stays inside the polygon.
-        Where two such postures are more than a step apart, the line between them is halved. Joints
-        stay within the fraction of their range that is used, or of start and end where these are
-        beyond.
-
-        Args:
-            start: (n,) rad or m, a posture that is allowed.
-            end: (n,) another with the feet at the same places, as `keep_feet` plans them.
-            step: rad or m, that no joint exceeds from one posture to the next.
-
-        Returns:
-            (k, n) from start to end, or None where there is no such path. Then go through a third
-            posture, the rest posture for example.
+        Where two such postures are more than a step, rad or m, apart, the line between them is
+        halved. Joints stay within the fraction of their range that is used, or of start and end
+        where these are beyond. Both are allowed, with the feet at the same places, as `keep_feet`
+        plans them. None where there is no such path: then go through a third posture, the rest
+        posture for example.
         """
         start, end = (as_array("posture", q, self._rest.shape) for q in (start, end))
         stance = FlatStance(self.statics, self._feet, start)
@@ -248,16 +229,9 @@ class FeasiblePostures:
 class TourPaths:
     """Finds paths from posture to posture for a robot that moves through a plan.
 
-    Args:
-        model: The robot.
-        feet: Its feet, with corners.
-        nominal: (n,) posture in which it stands; feet in contact keep its foot poses.
-        margin: m, of the URDF's CoM inside the support polygon on the path.
-        speed: rad/s or m/s, of any joint at most.
-        velocity_fraction: Of the model's velocity limits that is used at most.
-
-    Raises:
-        IdentificationError: A foot has no corners.
+    Feet in contact keep their poses of the nominal posture (n,). On the path the URDF's CoM is
+    margin, m, inside the support polygon; no joint exceeds speed, rad/s or m/s, and a fraction of
+    the model's velocity limits. Raises IdentificationError where a foot has no corners.
     """
 
     def __init__(

@@ -130,17 +130,10 @@ class PlannedPosture(FrozenArrays):
 
 
 class PosturePlanner:
-    """Proposes postures.
+    """Proposes postures for a robot that stands without self-collision in the posture rest (n,).
 
-    Args:
-        model: The robot.
-        feet: Its feet, with corners.
-        rest: (n,) a posture in which it stands and does not touch itself.
-        settings: Noise and unknown errors of the sensors, priors, what postures may be proposed.
-        priors: What is known of the bodies; by default what the settings say.
-
-    Raises:
-        IdentificationError: A foot has no corners.
+    What is known of the bodies is by default what the settings say. Raises IdentificationError
+    where a foot has no corners.
     """
 
     def __init__(
@@ -176,16 +169,10 @@ class PosturePlanner:
         samples: int = 100,
         progress: Progress | None = None,
     ) -> tuple[PlannedPosture, ...]:
-        """Chooses postures, the most informative first.
+        """Chooses postures beside those taken before, the most informative first.
 
-        Args:
-            count: How many.
-            taken: Postures that have been captured.
-            samples: Readings that will be averaged in each.
-            progress: Called now and then; what it raises ends the work.
-
-        Raises:
-            IdentificationError: Hardly any posture is possible; lists the reasons.
+        In each so many samples will be averaged; what `progress` raises ends the work. An
+        IdentificationError lists why hardly any posture is possible.
         """
         progress = progress or (lambda fraction, step: None)
         wanted = max(self.plan.candidates, count)

@@ -24,22 +24,15 @@ class FlatStance:
     Newton's method with the shortest step. The residuals are, of each other foot, the two tilts of
     its z axis and its height, and the position of the CoM's projection where a target is given.
 
-    With `kept` the soles keep their poses relative to each other of that posture: the residuals of
+    With the posture `kept` (n,) the soles keep their poses relative to each other: the residuals of
     each other foot are rotation and translation from there, three numbers each.
 
     Point feet are balls of one size: the ground's z is the normal of the plane through the centers
     of the first three, on the CoM's side, x points from the first to the second. The residuals are
     the heights of the others; with `kept` also the places in the plane.
 
-    Args:
-        statics: Of the robot; the CoM is the URDF's.
-        feet: Those that stand: with corners, of which the first one is the ground, or three or
-            more without.
-        kept: (n,) posture whose relative poses of the soles are kept; None: any.
-        limits: Lowest and highest q (n,); the model's by default.
-
-    Raises:
-        IdentificationError: No foot, fewer than three point feet, or feet of both kinds.
+    The CoM is the URDF's, limits of q are the model's by default. Raises IdentificationError
+    without foot, with fewer than three point feet, or with feet of both kinds.
     """
 
     def __init__(
@@ -70,15 +63,9 @@ class FlatStance:
             self._kept = turn[0], place[0]
 
     def solve_all(self, Q: Array, targets: Array | None = None) -> tuple[Array, Flags]:
-        """Changes N postures as little as necessary.
+        """Changes postures (N, n) as little as necessary, within the limits; (N,) says which stand.
 
-        Args:
-            Q: (N, n) to start from.
-            targets: (N, 2) m, where the CoM is to project in the first sole's frame; None:
-                anywhere.
-
-        Returns:
-            (N, n) within the limits, and (N,) which of them stand.
+        The CoM is to project on targets (N, 2) m in the first sole's frame; None: anywhere.
         """
         Q = np.clip(Q, self._low, self._high)
         found = np.zeros(len(Q), dtype=np.bool_)
@@ -105,15 +92,12 @@ class FlatStance:
         return np.clip(Q + step, self._low, self._high)
 
     def residuals(self, Q: Array, targets: Array | None = None) -> tuple[Array, Array]:
-        """Computes the residuals and their derivatives by the joints.
+        """Computes the residuals (N, e) and their derivatives by the joints (N, e, n).
 
         In the axes of the first sole, of which v and w are the columns of the Jacobian,
           R_i z: (w_i - w) x R_i z        p_i - p: v_i - v - w x (p_i - p)
           D = R_i R_kept^T: vee(D - D^T) / 2 has the derivative (tr D - D) (w_i - w) / 2
-
-        Returns:
-            (N, e) and (N, e, n), with f feet e = 3 (f - 1), or 6 (f - 1) where they keep their
-            poses, and 2 more with a target.
+        With f feet e = 3 (f - 1), 6 (f - 1) where they keep their poses, and 2 more with a target.
         """
         poses = self.statics.poses(Q)
         R, p, ground = self._frames(poses)
@@ -243,12 +227,8 @@ class FlatStance:
 def _plane_rates(places: Array, rates: Array) -> Array:
     """Turning (N, n, 3) of the plane through three points, x from the first to the second.
 
-    With a and b from the first point to the others and n = a x b, all in the plane's axes:
-    -n'_y / |n|, n'_x / |n| and a'_y / |a|.
-
-    Args:
-        places: (N, f, 3) m of the points.
-        rates: (N, f, n, 3) their derivatives.
+    With a and b from the first point to the others and n = a x b, all in the plane's axes: -n'_y /
+    |n|, n'_x / |n| and a'_y / |a|. Of points (N, f, 3) m and their derivatives (N, f, n, 3).
     """
     a, b = places[:, 1, None], places[:, 2, None]
     da, db = rates[:, 1] - rates[:, 0], rates[:, 2] - rates[:, 0]

@@ -90,18 +90,6 @@ def redundancy(statics: Statics, root: Array, factor: Array, Q: Array) -> str:
     )
 
 
-def com_rank(statics: Statics, Q: Array, link: int, heights: bool, factor: Array) -> int:
-    """Rank of known centres of mass in the axes of a sole that stands flat on horizontal ground.
-
-    Without heights only the projections are known; Q and factor as in examine().
-    """
-    poses = statics.poses(Q)
-    R, _ = statics.link_frames(poses, [link])
-    rows = R[:, 0].transpose(0, 2, 1) @ statics.first_moment(poses)
-    kept = rows[:, : 3 if heights else 2].reshape(-1, len(factor)) @ factor
-    return rank_of(kept, np.ones(factor.shape[1]))
-
-
 def best_rank(statics: Statics, factor: Array) -> int:
     """The rank that many postures with all components of the first moment known would have."""
     rng = np.random.default_rng(0)

@@ -125,14 +125,11 @@ def identify(
     priors: BodyPriors | None = None,
     progress: Progress | None = None,
 ) -> Identification:
-    """Identifies a robot's masses and centres of mass.
+    """Identifies a robot's masses and centres of mass from the readings of P postures.
 
-    Args:
-        feet: Its feet with their force sensors, as its configuration has them.
-        postures: The readings, P of them. Efforts and directions of gravity are used only where
-            the settings say so.
-        priors: What is known of the bodies before; by default what the settings say.
-        progress: Called before each step; what it raises ends the work.
+    Efforts and directions of gravity are used only where the settings say so; what is known of the
+    bodies before is by default what they say. `progress` is called before each step; what it raises
+    ends the work.
 
     Raises:
         PostureError: Readings that cannot be used; names the posture.

@@ -334,10 +334,7 @@ def gross_error(rows: Rows, found: Posterior) -> tuple[str, float, int] | None:
 
     The score e^T a / sqrt(e^T S e) of the column e of an error is standard normal under the priors,
     and (e^T a) / (e^T S e) is the error, in its prior's standard deviations, that explains it.
-
-    Returns:
-        Its class, its size in standard deviations of the prior, its place in the class; None where
-        there is none.
+    Returns its class, that size, its place in the class; None where there is none.
     """
     most, result = _GROSS, None
     for c, E in rows.errors.items():

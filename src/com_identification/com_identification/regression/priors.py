@@ -63,10 +63,8 @@ class BodyPriors:
     def limits(self) -> tuple[Array, Array, Array]:
         """Physical limits G theta <= g: masses positive, centres of mass within their boxes.
 
-        Linear in theta, since the box of c = h / m is low m <= h <= high m.
-
-        Returns:
-            G (K, 4 B), g (K,), and the body of each row (K,).
+        Linear in theta, since the box of c = h / m is low m <= h <= high m. Returns G (K, 4 B), g
+        (K,), and the body of each row (K,).
         """
         rows, right, owner = [], [], []
         for k in np.flatnonzero(self.mass > 0.0):
@@ -89,13 +87,9 @@ def urdf_priors(
 ) -> BodyPriors:
     """Makes priors with the URDF for the mean.
 
-    Args:
-        model: The robot.
-        com_std: m, a number or (B,) or (B, 3), standard deviation of the centres of mass.
-        mass_std_fraction: A number or (B,), standard deviation of a mass over the mass; 0: masses
-            are known.
-        shape_margin: m, how far outside the box around its primitive shapes a body's centre of
-            mass may be; bodies with meshes or without shapes have no bounds. None: no bounds.
+    com_std, m, is a number, (B,) or (B, 3), mass_std_fraction a number or (B,); 0: masses are
+    known. A body's centre of mass may be shape_margin, m, outside the box around its primitive
+    shapes; None, and bodies with meshes or without shapes: no bounds.
     """
     bodies = model.bodies
     mass = bodies.mass
@@ -122,8 +116,7 @@ def urdf_priors(
 def body_priors(model: RobotModel, settings: IdentificationSettings) -> BodyPriors:
     """Makes the priors that the settings describe: the URDF, and what differs for some links.
 
-    Raises:
-        ConfigError: The settings name a link that the model has not, or one without mass.
+    Raises ConfigError where they name a link that the model has not, or one without mass.
     """
     settings.check(model)
     prior, count = settings.prior, model.bodies.count

@@ -99,10 +99,8 @@ class SensorErrors:
     def wrench_columns(self, maps: Array, sensors: Array, read: Array) -> dict[str, Array]:
         """Derivatives of -(maps @ true wrenches) by the errors of wrenches (R, ...), by kind.
 
-        Args:
-            maps: (R, f, 6) of true wrenches, in the sensors' axes, to rows.
-            sensors: (R, f, 6) of readings to rows.
-            read: (f, 6) readings less bias.
+        maps (R, f, 6) are from true wrenches in the sensors' axes, sensors (R, f, 6) from readings,
+        to rows; read (f, 6) are readings less bias.
         """
         pairs = np.einsum("rfi,fj->rfij", maps, read)
         force, moment = (

@@ -153,9 +153,8 @@ class Statics:
     def contact_maps(self, poses: Poses, links: list[int]) -> tuple[Array, Array]:
         """Computes what wrenches on links, in their axes about their origins, bring.
 
-        Returns:
-            (N, f, 6, 6) to the wrench on the root's origin, and (N, f, n, 6) to the torques: at
-            rest the actuators give torques() less these.
+        (N, f, 6, 6) to the wrench on the root's origin, and (N, f, n, 6) to the torques: at rest
+        the actuators give torques() less these.
         """
         R, x = self.link_frames(poses, links)
         body = self.bodies.body_of_link[links]

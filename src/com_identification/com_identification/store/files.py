@@ -1,7 +1,6 @@
-"""Files that survive a kill at any moment: written whole, or appended to line by line."""
+"""Files that survive a kill at any moment: written whole, used by one process at a time."""
 
 import contextlib
-import errno
 import fcntl
 import os
 from pathlib import Path
@@ -88,40 +87,5 @@ class FileLock:
         """Releases the lock."""
         if self._handle >= 0:
             self._path.unlink(missing_ok=True)
-            os.close(self._handle)
-            self._handle = -1
-
-
-class AppendFile:
-    """A file open for appending; it is made where it is missing, or OSError."""
-
-    def __init__(self, path: Path) -> None:
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return os.fstat(self._handle).st_size
-
-    def append(self, line: bytes) -> None:
-        """Writes bytes at the end, to the disk, or leaves the file as it was: OSError."""
-        size = self.size
-        try:
-            if os.write(self._handle, line) < len(line):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            os.fsync(self._handle)
-        except OSError:
-            with contextlib.suppress(OSError):  # a cut line is left out when the file is read
-                self.truncate(size)
-            raise
-
-    def truncate(self, size: int) -> None:
-        """Truncates the file to a size; OSError where it cannot be done."""
-        os.ftruncate(self._handle, size)
-        os.fsync(self._handle)
-
-    def close(self) -> None:
-        """Closes it."""
-        if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1

@@ -3,9 +3,8 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from com_model.text import listing
 
 FORMAT = 1
 MAX_LINE = 2**18  # bytes of one line: a hundred times what a robot of forty joints needs
-_MAX_DEPTH = 6  # of nested lists and dictionaries
 _MAX_LABEL = 200  # characters
+_MAX_CONSTRAINTS = 100  # of a posture
 _LARGEST = 2**62  # above all whole numbers of a record; stamps in ns need as many
 
 
@@ -64,22 +63,22 @@ def posture_record(identity: int, posture: Posture, stamp_ns: int = 0) -> dict[s
 def posture_of(record: Mapping[str, Any], model: RobotModel, feet: int) -> Posture:
     """Reads a posture; a ValueError says why it is not of this robot."""
     try:
-        wrenches = np.array([_numbers(row, 6) for row in _list(record["wrenches"])])
+        wrenches = np.array([numbers(row, 6) for row in _list(record["wrenches"])])
         if len(wrenches) not in (0, feet):
             raise ValueError(f"{len(wrenches)} wrenches for {feet} feet")
         constraints = _list(record["constraints"])
         if len(constraints) > _MAX_CONSTRAINTS:
             raise ValueError(f"more than {_MAX_CONSTRAINTS} constraints")
         limits = tuple(
-            ComConstraint(str(link), _numbers(normal, 3), *_numbers([offset, std], 2).tolist())
+            ComConstraint(str(link), numbers(normal, 3), *numbers([offset, std], 2).tolist())
             for link, normal, offset, std in constraints
         )
-        up = _numbers(record["up"], 3)
+        up = numbers(record["up"], 3)
         return make_posture(
             model,
-            _numbers(record["q"], model.n_joints),
+            numbers(record["q"], model.n_joints),
             wrenches.reshape(-1, 6),
-            _numbers(record["effort"], model.n_joints),
+            numbers(record["effort"], model.n_joints),
             up if np.isfinite(up).all() else None,
             limits,
             samples=whole(record, "samples"),
@@ -98,8 +97,6 @@ def decode(line: bytes) -> dict[str, Any]:
     """Reads one line; a ValueError says why it is no record."""
     if len(line) > MAX_LINE:
         raise ValueError(f"it is longer than {MAX_LINE} bytes")
-    if _depth(line) > _MAX_DEPTH:
-        raise ValueError(f"it nests deeper than {_MAX_DEPTH}")
     record = json.loads(line, parse_constant=_refuse)
     if not isinstance(record, dict) or not isinstance(record.get("kind"), str):
         raise ValueError("it is no record")
@@ -112,13 +109,6 @@ def whole(record: Mapping[str, Any], key: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _LARGEST:
         raise ValueError(f"{key}: expected a whole number from 0 to {_LARGEST - 1}")
     return value
-
-
-def _depth(line: bytes) -> int:
-    """How deep brackets nest, those within texts counted too."""
-    opened = np.isin(np.frombuffer(line, np.uint8), np.frombuffer(b"[{", np.uint8)).astype(int)
-    closed = np.isin(np.frombuffer(line, np.uint8), np.frombuffer(b"]}", np.uint8)).astype(int)
-    return int(np.cumsum(opened - closed).max(initial=0))
 
 
 def _refuse(name: str) -> float:
@@ -135,7 +125,7 @@ def _list(value: Any) -> list[Any]:
     return value
 
 
-def _numbers(value: Any, count: int) -> Array:
+def numbers(value: Any, count: int) -> Array:
     """Numbers, null for NaN."""
     row = _list(value)
     good = all(
@@ -148,85 +138,6 @@ def _numbers(value: Any, count: int) -> Array:
     if np.isinf(array).any():
         raise ValueError("a number is too large")
     return array
-
-
-_MAX_POSTURES = 20_000
-_MAX_LINES = 100_000
-_MAX_CONSTRAINTS = 100  # of a posture
-
-
-@dataclass
-class StoreContents:
-    """The contents of a file of postures."""
-
-    bias: Array  # (f, 6) of the force sensors, as read
-    postures: dict[int, Posture] = field(default_factory=dict)  # by id
-    stamps: dict[int, int] = field(default_factory=dict)  # when captured, ns; 0 where not known
-    next_id: int = 1
-    size: int = 0  # bytes of the whole lines that were read
-    warnings: tuple[str, ...] = ()  # sentences
-
-    def change(self, record: Mapping[str, Any], model: RobotModel) -> Callable[[], object]:
-        """Checks a change, and returns what applies it; a ValueError says why it is not valid."""
-        kind = record["kind"]
-        if kind == "posture":
-            identity = whole(record, "id")
-            stamp_ns = whole(record, "stamp_ns") if "stamp_ns" in record else 0
-            if identity in self.postures:
-                raise ValueError(f"the id {identity} is there twice")
-            if len(self.postures) >= _MAX_POSTURES:
-                raise ValueError(f"there are more than {_MAX_POSTURES} postures")
-            posture = posture_of(record, model, len(self.bias))
-            return lambda: self._add(identity, posture, stamp_ns)
-        if kind == "remove":
-            identity = whole(record, "id")
-            if identity not in self.postures:
-                raise ValueError(f"no posture has the id {identity}")
-            return lambda: (self.postures.pop(identity), self.stamps.pop(identity))
-        if kind == "tare":
-            foot, bias = whole(record, "foot"), _numbers(record.get("offset"), 6)
-            if foot >= len(self.bias):
-                raise ValueError(f"there is no foot {foot}")
-            if not np.isfinite(bias).all():
-                raise ValueError("offset: expected 6 numbers")
-            return lambda: self.bias.__setitem__(foot, bias)
-        if kind == "next":
-            next_id = max(self.next_id, whole(record, "id"))
-            return lambda: setattr(self, "next_id", next_id)
-        raise ValueError(f"unknown kind {kind[:20]!r}")
-
-    def _add(self, identity: int, posture: Posture, stamp_ns: int) -> None:
-        self.postures[identity] = posture
-        self.stamps[identity] = stamp_ns
-        self.next_id = max(self.next_id, identity + 1)
-
-
-def read_contents(
-    stream: BinaryIO, name: str, model: RobotModel, robot: Mapping[str, Any]
-) -> StoreContents:
-    """Reads a file of postures; an incomplete last line is ignored, a bad one a StoreError."""
-    contents = StoreContents(np.zeros((len(robot["feet"]), 6)))
-    number = 0
-    while line := stream.readline(MAX_LINE + 1):
-        number += 1
-        if number > _MAX_LINES:
-            raise StoreError(f"{name} has more than {_MAX_LINES} lines: give another file")
-        if not line.endswith(b"\n"):
-            if len(line) > MAX_LINE:
-                raise _damaged(name, number, f"it is longer than {MAX_LINE} bytes")
-            text = f"{name}: line {number} is incomplete and is ignored: it was never acknowledged."
-            contents.warnings += (text,)
-            break
-        try:
-            record = decode(line)
-            if number > 1:
-                contents.change(record, model)()
-        except (ValueError, RecursionError, OverflowError) as error:
-            raise _damaged(name, number, str(error)) from error
-        if number == 1:
-            check_robot(record, robot, name)
-        contents.size += len(line)
-    return contents
 
 
 def check_robot(record: Mapping[str, Any], robot: Mapping[str, Any], name: str) -> None:
@@ -245,12 +156,6 @@ def check_robot(record: Mapping[str, Any], robot: Mapping[str, Any], name: str) 
                 f"{name} is of another robot: its {what} differ (file: {file}; this robot: "
                 f"{robots}). Give another file"
             )
-
-
-def _damaged(name: str, number: int, problem: str) -> StoreError:
-    return StoreError(
-        f"{name}: line {number} is damaged: {problem}. Give another file, or remove that line"
-    )
 
 
 def _differing(a: Any, b: Any) -> tuple[str, str]:

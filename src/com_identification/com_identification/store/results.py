@@ -18,9 +18,8 @@ from com_identification.regression.identify import Identification
 from com_identification.regression.postures import Posture
 from com_identification.settings import IdentificationSettings
 from com_identification.store.files import path_inside, write_whole
-from com_model import ConfigError, RobotModel
+from com_model import RobotModel
 from com_model.arrays import Flags, as_array
-from com_model.strict_yaml import read_yaml
 from com_model.urdf.editing import Inertial, edit_inertials
 
 FORMAT = 1
@@ -80,16 +79,8 @@ def write_yaml(
     path: str | os.PathLike[str], document: Mapping[str, Any], overwrite: bool = True
 ) -> Path:
     """Writes plain data as YAML, whole or not at all: keys sorted, floats as short as exact."""
-    text = yaml.dump(plain(document), Dumper=_Dumper, sort_keys=True, allow_unicode=True, width=100)
+    text = yaml.safe_dump(plain(document), default_flow_style=None, allow_unicode=True, width=100)
     return write_whole(Path(path), text.encode(), overwrite)
-
-
-def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Reads what write_yaml wrote of a to_document; ConfigError where it is no such file."""
-    data = read_yaml(path)
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ConfigError(f"is no result of format {FORMAT} of an identification", str(path))
-    return data
 
 
 def plain(value: Any) -> Any:
@@ -112,29 +103,6 @@ def plain(value: Any) -> Any:
     return value if value is None else str(value)
 
 
-class _Dumper(yaml.SafeDumper):
-    """Lists of numbers on one line; floats that YAML 1.1 and 1.2 read as such; no aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _float(dumper: yaml.SafeDumper, value: float) -> yaml.Node:
-    text = repr(value)
-    if "e" in text and "." not in text:
-        text = text.replace("e", ".0e")
-    return dumper.represent_scalar("tag:yaml.org,2002:float", text)
-
-
-def _list(dumper: yaml.SafeDumper, value: list[Any]) -> yaml.Node:
-    numbers = all(item is None or isinstance(item, int | float) for item in value)
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", value, flow_style=numbers)
-
-
-_Dumper.add_representer(float, _float)
-_Dumper.add_representer(list, _list)
-
-
 @dataclass(frozen=True)
 class Export:
     """A corrected URDF."""
@@ -153,15 +121,13 @@ def export_urdf(
     overwrite: bool = False,
     untrusted: bool = False,
 ) -> Export:
-    """Writes identified masses and centres of mass into a copy of a URDF.
+    """Writes identified masses and centres of mass into a copy of a URDF, the text xml.
 
-    Args:
-        xml: The text of the URDF; all but the corrected numbers stays byte for byte.
-        directory: Where files may be written; it must exist.
-        name: Of the file, without directories; .urdf is added where it is missing.
-        untrusted: Whether to write also bodies on which the data have next to no information:
-            where the standard deviations of mass and centre of mass all are 95 % of the prior's or
-            more, and which move the centre of mass of the whole robot by less than 0.01 mm.
+    All but the corrected numbers stays byte for byte. The directory must exist; .urdf is added to
+    the name where it is missing. With `untrusted` also bodies on which the data have next to no
+    information are written: where the standard deviations of mass and centre of mass all are 95 %
+    of the prior's or more, and which move the centre of mass of the whole robot by less than 0.01
+    mm.
 
     Raises:
         OutputError: The name leaves the directory, a file is there, or it cannot be written;

@@ -1,55 +1,152 @@
 """Stores captured postures on disk: what was acknowledged survives a kill at any moment."""
 
+import errno
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from com_identification.exceptions import OutputError, StoreError
 from com_identification.regression.postures import Posture
-from com_identification.store.files import AppendFile, FileLock, write_whole
+from com_identification.store.files import FileLock, write_whole
 from com_identification.store.records import (
-    StoreContents,
+    MAX_LINE,
+    check_robot,
     decode,
     encode,
+    numbers,
+    posture_of,
     posture_record,
-    read_contents,
     robot_record,
+    whole,
 )
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, as_array
-from com_model.files import sync
+from com_model.files import sync, write_file
 from com_model.text import listing
+
+_MAX_POSTURES = 20_000
+_MAX_LINES = 100_000
+
+
+@dataclass
+class _Contents:
+    """The contents of a file of postures."""
+
+    bias: Array  # (f, 6) of the force sensors, as read
+    postures: dict[int, Posture] = field(default_factory=dict)  # by id
+    stamps: dict[int, int] = field(default_factory=dict)  # when captured, ns; 0 where not known
+    next_id: int = 1
+    warnings: tuple[str, ...] = ()  # sentences; of a file that is to be written again
+
+    def copy(self) -> "_Contents":
+        return _Contents(
+            self.bias.copy(), dict(self.postures), dict(self.stamps), self.next_id, self.warnings
+        )
+
+    def change(self, record: Mapping[str, Any], model: RobotModel) -> None:
+        """Applies a line; a ValueError says why it is not valid."""
+        kind = record["kind"]
+        if kind == "posture":
+            identity = whole(record, "id")
+            if identity in self.postures:
+                raise ValueError(f"the id {identity} is there twice")
+            if len(self.postures) >= _MAX_POSTURES:
+                raise ValueError(f"there are more than {_MAX_POSTURES} postures")
+            self.postures[identity] = posture_of(record, model, len(self.bias))
+            self.stamps[identity] = whole(record, "stamp_ns") if "stamp_ns" in record else 0
+            self.next_id = max(self.next_id, identity + 1)
+        elif kind == "remove":
+            self.remove(whole(record, "id"))
+        elif kind == "tare":
+            foot, bias = whole(record, "foot"), numbers(record.get("offset"), 6)
+            if foot >= len(self.bias):
+                raise ValueError(f"there is no foot {foot}")
+            if not np.isfinite(bias).all():
+                raise ValueError("offset: expected 6 numbers")
+            self.bias[foot] = bias
+        elif kind == "next":
+            self.next_id = max(self.next_id, whole(record, "id"))
+        else:
+            raise ValueError(f"unknown kind {kind[:20]!r}")
+
+    def remove(self, identity: int) -> None:
+        if identity not in self.postures:
+            known = listing([str(i) for i in self.postures], limit=50) or "none"
+            raise ValueError(f"no posture has the id {identity}; there are: {known}")
+        del self.postures[identity], self.stamps[identity]
+
+    @classmethod
+    def read(
+        cls, stream: BinaryIO, name: str, model: RobotModel, robot: Mapping[str, Any]
+    ) -> "_Contents":
+        """Reads a file; an incomplete last line is ignored, a bad one a StoreError."""
+        found = cls(np.zeros((len(robot["feet"]), 6)))
+        for number in range(1, _MAX_LINES + 2):
+            if not (line := stream.readline(MAX_LINE + 1)):
+                return found
+            if not line.endswith(b"\n") and len(line) <= MAX_LINE:
+                problem = "is incomplete and is ignored: it was never acknowledged"
+                found.warnings = (f"{name}: line {number} {problem}.",)
+                return found
+            try:
+                record = decode(line)
+                if number > 1:
+                    found.change(record, model)
+            except (ValueError, RecursionError, OverflowError) as error:
+                fix = "Give another file, or remove that line"
+                raise StoreError(f"{name}: line {number} is damaged: {error}. {fix}") from error
+            if number == 1:
+                check_robot(record, robot, name)
+        raise StoreError(f"{name} has more than {_MAX_LINES} lines: give another file")
+
+    def encoded(self, robot: Mapping[str, Any]) -> bytes:
+        """The lines of a file."""
+        lines: list[Mapping[str, Any]] = [robot]
+        if self.next_id > max(self.postures, default=0) + 1:
+            lines.append({"kind": "next", "id": self.next_id})
+        for foot, bias in enumerate(self.bias):
+            if bias.any():
+                lines.append({"kind": "tare", "foot": foot, "offset": bias.tolist()})
+        stamps = self.stamps
+        lines += [posture_record(i, posture, stamps[i]) for i, posture in self.postures.items()]
+        return b"".join(map(encode, lines))
 
 
 class PostureStore:
-    """A file of postures, one JSON line each, that is only ever appended to.
+    """A file of postures, one JSON line each.
 
-    The first line names the robot. Each change is one line, written and synced to the disk before
-    the call returns; an incomplete last line is removed when the file is opened again. One process
-    at a time uses the file, which is made where it is missing, its directory too. `last_backup` is
-    what the file that reset() or load() replaced last is called now. Raises StoreError.
+    The first line names the robot. A posture is appended, written and synced to the disk before the
+    call returns; an incomplete last line is removed when the file is opened again. Other changes
+    write the file again, whole or not at all. One process at a time uses the file, which is made
+    where it is missing, its directory too. `last_backup` is what the file that reset() or load()
+    replaced last is called now. Raises StoreError.
     """
 
     def __init__(
         self, path: str | os.PathLike[str], model: RobotModel, feet: Sequence[Foot]
     ) -> None:
         self.path = Path(path)
-        self._model, self._feet = model, tuple(feet)
-        self._robot = robot_record(model, feet)
-        self._contents = StoreContents(np.zeros((len(self._feet), 6)))
+        self._model, self._robot = model, robot_record(model, feet)
         self.last_backup: Path | None = None
-        self._file: AppendFile | None = None
         self._lock: FileLock | None = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _check_regular(self.path)
             self._lock = FileLock(self.path.with_name(self.path.name + ".lock"))
-            self._open()
+            self.path.touch()
+            self._contents = self._read(self.path)
+            if self._contents.warnings:
+                write_file(self.path.resolve(), self._contents.encoded(self._robot))
+            elif not self.path.stat().st_size:
+                _append(self.path, encode(self._robot))
+                sync(self.path.parent)
         except BlockingIOError as error:
             raise StoreError(
                 f"{self.path} is in use by another process: stop that one, or give another file"
@@ -90,28 +187,41 @@ class PostureStore:
         Raises StoreError where it is of another robot, or the disk is full; the file is as it was.
         """
         identity = self._contents.next_id
-        self._append(posture_record(identity, posture, stamp_ns))
+        new = self._contents.copy()
+        try:
+            line = encode(posture_record(identity, posture, stamp_ns))
+            new.change(decode(line), self._model)
+        except ValueError as error:
+            raise StoreError(f"the posture cannot be stored: {error}") from error
+        with self._writing():
+            _append(self.path, line)
+        self._contents = new
         return identity
 
     def remove(self, identity: int) -> None:
         """Removes a posture; a StoreError lists those that there are. Or as add()."""
-        if identity not in self.postures:
-            known = listing([str(i) for i in self.postures], limit=50) or "none"
-            raise StoreError(f"no posture has the id {identity}; there are: {known}")
-        self._append({"kind": "remove", "id": identity})
+        new = self._contents.copy()
+        try:
+            new.remove(identity)
+        except ValueError as error:
+            raise StoreError(str(error)) from error
+        self._write(new)
 
     def set_bias(self, foot: int, bias: ArrayLike) -> None:
         """Stores the bias (6,) of a foot's sensor, as read, finite; errors as add()."""
-        values = as_array("bias", bias, (6,))
+        values, new = as_array("bias", bias, (6,)), self._contents.copy()
         if not np.isfinite(values).all():
             raise StoreError(f"the bias of a sensor must be finite, got {values}")
-        self._append(self._bias_record(foot, values))
+        if not 0 <= foot < len(new.bias):
+            raise StoreError(f"foot {foot}: expected 0 to {len(new.bias) - 1}")
+        new.bias[foot] = values
+        self._write(new)
 
     def reset(self) -> Path | None:
         """Removes all postures, not the bias; ids go on. Gives the old file's new name."""
         if not self.postures:
             return None
-        return self._replace(StoreContents(self._contents.bias, next_id=self._contents.next_id))
+        return self._replace(_Contents(self.bias, next_id=self._contents.next_id))
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
         """Writes all postures to another file, whole or not at all: StoreError."""
@@ -119,7 +229,7 @@ class PostureStore:
         if target.exists() and target.samefile(self.path):
             raise StoreError(f"{target} is the store itself, which is on disk already")
         try:
-            return write_whole(target, self._lines(self._contents), overwrite)
+            return write_whole(target, self._contents.encoded(self._robot), overwrite)
         except OutputError as error:
             raise StoreError(str(error)) from error
 
@@ -131,23 +241,20 @@ class PostureStore:
         """
         try:
             _check_regular(Path(path))
-            with Path(path).open("rb") as stream:
-                read = read_contents(stream, str(path), self._model, self._robot)
+            read = self._read(Path(path))
         except (OSError, ValueError) as error:
             raise StoreError(f"{path} cannot be read: {error}") from error
         start = self._contents.next_id
         postures = dict(enumerate(read.postures.values(), start))
         stamps = dict(enumerate(read.stamps.values(), start))
-        self._replace(StoreContents(read.bias, postures, stamps, start + len(postures)))
+        self._replace(_Contents(read.bias, postures, stamps, start + len(postures)))
         return len(postures)
 
     def close(self) -> None:
-        """Closes the file."""
-        if self._file is not None:
-            self._file.close()
+        """Lets other processes use the file."""
         if self._lock is not None:
             self._lock.release()
-        self._file = self._lock = None
+        self._lock = None
 
     def __enter__(self) -> "PostureStore":
         return self
@@ -155,74 +262,57 @@ class PostureStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self) -> None:
-        self._file = AppendFile(self.path)
-        with self.path.open("rb") as stream:
-            self._contents = read_contents(stream, str(self.path), self._model, self._robot)
-        if self._contents.size < self._file.size:
-            self._file.truncate(self._contents.size)
-        if self._contents.size == 0:
-            self._file.append(encode(self._robot))
-            sync(self.path.parent)
+    def _read(self, path: Path) -> _Contents:
+        with path.open("rb") as stream:
+            return _Contents.read(stream, str(path), self._model, self._robot)
 
-    def _append(self, record: Mapping[str, Any]) -> None:
-        try:
-            line = encode(record)
-            apply = self._contents.change(decode(line), self._model)
-        except ValueError as error:
-            raise StoreError(f"the posture cannot be stored: {error}") from error
-        if self._file is None:
+    def _write(self, new: _Contents) -> None:
+        with self._writing():
+            write_file(self.path.resolve(), new.encoded(self._robot))
+        self._contents = new
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        if self._lock is None:
             raise StoreError(f"{self.path} is closed")
         try:
-            self._file.append(line)
+            yield
         except OSError as error:
             raise StoreError(
                 f"{self.path} cannot be written: {error.strerror}. Its postures are still there; "
                 "free space on the disk and try again"
             ) from error
-        apply()
 
-    def _replace(self, new: StoreContents) -> Path:
+    def _replace(self, new: _Contents) -> Path:
         """Puts new contents in place of the file, which gets another name."""
-        if self._file is None:
-            raise StoreError(f"{self.path} is closed")
-        backup = self._free_name()
-        try:
+        names = (self.path.with_name(f"{self.path.name}.{n}.old") for n in range(1, 1_000_000))
+        backup = next((path for path in names if not path.exists()), None)
+        if backup is None:
+            raise StoreError(f"too many backups beside {self.path}: remove some")
+        with self._writing():
             os.link(self.path, backup)
             sync(self.path.parent)
-            write_whole(self.path, self._lines(new), overwrite=True)
-            file = AppendFile(self.path)
-        except (OSError, OutputError) as error:
+        try:
+            self._write(new)
+        except StoreError:
             backup.unlink(missing_ok=True)
-            raise StoreError(
-                f"{self.path} cannot be replaced: {error}. Its postures are still there"
-            ) from error
-        self._file.close()
-        self._file, self._contents, self.last_backup = file, new, backup
+            raise
+        self.last_backup = backup
         return backup
 
-    def _free_name(self) -> Path:
-        for number in range(1, 1_000_000):
-            path = self.path.with_name(f"{self.path.name}.{number}.old")
-            if not path.exists():
-                return path
-        raise StoreError(f"too many backups beside {self.path}: remove some")
 
-    def _lines(self, contents: StoreContents) -> bytes:
-        lines = [encode(self._robot), encode({"kind": "next", "id": contents.next_id})]
-        for foot, bias in enumerate(contents.bias):
-            if bias.any():
-                lines.append(encode(self._bias_record(foot, bias)))
-        lines += [
-            encode(posture_record(i, posture, contents.stamps[i]))
-            for i, posture in contents.postures.items()
-        ]
-        return b"".join(lines)
-
-    def _bias_record(self, foot: int, bias: Array) -> dict[str, Any]:
-        if not 0 <= foot < len(self._feet):
-            raise StoreError(f"foot {foot}: expected 0 to {len(self._feet) - 1}")
-        return {"kind": "tare", "foot": foot, "offset": bias.tolist()}
+def _append(path: Path, line: bytes) -> None:
+    """Writes a line at the end of a file, to the disk, or leaves the file as it was: OSError."""
+    size = path.stat().st_size
+    try:
+        with path.open("ab", buffering=0) as file:
+            if file.write(line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            os.fsync(file.fileno())
+    except OSError:
+        with suppress(OSError):  # an incomplete line is ignored when the file is read
+            os.truncate(path, size)
+        raise
 
 
 def _check_regular(path: Path) -> None:

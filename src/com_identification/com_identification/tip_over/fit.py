@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,17 +40,13 @@ class Candidate(FrozenArrays):
     std: Array  # (P,) standard deviations of the prior, whose mean is 0; inf: no prior
     low: Array  # (P,) bounds
     high: Array  # (P,)
-    offset: Array  # (n, P) rad per unit of x
-    compliance: Array  # (n, P) rad/(N m) per unit of x
-    backlash: Array  # (n, P) rad per unit of x
+    joints: Array  # (3, n, P) offset, compliance, backlash of JointErrors per unit of x
     moment: Array  # (B, 3, P) kg m per unit of x
 
     def __add__(self, other: "Candidate") -> "Candidate":
         """Returns the candidate with the parameters of both."""
-        names = [item.name for item in fields(self)[1:]]
-        arrays = (
-            np.concatenate((getattr(self, name), getattr(other, name)), axis=-1) for name in names
-        )
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self)[1:])
+        arrays = (np.concatenate(pair, axis=-1) for pair in pairs)
         return Candidate(self.labels + other.labels, *arrays)
 
     @property
@@ -59,11 +56,8 @@ class Candidate(FrozenArrays):
 
     def errors(self, x: Array) -> JointErrors:
         """Returns the errors of the joints at x (P,)."""
-        return JointErrors(
-            self.offset @ x,
-            np.maximum(self.compliance @ x, 0.0),
-            np.maximum(self.backlash @ x, 0.0),
-        )
+        offset, compliance, backlash = self.joints @ x
+        return JointErrors(offset, np.maximum(compliance, 0.0), np.maximum(backlash, 0.0))
 
     def moments(self, model: RobotModel, x: Array) -> Array:
         """Returns the first moments (B, 3) kg m of the bodies at x (P,)."""
@@ -82,8 +76,7 @@ def known_candidates(model: RobotModel, protocol: Protocol) -> dict[str, Candida
     """
     parameters = protocol.parameters
     offsets = zero_offsets(model, list(parameters.zero_offsets.values()))
-    soft = compliance(model, parameters.compliant)
-    play = backlash(model, parameters.compliant)
+    soft, play = compliance(model, parameters.compliant), backlash(model, parameters.compliant)
     candidates = {
         "specification": _candidate(model, (), 0.0, np.inf, 0.0, 0.0),
         "compliance": soft,
@@ -168,13 +161,16 @@ def _candidate(
     std: float,
     low: float | Array,
     high: float | Array,
-    **changes: Array,
+    moment: Array | None = None,
+    **joints: Array,
 ) -> Candidate:
-    count, n = len(labels), model.n_joints
-    empty = {name: np.zeros((n, count)) for name in ("offset", "compliance", "backlash")}
-    empty["moment"] = np.zeros((model.bodies.count, 3, count))
+    count = len(labels)
+    changes = np.zeros((3, model.n_joints, count))
+    for name, columns in joints.items():
+        changes[JointErrors._fields.index(name)] = columns
+    moment = np.zeros((model.bodies.count, 3, count)) if moment is None else moment
     vector = [np.broadcast_to(v, (count,)) for v in (start, std, low, high)]
-    return Candidate(labels, *vector, **(empty | changes))
+    return Candidate(labels, *vector, changes, moment)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,22 +202,14 @@ def fit(
     start: ArrayLike | None = None,
     noise: float = NOISE,
 ) -> Fit:
-    """Finds the parameters of a candidate (maximum a posteriori).
+    """Finds the parameters of a candidate (maximum a posteriori) to angles measured (T,) rad.
 
       min over x of  sum of 2 (sqrt(1 + e_i^2) - 1) + sum of (x_j / std_j)^2
 
-    with e_i the error of a tip angle over its noise, within the candidate's bounds. The first term
-    is e^2 near 0 and 2 |e| far away: robust against single wrong angles.
-
-    Args:
-        measured: (T,) rad, of all tests.
-        only: Numbers of the tests to use; all by default.
-        start: (P,) where to start.
-        noise: rad, standard deviation of an angle.
-
-    Raises:
-        ProtocolError: Angles are missing or not finite.
-        ShapeError: measured has the wrong length.
+    with e_i the error of a tip angle over its noise, rad, within the candidate's bounds. The first
+    term is e^2 near 0 and 2 |e| far away: robust against single wrong angles. `only` are the
+    numbers of the tests to use, start (P,) is where the search starts. ProtocolError: angles that
+    are not finite.
     """
     measured = as_array("measured", measured, (len(simulation.tests),), "One angle for each test")
     numbers = range(len(measured)) if only is None else only
@@ -264,20 +252,19 @@ def families(simulation: QuasiStatic) -> dict[str, list[int]]:
     return result
 
 
-@dataclass(frozen=True)
-class _Problem:
+class _Problem(NamedTuple):
     simulation: QuasiStatic
     measured: Array
     candidate: Candidate
     used: Indices
     noise: float
 
+    def _errors(self, x: Array) -> tuple[JointErrors, Array]:
+        return self.candidate.errors(x), self.candidate.moments(self.simulation.model, x)
+
     def angles(self, x: Array) -> Array:
-        moment = self.candidate.moments(self.simulation.model, x)
         near = self.measured[self.used]
-        angles = self.simulation.tip_angles_near(
-            near, self.candidate.errors(x), moment, list(self.used)
-        )
+        angles = self.simulation.tip_angles_near(near, *self._errors(x), list(self.used))
         return np.where(np.isnan(angles), near + _FAR, angles)
 
     def slopes(self, x: Array, angles: Array) -> Array:
@@ -293,11 +280,11 @@ class _Problem:
             return np.nan_to_num(-np.column_stack(columns) / turn[:, None], posinf=0.0, neginf=0.0)
 
     def _margins(self, x: Array, angles: Array) -> Array:
-        errors, moment = self.candidate.errors(x), self.candidate.moments(self.simulation.model, x)
+        errors = self._errors(x)
         margins = np.full(len(angles), np.nan)  # without equilibrium: no slope
         for i, (test, angle) in enumerate(zip(self.used.tolist(), angles.tolist(), strict=True)):
             with suppress(ProtocolError):
-                margins[i] = self.simulation.find_equilibrium(test, angle, errors, moment).margin
+                margins[i] = self.simulation.find_equilibrium(test, angle, *errors).margin
         return margins
 
 

@@ -141,14 +141,9 @@ def _gain(
 def settle(encoders: Array, robot: Robot, state: State) -> bool:
     """Finds the equilibrium of joints that yield: q = encoders + offset - C load - b/2 side.
 
-    The side of the backlash b is tanh(load / 0.1 N m), so that it changes smoothly.
-
-    Args:
-        encoders: (n,) joint positions by the encoders.
-        state: q is a guess; set to the equilibrium.
-
-    Returns:
-        Whether it converged; joints that are too soft have no equilibrium.
+    The side of the backlash b is tanh(load / 0.1 N m), so that it changes smoothly. state.q is a
+    guess, and set to the equilibrium. Returns whether it converged: joints that are too soft have
+    none.
     """
     joints, q, load = robot.joints, state.q, state.load
     for _ in range(_SETTLE_STEPS):
@@ -178,11 +173,7 @@ def edge_distance(com: Array, edges: Array) -> float:
 
 @compiled()
 def find_tip_angle(start: Array, rate: Array, guess: float, robot: Robot) -> float:
-    """Finds the angle s at which the CoM is over an edge, encoders = start + s rate (secants).
-
-    Returns:
-        rad; NaN where there is none near the guess.
-    """
+    """Finds the angle s, rad, at which the CoM is over an edge, encoders = start + s rate."""
     n, joints, edges = len(start), robot.joints, robot.soles.edges
     state, encoders = State(np.empty(n), np.empty(3), np.empty(n)), np.empty(n)
     q = state.q

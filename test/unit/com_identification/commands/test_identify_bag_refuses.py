@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from com_identification.store.results import read_document
+from com_model.strict_yaml import read_yaml
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def test_postures_in_which_somebody_held_the_robot_are_left_out(robot, run, reco
     path = recording("held", change=lambda b: held(b, 7.0, 17.0))
     status, text, error = run(path, *robot, "--output", tmp_path / "out")
     assert status == 0, error
-    result = read_document(tmp_path / "out/result.yaml")
+    result = read_yaml(tmp_path / "out/result.yaml")
     reasons = [each["reasons"] for each in result["stationary_intervals"] if not each["used"]]
     assert len(reasons) == 4
     assert all("Something else carried or pulled the robot" in reason[0] for reason in reasons)

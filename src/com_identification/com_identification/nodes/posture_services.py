@@ -1,0 +1,293 @@
+"""Services of com_identification on postures: captured, stored, and files of what is stored.
+
+~/capture_posture and ~/tare_wrench wait until the robot is stationary; ~/get_postures,
+~/remove_posture, ~/reset, ~/save, ~/load and ~/export_urdf answer at once. Besides, automatic
+captures.
+"""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from std_srvs.srv import Trigger
+
+from com_identification.exceptions import (
+    CaptureRefused,
+    IdentificationError,
+    OutputError,
+    StoreError,
+)
+from com_identification.feet.feet_reading import estimate_wrench_bias
+from com_identification.nodes.identification_session import Parameters, Session
+from com_identification.regression.priors import body_priors
+from com_identification.store.files import path_inside
+from com_identification.store.results import export_urdf, to_document, write_yaml
+from com_model.arrays import Array
+from com_model.exceptions import ComModelError
+from com_msgs.srv import (
+    CapturePosture,
+    ExportUrdf,
+    GetPostures,
+    LoadPostures,
+    RemovePosture,
+    SavePostures,
+    TareWrench,
+)
+from com_ros.conversions import numpy_to_wrench
+from com_ros.jobs import DeferredService, Reply
+from com_ros.robot_node import RobotNode
+
+Handler = Callable[[Session, Any, Any], None]
+"""Fills a response; an IdentificationError or ComModelError becomes a refusal."""
+
+
+@dataclass
+class _PendingRequest:
+    """A request that is served as soon as the readings allow it."""
+
+    request: Any
+    reply: Reply
+    deadline: float
+    kind: Any
+    handler: Handler
+    refusal: str  # the first words of one
+
+
+class PostureServices:
+    """Serves them; see the module's text.
+
+    `session` returns the present one or raises IdentificationError, `reasons` why nothing can be
+    captured now; on_change follows the loss of the result with its postures.
+    """
+
+    def __init__(
+        self,
+        node: RobotNode[Parameters],
+        session: Callable[[], Session],
+        reasons: Callable[[], list[str]],
+        on_change: Callable[[], None],
+    ) -> None:
+        self._node, self._session, self._reasons = node, session, reasons
+        self._on_change, self._logger = on_change, node.get_logger()
+        self._pending: list[_PendingRequest] = []
+        self._logged = ""
+        for kind, name, handler, refusal in (
+            (CapturePosture, "capture_posture", self._capture, "no posture"),
+            (TareWrench, "tare_wrench", self._tare, "not tared"),
+        ):
+            DeferredService(node, kind, f"~/{name}", partial(self._defer, kind, handler, refusal))
+        for kind, name, handler in (
+            (GetPostures, "get_postures", self._get),
+            (RemovePosture, "remove_posture", self._remove),
+            (Trigger, "reset", self._reset),
+            (SavePostures, "save", self._save),
+            (LoadPostures, "load", self._load),
+            (ExportUrdf, "export_urdf", self._export),
+        ):
+            node.create_service(kind, f"~/{name}", partial(self._answer, name, handler))
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a request is pending."""
+        return bool(self._pending)
+
+    def serve(self) -> None:
+        """Serves the requests that can be served, in their order."""
+        for pending in list(self._pending):
+            answer = self._try(pending)
+            if answer is not None:
+                self._pending.remove(pending)
+                pending.reply(answer)
+
+    def _defer(self, kind: Any, handler: Handler, refusal: str, request: Any, reply: Reply) -> None:
+        deadline = time.monotonic() + (request.timeout or self._node.parameters.capture_timeout)
+        self._pending.append(_PendingRequest(request, reply, deadline, kind, handler, refusal))
+
+    def _try(self, pending: _PendingRequest) -> Any:
+        """The answer; None while the robot is not stationary."""
+        response = pending.kind.Response(success=True)
+        try:
+            pending.handler(self._session(), pending.request, response)
+            return response
+        except CaptureRefused as error:
+            reasons = list(dict.fromkeys((*self._reasons(), *error.reasons)))
+            late = time.monotonic() > pending.deadline
+        except IdentificationError as error:
+            reasons, late = [str(error)], True
+        if not late:
+            return None
+        response = pending.kind.Response(message=f"{pending.refusal}: {' '.join(reasons)}")
+        if hasattr(response, "reasons"):
+            response.reasons = reasons
+        return response
+
+    def _answer(self, name: str, handler: Handler, request: Any, response: Any) -> Any:
+        try:
+            handler(self._session(), request, response)
+        except (IdentificationError, ComModelError) as error:
+            self._logger.warning(f"{name}: {error}")
+            return type(response)(success=False, message=str(error))
+        response.success = True
+        return response
+
+    def store_finished(self, session: Session, *, ended: bool = False) -> None:
+        """Stores the postures of intervals that ended; `ended` when no more readings will come."""
+        recorder = session.recorder
+        for interval in recorder.flush() if ended else recorder.finished():
+            if not self._node.parameters.auto_capture:
+                continue
+            if interval.posture is None:
+                text = f"no posture: {' '.join(interval.reasons)}"
+                if text != self._logged:
+                    self._logger.info(text)
+                self._logged = text
+                continue
+            try:
+                identity = session.store.add(interval.posture, interval.t1_ns)
+            except StoreError as error:
+                self._logger.error(f"a posture is lost: {error}")
+                continue
+            recorder.mark_stored(interval)
+            self._logger.info(f"posture {identity}: {interval.posture.samples} samples")
+
+    # --- captures ----------------------------------------------------------------------------
+    def _capture(self, session: Session, request: Any, response: Any) -> None:
+        store = session.store  # raises if it cannot be opened
+        now_ns, time_ns = session.buffer.now_ns, session.buffer.newest_ns
+        posture = session.recorder.capture(request.label, request.samples or None, now_ns)
+        identity = store.add(posture, time_ns)
+        response.posture = session.describe(identity, posture)
+        response.message = f"posture {identity} of {len(store.postures)}: {posture.samples} samples"
+        if response.posture.problems:
+            response.message += f"; but {' '.join(response.posture.problems)}"
+        self._logger.info(response.message)
+
+    def _tare(self, session: Session, request: Any, response: Any) -> None:
+        store, feet = session.store, _feet(session, request.foot)
+        biases = [_measure_bias(session, foot, request) for foot in feet]
+        for foot, bias in zip(feet, biases, strict=True):
+            store.set_bias(foot, bias)
+        session.recorder.set_bias(store.bias)
+        response.feet = [session.config.feet[foot].frame for foot in feet]
+        response.biases = [numpy_to_wrench(bias) for bias in biases]
+        done = "cleared the bias of" if request.clear else "tared"
+        done = f"{done} {', '.join(response.feet)}"
+        self._logger.info(done)
+        response.message = f"{done}; postures captured before stay as they are"
+
+    # --- what is stored ----------------------------------------------------------------------
+    def _get(self, session: Session, request: Any, response: Any) -> None:
+        postures = session.store.postures
+        response.postures = [session.describe(i, posture) for i, posture in postures.items()]
+        response.message = f"{len(postures)} postures in {session.store.path}"
+
+    def _remove(self, session: Session, request: Any, response: Any) -> None:
+        session.store.remove(request.id)
+        response.message = f"removed posture {request.id}; {len(session.store.postures)} are left"
+
+    def _reset(self, session: Session, request: Any, response: Any) -> None:
+        backup = session.store.reset()
+        self._drop_results(session)
+        moved = f"; the previous ones are in {backup}" if backup else ""
+        response.message = f"no postures are stored{moved}"
+
+    def _save(self, session: Session, request: Any, response: Any) -> None:
+        path = self._path(session, request.name)
+        response.path = str(session.store.save(path, request.overwrite))
+        if (result := session.result) is not None:
+            path = path.with_suffix(".yaml")
+            if path.exists() and not request.overwrite:
+                fix = "give another name, or allow to overwrite it"
+                raise OutputError(f"{path} exists already: {fix}")
+            stored = session.store.postures
+            used = [stored[identity] for identity in result.ids if identity in stored]
+            found = result.identification
+            document = to_document(found, session.model, session.settings, used)
+            response.result_path = str(write_yaml(path, document))
+        count = len(session.store.postures)
+        response.message = f"{count} postures in {response.path}" + (
+            f", the result in {response.result_path}" if response.result_path else ""
+        )
+
+    def _load(self, session: Session, request: Any, response: Any) -> None:
+        path = self._path(session, request.name)
+        if not path.is_file():
+            names = ", ".join(sorted(p.stem for p in path.parent.glob("*.jsonl"))) or "none"
+            raise StoreError(f"no file {path}: there are {names}")
+        response.count = session.store.load(path)
+        session.recorder.set_bias(session.store.bias)
+        response.backup = str(session.store.last_backup)
+        self._drop_results(session)
+        response.message = f"{response.count} postures from {path}"
+
+    def _drop_results(self, session: Session) -> None:
+        session.drop_results()
+        self._on_change()
+
+    def _path(self, session: Session, name: str) -> Path:
+        """A file beside the store, never the store itself."""
+        store = session.store.path
+        path = path_inside(store.parent, name, ".jsonl")
+        if path == store.resolve():
+            raise OutputError(f"{path} is the file in use: give another name")
+        return path
+
+    def _export(self, session: Session, request: Any, response: Any) -> None:
+        if not self._node.parameters.export_directory:
+            raise OutputError(
+                "nothing may be written: set the parameter export_directory to the directory "
+                "that corrected URDFs may be written into"
+            )
+        if session.result is None:
+            raise IdentificationError("nothing is identified yet: call identify_links first")
+        export = export_urdf(
+            session.model.xml,
+            session.model,
+            session.result.identification,
+            self._node.parameters.export_directory,
+            request.name or f"{re.sub('[^A-Za-z0-9_-]', '_', session.model.name)}_identified",
+            request.overwrite,
+            request.all_links,
+        )
+        response.path = str(export.path)
+        response.changed, response.unchanged = list(export.changed), list(export.unchanged)
+        response.message = f"{len(export.changed)} links corrected in {export.path}"
+        self._logger.info(response.message)
+
+
+def _feet(session: Session, name: str) -> list[int]:
+    frames = [foot.frame for foot in session.config.feet]
+    if not name:
+        return list(range(len(frames)))
+    if name not in frames:
+        raise IdentificationError(f"no foot {name!r}: there are {', '.join(frames)}")
+    return [frames.index(name)]
+
+
+def _measure_bias(session: Session, foot: int, request: TareWrench.Request) -> Array:
+    """The bias of a foot's sensor, (6,) as read."""
+    samples, now_ns = request.samples or None, session.buffer.now_ns
+    if request.clear:
+        return np.zeros(6)
+    if not request.single_support:
+        return session.recorder.measure_bias(foot, samples, now_ns)
+    if not request.foot:
+        raise IdentificationError("single_support: name the foot that carries the robot")
+    posture = session.recorder.latest(samples, now_ns)
+    if posture is None:
+        raise CaptureRefused(session.recorder.state(now_ns).reasons)
+    model, settings = session.model, session.settings
+    excess = estimate_wrench_bias(
+        model,
+        session.config.feet,
+        posture,
+        foot,
+        body_priors(model, settings),
+        settings.fit.gravity,
+    )
+    return np.asarray(session.store.bias[foot] + excess)
