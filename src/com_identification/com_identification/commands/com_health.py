@@ -83,7 +83,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _records(arguments: argparse.Namespace) -> dict[tuple[str, str], list[Record]]:
-    """The chosen identifications by name and serial of the robot."""
     database = HealthDatabase(arguments.record)
     robots: dict[tuple[str, str], list[Record]] = {}
     for record in database.records(arguments.name, arguments.serial):

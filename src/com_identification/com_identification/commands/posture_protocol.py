@@ -144,7 +144,6 @@ def _print_angles(simulation: QuasiStatic, columns: dict[str, Array]) -> None:
 
 
 def _standing(by_model: dict[str, tuple[TipAngle, ...]]) -> tuple[str, ...]:
-    """Sentences on tests in which the robot does not fall."""
     return tuple(
         f"{name}: still stands at the joints' limit, which is shown: {'; '.join(tests)}"
         for name, tips in by_model.items()

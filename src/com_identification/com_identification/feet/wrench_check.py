@@ -272,7 +272,6 @@ def diagnose(
 
 
 def _in_air(rules: WrenchRules, wrenches: Array) -> tuple[WrenchIssue, ...]:
-    """Feet that do not stand."""
     found = []
     for i in rules.unloaded(wrenches):
         name, load = rules.feet[i].frame, float(np.linalg.norm(wrenches[i, :3]))

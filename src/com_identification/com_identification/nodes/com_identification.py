@@ -150,7 +150,6 @@ class ComIdentification(RobotNode[Parameters]):
         self._jobs.serve()
 
     def _serve_captures(self) -> None:
-        """Hand readings to the recorder; serve pending captures."""
         session = self._current
         if session is not None:
             session.buffer.hand_over()

@@ -60,7 +60,6 @@ class IdentificationOutput:
             self._markers.publish(MarkerArray(markers=markers))
 
     def _whole(self, session: Session, result: ModelCheckResult) -> list[Marker]:
-        """CoM of the model, and the line on which it is by the feet."""
         q, maker = session.buffer.q, self._maker
         if q is None:
             return []

@@ -34,8 +34,6 @@ from com_ros.jobs import DeferredService, Reply, finish_goal
 
 @dataclass
 class _Client:
-    """The client of a computation."""
-
     name: str
     answer: Any
     finish: Callable[[Any], None]

@@ -118,6 +118,16 @@ class _TourState:
     nominal: Array
     target: Array
 
+    def farthest(self, q: Array, target: Array, most: float) -> str:
+        """The joint that is more than `most` off a target, and by how much, in words; or empty."""
+        off = np.abs(q - target)
+        worst = int(np.argmax(off))
+        return (
+            ""
+            if off[worst] <= most
+            else f"joint {self.model.joint_names[worst]!r} is {off[worst]:.2f} off"
+        )
+
 
 class PostureTour(RobotNode[Parameters]):
     """The node; see the module's text. Its options are those of RobotNode."""
@@ -192,7 +202,6 @@ class PostureTour(RobotNode[Parameters]):
         return ""
 
     def _on_tick(self) -> None:
-        """Continue the tour."""
         if self.finished:
             return
         try:
@@ -247,14 +256,9 @@ class PostureTour(RobotNode[Parameters]):
             return "joint_states", "joint_states: start the robot's driver"
         if unconnected := self._unconnected():
             return unconnected
-        off = np.abs(self._q - state.nominal)
-        worst = int(np.argmax(off))
-        if off[worst] <= self.parameters.start_tolerance:
-            return None
-        return "posture", (
-            f"the nominal posture: joint {state.model.joint_names[worst]!r} is {off[worst]:.2f} "
-            "off; bring the robot there, standing on its feet"
-        )
+        off = state.farthest(self._q, state.nominal, self.parameters.start_tolerance)
+        text = f"the nominal posture: {off}; bring the robot there, standing on its feet"
+        return ("posture", text) if off else None
 
     def _unconnected(self) -> tuple[str, str] | None:
         """What of the other nodes is missing: its kind and how to provide it; None: nothing."""
@@ -268,7 +272,6 @@ class PostureTour(RobotNode[Parameters]):
         return None
 
     def _visit(self, posture: ProposedPosture, number: int) -> Generator[None, None, str]:
-        """Go to a posture and have it captured; return what went wrong."""
         state = self._need()
         place = dict(zip(posture.joint_names, posture.joint_positions, strict=False))
         if set(place) != set(state.model.joint_names):
@@ -304,7 +307,6 @@ class PostureTour(RobotNode[Parameters]):
         return ""
 
     def _move(self, ways: list[JointPath]) -> Script:
-        """Send motions one after the other, and wait until the joints are there."""
         state = self._need()
         for way in ways:
             self._publish(way)
@@ -317,31 +319,22 @@ class PostureTour(RobotNode[Parameters]):
     def _arrive(self, state: _TourState) -> Script:
         """Wait until the joints are where they were sent; joint_states may be late."""
         end_ns = self._time_ns + int(ARRIVAL_TIMEOUT * NS_PER_S)
-        while True:
-            off = np.abs(self._position() - state.target)
-            worst = int(np.argmax(off))
-            if off[worst] <= self.parameters.tracking_tolerance:
-                return
+        most = self.parameters.tracking_tolerance
+        while off := state.farthest(self._position(), state.target, most):
             if self._time_ns > end_ns:
-                break
+                fix = "is it blocked, or is there no subscriber of joint_trajectory?"
+                raise TourError(f"{off} its target: {fix}")
             yield from self._wait(TICK)
-        raise TourError(
-            f"joint {state.model.joint_names[worst]!r} is {off[worst]:.2f} off its target: is it "
-            "blocked, or is there no subscriber of joint_trajectory?"
-        )
 
     def _lift(self, hoist: Client, up: bool) -> Script:
         self._report("lifting the robot" if up else "putting the robot down")
-        answer = yield from self._ask(hoist, SetBool.Request(data=up))
-        _check(answer)
+        _check((yield from self._ask(hoist, SetBool.Request(data=up))))
         yield from self._wait(self.parameters.hoist_time)
 
     def _call(self, service: str, /, **fields: Any) -> Generator[None, None, Any]:
-        """Call a service of com_identification."""
         return self._ask(self._identification[service], SERVICES[service].Request(**fields))
 
     def _ask(self, client: Client, request: Any) -> Generator[None, None, Any]:
-        """Call a service, and wait for its answer."""
         future, timeout = client.call_async(request), self.parameters.answer_timeout
         deadline = time.monotonic() + timeout
         while not future.done():
@@ -362,7 +355,6 @@ class PostureTour(RobotNode[Parameters]):
             yield
 
     def _wait(self, seconds: float) -> Script:
-        """Wait by the clock of joint_states."""
         end_ns = self._time_ns + int(seconds * NS_PER_S)
         while self._time_ns < end_ns:
             if self.joint_watch.age_s > self.parameters.answer_timeout:
@@ -375,7 +367,6 @@ class PostureTour(RobotNode[Parameters]):
         self._trajectory.publish(numpy_to_joint_trajectory(names, way.time, way.q, way.qd, Time()))
 
     def _end(self, reason: str, *, well: bool = False) -> None:
-        """End the tour; a robot on its way stays where it is."""
         if self._moving and self._q is not None:
             zero = np.zeros((1, len(self._q)))
             self._publish(JointPath(np.array([STOP_TIME]), self._q[None], zero))
@@ -400,7 +391,6 @@ class PostureTour(RobotNode[Parameters]):
 
 
 def _check(answer: Any) -> Any:
-    """A service's answer, if it succeeded."""
     if not answer.success:
         raise TourError(answer.message)
     return answer

@@ -112,7 +112,6 @@ def covariance_without(scatter: Array, rows: Array, place: int) -> Array:
 
 
 def _alone(entries: Sequence[Entry]) -> Flags:
-    """Which postures are on one foot, (m,)."""
     return np.array([len(stand) == 1 for _, stand, _ in entries], dtype=np.bool_)
 
 
@@ -254,7 +253,6 @@ class PosturePlanner:
         return picked, kept
 
     def _changes(self, rng: np.random.Generator, entry: Entry) -> list[Entry]:
-        """Samples changes of a posture in which the robot can stand."""
         count, n = self.plan.refinements, self.model.n_joints
         low, high = self.feasible.low, self.feasible.high
         size = rng.normal(0.0, rng.choice(_STEPS, (count, 1)), (count, n)) * (high - low) / 2.0

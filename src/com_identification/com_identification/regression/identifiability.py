@@ -218,7 +218,6 @@ def _together(statics: Statics, R: Array) -> Iterator[Candidate]:
 
 
 def _axis(v: Array) -> str:
-    """Names a direction."""
     place = int(np.argmax(np.abs(v)))
     if abs(v[place]) > 1.0 - 1e-6:
         return "xyz"[place]

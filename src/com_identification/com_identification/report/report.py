@@ -324,7 +324,6 @@ def _recording(contents: Contents) -> Raw:
 
 
 def _unit(contents: Contents, kind: str, name: str) -> str:
-    """The unit of a constant error."""
     if name not in contents.model.joint_names:
         return _UNITS.get(kind, "")
     prismatic = contents.model.joint_types[contents.model.joint_names.index(name)] == "prismatic"

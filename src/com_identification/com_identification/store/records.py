@@ -159,7 +159,6 @@ def check_robot(record: Mapping[str, Any], robot: Mapping[str, Any], name: str) 
 
 
 def _differing(a: Any, b: Any) -> tuple[str, str]:
-    """The differences of two values, in words."""
     if not isinstance(a, list) or not isinstance(b, list):
         return str(a)[:40], str(b)[:40]
     only = ([x for x in a if x not in b], [y for y in b if y not in a])

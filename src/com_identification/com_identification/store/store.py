@@ -37,8 +37,6 @@ _MAX_LINES = 100_000
 
 @dataclass
 class _Contents:
-    """The contents of a file of postures."""
-
     bias: Array  # (f, 6) of the force sensors, as read
     postures: dict[int, Posture] = field(default_factory=dict)  # by id
     stamps: dict[int, int] = field(default_factory=dict)  # when captured, ns; 0 where not known

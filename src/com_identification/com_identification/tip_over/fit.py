@@ -324,6 +324,5 @@ def _robust(e: Array) -> Array:
 
 
 def _robust_slope(e: Array) -> Array:
-    """Its derivative."""
     root = np.sqrt(1.0 + e * e)
     return np.asarray(np.sqrt((root + 1.0) / 2.0) / root)

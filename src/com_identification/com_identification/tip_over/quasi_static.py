@@ -123,7 +123,6 @@ def make_case(model: RobotModel, feet: tuple[Foot, ...], test: TipTest) -> Case:
 
 
 def _soles(test: TipTest, feet: tuple[Foot, ...]) -> list[Foot]:
-    """The feet that stand in a test."""
     known = {foot.frame: foot for foot in feet}
     for name in test.feet:
         if name not in known:
