@@ -26,6 +26,11 @@ _COUNT = (0, 10**9)
 _ANGLE = (0.0, radians(90.0))  # rad
 
 
+def number(default: float, description: str) -> Any:
+    """A parameter that is 0 or more."""
+    return parameter(default, description, NOT_NEGATIVE)
+
+
 class _Options:
     """Base of options: numbers and choices are checked by the bounds of their fields."""
 
@@ -40,18 +45,17 @@ class SensorNoise(_Options):
     Other errors are not noise: they are unknowns of the identification (SensorPriors).
     """
 
-    force: float = parameter(0.5, "N, each axis of a foot's sensor", NOT_NEGATIVE)
-    moment: float = parameter(0.025, "N m, each axis", NOT_NEGATIVE)
-    effort: float = parameter(0.1, "N m or N, each joint", NOT_NEGATIVE)
-    position: float = parameter(radians(0.05), "rad or m, of each joint's position", NOT_NEGATIVE)
-    tilt: float = parameter(
+    force: float = number(0.5, "N, each axis of a foot's sensor")
+    moment: float = number(0.025, "N m, each axis")
+    effort: float = number(0.1, "N m or N, each joint")
+    position: float = number(radians(0.05), "rad or m, of each joint's position")
+    tilt: float = number(
         radians(0.05),
         "rad, of the IMU's direction against gravity about each axis. Not averaged: it is "
         "constant during a posture",
-        NOT_NEGATIVE,
     )
-    least_fraction: float = parameter(
-        0.0, "Fraction of a standard deviation that averaging does not reduce", NOT_NEGATIVE
+    least_fraction: float = number(
+        0.0, "Fraction of a standard deviation that averaging does not reduce"
     )
 
     def std_ratio(self, samples: int) -> float:
@@ -135,17 +139,16 @@ class LinkPrior:
 class PriorSettings(_Options):
     """Standard deviations and bounds of the URDF's values."""
 
-    com_std_fraction: float = parameter(
+    com_std_fraction: float = number(
         0.1,
         "Standard deviation of each component of a body's centre of mass over the body's size, "
         "the edge of a cube of water of its mass; 5 to 20 mm",
-        NOT_NEGATIVE,
     )
-    mass_std_fraction: float = parameter(
-        0.05, "Standard deviation of a link's mass over the mass; 0: masses are known", NOT_NEGATIVE
+    mass_std_fraction: float = number(
+        0.05, "Standard deviation of a link's mass over the mass; 0: masses are known"
     )
     bounded: bool = parameter(True, "Whether a centre of mass must stay near its link's shapes")
-    shape_margin: float = parameter(0.02, "m, how far outside of them it may be", NOT_NEGATIVE)
+    shape_margin: float = number(0.02, "m, how far outside of them it may be")
 
 
 @dataclass(frozen=True)
@@ -175,71 +178,53 @@ class CaptureOptions(_Options):
     max_samples: int = parameter(
         1000, "With so many, a stationary interval is complete; the newest so many count", _COUNT
     )
-    settle_time: float = parameter(
-        0.5,
-        "s, how long the robot must be stationary before the first reading counts",
-        NOT_NEGATIVE,
+    settle_time: float = number(
+        0.5, "s, how long the robot must be stationary before the first reading counts"
     )
     slice_time: float = parameter(
         0.1, "s; each stream must have at least one reading in each slice", (1e-3, 10.0)
     )
-    joint_travel: float = parameter(0.003, "rad or m, of a joint within a slice", NOT_NEGATIVE)
-    joint_drift: float = parameter(
-        0.003, "rad or m, of a joint's mean over a stationary interval", NOT_NEGATIVE
+    joint_travel: float = number(0.003, "rad or m, of a joint within a slice")
+    joint_drift: float = number(0.003, "rad or m, of a joint's mean over a stationary interval")
+    force_travel: float = number(0.05, "Fraction of the robot's weight, of a force within a slice")
+    force_drift: float = number(
+        0.01, "Fraction of the weight, of a force's mean over a stationary interval"
     )
-    force_travel: float = parameter(
-        0.05, "Fraction of the robot's weight, of a force within a slice", NOT_NEGATIVE
+    pressure_travel: float = number(0.01, "m, of a moment over the weight within a slice")
+    pressure_drift: float = number(
+        0.003, "m, of a moment's mean over the weight over a stationary interval"
     )
-    force_drift: float = parameter(
-        0.01, "Fraction of the weight, of a force's mean over a stationary interval", NOT_NEGATIVE
+    tilt_travel: float = number(
+        0.01, "1, of a component of the direction against gravity within a slice"
     )
-    pressure_travel: float = parameter(
-        0.01, "m, of a moment over the weight within a slice", NOT_NEGATIVE
+    tilt_drift: float = number(0.003, "1, of its mean over a stationary interval")
+    timeout: float = number(
+        0.5, "s behind the newest reading of all, after which a stream is timed out"
     )
-    pressure_drift: float = parameter(
-        0.003, "m, of a moment's mean over the weight over a stationary interval", NOT_NEGATIVE
+    lag: float = number(
+        2.0, "s that a stream may be behind the others; readings that come later are left out"
     )
-    tilt_travel: float = parameter(
-        0.01, "1, of a component of the direction against gravity within a slice", NOT_NEGATIVE
+    jump_back: float = number(
+        1.0, "s; a stamp that is older than the newest by more restarts the recorder"
     )
-    tilt_drift: float = parameter(0.003, "1, of its mean over a stationary interval", NOT_NEGATIVE)
-    timeout: float = parameter(
-        0.5, "s behind the newest reading of all, after which a stream is timed out", NOT_NEGATIVE
-    )
-    lag: float = parameter(
-        2.0,
-        "s that a stream may be behind the others; readings that come later are left out",
-        NOT_NEGATIVE,
-    )
-    jump_back: float = parameter(
-        1.0, "s; a stamp that is older than the newest by more restarts the recorder", NOT_NEGATIVE
-    )
-    frozen_time: float = parameter(
+    frozen_time: float = number(
         0.5,
         "s, after which a force sensor or an IMU whose readings are identical counts as "
         "frozen; 0: never, for simulations without noise",
-        NOT_NEGATIVE,
     )
-    force_limit: float = parameter(
-        0.0, "N, of each axis, where a sensor saturates; 0: unknown", NOT_NEGATIVE
-    )
-    moment_limit: float = parameter(0.0, "N m, of each axis; 0: unknown", NOT_NEGATIVE)
-    min_load: float = parameter(
-        0.05, "Fraction of the weight that the feet must carry together", NOT_NEGATIVE
-    )
-    min_foot_load: float = parameter(
-        0.02, "Fraction of the weight above which a foot is in contact", NOT_NEGATIVE
-    )
+    force_limit: float = number(0.0, "N, of each axis, where a sensor saturates; 0: unknown")
+    moment_limit: float = number(0.0, "N m, of each axis; 0: unknown")
+    min_load: float = number(0.05, "Fraction of the weight that the feet must carry together")
+    min_foot_load: float = number(0.02, "Fraction of the weight above which a foot is in contact")
     all_feet: bool = parameter(False, "Whether every foot must be in contact")
     missing_feet: bool = parameter(
         False,
         "Whether a posture may be captured without the readings of some feet, which then are NaN",
     )
-    min_change: float = parameter(
+    min_change: float = number(
         0.01,
         "rad or m, the least change of some joint from the posture before that makes a "
         "new posture; 0: each stationary interval is one",
-        NOT_NEGATIVE,
     )
 
     def __post_init__(self) -> None:
@@ -256,17 +241,13 @@ class PlanOptions(_Options):
 
     candidates: int = parameter(200, "How many postures to choose from", _COUNT)
     refinements: int = parameter(30, "How many changes of each chosen posture are tried", _COUNT)
-    margin: float = parameter(
-        0.025,
-        "m, of the URDF's CoM inside the support polygon; more than the URDF may be off by",
-        NOT_NEGATIVE,
+    margin: float = number(
+        0.025, "m, of the URDF's CoM inside the support polygon; more than the URDF may be off by"
     )
-    limit_fraction: float = parameter(
-        0.95, "Fraction of each joint's range, about its middle, that is used", NOT_NEGATIVE
+    limit_fraction: float = number(
+        0.95, "Fraction of each joint's range, about its middle, that is used"
     )
-    clearance: float = parameter(
-        0.005, "m, between the boxes of links that are not adjacent", NOT_NEGATIVE
-    )
+    clearance: float = number(0.005, "m, between the boxes of links that are not adjacent")
     # which feet are in contact, as indices, in turn; all feet by default
     stands: tuple[tuple[int, ...], ...] = ()
     one_foot: float = parameter(
@@ -282,11 +263,10 @@ class PlanOptions(_Options):
         "Whether feet in contact keep their poses relative to each other of the rest "
         "posture, so that the robot needs no step between postures",
     )
-    effort_fraction: float = parameter(
+    effort_fraction: float = number(
         0.9,
         "Fraction of the URDF's effort limits that the joints may need to hold the "
         "posture; 0: not checked. Limits of 0 count as not known",
-        NOT_NEGATIVE,
     )
     most_tilt: float = parameter(
         0.6,

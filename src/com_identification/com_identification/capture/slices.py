@@ -98,8 +98,6 @@ class Timeline:
 
     def slice_number(self, t_ns: int) -> int:
         """Number of the slice of one stamp."""
-        if not self.marks:
-            return t_ns // self.slice_ns
         return int(self.slice_numbers(np.array([t_ns], dtype=np.int64))[0])
 
     def in_marks(self, numbers: Times) -> NDArray[np.bool_]:
@@ -112,8 +110,6 @@ class Timeline:
 
     def mark_index(self, number: int) -> int | None:
         """The index of the mark that a slice is in; None in a gap, or without marks."""
-        if not self.marks:
-            return None
-        if not self.in_marks(np.array([number]))[0]:
+        if not self.marks or not self.in_marks(np.array([number]))[0]:
             return None
         return int(np.searchsorted(self._first, number, side="right")) - 1

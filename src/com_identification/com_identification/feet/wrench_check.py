@@ -152,7 +152,7 @@ class WrenchRules:
         forces, moments = np.einsum("fij,fkj->kfi", self._R, ground)
         moments = moments + np.cross(self._p - self._p_sole, forces)  # about the soles' origins
         known = np.isfinite(wrenches).all(axis=1)
-        found = []
+        found: list[Violation] = []
         if known.all():
             loaded = self._observations.contacts.loaded(wrenches)
             found += self._totals(forces, moments, loaded, up)

@@ -5,7 +5,6 @@ takes less time than a process needs to start.
 """
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +13,13 @@ from rclpy.action import ActionServer, CancelResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 
-from com_identification.background import BackgroundJob, Outcome, identify_links, propose_postures
+from com_identification.background import (
+    BackgroundJob,
+    Outcome,
+    Task,
+    identify_links,
+    propose_postures,
+)
 from com_identification.exceptions import IdentificationError
 from com_identification.feet.feet_reading import TotalCom, identify_total
 from com_identification.nodes.identification_conversions import (
@@ -25,11 +30,18 @@ from com_identification.nodes.identification_output import result_message
 from com_identification.nodes.identification_session import Result, Session
 from com_identification.planning.planner import PlannedPosture
 from com_identification.report.comparison import summary
-from com_model.exceptions import ComModelError
+from com_identification.settings import IdentificationSettings
+from com_model import Foot, RobotModel
+from com_model.arrays import Array
 from com_msgs import action, srv
 from com_msgs.msg import ProposedPosture
 from com_msgs.srv import IdentifyTotalCom
-from com_ros.jobs import DeferredService, Reply, finish_goal
+from com_ros.jobs import BackgroundJobs, DeferredService, Reply, finish_goal
+
+Fill = Callable[[Any, Any], None]
+"""Puts what a task returned into a response or an action's result, which have the same fields."""
+Begin = Callable[[Session, Any], tuple[Task, Fill]]
+"""Makes the task of a request."""
 
 
 @dataclass
@@ -43,12 +55,10 @@ class _Client:
 
 @dataclass
 class _Running:
-    session: Session
-    ids: tuple[int, ...]
-    job: BackgroundJob
     client: _Client
-    # puts what the task returned into the answer: a response, or an action's result with its fields
-    fill: Callable[["_Running", Any], None]
+    session: Session
+    job: BackgroundJob
+    fill: Fill
     reported: tuple[float, str] = (0.0, "")
 
 
@@ -65,16 +75,14 @@ class JobServices:
         self._logger = node.get_logger()
         self._running: _Running | None = None
         self._offer(node, "identify_links", self._identify)
-        self._offer(node, "propose_postures", self._propose)
-        # Not com_ros.jobs.BackgroundJobs: the EventsExecutor takes no guard conditions.
-        self._pool = ThreadPoolExecutor(max_workers=1)
-        self._totals: list[tuple[Future[TotalCom], Reply]] = []
+        self._offer(node, "propose_postures", _propose)
+        self._totals = BackgroundJobs(node)
         DeferredService(node, IdentifyTotalCom, "~/identify_total_com", self._identify_total)
 
     @property
     def busy(self) -> bool:
         """Whether a computation is running."""
-        return self._running is not None or bool(self._totals)
+        return self._running is not None or self._totals.busy
 
     @property
     def state(self) -> tuple[str, float, str]:
@@ -87,7 +95,7 @@ class JobServices:
     def close(self) -> None:
         """Ends all computations."""
         self.cancel()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._totals.close()
 
     def cancel(self) -> None:
         """Ends the running computation."""
@@ -96,10 +104,6 @@ class JobServices:
 
     def serve(self) -> None:
         """Reports progress, and the results when there are any."""
-        for item in list(self._totals):
-            if item[0].done():
-                self._totals.remove(item)
-                item[1](self._total_answer(item[0]))
         run = self._running
         if run is None:
             return
@@ -114,7 +118,7 @@ class JobServices:
             run.client.feedback(state)
 
     # --- requests ----------------------------------------------------------------------------
-    def _offer(self, node: Node, name: str, begin: Callable[[Any, _Client], None]) -> None:
+    def _offer(self, node: Node, name: str, begin: Begin) -> None:
         kind = "".join(word.capitalize() for word in name.split("_"))
         service, acting = getattr(srv, kind), getattr(action, kind)
 
@@ -145,13 +149,15 @@ class JobServices:
             cancel_callback=self._on_cancel,
         )
 
-    def _begin(self, begin: Callable[[Any, _Client], None], request: Any, client: _Client) -> None:
+    def _begin(self, begin: Begin, request: Any, client: _Client) -> None:
         try:
             if self._running is not None:
                 raise IdentificationError(
                     f"{self._running.client.name} is running: wait for its end, or cancel it"
                 )
-            begin(request, client)
+            session = self._session()
+            task, fill = begin(session, request)
+            self._running = _Running(client, session, BackgroundJob(task), fill)
         except IdentificationError as error:
             client.answer.message = str(error)
             client.finish(client.answer)
@@ -163,19 +169,19 @@ class JobServices:
         run.job.cancel()
         return CancelResponse.ACCEPT
 
-    def _identify(self, request: Any, client: _Client) -> None:
-        session = self._session()
+    def _identify(self, session: Session, request: Any) -> tuple[Task, Fill]:
         postures = session.select_postures(request.postures)
-        task = partial(identify_links, *_robot(session), tuple(postures.values()))
-        job = BackgroundJob(task)
-        self._running = _Running(session, tuple(postures), job, client, self._fill_links)
 
-    def _propose(self, request: Any, client: _Client) -> None:
-        session = self._session()
-        used = None if request.ignore_stored else session.opened
-        stored = () if used is None else tuple(used.postures.values())
-        task = partial(propose_postures, *_robot(session), stored, max(1, request.count))
-        self._running = _Running(session, (), BackgroundJob(task), client, _fill_proposed)
+        def fill(value: Any, answer: Any) -> None:
+            found, helpful = value
+            session.result = Result(found, tuple(postures))
+            answer.helpful = _proposed(session, helpful)
+            warning = f"Warning: {found.redundancy} " if found.redundancy else ""
+            answer.success, answer.message = True, warning + summary(found)
+            answer.result = result_message(session)
+            self._on_found()
+
+        return partial(identify_links, *_robot(session), tuple(postures.values())), fill
 
     def _identify_total(self, request: IdentifyTotalCom.Request, reply: Reply) -> None:
         try:
@@ -185,13 +191,13 @@ class JobServices:
             reply(IdentifyTotalCom.Response(message=str(error)))
             return
         arguments = session.model, session.config.feet, postures, session.settings
-        self._totals.append((self._pool.submit(identify_total, *arguments), reply))
+        work = partial(identify_total, *arguments)
+        self._totals.do(work, lambda found: reply(self._total_answer(found)))
 
-    def _total_answer(self, future: Future[TotalCom]) -> IdentifyTotalCom.Response:
-        try:
-            response = numpy_to_total(future.result())
-        except (IdentificationError, ComModelError) as error:
-            return IdentifyTotalCom.Response(message=str(error))
+    def _total_answer(self, found: TotalCom | Exception) -> IdentifyTotalCom.Response:
+        if isinstance(found, Exception):
+            return IdentifyTotalCom.Response(message=str(found))
+        response = numpy_to_total(found)
         self._logger.info(response.message)
         return response
 
@@ -205,28 +211,24 @@ class JobServices:
         elif run.session.closed:
             answer.message = "the robot's description has changed meanwhile: ask again"
         else:
-            run.fill(run, outcome.value)
+            run.fill(outcome.value, answer)
         self._logger.info(f"{run.client.name}: {answer.message}")
         run.client.finish(answer)
 
-    def _fill_links(self, run: _Running, value: Any) -> None:
-        (found, helpful), answer = value, run.client.answer
-        run.session.result = Result(found, run.ids)
-        answer.helpful = _proposed(run.session, helpful)
-        warning = f"Warning: {found.redundancy} " if found.redundancy else ""
-        answer.success, answer.message = True, warning + summary(found)
-        answer.result = result_message(run.session)
-        self._on_found()
+
+def _propose(session: Session, request: Any) -> tuple[Task, Fill]:
+    used = None if request.ignore_stored else session.opened
+    stored = () if used is None else tuple(used.postures.values())
+
+    def fill(value: Any, answer: Any) -> None:
+        answer.success, answer.postures = True, _proposed(session, value)
+        answer.message = f"{len(value)} postures, the most informative first"
+
+    return partial(propose_postures, *_robot(session), stored, max(1, request.count)), fill
 
 
-def _robot(session: Session) -> tuple[Any, ...]:
+def _robot(session: Session) -> tuple[RobotModel, tuple[Foot, ...], Array, IdentificationSettings]:
     return session.model, session.config.feet, session.rest, session.settings
-
-
-def _fill_proposed(run: _Running, value: Any) -> None:
-    answer = run.client.answer
-    answer.success, answer.postures = True, _proposed(run.session, value)
-    answer.message = f"{len(value)} postures, the most informative first"
 
 
 def _proposed(session: Session, postures: Iterable[PlannedPosture]) -> list[ProposedPosture]:

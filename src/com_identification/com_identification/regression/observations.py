@@ -133,11 +133,13 @@ class ObservationModel:
         by_error = self._error_columns(read, maps, sensors, slope, torque)
         by_error[:, self.errors.kinds["effort_gain"]] = -efforts * expected
         by_error[:, self.errors.kinds["effort_offset"]] = efforts
+        drift = np.repeat([self.priors.force_drift, self.priors.moment_drift], 3)
+        drift *= self.errors.weight
         return Observation(
             residual=values[0],
             bodies=self._columns(posture, here, theta)[keep],
             errors=by_error,
-            drift=(sensors * self._drift_stds()).reshape(len(slope), -1),
+            drift=(sensors * drift).reshape(len(slope), -1),
             noise=self._noise(slope, efforts, kinds),
             covariance=self._covariance(posture, sensors, efforts, slope, kinds),
             kinds=kinds,
@@ -363,10 +365,6 @@ class ObservationModel:
         for kind, block in blocks.items():
             columns[:, self.errors.kinds[kind]] = block.reshape(len(slope), -1)
         return columns
-
-    def _drift_stds(self) -> Array:
-        weight, priors = self.errors.weight, self.priors
-        return np.repeat([priors.force_drift * weight, priors.moment_drift * weight], 3)
 
     def _noise(self, slope: Array, efforts: Array, kinds: tuple[str, ...]) -> dict[str, Array]:
         """Factors of the covariance of what is new in each posture, by the class of error."""

@@ -169,8 +169,8 @@ def _candidate(
     for name, columns in joints.items():
         changes[JointErrors._fields.index(name)] = columns
     moment = np.zeros((model.bodies.count, 3, count)) if moment is None else moment
-    vector = [np.broadcast_to(v, (count,)) for v in (start, std, low, high)]
-    return Candidate(labels, *vector, changes, moment)
+    vectors = (np.broadcast_to(v, (count,)) for v in (start, std, low, high))
+    return Candidate(labels, *[*vectors, changes, moment])
 
 
 @dataclass(frozen=True, eq=False)
