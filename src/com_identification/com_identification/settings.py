@@ -237,7 +237,11 @@ class CaptureOptions(_Options):
 
 @dataclass(frozen=True)
 class PlanOptions(_Options):
-    """Which postures may be proposed, and how they are scored."""
+    """Which postures may be proposed, and how they are scored.
+
+    Attributes:
+        stands: Which feet are in contact, as indices, in turn; all feet by default.
+    """
 
     candidates: int = parameter(200, "How many postures to choose from", _COUNT)
     refinements: int = parameter(30, "How many changes of each chosen posture are tried", _COUNT)
@@ -248,7 +252,6 @@ class PlanOptions(_Options):
         0.95, "Fraction of each joint's range, about its middle, that is used"
     )
     clearance: float = number(0.005, "m, between the boxes of links that are not adjacent")
-    # which feet are in contact, as indices, in turn; all feet by default
     stands: tuple[tuple[int, ...], ...] = ()
     one_foot: float = parameter(
         0.0,
