@@ -51,6 +51,7 @@ class Robot:
         copies: int = 1,
         period_ns: int = PERIOD_NS,
         answered: bool = True,
+        with_imu: bool = True,
     ) -> None:
         turn = Rotation.from_rotvec([0.0, tilt, 0.0]).as_matrix()
         for _ in range(count):
@@ -63,7 +64,8 @@ class Robot:
             imu = Imu()
             imu.header.stamp = stamp
             rotation_to_quaternion(turn @ self.R_imu, imu.orientation)
-            self.world.send("imu", imu)
+            if with_imu:
+                self.world.send("imu", imu)
             for foot in self.robot.config.feet:
                 msg = WrenchStamped(wrench=numpy_to_wrench(sign * self.wrench))
                 msg.header.stamp = stamp
@@ -108,6 +110,19 @@ def test_com_diagnosis_and_frozen_inputs(world, robot) -> None:
     assert "check the signs" in diagnosis[-1].reason
     assert com[-1].status == CenterOfMass.STATUS_DEGRADED
     assert not any(m.data for m in warnings)
+
+
+def test_while_the_imu_is_silent_for_a_moment_there_is_no_com(world, robot) -> None:
+    diagnosis = world.collect(CentroidalDiagnosis, "diagnosis")
+    robot.send(200)
+    robot.send(30, with_imu=False)  # less than imu_timeout
+    robot.send(50)
+    frozen = CentroidalDiagnosis.MODE_FROZEN
+    world.spin_until(lambda: any(m.mode == frozen for m in diagnosis), "it freezes")
+    assert "the imu gives no orientation" in next(m.reason for m in diagnosis if m.mode == frozen)
+    unknown = [m for m in robot.com if "the imu gives no orientation" in m.reason]
+    assert {m.status for m in unknown} >= {CenterOfMass.STATUS_UNKNOWN}
+    assert all(np.isnan(m.position.x) for m in unknown if not m.status)
 
 
 def test_joint_states_that_come_twice_count_once(world, robot) -> None:

@@ -194,6 +194,7 @@ def test_wrong_inputs_freeze_with_the_reason(
     out = stand.run(1.0, R, None if wrenches is None else wrenches * stand.w)
     assert out.mode is Mode.FROZEN
     assert reason in out.reason
+    assert np.isnan(out.com).all() == (wrenches is None)  # else the posture is still followed
     assert stand.estimator.diagnosis.sums.count <= count + 1
     assert stand.run(3.0).mode is Mode.STANDING  # and goes on when they are right again
 

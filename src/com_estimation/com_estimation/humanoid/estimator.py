@@ -9,7 +9,7 @@ and when the robot falls, the estimates are frozen, with the mode and the reason
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from threading import Lock
 
@@ -49,7 +49,7 @@ class Estimate:
     time: float  # s
     mode: Mode
     reason: str  # why it is frozen and how to fix it; else empty
-    com: Array  # (3,) m, corrected
+    com: Array  # (3,) m, corrected; NaN without all inputs
     covariance: Array  # (3, 3) m^2
     correction: Array  # (3,) m, of the model's CoM
     mass_correction: float  # kg
@@ -139,7 +139,8 @@ class HumanoidEstimator:
         self._time = time
         if problem:
             self._freeze(time, problem)
-            return self.estimate(time)
+            unknown = np.full((3, 3), np.nan)  # the posture of this sample is not used
+            return replace(self.estimate(time), com=unknown[0], covariance=unknown)
         if not 0.5 * self._period < dt < 1.5 * self._period:
             self._memory.phase[:] = -1
             self._fall[:] = 0.0

@@ -46,7 +46,7 @@ from com_msgs.msg import CenterOfMass, CentroidalDiagnosis, Culprit
 from com_ros import diagnostics
 from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_vector3, numpy_to_wrench
 from com_ros.diagnostics import Diagnosis
-from com_ros.imu_input import ImuPairing, Paired, imu_to_values
+from com_ros.imu_input import UNKNOWN_IMU, ImuPairing, Paired, imu_to_values
 from com_ros.jobs import BackgroundJobs
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
@@ -190,7 +190,8 @@ class HumanoidComEstimator(RobotNode[Parameters]):
         estimator, joints = self._estimator, pair.joints
         if estimator is None:
             return
-        R = pair.imu.R_world_imu @ self._imu.poses(joints.position)[0][0].T
+        R_imu = pair.imu.R_world_imu if pair.age_s <= WAIT else UNKNOWN_IMU.R_world_imu
+        R = R_imu @ self._imu.poses(joints.position)[0][0].T
         wrenches = self._wrenches_at(pair.time_ns, period_ns)
         estimate = estimator.update(pair.time_ns / NS_PER_S, joints.position, R, wrenches)
         if estimate is None:
@@ -218,7 +219,7 @@ class HumanoidComEstimator(RobotNode[Parameters]):
     def _publish_com(self, estimate: Estimate, stamp: Time) -> None:
         model, R = self._model, self._estimator.orientation if self._estimator else np.eye(3)
         mass = (model.mass if model else math.nan) + estimate.mass_correction
-        state = unknown_state("no windows yet", mass)
+        state = unknown_state(estimate.reason or "no windows yet", mass)
         if estimate.mode is not Mode.UNKNOWN and np.isfinite(estimate.covariance).all():
             status = Status.DEGRADED if estimate.reason else Status.OK
             state = state._replace(
@@ -256,9 +257,10 @@ class HumanoidComEstimator(RobotNode[Parameters]):
             wrench = WrenchStamped(wrench=numpy_to_wrench(turned))
             wrench.header = msg.header
             self._wrench.publish(wrench)
-            arrow = FULL_ARROW / estimator.layout.weight * turned[:3]
-            markers.append(self._maker.arrow("external", estimate.com, arrow, 0.03, RED))
         if np.isfinite(estimate.covariance).all():
+            if external is not None:
+                arrow = FULL_ARROW / estimator.layout.weight * turned[:3]
+                markers.append(self._maker.arrow("external", estimate.com, arrow, 0.03, RED))
             cloud = self._maker.ellipsoid("com", estimate.com, estimate.covariance, 3.0, GREEN)
             markers.append(cloud)
         self._markers.publish(MarkerArray(markers=markers))
