@@ -22,6 +22,7 @@ from com_model.robots import find_robot
 from com_msgs.msg import (
     BalanceState,
     CenterOfMass,
+    CentroidalDiagnosis,
     GaitPhase,
     IdentificationState,
     MotionState,
@@ -30,7 +31,12 @@ from com_msgs.msg import (
     WalkState,
 )
 from com_msgs.srv import CapturePosture
-from com_ros.conversions import numpy_to_joint_state, numpy_to_quaternion, numpy_to_vector3
+from com_ros.conversions import (
+    numpy_to_joint_state,
+    numpy_to_quaternion,
+    numpy_to_vector3,
+    stamp_to_ns,
+)
 
 SHARE = Path(__file__).resolve().parents[1] / "src" / "robot_descriptions"
 COM_TOLERANCE = 0.005  # m, of a CoM that is said to be known
@@ -102,11 +108,7 @@ class SescPublisher(Case):
         return com is not None and com.status == CenterOfMass.STATUS_OK
 
     def false_claim(self, lab: Lab, fault: Fault, topic: str, msg: Any) -> str:
-        if msg.status != CenterOfMass.STATUS_OK:
-            return ""
-        com = np.array([msg.position.x, msg.position.y, msg.position.z])
-        error = np.linalg.norm(com - lab.robot.truth.com)
-        return "" if error < COM_TOLERANCE else f"OK with an error of {1e3 * error:.3g} mm"
+        return wrong_com(lab, msg)
 
 
 @dataclass
@@ -186,6 +188,53 @@ class TrunkEstimator(Case):
         if not wrong.any():
             return ""
         return f"CONVERGED with errors of {(1e3 * error).round(2).tolist()} mm"
+
+
+class ArmSwinger(SimulatedRobot):
+    """HOAP-2 stands and swings its arms: its CoM moves by 2 cm in a second."""
+
+    def reset(self) -> None:
+        """Begin again."""
+        super().reset()
+        self.past: dict[int, np.ndarray] = {}  # CoM by stamp
+
+    def advance(self, stamp: Any) -> Batch:
+        """Messages of the next instant."""
+        q = self._simulation.world.posture.copy()
+        for side in "RL":
+            angle = 0.8 * np.sin(np.pi * self._simulation.time)
+            q[self.model.joint_names.index(f"{side}ARM_JOINT1")] += angle
+        self._simulation.lead(q)
+        batch = super().advance(stamp)
+        self.past[stamp_to_ns(stamp)] = self.truth.com
+        return batch
+
+
+class HumanoidComEstimator(Case):
+    """Nothing is wrong with the robot: whatever is named is named wrongly."""
+
+    package, node = "com_estimation", "humanoid_com_estimator"
+    outputs: ClassVar[dict[str, type]] = {
+        "com_corrected": CenterOfMass,
+        "diagnosis": CentroidalDiagnosis,
+    }
+
+    def robot(self) -> Robot:
+        self._robot = ArmSwinger(self.robot_name, 0.005)
+        self._robot.reset()
+        return self._robot
+
+    def works(self, lab: Lab) -> bool:
+        com = lab.outputs.get("com_corrected")
+        return com is not None and com.status == CenterOfMass.STATUS_OK
+
+    def false_claim(self, lab: Lab, fault: Fault, topic: str, msg: Any) -> str:
+        if topic == "diagnosis":
+            named = [culprit.name for culprit in msg.culprits if culprit.named]
+            return f"names {', '.join(named)}" if named else ""
+        # A stamp of the past belongs to the posture of then, unless the fault is the stamp.
+        then = self._robot.past.get(stamp_to_ns(msg.header.stamp))
+        return wrong_com(lab, msg) and wrong_com(lab, msg, then)
 
 
 class ComIdentification(Case):
@@ -346,6 +395,7 @@ class Simulator(Case):
 CASES = (
     SescPublisher,
     TrunkEstimator,
+    HumanoidComEstimator,
     ComIdentification,
     ComBalancer,
     TrotGait,
@@ -354,6 +404,16 @@ CASES = (
     PostureTour,
     Simulator,
 )
+
+
+def wrong_com(lab: Lab, msg: CenterOfMass, truth: np.ndarray | None = None) -> str:
+    """Whether a CoM that is said to be known is not: DEGRADED is about something else."""
+    if msg.status == CenterOfMass.STATUS_UNKNOWN:
+        return ""
+    com = np.array([msg.position.x, msg.position.y, msg.position.z])
+    error = np.linalg.norm(com - (lab.robot.truth.com if truth is None else truth))
+    status = "OK" if msg.status == CenterOfMass.STATUS_OK else "DEGRADED"
+    return "" if error < COM_TOLERANCE else f"{status} with an error of {1e3 * error:.3g} mm"
 
 
 def still_moves(case: Case, lab: Lab, fault: Fault) -> str:
