@@ -28,10 +28,6 @@ class StorageError(ValueError):
     """A storage file is damaged; what was read before can be used."""
 
 
-class LayoutError(ValueError):
-    """The bytes of a message do not match its type."""
-
-
 class DefinitionError(BagError):
     """The bag's definition of a message type cannot be used."""
 
