@@ -14,7 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from com_bags import Bag, BagError, MarksError, SensorReader, TopicRequest, find_topics
 from com_control.exceptions import MotionError
-from com_control.motion.bag_file import BagMotion, write_bag
+from com_control.motion.bag_file import read_bag, write_bag
 from com_control.motion.csv_file import read_motion
 from com_control.motion.motion import Motion, MotionLayout
 from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
@@ -113,7 +113,7 @@ def readers() -> list[Reader]:
                 check_length(text)
 
     def motion_bag(path: Path) -> None:
-        BagMotion(path, layout).read(0.01)
+        read_bag(path, layout, 0.01)
 
     def robot_yaml(path: Path) -> None:
         read = RobotConfig.from_file(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from com_control.commands.check_motion import make_layout
 from com_control.exceptions import ComControlError, MotionError
-from com_control.motion.bag_file import STORAGES, BagMotion, write_bag
+from com_control.motion.bag_file import STORAGES, read_bag, write_bag
 from com_control.motion.csv_file import UNITS, read_motion, write_motion
 from com_control.motion.limits import check_motion
 from com_control.motion.motion import MotionLayout
@@ -69,9 +69,7 @@ def _convert(arguments: argparse.Namespace, layout: MotionLayout) -> None:
     else:
         if not 0.0 < arguments.period <= 1.0:
             raise MotionError(f"--period {arguments.period:g}: give more than 0, up to 1 s")
-        bag = BagMotion(source, layout, arguments.topic)
-        motion = bag.read(arguments.period)
-        notes = [f"read from {bag.topic}", *bag.messages.notes]
+        motion, notes = read_bag(source, layout, arguments.period, arguments.topic)
     if target.suffix == _SUFFIX:
         write_motion(target, motion, layout, arguments.to)
     else:

@@ -3,13 +3,13 @@
 What is written are trajectory_msgs/JointTrajectory messages with a stamp of 0, "begin at once", so
 that a bag that is played moves a robot. What is read are those, or sensor_msgs/JointState.
 
-What cannot be used is counted. A trajectory replaces what earlier ones say from the time of its
-first point on.
+A trajectory replaces what earlier ones say from the time of its first point on.
 """
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from com_bags import Bag, BagError, Topic
+from com_bags import Bag, BagError
 from com_control.exceptions import MotionError
 from com_control.motion.csv_file import MOST_ROWS
 from com_control.motion.motion import Motion, MotionLayout
@@ -28,6 +28,13 @@ from com_model.text import listing
 
 LONGEST_GAP = 600.0  # s; beyond, a clock has jumped
 _SAME = 1e-9  # s
+NS_PER_S = 1_000_000_000
+TRAJECTORY, STATE = "trajectory_msgs/msg/JointTrajectory", "sensor_msgs/msg/JointState"
+STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
+TOPIC = "/joint_trajectory"
+_VERSION: Literal[9] = 9  # of the metadata; that of ROS 2 Jazzy
+_POINTS = 200  # of a message
+State = tuple[int, Sequence[str], ArrayLike]  # ns, names of joints, positions, rad
 
 
 def resampled(joints: tuple[str, ...], times: Array, positions: Array, period: float) -> Motion:
@@ -61,160 +68,120 @@ def resampled(joints: tuple[str, ...], times: Array, positions: Array, period: f
     return Motion(joints, after, np.array(columns).T)
 
 
-NS_PER_S = 1_000_000_000
-Point = tuple[int, ArrayLike]  # ns from the start of its trajectory, positions, rad
-Trajectory = tuple[int, Sequence[str], Sequence[Point]]  # start, ns, names of joints, points
-State = tuple[int, Sequence[str], ArrayLike]  # ns, names of joints, positions, rad
-
-_REASONS = {
-    "strangers": "of none of the motion's joints",
-    "others": "of other joints than the first message",
-    "broken": "with a position that is missing or not finite",
-    "late": "not later than the one before",
-}
-
-
-class Messages:
-    """Positions of messages in the order of a layout; counts what cannot be used.
-
-    Args:
-        joints: k names.
-
-    Attributes:
-        times: s from the first sample, of the samples that were used.
-        positions: Their positions (k,), rad; NaN where not driven.
-    """
-
-    def __init__(self, joints: Sequence[str]) -> None:
-        self._index = {name: i for i, name in enumerate(joints)}
-        self._driven: frozenset[str] | None = None
-        self._origin_ns, self._last_ns = 0, -1
-        self._dropped: Counter[str] = Counter()
-        self.times: list[float] = []
-        self.positions: list[Array] = []
-
-    @property
-    def notes(self) -> list[str]:
-        """What was left out, in words."""
-        return [
-            f"{count} left out: {_REASONS[kind]}" for kind, count in sorted(self._dropped.items())
-        ]
-
-    def take(self, time_ns: int, names: Sequence[str], positions: ArrayLike) -> None:
-        """Adds a sample, where it can be used.
-
-        Raises:
-            MotionError: There are more than MOST_ROWS.
-        """
-        values = np.asarray(positions, dtype=np.float64)
-        mine = frozenset(name for name in names if name in self._index)
-        problem = self._problem(time_ns, names, mine, values)
-        if problem:
-            self._dropped[problem] += 1
-            return
-        if len(self.times) == MOST_ROWS:
-            raise MotionError(f"more than {MOST_ROWS} messages or points: cut the recording")
-        if self._driven is None:
-            self._driven, self._origin_ns = mine, time_ns
-        self._last_ns = time_ns
-        row: Array = np.full(len(self._index), np.nan)
-        for name, value in zip(names, values.tolist(), strict=True):
-            if name in self._index:
-                row[self._index[name]] = value
-        self.times.append((time_ns - self._origin_ns) / NS_PER_S)
-        self.positions.append(row)
-
-    def _problem(
-        self, time_ns: int, names: Sequence[str], mine: frozenset[str], values: Array
-    ) -> str:
-        if not mine:
-            return "strangers"
-        if self._driven is not None and mine != self._driven:
-            return "others"
-        wanted = [name in mine for name in names]
-        if values.shape != (len(names),) or not np.isfinite(values[wanted]).all():
-            return "broken"
-        return "late" if self.times and time_ns <= self._last_ns else ""
-
-
-def _states(trajectories: Iterable[Trajectory]) -> Iterator[State]:
-    """The points of trajectories up to the first one of the next."""
-    names: Sequence[str] = ()
-    pending: list[Point] = []
-    for start_ns, joints, points in trajectories:
-        if not points:
-            continue
-        first_ns = start_ns + points[0][0]
-        yield from ((t, names, q) for t, q in pending if t < first_ns)
-        names, pending = joints, [(start_ns + after, q) for after, q in points]
-    yield from ((t, names, q) for t, q in pending)
-
-
-TRAJECTORY, STATE = "trajectory_msgs/msg/JointTrajectory", "sensor_msgs/msg/JointState"
-STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
-TOPIC = "/joint_trajectory"
-_VERSION: Literal[9] = 9  # of the metadata; that of ROS 2 Jazzy
-_POINTS = 200  # of a message
-
-
-class BagMotion:
-    """The motion of a topic of a bag.
+def read_bag(
+    path: str | os.PathLike[str], layout: MotionLayout, period: float, topic: str = ""
+) -> tuple[Motion, list[str]]:
+    """Reads the motion of a topic of a bag, on straight lines between what was recorded.
 
     Args:
         path: Folder of the bag, or its .mcap or .db3 file.
+        period: s, between rows.
         topic: Of JointTrajectory or JointState messages; "": the only one, a trajectory's first.
 
+    Returns:
+        The motion, and notes: where it was read from, and what was left out.
+
     Raises:
-        MotionError: It is no bag, or the topic is not in it.
+        MotionError: It is no bag or damaged, the topic is not in it, or holds no motion of the
+            layout's joints, or too long a one.
     """
-
-    def __init__(self, path: str | os.PathLike[str], layout: MotionLayout, topic: str = "") -> None:
-        self._path, self._layout = Path(path), layout
-        self.messages = Messages(layout.joints)
-        try:
-            with Bag(self._path) as bag:
-                found = [t for t in bag.topics() if t.type_name in (TRAJECTORY, STATE)]
-        except BagError as error:
-            raise MotionError(f"{path} cannot be read as a bag: {error.problem}") from error
-        self.topic = _chosen(self._path, found, topic)
-
-    def read(self, period: float) -> Motion:
-        """Rows at whole periods (s), on straight lines between what was recorded.
-
-        Raises:
-            MotionError: The bag is damaged, holds no motion of the layout's joints, or too long a
-                one.
-        """
-        self._take_messages()
-        joints, found = self._layout.joints, self.messages
-        if not found.times:
-            raise MotionError(
-                f"{self._path}: {self.topic} holds no positions of {listing(joints, 3)}"
+    store, dropped = get_typestore(Stores.ROS2_JAZZY), Counter[str]()
+    try:
+        with Bag(path) as bag:
+            topic, kind = _choose(bag, topic)
+            messages: Iterator[tuple[int, Any]] = (
+                (time_ns, store.deserialize_cdr(data, kind))
+                for _, time_ns, data in bag.messages([topic], [kind])
             )
-        return resampled(joints, np.array(found.times), np.array(found.positions), period)
+            states = (_points if kind == TRAJECTORY else _states)(messages)
+            used = list(islice(_usable(states, layout.joints, dropped), MOST_ROWS + 1))
+            if bag.notes:
+                raise MotionError(f"{path} is damaged: {bag.notes[0]}")
+    except MotionError:
+        raise
+    except BagError as error:
+        raise MotionError(f"{path} cannot be read as a bag: {error.problem}") from error
+    except Exception as error:  # rosbags lets through what the bytes make of its readers
+        reason = str(error).split("\n", 1)[0][:160] or type(error).__name__
+        raise MotionError(f"{path} is damaged: {reason}") from error
+    if len(used) > MOST_ROWS:
+        raise MotionError(f"more than {MOST_ROWS} messages or points: cut the recording")
+    if not used:
+        raise MotionError(f"{path}: {topic} holds no positions of {listing(layout.joints, 3)}")
+    times = np.array([time_ns - used[0][0] for time_ns, _ in used]) / NS_PER_S
+    motion = resampled(layout.joints, times, np.array([row for _, row in used]), period)
+    left_out = [f"{count} left out: {reason}" for reason, count in sorted(dropped.items())]
+    return motion, [f"read from {topic}", *left_out]
 
-    def _take_messages(self) -> None:
-        store = get_typestore(Stores.ROS2_JAZZY)
-        try:
-            with Bag(self._path) as bag:
-                found = {t.type_name for t in bag.topics() if t.name == self.topic}
-                kind = TRAJECTORY if TRAJECTORY in found else STATE
-                messages = (
-                    (time_ns, store.deserialize_cdr(data, kind))
-                    for _, time_ns, data in bag.messages([self.topic], [kind])
-                )
-                states: Iterator[State] = map(_state, messages)
-                if kind == TRAJECTORY:
-                    states = _states(map(_trajectory, messages))
-                for state in states:
-                    self.messages.take(*state)
-                if bag.notes:
-                    raise MotionError(f"{self._path} is damaged: {bag.notes[0]}")
-        except MotionError:
-            raise
-        except Exception as error:  # rosbags lets through what the bytes make of its readers
-            reason = str(error).split("\n", 1)[0][:160] or type(error).__name__
-            raise MotionError(f"{self._path} is damaged: {reason}") from error
+
+def _choose(bag: Bag, topic: str) -> tuple[str, str]:
+    """The topic to read, and its type."""
+    found = {
+        kind: [t.name for t in bag.topics() if t.type_name == kind] for kind in (TRAJECTORY, STATE)
+    }
+    for kind, names in found.items():
+        if topic in names or (not topic and len(names) == 1):
+            return topic or names[0], kind
+        if names and not topic:
+            raise MotionError(f"{bag.path} has several motions, say which: {listing(names)}")
+    if topic:
+        there = listing(sorted({name for names in found.values() for name in names})) or "none"
+        raise MotionError(
+            f"{bag.path} has no topic {topic!r} of JointTrajectory or JointState; there: {there}"
+        )
+    raise MotionError(f"{bag.path} has no topic of JointTrajectory or JointState messages")
+
+
+def _states(messages: Iterator[tuple[int, Any]]) -> Iterator[State]:
+    for received_ns, message in messages:
+        yield _time_ns(message, received_ns), message.name, message.position
+
+
+def _points(messages: Iterator[tuple[int, Any]]) -> Iterator[State]:
+    """The points of trajectories up to the first one of the next."""
+    pending: list[State] = []
+    for received_ns, message in messages:
+        start_ns = _time_ns(message, received_ns)
+        points: list[State] = []
+        for point in message.points:
+            after = point.time_from_start
+            at_ns = start_ns + after.sec * NS_PER_S + after.nanosec
+            points.append((at_ns, message.joint_names, point.positions))
+        if points:
+            yield from (state for state in pending if state[0] < points[0][0])
+            pending = points
+    yield from pending
+
+
+def _time_ns(message: Any, received_ns: int) -> int:
+    stamp = message.header.stamp
+    return int(stamp.sec * NS_PER_S + stamp.nanosec) or received_ns
+
+
+def _usable(
+    states: Iterator[State], joints: Sequence[str], dropped: Counter[str]
+) -> Iterator[tuple[int, Array]]:
+    """Times, ns, and positions (k,) of joints, rad, NaN where not driven; counts the others."""
+    index = {name: i for i, name in enumerate(joints)}
+    driven: frozenset[str] | None = None
+    last_ns = -1
+    for time_ns, names, positions in states:
+        values = np.asarray(positions, dtype=np.float64)
+        mine = [k for k, name in enumerate(names) if name in index]
+        own = frozenset(names[k] for k in mine)
+        if not own:
+            dropped["of none of the motion's joints"] += 1
+        elif driven is not None and own != driven:
+            dropped["of other joints than the first message"] += 1
+        elif values.shape != (len(names),) or not np.isfinite(values[mine]).all():
+            dropped["with a position that is missing or not finite"] += 1
+        elif driven is not None and time_ns <= last_ns:
+            dropped["not later than the one before"] += 1
+        else:
+            driven, last_ns = own, time_ns
+            row = np.full(len(index), np.nan)
+            row[[index[names[k]] for k in mine]] = values[mine]
+            yield time_ns, row
 
 
 def write_bag(path: str | os.PathLike[str], motion: Motion, storage: str = "mcap") -> None:
@@ -264,41 +231,3 @@ def _message(types: Any, names: list[str], after: Array, positions: Array) -> An
     stamp = types["builtin_interfaces/msg/Time"](0, 0)
     header = types["std_msgs/msg/Header"](stamp, "")
     return types[TRAJECTORY](header, names, points)
-
-
-def _state(item: tuple[int, Any]) -> State:
-    at, message = item
-    return _time_ns(message, at), list(message.name), message.position
-
-
-def _trajectory(item: tuple[int, Any]) -> Trajectory:
-    at, message = item
-    points: list[Point] = [
-        (p.time_from_start.sec * NS_PER_S + p.time_from_start.nanosec, p.positions)
-        for p in message.points
-    ]
-    return _time_ns(message, at), list(message.joint_names), points
-
-
-def _time_ns(message: Any, recorded_ns: int) -> int:
-    stamp = message.header.stamp
-    return int(stamp.sec * NS_PER_S + stamp.nanosec) or recorded_ns
-
-
-def _chosen(path: Path, found: list[Topic], topic: str) -> str:
-    """The topic to read."""
-    kinds = {item.name: item.type_name for item in found}
-    if topic:
-        if topic not in kinds:
-            there = listing(sorted(kinds)) or "none"
-            raise MotionError(
-                f"{path} has no topic {topic!r} of JointTrajectory or JointState; there: {there}"
-            )
-        return topic
-    for kind in (TRAJECTORY, STATE):
-        topics = sorted(name for name, of in kinds.items() if of == kind)
-        if len(topics) == 1:
-            return topics[0]
-        if topics:
-            raise MotionError(f"{path} has several motions, say which: {listing(topics)}")
-    raise MotionError(f"{path} has no topic of JointTrajectory or JointState messages")

@@ -7,7 +7,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from com_control.commands.convert_motion import main
 from com_control.exceptions import MotionError
-from com_control.motion.bag_file import STATE, TRAJECTORY, BagMotion, resampled, write_bag
+from com_control.motion.bag_file import STATE, TRAJECTORY, read_bag, resampled, write_bag
 from com_control.motion.csv_file import read_motion, write_motion
 from com_control.motion.motion import Motion
 
@@ -54,8 +54,8 @@ def record(tmp_path):
 
 
 def read(bag, layout, period=0.01, topic=""):
-    motion = BagMotion(bag, layout, topic)
-    return motion, motion.read(period).positions
+    motion, notes = read_bag(bag, layout, period, topic)
+    return notes, motion.positions
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
@@ -63,10 +63,9 @@ def test_what_is_written_is_read_back(layout, swing, tmp_path, storage):
     positions = np.array(swing.positions)
     positions[:, 3] = np.nan
     write_bag(tmp_path / "bag", Motion(swing.joints, swing.times, positions), storage)
-    motion, back = read(tmp_path / "bag", layout, 0.002)
+    notes, back = read(tmp_path / "bag", layout, 0.002)
     np.testing.assert_allclose(back, positions, atol=1e-12)
-    assert motion.topic == "/joint_trajectory"
-    assert motion.messages.notes == []
+    assert notes == ["read from /joint_trajectory"]
     with Reader(tmp_path / "bag") as reader:
         messages = [
             (ns, STORE.deserialize_cdr(data, c.msgtype)) for c, ns, data in reader.messages()
@@ -85,19 +84,18 @@ def test_joint_states_by_name_with_what_cannot_be_used(layout, record):
         (2 * S, state(2 * S, ["LLEG_JOINT4"], [0.1])),
         (2 * S, state(S // 2, names, [7.0, 7.0, 7.0])),
     ]
-    motion, rows = read(record({"/joint_states": [*good, *odd]}), layout, 0.05)
-    assert motion.topic == "/joint_states"
+    notes, rows = read(record({"/joint_states": [*good, *odd]}), layout, 0.05)
     assert rows.shape == (21, 21)
     left, right = (layout.joints.index(f"{side}LEG_JOINT4") for side in "LR")
     np.testing.assert_allclose(rows[:, right], 0.05 * np.arange(21), atol=1e-12)
     np.testing.assert_allclose(rows[:, left], 0.1 * np.arange(21), atol=1e-12)
     assert np.isnan(np.delete(rows, [left, right], axis=1)).all()
-    assert len(motion.messages.times) == 11
-    assert motion.messages.notes == [
-        "2 left out: with a position that is missing or not finite",
+    assert notes == [
+        "read from /joint_states",
         "1 left out: not later than the one before",
-        "1 left out: of other joints than the first message",
         "1 left out: of none of the motion's joints",
+        "1 left out: of other joints than the first message",
+        "2 left out: with a position that is missing or not finite",
     ]
 
 
@@ -108,8 +106,8 @@ def test_a_trajectory_replaces_what_was_said_before_from_its_first_point_on(layo
         (S, trajectory(S + S // 10, name, [(0.1, [0.2]), (0.2, [9.0])])),
         (3 * S, trajectory(S + S // 5, name, [(0.1, [0.3]), (0.2, [0.4])])),
     ]
-    motion, rows = read(record({"/arm/joint_trajectory": messages}), layout, 0.1)
-    assert motion.topic == "/arm/joint_trajectory"
+    notes, rows = read(record({"/arm/joint_trajectory": messages}), layout, 0.1)
+    assert notes == ["read from /arm/joint_trajectory"]
     np.testing.assert_allclose(rows[:, -1], [0.1, 0.2, 0.3, 0.4], atol=1e-12)
 
 
@@ -117,19 +115,19 @@ def test_topics_that_are_not_clear(layout, record, tmp_path):
     one = [(0, state(0, ["BODY_JOINT1"], [0.0]))]
     two = record({"/a/joint_states": one, "/b/joint_states": one})
     with pytest.raises(MotionError, match="several motions, say which: /a/joint_states, /b"):
-        BagMotion(two, layout)
+        read(two, layout)
     assert len(read(two, layout, topic="/b/joint_states")[1]) == 1
     with pytest.raises(MotionError, match="no topic '/c' of JointTrajectory or JointState; there"):
-        BagMotion(two, layout, "/c")
+        read(two, layout, topic="/c")
     other = record({"/joint_states": [(0, state(0, ["x"], [0.0]))]}, "other")
     with pytest.raises(MotionError, match="holds no positions of RLEG_JOINT1"):
         read(other, layout)
     with pytest.raises(MotionError, match="none cannot be read as a bag"):
-        BagMotion(tmp_path / "none", layout)
+        read(tmp_path / "none", layout)
     broken = tmp_path / "broken.mcap"
     broken.write_bytes(b"\x89MCAP0\r\n" + bytes(100))
     with pytest.raises(MotionError, match=r"broken\.mcap cannot be read as a bag"):
-        BagMotion(broken, layout)
+        read(broken, layout)
 
 
 def test_a_clock_that_jumps_is_no_motion_of_years(layout, record):
