@@ -111,7 +111,7 @@ def run_trot(
     payload = None
     if run.payload is not None:
         mass, position, time = run.payload
-        payload = Payload(mass, np.array(position), time + SETTLING)
+        payload = Payload(mass, tuple(position), time + SETTLING)
     simulation = Simulation(world, 1.0 / run.rate, run.noise, run.seed, payload)
     R_imu_root = model.bodies.R_body_link[model.link_index(world.imu_link)].T  # fixed to the trunk
     stand(simulation, gait)

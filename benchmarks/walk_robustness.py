@@ -195,7 +195,7 @@ def simulate(run: Run) -> Result:
             torque=1e-4 * weight,
         ),
         run.seed,
-        Payload(cell.payload * model.mass, np.array([0.12 * height, 0.0, 0.0]), 0.0)
+        Payload(cell.payload * model.mass, (0.12 * height, 0.0, 0.0))
         if cell.payload
         else None,
         Tilt(np.degrees(cell.slope), 5.0, start=0.2, hold=STAYS) if cell.slope else None,

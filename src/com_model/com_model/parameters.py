@@ -48,8 +48,10 @@ def check_options(options: Any, error: Callable[[str], Exception], prefix: str =
             continue
         low, high = bounds
         kind = int if isinstance(item.default, int) else (int, float)
-        known = isinstance(value, kind) and (isfinite(value) or value == item.default)
-        if not (known and low <= value <= high):
+        if not all(
+            isinstance(v, kind) and (isfinite(v) or v == item.default) and low <= v <= high
+            for v in (value if isinstance(value, tuple) else (value,))
+        ):
             number = "a whole number" if kind is int else "a number"
             fix = f"{number} from {low:g} to {high:g}" if isfinite(low) else "a finite number"
             raise error(f"{name} is {value}: give {fix}")

@@ -1,7 +1,5 @@
 """What can go wrong in com_simulation, with the data that a diagnosis needs."""
 
-from pathlib import Path
-
 
 class ComSimulationError(Exception):
     """Root of all errors of this package."""
@@ -42,18 +40,6 @@ class DivergedError(ComSimulationError):
 
 class SwayError(ComSimulationError):
     """No motion keeps the robot standing; the message says what stands in its way."""
-
-
-class OutputError(ComSimulationError):
-    """A file or folder that cannot be written.
-
-    Attributes:
-        path: of it.
-    """
-
-    def __init__(self, path: str | Path, reason: str) -> None:
-        self.path = Path(path)
-        super().__init__(f"{self.path} {reason}")
 
 
 class RunError(ComSimulationError):

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from com_estimation.whole_body.com_state import ComState
-from com_model import Foot, RobotModel, Sesc, SupportPolygon
+from com_model import Foot, RobotModel, Sesc
 from com_model.arrays import Array
 from com_model.dynamics.kinematics import body_poses
-from com_model.geometry.support import sole_points
-from com_simulation.drawing.scene import upright
+from com_simulation.drawing.scene import root_pose, soles, support
 from com_simulation.drawing.shapes import RobotShape, rod_triangles
 
 Color = tuple[int, int, int]  # red, green, blue, 0 to 255
@@ -72,13 +71,9 @@ class RobotScene:
         gravity, with its projection at height 0. The chain (K + 1, 3) m is in the root link's
         frame, forces (f, 3) N of the ground on the feet in their wrench frames.
         """
-        known = bool(np.isfinite(state.projection).all())
-        if root is None:
-            R_root = upright(state.gravity)
-            height = (R_root @ state.projection)[2] if known else 0.0
-            root = R_root, np.array([0.0, 0.0, -height])
-        R, p = body_poses(self.model.bodies, self.model.check_q(q), *root)
-        R_root, p_root = root
+        R_root, p_root = root or root_pose(state.gravity, state.projection)
+        R, p = body_poses(self.model.bodies, self.model.check_q(q), R_root, p_root)
+        standing = [foot for foot in self._feet if foot.frame in state.contacts]
         if chain is None:
             chain = self._sesc.chain(q)
         return Snapshot(
@@ -89,7 +84,7 @@ class RobotScene:
             velocity=R_root @ state.velocity,
             projection=R_root @ state.projection + p_root,
             chain=chain @ R_root.T + p_root,
-            polygon=self._polygon(state, R, p),
+            polygon=support(soles(standing, lambda link: self.pose(link, R, p))),
             forces=self._forces(forces, R, p),
         )
 
@@ -98,18 +93,6 @@ class RobotScene:
         bodies, i = self.model.bodies, self.model.link_index(link)
         b = int(bodies.body_of_link[i])
         return R[b] @ bodies.R_body_link[i], p[b] + R[b] @ bodies.p_body_link[i]
-
-    def _polygon(self, state: ComState, R: Array, p: Array) -> Array:
-        """Support polygon (k, 3) of the soles in contact, world; k = 0 without."""
-        soles = []
-        for foot in self._feet:
-            if foot.frame in state.contacts:
-                R_foot, p_foot = self.pose(foot.frame, R, p)
-                points = sole_points(R_foot, p_foot + R_foot @ foot.center, foot.corners)
-                soles.append(points - [0.0, 0.0, foot.radius])
-        if not soles:
-            return np.empty((0, 3))
-        return SupportPolygon.from_points(np.concatenate(soles)).vertices
 
     def _forces(self, forces: Array | None, R: Array, p: Array) -> Array:
         if forces is None:

@@ -182,7 +182,7 @@ def test_feet_that_move_take_a_hoist(tmp_path, capsys):
     [
         ({"robot": "nobody"}, "robot 'nobody': unknown"),
         ({"--postures": "/nowhere.yaml"}, r"/nowhere\.yaml"),
-        ({"--rest": "0"}, "rest is 0.0: give 0.05 or more"),
+        ({"--rest": "0"}, "rest is 0.0: give a number from 0.05 to 3600"),
     ],
 )
 def test_wrong_words(tmp_path, capsys, change, message):

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from com_model import RobotModel
-from com_model.shapes.urdf_shapes import PLAIN_COLOR
+from com_model.shapes.urdf_shapes import BOX as BOXES
+from com_model.shapes.urdf_shapes import CAPSULE, CYLINDER, PLAIN_COLOR, SPHERE, Shape
 from com_simulation.drawing.shapes import (
     MAX_TOTAL_TRIANGLES,
-    box_triangles,
-    cylinder_triangles,
     robot_shape,
     rod_triangles,
-    sphere_triangles,
+    shape_triangles,
 )
 
 BOX = '<geometry><box size="2 4 6"/></geometry>'
@@ -41,18 +40,22 @@ def area(triangles: np.ndarray) -> float:
     return float(np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1).sum() / 2)
 
 
+def primitive(kind: str, *size: float) -> np.ndarray:
+    return shape_triangles(Shape("", kind, size, np.eye(3), np.zeros(3)))
+
+
 def test_primitives_have_their_area() -> None:
-    assert area(box_triangles(np.array([2.0, 4.0, 6.0]))) == pytest.approx(88)
-    assert area(cylinder_triangles(0.5, 2.0)) == pytest.approx(
-        2 * np.pi * 0.25 + 2 * np.pi * 0.5 * 2, rel=2e-3
-    )
-    assert area(sphere_triangles(2.0)) == pytest.approx(16 * np.pi, rel=2e-3)
+    assert area(primitive(BOXES, 1.0, 2.0, 3.0)) == pytest.approx(88)
+    side = 2 * np.pi * 0.5 * 2
+    assert area(primitive(CYLINDER, 0.5, 1.0)) == pytest.approx(np.pi * 0.5 + side, rel=2e-3)
+    assert area(primitive(CAPSULE, 0.5, 1.0)) == pytest.approx(np.pi + side, rel=2e-3)
+    assert area(primitive(SPHERE, 2.0)) == pytest.approx(16 * np.pi, rel=2e-3)
 
 
 def test_primitives_stay_within_their_size() -> None:
-    np.testing.assert_allclose(np.ptp(box_triangles(np.array([2, 4, 6])), axis=(0, 1)), [2, 4, 6])
-    np.testing.assert_allclose(np.ptp(cylinder_triangles(0.5, 3.0), axis=(0, 1)), [1, 1, 3])
-    radii = np.linalg.norm(sphere_triangles(2.0), axis=-1)
+    np.testing.assert_allclose(np.ptp(primitive(BOXES, 1, 2, 3), axis=(0, 1)), [2, 4, 6])
+    np.testing.assert_allclose(np.ptp(primitive(CYLINDER, 0.5, 1.5), axis=(0, 1)), [1, 1, 3])
+    radii = np.linalg.norm(primitive(SPHERE, 2.0), axis=-1)
     np.testing.assert_allclose(radii, 2.0)
 
 

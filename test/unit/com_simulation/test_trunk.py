@@ -36,7 +36,7 @@ def arm_world(arm, **options):
 def test_a_payload_is_a_link_of_that_mass(arm):
     """Against a URDF that has it as a link, step by step."""
     twin = RobotModel.from_urdf(arm.xml.replace("</robot>", PAYLOAD_LINK))
-    payload = Payload(MASS, np.array(PLACE))
+    payload = Payload(MASS, PLACE)
     given = run(Simulation(arm_world(arm), 0.001, payload=payload), 0.3)
     expected = run(Simulation(arm_world(twin), 0.001), 0.3)
     for a, b in zip(given, expected, strict=True):
@@ -52,7 +52,7 @@ def test_a_payload_is_a_link_of_that_mass(arm):
 
 def test_it_comes_at_its_time_and_goes_with_a_reset(arm):
     world = arm_world(arm)
-    simulation = Simulation(world, 0.01, payload=Payload(MASS, np.array(PLACE), 0.1))
+    simulation = Simulation(world, 0.01, payload=Payload(MASS, PLACE, 0.1))
     readings = run(simulation, 0.3)
     before = loaded(Trunk(2.0, np.zeros(3), 0.01 * np.eye(3)), 1e-300, np.zeros(3))
     after = loaded(before, MASS, np.array(PLACE))
@@ -70,7 +70,7 @@ def test_it_comes_at_its_time_and_goes_with_a_reset(arm):
 
 
 def test_it_comes_and_goes_when_told(arm):
-    simulation = Simulation(arm_world(arm), 0.01, payload=Payload(MASS, np.array(PLACE), 0.2))
+    simulation = Simulation(arm_world(arm), 0.01, payload=Payload(MASS, PLACE, 0.2))
     simulation.set_payload(True)
     assert simulation.advance().trunk_mass == pytest.approx(2.0 + MASS)
     simulation.set_payload(False)
@@ -114,21 +114,13 @@ def test_a_shifted_com_is_in_the_world_and_not_in_the_model(arm):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0.0, (0, 0, 0), 0.0), "payload mass is 0.0: give a number of kg above 0"),
-        ((np.inf, (0, 0, 0), 0.0), "payload mass is inf: give"),
-        ((1.0, (0, 0), 0.0), r"payload position is \(0, 0\): give three finite numbers, m"),
-        ((1.0, (0, np.nan, 0), 0.0), "payload position is .*: give three finite numbers, m"),
-        ((1.0, (0, 0, 0), -1.0), "payload time is -1.0: give a number of s, 0 or more"),
+        ((-1.0, (0, 0, 0), 0.0), "payload.mass is -1.0: give a number from 0 to 10000"),
+        ((np.inf, (0, 0, 0), 0.0), "payload.mass is inf: give"),
+        ((1.0, (0, 0), 0.0), r"payload is \(0, 0\): give three finite numbers, m"),
+        ((1.0, (0, np.nan, 0), 0.0), "payload.position is .*: give a number from -100 to 100"),
+        ((1.0, (0, 0, 0), -1.0), "payload.time is -1.0: give a number from 0 to 1e\\+06"),
     ],
 )
-def test_bad_payloads(arguments, message):
+def test_bad_payloads(arm, arguments, message):
     with pytest.raises(WorldError, match=message):
-        Payload(*arguments)
-
-
-def test_a_payload_keeps_its_position():
-    place = np.zeros(3)
-    payload = Payload(1.0, place)
-    place[0] = 5.0
-    np.testing.assert_array_equal(payload.position, 0.0)
-    assert not payload.position.flags.writeable
+        Simulation(arm_world(arm), payload=Payload(*arguments))

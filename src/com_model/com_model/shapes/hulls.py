@@ -41,7 +41,7 @@ def read_shapes(
     return fit_up_axis(read, model), problems
 
 
-def hull_points(shape: Shape, around: bool = False) -> Array:
+def hull_points(shape: Shape, around: bool = False, sides: int = ROUND) -> Array:
     """Gives points (k, 3) m whose hull is a shape's, or nearly: in, or around, round ones."""
     if shape.kind == MESH:
         vertices = shape.triangles.reshape(-1, 3)
@@ -52,12 +52,12 @@ def hull_points(shape: Shape, around: bool = False) -> Array:
     size = np.array(shape.size)
     if shape.kind == BOX:
         return np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size
-    angle = np.linspace(0.0, 2.0 * np.pi, ROUND, endpoint=False)
+    angle = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
     circle = size[0] * np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])
     if shape.kind not in (SPHERE, CAPSULE):
-        circle /= np.cos(np.pi / ROUND) if around else 1.0
+        circle /= np.cos(np.pi / sides) if around else 1.0
         return np.concatenate([circle + np.array([0, 0, z]) for z in (-size[1], size[1])])
-    latitude = np.linspace(-np.pi / 2, np.pi / 2, ROUND // 2 + 1)
+    latitude = np.linspace(-np.pi / 2, np.pi / 2, sides // 2 + 1)
     ball = np.concatenate([circle * np.cos(a) + [0, 0, size[0] * np.sin(a)] for a in latitude])
     if shape.kind == SPHERE:
         return ball

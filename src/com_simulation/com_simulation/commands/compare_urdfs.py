@@ -9,7 +9,6 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,40 +25,12 @@ from com_model import (
 )
 from com_model.arrays import Array
 from com_model.commands import command_parser
-from com_model.geometry.support import sole_points
 from com_simulation.exceptions import ComSimulationError, SwayError
 from com_simulation.physics.planted_feet import PlantedFeet
 
 TRIES = 20  # for each posture
 SPREAD = 0.7  # of the way from the nominal posture to anywhere within the limits
 MARGIN = 0.01  # m, of the believed CoM inside the support polygon
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Errors of two URDFs."""
-
-    bodies: tuple[str, ...]  # B names of those with mass
-    before: Array  # (P,) m, horizontal, of the first URDF's CoM in P postures
-    after: Array  # (P,) m, of the second's
-    bodies_before: Array  # (B, 3) m, CoM of each body minus the true one, in the body's frame
-    bodies_after: Array  # (B, 3) m
-
-    def figures(self) -> dict[str, float | int]:
-        """The same in few numbers, mm."""
-
-        def rms(values: Array) -> float:
-            return round(1000.0 * float(np.sqrt(np.mean(values**2))), 3)
-
-        return {
-            "postures": len(self.before),
-            "com_rms_before_mm": rms(self.before),
-            "com_rms_after_mm": rms(self.after),
-            "com_max_before_mm": round(1000.0 * float(self.before.max()), 3),
-            "com_max_after_mm": round(1000.0 * float(self.after.max()), 3),
-            "body_rms_before_mm": rms(self.bodies_before),
-            "body_rms_after_mm": rms(self.bodies_after),
-        }
 
 
 def compare(
@@ -69,8 +40,8 @@ def compare(
     config: RobotConfig,
     count: int = 100,
     seed: int = 1,
-) -> Comparison:
-    """Compares two models with the true one.
+) -> dict[str, float]:
+    """Compares two models with the true one: errors in mm.
 
     Args:
         before: As it was believed to be; in its postures the robot would stand.
@@ -83,21 +54,22 @@ def compare(
         raise ComSimulationError("the URDFs have different joints: give three of one robot")
     true, before, after = (config.attach(model) for model in (true, before, after))
     Q, ups = standing_postures(before, config, count, seed)
-
-    def errors(model: RobotModel) -> Array:
-        of_model, of_true = Sesc(model), Sesc(true)
-        gaps = np.array([of_model.com(q) - of_true.com(q) for q in Q])
+    of_true, heavy = Sesc(true), true.bodies.mass > 0.0
+    figures: dict[str, float] = {"postures": len(Q)}
+    for name, model in (("before", before), ("after", after)):
+        sesc = Sesc(model)
+        gaps = np.array([sesc.com(q) - of_true.com(q) for q in Q])
         across = gaps - np.einsum("pj,pj->p", gaps, ups)[:, None] * ups
-        return np.asarray(np.linalg.norm(across, axis=1))
-
-    heavy = np.flatnonzero(true.bodies.mass > 0.0)
-
-    def bodies(model: RobotModel) -> Array:
-        coms = model.bodies.first_moment[heavy] / model.bodies.mass[heavy, None]
-        return np.asarray(coms - true.bodies.first_moment[heavy] / true.bodies.mass[heavy, None])
-
-    names = tuple(true.bodies.names[body] for body in heavy)
-    return Comparison(names, errors(before), errors(after), bodies(before), bodies(after))
+        errors = 1000.0 * np.linalg.norm(across, axis=1)
+        coms, true_coms = (
+            robot.bodies.first_moment[heavy] / robot.bodies.mass[heavy, None]
+            for robot in (model, true)
+        )
+        figures[f"com_rms_{name}_mm"] = round(float(np.sqrt(np.mean(errors**2))), 3)
+        figures[f"com_max_{name}_mm"] = round(float(errors.max()), 3)
+        body_rms = 1000.0 * np.sqrt(np.mean((coms - true_coms) ** 2))
+        figures[f"body_rms_{name}_mm"] = round(float(body_rms), 3)
+    return figures
 
 
 def standing_postures(
@@ -121,12 +93,10 @@ def standing_postures(
         with suppress(SwayError):
             q = planted.project(drawn)
             R, p = link_poses(robot, q)
-            up = R[links[0]][:, 2]
-            soles = zip(R[links], p[links], feet, strict=True)
-            points = np.concatenate([sole_points(R, p, foot.corners) for R, p, foot in soles])
-            if SupportPolygon.from_points(points, up).margin(sesc.com(q)) > MARGIN:
+            polygon = SupportPolygon.from_soles(R[links], p[links], [f.corners for f in feet])
+            if polygon.margin(sesc.com(q)) > MARGIN:
                 Q.append(q)
-                ups.append(up)
+                ups.append(R[links[0]][:, 2])
         if len(Q) == count:
             break
     if len(Q) < max(count / 4, 1):
@@ -158,5 +128,5 @@ def main(words: Sequence[str] | None = None) -> int:
     except (ComModelError, ComSimulationError) as error:
         print(f"compare_urdfs: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(found.figures()))
+    print(json.dumps(found))
     return 0

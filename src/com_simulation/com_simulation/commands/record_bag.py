@@ -20,10 +20,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from com_model import ComModelError, ConfigError, find_robot, load_robot
 from com_model.commands import add_robot, command_parser
-from com_model.files import write_file
+from com_model.files import whole_folder, write_file
 from com_model.postures import read_postures
 from com_simulation.exceptions import ComSimulationError
-from com_simulation.physics.bag_writer import STORAGES, BagWriter, new_folder
+from com_simulation.physics.bag_writer import STORAGES, BagWriter
 from com_simulation.physics.posture_sequence import (
     TRANSFERS,
     PostureSequence,
@@ -116,7 +116,11 @@ def record(
     simulation = Simulation(world, 1.0 / options.rate, noise, options.seed)
     way = SequenceOptions(options.transfer, options.speed, options.settle, options.rest)
     sequence = PostureSequence(simulation, postures, way)
-    with new_folder(options.output) as folder:
+    if options.output.exists():
+        problem = "exists already: give another path, or remove it"
+        raise ComSimulationError(f"{options.output} {problem}")
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    with whole_folder(options.output) as folder:
         folder.mkdir()
         with BagWriter(folder / "bag", world, noise, START_NS, options.storage) as bag:
             seconds = _write_all(sequence, bag, len(postures), console)

@@ -1,11 +1,12 @@
 """Everything that a picture of a robot shows, in one upright frame."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from com_model import Foot, RobotModel, link_pose, link_poses
+from com_model.arrays import Array
 from com_model.geometry.rotations import minimal_rotation
 from com_model.geometry.support import SupportPolygon, sole_points
 from com_simulation.drawing.shapes import Part, RobotShape, rod_triangles
@@ -17,11 +18,11 @@ _ROD_COLOR = (0.55, 0.58, 0.62)
 class Snapshot:
     """What was published for one instant; vectors in the root link's frame, SI units."""
 
-    q: np.ndarray  # (n,) joint positions
-    com: np.ndarray  # (3,)
-    projection: np.ndarray  # (3,) vertical, of the CoM; NaN where unknown
-    gravity: np.ndarray  # (3,) direction; NaN where unknown
-    chain: np.ndarray  # (K + 1, 3) points of the SESC
+    q: Array  # (n,) joint positions
+    com: Array  # (3,)
+    projection: Array  # (3,) vertical, of the CoM; NaN where unknown
+    gravity: Array  # (3,) direction; NaN where unknown
+    chain: Array  # (K + 1, 3) points of the SESC
     contacts: tuple[str, ...]
     margin: float  # m; NaN without feet
     on_feet: bool  # whether the projection lies on the ground under the feet
@@ -34,34 +35,34 @@ class Scene:
     name: str
     mass: float  # kg
     root_link: str  # frame of com_in_root
-    com_in_root: np.ndarray  # (3,) the CoM in the root link's frame
-    R_world_root: np.ndarray  # (3, 3)
-    p_world_root: np.ndarray  # (3,)
+    com_in_root: Array  # (3,) the CoM in the root link's frame
+    R_world_root: Array  # (3, 3)
+    p_world_root: Array  # (3,)
     heading: float  # rad, direction that the robot faces, from x towards y
     parts: tuple[Part, ...]  # triangles and colours of the robot's shape
-    chain: np.ndarray  # (K + 1, 3) points of the SESC from the root link to the CoM
+    chain: Array  # (K + 1, 3) points of the SESC from the root link to the CoM
     # (3,) vertical, of the CoM, on the ground or root plane; None if unknown
-    projection: np.ndarray | None
-    polygon: np.ndarray  # (k, 3) support polygon, k = 0 without feet
-    soles: tuple[np.ndarray, ...]  # (j, 3) each: outlines of the soles in contact
+    projection: Array | None
+    polygon: Array  # (k, 3) support polygon, k = 0 without feet
+    soles: tuple[Array, ...]  # (j, 3) each: outlines of the soles in contact
     margin: float  # m, of the projection in the polygon; NaN without feet
     # (t, 3) where the projection has been, seen from the feet; t = 0 if not recorded
-    trace: np.ndarray
+    trace: Array
     has_ground: bool  # whether the robot stands on the plane of the projection
     note: str  # what is not drawn as the URDF has it
 
     @property
-    def triangles(self) -> np.ndarray:
+    def triangles(self) -> Array:
         """Return the triangles (m, 3, 3) of all parts, world frame."""
         return np.concatenate([np.empty((0, 3, 3)), *(triangles for triangles, _ in self.parts)])
 
     @property
-    def com(self) -> np.ndarray:
+    def com(self) -> Array:
         """Return the CoM (3,), world frame."""
         return self.R_world_root @ self.com_in_root + self.p_world_root
 
     @property
-    def points(self) -> np.ndarray:
+    def points(self) -> Array:
         """Return the corners of the shape and of the chain (k, 3), world frame."""
         return np.concatenate([self.triangles.reshape(-1, 3), self.chain])
 
@@ -71,7 +72,7 @@ class Scene:
         return max(float(np.linalg.norm(np.ptp(self.points, axis=0))), 1e-3)
 
 
-def upright(gravity: np.ndarray) -> np.ndarray:
+def upright(gravity: Array) -> Array:
     """Return R_world_root (3, 3): the smallest turn that takes -gravity (3,) to z.
 
     Not known (NaN) or zero gravity leaves the root link's axes as they are.
@@ -83,6 +84,13 @@ def upright(gravity: np.ndarray) -> np.ndarray:
     return minimal_rotation(up, np.array([0.0, 0.0, 1.0]))
 
 
+def root_pose(gravity: Array, projection: Array) -> tuple[Array, Array]:
+    """Return R (3, 3) and p (3,) of the root in the world: upright, its projection at z = 0."""
+    R = upright(gravity)
+    height = (R @ projection)[2]
+    return R, np.array([0.0, 0.0, -height if np.isfinite(projection).all() else 0.0])
+
+
 def build_scene(
     model: RobotModel,
     shape: RobotShape,
@@ -92,15 +100,11 @@ def build_scene(
 ) -> Scene:
     """Place the last of one or more snapshots of a run, with the trace of all of them."""
     last = snapshots[-1]
-    R = upright(last.gravity)
+    R, p = root_pose(last.gravity, last.projection)
     known = bool(np.isfinite(last.projection).all())
-    # The plane of the projection is z = 0.
-    p = np.array([0.0, 0.0, -(R @ last.projection)[2] if known else 0.0])
     parts = body_parts(model, shape, last.q, R, p)
-    soles = _soles(model, [foot for foot in feet if foot.frame in last.contacts], last, R, p)
-    polygon = np.empty((0, 3))
-    if soles and known:
-        polygon = SupportPolygon.from_points(np.concatenate(soles)).vertices
+    standing = [foot for foot in feet if foot.frame in last.contacts]
+    outlines = soles(standing, lambda link: link_pose(model, last.q, link, R, p))
     heights = np.concatenate([np.empty(0), *(part[..., 2].ravel() for part, _ in parts)])
     above = bool(heights.size) and heights.min() > -0.02 * np.ptp(heights)
     return Scene(
@@ -114,8 +118,8 @@ def build_scene(
         parts=parts,
         chain=last.chain @ R.T + p,
         projection=R @ last.projection + p if known else None,
-        polygon=polygon,
-        soles=soles,
+        polygon=support(outlines if known else ()),
+        soles=tuple(outlines),
         margin=last.margin,
         trace=_trace(model, snapshots) @ R.T + p,
         has_ground=known and (last.on_feet or above),
@@ -123,20 +127,28 @@ def build_scene(
     )
 
 
-def _soles(
-    model: RobotModel, feet: Sequence[Foot], snapshot: Snapshot, R: np.ndarray, p: np.ndarray
-) -> tuple[np.ndarray, ...]:
-    """Return the outlines (j, 3) of soles, world frame; a ball's lowest point for a point foot."""
+def soles(feet: Sequence[Foot], pose: Callable[[str], tuple[Array, Array]]) -> list[Array]:
+    """Return the outlines (j, 3) of soles, world frame; a ball's lowest point for a point foot.
+
+    `pose` gives R_world_link (3, 3) and the origin (3,) of a link.
+    """
     down = np.array([0.0, 0.0, -1.0])
-    soles = []
+    outlines = []
     for foot in feet:
-        R_foot, p_foot = link_pose(model, snapshot.q, foot.frame, R, p)
-        points = sole_points(R_foot, p_foot + R_foot @ foot.center, foot.corners)
-        soles.append(points + foot.radius * down)
-    return tuple(soles)
+        R, p = pose(foot.frame)
+        points = sole_points(R, p + R @ foot.center, foot.corners)
+        outlines.append(points + foot.radius * down)
+    return outlines
 
 
-def _heading(model: RobotModel, feet: Sequence[Foot], snapshot: Snapshot, R: np.ndarray) -> float:
+def support(outlines: Sequence[Array]) -> Array:
+    """Return the support polygon (k, 3) of soles; k = 0 without."""
+    if not outlines:
+        return np.empty((0, 3))
+    return SupportPolygon.from_points(np.concatenate(outlines)).vertices
+
+
+def _heading(model: RobotModel, feet: Sequence[Foot], snapshot: Snapshot, R: Array) -> float:
     """Return the direction across the line from right to left feet; without those that of x."""
     sides = {
         side: [link_pose(model, snapshot.q, f.frame, R)[1] for f in feet if f.side == side]
@@ -148,7 +160,7 @@ def _heading(model: RobotModel, feet: Sequence[Foot], snapshot: Snapshot, R: np.
     return float(np.arctan2(-x, y))
 
 
-def _trace(model: RobotModel, snapshots: Sequence[Snapshot]) -> np.ndarray:
+def _trace(model: RobotModel, snapshots: Sequence[Snapshot]) -> Array:
     """Return where the projection was (t, 3), as seen from a foot that stood all the time.
 
     In the root link's frame of the last snapshot. Without such a foot there is no trace.
@@ -166,11 +178,7 @@ def _trace(model: RobotModel, snapshots: Sequence[Snapshot]) -> np.ndarray:
 
 
 def body_parts(
-    model: RobotModel,
-    shape: RobotShape,
-    q: np.ndarray,
-    R_world_root: np.ndarray,
-    p_world_root: np.ndarray,
+    model: RobotModel, shape: RobotShape, q: Array, R_world_root: Array, p_world_root: Array
 ) -> tuple[Part, ...]:
     """Place a robot's shapes in the world.
 

@@ -1,21 +1,24 @@
 """What a robot looks like: triangles of its URDF's shapes, link by link."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from com_model.arrays import Array
+from com_model.geometry.hull import solid_hull
+from com_model.geometry.rotations import minimal_rotation
 from com_model.model import RobotModel
-from com_model.shapes.urdf_shapes import BOX, MESH, SPHERE, Color, Shape, ShapeReader, fit_up_axis
+from com_model.shapes.hulls import hull_points
+from com_model.shapes.urdf_shapes import CYLINDER, MESH, Color, Shape, ShapeReader, fit_up_axis
 
 Part = tuple[Array, Color]
 """Corners (m, 3, 3) of triangles, world frame, m, and their colour."""
 Problems = dict[str, str]  # shape: why it was left out
 
 MAX_TOTAL_TRIANGLES = 3_000_000
-_SIDES = 96  # of a circle
+_SIDES = 72  # of a circle
 
 
 @dataclass(frozen=True)
@@ -98,57 +101,22 @@ def _pieces(
 
 
 def shape_triangles(shape: Shape) -> Array:
-    """Return the triangles (m, 3, 3) of a shape, in its own frame, m; a capsule's ends are flat."""
+    """Return the triangles (m, 3, 3) of a shape, in its own frame, m, wound either way."""
     if shape.kind == MESH:
         return shape.triangles
-    if shape.kind == BOX:
-        return box_triangles(2.0 * np.array(shape.size))
-    if shape.kind == SPHERE:
-        return sphere_triangles(shape.size[0])
-    return cylinder_triangles(shape.size[0], 2.0 * shape.size[1])
-
-
-def box_triangles(size: Array) -> Array:
-    """Return the 12 triangles of a box around the origin; size (3,) is its full extent."""
-    corners = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * size / 2
-    quads = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
-    return corners[[[q[0], q[i], q[i + 1]] for q in quads for i in (1, 2)]]
-
-
-def cylinder_triangles(radius: float, length: float) -> Array:
-    """Return the triangles of a cylinder around z, centred at the origin."""
-    return _revolve([0, radius, radius, 0], np.array([-1, -1, 1, 1]) * length / 2)
-
-
-def sphere_triangles(radius: float) -> Array:
-    """Return the triangles of a sphere around the origin."""
-    latitude = np.linspace(-np.pi / 2, np.pi / 2, _SIDES // 2 + 1)
-    return _revolve(radius * np.cos(latitude), radius * np.sin(latitude))
+    solid = replace(shape, size=tuple(np.maximum(shape.size, 1e-6)))  # sheets, too
+    points = hull_points(solid, sides=_SIDES)
+    return points[solid_hull(points).simplices]
 
 
 def rod_triangles(start: Array, end: Array, radius: float) -> Array:
     """Return the triangles of a cylinder from start (3,) to end (3,); none if they coincide."""
-    axis = end - start
-    length = float(np.linalg.norm(axis))
+    length = float(np.linalg.norm(end - start))
     if length == 0:
         return np.empty((0, 3, 3))
-    z = axis / length
-    x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
-    x /= np.linalg.norm(x)
-    R = np.column_stack([x, np.cross(z, x), z])
-    return cylinder_triangles(radius, length) @ R.T + (start + end) / 2
-
-
-def _revolve(radii: Sequence[float] | Array, heights: Array) -> Array:
-    """Return the triangles of a profile (radius, height) revolved about z."""
-    angle = np.linspace(0, 2 * np.pi, _SIDES + 1)
-    r, z = np.asarray(radii)[:, None], np.asarray(heights)[:, None] + 0 * angle
-    grid = np.stack([r * np.cos(angle), r * np.sin(angle), z], axis=-1)
-    a, b, c, d = grid[:-1, :-1], grid[:-1, 1:], grid[1:, 1:], grid[1:, :-1]
-    triangles = np.concatenate([np.stack([a, b, c], axis=2), np.stack([a, c, d], axis=2)])
-    triangles = triangles.reshape(-1, 3, 3)
-    normals = np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0])
-    return triangles[np.any(normals != 0, axis=1)]  # without the empty ones at the poles
+    R = minimal_rotation(np.array([0.0, 0.0, 1.0]), (end - start) / length)
+    rod = Shape("", CYLINDER, (radius, length / 2), R, (start + end) / 2)
+    return shape_triangles(rod) @ rod.R.T + rod.p
 
 
 def _note(problems: Problems, replaced: list[str], bare: list[str]) -> str:

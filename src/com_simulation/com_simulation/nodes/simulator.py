@@ -106,12 +106,7 @@ class Simulator(RobotNode[Parameters]):
             raise ComRosError(str(error)) from error
         noise = options.noise.levels()
         self._simulation = Simulation(
-            world,
-            1.0 / options.publish_rate_hz,
-            noise,
-            options.seed,
-            options.payload.payload(),
-            options.tilt,
+            world, 1.0 / options.publish_rate_hz, noise, options.seed, options.payload, options.tilt
         )
         self._log_start(world)
         self._sensors = SensorOutput(self, world, noise)
@@ -132,9 +127,16 @@ class Simulator(RobotNode[Parameters]):
                 Float64MultiArray, "joint_commands", self._on_targets, qos.RESULT
             ),
         )
-        self.create_service(SetBool, "~/payload", self._on_payload)
-        self.create_service(SetBool, "~/hoist", self._on_hoist)
-        self.create_service(Trigger, "~/tilt", self._on_tilt)
+        mass, angle = options.payload.mass, options.tilt.angle_deg
+        no_payload = "" if mass else "there is no payload: give payload.mass"
+        fixed = "" if world.floating else "the robot's root is fixed: it need not be lifted"
+        even = "" if angle else "the floor does not tilt: give tilt.angle_deg"
+        texts = f"{mass:g} kg on the trunk", f"{mass:g} kg off the trunk"
+        self._offer(SetBool, "~/payload", no_payload, self._simulation.set_payload, *texts)
+        texts = f"goes up in {LIFT_TIME:g} s", f"goes down in {LIFT_TIME:g} s"
+        self._offer(SetBool, "~/hoist", fixed, self._simulation.set_lifted, *texts)
+        tilt = self._simulation.tilt
+        self._offer(Trigger, "~/tilt", even, lambda _: tilt(), f"tilts to {angle:g} deg", "")
         self._start_ns = 0 if options.publish_clock else self.get_clock().now().nanoseconds
         self._pacer = Pacer(options.real_time_factor)
         self._lockstep = Lockstep(options.lockstep.nodes)
@@ -249,33 +251,19 @@ class Simulator(RobotNode[Parameters]):
             return
         self._commands.append(lambda: self._simulation.command(targets))
 
-    def _on_payload(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        payload = self._simulation.payload
-        if payload is None:
-            response.success, response.message = False, "there is no payload: give payload.mass"
-            return response
-        self._commands.append(lambda: self._simulation.set_payload(request.data))
-        response.success = True
-        response.message = f"{payload.mass:g} kg {'on' if request.data else 'off'} the trunk"
-        return response
+    def _offer(
+        self, kind: type, name: str, refusal: str, act: Callable[[bool], None], on: str, off: str
+    ) -> None:
+        """Offer a Trigger or SetBool, which the simulation's thread carries out."""
 
-    def _on_tilt(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        angle = self.parameters.tilt.angle_deg
-        if not angle:
-            response.message = "the floor does not tilt: give tilt.angle_deg"
+        def answer(request: Any, response: Any) -> Any:
+            wanted = getattr(request, "data", True)
+            response.success, response.message = not refusal, refusal or (on if wanted else off)
+            if not refusal:
+                self._commands.append(lambda: act(wanted))
             return response
-        self._commands.append(self._simulation.tilt)
-        response.success, response.message = True, f"tilts to {angle:g} deg"
-        return response
 
-    def _on_hoist(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        if not self._simulation.world.floating:
-            response.message = "the robot's root is fixed: it need not be lifted"
-            return response
-        self._commands.append(lambda: self._simulation.set_lifted(request.data))
-        response.success = True
-        response.message = f"goes {'up' if request.data else 'down'} in {LIFT_TIME:g} s"
-        return response
+        self.create_service(kind, name, answer)
 
     def _time_of(self, stamp: Time) -> float | None:
         """Simulated time (s) of a trajectory's stamp; None for 0, which means at once."""

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from com_model import RobotConfig, RobotModel
 from com_ros.exceptions import ParameterError
 from com_ros.parameters import FramePrefix, RobotParameters, parameter
@@ -53,21 +51,6 @@ class NoiseParameters(NoiseLevels):
         """The same for the simulation."""
         given = {name: value for name, value in vars(self).items() if name != "preset" and value}
         return replace(PRESETS[self.preset], **given)
-
-
-@dataclass(frozen=True)
-class PayloadParameters:
-    """A point mass put on the trunk while the robot moves, payload.<name>."""
-
-    mass: float = parameter(0.0, "kg; 0: none", (0.0, 1e4))
-    position: tuple[float, ...] = parameter(
-        (0.0, 0.0, 0.0), "in the root link's frame, x, y, z, m", (-100.0, 100.0)
-    )
-    time: float = parameter(0.0, "s of simulated time from which on it is there", (0.0, 1e6))
-
-    def payload(self) -> Payload | None:
-        """The same for the simulation; None for none."""
-        return Payload(self.mass, np.array(self.position), self.time) if self.mass else None
 
 
 @dataclass(frozen=True)
@@ -121,7 +104,7 @@ class Parameters(SimulatedRobot, FramePrefix):
     ground_slope_deg: float = parameter(0.0, "rise of the ground forwards, degrees", (-60.0, 60.0))
     lockstep: LockstepParameters = field(default_factory=LockstepParameters)
     noise: NoiseParameters = field(default_factory=NoiseParameters)
-    payload: PayloadParameters = field(default_factory=PayloadParameters)
+    payload: Payload = field(default_factory=Payload)
     tilt: Tilt = field(default_factory=Tilt)
     true_errors: TrueErrors = field(default_factory=TrueErrors)
     true_urdf_file: str = parameter(

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Duration
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from builtin_interfaces.msg import Time
+from trajectory_msgs.msg import JointTrajectory
 
 from com_model import RobotModel
 from com_ros import qos
-from com_ros.conversions import NS_PER_S, numpy_to_doubles
+from com_ros.conversions import NS_PER_S, numpy_to_joint_trajectory
 from com_ros.exceptions import ComRosError
 from com_ros.main import run
 from com_ros.parameters import live_parameter
@@ -116,16 +116,9 @@ def next_piece(
     first = int(np.floor(time / POINT_PERIOD)) + 1
     last = int(np.floor((time + HORIZON) / POINT_PERIOD))
     lead_in = round(LEAD_IN / POINT_PERIOD)
-    msg = JointTrajectory(joint_names=names)
-    for k in range(max(first, lead_in), max(last, lead_in) + 1):
-        position, velocity = motion((k - lead_in) * POINT_PERIOD)
-        ahead_ns = round((k * POINT_PERIOD - time) * NS_PER_S)
-        point = JointTrajectoryPoint(
-            positions=numpy_to_doubles(position), velocities=numpy_to_doubles(velocity)
-        )
-        point.time_from_start = Duration(sec=ahead_ns // NS_PER_S, nanosec=ahead_ns % NS_PER_S)
-        msg.points.append(point)
-    return msg
+    ahead = np.arange(max(first, lead_in), max(last, lead_in) + 1) * POINT_PERIOD
+    q, qd = zip(*(motion(t - lead_in * POINT_PERIOD) for t in ahead.tolist()), strict=True)
+    return numpy_to_joint_trajectory(names, ahead - time, q, qd, Time())
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from com_model import RobotModel
 from com_model.arrays import Array
 from com_model.dynamics import GRAVITY
+from com_model.parameters import check_options, parameter
 from com_model.postures import time_path
 from com_simulation.exceptions import ComSimulationError, SwayError
 from com_simulation.physics.motion import Trajectory
@@ -35,19 +36,13 @@ class SequenceOptions:
     all postures allow it.
     """
 
-    transfer: str = "auto"
-    speed: float = 0.5  # rad/s or m/s, of the fastest joint at most while it stands
-    settle: float = 0.5  # s, at least, between the arrival and the rest
-    rest: float = 1.0  # s
+    transfer: str = parameter("auto", "how it gets to the next posture", choices=TRANSFERS)
+    speed: float = parameter(0.5, "rad/s or m/s of the fastest joint, standing", (0.01, 100.0))
+    settle: float = parameter(0.5, "s between arrival and rest, at least", (0.0, 3600.0))
+    rest: float = parameter(1.0, "s in each posture", (0.05, 3600.0))
 
     def __post_init__(self) -> None:
-        if self.transfer not in TRANSFERS:
-            raise ComSimulationError(
-                f"transfer is {self.transfer!r}: give one of {', '.join(TRANSFERS)}"
-            )
-        for name, least in (("speed", 0.01), ("settle", 0.0), ("rest", 0.05)):
-            if not (np.isfinite(value := getattr(self, name)) and value >= least):
-                raise ComSimulationError(f"{name} is {value!r}: give {least:g} or more")
+        check_options(self, ComSimulationError)
 
 
 @dataclass(frozen=True)

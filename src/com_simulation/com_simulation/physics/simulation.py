@@ -1,7 +1,7 @@
 """A robot in MuJoCo, moved from sample to sample."""
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -13,10 +13,9 @@ from com_simulation.physics.motion import JointMotion, Trajectory, read_targets
 from com_simulation.physics.sensors import Noise, NoiseLevels, Reading, Sensors
 from com_simulation.physics.suspension_rig import SuspensionRig
 from com_simulation.physics.tilting_floor import Tilt, TiltingFloor
-from com_simulation.physics.trunk import ROOT, Payload, loaded, read_trunk, write_trunk
+from com_simulation.physics.trunk import ROOT, Payload, loaded, offset, read_trunk, write_trunk
 from com_simulation.physics.world_builder import World
 
-NEVER = float(np.finfo(float).max)  # s
 _DIVERGED = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADQACC) + 1)
 
 
@@ -41,7 +40,8 @@ class Simulation:
         self.step = float(world.mj.opt.timestep)
         self.steps_per_sample = max(1, round(sample_period / self.step))
         self.sample_period = self.steps_per_sample * self.step  # s, between readings
-        self.payload = payload
+        self._payload = payload if payload and payload.mass else None
+        self._payload_position = offset(payload.position if payload else np.zeros(3), "payload")
         self._levels = noise or NoiseLevels()
         self._mj = copy.copy(world.mj)
         self._data = mujoco.MjData(self._mj)
@@ -59,9 +59,10 @@ class Simulation:
         if self._hoist is not None:
             self._hoist.reset()
         self._floor = None if self._tilt is None else TiltingFloor(self._tilt, self.world.mj)
-        self._awaited = self.payload  # until it is on the trunk
-        if self.payload is not None:
-            self._unload()
+        self._load_at: float | None = (
+            self._payload.time if self._payload else np.inf
+        )  # s; None: it is there
+        self._unload()
         mujoco.mj_resetData(self._mj, data)
         data.qpos[:] = self.world.qpos
         self.motion = JointMotion(self.world.posture)
@@ -112,13 +113,13 @@ class Simulation:
         Raises:
             CommandError: There is no payload.
         """
-        if self.payload is None:
+        if self._payload is None:
             raise CommandError("there is no payload: give payload.mass")
         if not on:
             self._unload()
-            self._awaited = replace(self.payload, time=NEVER)
-        elif self._awaited is not None:
-            self._awaited = replace(self.payload, time=0.0)
+            self._load_at = np.inf
+        elif self._load_at is not None:
+            self._load_at = 0.0
 
     def push(self, force: ArrayLike) -> None:
         """Pushes the root body at its CoM from now on with a force (3,) N, world axes."""
@@ -160,8 +161,8 @@ class Simulation:
             self._advance_physics(self.steps_per_sample - 1)
         data = self._data
         time = self._count * self.steps_per_sample * self.step
-        if self._awaited is not None and time >= self._awaited.time - 0.5 * self.step:
-            self._load(self._awaited)
+        if self._payload and self._load_at is not None and time >= self._load_at - 0.5 * self.step:
+            self._load(self._payload)
         qpos, qvel = data.qpos.copy(), data.qvel.copy()
         self.time = time
         self._advance_physics(1)
@@ -171,10 +172,10 @@ class Simulation:
         return self._noise.add(self._sensors.read(time, qpos, qvel))
 
     def _load(self, payload: Payload) -> None:
-        trunk = loaded(read_trunk(self._mj), payload.mass, payload.position)
+        trunk = loaded(read_trunk(self._mj), payload.mass, self._payload_position)
         write_trunk(self._mj, trunk)
         self._sensors.weigh(self._mj)
-        self._awaited = None
+        self._load_at = None
 
     def _unload(self) -> None:
         self._mj = copy.copy(self.world.mj)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from com_model.arrays import Array
+from com_model.parameters import check_options, parameter
 from com_simulation.exceptions import WorldError
 from com_simulation.physics.spec import quaternion_wxyz
 
@@ -25,25 +26,22 @@ class Trunk:
     inertia: Array  # (3, 3) kg m^2, about the centre of mass, root link's axes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Payload:
-    """A point mass that sits on the trunk from a time on.
+    """A point mass that sits on the trunk from a time on, payload.<name>.
 
     Raises:
-        WorldError: A number that no payload has.
+        WorldError: A number is out of its bounds.
     """
 
-    mass: float  # kg
-    position: Array  # (3,) m, in the root link's frame
-    time: float = 0.0  # s, of the simulation; it counts from the first sample at that time or later
+    mass: float = parameter(0.0, "kg; 0: none", (0.0, 1e4))
+    position: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0), "in the root link's frame, x, y, z, m", (-100.0, 100.0)
+    )
+    time: float = parameter(0.0, "s of simulated time from which on it is there", (0.0, 1e6))
 
     def __post_init__(self) -> None:
-        position = offset(self.position, "payload position")
-        object.__setattr__(self, "position", position)
-        if not (np.isfinite(self.mass) and self.mass > 0.0):
-            raise WorldError(f"payload mass is {self.mass!r}: give a number of kg above 0")
-        if not (np.isfinite(self.time) and self.time >= 0.0):
-            raise WorldError(f"payload time is {self.time!r}: give a number of s, 0 or more")
+        check_options(self, WorldError, "payload.")
 
 
 def offset(values: ArrayLike, what: str) -> Array:
