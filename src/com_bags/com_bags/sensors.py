@@ -247,14 +247,14 @@ class SensorReader:
         fix = "Let one node publish it, and record again"
         for reader in self._readers[1:]:
             if reader.publishers.several_frames:
-                frames = sorted(reader.publishers.frames.items())
+                frames = sorted(reader.publishers.frames.counts.items())
                 counts = listing(f"{quote(f)} ({n} messages)" for f, n in frames)
                 problem = f"two nodes publish it in turn, by frame_id: {counts}. {fix}"
                 raise TopicError(problem, reader.topic, "sensor")
         shared = self._joints.shared()
-        if shared and self._joints.switches >= INTERLEAVED:
+        if shared and self._joints.layouts.switches >= INTERLEAVED:
             problem = (
-                f"two nodes publish it in turn: messages with {len(self._joints.layouts)} "
+                f"two nodes publish it in turn: messages with {len(self._joints.layouts.counts)} "
                 f"different orders of names, both with {listing(shared)}. {fix}"
             )
             raise TopicError(problem, self._joint_topic.topic, "joint states")

@@ -1,8 +1,9 @@
 """Topics of sensor messages block by block: times and arrays, in the order of a model's joints."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,26 +52,43 @@ class DecodedBlock:
         return values[self.readable]
 
 
+class Changes:
+    """Counts messages by what they are labelled with, and how often that changes."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[Any] = Counter()
+        self.switches = 0
+        self._last: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+    def add(self, labelled: Sequence[tuple[Batch, Hashable]], used: NDArray[np.bool_]) -> None:
+        """Adds batches of a block; of messages that are not used (count,) no change is counted."""
+        numbers = np.full(len(used), -1, dtype=np.int64)
+        for batch, label in labelled:
+            self.counts[label] += len(batch.rows)
+            numbers[batch.rows] = list(self.counts).index(label)
+        order = np.concatenate((self._last, numbers[used & (numbers >= 0)]))
+        self.switches += int(np.count_nonzero(np.diff(order)))
+        self._last = order[-1:]
+
+
 class PublisherCheck:
     """Looks for signs that several nodes published one topic.
 
     Changes from one message to the next below `jump`, in the unit of the values, are none of two
-    publishers. `frames` has the messages by frame_id, frame_switches how often it changed.
+    publishers. `frames` are those of the messages.
     """
 
     def __init__(self, jump: float) -> None:
-        self.frames: Counter[str] = Counter()
-        self.frame_switches = 0
+        self.frames = Changes()
         self._jump = jump
         self._count = self._late = 0
         self._blocks = self._alternating = 0
         self._last_ns: int | None = None
-        self._last_frame: str | None = None
 
     @property
     def several_frames(self) -> bool:
         """Whether messages of different frames alternate, as those of two publishers do."""
-        return len(self.frames) > 1 and self.frame_switches >= INTERLEAVED
+        return self.frames.switches >= INTERLEAVED
 
     def add_times(self, times: NDArray[np.int64]) -> None:
         """Adds the stamps of a block, in the order of the bag."""
@@ -80,19 +98,6 @@ class PublisherCheck:
         self._late += int(np.count_nonzero(np.diff(np.concatenate((before, times))) < 0))
         self._count += len(times)
         self._last_ns = int(times[-1])
-
-    def add_frames(self, batches: Sequence[Batch], count: int) -> None:
-        """Adds the frames of a block of `count` messages."""
-        for batch in batches:
-            self.frames[batch.frame] += len(batch.rows)
-        numbers = np.full(count, -1, dtype=np.int64)
-        for k, batch in enumerate(batches):
-            numbers[batch.rows] = k
-        order = numbers[numbers >= 0]
-        for k in order[np.flatnonzero(np.diff(order, prepend=-1))]:
-            frame = batches[k].frame
-            self.frame_switches += self._last_frame is not None and frame != self._last_frame
-            self._last_frame = frame
 
     def add_values(self, values: Array) -> None:
         """Checks whether values (N, k) alternate from message to message."""
@@ -109,7 +114,9 @@ class PublisherCheck:
         """Signs of several publishers, in words."""
         words = []
         if self.several_frames:
-            words.append(f"frame_id changes between {listing(map(quote, sorted(self.frames)))}")
+            words.append(
+                f"frame_id changes between {listing(map(quote, sorted(self.frames.counts)))}"
+            )
         if self._count and self._late > max(INTERLEAVED, _MAX_LATE * self._count):
             words.append(f"{self._late} of {self._count} stamps are older than the one before")
         if self._blocks and 2 * self._alternating > self._blocks:
@@ -160,7 +167,7 @@ class TopicReader:
         readable = decoded.readable
         self.count += int(np.count_nonzero(readable))
         self.publishers.add_times(times[readable])
-        self.publishers.add_frames(batches, decoded.count)
+        self.publishers.frames.add([(batch, batch.frame) for batch in batches], readable)
         return decoded
 
     def warnings(self, joints: "TopicReader", frame: str | None = None, key: str = "") -> list[str]:
@@ -185,7 +192,7 @@ class TopicReader:
         texts += [
             f"{topic}: frame_id is {quote(other)}, but readings are taken in the axes of {frame}, "
             f"as the configuration says ({key})"
-            for other in sorted(self.publishers.frames)
+            for other in sorted(self.publishers.frames.counts)
             if frame is not None and other not in ("", frame)
         ]
         return texts
@@ -197,8 +204,7 @@ class JointReader:
     Attributes:
         incomplete: Messages without one position for each name.
         foreign: Names that are not joints of the model.
-        layouts: Number of messages by the names that they have, in their order.
-        switches: How often the names changed from one message to the next.
+        layouts: The names that messages have, in their order.
     """
 
     def __init__(self, model: RobotModel, topic: str) -> None:
@@ -208,9 +214,7 @@ class JointReader:
         self._seen = np.zeros(model.n_joints, dtype=np.bool_)
         self.incomplete = 0
         self.foreign: set[str] = set()
-        self.layouts: Counter[tuple[str, ...]] = Counter()
-        self.switches = 0
-        self._latest: tuple[str, ...] | None = None
+        self.layouts = Changes()
 
     def read(self, block: DecodedBlock) -> tuple[Times, Array, Array]:
         """(M,) ns, (M, n) positions and efforts where messages name joints; NaN: unknown."""
@@ -229,11 +233,11 @@ class JointReader:
             Q[batch.rows[:, None], columns] = position[:, indices]
             if torque.shape[1] == len(batch.names):
                 effort[batch.rows[:, None], columns] = torque[:, indices]
-        self._count_layouts(block.batches, used)
+        self.layouts.add([(batch, batch.names) for batch in block.batches], used)
         times, Q, effort = block.times[used], Q[used], effort[used]
         if len(times):
             known = np.isfinite(Q)
-            if len(self.layouts) > 1:
+            if len(self.layouts.counts) > 1:
                 self._hold(known, times, Q, effort)
             self._store_last(known, times, Q, effort)
         return times, Q, effort
@@ -242,7 +246,7 @@ class JointReader:
         """Checks, after the last block, that every joint was named; else a TopicError."""
         missing = [self._model.joint_names[i] for i in np.flatnonzero(~self._seen)]
         if missing:
-            names = sorted({name for layout in self.layouts for name in layout})
+            names = sorted({name for layout in self.layouts.counts for name in layout})
             raise TopicError(
                 f"no message has {len(missing)} of the URDF's {len(self._seen)} joints: "
                 f"{listing(missing)}. There are: {listing(names, 60) or 'none'}. Record all "
@@ -256,11 +260,12 @@ class JointReader:
         texts, topic = [], self._topic
         if self.incomplete:
             texts.append(f"{topic}: {self.incomplete} messages without a position for each name")
-        if len(self.layouts) > 1:
+        if len(self.layouts.counts) > 1:
             what = "in another order" if self.shared() else "of different joints"
+            switches, lists = self.layouts.switches, len(self.layouts.counts)
             texts.append(
-                f"{topic}: names change {self.switches} times ({len(self.layouts)} lists of names, "
-                f"{what}); joints are matched by name"
+                f"{topic}: names change {switches} times ({lists} lists of names, {what}); joints "
+                "are matched by name"
             )
         if self.foreign:
             names = listing(sorted(self.foreign))
@@ -270,7 +275,7 @@ class JointReader:
     def shared(self) -> list[str]:
         """Joints that messages of different layouts name."""
         known = set(self._model.joint_names)
-        named = [known.intersection(layout) for layout in self.layouts]
+        named = [known.intersection(layout) for layout in self.layouts.counts]
         pairs = [(names, other) for i, names in enumerate(named) for other in named[:i]]
         return sorted({name for names, other in pairs for name in names & other})
 
@@ -282,20 +287,6 @@ class JointReader:
         columns = np.array(list(pairs), dtype=np.int64)
         self._seen[columns] = True
         return columns, np.array(list(pairs.values()), dtype=np.int64)
-
-    def _count_layouts(self, batches: Sequence[Batch], used: NDArray[np.bool_]) -> None:
-        """Counts names and how often they change."""
-        numbers = np.full(len(used), -1, dtype=np.int64)
-        for k, batch in enumerate(batches):
-            self.layouts[batch.names] += len(batch.rows)
-            numbers[batch.rows] = k
-        order = numbers[used & (numbers >= 0)]
-        if not len(order):
-            return
-        self.switches += int(np.count_nonzero(np.diff(order)))
-        if self._latest is not None and batches[order[0]].names != self._latest:
-            self.switches += 1
-        self._latest = batches[order[-1]].names
 
     def _hold(self, known: NDArray[np.bool_], times: Times, Q: Array, effort: Array) -> None:
         """Holds each joint's value for a moment, for messages without it."""

@@ -57,14 +57,9 @@ def store(
 ) -> bool:
     """Stores what a message carries in the order of the model.
 
-    Args:
-        position: as in the message; one for each name.
-        velocity: as in the message; any other number than of positions: not known.
-        source: (m,) places in the message.
-        joints: (m,) places in the model.
-
-    Returns:
-        Whether a number is not finite or beyond its limits, or velocities have a wrong length.
+    `source` (m,) are places in the message, `joints` (m,) those in the model. Any other number of
+    velocities than of positions: not known. Returns whether a number is not finite or beyond its
+    limits, or velocities have a wrong length.
     """
     values = stored.values
     has_velocity, has_effort = velocity.size == position.size, effort.size == position.size
@@ -125,15 +120,9 @@ class _Layout:
 class JointInput:
     """Turns JointState messages into samples; never raises on a message.
 
-    Args:
-        timeout_s: how far apart parts of the joints may be in time, s.
-        assumed: positions (rad or m) of joints that no message carries; a measured value wins.
-
-    Attributes:
-        implausible: messages so far with a number that cannot be (com_ros.input_limits).
-
-    Raises:
-        ParameterError: when an assumed joint is not a joint of the model.
+    Parts of the joints may be timeout_s apart; `assumed` are positions (rad or m) of joints that no
+    message carries (a measured value wins; ParameterError: no joint of the model). `implausible`
+    counts messages with a number that cannot be (com_ros.input_limits).
     """
 
     def __init__(

@@ -129,20 +129,15 @@ def declare(
     on_change: Callable[[T], None] | None = None,
     defaults: T | None = None,
 ) -> T:
-    """Declare every parameter of a dataclass on a node and read them.
+    """Declare every parameter of a frozen dataclass on a node, and read them.
 
     Args:
-        cls: frozen dataclass whose fields are `parameter(...)`, or such dataclasses.
         on_change: called with the new values when live parameters are set. It may refuse them by a
             ComRosError, ComModelError or ValueError, whose text is the reason: the old ones stay.
         defaults: values of parameters that are not given, e.g. from a file; those of cls if None.
 
-    Returns:
-        The values.
-
-    Raises:
-        ParameterError: when a given value has the wrong type or is out of bounds.
-        TypeError: when a field of the dataclass has a type that ROS has no parameter for.
+    Raises ParameterError when a given value has the wrong type or is out of bounds, TypeError
+    when a field has a type that ROS has no parameter for.
     """
     base = cls() if defaults is None else defaults
     specs = list(_specs(base))

@@ -87,13 +87,10 @@ SENSORS = (*BOUNDED, JointState)  # messages that a simulator publishes for each
 class RobotNode(Node, Generic[P]):
     """A node that works on one robot; see the module's text.
 
-    Args:
-        subject: what its status on /diagnostics is about; the node's name if empty.
-        options: passed on to rclpy's Node (namespace, parameter_overrides, context).
+    `subject` is what its status on /diagnostics is about; `options` go to rclpy's Node.
 
     Attributes:
         config: the robot's configuration; None where robot_config is not given.
-        description: where the model comes from; after follow_robot_description.
         joints: takes in joint_states; made by use_model.
         joint_watch: how long ago usable joint_states came.
         faults: what was dropped of the inputs.

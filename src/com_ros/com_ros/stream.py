@@ -68,9 +68,6 @@ class _Line:
 class StampGate:
     """Gives the times of the messages of one topic, and holds back those that jump.
 
-    Args:
-        jump_s: see JUMP_S; more where the topic's messages may be further apart.
-
     Attributes:
         jump_s: how far the last message jumped, s; 0 when it did not.
         restarted: the last message is the first that counts on another time line.

@@ -24,11 +24,7 @@ class CommandError(ComSimulationError):
 
 
 class DivergedError(ComSimulationError):
-    """The physics became unstable.
-
-    Attributes:
-        time: s, of the simulation.
-    """
+    """The physics became unstable at a time, s, of the simulation."""
 
     def __init__(self, time: float, step: float) -> None:
         self.time = time

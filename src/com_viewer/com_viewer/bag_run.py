@@ -42,9 +42,7 @@ class BagRun:
 def read_run(path: str | Path, model: RobotModel, config: RobotConfig, rate_hz: float) -> BagRun:
     """Read what a bag has of a robot, at most rate_hz samples a second.
 
-    Raises:
-        BagError: it cannot be read.
-        TopicError: it has no joint states of this robot.
+    Raises BagError where it cannot be read, TopicError without joint states of this robot.
     """
     with Bag(path) as bag:
         feet, topics, notes = _topics(bag, config)

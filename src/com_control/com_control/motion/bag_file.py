@@ -38,17 +38,11 @@ State = tuple[int, Sequence[str], ArrayLike]  # ns, names of joints, positions, 
 
 
 def resampled(joints: tuple[str, ...], times: Array, positions: Array, period: float) -> Motion:
-    """Rows a period apart, on straight lines between samples.
+    """Rows a period apart, on straight lines between samples at times (N,) s, rising.
 
     The first row is the first sample; the last row is the last sample, up to a period later.
-
-    Args:
-        joints: k names.
-        times: (N,) s, rising.
-        positions: (N, k) rad; NaN where not driven.
-
-    Raises:
-        MotionError: Two samples are further apart than LONGEST_GAP, or more than MOST_ROWS rows.
+    Positions (N, k) rad are NaN where not driven. Raises MotionError where two samples are further
+    apart than LONGEST_GAP, or for more than MOST_ROWS rows.
     """
     gaps = np.diff(times)
     if len(gaps) and gaps.max() > LONGEST_GAP:
@@ -187,8 +181,7 @@ def _usable(
 def write_bag(path: str | os.PathLike[str], motion: Motion, storage: str = "mcap") -> None:
     """Writes a motion as a bag from time 0 on, whose folder appears whole or not at all.
 
-    Raises:
-        MotionError: The folder exists or cannot be written, or the storage is none.
+    Raises MotionError where the folder exists or cannot be written, or the storage is none.
     """
     if storage not in STORAGES:
         raise MotionError(f"storage: expected one of {', '.join(STORAGES)}, got {storage!r}")

@@ -41,14 +41,10 @@ def compare(
     count: int = 100,
     seed: int = 1,
 ) -> dict[str, float]:
-    """Compares two models with the true one: errors in mm.
+    """Compares two models with the true one, errors in mm; by the first one it stands.
 
-    Args:
-        before: As it was believed to be; in its postures the robot would stand.
-
-    Raises:
-        ConfigError: The configuration is of another robot.
-        ComSimulationError: The models are of different robots, or it cannot stand.
+    Raises ConfigError where the configuration is of another robot; ComSimulationError where the
+    models are of different robots, or it cannot stand.
     """
     if not true.joint_names == before.joint_names == after.joint_names:
         raise ComSimulationError("the URDFs have different joints: give three of one robot")
@@ -77,8 +73,7 @@ def standing_postures(
 ) -> tuple[Array, Array]:
     """Draws postures (P, n) in which a robot stands, and the directions upwards (P, 3).
 
-    Raises:
-        ComSimulationError: Hardly any are found, or there are no feet with soles.
+    Raises ComSimulationError where hardly any are found, or there are no feet with soles.
     """
     feet = config.feet
     if not feet or not all(len(foot.corners) for foot in feet):

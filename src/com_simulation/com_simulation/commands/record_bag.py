@@ -100,9 +100,8 @@ def record(
 ) -> tuple[list[RestPeriod], dict[str, Any]]:
     """Record the bag; return a rest for each posture, and the figures of the recording.
 
-    Raises:
-        ComSimulationError: The robot cannot be simulated, or the folder exists.
-        ComModelError: A file is not what it is to be.
+    Raises ComSimulationError where the robot cannot be simulated or the folder exists,
+    ComModelError where a file is not what it is to be.
     """
     files = find_robot(options.robot, options.config)
     if files.config is None:

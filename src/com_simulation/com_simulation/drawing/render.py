@@ -34,13 +34,9 @@ class Camera:
     def looking_at(
         cls, target: np.ndarray, azimuth_deg: float, elevation_deg: float, distance: float
     ) -> Camera:
-        """Place a camera around a target (3,), its horizon horizontal.
+        """Place a camera at a distance, m, from a target (3,) m, its horizon horizontal.
 
-        Args:
-            target: the point in the middle of the view, m.
-            azimuth_deg: of the camera as seen from the target, from x towards y.
-            elevation_deg: of the camera above the horizontal plane through the target.
-            distance: from the target, m.
+        The azimuth is that of the camera from the target, from x towards y; the elevation likewise.
         """
         a, e = np.radians([azimuth_deg, elevation_deg])
         away = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
@@ -58,8 +54,7 @@ class Camera:
     def fitted(self, points: np.ndarray, width: int, height: int, border: float = 0.05) -> Camera:
         """Return this camera with scale and center such that points (k, 3) fill a picture.
 
-        Args:
-            border: to leave free on each side, as a fraction of the picture's size.
+        The border stays free on each side, as a fraction of the picture's size.
         """
         pixels = replace(self, scale=1.0, center=(0.0, 0.0)).project(points)[:, :2]
         low, high = pixels.min(axis=0), pixels.max(axis=0)
@@ -73,15 +68,9 @@ class Camera:
 def render(camera: Camera, parts: Sequence[Part], width: int, height: int) -> NDArray[np.float32]:
     """Draw opaque triangles, each seen from both sides, with an outline where the distance jumps.
 
-    Args:
-        camera: with scale and center for this width and height.
-        parts: what is to be seen; what is behind the camera is not.
-
-    Returns:
-        (height, width, 4) red, green, blue, coverage, 0 to 1; colour is not premultiplied.
-
-    Raises:
-        RenderError: EGL is not to be had on this machine; the message says how to fix it.
+    The camera has scale and center for this width and height; what is behind it is not seen.
+    Returns (height, width, 4) red, green, blue, coverage, 0 to 1, colour not premultiplied; or
+    raises RenderError without EGL.
     """
     n = _SUPERSAMPLE
     corners = [camera.project(triangles) for triangles, _ in parts]

@@ -115,11 +115,9 @@ class Parameters(SimulatedRobot, FramePrefix):
     )
 
     def check(self) -> None:
-        """Checks what one parameter demands of another.
+        """Checks what one parameter demands of another, by a ParameterError.
 
-        Raises:
-            ParameterError: Samples are asked for more often than the physics steps; a vector
-                without three numbers.
+        Vectors have three numbers, and samples come no more often than the physics steps.
         """
         vectors = (
             ("trunk_com_offset", self.trunk_com_offset),

@@ -107,11 +107,9 @@ class SwayNode(RobotNode[Parameters]):
 def next_piece(
     names: list[str], motion: Callable[[float], tuple[np.ndarray, np.ndarray]], time: float
 ) -> JointTrajectory:
-    """Message with the points of the next HORIZON.
+    """Message with the points of the next HORIZON, `time` s after the lead-in began.
 
-    Args:
-        motion: time from its start (s) -> positions (n,), velocities (n,).
-        time: s since the lead-in began; the motion starts LEAD_IN later.
+    The motion, time from its start (s) -> positions (n,), velocities (n,), begins LEAD_IN later.
     """
     first = int(np.floor(time / POINT_PERIOD)) + 1
     last = int(np.floor((time + HORIZON) / POINT_PERIOD))

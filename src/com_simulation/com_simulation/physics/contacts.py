@@ -45,14 +45,11 @@ def set_contact(spec: mujoco.MjSpec, contact: Contact) -> None:
 def is_bare(
     robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, foot: Foot, up: Array
 ) -> bool:
-    """Whether a foot needs shapes of its own: foot_shapes.
+    """Whether a foot needs shapes of its own (foot_shapes) over a ground with normal `up` (3,).
 
     It does when no shape of the URDF ends near its sole, and when the lowest one is a mesh while
     the configuration knows the sole: of a mesh on a plane MuJoCo takes four contacts, which jump
     between the vertices and shake the robot.
-
-    Args:
-        up: (3,) normal of the ground, world axes.
     """
     link = robot.link_index(foot.frame)
     body = body_of_foot(robot, foot)
@@ -144,11 +141,7 @@ def read_collision(robot: RobotModel, urdf_path: str | os.PathLike[str] | None =
 
 
 def _solid(shape: Shape) -> Shape:
-    """A shape as MuJoCo takes it.
-
-    Raises:
-        ValueError: It has no volume, or is larger than any robot.
-    """
+    """A shape as MuJoCo takes it; ValueError: it has no volume, or is larger than any robot."""
     if shape.kind != MESH:
         if min(shape.size) < SMALLEST:
             raise ValueError("it has no volume")

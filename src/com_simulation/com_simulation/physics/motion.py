@@ -32,15 +32,10 @@ def read_trajectory(
     positions: Sequence[Sequence[float]],
     velocities: Sequence[Sequence[float]],
 ) -> Trajectory:
-    """Checks a trajectory that came from outside.
+    """Checks a trajectory that came from outside, or a CommandError says what to send instead.
 
-    Args:
-        names: The joints that the trajectory moves, in any order.
-        times: Per point, s from the start.
-        velocities: Per point, one per joint or none; used when every point has them.
-
-    Raises:
-        CommandError: Names what is wrong and what to send instead.
+    Its joints are named in any order, times are s from the start. Velocities, one per joint or none
+    at each point, are used when any point has them.
     """
     joints = _joint_numbers(joint_names, names)
     if not times:
@@ -65,11 +60,7 @@ def read_trajectory(
 
 
 def read_targets(joint_names: Sequence[str], values: ArrayLike) -> Array:
-    """Checks joint targets (n,) in the robot's order of joints.
-
-    Raises:
-        CommandError: Names what is wrong and what to send instead.
-    """
+    """Checks joint targets (n,) in the robot's order, or a CommandError says what to send."""
     targets = np.array(values, dtype=float)
     if targets.shape != (len(joint_names),):
         raise CommandError(
@@ -172,9 +163,7 @@ class JointMotion:
         What was asked before stays up to then; from then on the joints that the trajectory does not
         name stand. From where the targets are, the motion leads to the first point that is still to
         come; points that are due already are passed over. A single point at time 0 is jumped to.
-
-        Raises:
-            CommandError: All points are in the past.
+        Raises CommandError when all points are in the past.
         """
         begin = max(now, start)
         position, velocity = self._value(begin)

@@ -22,8 +22,7 @@ class PaceReport:
 class Pacer:
     """Waits until the wall clock has reached the time of a sample.
 
-    Args:
-        real_time_factor: Seconds of simulation per second of wall time; 0 never waits.
+    real_time_factor is s of simulation per s of wall time; 0 never waits.
     """
 
     def __init__(
@@ -70,14 +69,11 @@ class Pacer:
 
 
 class Lockstep:
-    """Lets a simulation wait until nodes have processed its last sample.
-
-    Args:
-        nodes: Names of those that are waited for; none: nothing waits.
+    """Lets a simulation wait until nodes, by name, have processed its last sample.
 
     Attributes:
         newest: When the newest answer came, by time.monotonic(); also one that is repeated.
-        late: Names of those that did not answer in time; until they do, nothing waits for them.
+        late: Those that did not answer in time; until they do, nothing waits for them.
     """
 
     def __init__(self, nodes: Sequence[str]) -> None:
@@ -96,8 +92,7 @@ class Lockstep:
     def wait(self, stamp_ns: int, longest: float) -> tuple[str, ...]:
         """Waits for the answers to the sample of a stamp, at most for a time (s).
 
-        Returns:
-            The nodes whose answer is missing, without those that were late before.
+        Returns the nodes whose answer is missing, without those that were late before.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._missing(stamp_ns), longest)

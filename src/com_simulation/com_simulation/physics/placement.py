@@ -42,11 +42,7 @@ def support_normal(robot: RobotModel, feet: Sequence[Foot], q: Array) -> Array:
 
 
 def lowest_height(mj: mujoco.MjModel, data: mujoco.MjData, normal: Array, geom: int) -> float:
-    """Height (m) of the lowest point of a shape along a unit normal (3,), from the world's origin.
-
-    Args:
-        normal: World axes.
-    """
+    """Height (m) of a shape's lowest point along a unit normal (3,), from the world's origin."""
     types, size = mujoco.mjtGeom, mj.geom_size[geom]
     center = float(normal @ data.geom_xpos[geom])
     along = normal @ data.geom_xmat[geom].reshape(3, 3)  # the normal in the shape's axes

@@ -22,10 +22,7 @@ STEP = 0.1  # rad or m, of the fastest joint between two points of a way
 
 
 class PlantedFeet:
-    """The places of a robot's feet in a posture, to be kept.
-
-    Args:
-        posture: (n,) in which they have these places, rad or m.
+    """The places that a robot's feet have in a posture (n,), to be kept.
 
     Attributes:
         contacts: (k, 3) m, corners of the soles and centers of balls, root link's frame.
@@ -49,15 +46,9 @@ class PlantedFeet:
     def below(self, start: Array, R_root: Array, p_root: Array) -> Array:
         """Finds joint positions (n,) that keep the feet in place with the root moved.
 
-        A sole with corners keeps position and orientation, a ball its center.
-
-        Args:
-            start: (n,) to begin with; the joints that no foot hangs on stay as they are.
-            R_root: (3, 3) orientation of the root to that in the posture.
-            p_root: (3,) m, its position.
-
-        Raises:
-            SwayError: The legs do not reach.
+        A sole with corners keeps position and orientation, a ball its center. The search begins at
+        `start` (n,), where the joints that no foot hangs on stay. The root has orientation R_root
+        (3, 3) and position p_root (3,) m to that in the posture. SwayError: the legs do not reach.
         """
 
         def errors(q: Array) -> Array:
@@ -88,21 +79,15 @@ class PlantedFeet:
     def project(self, q: Array) -> Array:
         """Changes a posture (n,) as little as it takes to bring the feet to their places.
 
-        Raises:
-            SwayError: No posture within the limits does.
+        Raises SwayError where no posture within the limits does.
         """
         joints = np.arange(self.robot.n_joints)
         return _solve(self.errors, q, joints, self.robot.lower, self.robot.upper)
 
     def way(self, start: Array, end: Array) -> Array:
-        """Finds points (k, n) from one posture to another; the joints go as straight as they can.
+        """Finds points (k, n) from one posture to another, both with the feet in their places.
 
-        Args:
-            start: (n,) with the feet in their places.
-            end: (n,) likewise.
-
-        Raises:
-            SwayError: There is no such way.
+        The joints go as straight as they can. Raises SwayError where there is no such way.
         """
         count = max(int(np.ceil(np.abs(end - start).max() / STEP)), 2)
         fractions = np.linspace(0.0, 1.0, count + 1)[1:-1]
@@ -127,10 +112,8 @@ def _solve(
 ) -> Array:
     """Newton's method with the shortest step; the derivatives are finite differences.
 
-    Joints that would leave their limits stay, where the others can do it without them.
-
-    Raises:
-        SwayError: It does not converge.
+    Joints that would leave their limits stay, where the others can do it without them. Raises
+    SwayError where it does not converge.
     """
     q = start.copy()
     units = TINY * np.eye(len(q))[joints]

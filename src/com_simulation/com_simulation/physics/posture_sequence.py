@@ -55,17 +55,10 @@ class RestPeriod:
 
 
 class PostureSequence:
-    """A robot on its way through postures.
+    """A robot on its way through postures (P, n), joint targets, rad or m.
 
-    Args:
-        postures: (P, n) rad or m, joint targets.
-
-    Attributes:
-        transfer: How the robot gets from one to the next, "hoist" or "stand".
-
-    Raises:
-        ComSimulationError: The robot has no feet or its root is fixed, or its feet would have to
-            move although it is to stand.
+    `transfer` is how it gets from one to the next, "hoist" or "stand". Raises ComSimulationError
+    where it has no feet, its root is fixed, or its feet have to move although it is to stand.
     """
 
     def __init__(self, simulation: Simulation, postures: Array, options: SequenceOptions) -> None:

@@ -44,10 +44,8 @@ def joint_loads(
 
     A joint moves the bodies beyond it; one between the base and a foot on the ground moves all the
     others as well, and the greater of the two loads counts: the whole for gains, what the
-    foot carries for the torque of the posture. Joints that mimic it add their own.
-
-    Args:
-        load_fraction: (n,) of the weight that the foot beyond the joint carries; 0 without one.
+    foot carries for the torque of the posture, `load_fraction` (n,) of the weight. Joints that
+    mimic it add their own.
     """
     loads = np.zeros((4, robot.n_joints))
     for body in range(1, robot.bodies.count):
@@ -88,11 +86,9 @@ def default_servos(robot: RobotModel, loads: Loads, step: float) -> tuple[Servos
 
     stiffness = max(w^2 I, m g d / sag),  damping = 2 sqrt(stiffness I)
 
-    The armature keeps the free end of a stiff joint slow enough for the physics.
-
-    Returns:
-        The servos, and the names of joints whose effort limit in the URDF could not carry the
-        nominal posture, so that it does not count.
+    The armature keeps the free end of a stiff joint slow enough for the physics. Returns the
+    servos, and the joints whose effort limit in the URDF could not carry the nominal posture,
+    so that it does not count.
     """
     inertia = np.maximum(loads.inertia, SMALLEST_INERTIA)
     stiffness = np.maximum(NATURAL_FREQUENCY**2 * inertia, loads.moment / SAG)
@@ -112,12 +108,7 @@ def default_servos(robot: RobotModel, loads: Loads, step: float) -> tuple[Servos
 def configured_servos(
     robot: RobotModel, defaults: Servos, gains: Callable[[str], ServoGains | None] | None
 ) -> Servos:
-    """Puts a configuration's gains in the place of the default ones.
-
-    Args:
-        defaults: What counts where the configuration says nothing.
-        gains: com_model's ``RobotConfig.servo.gains``.
-    """
+    """Puts the gains of a configuration (RobotConfig.servo.gains) in the place of the defaults."""
     if gains is None:
         return defaults
     arrays = {name: getattr(defaults, name).copy() for name in vars(defaults)}

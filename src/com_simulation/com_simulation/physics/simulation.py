@@ -22,9 +22,7 @@ _DIVERGED = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.m
 class Simulation:
     """Steps the physics and reads the sensors; the same commands and seed give the same bits.
 
-    Args:
-        sample_period: s between readings, rounded to whole steps of the physics, at least one.
-        tilt: Of the floor, while the robot stands on it; None: the ground is at rest.
+    sample_period is s between readings, rounded to whole steps of the physics, at least one.
     """
 
     def __init__(
@@ -74,23 +72,16 @@ class Simulation:
             self._floor.act(self._mj, 0.0)
 
     def command(self, targets: ArrayLike) -> None:
-        """Sends the joints to targets (n,), rad or m; limits clip them.
-
-        Raises:
-            CommandError: Wrong length or not finite.
-        """
+        """Sends the joints to targets (n,), rad or m, clipped by the limits; else CommandError."""
         self.motion.hold(self.time, read_targets(self.world.robot.joint_names, targets))
         self._standing = False
 
     def lead(self, targets: ArrayLike, velocities: ArrayLike | None = None) -> None:
-        """Leads the joints to targets (n,), rad or m, until the next sample.
+        """Leads the joints to targets (n,), rad or m, until the next sample; else CommandError.
 
         What a control loop at the rate of the samples needs. Targets that jump would make the
         torques jump; straight lines still bend at the samples, so that torques and accelerations
         are read at the peaks of a saw-tooth. With velocities (n,) the targets are smooth cubics.
-
-        Raises:
-            CommandError: Wrong length or not finite.
         """
         names = self.world.robot.joint_names
         speeds = None if velocities is None else read_targets(names, velocities)
@@ -101,8 +92,7 @@ class Simulation:
     def follow(self, trajectory: Trajectory, start: float | None = None) -> None:
         """Follows a trajectory that begins at time `start` (s; by default now).
 
-        Raises:
-            CommandError: It is over already.
+        Raises CommandError where it is over already.
         """
         self.motion.follow(self.time, self.time if start is None else start, trajectory)
         self._standing = False
@@ -110,8 +100,7 @@ class Simulation:
     def set_payload(self, on: bool) -> None:
         """Puts the payload on the trunk with the next sample, whatever its time; or takes it off.
 
-        Raises:
-            CommandError: There is no payload.
+        Raises CommandError where there is no payload.
         """
         if self._payload is None:
             raise CommandError("there is no payload: give payload.mass")
@@ -126,11 +115,7 @@ class Simulation:
         self._data.xfrc_applied[ROOT, :3] = force
 
     def tilt(self) -> None:
-        """Lets the floor tilt from now on, whatever its time.
-
-        Raises:
-            CommandError: It is not to tilt at all.
-        """
+        """Lets the floor tilt from now on, whatever its time; CommandError: it is not to tilt."""
         if self._floor is None:
             raise CommandError("the floor does not tilt: give tilt.angle_deg")
         self._floor.begin(self._data.time)
@@ -138,8 +123,7 @@ class Simulation:
     def set_lifted(self, on: bool) -> None:
         """Lifts the robot off the ground as a crane does, or puts it down on its soles.
 
-        Raises:
-            CommandError: The root is fixed.
+        Raises CommandError where the root is fixed.
         """
         if self._hoist is None:
             raise CommandError("the robot's root is fixed: it need not be lifted")
@@ -154,8 +138,7 @@ class Simulation:
     def advance(self) -> Reading:
         """Goes on to the next sample, the first one at time 0, and reads the sensors.
 
-        Raises:
-            DivergedError: The physics has become unstable.
+        Raises DivergedError where the physics has become unstable.
         """
         if self._count > 0:
             self._advance_physics(self.steps_per_sample - 1)

@@ -115,8 +115,7 @@ def robot_spec(
 ) -> mujoco.MjSpec:
     """Writes the specification of a robot above the ground, without collision shapes and servos.
 
-    Args:
-        R_world_ground: (3, 3) orientation of the ground plane through the world's origin.
+    R_world_ground (3, 3) is the orientation of the ground's plane through the world's origin.
     """
     spec = mujoco.MjSpec()
     _set_options(spec, step, integrator)

@@ -50,20 +50,13 @@ class Sway:
 def plan_sway(
     robot: RobotModel, config: RobotConfig | None, standing: bool, amplitude: float, period: float
 ) -> Sway:
-    """Plans a motion.
+    """Plans a motion of an amplitude, rad, for a robot whose feet stand, or whose root is fixed.
 
     All joints that no foot hangs on move by themselves, each with a phase of its own. A standing
     robot's root moves sideways by amplitude times its height over the soles, half as far forwards,
     and down and around a little; the legs follow so that the feet stay where they are. The
     amplitude shrinks until the CoM keeps half of the support margin that it has at rest.
-
-    Args:
-        config: Feet and nominal posture; None where there is none.
-        standing: The feet stand on level ground; else the root is fixed.
-        amplitude: rad.
-
-    Raises:
-        SwayError: No motion of a tenth of that size keeps the robot standing.
+    SwayError: No motion of a tenth of that size keeps the robot standing.
     """
     posture = robot.neutral.copy() if config is None else config.nominal_posture(robot)
     if standing and config is not None and config.feet:

@@ -27,8 +27,7 @@ STAYS = 1e6  # s
 class Tilt:
     """How a floor tilts while a robot stands on it: to an angle, and there it stays or goes back.
 
-    Raises:
-        WorldError: A number is out of its bounds.
+    Raises WorldError where a number is out of its bounds.
     """
 
     angle_deg: float = parameter(0.0, "to which the floor tilts, degrees; 0: not", (0.0, 60.0))

@@ -22,11 +22,7 @@ DIGITS = 7  # of m and kg behind the point, so that the file stays easy to read
 
 @dataclass(frozen=True)
 class TrueErrors:
-    """How far the simulated robot is off its URDF.
-
-    Raises:
-        WorldError: A number out of its bounds.
-    """
+    """How far the simulated robot is off its URDF; WorldError: a number out of its bounds."""
 
     com: float = parameter(
         0.0, "standard deviation of each link's CoM from the URDF's, along each axis, m", (0.0, 1.0)
@@ -73,9 +69,7 @@ def true_robot(
 ) -> RobotModel:
     """Finds the robot to simulate: that of a file, or the believed one with errors.
 
-    Raises:
-        WorldError: A file and errors, or another robot: other joints.
-        UrdfError: The file is no URDF.
+    Raises WorldError for a file and errors, or another robot; UrdfError where it is no URDF.
     """
     if not str(urdf):
         return with_true_errors(robot, errors)

@@ -28,11 +28,7 @@ class Trunk:
 
 @dataclass(frozen=True)
 class Payload:
-    """A point mass that sits on the trunk from a time on, payload.<name>.
-
-    Raises:
-        WorldError: A number is out of its bounds.
-    """
+    """A point mass that sits on the trunk from a time on; WorldError: out of its bounds."""
 
     mass: float = parameter(0.0, "kg; 0: none", (0.0, 1e4))
     position: tuple[float, ...] = parameter(
@@ -45,11 +41,7 @@ class Payload:
 
 
 def offset(values: ArrayLike, what: str) -> Array:
-    """Copies three finite numbers, m, read-only.
-
-    Raises:
-        WorldError: Something else; names `what` it was meant for.
-    """
+    """Copies three finite numbers, m, read-only; else a WorldError names `what` they were for."""
     result = np.array(values, dtype=float)
     if result.shape != (3,) or not np.isfinite(result).all():
         raise WorldError(f"{what} is {values!r}: give three finite numbers, m")

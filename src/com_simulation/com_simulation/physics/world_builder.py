@@ -13,34 +13,8 @@ from com_model.arrays import Array
 from com_model.geometry.rotations import minimal_rotation
 from com_model.text import listing
 from com_simulation.exceptions import WorldError
-from com_simulation.physics.contacts import (
-    CONTACTS,
-    CORNER_RADIUS,
-    body_of_foot,
-    foot_shapes,
-    is_bare,
-    neighbours,
-    read_collision,
-    set_contact,
-    touching_pairs,
-)
-from com_simulation.physics.placement import (
-    ground_rotation,
-    hanging_height,
-    standing_height,
-    support_normal,
-)
+from com_simulation.physics import contacts, placement, spec
 from com_simulation.physics.servo import Servos, configured_servos, default_servos, joint_loads
-from com_simulation.physics.spec import (
-    add_joint_friction,
-    add_sensors,
-    add_servos,
-    add_shape,
-    body_inertias,
-    lift_off_ground,
-    quaternion_wxyz,
-    robot_spec,
-)
 from com_simulation.physics.trunk import offset
 
 BASES = ("auto", "floating", "fixed")
@@ -109,7 +83,7 @@ def build_world(
     for what, given, valid in (
         ("base", base, BASES),
         ("integrator", integrator, INTEGRATORS),
-        ("contact", contact, tuple(CONTACTS)),
+        ("contact", contact, tuple(contacts.CONTACTS)),
     ):
         if given not in valid:
             raise WorldError(f"{what} is {given!r}: give one of {', '.join(valid)}")
@@ -127,11 +101,7 @@ def build_world(
 
 
 def _friction(robot: RobotModel, given: ArrayLike) -> Array:
-    """Friction (n,) of all joints.
-
-    Raises:
-        WorldError: Not one number, nor one for each joint; or less than 0.
-    """
+    """Friction (n,) of all joints; WorldError: not one number, nor one for each, or less than 0."""
     friction = np.array(given, dtype=float)
     if friction.shape not in ((), (robot.n_joints,)):
         raise WorldError(
@@ -152,17 +122,17 @@ class _Builder:
         self.posture = robot.neutral.copy() if config is None else config.nominal_posture(robot)
         self.feet = () if config is None else config.feet
         self.imu_link = (config.imu_link if config else None) or robot.root_link
-        self.R_world_ground = ground_rotation(ground_slope)
+        self.R_world_ground = placement.ground_rotation(ground_slope)
         self.normal = self.R_world_ground[:, 2]
         self.notes: list[str] = []
         self.sole_balls = 0.0
 
     def write(self, step: float, integrator: str, trunk_com_offset: Array) -> None:
         """Begins the specification."""
-        inertias = body_inertias(self.robot)
+        inertias = spec.body_inertias(self.robot)
         inertias.com[0] += trunk_com_offset
         self._note_names("inertias enlarged to what a body can have", inertias.corrected)
-        self.spec = robot_spec(
+        self.spec = spec.robot_spec(
             self.robot, inertias, self.floating, self.R_world_ground, step, integrator
         )
 
@@ -172,17 +142,19 @@ class _Builder:
         """Completes it."""
         self._add_shapes(urdf_path)
         wrench_frames = [foot.wrench_frame for foot in self.feet]
-        add_sensors(self.spec, self.robot, self.imu_link, wrench_frames)
+        spec.add_sensors(self.spec, self.robot, self.imu_link, wrench_frames)
         mj, data = self._place()
         if self.floating and self._add_bare_feet(mj, data):
             mj, data = self._place()
-        for first, second in sorted({*touching_pairs(mj, data), *neighbours(self.robot)}):
+        for first, second in sorted(
+            {*contacts.touching_pairs(mj, data), *contacts.neighbours(self.robot)}
+        ):
             self.spec.add_exclude(bodyname1=f"body{first - 1}", bodyname2=f"body{second - 1}")
         servos = self._servos(mj, data)
-        add_servos(self.spec, self.robot, servos)
+        spec.add_servos(self.spec, self.robot, servos)
         if joint_friction.any():
-            add_joint_friction(self.spec, self.robot, joint_friction)
-        set_contact(self.spec, CONTACTS[contact])
+            spec.add_joint_friction(self.spec, self.robot, joint_friction)
+        contacts.set_contact(self.spec, contacts.CONTACTS[contact])
         mj = self._compile()
         bodies = [self.robot.bodies.joint_names.index(name) for name in self.robot.joint_names]
         joints = mj.body_jntadr[np.array(bodies, dtype=np.int64) + 1]
@@ -202,12 +174,12 @@ class _Builder:
         )
 
     def _add_shapes(self, urdf_path: str | os.PathLike[str] | None) -> None:
-        collision = read_collision(self.robot, urdf_path)
+        collision = contacts.read_collision(self.robot, urdf_path)
         # Links above the root (a dropped world link) are no part of the robot.
         links = set(self.robot.link_names)
         shapes = [shape for shape in collision.shapes if shape.link in links]
         for i, shape in enumerate(shapes):
-            add_shape(self.spec, self.robot, shape, f"shape{i}")
+            spec.add_shape(self.spec, self.robot, shape, f"shape{i}")
         if collision.left_out:
             self.notes.append(collision.note())
         if self.floating and not shapes and not self.feet:
@@ -224,14 +196,14 @@ class _Builder:
         """Moves the root to its place; returns the model and its data in the nominal posture."""
         mj = self._compile()
         R = self.R_world_ground @ minimal_rotation(
-            support_normal(self.robot, self.feet, self.posture), np.array([0.0, 0.0, 1.0])
+            placement.support_normal(self.robot, self.feet, self.posture), np.array([0.0, 0.0, 1.0])
         )
         root = self.spec.body("body0")
-        root.pos, root.quat = np.zeros(3), quaternion_wxyz(R)
-        height = hanging_height(self.robot, mj)
+        root.pos, root.quat = np.zeros(3), spec.quaternion_wxyz(R)
+        height = placement.hanging_height(self.robot, mj)
         if self.floating:
             mj, data = self._in_posture()
-            height = -standing_height(mj, data, self.normal)
+            height = -placement.standing_height(mj, data, self.normal)
         root.pos = height * self.normal
         return self._in_posture()
 
@@ -253,12 +225,16 @@ class _Builder:
 
     def _add_bare_feet(self, mj: mujoco.MjModel, data: mujoco.MjData) -> bool:
         robot, normal = self.robot, self.normal
-        bare = [f for f in self.feet if self.sole_balls or is_bare(robot, mj, data, f, normal)]
-        radius = self.sole_balls or CORNER_RADIUS
+        bare = [
+            f for f in self.feet if self.sole_balls or contacts.is_bare(robot, mj, data, f, normal)
+        ]
+        radius = self.sole_balls or contacts.CORNER_RADIUS
         for foot in bare:
-            lift_off_ground(self.spec, body_of_foot(self.robot, foot), not self.sole_balls)
-            for i, shape in enumerate(foot_shapes(foot, radius)):
-                add_shape(self.spec, self.robot, shape, f"{foot.frame}{i}")
+            spec.lift_off_ground(
+                self.spec, contacts.body_of_foot(self.robot, foot), not self.sole_balls
+            )
+            for i, shape in enumerate(contacts.foot_shapes(foot, radius)):
+                spec.add_shape(self.spec, self.robot, shape, f"{foot.frame}{i}")
         names = tuple(foot.frame for foot in bare)
         why = "" if self.sole_balls else ", for want of simple shapes"
         self._note_names(f"feet carried by balls at their soles{why}", names)
