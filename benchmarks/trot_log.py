@@ -57,7 +57,7 @@ class TrotRun:
     leg_mass_error: float | Sequence[float] = 0.0
     friction: float | Sequence[float] = 0.0
     damping: float | Sequence[float] = 0.0
-    contact_time: float = CONTACTS["stiff"].stiffness[0]
+    contact_time: float = CONTACTS["stiff"][0][0]
     tiles: float = 0.0
     gait: dict[str, Any] = field(default_factory=dict)
 

@@ -16,7 +16,6 @@ from com_model.urdf.editing import Inertial
 from com_msgs.msg import ComJacobian, GroundReaction, TrunkCom
 from com_ros.conversions import (
     NS_PER_S,
-    doubles_to_numpy,
     numpy_to_vector3,
     point_to_numpy,
     points_to_numpy,
@@ -62,7 +61,7 @@ def com_jacobian_to_numpy(msg: ComJacobian) -> tuple[tuple[str, ...], Array, Arr
             f"com/jacobian: {len(msg.matrix)} numbers for {len(names)} joints, "
             f"expected {3 * len(names)}"
         )
-    return names, doubles_to_numpy(msg.matrix).reshape(3, -1), point_to_numpy(msg.position)
+    return names, np.array(msg.matrix).reshape(3, -1), point_to_numpy(msg.position)
 
 
 def trunk_com_to_numpy(msg: TrunkCom) -> TrunkEstimate:

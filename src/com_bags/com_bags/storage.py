@@ -229,16 +229,10 @@ class SqliteFile:
         """Counts the messages by topic, to the end of the file or to its damage."""
         counts: Counter[object] = Counter()
         try:
-            counts.update(
-                dict(self._rows("SELECT topic_id, count(*) FROM messages GROUP BY topic_id"))
-            )
-        except sqlite3.Error:
-            try:
-                query = "SELECT topic_id, length(data) FROM messages NOT INDEXED"
-                for topic, _ in self._rows(query):
-                    counts[topic] += 1
-            except sqlite3.Error as error:
-                self.damage = str(error)
+            query = "SELECT topic_id, length(data) FROM messages NOT INDEXED"
+            counts.update(topic for topic, _ in self._rows(query))
+        except sqlite3.Error as error:
+            self.damage = str(error)
         return counts
 
     def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:

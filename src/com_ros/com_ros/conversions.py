@@ -46,9 +46,12 @@ def constant_name(kind: type, number: int) -> str:
 
 
 # --- vectors ---------------------------------------------------------------------------------
-def point_to_numpy(msg: Point) -> Array:
-    """(3,) of a Point, m."""
+def point_to_numpy(msg: Point | Vector3) -> Array:
+    """(3,) of a Point, m, or of a Vector3."""
     return np.array((msg.x, msg.y, msg.z))
+
+
+vector3_to_numpy = point_to_numpy
 
 
 def numpy_to_point(values: ArrayLike, out: Point | None = None) -> Point:
@@ -56,11 +59,6 @@ def numpy_to_point(values: ArrayLike, out: Point | None = None) -> Point:
     msg = Point() if out is None else out
     msg.x, msg.y, msg.z = _vector(values, 3, "point")
     return msg
-
-
-def vector3_to_numpy(msg: Vector3) -> Array:
-    """(3,) of a Vector3."""
-    return np.array((msg.x, msg.y, msg.z))
 
 
 def numpy_to_vector3(values: ArrayLike, out: Vector3 | None = None) -> Vector3:
@@ -196,11 +194,6 @@ def numpy_to_joint_state(
     if stamp is not None:
         msg.header.stamp = stamp
     return msg
-
-
-def doubles_to_numpy(values: Sequence[float]) -> Array:
-    """(n,) copy of a float64[] field."""
-    return np.array(values, dtype=np.float64)
 
 
 def numpy_to_doubles(values: ArrayLike) -> array.array:

@@ -25,26 +25,8 @@ from com_model.dynamics.kinematics import body_poses
 from com_model.files import write_file
 from com_model.text import listing
 from com_simulation.drawing.shapes import RobotShape
-from com_viewer.scene import (
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILLION,
-    Color,
-    Mark,
-    RobotScene,
-    Snapshot,
-    body_meshes,
-    closed,
-    ellipsoid,
-    fan,
-    indexed,
-    margin_color,
-    quaternions,
-    segments,
-)
+from com_viewer import scene as scenes
+from com_viewer.scene import GREY, Color, Mark, RobotScene, Snapshot
 
 LAYERS = ("robot", "com", "chain", "support", "forces", "marks", "footsteps")
 HOST, PORT = "127.0.0.1", 8080
@@ -121,8 +103,8 @@ class Page:
             self._meshes = []
             R, p = body_poses(model.bodies, model.neutral)
             extent = [p]
-            for n, ((b, color), triangles) in enumerate(body_meshes(model, shape).items()):
-                vertices, faces = indexed(triangles)
+            for n, ((b, color), triangles) in enumerate(scenes.body_meshes(model, shape).items()):
+                vertices, faces = scenes.indexed(triangles)
                 mesh = self._mesh(f"{names[b][1:]}/{n}", vertices, faces, color)
                 self._meshes.append((b, color, mesh))
                 placed = vertices @ R[b].T + p[b]
@@ -141,25 +123,28 @@ class Page:
         """Draw an instant."""
         with self.lock, self.server.atomic():
             for body, wxyz, p in zip(
-                self._bodies, quaternions(snapshot.R).tolist(), snapshot.p.tolist(), strict=True
+                self._bodies,
+                scenes.quaternions(snapshot.R).tolist(),
+                snapshot.p.tolist(),
+                strict=True,
             ):
                 _move(body, wxyz, p)
             small = 0.012 * self._size
             com, ground = snapshot.com, snapshot.projection
-            self._ball("com/point", Mark(com, VERMILLION), 1.5 * small)
-            self._ball("com/projection", Mark(ground, VERMILLION), 0.8 * small)
-            self._lines("com/plumb_line", np.array([[com, ground]]), VERMILLION)
-            self._arrows("com/velocity", np.array([[com, com + snapshot.velocity]]), ORANGE)
-            self._lines("chain/links", segments(snapshot.chain), PURPLE, 0.006)
-            self._dots("chain/joints", snapshot.chain[1:-1], PURPLE, small)
+            self._ball("com/point", Mark(com, scenes.VERMILLION), 1.5 * small)
+            self._ball("com/projection", Mark(ground, scenes.VERMILLION), 0.8 * small)
+            self._lines("com/plumb_line", np.array([[com, ground]]), scenes.VERMILLION)
+            self._arrows("com/velocity", np.array([[com, com + snapshot.velocity]]), scenes.ORANGE)
+            self._lines("chain/links", scenes.segments(snapshot.chain), scenes.PURPLE, 0.006)
+            self._dots("chain/joints", snapshot.chain[1:-1], scenes.PURPLE, small)
             self._polygon(snapshot)
             feet, arrows = snapshot.forces[:, 0], snapshot.forces[:, 1]
             ends = feet + FORCE * self._size / self._weight * arrows
-            self._arrows("forces/feet", np.stack([feet, ends], axis=1), GREEN)
+            self._arrows("forces/feet", np.stack([feet, ends], axis=1), scenes.GREEN)
             self._marked |= snapshot.marks.keys()
             for name in self._marked:
                 self._ball(f"marks/{name}", snapshot.marks.get(name, HIDDEN), small, name)
-            self._lines("footsteps/soles", closed(snapshot.footsteps), SKY)
+            self._lines("footsteps/soles", scenes.closed(snapshot.footsteps), scenes.SKY)
 
     def tint(self, colors: Mapping[str, Color]) -> None:
         """Colour bodies by the names of their links; the others get their own colours."""
@@ -170,18 +155,18 @@ class Page:
 
     def _polygon(self, snapshot: Snapshot) -> None:
         corners = snapshot.polygon + np.array([0.0, 0.0, 0.002 * self._size])
-        color = margin_color(snapshot.state.margin)
-        self._lines("support/outline", closed(corners[None]), color)
+        color = scenes.margin_color(snapshot.state.margin)
+        self._lines("support/outline", scenes.closed(corners[None]), color)
         handle = self._handles.get("support/polygon")
         if len(corners) < 3:
             if handle is not None:
                 handle.visible = False
         elif handle is None:
             self._handles["support/polygon"] = self._mesh(
-                "support/polygon", corners, fan(corners), color
+                "support/polygon", corners, scenes.fan(corners), color
             )
         else:
-            handle.vertices, handle.faces, handle.color = corners, fan(corners), color
+            handle.vertices, handle.faces, handle.color = corners, scenes.fan(corners), color
             handle.visible = True
 
     def _mesh(self, name: str, vertices: Array, faces: Array, color: Color = GREY) -> Any:
@@ -217,8 +202,8 @@ class Page:
         if cloud is not None:
             cloud.visible = certain
             if certain:
-                R, lengths = ellipsoid(np.asarray(mark.covariance))
-                cloud.position, cloud.wxyz = mark.position, quaternions(R[None])[0]
+                R, lengths = scenes.ellipsoid(np.asarray(mark.covariance))
+                cloud.position, cloud.wxyz = mark.position, scenes.quaternions(R[None])[0]
                 x, y, z = np.maximum(lengths, 1e-6).tolist()
                 cloud.scale = (x, y, z)
 

@@ -26,7 +26,7 @@ def cube_stl(path, size=1.0):
 
 
 def test_primitives():
-    result = read_collision(
+    shapes, note = read_collision(
         robot(
             '<box size="0.2 0.4 0.6"/>',
             '<sphere radius="0.1"/>',
@@ -34,18 +34,13 @@ def test_primitives():
             '<capsule radius="0.2" length="0.6"/>',
         )
     )
-    assert [shape.size for shape in result.shapes] == [
-        (0.1, 0.2, 0.3),
-        (0.1,),
-        (0.1, 0.25),
-        (0.2, 0.3),
-    ]
-    assert result.note() == ""
+    assert [shape.size for shape in shapes] == [(0.1, 0.2, 0.3), (0.1,), (0.1, 0.25), (0.2, 0.3)]
+    assert note == ""
 
 
 def test_pose():
     origin = '<origin xyz="1 2 3" rpy="0 1.5707963267948966 0"/>'
-    (shape,) = read_collision(robot('<cylinder radius="1" length="2"/>', origin=origin)).shapes
+    (shape,), _ = read_collision(robot('<cylinder radius="1" length="2"/>', origin=origin))
     assert (shape.link, shape.kind) == ("body", CYLINDER)
     np.testing.assert_allclose(shape.p, [1, 2, 3])
     np.testing.assert_allclose(shape.R[:, 2], [1, 0, 0], atol=1e-15)
@@ -55,7 +50,7 @@ def test_mesh_becomes_its_hull_vertices(tmp_path):
     (tmp_path / "meshes").mkdir()
     cube_stl(tmp_path / "meshes" / "cube.stl")
     mesh = '<mesh filename="../meshes/cube.stl" scale="1 2 -3"/>'
-    (shape,) = read_collision(robot(mesh), tmp_path / "urdf" / "r.urdf").shapes
+    (shape,), _ = read_collision(robot(mesh), tmp_path / "urdf" / "r.urdf")
     assert shape.kind == HULL
     assert len(shape.vertices) == 8
     np.testing.assert_allclose(np.ptp(shape.vertices, axis=0), [1, 2, 3])
@@ -86,9 +81,8 @@ def test_what_is_left_out(tmp_path, geometry, name, reason):
     (meshes / "broken.stl").write_text("nonsense")
     (meshes / "flat.stl").write_text("solid f vertex 0 0 0 vertex 1 0 0 vertex 0 1 0")
     cube_stl(meshes / "huge.stl", 100.0)
-    result = read_collision(robot(geometry), tmp_path / "urdf" / "r.urdf")
-    assert result.shapes == ()
-    note = result.note()
+    shapes, note = read_collision(robot(geometry), tmp_path / "urdf" / "r.urdf")
+    assert shapes == []
     assert note.startswith(f"1 collision shape left out: {name} (")
     assert reason in note
     assert "\n" not in note
@@ -96,7 +90,7 @@ def test_what_is_left_out(tmp_path, geometry, name, reason):
 
 def test_one_line_for_many():
     meshes = [f'<mesh filename="package://x/m{i}.dae"/>' for i in range(20)]
-    note = read_collision(robot(*meshes, "<box size='1 1 1'/>")).note()
+    _, note = read_collision(robot(*meshes, "<box size='1 1 1'/>"))
     assert note == (
         "20 collision shapes left out: m0.dae, m1.dae, m2.dae, m3.dae, m4.dae, m5.dae, m6.dae, "
         "m7.dae and 12 more (file not found in the robot's package)"
@@ -104,7 +98,7 @@ def test_one_line_for_many():
 
 
 def test_empty_collision_means_nothing():
-    assert read_collision(robot("")).left_out == ()
+    assert read_collision(robot("")) == ([], "")
 
 
 def test_hull_needs_a_volume():

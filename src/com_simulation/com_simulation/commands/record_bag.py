@@ -23,13 +23,9 @@ from com_model.commands import add_robot, command_parser
 from com_model.files import whole_folder, write_file
 from com_model.postures import read_postures
 from com_simulation.exceptions import ComSimulationError
+from com_simulation.physics import posture_sequence
 from com_simulation.physics.bag_writer import STORAGES, BagWriter
-from com_simulation.physics.posture_sequence import (
-    TRANSFERS,
-    PostureSequence,
-    RestPeriod,
-    SequenceOptions,
-)
+from com_simulation.physics.posture_sequence import PostureSequence, RestPeriod
 from com_simulation.physics.sensors import PRESETS
 from com_simulation.physics.simulation import Simulation
 from com_simulation.physics.true_errors import TrueErrors, with_true_errors
@@ -76,7 +72,12 @@ def command_line(words: Sequence[str] | None) -> argparse.Namespace:
     add_robot(parser)
     add("--postures", type=Path, required=True, help="file as propose_postures writes it")
     add("--output", type=Path, required=True, help="folder to make")
-    add("--transfer", choices=TRANSFERS, default="auto", help="how it gets to the next posture")
+    add(
+        "--transfer",
+        choices=posture_sequence.TRANSFERS,
+        default="auto",
+        help="how it gets to the next posture",
+    )
     add("--rest", type=float, default=1.0, help="s in each posture")
     add("--settle", type=float, default=0.5, help="s before, at least")
     add("--speed", type=float, default=0.5, help="rad/s or m/s of the fastest joint")
@@ -113,7 +114,9 @@ def record(
     world = build_world(true, config, urdf_path=files.urdf)
     noise = PRESETS[options.noise]
     simulation = Simulation(world, 1.0 / options.rate, noise, options.seed)
-    way = SequenceOptions(options.transfer, options.speed, options.settle, options.rest)
+    way = posture_sequence.SequenceOptions(
+        options.transfer, options.speed, options.settle, options.rest
+    )
     sequence = PostureSequence(simulation, postures, way)
     if options.output.exists():
         problem = "exists already: give another path, or remove it"

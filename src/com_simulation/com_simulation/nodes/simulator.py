@@ -149,7 +149,7 @@ class Simulator(RobotNode[Parameters]):
         options = self.parameters
         return build_world(
             robot,
-            options.config(),
+            self.config,
             base=options.base,
             ground_slope=float(np.deg2rad(options.ground_slope_deg)),
             step=options.physics_step,

@@ -12,15 +12,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState
 
 from com_msgs.msg import CenterOfMass
+from com_ros import conversions as cv
 from com_ros import qos
-from com_ros.conversions import (
-    numpy_to_joint_state,
-    numpy_to_point,
-    numpy_to_quaternion,
-    numpy_to_vector3,
-    numpy_to_wrench,
-    quaternion_to_rotation,
-)
 from com_ros.tf import FramePublisher
 from com_simulation.physics.sensors import NoiseLevels, Reading
 from com_simulation.physics.world_builder import World
@@ -60,9 +53,9 @@ class SensorOutput:
             self._wrench_publishers, self._wrenches, reading.wrenches, strict=True
         ):
             msg.header.stamp = stamp
-            numpy_to_wrench(wrench, msg.wrench)
+            cv.numpy_to_wrench(wrench, msg.wrench)
             publisher.publish(msg)
-        numpy_to_joint_state(
+        cv.numpy_to_joint_state(
             self._joint_names,
             reading.position,
             reading.velocity,
@@ -75,24 +68,24 @@ class SensorOutput:
     def _publish_imu(self, reading: Reading, stamp: Time) -> None:
         msg = self._imu
         msg.header.stamp = stamp
-        numpy_to_quaternion(reading.imu_orientation, msg.orientation)
-        numpy_to_vector3(reading.angular_velocity, msg.angular_velocity)
-        numpy_to_vector3(reading.specific_force, msg.linear_acceleration)
+        cv.numpy_to_quaternion(reading.imu_orientation, msg.orientation)
+        cv.numpy_to_vector3(reading.angular_velocity, msg.angular_velocity)
+        cv.numpy_to_vector3(reading.specific_force, msg.linear_acceleration)
         self._imu_publisher.publish(msg)
 
     def _publish_truth(self, reading: Reading, stamp: Time) -> None:
         msg = self._truth
         msg.header.stamp = stamp
         msg.mass = reading.mass
-        numpy_to_point(reading.com, msg.position)
-        numpy_to_vector3(reading.com_velocity, msg.velocity)
-        numpy_to_vector3(reading.gravity, msg.gravity)
+        cv.numpy_to_point(reading.com, msg.position)
+        cv.numpy_to_vector3(reading.com_velocity, msg.velocity)
+        cv.numpy_to_vector3(reading.gravity, msg.gravity)
         self._truth_publisher.publish(msg)
         trunk = self._trunk
         trunk.header.stamp = stamp
         trunk.mass = reading.trunk_mass
-        numpy_to_point(reading.trunk_com, trunk.position)
-        numpy_to_vector3(reading.gravity, trunk.gravity)
+        cv.numpy_to_point(reading.trunk_com, trunk.position)
+        cv.numpy_to_vector3(reading.gravity, trunk.gravity)
         self._trunk_publisher.publish(trunk)
 
 
@@ -110,7 +103,7 @@ class PoseOutput:
         if reading.time < self._next:
             return
         self._next = reading.time + self._period * (1.0 - 1e-6)
-        R = quaternion_to_rotation(numpy_to_quaternion(reading.root_orientation))
+        R = cv.quaternion_to_rotation(cv.numpy_to_quaternion(reading.root_orientation))
         self._frames.send_pose(stamp, ODOM, self._root_link, R, reading.root_position)
 
 
@@ -118,5 +111,5 @@ def _truth_message(root_link: str) -> CenterOfMass:
     """The truth about the CoM; where the ground is, it does not say."""
     msg = CenterOfMass(status=CenterOfMass.STATUS_OK, support_margin=math.nan)
     msg.header.frame_id = root_link
-    numpy_to_point(np.full(3, np.nan), msg.projection)
+    cv.numpy_to_point(np.full(3, np.nan), msg.projection)
     return msg

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from com_model import RobotConfig, RobotModel
+from com_model import RobotModel
 from com_ros.exceptions import ParameterError
 from com_ros.parameters import FramePrefix, RobotParameters, parameter
 from com_simulation.physics.contacts import CONTACTS
@@ -29,10 +29,6 @@ class SimulatedRobot(RobotParameters):
         if self.robot_description:
             return RobotModel.from_urdf(self.robot_description)
         return RobotModel.from_file(self.urdf_file) if self.urdf_file else None
-
-    def config(self) -> RobotConfig | None:
-        """The robot's configuration; None without one."""
-        return RobotConfig.from_file(self.robot_config) if self.robot_config else None
 
 
 @dataclass(frozen=True)

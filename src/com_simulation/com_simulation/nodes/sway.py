@@ -70,7 +70,7 @@ class SwayNode(RobotNode[Parameters]):
             self._plan(self._robot, new)
 
     def _plan(self, robot: RobotModel, parameters: Parameters) -> None:
-        config = parameters.config()
+        config = self.config
         if config is not None:
             robot = config.attach(robot)
         standing = parameters.base != "fixed"

@@ -1,7 +1,7 @@
 """Collision shapes as MuJoCo takes them; which may touch, how hard: neighbours must not."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -19,27 +19,19 @@ FOOT_GAP = 0.02  # m, by which a foot's shapes may end above its sole and still 
 TOUCHING = 0.002  # m; pairs of shapes that are closer at the start never collide
 
 
-@dataclass(frozen=True)
-class Contact:
-    """How hard shapes are where they touch."""
-
-    # MuJoCo's solref: time constant (s) and damping ratio; or, both negative, less stiffness
-    # and damping over the mass that a contact moves, 1/s^2 and 1/s
-    stiffness: tuple[float, float]
-    hardness: tuple[float, float, float, float, float]  # MuJoCo's solimp
-
-
+# MuJoCo's solref: time constant (s), damping ratio; or, both negative, less stiffness and damping
+# over the mass that a contact moves, 1/s^2 and 1/s; and its solimp
 CONTACTS = {
-    "stiff": Contact((0.01, 1.0), (0.95, 0.99, 0.001, 0.5, 2.0)),
-    "soft": Contact((-1900.0, -190.0), (0.5, 0.5, 0.001, 0.5, 2.0)),
+    "stiff": ((0.01, 1.0), (0.95, 0.99, 0.001, 0.5, 2.0)),
+    "soft": ((-1900.0, -190.0), (0.5, 0.5, 0.001, 0.5, 2.0)),
 }
 """Contacts by name; of the soft one, each ball under 35 kg has the 6e4 N/m, 6e3 N s/m of [CCGD]."""
 
 
-def set_contact(spec: mujoco.MjSpec, contact: Contact) -> None:
-    """Gives all shapes, the ground among them, the same hardness."""
+def set_contact(spec: mujoco.MjSpec, name: str) -> None:
+    """Gives all shapes, the ground among them, the same hardness: one of CONTACTS."""
     for geom in spec.geoms:
-        geom.solref, geom.solimp = contact.stiffness, contact.hardness
+        geom.solref, geom.solimp = CONTACTS[name]
 
 
 def is_bare(
@@ -109,26 +101,10 @@ def neighbours(robot: RobotModel) -> list[tuple[int, int]]:
 SMALLEST = 1e-5  # m; thinner things are drawings
 
 
-@dataclass(frozen=True)
-class Collision:
-    """All collision shapes of a URDF, and which were left out: (name of the shape, reason)."""
-
-    shapes: tuple[Shape, ...]
-    left_out: tuple[tuple[str, str], ...]
-
-    def note(self) -> str:
-        """One line on what was left out; empty when nothing was."""
-        if not self.left_out:
-            return ""
-        count = len(self.left_out)
-        names = list(dict.fromkeys(name for name, _ in self.left_out))
-        reasons = list(dict.fromkeys(reason for _, reason in self.left_out))
-        shapes = "1 collision shape" if count == 1 else f"{count} collision shapes"
-        return f"{shapes} left out: {listing(names)} ({listing(reasons, 2)})"
-
-
-def read_collision(robot: RobotModel, urdf_path: str | os.PathLike[str] | None = None) -> Collision:
-    """Reads the <collision> elements of a robot's URDF."""
+def read_collision(
+    robot: RobotModel, urdf_path: str | os.PathLike[str] | None = None
+) -> tuple[list[Shape], str]:
+    """Reads the <collision> elements of a URDF; one line on those left out, empty without."""
     read, problems = read_shapes(robot, urdf_path)
     left_out = [problem for problem in problems if problem[1] != NO_GEOMETRY]
     solid = []
@@ -137,7 +113,11 @@ def read_collision(robot: RobotModel, urdf_path: str | os.PathLike[str] | None =
             solid.append(_solid(shape))
         except ValueError as error:
             left_out.append((shape.name, str(error)))
-    return Collision(tuple(solid), tuple(left_out))
+    if not left_out:
+        return solid, ""
+    names, reasons = (list(dict.fromkeys(texts)) for texts in zip(*left_out, strict=True))
+    shapes = f"{len(left_out)} collision shape{'s' if len(left_out) > 1 else ''}"
+    return solid, f"{shapes} left out: {listing(names)} ({listing(reasons, 2)})"
 
 
 def _solid(shape: Shape) -> Shape:

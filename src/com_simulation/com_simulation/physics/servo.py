@@ -27,20 +27,13 @@ class Servos:
     effort: Array  # (n,) N m or N; inf where there is no limit
 
 
-@dataclass(frozen=True, eq=False)
-class Loads:
-    """What each joint carries in the nominal posture."""
-
-    inertia: Array  # (n,) kg m^2 or kg, about the joint's axis, of what it moves
-    moment: Array  # (n,) N m or N, weight of that times its distance from the axis
-    torque: Array  # (n,) N m or N, of gravity about the axis in this posture
-    subtree_inertia: Array  # (n,) kg m^2 or kg, of the bodies beyond the joint
-
-
 def joint_loads(
     robot: RobotModel, mj: mujoco.MjModel, data: mujoco.MjData, load_fraction: Array
-) -> Loads:
-    """Measures the loads of all independent joints.
+) -> Array:
+    """Measures what each joint carries in the nominal posture, (4, n), by its axis.
+
+    Rows: the inertia of what it moves, kg m^2 or kg; the weight of that times its distance, N m or
+    N; the torque of gravity, N m or N; the inertia of the bodies beyond the joint.
 
     A joint moves the bodies beyond it; one between the base and a foot on the ground moves all the
     others as well, and the greater of the two loads counts: the whole for gains, what the
@@ -59,7 +52,7 @@ def joint_loads(
         squared = multiplier**2
         loads[:, joint] += np.array([squared, multiplier, multiplier, 0.0]) * load
         loads[3, joint] += squared * subtree[0]
-    return Loads(*loads)
+    return loads
 
 
 def _load_about(mj: mujoco.MjModel, data: mujoco.MjData, body: int, which: Array) -> Array:
@@ -81,7 +74,7 @@ def _load_about(mj: mujoco.MjModel, data: mujoco.MjData, body: int, which: Array
     return np.array([inertia, moment, torque, inertia])
 
 
-def default_servos(robot: RobotModel, loads: Loads, step: float) -> tuple[Servos, tuple[str, ...]]:
+def default_servos(robot: RobotModel, loads: Array, step: float) -> tuple[Servos, tuple[str, ...]]:
     """Chooses gains that hold the robot still, and critically damped.
 
     stiffness = max(w^2 I, m g d / sag),  damping = 2 sqrt(stiffness I)
@@ -90,12 +83,13 @@ def default_servos(robot: RobotModel, loads: Loads, step: float) -> tuple[Servos
     servos, and the joints whose effort limit in the URDF could not carry the nominal posture,
     so that it does not count.
     """
-    inertia = np.maximum(loads.inertia, SMALLEST_INERTIA)
-    stiffness = np.maximum(NATURAL_FREQUENCY**2 * inertia, loads.moment / SAG)
-    least = ARMATURE_FRACTION * np.maximum(loads.subtree_inertia, SMALLEST_INERTIA)
-    armature = np.maximum(least, stiffness * (step / FASTEST) ** 2 - loads.subtree_inertia)
+    moved, moment, torque, subtree = loads
+    inertia = np.maximum(moved, SMALLEST_INERTIA)
+    stiffness = np.maximum(NATURAL_FREQUENCY**2 * inertia, moment / SAG)
+    least = ARMATURE_FRACTION * np.maximum(subtree, SMALLEST_INERTIA)
+    armature = np.maximum(least, stiffness * (step / FASTEST) ** 2 - subtree)
     limits = robot.effort_limits
-    weak = limits < SPARE_EFFORT * loads.torque + 1e-9
+    weak = limits < SPARE_EFFORT * torque + 1e-9
     servos = Servos(
         stiffness=stiffness,
         damping=2.0 * np.sqrt(stiffness * inertia),

@@ -1,7 +1,7 @@
 """A slow motion of the whole body that a standing robot survives and a hanging one shows off."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,8 +61,8 @@ def plan_sway(
     posture = robot.neutral.copy() if config is None else config.nominal_posture(robot)
     if standing and config is not None and config.feet:
         return _plan_standing(robot, config, posture, amplitude, period)
-    free = _FreeJoints(robot, posture, np.arange(robot.n_joints), amplitude, period)
-    return _through(_tables(lambda phase, scale: free.at(phase, scale)), posture, period, amplitude)
+    free = _free_joints(robot, posture, np.arange(robot.n_joints), amplitude, period)
+    return _through(_tables(free), posture, period, amplitude)
 
 
 def _plan_standing(
@@ -81,7 +81,7 @@ def _plan_standing(
     problem = ""
     sizes = amplitude * SHRINK ** np.arange(np.ceil(np.log(SMALLEST) / np.log(SHRINK)) + 1)
     for motion, size in itertools.product(ROOT_MOTIONS, sizes.tolist()):
-        root = _Root(up, stance, motion, size)
+        root = _root_motion(up, stance, motion, size)
         try:
             tables, margin = _standing_tables(stance, root, polygon, sesc, size, period)
             if margin < KEPT_MARGIN * at_rest:
@@ -96,63 +96,45 @@ def _plan_standing(
     )
 
 
-class _Root:
+Root = Callable[[float, float], tuple[Array, Array]]  # phase, scale -> R (3, 3), p (3,)
+
+
+def _root_motion(up: Array, stance: PlantedFeet, motion: Sequence[float], amplitude: float) -> Root:
     """How the root of a standing robot moves, in its frame of the nominal posture."""
+    forwards = np.array([1.0, 0.0, 0.0]) - up[0] * up
+    forwards /= np.linalg.norm(forwards)
+    axes = np.array([forwards, np.cross(up, forwards), up])
+    height = float(-up @ stance.contacts.mean(axis=0))
+    ahead, sideways, downwards, turning = motion
 
-    def __init__(
-        self,
-        up: Array,
-        stance: PlantedFeet,
-        motion: tuple[float, float, float, float],
-        amplitude: float,
-    ) -> None:
-        forwards = np.array([1.0, 0.0, 0.0]) - up[0] * up
-        forwards /= np.linalg.norm(forwards)
-        self._axes = np.array([forwards, np.cross(up, forwards), up])
-        self._height = float(-up @ stance.contacts.mean(axis=0))
-        self._motion, self._amplitude = motion, amplitude
-
-    def at(self, phase: float, scale: float) -> tuple[Array, Array]:
-        """Orientation (3, 3) and position (3,)."""
-        forwards, sideways, downwards, turning = self._motion
+    def at(phase: float, scale: float) -> tuple[Array, Array]:
         swing, twice = scale * np.sin(phase), scale * np.sin(2.0 * phase)
-        steps = np.array([forwards * twice, sideways * swing, -downwards * swing * swing])
-        turn = turning * self._amplitude * swing * self._axes[2]
-        R = Rotation.from_rotvec(turn).as_matrix()
-        return R, self._amplitude * self._height * steps @ self._axes
+        steps = np.array([ahead * twice, sideways * swing, -downwards * swing * swing])
+        R = Rotation.from_rotvec(turning * amplitude * swing * axes[2]).as_matrix()
+        return R, amplitude * height * steps @ axes
+
+    return at
 
 
-class _FreeJoints:
-    """Joints that swing about the middle of what their limits allow."""
-
-    def __init__(
-        self,
-        robot: RobotModel,
-        posture: Array,
-        joints: NDArray[np.int64],
-        amplitude: float,
-        period: float,
-    ) -> None:
-        slides = np.array([kind == "prismatic" for kind in robot.joint_types], dtype=bool)
-        wanted = np.where(slides, METRES_PER_RADIAN * amplitude, amplitude)
-        by_range = KEPT_RANGE * (robot.upper - robot.lower)
-        by_speed = _allowed_speed(robot) * period / (2.0 * np.pi)
-        reach = np.zeros(robot.n_joints)
-        reach[joints] = np.minimum(np.minimum(wanted, by_range), by_speed)[joints]
-        middle = np.clip(posture, robot.lower + reach, robot.upper - reach)
-        self._posture, self._reach = posture, reach
-        self._offset = np.where(reach > 0.0, middle - posture, 0.0)
-        self._phases = GOLDEN_ANGLE * np.arange(robot.n_joints)
-
-    def at(self, phase: float, scale: float) -> Array:
-        """Joint positions (n,)."""
-        swing = self._offset + self._reach * np.sin(phase + self._phases)
-        return self._posture + scale * swing
+def _free_joints(
+    robot: RobotModel, posture: Array, joints: NDArray[np.int64], amplitude: float, period: float
+) -> Callable[[float, float], Array]:
+    """Joints that swing about the middle of what their limits allow: phase, scale -> (n,)."""
+    slides = np.array([kind == "prismatic" for kind in robot.joint_types], dtype=bool)
+    wanted = np.where(slides, METRES_PER_RADIAN * amplitude, amplitude)
+    by_range = KEPT_RANGE * (robot.upper - robot.lower)
+    by_speed = _allowed_speed(robot) * period / (2.0 * np.pi)
+    reach = np.zeros(robot.n_joints)
+    reach[joints] = np.minimum(np.minimum(wanted, by_range), by_speed)[joints]
+    middle = np.clip(posture, robot.lower + reach, robot.upper - reach)
+    offset = np.where(reach > 0.0, middle - posture, 0.0)
+    phases = GOLDEN_ANGLE * np.arange(robot.n_joints)
+    return lambda phase, scale: posture + scale * (offset + reach * np.sin(phase + phases))
 
 
 def _standing_tables(
     stance: PlantedFeet,
-    root: _Root,
+    root: Root,
     polygon: SupportPolygon,
     sesc: Sesc,
     amplitude: float,
@@ -161,15 +143,15 @@ def _standing_tables(
     """Joint positions of the first and of all later periods, and the smallest support margin."""
     robot, posture = stance.robot, stance.posture
     others = np.setdiff1d(np.arange(robot.n_joints), stance.joints)
-    free = _FreeJoints(robot, posture, others, amplitude, period)
+    free = _free_joints(robot, posture, others, amplitude, period)
     coms = []
     legs = posture
 
     def position(phase: float, scale: float) -> Array:
         nonlocal legs
-        start = free.at(phase, scale)
+        start = free(phase, scale)
         start[stance.joints] = legs[stance.joints]
-        R, p = root.at(phase, scale)
+        R, p = root(phase, scale)
         legs = stance.below(start, R, p)
         coms.append(p + R @ sesc.com(legs))
         return legs

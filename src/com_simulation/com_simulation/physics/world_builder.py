@@ -92,11 +92,14 @@ def build_world(
     floating = base == "floating" or (base == "auto" and config is not None and bool(config.feet))
     if not (np.isfinite(sole_balls) and sole_balls >= 0.0):
         raise WorldError(f"sole_balls is {sole_balls}: give a radius in m, 0 for none")
-    builder = _Builder(robot, config, floating, ground_slope)
-    builder.sole_balls = sole_balls
-    builder.write(step, integrator, offset(trunk_com_offset, "trunk_com_offset"))
+    inertias = spec.body_inertias(robot)
+    inertias.com[0] += offset(trunk_com_offset, "trunk_com_offset")
+    ground = placement.ground_rotation(ground_slope)
+    written = spec.robot_spec(robot, inertias, floating, ground, step, integrator)
     if edit is not None:
-        edit(builder.spec)
+        edit(written)
+    builder = _Builder(robot, config, floating, written, ground, sole_balls)
+    builder.note_names("inertias enlarged to what a body can have", inertias.corrected)
     return builder.build(urdf_path, _friction(robot, joint_friction), contact)
 
 
@@ -113,28 +116,24 @@ def _friction(robot: RobotModel, given: ArrayLike) -> Array:
 
 
 class _Builder:
-    """Writes the specification, measures it in the nominal posture, and completes it."""
+    """Measures a specification in the nominal posture, and completes it."""
 
     def __init__(
-        self, robot: RobotModel, config: RobotConfig | None, floating: bool, ground_slope: float
+        self,
+        robot: RobotModel,
+        config: RobotConfig | None,
+        floating: bool,
+        written: mujoco.MjSpec,
+        R_world_ground: Array,
+        sole_balls: float,
     ) -> None:
         self.robot, self.config, self.floating = robot, config, floating
+        self.spec, self.sole_balls = written, sole_balls
         self.posture = robot.neutral.copy() if config is None else config.nominal_posture(robot)
         self.feet = () if config is None else config.feet
         self.imu_link = (config.imu_link if config else None) or robot.root_link
-        self.R_world_ground = placement.ground_rotation(ground_slope)
-        self.normal = self.R_world_ground[:, 2]
+        self.R_world_ground, self.normal = R_world_ground, R_world_ground[:, 2]
         self.notes: list[str] = []
-        self.sole_balls = 0.0
-
-    def write(self, step: float, integrator: str, trunk_com_offset: Array) -> None:
-        """Begins the specification."""
-        inertias = spec.body_inertias(self.robot)
-        inertias.com[0] += trunk_com_offset
-        self._note_names("inertias enlarged to what a body can have", inertias.corrected)
-        self.spec = spec.robot_spec(
-            self.robot, inertias, self.floating, self.R_world_ground, step, integrator
-        )
 
     def build(
         self, urdf_path: str | os.PathLike[str] | None, joint_friction: Array, contact: str
@@ -154,7 +153,7 @@ class _Builder:
         spec.add_servos(self.spec, self.robot, servos)
         if joint_friction.any():
             spec.add_joint_friction(self.spec, self.robot, joint_friction)
-        contacts.set_contact(self.spec, contacts.CONTACTS[contact])
+        contacts.set_contact(self.spec, contact)
         mj = self._compile()
         bodies = [self.robot.bodies.joint_names.index(name) for name in self.robot.joint_names]
         joints = mj.body_jntadr[np.array(bodies, dtype=np.int64) + 1]
@@ -174,14 +173,14 @@ class _Builder:
         )
 
     def _add_shapes(self, urdf_path: str | os.PathLike[str] | None) -> None:
-        collision = contacts.read_collision(self.robot, urdf_path)
+        found, note = contacts.read_collision(self.robot, urdf_path)
         # Links above the root (a dropped world link) are no part of the robot.
         links = set(self.robot.link_names)
-        shapes = [shape for shape in collision.shapes if shape.link in links]
+        shapes = [shape for shape in found if shape.link in links]
         for i, shape in enumerate(shapes):
             spec.add_shape(self.spec, self.robot, shape, f"shape{i}")
-        if collision.left_out:
-            self.notes.append(collision.note())
+        if note:
+            self.notes.append(note)
         if self.floating and not shapes and not self.feet:
             self.notes.append("no collision shapes and no feet: the robot falls through the ground")
 
@@ -237,7 +236,7 @@ class _Builder:
                 spec.add_shape(self.spec, self.robot, shape, f"{foot.frame}{i}")
         names = tuple(foot.frame for foot in bare)
         why = "" if self.sole_balls else ", for want of simple shapes"
-        self._note_names(f"feet carried by balls at their soles{why}", names)
+        self.note_names(f"feet carried by balls at their soles{why}", names)
         return bool(bare)
 
     def _servos(self, mj: mujoco.MjModel, data: mujoco.MjData) -> Servos:
@@ -248,7 +247,7 @@ class _Builder:
         )
         limited = zip(self.robot.joint_names, servos.effort, strict=True)
         weak = tuple(name for name, effort in limited if name in weak and np.isinf(effort))
-        self._note_names("effort limits that cannot carry the posture, ignored", weak)
+        self.note_names("effort limits that cannot carry the posture, ignored", weak)
         return servos
 
     def _load_fractions(self) -> Array:
@@ -260,6 +259,7 @@ class _Builder:
             fraction[bodies.q_index[path]] = 1.0 / len(self.feet)
         return fraction
 
-    def _note_names(self, what: str, names: tuple[str, ...]) -> None:
+    def note_names(self, what: str, names: tuple[str, ...]) -> None:
+        """Adds a note on names, if there are any."""
         if names:
             self.notes.append(f"{what}: {listing(names)}")

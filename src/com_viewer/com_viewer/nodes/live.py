@@ -32,14 +32,8 @@ from com_model.arrays import Array
 from com_model.parameters import parameter
 from com_msgs import msg as msgs
 from com_msgs.srv import CapturePosture, IdentifyLinks
+from com_ros import conversions as cv
 from com_ros import qos
-from com_ros.conversions import (
-    constant_name,
-    point_to_numpy,
-    points_to_numpy,
-    transform_to_numpy,
-    vector3_to_numpy,
-)
 from com_ros.exceptions import ParameterError
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
@@ -155,7 +149,7 @@ class Viewer(RobotNode[Parameters]):
         """Colour the bodies by how far their CoM was corrected; grey: not trusted."""
         colors = {}
         for body in msg.bodies:
-            moved = np.linalg.norm(point_to_numpy(body.com) - point_to_numpy(body.prior_com))
+            moved = np.linalg.norm(cv.point_to_numpy(body.com) - cv.point_to_numpy(body.prior_com))
             found = float(moved) if body.trusted else math.nan
             colors[body.name] = correction_color(found)
         self.page.tint(colors)
@@ -165,7 +159,7 @@ class Viewer(RobotNode[Parameters]):
     def _on_markers(self, msg: MarkerArray) -> None:
         for marker in msg.markers:
             if marker.ns.startswith("footsteps_") and len(marker.points) % 8 == 0:
-                corners = points_to_numpy(marker.points)[::2].reshape(-1, 4, 3)
+                corners = cv.points_to_numpy(marker.points)[::2].reshape(-1, 4, 3)
                 self._footsteps[marker.ns] = corners
 
     def _on_frames(self, msg: TFMessage) -> None:
@@ -175,9 +169,9 @@ class Viewer(RobotNode[Parameters]):
         root = prefix + self._scene.model.root_link
         for item in msg.transforms:
             if item.child_frame_id == root:
-                self._frames["root"] = transform_to_numpy(item.transform)
+                self._frames["root"] = cv.transform_to_numpy(item.transform)
             elif item.child_frame_id == prefix + WALK and item.header.frame_id == root:
-                self._frames[WALK] = transform_to_numpy(item.transform)
+                self._frames[WALK] = cv.transform_to_numpy(item.transform)
 
     def _recent(self, topic: str) -> Any:
         """The newest message of a topic; None when it is stale."""
@@ -199,7 +193,7 @@ class Viewer(RobotNode[Parameters]):
             state = self._observer.update(q, qd)
             rows["source"] = "no topic com: computed here from the URDF, on level ground"
         forces, _ = self._wrenches.forces(time_ns)
-        points = None if chain is None else points_to_numpy(chain.points)
+        points = None if chain is None else cv.points_to_numpy(chain.points)
         snapshot = self._scene.place(q, state, self._frames.get("root"), points, forces)
         rows |= describe(state)
         numbers["support margin (mm)"] = 1e3 * state.margin
@@ -220,7 +214,7 @@ class Viewer(RobotNode[Parameters]):
                 R_walk, p_walk = self._frames[WALK]
                 R_walk, p_walk = R @ R_walk, R @ p_walk + p
                 for name, color in WALK_POINTS.items():
-                    point = point_to_numpy(getattr(walk, name))
+                    point = cv.point_to_numpy(getattr(walk, name))
                     marks[name.replace("_", " ")] = Mark(R_walk @ point + p_walk, color)
                 steps = [corners @ R_walk.T + p_walk for corners in self._footsteps.values()]
                 footsteps = np.concatenate([footsteps, *steps])
@@ -240,7 +234,7 @@ class Viewer(RobotNode[Parameters]):
         rows = []
         for foot, force in zip(msg.feet, msg.forces, strict=True):
             _, p_foot = self._scene.pose(foot, snapshot.R, snapshot.p)
-            rows.append((p_foot, snapshot.R[0] @ vector3_to_numpy(force)))
+            rows.append((p_foot, snapshot.R[0] @ cv.vector3_to_numpy(force)))
         return np.array(rows).reshape(-1, 2, 3)
 
     # --- services ----------------------------------------------------------------------------
@@ -280,12 +274,12 @@ def _state(msg: Any) -> str:
     """Name of a message's state or status, and the reason."""
     number = msg.status if hasattr(msg, "status") else msg.state
     reasons = [msg.reason] if hasattr(msg, "reason") else msg.reasons
-    return ": ".join([constant_name(type(msg), number), *filter(None, reasons)])
+    return ": ".join([cv.constant_name(type(msg), number), *filter(None, reasons)])
 
 
 def _trunk_marks(msg: msgs.TrunkCom, R: Array, p: Array) -> dict[str, Mark]:
     """The trunk's CoM by the URDF and as estimated, with its covariance."""
-    com, offset = point_to_numpy(msg.position), vector3_to_numpy(msg.offset_from_urdf)
+    com, offset = cv.point_to_numpy(msg.position), cv.vector3_to_numpy(msg.offset_from_urdf)
     covariance = R @ np.reshape(msg.covariance, (3, 3)) @ R.T
     return {
         "trunk CoM, URDF": Mark(R @ (com - offset) + p, ORANGE),
