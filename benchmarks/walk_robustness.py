@@ -195,9 +195,7 @@ def simulate(run: Run) -> Result:
             torque=1e-4 * weight,
         ),
         run.seed,
-        Payload(cell.payload * model.mass, (0.12 * height, 0.0, 0.0))
-        if cell.payload
-        else None,
+        Payload(cell.payload * model.mass, (0.12 * height, 0.0, 0.0)) if cell.payload else None,
         Tilt(np.degrees(cell.slope), 5.0, start=0.2, hold=STAYS) if cell.slope else None,
     )
     off = cell.zeros * rng.uniform(-1.0, 1.0, model.n_joints)

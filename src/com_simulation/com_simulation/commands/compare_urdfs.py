@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,28 @@ SPREAD = 0.7  # of the way from the nominal posture to anywhere within the limit
 MARGIN = 0.01  # m, of the believed CoM inside the support polygon
 
 
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Errors of two URDFs."""
+
+    bodies: tuple[str, ...]  # B names of those with mass
+    before: Array  # (P,) m, horizontal, of the first URDF's CoM in P postures
+    after: Array  # (P,) m, of the second's
+    bodies_before: Array  # (B, 3) m, CoM of each body minus the true one, in the body's frame
+    bodies_after: Array  # (B, 3) m
+
+    def figures(self) -> dict[str, float | int]:
+        """The same in few numbers, mm."""
+
+        figures: dict[str, float | int] = {"postures": len(self.before)}
+        for name in ("before", "after"):
+            whole, bodies = getattr(self, name), getattr(self, f"bodies_{name}")
+            figures[f"com_rms_{name}_mm"] = round(1e3 * float(np.sqrt(np.mean(whole**2))), 3)
+            figures[f"com_max_{name}_mm"] = round(1e3 * float(whole.max()), 3)
+            figures[f"body_rms_{name}_mm"] = round(1e3 * float(np.sqrt(np.mean(bodies**2))), 3)
+        return figures
+
+
 def compare(
     true: RobotModel,
     before: RobotModel,
@@ -40,8 +63,8 @@ def compare(
     config: RobotConfig,
     count: int = 100,
     seed: int = 1,
-) -> dict[str, float]:
-    """Compares two models with the true one, errors in mm; by the first one it stands.
+) -> Comparison:
+    """Compares two models with the true one; in the postures of the first one it stands.
 
     Raises ConfigError where the configuration is of another robot; ComSimulationError where the
     models are of different robots, or it cannot stand.
@@ -50,22 +73,21 @@ def compare(
         raise ComSimulationError("the URDFs have different joints: give three of one robot")
     true, before, after = (config.attach(model) for model in (true, before, after))
     Q, ups = standing_postures(before, config, count, seed)
-    of_true, heavy = Sesc(true), true.bodies.mass > 0.0
-    figures: dict[str, float] = {"postures": len(Q)}
-    for name, model in (("before", before), ("after", after)):
-        sesc = Sesc(model)
-        gaps = np.array([sesc.com(q) - of_true.com(q) for q in Q])
+
+    def errors(model: RobotModel) -> Array:
+        of_model, of_true = Sesc(model), Sesc(true)
+        gaps = np.array([of_model.com(q) - of_true.com(q) for q in Q])
         across = gaps - np.einsum("pj,pj->p", gaps, ups)[:, None] * ups
-        errors = 1000.0 * np.linalg.norm(across, axis=1)
-        coms, true_coms = (
-            robot.bodies.first_moment[heavy] / robot.bodies.mass[heavy, None]
-            for robot in (model, true)
-        )
-        figures[f"com_rms_{name}_mm"] = round(float(np.sqrt(np.mean(errors**2))), 3)
-        figures[f"com_max_{name}_mm"] = round(float(errors.max()), 3)
-        body_rms = 1000.0 * np.sqrt(np.mean((coms - true_coms) ** 2))
-        figures[f"body_rms_{name}_mm"] = round(float(body_rms), 3)
-    return figures
+        return np.asarray(np.linalg.norm(across, axis=1))
+
+    heavy = np.flatnonzero(true.bodies.mass > 0.0)
+
+    def bodies(model: RobotModel) -> Array:
+        coms = model.bodies.first_moment[heavy] / model.bodies.mass[heavy, None]
+        return np.asarray(coms - true.bodies.first_moment[heavy] / true.bodies.mass[heavy, None])
+
+    names = tuple(true.bodies.names[body] for body in heavy)
+    return Comparison(names, errors(before), errors(after), bodies(before), bodies(after))
 
 
 def standing_postures(
@@ -123,5 +145,5 @@ def main(words: Sequence[str] | None = None) -> int:
     except (ComModelError, ComSimulationError) as error:
         print(f"compare_urdfs: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(found))
+    print(json.dumps(found.figures()))
     return 0
