@@ -46,7 +46,6 @@ class Comparison:
 
     def figures(self) -> dict[str, float | int]:
         """The same in few numbers, mm."""
-
         figures: dict[str, float | int] = {"postures": len(self.before)}
         for name in ("before", "after"):
             whole, bodies = getattr(self, name), getattr(self, f"bodies_{name}")
