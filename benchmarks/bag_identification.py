@@ -1,4 +1,4 @@
-"""Time and memory of identify_bag on recordings of TALOS at 500 Hz: joints, two wrenches, IMU.
+"""Time and memory of identify on recordings of TALOS at 500 Hz: joints, two wrenches, IMU.
 
 The robot stands still for two seconds, moves for one, and so on, through 60 postures that it takes
 again and again. The command runs as a process of its own; its memory is its largest resident set.
@@ -28,7 +28,7 @@ _MB = 1024.0  # kB
 # ru_maxrss would be that of this process where it is larger.
 _CHILD = """
 import resource, sys
-from com_identification.commands.identify_bag import main
+from com_identification.commands.identify import main
 status = main(sys.argv[1:])
 used = resource.getrusage(resource.RUSAGE_SELF)
 with open("/proc/self/status") as lines:
@@ -121,7 +121,7 @@ def _run(scene: Scene, urdf: Path, config: Path, storage: str, minutes: float) -
         )
         wall = time.perf_counter() - start
         if done.returncode:
-            raise SystemExit(f"identify_bag failed:\n{done.stderr}")
+            raise SystemExit(f"identify failed:\n{done.stderr}")
         memory, cpu = (float(word) for word in done.stderr.split()[-2:])
         size = sum(file.stat().st_size for file in bag.iterdir()) / 1e6
         errors = _errors(scene, RobotModel.from_file(out / "corrected.urdf"))

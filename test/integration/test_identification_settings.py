@@ -1,4 +1,4 @@
-"""One source of settings: a bag gives the same links by identify_bag, by the node and by Python."""
+"""One source of settings: a bag gives the same links by identify, by the node and by Python."""
 
 import shutil
 from pathlib import Path
@@ -8,7 +8,7 @@ import yaml
 from identification_bags import BagWriter, Scene, Tour, samples
 
 from com_identification import IdentificationSettings, identify
-from com_identification.commands.identify_bag import main
+from com_identification.commands.identify import main
 from com_identification.nodes.com_identification import ComIdentification
 from com_identification.store.store import PostureStore
 from com_msgs import srv

@@ -24,6 +24,10 @@ class MarksError(BagError):
     """Marked intervals cannot be read."""
 
 
+class TableError(BagError):
+    """A table cannot be read, or lacks what its mapping names."""
+
+
 class StorageError(ValueError):
     """A storage file is damaged; what was read before can be used."""
 

@@ -88,6 +88,10 @@ class Section:
         self._read.update(self._data)
         return list(self._data)
 
+    def raw(self, key: str, default: Any = None) -> Any:
+        """Reads a value of any kind."""
+        return self._get(key, default)
+
     def section(self, key: str) -> "Section":
         """Reads a section; an empty one where the key is missing."""
         path = f"{self.path}.{key}" if self.path else key

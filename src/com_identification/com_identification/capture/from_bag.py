@@ -9,6 +9,7 @@ from pathlib import Path
 
 from com_bags import Bag, MarksError, SensorReader
 from com_identification.capture.detector import StationaryInterval
+from com_identification.capture.from_table import TableReader
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.capture.slices import NS_PER_S, Mark
 from com_identification.exceptions import IdentificationError
@@ -21,7 +22,7 @@ _LONGEST_LABEL = 200  # characters
 
 
 def record_postures(
-    reader: SensorReader,
+    reader: SensorReader | TableReader,
     recorder: PostureRecorder,
     progress: Callable[[int], None] | None = None,
     span_ns: int = NS_PER_S,

@@ -1,4 +1,4 @@
-"""The steps of identify_bag: read the bag, check the readings, identify, write the results."""
+"""The steps of identify: read the files, check the readings, identify, write the results."""
 
 import argparse
 import sys
@@ -8,25 +8,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from com_bags import Bag, BagError, SensorTopics, TopicRequest, find_topics
+from com_bags import Bag, BagError, TableError, is_table, read_table
 from com_identification.capture.detector import StationaryInterval
 from com_identification.commands.bag_inputs import (
-    Recording,
     RobotInputs,
+    choose_topics,
     load_robot,
     progress_bar,
-    read_bag,
+    read_files,
+    topic_lines,
 )
 from com_identification.commands.bag_results import (
     NAMES,
     OutputDirectory,
     add_to_record,
+    columns_text,
     result_text,
-    topic_lines,
     topics_text,
     used_topics_text,
     write_results,
 )
+from com_identification.commands.guess_mapping import guess_mapping
 from com_identification.exceptions import (
     HealthError,
     IdentificationError,
@@ -40,7 +42,7 @@ from com_identification.planning.planner import PosturePlanner
 from com_identification.regression.identify import Identification, identify
 from com_identification.regression.postures import Posture
 from com_identification.report.comparison import compare_postures
-from com_identification.report.report import Contents
+from com_identification.report.report import Contents, Recording
 from com_model.exceptions import ComModelError
 
 _TOO_LITTLE, _UNREADABLE, _UNWRITABLE = 1, 2, 3
@@ -49,12 +51,18 @@ _TOO_LITTLE, _UNREADABLE, _UNWRITABLE = 1, 2, 3
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command and returns its exit status; errors go to standard error."""
     try:
-        with Bag(arguments.bag) as bag:
-            if arguments.list_topics:
-                print("\n".join([topics_text(bag.topics()), *(f"note: {n}" for n in bag.notes)]))
-                return 0
-            robot = load_robot(arguments)
-            return _run(arguments, bag, robot)
+        if arguments.list_topics:
+            for path in arguments.files:
+                print(_contents_text(path))
+            return 0
+        robot = load_robot(arguments)
+        if arguments.guess:
+            tables = [path for path in arguments.files if is_table(path)]
+            if not tables:
+                raise TableError("is no table: only those have a mapping", arguments.files[0])
+            print(guess_mapping(read_table(tables[0]), robot.model, robot.feet), end="")
+            return 0
+        return _run(arguments, robot)
     except (HealthError, OutputError, StoreError) as error:
         return _fail(error, _UNWRITABLE)
     except (Refusal, PostureError) as error:
@@ -63,21 +71,35 @@ def run(arguments: argparse.Namespace) -> int:
         return _fail(error, _UNREADABLE)
 
 
+def _contents_text(path: str) -> str:
+    """The topics of a bag, or the columns of a table."""
+    if is_table(path):
+        table = read_table(path)
+        return "\n".join([columns_text(table), *(f"note: {note}" for note in table.notes)])
+    with Bag(path) as bag:
+        return "\n".join([topics_text(bag.topics()), *(f"note: {note}" for note in bag.notes)])
+
+
 def _fail(error: Exception, status: int) -> int:
-    print(f"identify_bag: error: {error}", file=sys.stderr)
+    print(f"identify: error: {error}", file=sys.stderr)
     return status
 
 
-def _run(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> int:
-    topics = choose_topics(arguments, bag, robot)
+def _run(arguments: argparse.Namespace, robot: RobotInputs) -> int:
     if arguments.dry_run:
-        print(used_topics_text(topic_lines(bag, robot, topics, None)))
-        for note in bag.notes:
-            print(f"note: {note}")
+        for path in (path for path in arguments.files if not is_table(path)):
+            with Bag(path) as bag:
+                lines = topic_lines(bag, robot, choose_topics(arguments, bag, robot), None)
+                print(
+                    "\n".join([used_topics_text(lines), *(f"note: {note}" for note in bag.notes)])
+                )
+        arguments.files = [path for path in arguments.files if is_table(path)]
+        if arguments.files:
+            print(used_topics_text(read_files(robot, arguments).topics))
         return 0
     with OutputDirectory(arguments.output, NAMES, arguments.force) as out:
-        recording = read_bag(bag, robot, topics, arguments.marks, arguments.time == "received")
-        contents = identify_recording(bag, robot, topics, recording, arguments.ignore_wrench_check)
+        recording = read_files(robot, arguments)
+        contents = identify_recording(robot, recording, arguments.ignore_wrench_check)
         contents = write_results(out.staging, robot, contents)
         places = out.publish()
     print(result_text(contents))
@@ -86,25 +108,15 @@ def _run(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> int:
         print("\n".join(_helpful_postures(robot, used)))
     print("\n".join(["", *(f"wrote {place}" for place in places)]))
     if arguments.record:
-        print("\n".join(["", *add_to_record(contents, arguments.record, arguments.serial)]))
+        to = arguments.record, arguments.serial
+        print("\n".join(["", *add_to_record(contents, arguments.files, *to)]))
     return 0
 
 
-def choose_topics(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> SensorTopics:
-    """Finds the topics of a bag that will be read; raises BagError where they are not clear."""
-    wrenches = dict(each.split("=", 1) for each in arguments.wrench)
-    request = TopicRequest(arguments.joint_states, arguments.imu, wrenches, arguments.marker_topic)
-    use_imu = robot.settings.fit.use_imu
-    return find_topics(bag.topics(), robot.feet, request, use_imu, str(bag.path))
-
-
-def identify_recording(
-    bag: Bag, robot: RobotInputs, topics: SensorTopics, recording: Recording, trust: bool
-) -> Contents:
-    """Checks the readings and identifies; a Refusal where these are too few or cannot be true."""
-    reader, total = recording.reader, None
-    first_ns = reader.first_ns or 0
-    intervals = [_labelled(interval, first_ns) for interval in recording.intervals]
+def identify_recording(robot: RobotInputs, recording: Recording, trust: bool) -> Contents:
+    """Checks the readings and identifies; a Refusal where there are none or they cannot be true."""
+    total = None
+    intervals = list(recording.intervals)
     postures = _require_postures(intervals, recording)
     check = _check_wrenches(robot, postures)
     if check.fatal and not trust:
@@ -118,15 +130,9 @@ def identify_recording(
     with suppress(IdentificationError):
         total = identify_total(robot.model, robot.feet, fitting, robot.settings)
     return Contents(
+        **{**vars(recording), "intervals": intervals},
         robot=robot.name,
         inputs=robot.paths,
-        topics=topic_lines(bag, robot, topics, reader),
-        seconds=reader.seconds,
-        first_ns=first_ns,
-        notes=reader.warnings(),
-        dropped=recording.recorder.dropped,
-        tally=recording.recorder.seconds,
-        intervals=intervals,
         issues=check.lines,
         model=robot.model,
         feet=robot.feet,
@@ -134,15 +140,6 @@ def identify_recording(
         total=total,
         fits=compare_postures(robot.model, robot.feet, postures, found, robot.settings.fit.gravity),
     )
-
-
-def _labelled(interval: StationaryInterval, first_ns: int) -> StationaryInterval:
-    """Names a posture by its mark, or by its time."""
-    if interval.posture is None:
-        return interval
-    since = (interval.t0_ns - first_ns) / 1e9
-    label = interval.label or interval.posture.label or f"{since:.2f} s"
-    return replace(interval, posture=replace(interval.posture, label=label))
 
 
 def _solve(robot: RobotInputs, postures: Sequence[Posture]) -> Identification:
@@ -180,10 +177,10 @@ def _require_postures(
     for interval in intervals:
         for reason in interval.reasons:
             reasons[reason] = reasons.get(reason, 0) + 1
-    lines = [f"no stationary posture in {recording.reader.seconds:.1f} s of joint states."]
+    lines = [f"no stationary posture in {recording.seconds:.1f} s of joint states."]
     often = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))[:_SHOWN_REASONS]
     lines += [f"  {count} stationary intervals refused: {reason}" for reason, count in often]
-    where = sorted(recording.recorder.seconds.items(), key=lambda item: (-item[1], item[0]))
+    where = sorted(recording.tally.items(), key=lambda item: (-item[1], item[0]))
     lines += [f"  {lost:.1f} s: {cause}" for cause, lost in where if lost > 0.0]
     lines.append(
         "Let the robot be stationary for a second or two in each posture; thresholds are in the "

@@ -1,23 +1,39 @@
-"""Inputs of identify_bag: the robot's URDF, configuration and settings, and the bag's readings."""
+"""Inputs of identify: the robot's URDF, configuration and settings, and the files' readings."""
 
 import argparse
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from com_bags import JOINT_STATE, Bag, Block, SensorReader, SensorTopics, TopicError, TopicReader
-from com_identification.capture.detector import StationaryInterval
+from com_bags import (
+    JOINT_STATE,
+    Bag,
+    Block,
+    SensorReader,
+    SensorTopics,
+    TopicError,
+    TopicReader,
+    TopicRequest,
+    find_topics,
+    is_table,
+    read_table,
+)
 from com_identification.capture.from_bag import marks_of_topic, read_marks, record_postures
+from com_identification.capture.from_table import TableReader
 from com_identification.capture.recorder import PostureRecorder
 from com_identification.capture.slices import NS_PER_S, Mark
+from com_identification.capture.streams import DroppedReadings
+from com_identification.report.report import Recording, TopicLine
 from com_identification.settings import IdentificationSettings
 from com_model import Foot, RobotConfig, RobotModel, robots
 from com_model.exceptions import ConfigError
+from com_model.strict_yaml import Section, read_yaml
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +63,6 @@ class RobotInputs:
         return self.model.name if self.config is None else self.config.name
 
 
-@dataclass(frozen=True, eq=False)
-class Recording:
-    """What was read of a bag."""
-
-    reader: SensorReader  # that read it, with the numbers of messages and the warnings
-    recorder: PostureRecorder
-    intervals: list[StationaryInterval]  # stationary intervals, or marks, in order
-
-
 def load_robot(arguments: argparse.Namespace) -> RobotInputs:
     """Reads URDF, configuration and settings; a ComModelError says how to fix them."""
     files = robots.find_robot(arguments.robot, arguments.config)
@@ -73,32 +80,124 @@ def load_robot(arguments: argparse.Namespace) -> RobotInputs:
         source = "--config is missing" if files.config is None else config.source
         problem = "no feet with force sensors: say where they are, as feet: {l_sole: {...}}"
         raise ConfigError(problem, source, "feet")
-    given = ("bag", "settings", "marks")
+    given = ("settings", "marks", "mapping")
     values = {name: getattr(arguments, name) for name in given}
-    values |= {"robot": files.urdf, "config": files.config}
-    paths = {name: str(Path(value)) for name, value in values.items() if value}
+    values |= {"files": ", ".join(arguments.files), "robot": files.urdf, "config": files.config}
+    paths = {name: str(value) for name, value in values.items() if value}
     return RobotInputs(model, config, feet, settings, paths)
 
 
-def read_bag(
-    bag: Bag, robot: RobotInputs, topics: SensorTopics, marks_file: str | None, received: bool
+def choose_topics(arguments: argparse.Namespace, bag: Bag, robot: RobotInputs) -> SensorTopics:
+    """Finds the topics of a bag that will be read; raises BagError where they are not clear."""
+    wrenches = dict(each.split("=", 1) for each in arguments.wrench)
+    request = TopicRequest(arguments.joint_states, arguments.imu, wrenches, arguments.marker_topic)
+    use_imu = robot.settings.fit.use_imu
+    return find_topics(bag.topics(), robot.feet, request, use_imu, str(bag.path))
+
+
+def read_files(robot: RobotInputs, arguments: argparse.Namespace) -> Recording:
+    """Reads bags and tables, with a progress bar, as one recording, one after the other.
+
+    Postures have the names of their marks or times, of several files with the file's name.
+
+    Raises:
+        BagError: One cannot be read, or lacks a topic.
+        ConfigError: The mapping of a table is missing or wrong.
+    """
+    recordings = [_read_file(path, robot, arguments) for path in arguments.files]
+    start = recordings[0].first_ns
+    topics, notes, intervals, tally = [], [], [], Counter[str]()
+    for path, each in zip(arguments.files, recordings, strict=True):
+        name = f"{Path(path).name}: " * (len(recordings) > 1)
+        for interval in each.intervals:
+            t0, t1 = (time - each.first_ns for time in (interval.t0_ns, interval.t1_ns))
+            posture = interval.posture
+            if posture is not None:
+                label = interval.label or posture.label or f"{t0 / NS_PER_S:.2f} s"
+                posture = replace(posture, label=name + label)
+            interval = replace(interval, t0_ns=start + t0, t1_ns=start + t1, posture=posture)
+            intervals.append(interval)
+        start += round(each.seconds * NS_PER_S) + NS_PER_S
+        tally.update(each.tally)
+        notes += [name + note for note in each.notes]
+        topics += [replace(line, role=name + line.role) for line in each.topics]
+    dropped = np.sum([astuple(each.dropped) for each in recordings], axis=0).tolist()
+    seconds, first = sum(each.seconds for each in recordings), recordings[0].first_ns
+    return Recording(topics, seconds, first, notes, DroppedReadings(*dropped), tally, intervals)
+
+
+def _read_file(path: str, robot: RobotInputs, arguments: argparse.Namespace) -> Recording:
+    if not is_table(path):
+        with Bag(path) as bag:
+            return _read_bag(bag, robot, choose_topics(arguments, bag, robot), arguments)
+    if arguments.mapping is None:
+        problem = "a table needs a mapping of its columns: --guess prints one"
+        raise ConfigError(problem, "--mapping is missing")
+    section = Section(read_yaml(arguments.mapping), arguments.mapping)
+    reader = TableReader(read_table(path), section, robot.model, robot.feet, robot.imu_link)
+    marks = [] if arguments.marks is None else read_marks(Path(arguments.marks), reader.first_ns)
+    lines = [TopicLine("column", name, "number", n) for name, n in reader.messages.items()]
+    recording = _record(reader, robot, marks, max(reader.messages.values()), arguments)
+    return replace(recording, topics=lines)
+
+
+def _read_bag(
+    bag: Bag, robot: RobotInputs, topics: SensorTopics, arguments: argparse.Namespace
 ) -> Recording:
-    """Reads the whole bag with a progress bar; marks_file is a CSV file. Raises BagError."""
     marks: list[Mark] = []
-    if marks_file is not None:
-        marks = read_marks(Path(marks_file), _first_stamp(bag, topics.joint_states, received))
+    received = arguments.time == "received"
+    if arguments.marks is not None:
+        marks = read_marks(Path(arguments.marks), _first_stamp(bag, topics.joint_states, received))
     elif topics.markers is not None:
         marks = marks_of_topic(bag, topics.joint_states, topics.markers, received)
-    recorder = PostureRecorder(robot.model, robot.feet, robot.settings, marks)
     reader = SensorReader(bag, robot.model, robot.feet, topics, robot.imu_link, received)
     total = sum(topic.count for topic in bag.topics() if topic.name in topics.names)
+    recording = _record(reader, robot, marks, total, arguments)
+    return replace(recording, topics=topic_lines(bag, robot, topics, reader))
+
+
+def _record(
+    reader: SensorReader | TableReader,
+    robot: RobotInputs,
+    marks: Sequence[Mark],
+    total: int,
+    arguments: argparse.Namespace,
+) -> Recording:
+    """Finds the postures; `total` messages will be read."""
+    recorder = PostureRecorder(robot.model, robot.feet, robot.settings, marks)
     span = round(min(1.0, robot.settings.capture.lag / 2.0) * NS_PER_S)
-    with progress_bar("reading") as progress:
-        task = progress.add_task("reading", total=total)
-        intervals = record_postures(
-            reader, recorder, lambda count: progress.advance(task, count), span
-        )
-    return Recording(reader, recorder, intervals)
+    if isinstance(reader, TableReader) and reader.by_rows:
+        intervals = reader.intervals()
+    else:
+        with progress_bar("reading") as progress:
+            task = progress.add_task("reading", total=total)
+            intervals = record_postures(
+                reader, recorder, lambda count: progress.advance(task, count), span
+            )
+    if isinstance(reader, TableReader):
+        intervals = [
+            each if each.posture is None else replace(each, posture=reader.complete(each.posture))
+            for each in intervals
+        ]
+    notes, first, tally = reader.warnings(), reader.first_ns or 0, recorder.seconds
+    return Recording([], reader.seconds, first, notes, recorder.dropped, tally, intervals)
+
+
+def topic_lines(
+    bag: Bag, robot: RobotInputs, topics: SensorTopics, reader: SensorReader | None
+) -> list[TopicLine]:
+    """The topics that are read, by role; without a reader with the bag's own counts."""
+    there = {topic.name: topic for topic in bag.topics()}
+    pairs = [("joint states", topics.joint_states)]
+    pairs += [
+        (f"wrench of {foot.frame}", topic)
+        for foot, topic in zip(robot.feet, topics.wrenches, strict=True)
+    ]
+    pairs += [("IMU", topics.imu)] if topics.imu is not None else []
+    pairs += [("marks", topics.markers)] if topics.markers is not None else []
+    counts = {name: topic.count for name, topic in there.items()}
+    counts.update({} if reader is None else reader.messages)
+    return [TopicLine(role, name, there[name].type_name, counts[name]) for role, name in pairs]
 
 
 @contextmanager

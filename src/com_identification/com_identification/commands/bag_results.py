@@ -1,4 +1,4 @@
-"""Results of identify_bag: report, numbers, corrected URDF, postures, and the printed summary."""
+"""Results of identify: report, numbers, corrected URDF, postures, and the printed summary."""
 
 import math
 import os
@@ -11,7 +11,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from com_bags import Bag, SensorReader, SensorTopics, Topic
+import numpy as np
+
+from com_bags import Table, Topic
 from com_identification.commands.bag_inputs import RobotInputs
 from com_identification.exceptions import OutputError
 from com_identification.health.database import HealthDatabase
@@ -104,23 +106,6 @@ URDF, RESULT, REPORT, POSTURES = "corrected.urdf", "result.yaml", "report.html",
 NAMES = (URDF, RESULT, POSTURES, REPORT)
 
 
-def topic_lines(
-    bag: Bag, robot: RobotInputs, topics: SensorTopics, reader: SensorReader | None
-) -> list[TopicLine]:
-    """The topics that are read, by role; without a reader with the bag's own counts."""
-    there = {topic.name: topic for topic in bag.topics()}
-    pairs = [("joint states", topics.joint_states)]
-    pairs += [
-        (f"wrench of {foot.frame}", topic)
-        for foot, topic in zip(robot.feet, topics.wrenches, strict=True)
-    ]
-    pairs += [("IMU", topics.imu)] if topics.imu is not None else []
-    pairs += [("marks", topics.markers)] if topics.markers is not None else []
-    counts = {name: topic.count for name, topic in there.items()}
-    counts.update({} if reader is None else reader.messages)
-    return [TopicLine(role, name, there[name].type_name, counts[name]) for role, name in pairs]
-
-
 def write_results(folder: Path, robot: RobotInputs, contents: Contents) -> Contents:
     """Writes all files into a folder; returns the contents with what was exported."""
     found, postures = contents.found, []
@@ -146,10 +131,10 @@ def make_record(contents: Contents, serial: str, data_hash: str, path: str) -> R
     )
 
 
-def add_to_record(contents: Contents, where: str, serial: str) -> list[str]:
+def add_to_record(contents: Contents, files: Sequence[str], where: str, serial: str) -> list[str]:
     """Adds the result to the record of the robot; returns what changed, in sentences."""
-    database, bag = HealthDatabase(where, create=True), contents.inputs["bag"]
-    record = make_record(contents, serial, hash_files(bag), bag)
+    database, source = HealthDatabase(where, create=True), contents.inputs["files"]
+    record = make_record(contents, serial, "".join(map(hash_files, files)), source)
     if not database.append(record):
         return [f"this recording is in {database.name} already"]
     return [f"added to {database.name}", *database.changes(record)]
@@ -161,6 +146,7 @@ def _extra(contents: Contents) -> dict[str, Any]:
         "recording": {
             "inputs": dict(contents.inputs),
             "seconds": contents.seconds,
+            "used_seconds": contents.used_seconds,
             "topics": [
                 {"role": t.role, "name": t.name, "type": t.type_name, "messages": t.messages}
                 for t in contents.topics
@@ -212,6 +198,13 @@ def topics_text(topics: Sequence[Topic]) -> str:
     return columns(("topic", "type", "", "messages"), rows, words=3)
 
 
+def columns_text(table: Table) -> str:
+    """The columns of a table, with their ranges."""
+    ranges = {n: (np.nanmin(values), np.nanmax(values)) for n, values in table.columns.items()}
+    rows = [(name, f"{least:.6g}", f"{most:.6g}") for name, (least, most) in ranges.items()]
+    return columns((f"column of {table.rows}", "least", "most"), rows)
+
+
 def used_topics_text(topics: Sequence[TopicLine]) -> str:
     """The topics that are read, by role."""
     rows = [(t.role, t.name, t.type_name, str(t.messages)) for t in topics]
@@ -226,7 +219,8 @@ def result_text(contents: Contents) -> str:
         gain(found),
         *(f"warning: {_plain(issue)}" for issue in issues_of(found)),
         f"{len(contents.fits)} postures of {len(contents.intervals)} stationary "
-        f"intervals ({refused} refused) in {contents.seconds:.1f} s",
+        f"intervals ({refused} refused); {contents.used_seconds:.1f} of {contents.seconds:.1f} s "
+        "are used",
     ]
     lines += [f"note: {_plain(note)}" for note in (*contents.notes, *contents.issues)]
     left_out = [i for i in contents.intervals if i.posture is None and i.label and i.reasons]

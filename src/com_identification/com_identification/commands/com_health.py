@@ -14,7 +14,7 @@ from com_model.commands import command_parser
 from com_model.exceptions import ComModelError
 
 _EPILOG = """\
-Identifications are added by `identify_bag BAG ... --record RECORD` and by the node
+Identifications are added by `identify BAG ... --record RECORD` and by the node
 com_identification (parameters health_record and robot_serial). RECORD is a file of SQLite, or a URL
 that SQLAlchemy knows, postgresql://host/health for example.
 
@@ -24,7 +24,7 @@ that SQLAlchemy knows, postgresql://host/health for example.
                                                       last identification
 
   com_health ingest robots.db logs s3://bucket/logs -- --robot robot.urdf --serial {folder}
-                                                      many bags; after -- options of identify_bag
+                                                      many bags; after -- options of identify
 
 ingest needs dask and fsspec (pip install "dask[distributed]" fsspec). It starts a process per core,
 or uses --scheduler tcp://host:8786, be its workers started by dask-jobqueue, dask-kubernetes or by

@@ -55,7 +55,7 @@ class HealthDatabase:
             self._pending = Path(f"{self._url}.pending")
             if not create and not Path(self._url).is_file():
                 raise HealthError(
-                    f"no record {self._url}: identify_bag BAG --record {self._url} makes one"
+                    f"no record {self._url}: identify BAG --record {self._url} makes one"
                 )
         if not create:
             self._read("SELECT COUNT(*) FROM records")

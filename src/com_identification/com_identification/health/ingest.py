@@ -11,15 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from com_bags import Bag, BagError
-from com_identification.commands.bag_identification import (
-    Refusal,
-    choose_topics,
-    identify_recording,
-)
-from com_identification.commands.bag_inputs import load_robot, read_bag
+from com_bags import BagError
+from com_identification.commands.bag_identification import Refusal, identify_recording
+from com_identification.commands.bag_inputs import load_robot, read_files
 from com_identification.commands.bag_results import make_record
-from com_identification.commands.identify_bag import parser
+from com_identification.commands.identify import parser
 from com_identification.exceptions import HealthError, IdentificationError
 from com_identification.health.database import HealthDatabase, library
 from com_identification.health.records import Record, hash_files
@@ -81,7 +77,7 @@ def ingest(
 ) -> Iterator[Done]:
     """Identifies the bags that are not in the record yet; yields each when it is written.
 
-    words are options of identify_bag, "{folder}" the name of the folder that has the bag; client is
+    words are options of identify, "{folder}" the name of the folder that has the bag; client is
     a dask.distributed.Client; with `retry` what failed before is tried again.
     """
     noted = [row for row in database.bags() if not (retry and row[3])]
@@ -128,12 +124,9 @@ def identify_one(bag: BagFile, words: Sequence[str], known: frozenset[str]) -> D
                 return Done(bag, digest, "", "")
             named = [word.replace("{folder}", Path(bag.path).parent.name) for word in words]
             arguments = parser().parse_args([local, *named])
-            with Bag(local) as opened:
-                robot = load_robot(arguments)
-                topics = choose_topics(arguments, opened, robot)
-                recording = read_bag(opened, robot, topics, None, arguments.time == "received")
-                trust = arguments.ignore_wrench_check
-                contents = identify_recording(opened, robot, topics, recording, trust)
+            robot = load_robot(arguments)
+            recording = read_files(robot, arguments)
+            contents = identify_recording(robot, recording, arguments.ignore_wrench_check)
             record = make_record(contents, arguments.serial, digest, bag.path)
         except (BagError, ComModelError, IdentificationError, OSError, Refusal) as error:
             return Done(bag, digest, "", str(error))

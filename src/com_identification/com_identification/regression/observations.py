@@ -397,6 +397,9 @@ class ObservationModel:
         spread = np.hstack((sensors.reshape(len(slope), -1), efforts, slope[:, :n])) * stds
         tilted = slope[:, n + 5 :] * noise.tilt
         covariance = spread @ spread.T + tilted @ tilted.T
+        if posture.noise.size:
+            own = np.hstack((sensors.reshape(len(slope), -1), slope[:, :n])) @ posture.noise
+            covariance += own @ own.T
         first = kinds.index("constraint") if posture.constraints else 0
         for i, limit in enumerate(posture.constraints, start=first):
             covariance[i, i] += limit.std**2

@@ -1,7 +1,7 @@
 """Readings of a stationary robot: measured, or predicted by statics."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from com_identification.regression.sensor_errors import SensorErrors
 from com_identification.regression.statics import Poses, Statics
 from com_model import Foot, RobotModel
 from com_model.arrays import Array, Flags, FrozenArrays, as_array, freeze
+from com_model.geometry.rotations import skew
 from com_model.robot_config import wrench_signs
 
 _LEVER = 0.05  # m, about half a sole
@@ -58,6 +59,9 @@ class Posture(FrozenArrays):
     constraints: tuple[ComConstraint, ...] = ()  # what else is known of the CoM
     samples: int = 1  # number of readings behind the means
     label: str = ""  # a name, for messages
+    # (6 f + n, k) standard deviations of errors of these readings alone, k of them: how each
+    # changes the wrenches (N, N m) and q (rad or m); of what a sensor does not measure large ones
+    noise: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 def make_posture(
@@ -69,6 +73,7 @@ def make_posture(
     constraints: tuple[ComConstraint, ...] = (),
     samples: int = 1,
     label: str = "",
+    noise: ArrayLike | None = None,
 ) -> Posture:
     """Checks readings and makes a Posture of them; None is for what is not known.
 
@@ -84,17 +89,43 @@ def make_posture(
     direction = np.full(3, np.nan) if up is None else as_array("up", up, (3,))
     if np.isfinite(direction).any() and not abs(float(np.linalg.norm(direction)) - 1.0) < 1e-6:
         raise PostureError(f"up is not a unit vector: {direction}")
+    forces = np.zeros((0, 6)) if wrenches is None else as_array("wrenches", wrenches, (None, 6))
+    rows = forces.size + n
+    errors = np.zeros((rows, 0)) if noise is None else as_array("noise", noise, (rows, None))
+    if not np.isfinite(errors).all():
+        raise PostureError("noise: expected finite numbers")
     return Posture(
         q=q,
-        wrenches=np.zeros((0, 6))
-        if wrenches is None
-        else as_array("wrenches", wrenches, (None, 6)),
+        wrenches=forces,
         effort=np.full(n, np.nan) if effort is None else as_array("effort", effort, (n,)),
         up=direction,
         constraints=tuple(constraints),
         samples=int(samples),
         label=label,
+        noise=errors,
     )
+
+
+def wrench_transform(R: Array, p: Array) -> Array:
+    """(6, 6) of wrenches to axes that R (3, 3) maps to, about an origin from which theirs is p."""
+    X = np.zeros((6, 6))
+    X[:3, :3] = X[3:, 3:] = R
+    X[3:, :3] = skew(p) @ R
+    return X
+
+
+def sole_to_reading(model: RobotModel, foot: Foot) -> Array:
+    """(6, 6) from the ground's wrench in the sole's frame to the sensor's reading.
+
+    Raises:
+        PostureError: A joint lies between them.
+    """
+    links = [model.link_index(name) for name in (foot.frame, foot.wrench_frame)]
+    bodies = model.bodies
+    if bodies.body_of_link[links[0]] != bodies.body_of_link[links[1]]:
+        raise PostureError(f"a joint lies between {foot.frame} and {foot.wrench_frame}")
+    (R, R_s), (p, p_s) = bodies.R_body_link[links], bodies.p_body_link[links]
+    return foot.wrench_sign * wrench_transform(R_s.T @ R, R_s.T @ (p - p_s))
 
 
 class SensorPrediction:

@@ -69,20 +69,26 @@ class TopicLine:
 
 
 @dataclass(frozen=True, eq=False)
-class Contents:
-    """All that a report shows."""
+class Recording:
+    """What was read of a file, or of several."""
 
-    robot: str  # name of the robot
-    # paths by name: bag, URDF, configuration, settings, as the user wrote them
-    inputs: Mapping[str, str]
-    topics: Sequence[TopicLine]  # that were read
-    seconds: float  # between first and newest joint state
-    first_ns: int  # stamp of the first joint state, ns; times count from it
-    notes: Sequence[str]  # warnings about the recording, sentences
+    topics: Sequence[TopicLine]  # topics or columns that were read
+    seconds: float  # between the first and the newest reading
+    first_ns: int  # stamp of the first one; times count from it
+    notes: Sequence[str]  # what may be wrong, sentences
     dropped: DroppedReadings  # readings that were left out
     # seconds that the robot was stationary, and seconds not usable by cause
     tally: Mapping[str, float]
-    intervals: Sequence[StationaryInterval]  # still intervals, in order
+    intervals: Sequence[StationaryInterval]  # stationary intervals, marks or rows, in order
+
+
+@dataclass(frozen=True, eq=False)
+class Contents(Recording):
+    """All that a report shows."""
+
+    robot: str  # name of the robot
+    # paths by name: files, URDF, configuration, settings, as the user wrote them
+    inputs: Mapping[str, str]
     issues: Sequence[str]  # issues of the wrenches, sentences
     model: RobotModel  # the robot as its URDF has it
     feet: Sequence[Foot]  # its feet
@@ -92,6 +98,12 @@ class Contents:
     fits: Sequence[PostureFit]  # posture by posture
     changed: Sequence[str] = ()  # links that have new values in the corrected URDF
     kept: Sequence[str] = ()  # why others have none, sentences
+
+    @property
+    def used_seconds(self) -> float:
+        """How much of the time is in postures."""
+        times = ((i.t0_ns, i.t1_ns) for i in self.intervals if i.posture is not None)
+        return sum((t1 - t0) / NS_PER_S for t0, t1 in times)
 
     def since_start(self, time_ns: int) -> float:
         """Seconds from the first joint state."""
@@ -104,7 +116,7 @@ def report_page(contents: Contents) -> str:
     return page(
         title,
         element("h1", title),
-        element("p", f"identified from {contents.inputs.get('bag', '')}", css="faint"),
+        element("p", f"identified from {contents.inputs.get('files', '')}", css="faint"),
         _summary(contents),
         _fit(contents),
         _parameters(contents),

@@ -57,6 +57,7 @@ def posture_record(identity: int, posture: Posture, stamp_ns: int = 0) -> dict[s
             [limit.link, _plain(limit.normal), limit.offset, limit.std]
             for limit in posture.constraints
         ],
+        "noise": [_plain(column) for column in posture.noise.T],
     }
 
 
@@ -74,6 +75,8 @@ def posture_of(record: Mapping[str, Any], model: RobotModel, feet: int) -> Postu
             for link, normal, offset, std in constraints
         )
         up = numbers(record["up"], 3)
+        rows = wrenches.size + model.n_joints
+        noise = [numbers(column, rows) for column in _list(record.get("noise", []))]
         return make_posture(
             model,
             numbers(record["q"], model.n_joints),
@@ -83,6 +86,7 @@ def posture_of(record: Mapping[str, Any], model: RobotModel, feet: int) -> Postu
             limits,
             samples=whole(record, "samples"),
             label=str(record["label"])[:_MAX_LABEL],
+            noise=np.array(noise).T if noise else None,
         )
     except (KeyError, TypeError, ComModelError, IdentificationError) as error:
         raise ValueError(str(error)) from error

@@ -37,7 +37,7 @@ What is in the folder:
   bag/          rosbag2: /joint_states with effort, /imu, /<foot>/wrench, /ground_truth/com
   robot.urdf    as it is believed to be
   truth.urdf    as it was simulated
-  marks.csv     when it rested, for identify_bag --marks
+  marks.csv     when it rested, for identify --marks
 
 Example:
   propose_postures --robot hoap2 --count 60 --output postures.yaml

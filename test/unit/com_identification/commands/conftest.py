@@ -68,7 +68,7 @@ def robot(exact):
 @pytest.fixture
 def run(capsys):
     """run(argument...): exit status, standard output, standard error."""
-    from com_identification.commands.identify_bag import main
+    from com_identification.commands.identify import main
 
     def call(*arguments):
         try:

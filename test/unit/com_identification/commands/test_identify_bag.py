@@ -24,7 +24,7 @@ FILES = ["corrected.urdf", "postures.jsonl", "report.html", "result.yaml"]
 @pytest.fixture(scope="module")
 def done(recording, tmp_path_factory):
     """A run on the biped: the output directory."""
-    from com_identification.commands.identify_bag import main
+    from com_identification.commands.identify import main
 
     out = tmp_path_factory.mktemp("done") / "results"
 
@@ -79,7 +79,7 @@ def test_the_postures_are_those_of_the_node(done, robot, biped, tmp_path):
 
 
 def test_two_runs_give_the_same_bytes(robot, recording, tmp_path):
-    program = [sys.executable, "-m", "com_identification.commands.identify_bag"]
+    program = [sys.executable, "-m", "com_identification.commands.identify"]
     arguments = [str(recording("biped")), *robot, "--output"]
     outs = [tmp_path / "first", tmp_path / "again"]
     runs = [
@@ -187,7 +187,7 @@ def test_a_dry_run_writes_nothing(robot, run, recording, tmp_path):
 def test_the_help_teaches_by_example(run):
     status, text, _ = run("--help")
     assert status == 0
-    assert "identify_bag walk_lab --robot hoap2 --output results" in text
+    assert "identify walk_lab --robot hoap2 --output results" in text
     assert "Exit status" in text
     example = text[text.index("  sensors: {") : text.index("Other sections are")]
     sensors = IdentificationSettings.from_dict(yaml.safe_load(example)).sensors

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def found(bags, tmp_path_factory):
     """The robot, and the directory with what the command made of 36 postures."""
-    from com_identification.commands.identify_bag import main
+    from com_identification.commands.identify import main
 
     root = bags.Path(__file__).resolve().parents[4] / "src/robot_descriptions"
     urdf, config = root / "urdf/hoap2.urdf", root / "config/hoap2.yaml"

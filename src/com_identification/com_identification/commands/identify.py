@@ -1,4 +1,4 @@
-"""Command line: the centre of mass of every link from a recording."""
+"""Command line: the centre of mass of every link from recordings and tables."""
 
 import argparse
 import os
@@ -8,17 +8,24 @@ from collections.abc import Sequence
 from com_model.commands import add_robot, command_parser
 
 _EPILOG = """\
-What must be in the bag: joint states, and the force and torque of each foot, while the robot
+What must be in the files: joint states, and the force and torque of each foot, while the robot
 is stationary in 20 or more postures that differ in every joint, a second or two in each. An IMU
 helps where the ground is not level (settings: use_imu), joint efforts where they are good
 (settings: use_effort). Everything else is passed over.
 
+A table (csv, tsv, txt, parquet, npz, mat of version 5) needs a mapping of its columns. --guess
+prints one to correct; docs/tables.md explains it. Feet may have full wrenches, vertical force and
+centre of pressure, or single pressure cells; one plate on the floor may stand for them, with its
+wrench or with the centre of pressure alone. Several files of one robot are identified together.
+
 Example:
-  identify_bag walk_lab --robot hoap2 --output results
-  identify_bag walk_lab --list-topics
-  identify_bag run.mcap --robot robot.urdf --output results \\
+  identify walk_lab --robot hoap2 --output results
+  identify log.csv --robot hoap2 --guess > mapping.yaml
+  identify log.csv walk_lab --robot hoap2 --mapping mapping.yaml --output results
+  identify walk_lab --list-topics
+  identify run.mcap --robot robot.urdf --output results \\
       --joint-states /robot/joint_states --wrench l_sole=/left/ft --wrench r_sole=/right/ft
-  identify_bag walk_lab --robot robot.urdf --output results --marks marks.csv
+  identify walk_lab --robot robot.urdf --output results --marks marks.csv
 
 What comes into the directory:
   report.html       what was found, with plots; open it in a browser
@@ -38,7 +45,7 @@ marks.csv has lines of start,end,label in seconds from the first joint state (or
 topic is of std_msgs/String (a text starts a posture of that name, an empty one ends it) or
 std_msgs/Bool.
 
-Exit status: 0 done, 1 the recording contains too little or its readings cannot be true, 2 wrong
+Exit status: 0 done, 1 the files contain too little or their readings cannot be true, 2 wrong
 arguments or a file that cannot be read, 3 the results cannot be written.
 """
 
@@ -46,19 +53,22 @@ arguments or a file that cannot be read, 3 the results cannot be written.
 def parser() -> argparse.ArgumentParser:
     """The arguments."""
     result = command_parser(
-        "identify_bag",
-        "Identifies the centre of mass of every link of a robot from a rosbag2 "
-        "recording (mcap or sqlite3; no ROS needed), and corrects the URDF.",
+        "identify",
+        "Identifies the centre of mass of every link of a robot from rosbag2 recordings "
+        "(mcap or sqlite3; no ROS needed) and tables, and corrects the URDF.",
         _EPILOG,
     )
     add = result.add_argument
-    add("bag", metavar="BAG", help="directory of a recording, or its .mcap or .db3 file")
+    text = "directory of a recording, its .mcap or .db3 file, or a table"
+    add("files", metavar="FILE", nargs="+", help=text)
     add_robot(result, required=False)
     add(
         "--settings",
         metavar="YAML",
         help="noise, priors, errors of sensors, when the robot counts as stationary",
     )
+    add("--mapping", metavar="YAML", help="what the columns of the tables are")
+    add("--guess", action="store_true", help="print a mapping of the first table, and end")
     add("--output", metavar="DIR", help="where the results go; made where it is missing")
     add("--force", action="store_true", help="replace the results of an earlier run in DIR")
     add("--joint-states", metavar="TOPIC", default="", help="topic of the joint states")
@@ -86,7 +96,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--record", metavar="RECORD", default="", help="record of the robot, see com_health")
     add("--serial", default="", help="serial number of the robot, for --record")
-    add("--list-topics", action="store_true", help="print the topics of the bag, and end")
+    add("--list-topics", action="store_true", help="print topics or columns, and end")
     add("--dry-run", action="store_true", help="print what would be used, and end")
     return result
 
@@ -104,7 +114,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return run(arguments)
     except KeyboardInterrupt:
-        print("identify_bag: stopped; nothing was written", file=sys.stderr)
+        print("identify: stopped; nothing was written", file=sys.stderr)
         return 130
 
 
@@ -113,7 +123,7 @@ def _check(arguments_parser: argparse.ArgumentParser, arguments: argparse.Namesp
         return
     if arguments.robot is None:
         arguments_parser.error("--robot is missing: give the robot's name or URDF")
-    if arguments.output is None and not arguments.dry_run:
+    if arguments.output is None and not (arguments.dry_run or arguments.guess):
         arguments_parser.error("--output is missing: give the directory for the results")
     if arguments.marks and arguments.marker_topic:
         arguments_parser.error("give --marks or --marker-topic, not both")

@@ -1,0 +1,174 @@
+"""Tables of numbers that anybody may have written: csv, tsv, parquet, npz, MATLAB's mat (v5).
+
+Nothing in a file is executed, and files with more than MAX_BYTES or MAX_CELLS are refused.
+"""
+
+import importlib
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+
+from com_bags.exceptions import TableError
+from com_model.arrays import Array
+from com_model.text import listing, quote
+
+MAX_BYTES = 2**30  # of a file, and of what an archive contains
+MAX_CELLS = 50_000_000
+_COMMENTS = "#%"  # lines before the first that begin with one are passed over
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Columns of equal length by name, NaN where a cell is empty."""
+
+    columns: Mapping[str, Array]
+    rows: int
+    source: str
+    notes: tuple[str, ...] = ()  # what was left out, sentences
+
+
+def is_table(path: str | Path) -> bool:
+    """Whether a file is a table by the end of its name."""
+    return Path(path).suffix.lower() in _READERS
+
+
+def read_table(path: str | Path) -> Table:
+    """Reads a table.
+
+    Of arrays with two dimensions (rows, k) each column is one of the table, named like q[0].
+
+    Raises:
+        TableError: It cannot be read, is damaged or too large; says what to do.
+    """
+    file = Path(path)
+    reader = _READERS.get(file.suffix.lower())
+    if reader is None:
+        raise TableError(f"is no table. Expected {listing(sorted(_READERS))}", str(path))
+    try:
+        if not file.is_file():
+            raise TableError("is no file" if file.exists() else "does not exist", str(path))
+        _check_size(file, file.stat().st_size, MAX_BYTES, "bytes")
+        return _table(reader(file), str(path))
+    except TableError:
+        raise
+    except ImportError as error:
+        fix = "pip install com_bags[tables], or save it as npz"
+        raise TableError(f"needs {error.name}, which is not installed: {fix}", str(path)) from error
+    except Exception as error:  # whatever a library makes of a damaged file
+        fix = "Save it again (in MATLAB save(..., '-v7')), or as csv"
+        text = f"cannot be read: {type(error).__name__}: {str(error).strip()}. {fix}"
+        raise TableError(text, str(path)) from error
+
+
+def _check_size(file: Path, size: float, most: int, what: str) -> None:
+    if size > most:
+        text = f"has {size:.0f} {what}, more than {most}: cut it in parts, or leave columns out"
+        raise TableError(text, str(file))
+
+
+def _table(arrays: Mapping[str, Any], source: str) -> Table:
+    """Makes columns of named arrays, and keeps those of the most common length."""
+    columns: dict[str, Array] = {}
+    notes = []
+    for name, value in arrays.items():
+        array = np.asarray(value)
+        if array.dtype.kind == "O":  # text of a csv file
+            numbers = importlib.import_module("pandas").to_numeric(value, errors="coerce")
+            array = np.array(numbers, dtype=float)
+            wrong = np.flatnonzero(np.isnan(array) & ~np.asarray(value.isna()))
+            if len(wrong) and np.isfinite(array).any():
+                one = quote(str(value.iloc[wrong[0]]))
+                notes.append(f"{quote(name)}: {len(wrong)} cells are no numbers, like {one}")
+        elif array.dtype.kind == "M":
+            array = array.astype("datetime64[ns]").astype(float) * 1e-9
+        if array.dtype.kind not in "biuf" or array.ndim not in (1, 2) or array.size < 2:
+            continue
+        if array.ndim == 2 and 1 in array.shape:
+            array = array.ravel()
+        parts = [array] if array.ndim == 1 else list(array.T)
+        names = [name] if array.ndim == 1 else [f"{name}[{i}]" for i in range(len(parts))]
+        columns |= {key: np.array(part, float) for key, part in zip(names, parts, strict=True)}
+    columns = {name: column for name, column in columns.items() if np.isfinite(column).any()}
+    if not columns:
+        raise TableError("contains no column of numbers. Expected names, then numbers", source)
+    lengths = [len(column) for column in columns.values()]
+    rows = max(set(lengths), key=lambda length: (lengths.count(length), length))
+    if others := [name for name, column in columns.items() if len(column) != rows]:
+        notes.append(f"left out, because they do not have {rows} rows as most: {listing(others)}")
+    kept = {name: column for name, column in columns.items() if len(column) == rows}
+    return Table(kept, rows, source, tuple(notes))
+
+
+def _read_npz(file: Path) -> Mapping[str, Any]:
+    with zipfile.ZipFile(file) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    _check_size(file, size, MAX_BYTES, "bytes")
+    with np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _read_mat(file: Path) -> Mapping[str, Any]:
+    shapes = [(name, shape) for name, shape, _ in scipy.io.whosmat(file)]
+    _check_size(file, sum(np.prod(shape, dtype=float) for _, shape in shapes), MAX_CELLS, "numbers")
+    found = scipy.io.loadmat(file)
+    return {name: found[name] for name, _ in shapes if found[name].dtype.kind in "biuf"}
+
+
+def _read_parquet(file: Path) -> Mapping[str, Any]:
+    about = importlib.import_module("pyarrow.parquet").read_metadata(file)
+    _check_size(file, about.num_rows * about.num_columns, MAX_CELLS, "numbers")
+    frame = importlib.import_module("pandas").read_parquet(file)
+    return {str(name): frame[name] for name in frame if frame[name].dtype.kind in "biufM"}
+
+
+def _read_text(file: Path) -> Mapping[str, Any]:
+    skipped, line = 0, ""
+    with file.open(encoding="utf-8-sig", errors="replace") as stream:
+        for line in iter(lambda: stream.readline(2**20), ""):
+            if line.strip() and line.lstrip()[0] not in _COMMENTS:
+                break
+            skipped += 1
+    if not line or "\0" in line:
+        raise TableError("is empty or no text. Expected columns of numbers", str(file))
+    # of the marks that occur the one that does most; ; goes with decimal commas
+    mark = max(";\t, ", key=lambda each: line.count(each) if each != " " else 0.5)
+    comma = mark == ";"
+    names = [name.strip(" \"'\r\n") for name in (line.split() if mark == " " else line.split(mark))]
+    try:
+        [float(name.replace(",", ".") if comma else name) for name in names if name]
+        names = [f"column {i}" for i in range(1, len(names) + 1)]
+    except ValueError:
+        skipped += 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # rows longer than the first one
+        frame = importlib.import_module("pandas").read_csv(
+            file,
+            sep=r"\s+" if mark == " " else mark,
+            decimal="," if comma else ".",
+            names=names,
+            skiprows=skipped,
+            index_col=False,
+            skipinitialspace=True,
+            nrows=MAX_CELLS // len(names) + 1,
+            encoding_errors="replace",
+            low_memory=False,
+        )
+    _check_size(file, frame.size, MAX_CELLS, "numbers")
+    text = [name for name in frame if comma and frame[name].dtype.kind == "O"]
+    return {**frame, **{name: frame[name].str.replace(",", ".") for name in text}}
+
+
+_READERS: dict[str, Callable[[Path], Mapping[str, Any]]] = {
+    ".csv": _read_text,
+    ".tsv": _read_text,
+    ".txt": _read_text,
+    ".parquet": _read_parquet,
+    ".npz": _read_npz,
+    ".mat": _read_mat,
+}

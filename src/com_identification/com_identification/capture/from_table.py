@@ -1,0 +1,294 @@
+"""Sensors of a robot from a table of numbers, by a mapping of its columns (YAML).
+
+A channel is the name of a column, {column: NAME, unit: deg, scale: 1.0, offset: 0.0}, which gives
+scale * unit * column + offset, or a number that is constant. docs/tables.md shows all keys. What
+a sensor does not measure (horizontal forces of a pressure sole, the size of the force where only
+the centre of pressure is known) is noise as large as the robot's weight in the postures.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from com_bags import SensorBlock, Table, TableError
+from com_identification.capture.detector import StationaryInterval
+from com_identification.capture.slices import NS_PER_S
+from com_identification.regression.postures import (
+    Posture,
+    make_posture,
+    sole_to_reading,
+    wrench_transform,
+)
+from com_model import Foot, RobotModel
+from com_model.arrays import Array
+from com_model.dynamics import GRAVITY
+from com_model.dynamics.kinematics import link_pose_batch
+from com_model.geometry.rotations import rotations_about
+from com_model.strict_yaml import Section
+from com_model.text import closest, listing, quote
+
+UNITS = {"rad": 1.0, "deg": np.pi / 180.0, "m": 1.0, "cm": 0.01, "mm": 1e-3, "N": 1.0, "kN": 1e3}
+UNITS |= {"N m": 1.0, "N mm": 1e-3, "kgf": 9.80665, "m/s^2": 1.0, "g": 9.80665, "1": 1.0}
+UNITS |= {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_TURN = 0.1  # m, of a moment about the vertical over the weight, where it is not measured
+
+
+class _Wrench(NamedTuple):
+    """Wrenches (N, 6) of the ground, and directions (6, k) in which they are not known."""
+
+    values: Array
+    unknown: Array
+    scaled: bool = False  # whether the size of the force is not known
+
+    def moved(self, X: Array) -> "_Wrench":
+        """In another frame, X (6, 6) maps to it."""
+        return _Wrench(self.values @ X.T, X @ self.unknown, self.scaled)
+
+
+class TableReader:
+    """Reads a table like com_bags.SensorReader a bag.
+
+    A full wrench of a foot is as its configuration says, in its frame and sign; imu_link carries
+    the IMU, None: it is not used. With `by_rows` each row is a posture.
+
+    Raises:
+        ConfigError: The mapping is wrong; names the key, and what is valid.
+        TableError: No row is left, or the time is none.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        mapping: Section,
+        model: RobotModel,
+        feet: Sequence[Foot],
+        imu_link: str | None = None,
+    ) -> None:
+        self._table, self._model, self._feet = table, model, tuple(feet)
+        self._used: dict[str, None] = {}
+        self._weight = model.mass * GRAVITY
+        self._notes: list[str] = list(table.notes)
+        self.by_rows = mapping.text("rows", "readings", ("readings", "postures")) == "postures"
+        self._samples = mapping.whole("samples", 1)
+        seconds = self._time(mapping)
+        self._Q, self._effort = (self._joints(mapping.section(k)) for k in ("joints", "efforts"))
+        if lost := np.isnan(self._Q).all(axis=0).nonzero()[0].tolist():
+            names = listing([model.joint_names[i] for i in lost], 10)
+            raise mapping.error(f"expected {names}, too: a column, or its constant value", "joints")
+        self._wrenches = self._read_feet(mapping)
+        self._unknown = block_diag(*(wrench.unknown for wrench in self._wrenches))
+        self._up = self._read_imu(mapping.section("imu"), imu_link)
+        keep = self._segments(mapping, seconds)
+        mapping.finish()
+        self._rows = np.flatnonzero(keep)
+        if not len(self._rows):
+            raise TableError("no row is left by use and leave_out", table.source)
+        self._times = np.round(np.where(keep, seconds, 0.0) * NS_PER_S).astype(np.int64) + NS_PER_S
+        self.first_ns = int(self._times[self._rows[0]])
+
+    @property
+    def seconds(self) -> float:
+        """Time between the first and the last row that is used; a row is a second by_rows."""
+        return float(self._times[self._rows].max() - self.first_ns) / NS_PER_S + self.by_rows
+
+    @property
+    def messages(self) -> dict[str, int]:
+        """Number of rows that are used, by column."""
+        return dict.fromkeys(self._used, len(self._rows))
+
+    def warnings(self) -> list[str]:
+        """What may be wrong with the table, sentences."""
+        return self._notes
+
+    def blocks(self, span_ns: int = NS_PER_S) -> Iterator[SensorBlock]:
+        """Yields the readings of each interval of time."""
+        numbers = self._times[self._rows] // span_ns
+        for part in np.split(self._rows, np.flatnonzero(np.diff(numbers)) + 1):
+            times = self._times[part]
+            wrenches = tuple((times, wrench.values[part]) for wrench in self._wrenches)
+            up = None if self._up is None else (times, self._up[part])
+            yield SensorBlock(times, self._Q[part], self._effort[part], wrenches, up, len(part))
+
+    def intervals(self) -> list[StationaryInterval]:
+        """Each row as a posture, or why it is none."""
+        found = []
+        for row, t0 in zip(self._rows.tolist(), self._times[self._rows].tolist(), strict=True):
+            wrenches = np.array([wrench.values[row] for wrench in self._wrenches])
+            up = None if self._up is None or np.isnan(self._up[row]).any() else self._up[row]
+            q, effort, n, label = self._Q[row], self._effort[row], self._samples, f"row {row + 1}"
+            interval = StationaryInterval(t0, t0 + NS_PER_S, None, (f"{label} has empty cells.",))
+            if np.isfinite(q).all() and np.isfinite(wrenches).all():
+                posture = make_posture(self._model, q, wrenches, effort, up, (), n, label)
+                interval = StationaryInterval(t0, t0 + NS_PER_S, posture)
+            found.append(interval)
+        return found
+
+    def complete(self, posture: Posture) -> Posture:
+        """A posture with what the feet's sensors do not measure as noise."""
+        sizes = block_diag(*np.nan_to_num(posture.wrenches)[:, :, None])
+        scaled = sizes[:, [wrench.scaled for wrench in self._wrenches]]
+        columns = np.hstack((self._unknown, scaled))
+        rest = np.zeros((self._model.n_joints, columns.shape[1]))
+        return replace(posture, noise=np.hstack((posture.noise, np.vstack((columns, rest)))))
+
+    def _column(self, name: Any, section: Section, key: str) -> Array:
+        columns = self._table.columns
+        if not isinstance(name, str) or name not in columns:
+            meant = closest(str(name), sorted(columns))
+            guess = f"did you mean {quote(meant)}? " if meant else ""
+            there = listing(sorted(columns), 20)
+            problem = f"{quote(str(name))} is no column of numbers; {guess}There are: {there}"
+            raise section.error(problem, key)
+        self._used[name] = None
+        return columns[name]
+
+    def _channel(self, value: Any, section: Section, key: str) -> Array:
+        """(N,) of a channel."""
+        if isinstance(value, int | float):
+            return np.full(self._table.rows, float(value))
+        if not isinstance(value, dict):
+            return self._column(value, section, key)
+        own = Section(value, section.source, f"{section.path}.{key}".strip("."))
+        column = self._column(own.raw("column"), section, key)
+        unit = UNITS[own.text("unit", "1", tuple(UNITS))]
+        result = own.number("scale", 1.0) * unit * column + own.number("offset", 0.0)
+        own.finish()
+        return np.asarray(result)
+
+    def _channels(self, section: Section, key: str, count: int) -> Array:
+        """(N, count) of a list of channels."""
+        values = section.raw(key)
+        if not isinstance(values, list) or len(values) != count:
+            raise section.error(f"expected a list of {count} channels", key)
+        return np.column_stack([self._channel(value, section, key) for value in values])
+
+    def _time(self, mapping: Section) -> Array:
+        """(N,) s from the first row."""
+        rate, value = mapping.number("rate", None, 1e-6), mapping.raw("time")
+        if self.by_rows or (value is None and rate is not None):
+            return np.arange(self._table.rows) / (1.0 if self.by_rows else rate or 1.0)
+        if value is None:
+            raise mapping.error("expected the column of time, or rate: HZ", "time")
+        seconds = self._channel(value, mapping, "time")
+        known = seconds[np.isfinite(seconds)]
+        step = float(np.median(np.diff(known))) if len(known) > 1 else 0.0
+        if not 1e-5 <= step <= 1.0:
+            text = f"the time between rows is {step:.3g} s: correct its unit, or the column"
+            raise mapping.error(text, "time")
+        return np.asarray(seconds - known[0])
+
+    def _segments(self, mapping: Section, seconds: Array) -> Array:
+        """Which rows count, (N,)."""
+        keep = np.isfinite(seconds) & (np.abs(seconds) < 1e9) & (seconds > -1.0)
+        use, out = (mapping.rows(key, 2) for key in ("use", "leave_out"))
+        if use:
+            keep &= np.any([(a <= seconds) & (seconds <= b) for a, b in use], axis=0)
+        for a, b in out:
+            keep &= (seconds < a) | (seconds > b)
+        if not keep.all():
+            total = len(keep)
+            self._notes.append(f"{total - keep.sum()} of {total} rows are left out by the mapping")
+        return np.asarray(keep)
+
+    def _joints(self, section: Section) -> Array:
+        """(N, n) by the joints' names, NaN of those that are not there."""
+        names = self._model.joint_names
+        values = [self._channel(section.raw(name, np.nan), section, name) for name in names]
+        section.finish()
+        return np.column_stack(values)
+
+    def _read_feet(self, mapping: Section) -> list[_Wrench]:
+        """Wrenches of each foot in its sensor's frame, with its sign."""
+        section, plate = mapping.section("feet"), mapping.section("plate")
+        names = [foot.frame for foot in self._feet]
+        found = [_Wrench(np.zeros((self._table.rows, 6)), np.zeros((6, 0))) for _ in names]
+        if plate.entries():
+            if section.entries():
+                raise mapping.error("give plate or feet, not both", "plate")
+            under = names.index(plate.text("foot", names[0], tuple(names)))
+            x, y, yaw = plate.vector("pose", (0.0, 0.0, 0.0))
+            R = rotations_about(np.array([[0.0, 0.0, 1.0]]), np.array([yaw]))[0]
+            X = wrench_transform(R.T, -R.T @ np.array([x, y, 0.0]))
+            X = sole_to_reading(self._model, self._feet[under]) @ X
+            found[under] = self._read_wrench(plate).moved(X)
+            plate.finish()
+            return found
+        for i, foot in enumerate(self._feet):
+            own = section.section(foot.frame)
+            wrench = self._read_wrench(own)
+            if wrench.scaled and len(self._feet) > 1:
+                raise own.error("the total centre of pressure goes into plate, not feet", "cop")
+            measured = wrench.unknown.shape[1] == 0
+            X = np.eye(6) if measured else sole_to_reading(self._model, foot)
+            found[i] = wrench.moved(X)
+            own.finish()
+        section.finish()
+        return found
+
+    def _read_wrench(self, section: Section) -> _Wrench:
+        """A full wrench as it is, else one of vertical force and centre of pressure."""
+        there = set(section.entries())
+        if "force" in there:
+            parts = [self._channels(section, key, 3) for key in ("force", "moment")]
+            return _Wrench(np.hstack(parts), np.zeros((6, 0)))
+        if "cells" in there:
+            load, moment = self._cells(section)
+        elif "cop" in there:
+            load = np.full(self._table.rows, self._weight)
+            if "vertical" in there:
+                load = self._channel(section.raw("vertical"), section, "vertical")
+            point = self._channels(section, "cop", 2)
+            # of no load it means nothing
+            moment = np.where(load[:, None] != 0.0, load[:, None] * point, 0.0)
+        else:
+            keys = "force and moment, vertical and cop, cop alone, or cells"
+            raise section.error(f"expected {keys}; got {listing(sorted(there)) or 'nothing'}")
+        zero = np.zeros(len(load))
+        values = np.column_stack((zero, zero, load, moment[:, 1], -moment[:, 0], zero))
+        unknown = self._weight * np.diag([1.0, 1.0, 0.0, 0.0, 0.0, _TURN])[:, [0, 1, 5]]
+        return _Wrench(values, unknown, not {"vertical", "cells"} & there)
+
+    def _cells(self, section: Section) -> tuple[Array, Array]:
+        """Vertical force (N,) N of single pressure cells, and it times their position (N, 2)."""
+        load, moment = np.zeros(self._table.rows), np.zeros((self._table.rows, 2))
+        cells = section.raw("cells")
+        if not isinstance(cells, list):
+            raise section.error("expected a list of {column, at: [x, y], polynomial}", "cells")
+        for i, cell in enumerate(cells):
+            own = Section(cell, section.source, f"{section.path}.cells[{i}]")
+            raw = self._column(own.raw("column"), own, "column")
+            points, powers = np.array(own.rows("table", 2)), own.raw("polynomial", [])
+            if len(points) > 1 and (np.diff(points[:, 0]) > 0.0).all():
+                force = np.interp(raw, points[:, 0], points[:, 1], np.nan, np.nan)
+                if outside := int(np.sum(np.isfinite(raw) & np.isnan(force))):
+                    text = f"{outside} readings beyond the calibration's table are left out"
+                    self._notes.append(f"{own.raw('column')}: {text}")
+            elif isinstance(powers, list) and 1 <= len(powers) <= 10:
+                powers = own.vector("polynomial", (0.0,) * len(powers))
+                force = np.polynomial.polynomial.polyval(raw, powers)
+            else:
+                text = "polynomial: [a0, a1, ...] (N), or table: [[reading, N], ...] that rises"
+                raise own.error(f"expected {text}")
+            load, moment = load + force, moment + force[:, None] * own.vector("at", (np.nan,) * 2)
+            own.finish()
+        return load, moment
+
+    def _read_imu(self, section: Section, link: str | None) -> Array | None:
+        """(N, 3) unit vectors against gravity, root axes; None where it is not used."""
+        if link is None:
+            if section.entries():
+                self._notes.append("imu is not used: give --imu or set use_imu")
+            return None
+        if "orientation" in section.entries():
+            x, y, z, w = self._channels(section, "orientation", 4).T
+            up = np.column_stack((x * z - w * y, y * z + w * x, 0.5 - x * x - y * y))
+        else:
+            up = self._channels(section, "acceleration", 3)
+        section.finish()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            up = up / np.linalg.norm(up, axis=1, keepdims=True)
+        R, _ = link_pose_batch(self._model, np.nan_to_num(self._Q), link)
+        return np.asarray(np.einsum("nij,nj->ni", R, up))

@@ -1,0 +1,139 @@
+"""Tables of each format, whole and broken: numbers, or one kind of error that says what to do."""
+
+import zipfile
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import scipy.io
+
+from com_bags import TableError, is_table, read_table
+from com_bags import tables as module
+
+T = np.arange(5.0)
+A = np.array([1.5, -2.0, np.nan, 4e3, 0.25])
+
+
+def write(path):
+    """The columns t and a in the format that the path's end says."""
+    rows = [("t", "a"), *zip(T, A, strict=True)]
+    mark, dot = {".csv": (",", "."), ".tsv": ("\t", "."), ".txt": (";", ",")}.get(
+        path.suffix, ("", "")
+    )
+    if mark:
+        pytest.importorskip("pandas")
+        cells = [[str(x).replace("nan", "").replace(".", dot) for x in row] for row in rows]
+        path.write_text("# made by a test\n" + "\n".join(mark.join(row) for row in cells) + "\n")
+    elif path.suffix == ".npz":
+        np.savez_compressed(path, t=T, a=A, robot="hoap2", scalar=3.0)
+    elif path.suffix == ".mat":
+        scipy.io.savemat(path, {"t": T, "a": A[:, None], "text": "x"}, do_compression=True)
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        arrow.parquet = pytest.importorskip("pyarrow.parquet")
+        arrow.parquet.write_table(arrow.table({"t": T, "a": A, "text": ["x"] * 5}), path)
+    return path
+
+
+ENDS = (".csv", ".tsv", ".txt", ".npz", ".mat", ".parquet")
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_each_format_gives_the_same_numbers(end, tmp_path):
+    path = write(tmp_path / f"log{end}")
+    assert is_table(path)
+    table = read_table(path)
+    assert set(table.columns) == {"t", "a"}
+    assert table.rows == 5
+    np.testing.assert_array_equal(table.columns["t"], T)
+    np.testing.assert_array_equal(table.columns["a"], A)
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "random"])
+def test_broken_files_give_numbers_or_a_table_error(end, damage, tmp_path):
+    path = write(tmp_path / f"log{end}")
+    data, rng = path.read_bytes(), np.random.default_rng(1)
+    for k in range(30 if damage == "flipped" else 1):
+        if damage == "flipped":
+            broken = bytearray(data)
+            broken[int(rng.integers(len(data)))] ^= 1 << (k % 8)
+        else:
+            broken = {"cut": data[: len(data) * 2 // 3], "empty": b""}.get(damage, rng.bytes(500))
+        path.write_bytes(bytes(broken))
+        with suppress(TableError):
+            assert read_table(path).rows
+
+
+def test_arrays_of_two_dimensions_have_a_column_for_each(tmp_path):
+    np.savez(tmp_path / "a.npz", q=np.arange(10.0).reshape(5, 2), t=T)
+    table = read_table(tmp_path / "a.npz")
+    np.testing.assert_array_equal(table.columns["q[1]"], [1, 3, 5, 7, 9])
+
+
+def test_a_pickle_is_never_loaded(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return print, ("executed",)
+
+    np.savez(tmp_path / "a.npz", t=np.array([Trap()], dtype=object))
+    with pytest.raises(TableError, match="allow_pickle"):
+        read_table(tmp_path / "a.npz")
+
+
+def test_what_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_BYTES", 10**6)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("t.npy", bytes(2 * 10**6))
+    with pytest.raises(TableError, match="more than"):
+        read_table(tmp_path / "a.npz")
+    monkeypatch.setattr(module, "MAX_CELLS", 8)
+    for end in (".mat", ".csv", ".parquet"):
+        with pytest.raises(TableError, match="more than 8"):
+            read_table(write(tmp_path / f"a{end}"))
+
+
+def test_an_array_that_claims_more_than_there_is(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive, archive.open("t.npy", "w") as stream:
+        header = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+        np.lib.format.write_array_header_1_0(stream, header)
+    with pytest.raises(TableError, match=r"MemoryError|EOF"):
+        read_table(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t,a\n0,1\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
+        ("t,t\n0,1\n", "Duplicate names"),
+        ("only words\nare here\n", "no column of numbers"),
+        ("t,a\0\n", "no text"),
+        ("", "is empty"),
+    ],
+)
+def test_errors_say_what_is_wrong(text, message, tmp_path):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(TableError, match=message):
+        read_table(tmp_path / "a.csv")
+
+
+def test_cells_that_are_no_numbers_are_reported(tmp_path):
+    (tmp_path / "a.csv").write_text("t,a,label\n0,1,x\n1,oops,y\n2,3,z\n")
+    table = read_table(tmp_path / "a.csv")
+    assert set(table.columns) == {"t", "a"}
+    assert table.notes == ("'a': 1 cells are no numbers, like 'oops'",)
+    assert np.isnan(table.columns["a"][1])
+    (tmp_path / "a.csv").write_text("t;a\n0,5;1,25\n1,5;x\n")
+    np.testing.assert_array_equal(read_table(tmp_path / "a.csv").columns["a"], [1.25, np.nan])
+
+
+def test_no_header_and_version_7_3(tmp_path):
+    (tmp_path / "a.csv").write_text("0 1\n2 3\n")
+    np.testing.assert_array_equal(read_table(tmp_path / "a.csv").columns["column 2"], [1, 3])
+    (tmp_path / "a.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(600))
+    with pytest.raises(TableError, match=r"save.*-v7"):
+        read_table(tmp_path / "a.mat")
+    with pytest.raises(TableError, match="is no table"):
+        read_table(tmp_path / "a.xls")
+    with pytest.raises(TableError, match="does not exist"):
+        read_table(tmp_path / "b.csv")
