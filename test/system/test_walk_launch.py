@@ -6,7 +6,7 @@ from sensor_msgs.msg import JointState
 from tf2_msgs.msg import TFMessage
 from visualization_msgs.msg import MarkerArray
 
-from com_demos.nodes.walk_monitor import WalkRecording, WalkSample
+from com_demos.nodes.walk_monitor import WalkRecording
 from com_msgs.action import Walk
 from com_msgs.msg import CenterOfMass, WalkGoal, WalkState
 from com_ros.conversions import point_to_numpy, stamp_to_ns, transform_to_numpy
@@ -20,11 +20,7 @@ def recorded(states, coms, frames, joints):
     """All that was received, with the truth, as a walk."""
     recording = WalkRecording()
     for msg in states:
-        points = msg.com_reference, msg.zmp_reference, msg.zmp
-        stamp_ns = stamp_to_ns(msg.header.stamp)
-        recording.samples.append(
-            WalkSample(stamp_ns, msg.time, msg.step, *map(point_to_numpy, points))
-        )
+        recording.add(msg, msg.time)
         if msg.state == WalkState.WALKING:
             recording.duration = msg.duration
     for msg in coms:

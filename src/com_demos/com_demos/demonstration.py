@@ -283,8 +283,13 @@ def finish(
         raise problem
 
 
-def run_demo(show: Callable[[argparse.Namespace], None], options: argparse.Namespace) -> int:
+def run_demo(
+    show: Callable[[argparse.Namespace], None],
+    command_line: Callable[[], DemoParser],
+    words: Sequence[str] | None = None,
+) -> int:
     """Show; return 0, 1 for a failed run, 2 for a wrong command, 130 for Ctrl-C or SIGTERM."""
+    options = command_line().parse_args(words)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started is stopped
     try:
         show(options)

@@ -6,7 +6,7 @@ It writes a picture of the errors before and after. The sensors err as real ones
 import argparse
 import shutil
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -89,11 +89,6 @@ def _bodies(axes: Axes, comparison: Comparison, stds: Array, prior: float) -> No
 LONGEST = 3600.0  # s
 PRIOR = 0.01  # m; that of the launch file's parameters
 MUST_SHRINK = 0.7  # error after over error before
-
-
-def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code, see run_demo()."""
-    return demonstration.run_demo(show, command_line().parse_args(words))
 
 
 def command_line() -> demonstration.DemoParser:
@@ -180,6 +175,8 @@ def judge(robot: RobotFiles, folder: Path) -> Comparison:
     true, before, after = (RobotModel.from_file(file) for file in files)
     return compare(true, before, after, RobotConfig.from_file(str(robot.config)))
 
+
+main = partial(demonstration.run_demo, show, command_line)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,8 +5,8 @@ It writes a picture and a plot.
 
 import argparse
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,11 +86,6 @@ def _margin_axes(axes: Axes, series: Series) -> None:
 
 
 MAX_ERROR_MM = 1.0
-
-
-def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code, see run_demo()."""
-    return run_demo(show, command_line().parse_args(words))
 
 
 def show(options: argparse.Namespace) -> None:
@@ -175,6 +170,8 @@ def check(figures: dict) -> None:
     if error > MAX_ERROR_MM:
         raise RunError(f"the CoM is up to {error:.3g} mm off the truth, {MAX_ERROR_MM:g} allowed")
 
+
+main = partial(run_demo, show, command_line)
 
 if __name__ == "__main__":
     sys.exit(main())

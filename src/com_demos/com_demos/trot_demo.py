@@ -6,7 +6,7 @@ is not where the URDF says.
 
 import argparse
 import sys
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -130,11 +130,6 @@ STANDING = 2.0  # s, at most, before the robot trots
 MAX_ERROR = 0.01  # of the distance of the hips along x
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code, see run_demo()."""
-    return demonstration.run_demo(show, command_line().parse_args(words))
-
-
 def command_line() -> demonstration.DemoParser:
     """Options of the demo."""
     parser = demonstration.DemoParser(
@@ -215,6 +210,8 @@ def check(figures: dict, length: float) -> None:
     if max(errors) > limit:
         raise RunError(f"the CoM is {max(errors):.3g} mm off the truth, {limit:.3g} allowed")
 
+
+main = partial(demonstration.run_demo, show, command_line)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,7 +5,7 @@ It writes a plot of CoM and ZMP against the plan, and a film strip.
 
 import argparse
 import sys
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,11 +86,6 @@ STANDING = 8.0  # s, at most, before and after the steps
 FRAMES = 10
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; return the exit code, see run_demo()."""
-    return demonstration.run_demo(show, command_line().parse_args(words))
-
-
 def command_line() -> demonstration.DemoParser:
     """Options of the demo."""
     parser = demonstration.DemoParser(
@@ -160,6 +155,8 @@ def check(figures: dict, options: argparse.Namespace) -> None:
     if figures["com_error_mean_m"] is None:
         raise RunError("no truth arrived")
 
+
+main = partial(demonstration.run_demo, show, command_line)
 
 if __name__ == "__main__":
     sys.exit(main())

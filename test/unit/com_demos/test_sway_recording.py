@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from com_demos.nodes.sway_monitor import Recording, Sample
+from com_demos.nodes.sway_monitor import Recording
 
 START = 1_700_000_000_123_456_789
 
 
-def sample(stamp_ns: int, x: float = 0.0, margin: float = 0.1) -> Sample:
-    return Sample(stamp_ns, stamp_ns + 250_000, (x, 0.0, 0.0), margin)
+def sample(stamp_ns: int, x: float = 0.0, margin: float = 0.1) -> tuple:
+    return stamp_ns, 2.5e-4, x, 0.0, 0.0, margin
 
 
 def test_match_by_stamp_in_any_order() -> None:

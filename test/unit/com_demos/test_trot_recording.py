@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from com_demos.nodes.trot_monitor import CONVERGED, TrunkRecording, TrunkSample
+from com_demos.nodes.trot_monitor import CONVERGED, TrunkRecording
 from com_demos.trot_demo import trunk_figure
 
 START = 1_000_000_000_000
@@ -24,9 +24,11 @@ def recording(shift=(0.0, 0.0), saturated=False):
         noticed = START + 5_050_000_000 if time >= 5.3 else 0
         std = np.array([0.0005, 0.001, 0.01, 2.0])
         result.add_truth(stamp, truth)
-        result.samples.append(TrunkSample(stamp, CONVERGED, "", values, std, noticed))
-        result.add_tilt(stamp, np.radians(3.0), np.radians(-1.0) * (-1) ** k)
-        result.add_gait(stamp, np.array(shift), saturated, k >= 0)
+        result.samples.append((stamp, noticed, CONVERGED, (*values, *std)))
+        result.tilts.append((stamp, np.radians(3.0), np.radians(-1.0) * (-1) ** k))
+        result.gaits.append((stamp, *shift, saturated))
+        if k == 0:
+            result.began_ns = stamp
     return result
 
 

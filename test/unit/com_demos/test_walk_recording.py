@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from com_demos.nodes.walk_monitor import WalkRecording, WalkSample, walk_rows
+from com_demos.nodes.walk_monitor import WalkRecording, walk_rows
 from com_demos.walk_demo import walk_figure
 from com_model.plotting import save_png
+from com_msgs.msg import WalkState
 
 BEGIN = 5_000_000_000  # ns
 R_ODOM_WALK = Rotation.from_euler("z", 0.8).as_matrix()
@@ -24,10 +25,10 @@ def recorded(off=0.0, tilt_from=math.inf, end=3.0):
     """A walk whose CoM is `off` beside where it is meant to be, its root half a metre above it."""
     recording = WalkRecording(duration=2.5)
     unknown = np.full(3, np.nan)
-    recording.samples.append(WalkSample(1, math.nan, -1, unknown, unknown, unknown))
+    recording.samples.append((1, math.nan, np.full(9, np.nan)))
     for k, t in enumerate(np.arange(-1.0, end, 0.01)):
         stamp = BEGIN + round(1e9 * t)
-        recording.samples.append(WalkSample(stamp, float(t), 0, meant(t), meant(t), unknown))
+        recording.samples.append((stamp, float(t), np.hstack((meant(t), meant(t), unknown))))
         com = meant(t) + np.array([0.0, off if t > 0.0 else 0.0, 0.0])
         root = com + np.array([0.0, 0.0, 0.5])
         R = Rotation.from_euler("x", 1.0 if t >= tilt_from else 0.0).as_matrix()
@@ -90,9 +91,10 @@ def test_the_plot(tmp_path):
 
 
 def test_rows_of_the_view():
-    assert walk_rows(None, "UNKNOWN", "", 0, math.nan)[0][0] == "waiting"
-    sample = recorded().samples[50]
-    rows = dict(walk_rows(sample, "WALKING", "", 6, 0.004))
+    msg = WalkState(state=WalkState.WALKING, steps=6, com_error=0.004)
+    msg.zmp.x = math.nan
+    rows = dict(walk_rows(msg))
+    assert rows["state"] == "WALKING"
     assert rows["step"] == "1 of 6"
     assert rows["CoM error"] == "4.00 mm"
     assert rows["ZMP"] == "not known"

@@ -9,7 +9,7 @@ Subscribes:
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,16 +23,6 @@ from com_msgs.msg import CenterOfMass, SescChain
 from com_ros.conversions import NS_PER_S, stamp_to_ns
 from com_ros.joint_input import JointInput
 from com_simulation.drawing.scene import Snapshot
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One message on `com`."""
-
-    stamp_ns: int  # of the joint positions that it was computed from
-    received_ns: int  # when it arrived, on the clock that stamps are taken from
-    com: tuple[float, float, float]  # (x, y, z) m in the root link's frame; NaN where unknown
-    margin: float  # m; NaN without feet
 
 
 @dataclass(frozen=True)
@@ -88,30 +78,26 @@ class Series:
         ]
 
 
-@dataclass
 class Recording:
-    """Collects samples of `com`, and the true CoM (x, y, z) m by its stamp, ns."""
+    """Collects samples of `com`, and the true CoM (x, y, z) m, by their stamps, ns."""
 
-    samples: list[Sample] = field(default_factory=list)
-    truths: dict[int, tuple[float, float, float]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        # stamp, ns; receipt minus stamp, s; x, y, z in the root link's frame, m; margin, m
+        self.samples: list[tuple[int, float, float, float, float, float]] = []
+        self.truths: dict[int, tuple[float, float, float]] = {}
 
     def series(self, last: int = 0, until: float = math.inf) -> Series:
         """Return all samples, or only the last few, as arrays; until a time of the run, s."""
-        end_ns = self.samples[0].stamp_ns + until * NS_PER_S if self.samples else 0
-        samples = [sample for sample in self.samples[-last:] if sample.stamp_ns <= end_ns]
-        unknown = (math.nan, math.nan, math.nan)
-        truths = [self.truths.get(sample.stamp_ns, unknown) for sample in samples]
-        stamps, received = (
-            np.array([getattr(sample, name) for sample in samples], dtype=np.int64)
-            for name in ("stamp_ns", "received_ns")
-        )
-        first = self.samples[0].stamp_ns if samples else 0
+        first = self.samples[0][0] if self.samples else 0
+        rows = [row for row in self.samples[-last:] if row[0] - first <= until * NS_PER_S]
+        values = np.array([row[1:] for row in rows], dtype=float).reshape(-1, 5)
+        truths = [self.truths.get(row[0], (math.nan,) * 3) for row in rows]
         return Series(
-            time=(stamps - first) / NS_PER_S,
-            com=np.array([sample.com for sample in samples], dtype=float).reshape(-1, 3),
+            time=np.array([row[0] - first for row in rows]) / NS_PER_S,
+            com=values[:, 1:4],
             truth=np.array(truths, dtype=float).reshape(-1, 3),
-            margin=np.array([sample.margin for sample in samples], dtype=float),
-            latency=(received - stamps) / NS_PER_S,
+            margin=values[:, 4],
+            latency=values[:, 0],
         )
 
 
@@ -158,7 +144,7 @@ class SwayMonitor(ListeningNode):
     def elapsed(self) -> float:
         """Time between the first and the last CoM, s."""
         samples = self.recording.samples
-        return (samples[-1].stamp_ns - samples[0].stamp_ns) / NS_PER_S if samples else 0.0
+        return (samples[-1][0] - samples[0][0]) / NS_PER_S if samples else 0.0
 
     def rows(self) -> Rows:
         """Return what a view shows."""
@@ -174,9 +160,8 @@ class SwayMonitor(ListeningNode):
             self.reason = msg.reason
             return
         stamp_ns = stamp_to_ns(msg.header.stamp)
-        com = (msg.position.x, msg.position.y, msg.position.z)
-        received_ns = info["received_timestamp"]
-        self.recording.samples.append(Sample(stamp_ns, received_ns, com, msg.support_margin))
+        latency, at = (info["received_timestamp"] - stamp_ns) / NS_PER_S, msg.position
+        self.recording.samples.append((stamp_ns, latency, at.x, at.y, at.z, msg.support_margin))
         _store(self._coms, stamp_ns, msg)
 
     def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:

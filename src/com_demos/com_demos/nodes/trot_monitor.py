@@ -9,6 +9,7 @@ Subscribes:
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,18 +35,6 @@ CONVERGED = 2  # TrunkCom.STATUS_CONVERGED
 SIGMAS = 3.0
 HOLD = 0.5  # s, for which an error must stay small to count as reached
 LAST = 2.0  # s at the end, over which the final errors are averaged
-
-
-@dataclass(frozen=True, eq=False)
-class TrunkSample:
-    """One message on `trunk_com`."""
-
-    stamp_ns: int  # of the joint positions that it was computed from
-    status: int  # TrunkCom.STATUS_*
-    reason: str  # why it is not better
-    values: Array  # (4,) CoM x, y, z in the root link's frame, m, and mass, kg
-    std: Array  # (4,) their standard deviations
-    noticed_ns: int  # when a change of the payload was noticed; 0: never
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,75 +131,61 @@ class TrunkSeries:
 
 
 class TrunkRecording:
-    """Collects estimates, truths, tilt and gait.
-
-    Attributes:
-        samples: in the order in which they arrived.
-        began_ns: stamp of the first step; 0: not yet.
-    """
+    """Collects estimates, truths, tilt and gait, in the order in which they arrive."""
 
     def __init__(self) -> None:
-        self.samples: list[TrunkSample] = []
-        self.began_ns = 0
+        # stamp, ns; when a change of the payload was noticed, ns, 0: never; TrunkCom.STATUS_*;
+        # x, y, z in the root link's frame, m, and mass, kg; their standard deviations
+        self.samples: list[tuple[int, int, int, tuple[float, ...]]] = []
+        self.tilts: list[tuple[int, float, float]] = []  # stamp, ns; roll and pitch, rad
+        # stamp, ns; shift of the feet, x and y, m; whether that is at its bound
+        self.gaits: list[tuple[int, float, float, bool]] = []
+        self.began_ns = 0  # stamp of the first step; 0: not yet
         self._truths: dict[int, Array] = {}
-        self._tilts: list[tuple[int, float, float]] = []
-        self._gaits: list[tuple[int, float, float, bool]] = []
-        self._mass = math.nan
-        self._loaded_ns = 0
+        self._mass, self._loaded_ns = math.nan, 0
 
     def add_truth(self, stamp_ns: int, values: Array) -> None:
         """Add a truth (4,): x, y, z, m, and mass, kg."""
         if abs(values[3] - self._mass) > 1e-9:
             self._loaded_ns = stamp_ns
-        self._mass = values[3]
-        self._truths[stamp_ns] = values
-
-    def add_tilt(self, stamp_ns: int, roll: float, pitch: float) -> None:
-        """Add the trunk's roll and pitch, rad."""
-        self._tilts.append((stamp_ns, roll, pitch))
-
-    def add_gait(self, stamp_ns: int, shift: Array, saturated: bool, trots: bool) -> None:
-        """Add the shift (2,) m of the gait, and whether it trots."""
-        if trots and not self.began_ns:
-            self.began_ns = stamp_ns
-        self._gaits.append((stamp_ns, float(shift[0]), float(shift[1]), saturated))
+        self._mass, self._truths[stamp_ns] = values[3], values
 
     def elapsed(self) -> float:
         """Return the s that the robot has been trotting with an estimate of its trunk."""
-        first = next((sample.stamp_ns for sample in self.samples if sample.status), None)
+        first = next((stamp_ns for stamp_ns, _, status, _ in self.samples if status), None)
         if first is None or not self.began_ns:
             return 0.0
-        return (self.samples[-1].stamp_ns - max(first, self.began_ns)) / NS_PER_S
+        return (self.samples[-1][0] - max(first, self.began_ns)) / NS_PER_S
 
     def series(self, last: int = 0, until: float = math.inf) -> TrunkSeries:
         """Return all estimates, or only the last few, as arrays; until a time of the trot, s."""
-        zero = self.began_ns or (self.samples[0].stamp_ns if self.samples else 0)
-        end_ns = zero + until * NS_PER_S
-        count = sum(sample.stamp_ns <= end_ns for sample in self.samples)
-        samples = self.samples[:count][-last:]
-        truths = [self._truths.get(sample.stamp_ns, UNKNOWN) for sample in samples]
-        tilts = np.array([t for t in self._tilts if t[0] <= end_ns][-last:]).reshape(-1, 3)
-        gaits = np.array([g for g in self._gaits if g[0] <= end_ns][-last:]).reshape(-1, 4)
+        zero = self.began_ns or (self.samples[0][0] if self.samples else 0)
+        end_ns, loaded_ns = zero + until * NS_PER_S, self._loaded_ns
+        samples, tilts, gaits = (
+            [row for row in rows if row[0] <= end_ns][-last:]
+            for rows in (self.samples, self.tilts, self.gaits)
+        )
+        changes = {row[1] for row in self.samples if row[1]}
+        noticed_ns = min((stamp for stamp in changes if stamp >= loaded_ns), default=0)
 
-        changes = {sample.noticed_ns for sample in self.samples} - {0}
-        noticed = min((stamp for stamp in changes if stamp >= self._loaded_ns), default=0)
+        def since(rows: Sequence[tuple]) -> Array:
+            return np.array([row[0] - zero for row in rows], dtype=float) / NS_PER_S
 
-        def since(stamps: object) -> Array:
-            return (np.asarray(stamps, dtype=np.float64) - zero) / NS_PER_S
-
+        values = np.array([row[3] for row in samples], dtype=float).reshape(-1, 8)
+        gait = np.array([row[1:] for row in gaits], dtype=float).reshape(-1, 3)
         return TrunkSeries(
-            time=since([sample.stamp_ns for sample in samples]),
-            status=np.array([sample.status for sample in samples], dtype=np.int64),
-            values=np.array([sample.values for sample in samples]).reshape(-1, 4),
-            std=np.array([sample.std for sample in samples]).reshape(-1, 4),
-            truth=np.array(truths).reshape(-1, 4),
-            tilt_time=since(tilts[:, 0]),
-            tilt=tilts[:, 1:],
-            gait_time=since(gaits[:, 0]),
-            shift=gaits[:, 1:3],
-            saturated=gaits[:, 3] > 0.0,
-            loaded_at=(self._loaded_ns - zero) / NS_PER_S if self._loaded_ns else NEVER,
-            noticed_at=(noticed - zero) / NS_PER_S if noticed and self._loaded_ns else NEVER,
+            time=since(samples),
+            status=np.array([row[2] for row in samples], dtype=np.int64),
+            values=values[:, :4],
+            std=values[:, 4:],
+            truth=np.array([self._truths.get(row[0], UNKNOWN) for row in samples]).reshape(-1, 4),
+            tilt_time=since(tilts),
+            tilt=np.array([row[1:] for row in tilts], dtype=float).reshape(-1, 2),
+            gait_time=since(gaits),
+            shift=gait[:, :2],
+            saturated=gait[:, 2] > 0.0,
+            loaded_at=(loaded_ns - zero) / NS_PER_S if loaded_ns else NEVER,
+            noticed_at=(noticed_ns - zero) / NS_PER_S if noticed_ns and loaded_ns else NEVER,
         )
 
 
@@ -238,6 +213,7 @@ class TrotMonitor(ListeningNode):
         self._R_imu_root = R_imu_root
         self._tilt_ns = 0
         self._lift = math.nan
+        self._trunk = TrunkCom()
         self._gait = GaitPhase()
         self._listen(TrunkCom, "trunk_com", self._on_trunk)
         self._listen(CenterOfMass, "ground_truth/trunk_com", self._on_truth)
@@ -257,10 +233,8 @@ class TrotMonitor(ListeningNode):
 
     def rows(self) -> Rows:
         """Return what a view shows."""
-        samples = self.recording.samples
-        status = constant_name(TrunkCom, samples[-1].status) if samples else "UNKNOWN"
-        reason = samples[-1].reason if samples else ""
-        return self.recording.series(last=SHOWN).rows(status, reason, self._lift)
+        status = constant_name(TrunkCom, self._trunk.status)
+        return self.recording.series(last=SHOWN).rows(status, self._trunk.reason, self._lift)
 
     def waiting_for(self, seconds: float) -> str:
         """Return why no trot began."""
@@ -268,16 +242,11 @@ class TrotMonitor(ListeningNode):
         return f"the robot does not trot after {seconds:.0f} s: {reason}"
 
     def _on_trunk(self, msg: TrunkCom, _info: dict) -> None:
-        variances = np.diag(np.reshape(msg.covariance, (3, 3)))
-        sample = TrunkSample(
-            stamp_ns=stamp_to_ns(msg.header.stamp),
-            status=msg.status,
-            reason=msg.reason,
-            values=np.append(point_to_numpy(msg.position), msg.mass),
-            std=np.append(np.sqrt(variances), msg.mass_std),
-            noticed_ns=stamp_to_ns(msg.payload_changed_at),
-        )
-        self.recording.samples.append(sample)
+        self._trunk, at = msg, msg.position
+        std = np.sqrt(np.diag(np.reshape(msg.covariance, (3, 3)))).tolist()
+        values = (at.x, at.y, at.z, msg.mass, *std, msg.mass_std)
+        stamps = stamp_to_ns(msg.header.stamp), stamp_to_ns(msg.payload_changed_at)
+        self.recording.samples.append((*stamps, msg.status, values))
 
     def _on_truth(self, msg: CenterOfMass, _info: dict) -> None:
         values = np.append(point_to_numpy(msg.position), msg.mass)
@@ -288,9 +257,10 @@ class TrotMonitor(ListeningNode):
 
     def _on_gait(self, msg: GaitPhase, _info: dict) -> None:
         self._gait = msg
-        trots = msg.state == GaitPhase.TROTTING
         stamp_ns = stamp_to_ns(msg.header.stamp)
-        self.recording.add_gait(stamp_ns, np.array(msg.com_shift), msg.saturated, trots)
+        if msg.state == GaitPhase.TROTTING and not self.recording.began_ns:
+            self.recording.began_ns = stamp_ns
+        self.recording.gaits.append((stamp_ns, *msg.com_shift.tolist(), msg.saturated))
 
     def _on_imu(self, msg: Imu, _info: dict) -> None:
         stamp_ns = stamp_to_ns(msg.header.stamp)
@@ -299,4 +269,4 @@ class TrotMonitor(ListeningNode):
         self._tilt_ns = stamp_ns
         R = imu_to_rotation(msg) @ self._R_imu_root
         roll, pitch = math.atan2(R[2, 1], R[2, 2]), -math.asin(max(-1.0, min(1.0, R[2, 0])))
-        self.recording.add_tilt(stamp_ns, roll, pitch)
+        self.recording.tilts.append((stamp_ns, roll, pitch))

@@ -36,32 +36,16 @@ from com_simulation.physics.simulation import WalkRecord, has_fallen
 Pose = tuple[Array, Array]  # R (3, 3), p (3,) m
 
 
-@dataclass(frozen=True, eq=False)
-class WalkSample:
-    """One message on gait/state; (3,) m in the walk's frame, NaN where unknown."""
-
-    stamp_ns: int  # of the joints that it was computed from
-    time: float  # s of the walk; negative before it, NaN without one
-    step: int  # that is being made; -1: none
-    com_reference: Array
-    zmp_reference: Array
-    zmp: Array
-
-
-def walk_rows(
-    sample: WalkSample | None, state: str, reason: str, steps: int, com_error: float
-) -> Rows:
-    """Return what a view shows; the error of the CoM, m, is the gait's."""
-    if sample is None:
-        return [(WAITING, "for the first message on gait/state")]
-    zmp = millimetres(sample.zmp) if np.isfinite(sample.zmp).all() else "not known"
-    reference = sample.com_reference
+def walk_rows(msg: WalkState) -> Rows:
+    """Return what a view shows of a state."""
+    zmp, reference = (point_to_numpy(point) for point in (msg.zmp, msg.com_reference))
+    reason, error = with_reason(constant_name(WalkState, msg.state), msg.reason), msg.com_error
     return [
-        ("state", with_reason(state, reason)),
-        ("step", f"{sample.step + 1} of {steps}" if sample.step >= 0 else "none"),
+        ("state", reason),
+        ("step", f"{msg.step + 1} of {msg.steps}" if msg.step >= 0 else "none"),
         ("CoM reference", millimetres(reference) if np.isfinite(reference).all() else "not known"),
-        ("CoM error", f"{1000 * com_error:.2f} mm" if math.isfinite(com_error) else "-"),
-        ("ZMP", zmp),
+        ("CoM error", f"{1000 * error:.2f} mm" if math.isfinite(error) else "-"),
+        ("ZMP", millimetres(zmp) if np.isfinite(zmp).all() else "not known"),
     ]
 
 
@@ -103,7 +87,9 @@ class WalkSeries:
 class WalkRecording:
     """Collects a walk."""
 
-    samples: list[WalkSample] = field(default_factory=list)
+    # stamp of the joints that a state was computed from, ns; time of the walk, s, negative before
+    # it, NaN without one; (9,) m, references of CoM and ZMP and the ZMP, in the walk's frame
+    samples: list[tuple[int, float, Array]] = field(default_factory=list)
     footprints: dict[str, Array] = field(default_factory=dict)
     duration: float = math.nan  # s of the walk
     # poses of the root link in odom, by their stamps, ns
@@ -114,17 +100,23 @@ class WalkRecording:
     coms: dict[int, Array] = field(default_factory=dict)
     joints: dict[int, Array] = field(default_factory=dict)  # positions (n,), rad or m, likewise
 
+    def add(self, msg: WalkState, time: float) -> None:
+        """Add a state, at a time of the walk, s."""
+        points = points_to_numpy([msg.com_reference, msg.zmp_reference, msg.zmp]).ravel()
+        self.samples.append((stamp_to_ns(msg.header.stamp), time, points))
+
     def series(self) -> WalkSeries:
         """The walk that began last, as arrays."""
-        walk = [sample for sample in self.samples if math.isfinite(sample.time)]
-        begin_ns = walk[-1].stamp_ns - round(walk[-1].time * NS_PER_S) if walk else 0
+        walk = [sample for sample in self.samples if math.isfinite(sample[1])]
+        begin_ns = walk[-1][0] - round(walk[-1][1] * NS_PER_S) if walk else 0
         prints = list(self.footprints.values())
+        points = np.array([points for *_, points in walk]).reshape(-1, 9)
         return WalkSeries(
-            time=np.array([(s.stamp_ns - begin_ns) / NS_PER_S for s in walk]),
-            com_reference=_rows([s.com_reference for s in walk]),
-            zmp_reference=_rows([s.zmp_reference for s in walk]),
-            zmp=_rows([s.zmp for s in walk]),
-            truth=self._truth(begin_ns, [s.stamp_ns for s in walk if s.time < 0.0]),
+            time=np.array([(stamp_ns - begin_ns) / NS_PER_S for stamp_ns, *_ in walk]),
+            com_reference=points[:, :3],
+            zmp_reference=points[:, 3:6],
+            zmp=points[:, 6:],
+            truth=self._truth(begin_ns, [stamp_ns for stamp_ns, t, _ in walk if t < 0.0]),
             footprints=np.concatenate(prints) if prints else np.empty((0, 4, 3)),
             duration=self.duration,
         )
@@ -199,7 +191,7 @@ class WalkMonitor(ListeningNode):
     def elapsed(self) -> float:
         """Time since the robot began to move, s."""
         samples = self.recording.samples
-        return (samples[-1].stamp_ns - self._began_ns) / NS_PER_S if samples else 0.0
+        return (samples[-1][0] - self._began_ns) / NS_PER_S if samples else 0.0
 
     @property
     def ready(self) -> bool:  # type: ignore[override]
@@ -225,11 +217,9 @@ class WalkMonitor(ListeningNode):
 
     def rows(self) -> Rows:
         """Return what a view shows."""
-        samples, msg = self.recording.samples, self._state
-        last = samples[-1] if samples else None
-        return walk_rows(
-            last, constant_name(WalkState, msg.state), msg.reason, msg.steps, msg.com_error
-        )
+        if not self.received:
+            return [(WAITING, "for the first message on gait/state")]
+        return walk_rows(self._state)
 
     def waiting_for(self, seconds: float) -> str:
         """Return why no walk began."""
@@ -244,14 +234,7 @@ class WalkMonitor(ListeningNode):
             self._began_ns = self._began_ns or stamp_to_ns(msg.header.stamp)
             self._walked = True
             self.steps, self.recording.duration = msg.steps, msg.duration
-        self.recording.samples.append(
-            WalkSample(
-                stamp_to_ns(msg.header.stamp),
-                msg.time if msg.state in MOVING or self._walked else math.nan,
-                msg.step,
-                *map(point_to_numpy, (msg.com_reference, msg.zmp_reference, msg.zmp)),
-            )
-        )
+        self.recording.add(msg, msg.time if self._walked else math.nan)
 
     def _on_markers(self, msg: MarkerArray, _info: dict) -> None:
         for marker in msg.markers:
