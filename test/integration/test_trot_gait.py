@@ -154,7 +154,7 @@ def test_silent_joints_bring_all_feet_down(bench):
     way = robot.ways[-1]
     begin, end = (np.array(way.points[k].positions) for k in (0, -1))
     assert np.abs(begin - swinging).max() < 0.1 * np.abs(end - swinging).max()
-    np.testing.assert_allclose(end, robot.node._robot.session.gait.posture)
+    np.testing.assert_allclose(end, robot.node.session.gait.posture)
     np.testing.assert_allclose(way.points[-1].velocities, 0.0)
     robot.sample(every_ns=2_000_000_000)  # time went on meanwhile
     assert robot.last.state != GaitPhase.TROTTING

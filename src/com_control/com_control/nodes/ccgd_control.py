@@ -83,38 +83,22 @@ class WalkingRobot:
 
     def read(self, sample: JointSample) -> Reading:
         """What is known at the time of a sample of the joints."""
-        time_ns = sample.time_ns
+        time_ns, tilt, missing = sample.time_ns, float("nan"), ""
         wrenches, wrench_problem = self._wrenches.wrenches(time_ns)
-        if wrench_problem:
-            wrench_problem += ", or set use_wrench false"
+        if self._use_wrench and wrench_problem:
+            missing = f"{wrench_problem}, or set use_wrench false"
+        R = self._attitude.current(time_ns)
+        if R is not None:
+            R = R @ self._R_imu_root
+            tilt = float(np.arccos(np.clip(R[2] @ self._up, -1.0, 1.0)))
+        elif self._attitude.value is not None:
+            missing = f"{self._attitude.describe('imu', time_ns)}: check its driver"
+        if R is not None and not np.isfinite(R).all():
+            missing = "imu gives no orientation: use a filter that does, or leave imu unconnected"
         self.reading = Reading(
-            time=time_ns / NS_PER_S,
-            position=sample.position,
-            wrenches=wrenches,
-            tilt=self._tilt(time_ns),
-            R_world_root=self._orientation(time_ns),
-            missing=self._imu_problem(time_ns) or wrench_problem * self._use_wrench,
+            time_ns / NS_PER_S, sample.position, wrenches, tilt, missing, R_world_root=R
         )
         return self.reading
-
-    def _tilt(self, time_ns: int) -> float:
-        R = self._orientation(time_ns)
-        return float("nan" if R is None else np.arccos(np.clip(R[2] @ self._up, -1.0, 1.0)))
-
-    def _orientation(self, time_ns: int) -> Array | None:
-        """Orientation (3, 3) of the root link."""
-        R = self._attitude.current(time_ns)
-        return None if R is None else R @ self._R_imu_root
-
-    def _imu_problem(self, time_ns: int) -> str:
-        if self._attitude.value is None:
-            return ""
-        R = self._attitude.current(time_ns)
-        if R is None:
-            return f"{self._attitude.describe('imu', time_ns)}: check its driver"
-        if not np.isfinite(R).all():
-            return "imu gives no orientation: use a filter that does, or leave imu unconnected"
-        return ""
 
 
 class WalkControl:

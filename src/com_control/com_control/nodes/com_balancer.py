@@ -45,12 +45,13 @@ from com_control.nodes.balancer_input import Parameters, RobotInput
 from com_control.nodes.balancer_output import BalanceOutput
 from com_model import RobotModel, link_pose
 from com_ros import diagnostics, qos
-from com_ros.conversions import NS_PER_S, ns_to_stamp, point_to_numpy
+from com_ros.conversions import ns_to_stamp, point_to_numpy
 from com_ros.diagnostics import Diagnosis
 from com_ros.exceptions import ComRosError
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
 from com_ros.robot_node import EVERY_SAMPLE, RobotNode
+from com_ros.stream import RateLimit
 
 LEVELS = {
     State.UNKNOWN: diagnostics.ERROR,
@@ -63,7 +64,6 @@ LEVELS = {
 class _Robot:
     """What belongs to one model."""
 
-    model: RobotModel
     session: BalanceSession
     input: RobotInput
     reading: BalanceReading | None = None
@@ -79,7 +79,7 @@ class ComBalancerNode(RobotNode[Parameters]):
         self._output = BalanceOutput(self, p)
         self._player = DemonstrationPlayer(p.demonstration, p.control.margin)
         self._robot: _Robot | None = None
-        self._shown_ns = 0
+        self._display_rate = RateLimit(p.display_rate_hz)
         self.follow_robot_description()
         if p.use_imu:
             self.subscribe(Imu, "imu", self._on_imu)
@@ -99,12 +99,13 @@ class ComBalancerNode(RobotNode[Parameters]):
             raise ComRosError(f"this robot cannot be balanced: {error}") from error
         if p.autostart and (self._robot is None or self._robot.session.active):
             session.start()
-        self._robot = _Robot(model, session, RobotInput(model, self._config, p))
+        self._robot = _Robot(session, RobotInput(model, self._config, p))
         self.joints = JointInput(model.joint_names, p.joint_timeout)
 
     def apply_parameters(self, new: Parameters) -> None:
         """Use changed gains, bounds, timeouts and rates."""
         self.set_sample_rate(new.rate_hz)
+        self._display_rate.set(new.display_rate_hz)
         if self._robot is not None:
             self._robot.session.set_options(new.control, new.check)
             self._robot.session.guard.options = new.guard
@@ -139,14 +140,14 @@ class ComBalancerNode(RobotNode[Parameters]):
         if frame in ("", self._output.frame):
             return robot.session.desire(point)
         link = frame.removeprefix(p.frame_prefix)
-        if link not in robot.model.link_names:
+        if link not in robot.session.model.link_names:
             return (
                 f"its frame is {frame!r}: give {self._output.frame!r}, a link of the robot, or "
                 "leave it empty"
             )
         if robot.reading is None:
             return "no joint_states yet: where the frame is is not known"
-        R, origin = link_pose(robot.model, robot.reading.position, link)
+        R, origin = link_pose(robot.session.model, robot.reading.position, link)
         try:
             desired = robot.session.place(robot.reading, origin + R @ np.nan_to_num(point))
         except ComControlError as error:
@@ -160,14 +161,12 @@ class ComBalancerNode(RobotNode[Parameters]):
         stamp, before = ns_to_stamp(sample.time_ns), robot.session.state
         command = robot.session.step(robot.reading)
         if command is not None:
-            self._output.send(robot.model.joint_names, command, stamp)
+            self._output.send(robot.session.model.joint_names, command, stamp)
         step = None if command is None else command.step
         self._demonstrate(robot, step, robot.reading.time)
         self._output.publish_state(robot.session, step, stamp)
-        period_ns = int(NS_PER_S / self.parameters.display_rate_hz)
-        if step is not None and abs(sample.time_ns - self._shown_ns) >= period_ns:
-            self._shown_ns = sample.time_ns
-            self._output.show(robot.model.root_link, step, stamp)
+        if step is not None and self._display_rate.due(sample.time_ns):
+            self._output.show(robot.session.model.root_link, step, stamp)
         if robot.session.state in LEVELS and robot.session.state != before:
             self.get_logger().error(robot.session.reason)
 
@@ -217,8 +216,8 @@ class ComBalancerNode(RobotNode[Parameters]):
             level, reason = diagnostics.ERROR, "joint_states timed out: check its driver"
         elif level == diagnostics.OK and reason:
             level = diagnostics.WARN
-        values: dict[str, object] = {"state": session.state.name, "feet": ", ".join(session.feet)}
-        return Diagnosis(level, reason or session.state.name.lower(), values)
+        name, feet = session.state.name, ", ".join(session.feet)
+        return Diagnosis(level, reason or name.lower(), {"state": name, "feet": feet})
 
 
 def main() -> int:

@@ -28,9 +28,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from rclpy.duration import Duration
 from sensor_msgs.msg import Imu
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from com_control.command_guard import GuardOptions
 from com_control.trot.parameters import GaitParameters
@@ -39,10 +38,9 @@ from com_control.trot.trot import TrotFeedback, TrotGait
 from com_model import RobotModel
 from com_msgs.msg import GaitPhase, TrunkCom
 from com_ros import diagnostics
-from com_ros.conversions import NS_PER_S, ns_to_stamp, vector3_to_numpy
+from com_ros.conversions import NS_PER_S, ns_to_stamp, numpy_to_joint_trajectory, vector3_to_numpy
 from com_ros.diagnostics import Diagnosis
-from com_ros.exceptions import ConversionError
-from com_ros.imu_input import UNKNOWN_IMU, ImuValues, imu_to_values
+from com_ros.imu_input import ImuValues, imu_to_values
 from com_ros.input_watch import HISTORY, Latest
 from com_ros.joint_input import JointInput, JointSample
 from com_ros.main import make_fast_executor, run
@@ -72,15 +70,6 @@ class Parameters(RobotParameters, JointTimeout, ImuTimeout):
     horizon: float = parameter(0.02, "s, by which targets are ahead of joint_states", (0.001, 1.0))
 
 
-@dataclass
-class _Robot:
-    """What belongs to one model."""
-
-    session: GaitSession
-    model: RobotModel
-    R_imu_root: np.ndarray
-
-
 class TrotGaitNode(RobotNode[Parameters]):
     """The node; see the module's text. Its options are those of RobotNode."""
 
@@ -88,7 +77,8 @@ class TrotGaitNode(RobotNode[Parameters]):
         super().__init__("trot_gait", Parameters, subject="trot", **options)
         p = self.parameters
         self._config = self.require_config("side and end of its four feet")
-        self._robot: _Robot | None = None
+        self.session: GaitSession | None = None  # of the robot's model
+        self._R_imu_root = np.eye(3)
         self._command: Command | None = None
         self._imu: Latest[ImuValues] = Latest(p.imu_timeout)
         self._com: Latest[np.ndarray] = Latest(p.com_timeout)
@@ -108,34 +98,28 @@ class TrotGaitNode(RobotNode[Parameters]):
         """Make what belongs to a new model."""
         p = self.parameters
         gait = TrotGait(model, self._config, p.gait, p.feedback)
-        session = GaitSession(gait, p.approach_time, p.horizon, p.guard)
-        session.trot = p.autostart
-        link = self._config.imu_link
-        R = np.eye(3) if link is None else model.bodies.R_body_link[model.link_index(link)].T
-        self._robot = _Robot(session, model, R)
+        link = model.link_index(self._config.imu_link or model.root_link)
+        self._R_imu_root = model.bodies.R_body_link[link].T
+        self.session = GaitSession(gait, p.approach_time, p.horizon, p.guard)
+        self.session.trot = p.autostart
         self.joints = JointInput(model.joint_names, p.joint_timeout)
 
     def apply_parameters(self, new: Parameters) -> None:
         """Use changed timeouts, bounds and the rate."""
-        if self._robot is not None:
-            self._robot.session.guard.options = new.guard
+        if self.session is not None:
+            self.session.guard.options = new.guard
         self._imu.timeout_s, self._com.timeout_s = new.imu_timeout, new.com_timeout
         self.set_sample_rate(new.rate_hz)
 
     def on_restart(self, jump_s: float) -> None:
         """Hold until asked to go on, by another clock."""
-        if self._robot is not None:
-            self._robot.session.restart_clock(jump_s)
+        if self.session is not None:
+            self.session.restart_clock(jump_s)
         self._later_coms.clear()
 
     # --- inputs ------------------------------------------------------------------------------
     def _on_imu(self, msg: Imu, time_ns: int) -> None:
-        try:
-            values = imu_to_values(msg)
-        except ConversionError as error:
-            self.log.warn("imu", f"imu: {error}")
-            values = UNKNOWN_IMU
-        self._imu.set(values, time_ns)
+        self._imu.set(imu_to_values(msg), time_ns)
 
     def _on_com(self, msg: TrunkCom, time_ns: int) -> None:
         offset = vector3_to_numpy(msg.offset_from_center)
@@ -154,9 +138,7 @@ class TrotGaitNode(RobotNode[Parameters]):
         return self._com.current(time_ns)
 
     def _on_joints(self, sample: JointSample) -> None:
-        assert self._robot is not None  # noqa: S101 - without a model no sample comes
-        session, p = self._robot.session, self.parameters
-        time_ns = sample.time_ns
+        session, p, time_ns = self._session, self.parameters, sample.time_ns
         R, omega, problem = self._attitude(time_ns)
         com = self._com_at(time_ns) if p.feedback else None
         self._last_ns, trots = time_ns, session.trot
@@ -169,30 +151,33 @@ class TrotGaitNode(RobotNode[Parameters]):
             self._send([(p.horizon, self._command)], stamp)
         self._publish_phase(self._command, stamp)
 
+    @property
+    def _session(self) -> GaitSession:
+        """The session, where there must be one: without a model no sample and no request comes."""
+        assert self.session is not None  # noqa: S101
+        return self.session
+
     def _report_stop(self, trots: bool) -> None:
         """Log why it does not trot any more."""
-        assert self._robot is not None  # noqa: S101
-        if trots and not self._robot.session.trot:
-            self.get_logger().error(f"the trot stops: {self._robot.session.reason}")
+        if trots and not self._session.trot:
+            self.get_logger().error(f"the trot stops: {self._session.reason}")
 
     def _attitude(self, time_ns: int) -> tuple[np.ndarray | None, np.ndarray | None, str]:
         """Attitude a horizon ahead, angular velocity (root's axes), and what is wrong."""
         p = self.parameters
         if not (p.gait.swing_compensation or p.feedback):
             return None, None, ""
-        assert self._robot is not None  # noqa: S101
         values = self._imu.current(time_ns)
         if values is None:
             fix = "start its driver, or turn feedback and gait.swing_compensation off"
             return None, None, f"{self._imu.describe('imu', time_ns)}: {fix}"
-        turn = self._robot.R_imu_root
-        R = values.R_world_imu @ turn
+        R = values.R_world_imu @ self._R_imu_root
         if not np.isfinite(R).all():
             return None, None, "imu gives no orientation: use a filter that does"
         tilt = float(np.arccos(np.clip(R[2, 2], -1.0, 1.0)))
         if tilt > p.max_tilt:
             return R, None, f"the trunk tilts by {tilt:.2f} rad, max_tilt is {p.max_tilt:.2f}"
-        omega = turn.T @ values.angular_velocity
+        omega = self._R_imu_root.T @ values.angular_velocity
         if not np.isfinite(omega).all():
             return R, None, ""
         ahead = omega * p.horizon
@@ -200,12 +185,11 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     # --- outputs -----------------------------------------------------------------------------
     def _publish_phase(self, command: Command | None, stamp: Any) -> None:
-        assert self._robot is not None  # noqa: S101
-        gait, session, msg = None, self._robot.session, GaitPhase()
+        gait, session, msg = None, self._session, GaitPhase()
         if command is not None:
             gait, msg.state = command.gait, int(command.state)
             msg.stance = command.stance.tolist()
-        msg.header.stamp, msg.header.frame_id = stamp, self._robot.model.root_link
+        msg.header.stamp, msg.header.frame_id = stamp, session.gait.model.root_link
         msg.legs = [leg.name for leg in session.gait.legs]
         msg.reason = session.reason or ("; ".join(gait.problems) if gait else "")
         msg.phase = gait.phase if gait else float("nan")
@@ -217,35 +201,24 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     def _send(self, way: Sequence[tuple[float, Command]], stamp: Any) -> None:
         """Send points (s after the stamp, command)."""
-        assert self._robot is not None  # noqa: S101
-        points = [
-            JointTrajectoryPoint(
-                positions=command.position.tolist(),
-                velocities=command.velocity.tolist(),
-                time_from_start=Duration(seconds=after).to_msg(),
-            )
-            for after, command in way
-        ]
-        msg = JointTrajectory(joint_names=list(self._robot.model.joint_names), points=points)
-        msg.header.stamp = stamp
-        self._trajectory.publish(msg)
+        times, q = [after for after, _ in way], [command.position for _, command in way]
+        names, qd = self._session.gait.model.joint_names, [command.velocity for _, command in way]
+        self._trajectory.publish(numpy_to_joint_trajectory(names, times, q, qd, stamp))
 
     # --- services and timeouts ---------------------------------------------------------------
     def _start(self) -> str:
-        assert self._robot is not None  # noqa: S101 - without a model the base refuses
-        self._robot.session.start()
+        self._session.start()
         return "trots as soon as it stands"
 
     def _stop(self) -> str:
-        assert self._robot is not None  # noqa: S101 - without a model the base refuses
-        self._robot.session.stop("stopped by ~/stop")
+        self._session.stop("stopped by ~/stop")
         return "stands with all feet down"
 
     def on_joints_timeout(self, reason: str) -> None:
         """Stop: send the whole path to the standing posture, no next point may be due."""
-        if self._robot is None or not self._robot.session.started:
+        session = self.session
+        if session is None or not session.started:
             return
-        session = self._robot.session
         trots = session.trot
         session.check(reason)
         self._report_stop(trots)
@@ -258,14 +231,14 @@ class TrotGaitNode(RobotNode[Parameters]):
 
     def diagnose(self) -> Diagnosis:
         """Level and text by the state of the gait."""
-        robot, command = self._robot, self._command
-        if robot is None or command is None:
-            reason = self.waiting or (robot and robot.session.reason) or "no joint_states yet"
+        session, command = self.session, self._command
+        if session is None or command is None:
+            reason = self.waiting or (session and session.reason) or "no joint_states yet"
             return Diagnosis(diagnostics.ERROR, reason)
         level, reason = diagnostics.OK, command.state.name.lower()
-        if robot.session.reason:
-            level = diagnostics.WARN if robot.session.trot else diagnostics.ERROR
-            reason = robot.session.reason
+        if session.reason:
+            level = diagnostics.WARN if session.trot else diagnostics.ERROR
+            reason = session.reason
         elif command.gait and (command.gait.problems or command.gait.saturated):
             level = diagnostics.WARN
             reason = "; ".join(command.gait.problems) or "the feet's shift is at its bound"

@@ -78,9 +78,8 @@ def check_path(model: RobotModel, path: JointPath) -> None:
     i, j = np.unravel_index(int(np.argmax(excess)), excess.shape)
     if excess[i, j] > 0.0:
         raise PlanError(
-            f"{model.joint_names[j]} would move with {speeds[i, j]:.2f} rad/s at "
-            f"{path.time[i]:.3f} s, its limit is {model.velocity_limits[j]:.2f}: give the steps "
-            "more time"
+            f"at {path.time[i]:.3f} s {model.joint_names[j]} would move with {speeds[i, j]:.2f} "
+            f"rad/s, its limit is {model.velocity_limits[j]:.2f}: give the steps more time"
         )
 
 
@@ -136,9 +135,9 @@ def solve_joints(ik: ComIk, samples: Samples, tolerance: float = TOLERANCE) -> W
             f"the walk cannot be walked at {samples.time[i]:.3f} s: {reason}: make the steps "
             "shorter or lower, or let the CoM be at another height"
         )
-    _check_speeds(ik, samples.time, path.q)
     q = ik.full(path.q)
     qd = np.gradient(q, samples.time, axis=0)
+    check_path(ik.biped.model, JointPath(samples.time, q, qd))
     return WalkJoints(samples.time, q, qd, path.pelvis, R_pelvis, path.errors)
 
 
@@ -150,15 +149,3 @@ def heading_to_pelvis(biped: Biped) -> Array:
     soles = np.sum([sole_pose(leg, leg.nominal)[0] for leg in biped.legs], axis=0)
     x, z = (np.eye(3)[k] * np.sign(v[k]) for v in soles.T[[0, 2]] for k in [np.argmax(np.abs(v))])
     return np.array([x, np.cross(z, x), z]) + 0.0
-
-
-def _check_speeds(ik: ComIk, time: Array, legs: Array) -> None:
-    limits = np.concatenate([leg.velocity_limits for leg in ik.biped.legs])
-    speeds = np.abs(np.diff(legs, axis=0)) / np.diff(time)[:, None]
-    i, j = np.unravel_index(int(np.argmax(speeds / limits)), speeds.shape)
-    if speeds[i, j] > limits[j]:
-        name = [name for leg in ik.biped.legs for name in leg.joint_names][j]
-        raise PlanError(
-            f"the walk cannot be walked at {time[i]:.3f} s: {name} would rotate with "
-            f"{speeds[i, j]:.2f} rad/s, its limit is {limits[j]:.2f}: give the steps more time"
-        )

@@ -23,6 +23,7 @@ from com_control.walking.footsteps import (
     wrap_angle,
 )
 from com_model.arrays import Array, FrozenArrays, as_array
+from com_model.bodies import Indices
 from com_model.dynamics import GRAVITY
 from com_model.parameters import check_options, parameter
 
@@ -66,8 +67,6 @@ class Samples:
     com_acceleration: Array  # (N, 3) m/s^2
     zmp: Array  # (N, 3) m, of the pendulum
     feet: Array  # (N, 2, 3, 4) poses [R p] of the soles, left and right
-    foot_velocity: Array  # (N, 2, 4) of x, y, z (m/s) and yaw (rad/s)
-    foot_acceleration: Array  # (N, 2, 4) likewise, per s
     # (N, 3, 3) orientation of the pelvis: upright, in the middle of the feet's yaws
     R_pelvis: Array
     stance: Array  # (N, 2) whether each foot is on the ground
@@ -111,10 +110,11 @@ class WalkPlan:
         self.lift_offs = first + period * np.arange(count)
         self.touch_downs = self.lift_offs + timing.step_time
         self.duration = first + period * count + timing.stop_time
-        self._paths = self._foot_paths()
+        self._moves = np.column_stack((self.lift_offs, self.touch_downs)).ravel()
+        self._moves = np.array([0.0, *self._moves, self.duration])
+        self._places = self._foot_places()
         self._corner_times, corners = self._zmp_corners()
         self._heights = corners[:, 2]
-        self._yaw_times, self._yaws = self._pelvis_yaws()
         frequency = sqrt(GRAVITY / timing.com_height)
         self.pendulum = PendulumPath.from_zmp(self._corner_times, corners[:, :2], frequency)
 
@@ -132,13 +132,14 @@ class WalkPlan:
         t = np.clip(as_array("time", time, (None,)), 0.0, self.duration)
         xy, velocity, acceleration, zmp = self.pendulum.sample(t)
         z, z_speed, z_acceleration = _interpolate(self._corner_times, self._heights, t)
-        states = [self._foot(side, t) for side in range(2)]
-        places = np.stack([state[0] for state in states], axis=1)
+        places, stance = self._feet(t)
         feet = np.empty((len(t), 2, 3, 4))
         feet[..., 3] = places[..., :3]
         yaws = places[..., 3].reshape(-1, 1)
         feet[..., :3] = Rotation.from_euler("z", yaws).as_matrix().reshape(len(t), 2, 3, 3)
-        yaw = _interpolate(self._yaw_times, self._yaws, t)[0]
+        left, right = (foot.yaw for foot in self.start)
+        turns = places[..., 3] - [left, right]
+        yaw = left + 0.5 * wrap_angle(right - left) + 0.5 * turns.sum(axis=1)
         return Samples(
             time=t,
             com=np.column_stack((xy, z + self.timing.com_height)),
@@ -146,10 +147,8 @@ class WalkPlan:
             com_acceleration=np.column_stack((acceleration, z_acceleration)),
             zmp=np.column_stack((zmp, z)),
             feet=feet,
-            foot_velocity=np.stack([state[1] for state in states], axis=1),
-            foot_acceleration=np.stack([state[2] for state in states], axis=1),
             R_pelvis=Rotation.from_euler("z", yaw[:, None]).as_matrix(),
-            stance=np.stack([state[3] for state in states], axis=1),
+            stance=stance,
         )
 
     def grid(self, dt: float) -> Array:
@@ -158,31 +157,33 @@ class WalkPlan:
             raise PlanError(f"dt is {dt}: give a time above 0 s")
         return np.linspace(0.0, self.duration, int(np.ceil(self.duration / dt)) + 1)
 
-    def _foot_paths(self) -> list[list[tuple[float, Array, Array]]]:
-        """Of each foot: time of lift-off, where it is lifted, where it is set down."""
-        paths: list[list[tuple[float, Array, Array]]] = [[], []]
-        place = [np.append(foot.position, foot.yaw) for foot in self.start]
-        for step, lift in zip(self.steps, self.lift_offs, strict=True):
-            side = SIDES.index(step.side)
-            yaw = place[side][3] + wrap_angle(step.yaw - place[side][3])
-            goal = np.append(step.position, yaw)
-            paths[side].append((float(lift), place[side], goal))
-            place[side] = goal
-        return paths
+    def _foot_places(self) -> Array:
+        """Places (K, 2, 4) of both feet as each is lifted and set down: x, y, z (m), yaw (rad)."""
+        places = [np.array([np.append(foot.position, foot.yaw) for foot in self.start])]
+        for step in self.steps:
+            place, side = places[-1].copy(), SIDES.index(step.side)
+            turn = wrap_angle(step.yaw - place[side, 3])
+            place[side] = step.x, step.y, step.z, place[side, 3] + turn
+            places.append(place)
+        return np.repeat(places, 2, axis=0)
 
-    def _foot(self, side: int, t: Array) -> tuple[Array, Array, Array, Array]:
-        """Place (N, 4), its derivatives, and whether the foot is on the ground (N,)."""
-        first = self.start[side]
-        place = np.tile(np.append(first.position, first.yaw), (len(t), 1))
-        speed, acceleration = np.zeros_like(place), np.zeros_like(place)
-        stance = np.ones(len(t), dtype=bool)
-        for lift, start, end in self._paths[side]:
-            after = t >= lift
-            span = self.timing.step_time
-            moved = swing_path(start, end, self.timing.step_height, span, t[after] - lift)
-            place[after], speed[after], acceleration[after] = moved
-            stance[after] = t[after] >= lift + span
-        return place, speed, acceleration, stance
+    def _feet(self, t: Array) -> tuple[Array, Array]:
+        """Places (N, 2, 4) of the feet, and whether they are on the ground (N, 2).
+
+        Feet that swing go along quintics in place and direction, and a hill (4 s (1 - s))^3 above
+        them that is higher by half of what they climb or descend, to clear the edge of a step.
+        """
+        k, s = _stretches(self._moves, t)
+        ways = self._places[k + 1] - self._places[k]
+        places = self._places[k] + quintic(s)[0][:, None, None] * ways
+        stance = np.ones((len(t), 2), dtype=bool)
+        for side, name in enumerate(SIDES):
+            sides = np.array([False, *(step.side == name for step in self.steps)])
+            air = (k % 2 == 1) & sides[(k + 1) // 2]
+            hill = self.timing.step_height + 0.5 * np.abs(ways[air, side, 2])
+            places[air, side, 2] += hill * (4.0 * s[air] * (1.0 - s[air])) ** 3
+            stance[air, side] = False
+        return places, stance
 
     def _support(self, foot: Footstep) -> Array:
         """Where the ZMP stays on a foot, (3,) m."""
@@ -208,27 +209,18 @@ class WalkPlan:
         places += [middle(), middle()]
         return np.array(times), np.array(places)
 
-    def _pelvis_yaws(self) -> tuple[Array, Array]:
-        """Corners of the pelvis' yaw: in the middle between the feet at each touch-down."""
-        yaw = {foot.side: foot.yaw for foot in self.start}
-        middle = yaw["left"] + 0.5 * wrap_angle(yaw["right"] - yaw["left"])
-        times, yaws = [0.0], [middle]
-        for step, lift, down in zip(self.steps, self.lift_offs, self.touch_downs, strict=True):
-            times.append(float(lift))
-            yaws.append(middle)
-            yaw[step.side] = step.yaw
-            goal = yaw["left"] + 0.5 * wrap_angle(yaw["right"] - yaw["left"])
-            middle += wrap_angle(goal - middle)
-            times.append(float(down))
-            yaws.append(middle)
-        return np.array([*times, self.duration]), np.array([*yaws, middle])
+
+def _stretches(times: Array, t: Array) -> tuple[Indices, Array]:
+    """Between which corners, k and k + 1, times (N,) are, and their progress from 0 to 1."""
+    k = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
+    return k, (t - times[k]) / (times[k + 1] - times[k])
 
 
 def _interpolate(times: Array, values: Array, t: Array) -> tuple[Array, Array, Array]:
     """Quintics from corner to corner, stationary at each; values and two derivatives."""
-    k = np.clip(np.searchsorted(times, t, side="right") - 1, 0, len(times) - 2)
+    k, s = _stretches(times, t)
     span, change = (times[k + 1] - times[k]), values[k + 1] - values[k]
-    value, slope, bend = quintic((t - times[k]) / span)
+    value, slope, bend = quintic(s)
     return values[k] + change * value, change * slope / span, change * bend / span**2
 
 
@@ -241,41 +233,6 @@ def quintic(s: ArrayLike) -> tuple[Array, Array, Array]:
     x = np.clip(np.asarray(s, dtype=float), 0.0, 1.0)
     u = x * (1.0 - x)
     return x**3 * (10.0 + x * (6.0 * x - 15.0)), 30.0 * u**2, 60.0 * u * (1.0 - 2.0 * x)
-
-
-def hill(s: ArrayLike) -> tuple[Array, Array, Array]:
-    """Hill of height 1, 64 s^3 (1 - s)^3, at rest at both ends; as quintic."""
-    x = np.clip(np.asarray(s, dtype=float), 0.0, 1.0)
-    u, v = x * (1.0 - x), 1.0 - 2.0 * x
-    return 64.0 * u**3, 192.0 * u**2 * v, 384.0 * u * (v * v - u)
-
-
-def swing_path(
-    start: ArrayLike, end: ArrayLike, height: float, duration: float, t: ArrayLike
-) -> tuple[Array, Array, Array]:
-    """Path of a swing foot: quintics in place and direction, and a hill above them.
-
-    The hill grows by half of what the foot climbs or descends, to clear the edge of a step.
-
-    Args:
-        start: (4,) x, y, z (m) and yaw (rad) where it is lifted.
-        height: m, of the hill.
-        duration: s.
-        t: (N,) s, since it was lifted.
-
-    Returns:
-        x, y, z, yaw (N, 4) and their first and second derivatives by time.
-    """
-    first, last = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
-    s = np.asarray(t, dtype=float) / duration
-    height_of_hill = np.zeros(4)
-    height_of_hill[2] = height + 0.5 * abs(last[2] - first[2])
-    along, over = quintic(s), hill(s)
-    value, speed, acceleration = (
-        np.multiply.outer(a, last - first) + np.multiply.outer(b, height_of_hill)
-        for a, b in zip(along, over, strict=True)
-    )
-    return first + value, speed / duration, acceleration / duration**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +300,7 @@ class PendulumPath(FrozenArrays):
         Before the first corner and after the last one it rests.
         """
         now = np.clip(as_array("t", t, (None,)), self.times[0], self.times[-1])
-        k = np.clip(np.searchsorted(self.times, now, side="right") - 1, 0, len(self.times) - 2)
+        k, _ = _stretches(self.times, now)
         w, since = self.frequency, (now - self.times[k])[:, None]
         left = (self.times[k + 1] - now)[:, None]
         slopes = (np.diff(self.zmp, axis=0) / np.diff(self.times)[:, None])[k]

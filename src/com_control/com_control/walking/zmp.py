@@ -121,19 +121,17 @@ class RefinedWalk(FrozenArrays):
     # (P + 1,) m, largest distance of the ZMP to the planned one, before the first correction
     # and after each
     errors: Array
-    mean_errors: Array  # (P + 1,) m, its mean over time, likewise
     reason: str  # why the error is not within the tolerance; "" when it is
 
 
 class _Pass(NamedTuple):
-    """A walk, its ZMP and by how much that is off: (N, 2) m, the largest distance and the mean."""
+    """A walk, its ZMP and by how much that is off: (N, 2) m, and the largest distance, m."""
 
     samples: Samples
     joints: WalkJoints
     zmp: Array
     away: Array
     error: float
-    mean_error: float
 
 
 def refine(ik: ComIk, plan: WalkPlan, dt: float = 0.01, passes: int = PASSES) -> RefinedWalk:
@@ -159,8 +157,7 @@ def refine(ik: ComIk, plan: WalkPlan, dt: float = 0.01, passes: int = PASSES) ->
         path = robot_path(ik.biped, joints, dt)
         zmp = multi_body_zmp(dynamics, path, samples.zmp[:, 2])
         away = zmp[:, :2] - samples.zmp[:, :2]
-        distance = np.linalg.norm(away, axis=1)
-        return _Pass(samples, joints, zmp, away, float(distance.max()), float(distance.mean()))
+        return _Pass(samples, joints, zmp, away, float(np.linalg.norm(away, axis=1).max()))
 
     done = [solve(plan.sample(time))]
     lever, reason = np.ones(2), ""
@@ -183,7 +180,6 @@ def refine(ik: ComIk, plan: WalkPlan, dt: float = 0.01, passes: int = PASSES) ->
         best.samples,
         best.zmp,
         np.array([one.error for one in done]),
-        np.array([one.mean_error for one in done]),
         "" if best.error <= ZMP_TOLERANCE else reason,
     )
 

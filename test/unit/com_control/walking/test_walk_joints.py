@@ -53,7 +53,7 @@ def test_steps_that_are_too_long_are_refused(robots):
 def test_steps_that_are_too_quick_are_refused(robots):
     walk = WalkParameters(step_length=0.2)
     plan = WalkPlan.from_parameters(walk, Timing(step_time=0.12, double_support=0.05))
-    message = r"would rotate with \d+\.\d+ rad/s, its limit is 12\.00: give the steps more time"
+    message = r"would move with \d+\.\d+ rad/s, its limit is 12\.00: give the steps more time"
     with pytest.raises(PlanError, match=message):
         solve_joints(ComIk(robots("itu_biped")[0]), plan.sample(plan.grid(0.01)))
 

@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 from com_control.exceptions import PlanError
 from com_control.walking.com_ik import ComIk
 from com_control.walking.footsteps import Footstep, WalkParameters, plan_footsteps, standing
-from com_control.walking.walk_plan import PendulumPath, Timing, WalkPlan, hill, quintic, swing_path
+from com_control.walking.walk_plan import PendulumPath, Timing, WalkPlan, quintic
 
 WALKS = {
     "paper": WalkParameters(),
@@ -22,27 +22,25 @@ WALKS = {
 }
 
 
-@pytest.mark.parametrize("curve", [quintic, hill])
-def test_curves_rest_at_both_ends_to_the_second_derivative(curve):
-    for derivative in curve([0.0, 1.0])[1:]:
+def test_the_quintic_rests_at_both_ends_to_the_second_derivative():
+    for derivative in quintic([0.0, 1.0])[1:]:
         np.testing.assert_allclose(derivative, 0.0, atol=1e-12)
     s, h = np.linspace(0.01, 0.99, 50), 1e-5
-    ahead, here, behind = curve(s + h), curve(s), curve(s - h)
+    ahead, here, behind = quintic(s + h), quintic(s), quintic(s - h)
     np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * h), here[1], atol=1e-7)
     np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * h), here[2], atol=1e-6)
-
-
-def test_curves_go_where_they_should():
     np.testing.assert_allclose(quintic([-1.0, 0.0, 0.5, 1.0, 2.0])[0], [0, 0, 0.5, 1, 1])
-    np.testing.assert_allclose(hill([0.0, 0.5, 1.0])[0], [0, 1, 0])
 
 
 def test_a_swing_clears_the_edge_of_a_step():
-    t = np.linspace(0.0, 1.0, 101)
     for end in (0.2, -0.2):
-        path, _, _ = swing_path([0, 0, 0, 0], [0.3, 0, end, 0], 0.05, 1.0, t)
-        np.testing.assert_allclose(path[-1], [0.3, 0, end, 0])
-        assert path[:, 2].max() > max(0.0, end) + 0.04
+        step = Footstep("right", 0.3, -0.065, end)
+        plan = WalkPlan(standing(), [step], Timing(step_height=0.05))
+        foot = plan.sample(np.linspace(plan.lift_offs[0], plan.touch_downs[0], 101)).feet[
+            :, 1, :, 3
+        ]
+        np.testing.assert_allclose(foot[[0, -1]], [[0, -0.065, 0], [0.3, -0.065, end]], atol=1e-12)
+        assert foot[:, 2].max() > max(0.0, end) + 0.04
 
 
 def test_the_pendulum_obeys_its_equation():
@@ -98,19 +96,16 @@ def test_a_walk_is_smooth_and_its_zmp_is_over_the_feet(name):
     np.testing.assert_allclose(
         np.diff(s.com_velocity[:, :2], axis=0) / dt, _mean(s.com_acceleration[:, :2]), atol=0.05
     )
-    np.testing.assert_allclose(
-        np.diff(s.feet[..., 3], axis=0) / dt, _mean(s.foot_velocity[..., :3]), atol=1e-3
-    )
-    np.testing.assert_allclose(
-        np.diff(s.foot_velocity, axis=0) / dt, _mean(s.foot_acceleration), atol=0.05
-    )
-    assert np.abs(np.diff(s.foot_acceleration, axis=0)).max() < 60 * dt * 3
+    yaw = np.unwrap(np.arctan2(s.feet[..., 1, 0], s.feet[..., 0, 0]), axis=0)
+    places = np.dstack((s.feet[..., 3], yaw))
+    assert np.abs(np.diff(places, 3, axis=0)).max() / dt**2 < 60 * dt * 3
     assert s.stance.any(axis=1).all()
     for side in range(2):
         alone = s.stance[:, side] & ~s.stance[:, 1 - side]
         sole = s.feet[alone, side, :, 3]
         np.testing.assert_allclose(s.zmp[alone, :2], sole[:, :2], atol=1e-9)
-        np.testing.assert_allclose(s.foot_velocity[s.stance[:, side], side], 0.0, atol=1e-12)
+        stays = s.stance[1:, side] & s.stance[:-1, side]
+        np.testing.assert_allclose(np.diff(places[:, side], axis=0)[stays], 0.0, atol=1e-12)
     ends = plan.sample([plan.duration])
     np.testing.assert_allclose(ends.zmp[0], ends.feet[0, :, :, 3].mean(axis=0), atol=1e-9)
     np.testing.assert_allclose(ends.com[0, :2], ends.zmp[0, :2], atol=2e-4)
