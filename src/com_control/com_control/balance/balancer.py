@@ -190,7 +190,11 @@ class Balancer:
         weights = self.soles.weights(poses, com, up)
         frame = balance_frame(poses, self.soles.points(poses), up, weights)
         place = frame.place(com)
-        self._follow_ground(frame, dt)
+        if dt > 0.0:  # the ground's turning (3,) rad/s in the balance frame: n x dn/dt, smoothed
+            turning = skew(self._normal) @ frame.normal / dt
+            blend = dt / (dt + self.options.slope_time)
+            self._turning = self._turning + blend * (turning - self._turning)
+            self._normal = frame.normal
         target, held = desired.copy(), False
         target[:2], held = hold_inside(frame.corners, desired[:2], self.options.margin)
         self.reference.move(target, STILL if held else velocity, place, dt)
@@ -234,15 +238,6 @@ class Balancer:
         self.reference.reset(frame.place(self._sesc.com(q)))
 
     # --- tasks ---------------------------------------------------------------------------------
-    def _follow_ground(self, frame: BalanceFrame, dt: float) -> None:
-        """Turning of the ground (3,) rad/s in the balance frame: n x dn/dt, smoothed."""
-        if dt <= 0.0:
-            return
-        turning = skew(self._normal) @ frame.normal / dt
-        blend = dt / (dt + self.options.slope_time)
-        self._turning = self._turning + blend * (turning - self._turning)
-        self._normal = frame.normal
-
     def _tasks(
         self,
         frame: BalanceFrame,

@@ -1,7 +1,8 @@
 """Command line: checks a motion file before a robot plays it."""
 
 import sys
-from collections.abc import Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
 
 from com_control.exceptions import ComControlError
 from com_control.motion.csv_file import UNITS, read_motion
@@ -28,26 +29,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         "check_motion", "Checks a motion file against the limits of a robot's joints.", _EPILOG
     )
     parser.add_argument("file", help="the motion file (csv)")
-    add_robot(parser)
-    parser.add_argument("--layout", required=True, help="what the columns mean (yaml)")
     parser.add_argument("--unit", choices=UNITS, default=UNITS[0], help="of the positions")
-    arguments = parser.parse_args(argv)
-    try:
-        layout = make_layout(arguments.robot, arguments.layout, arguments.config)
-        report = check_motion(layout, read_motion(arguments.file, layout, arguments.unit))
-    except (ComModelError, ComControlError) as error:
-        print(f"check_motion: {error}", file=sys.stderr)
-        return 2
+    return run_with_layout(parser, argv, _check)
+
+
+def _check(arguments: Namespace, layout: MotionLayout) -> int:
+    report = check_motion(layout, read_motion(arguments.file, layout, arguments.unit))
     print(report.text())
     return 0 if report.ok else 1
 
 
-def make_layout(robot: str, layout: str, config: str | None) -> MotionLayout:
-    """Reads a layout with the robot's configuration and its URDF.
-
-    Raises:
-        ComModelError: One of the files cannot be used.
-        MotionError: They do not fit together.
-    """
-    model, found = load_robot(robot, config)
-    return MotionLayout.from_file(layout, found, model)
+def run_with_layout(
+    parser: ArgumentParser,
+    argv: Sequence[str] | None,
+    command: Callable[[Namespace, MotionLayout], int],
+) -> int:
+    """Adds the robot and the layout of its files, and runs; returns 2 where one cannot be used."""
+    add_robot(parser)
+    parser.add_argument("--layout", required=True, help="what the columns mean (yaml)")
+    arguments = parser.parse_args(argv)
+    try:
+        model, config = load_robot(arguments.robot, arguments.config)
+        return command(arguments, MotionLayout.from_file(arguments.layout, config, model))
+    except (ComModelError, ComControlError) as error:
+        print(f"{parser.prog}: {error}", file=sys.stderr)
+        return 2

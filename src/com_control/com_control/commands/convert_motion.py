@@ -1,18 +1,16 @@
 """Command line: motion files between pulses, radians and rosbag2 recordings."""
 
-import argparse
-import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from com_control.commands.check_motion import make_layout
-from com_control.exceptions import ComControlError, MotionError
+from com_control.commands.check_motion import run_with_layout
+from com_control.exceptions import MotionError
 from com_control.motion.bag_file import STORAGES, read_bag, write_bag
 from com_control.motion.csv_file import UNITS, read_motion, write_motion
 from com_control.motion.limits import check_motion
 from com_control.motion.motion import MotionLayout
-from com_model import ComModelError
-from com_model.commands import add_robot, command_parser
+from com_model.commands import command_parser
 
 _EPILOG = """\
 What ends in .csv is a motion file, everything else a rosbag2 recording (folder, .mcap or .db3). Of
@@ -31,17 +29,6 @@ _SUFFIX = ".csv"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns its exit status, see the help."""
-    arguments = _parser().parse_args(argv)
-    try:
-        layout = make_layout(arguments.robot, arguments.layout, arguments.config)
-        _convert(arguments, layout)
-    except (ComModelError, ComControlError) as error:
-        print(f"convert_motion: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = command_parser(
         "convert_motion",
         "Converts motion files between pulses, radians and rosbag2 recordings.",
@@ -49,17 +36,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("source", help="a motion file (.csv) or a recording")
     parser.add_argument("target", help="likewise; must not exist")
-    add_robot(parser)
-    parser.add_argument("--layout", required=True, help="what the columns mean (yaml)")
     parser.add_argument("--from", dest="unit", choices=UNITS, default=UNITS[0], help="of source")
     parser.add_argument("--to", choices=UNITS, default=UNITS[0], help="unit of target")
     parser.add_argument("--topic", default="", help="of the recording")
     parser.add_argument("--period", type=float, default=0.002, help="s, of rows of a recording")
     parser.add_argument("--storage", choices=tuple(STORAGES), default="mcap", help="of target")
-    return parser
+    return run_with_layout(parser, argv, _convert)
 
 
-def _convert(arguments: argparse.Namespace, layout: MotionLayout) -> None:
+def _convert(arguments: Namespace, layout: MotionLayout) -> int:
     source, target = Path(arguments.source), Path(arguments.target)
     if target.exists():
         raise MotionError(f"{target} exists already: give another path, or remove it")
@@ -75,3 +60,4 @@ def _convert(arguments: argparse.Namespace, layout: MotionLayout) -> None:
     else:
         write_bag(target, motion, arguments.storage)
     print("\n".join([*notes, check_motion(layout, motion).text()]))
+    return 0

@@ -105,12 +105,9 @@ class Player:
         Raises:
             MotionError: Another one is under way, it has no rows, or it is of other joints.
         """
-        if self.state in UNDER_WAY:
-            raise MotionError(f"{self.name} is being played: stop it first")
         if motion.joints != self._layout.joints:
             raise MotionError("the motion's joints are not those of the layout, in its order")
-        self._file, self._timing, self.name = RowPath(motion), None, name
-        self.state, self.reason = State.READY, ""
+        self._change_file(name, RowPath(motion), State.READY, "")
 
     def refuse(self, name: str, reason: str) -> None:
         """Says that a motion cannot be played; there is none then.
@@ -118,10 +115,13 @@ class Player:
         Raises:
             MotionError: Another one is under way.
         """
+        self._change_file(name, None, State.REFUSED, reason)
+
+    def _change_file(self, name: str, file: RowPath | None, state: State, reason: str) -> None:
         if self.state in UNDER_WAY:
             raise MotionError(f"{self.name} is being played: stop it first")
-        self._file, self._timing, self.name = None, None, name
-        self.state, self.reason = State.REFUSED, reason
+        self._file, self._timing, self.name = file, None, name
+        self.state, self.reason = state, reason
 
     # --- requests ------------------------------------------------------------------------------
     def play(self, time: float, measured: ArrayLike) -> Motion:

@@ -59,11 +59,6 @@ class RobotInput:
             [gain.stiffness if gain and gain.stiffness else np.nan for gain in gains]
         )
 
-    def set_timeouts(self, settings: Parameters) -> None:
-        """Use other timeouts."""
-        self.imu.timeout_s = settings.imu_timeout
-        self.wrenches.timeout_s = settings.wrench_timeout
-
     def reading(self, time_ns: int, sample: JointSample) -> BalanceReading:
         """What is known at the time of a sample of the joints."""
         up = loads = None

@@ -106,6 +106,7 @@ class WalkControl:
 
     Attributes:
         outcome: How the last walk ended, or why it did not begin; None while one lasts.
+        waiters: Are called with the outcome of the walk that is planned or under way.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class WalkControl:
         self._stopping = False  # a stop is being planned
         self._stop_lead = STOP_DELAYS * settings.delay  # s, within which it is
         self._updated, self._jumped = 0.0, False  # real time of the last reading, s; its clock
-        self._waiters: list[Callable[[Outcome], None]] = []
+        self.waiters: list[Callable[[Outcome], None]] = []
         self.robot: WalkingRobot | None = None
         self.outcome: Outcome | None = None
 
@@ -160,10 +161,6 @@ class WalkControl:
 
         self._jobs.do(lambda: robot.walker.plan(whole, posture), planned)
         return ""
-
-    def at_end(self, notify: Callable[[Outcome], None]) -> None:
-        """Call back with the outcome of the walk that is planned or under way."""
-        self._waiters.append(notify)
 
     def stop(self, reason: str) -> None:
         """Stop after the present step."""
@@ -273,7 +270,7 @@ class WalkControl:
             self._log.info(f"walked {outcome.steps} steps")
         else:
             self._log.error(f"no walk, or not all of it: {outcome.reason}")
-        waiters, self._waiters = self._waiters, []
+        waiters, self.waiters = self.waiters, []
         for notify in waiters:
             notify(outcome)
 

@@ -32,8 +32,8 @@ from com_ros.conversions import (
 from com_ros.exceptions import ConversionError
 from com_ros.jobs import finish_goal
 
+# errors by which a goal or a question is refused
 REFUSALS = (ComControlError, ComModelError, ConversionError)
-"""Errors by which a goal or a question is refused."""
 
 
 def raise_bug(error: Exception) -> None:
@@ -160,7 +160,7 @@ class WalkActions:
             self._node.destroy_timer(timer)
             _finish(goal, outcome)
 
-        self._control.at_end(ended)
+        self._control.waiters.append(ended)
 
     def _on_cancel(self, goal: ServerGoalHandle) -> CancelResponse:
         if goal is self._walking:  # not one that waits to be refused while another one walks

@@ -109,7 +109,8 @@ class ComBalancerNode(RobotNode[Parameters]):
         if self._robot is not None:
             self._robot.session.set_options(new.control, new.check)
             self._robot.session.guard.options = new.guard
-            self._robot.input.set_timeouts(new)
+            self._robot.input.imu.timeout_s = new.imu_timeout
+            self._robot.input.wrenches.timeout_s = new.wrench_timeout
 
     def on_restart(self, jump_s: float) -> None:
         """Hold until asked to go on, by another clock."""

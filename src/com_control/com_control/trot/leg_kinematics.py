@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
+from com_control.walking.biped import limit_problem
 from com_control.walking.kernel_basics import column, row, solve_three, vector
 from com_model import GeometryError, Leg, RobotModel
 from com_model.arrays import Array, FrozenArrays, as_array
@@ -30,7 +31,6 @@ _LONGEST = 0.5  # rad, longest step
 _PARALLEL = 1e-9  # sine of the angle between axes that count as parallel
 _EXACT = 1e-13  # fraction of the leg's length: below it nothing is gained
 _REACHED = 1e-9  # fraction of the leg's length: error of a target that counts as reached
-_LIMIT = 1e-9  # rad, over a limit that is still within
 
 
 class Chain(NamedTuple):
@@ -118,21 +118,16 @@ class LegKinematics:
     """Kinematics of one leg.
 
     Args:
-        nominal: (3,) rad, near which solutions are searched when nothing else is said; default:
-            the middle of the joints' limits, or 0 where they have none.
+        nominal: (3,) rad, near which solutions are searched when nothing else is said.
 
     Raises:
         GeometryError: A joint of the leg is not revolute.
     """
 
-    def __init__(self, model: RobotModel, leg: Leg, nominal: ArrayLike | None = None) -> None:
+    def __init__(self, model: RobotModel, leg: Leg, nominal: ArrayLike) -> None:
         self.leg, self._chain = leg, _make_chain(model, leg)
         self.joint_names = tuple(model.joint_names[i] for i in leg.joints)
         self.lower, self.upper = model.lower[leg.joints], model.upper[leg.joints]
-        if nominal is None:
-            middle = 0.5 * (self.lower + self.upper)
-            middle = np.where(np.isfinite(middle), middle, 0.0)
-            nominal = np.clip(middle, self.lower, self.upper)
         self.nominal = as_array("nominal", nominal, (3,))
         self.length = float(np.linalg.norm(self._chain.links, axis=1).sum())
         three = np.empty(3)
@@ -166,7 +161,7 @@ class LegKinematics:
         error = self._descend(self._chain, target, _EXACT * self.length, q)
         reached = error <= _REACHED * self.length
         reason = "" if reached else self._out_of_reach(target, q, error)
-        limit = self._limit_problem(q)
+        limit = limit_problem(self.joint_names, q, self.lower, self.upper)
         return LegSolution(q, reached, not limit, reason or limit)
 
     def velocity(self, q: ArrayLike, foot_velocity: ArrayLike) -> Array:
@@ -175,16 +170,6 @@ class LegKinematics:
         speeds = np.empty(3)
         self._move(self._chain, np.ascontiguousarray(as_array("q", q, (3,))), v, speeds)
         return speeds
-
-    def _limit_problem(self, q: Array) -> str:
-        """Which joint is out of its limits; "" when none is."""
-        over = np.maximum(self.lower - q, q - self.upper)
-        i = int(np.argmax(over))
-        if over[i] <= _LIMIT:
-            return ""
-        low, high = self.lower[i], self.upper[i]
-        name = self.joint_names[i]
-        return f"{name} would be at {q[i]:.3f} rad, its limits are {low:.3f} to {high:.3f}"
 
     def _out_of_reach(self, p: Array, q: Array, error: float) -> str:
         """Why p is not reached; for axes of flexion and knee that are parallel with the reach."""

@@ -7,10 +7,9 @@ from com_model.legs import DIAGONALS
 from com_model.parameters import check_options, parameter
 from com_model.robot_config import TrotSizes
 
-STANDING = 0.93
-"""Default height as a fraction of the nominal one, so that the legs reach."""
+STANDING = 0.93  # default height as a fraction of the nominal one, so that the legs reach
+# 1/s, defaults without and with CoM feedback, whose footholds must come soon
 FREQUENCY, FEEDBACK_FREQUENCY = 1.0, 2.0
-"""1/s, defaults without and with CoM feedback, whose footholds must come soon."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ A walk is planned in a frame on the ground in the middle between the soles, x in
 directions, z along the soles' normals.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,10 +22,8 @@ from com_model.dynamics.kinematics import body_poses, link_pose
 from com_model.robot_config import Foot, RobotConfig, WalkingSizes
 from com_model.text import listing
 
-JOINTS = 6
-"""Moving joints of a leg."""
-LIMIT_TOLERANCE = 1e-9
-"""rad, over a limit, that is within it."""
+JOINTS = 6  # moving joints of a leg
+LIMIT_TOLERANCE = 1e-9  # rad, over a limit, that is within it
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +45,15 @@ class BipedLeg(FrozenArrays):
     masses: Array  # (6,) kg, of each body with all that hangs on it but the next
     moments: Array  # (6, 3) kg m, their first moments about the pelvis' origin
 
-    def limit_problem(self, q: Array) -> str:
-        """Which joint is out of its limits at angles (6,) rad; "" when none is."""
-        over = np.maximum(self.lower - q, q - self.upper)
-        j = int(np.argmax(over))
-        if over[j] <= LIMIT_TOLERANCE:
-            return ""
-        return (
-            f"{self.joint_names[j]} would be at {q[j]:.3f} rad, its limits are "
-            f"{self.lower[j]:.3f} to {self.upper[j]:.3f}"
-        )
+
+def limit_problem(names: Sequence[str], q: Array, lower: Array, upper: Array) -> str:
+    """Which of some joints is out of its limits at q (k,), rad; "" when none is."""
+    over = np.maximum(lower - q, q - upper)
+    j = int(np.argmax(over))
+    if over[j] <= LIMIT_TOLERANCE:
+        return ""
+    limits = f"its limits are {lower[j]:.3f} to {upper[j]:.3f}"
+    return f"{names[j]} would be at {q[j]:.3f} rad, {limits}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,10 +176,8 @@ def _leg(model: RobotModel, foot: Foot, chain: list[int], q: Array, R: Array, p:
     )
 
 
-MAX_SOLE_TILT = 0.05
-"""rad, by which a sole may be off the ground's plane."""
-MAX_SOLE_STEP = 0.02
-"""m, by which one sole may be higher than the other."""
+MAX_SOLE_TILT = 0.05  # rad, by which a sole may be off the ground's plane
+MAX_SOLE_STEP = 0.02  # m, by which one sole may be higher than the other
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +205,13 @@ def find_stance(biped: Biped, q: ArrayLike) -> Stance:
     poses = sole_poses(biped, q)
     normal = poses[:, :, 2].sum(axis=0)
     normal /= np.linalg.norm(normal)
-    _check_plane(poses, normal)
+    away = float(normal @ (poses[0, :, 3] - poses[1, :, 3]))
+    tilt = float(np.arccos(np.clip(poses[:, :, 2].mean(axis=0) @ normal, -1.0, 1.0)))
+    if abs(away) > MAX_SOLE_STEP or tilt > MAX_SOLE_TILT:
+        raise PlanError(
+            f"the soles are not on one plane: the left one is {1e3 * away:.0f} mm above the right "
+            f"one and they are tilted by {tilt:.3f} rad; bring both feet flat to the ground"
+        )
     forward = poses[:, :, 0].sum(axis=0)
     forward -= normal * (forward @ normal)
     forward /= np.linalg.norm(forward)
@@ -246,13 +248,3 @@ def sole_center(biped: Biped) -> tuple[float, float]:
     corners = [leg.foot.corners for leg in biped.legs]
     left, right = (0.5 * (c.min(axis=0) + c.max(axis=0)) for c in corners)
     return float(0.5 * (left[0] + right[0])), float(0.5 * (right[1] - left[1]))
-
-
-def _check_plane(poses: Array, normal: Array) -> None:
-    away = float(normal @ (poses[0, :, 3] - poses[1, :, 3]))
-    tilt = float(np.arccos(np.clip(poses[:, :, 2].mean(axis=0) @ normal, -1.0, 1.0)))
-    if abs(away) > MAX_SOLE_STEP or tilt > MAX_SOLE_TILT:
-        raise PlanError(
-            f"the soles are not on one plane: the left one is {1e3 * away:.0f} mm above the right "
-            f"one and they are tilted by {tilt:.3f} rad; bring both feet flat to the ground"
-        )

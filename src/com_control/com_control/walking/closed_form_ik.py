@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from com_control.walking import pelvis_search as kernels
-from com_control.walking.biped import Biped, BipedLeg, meeting_point
+from com_control.walking.biped import Biped, BipedLeg, limit_problem, meeting_point
 from com_control.walking.ik_solver import Found, Solver
 from com_control.walking.newton_ik import NewtonSolver
 from com_control.walking.pelvis_map import LIMITED, ROBOT, STRETCHED
@@ -102,12 +102,12 @@ class ClosedFormSolver(Solver):
 
     def _reason(self, legs: Array, outcome: int) -> str:
         problems = []
-        for i, leg in enumerate(self._biped.legs):
+        for i, (leg, own) in enumerate(zip(self._biped.legs, (legs[:6], legs[6:]), strict=True)):
             bits = outcome >> (4 * i)
             if bits & STRETCHED:
                 problems.append(f"the {leg.side} leg is too short")
             elif bits & LIMITED:
-                problems.append(leg.limit_problem(legs[6 * i : 6 * i + 6]))
+                problems.append(limit_problem(leg.joint_names, own, leg.lower, leg.upper))
         return "; ".join(problems)
 
 

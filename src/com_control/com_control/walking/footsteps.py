@@ -13,6 +13,7 @@ from com_model.parameters import check_options, parameter
 LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")
 _MAX_STEPS = 10_000
+MAX_TURN = 0.8  # rad between both feet
 _FARTHEST = 1e6  # m and rad
 
 
@@ -131,53 +132,32 @@ def sort_feet(start: Sequence[Footstep]) -> tuple[Footstep, Footstep]:
     return left, right
 
 
-def check_footsteps(
-    start: Sequence[Footstep],
-    steps: Sequence[Footstep],
-    min_width: float,
-    max_length: float = inf,
-    max_height: float = inf,
-    max_turn: float = pi / 2,
-) -> None:
+def check_footsteps(start: Sequence[Footstep], steps: Sequence[Footstep], min_width: float) -> None:
     """Refuses footsteps that a robot cannot make.
 
     Args:
         min_width: m, smallest distance of the left foot to the left of the right one, each seen in
             the other's direction; below it the feet cross or touch.
-        max_length: m, from one foot to the next, seen from above.
-        max_height: m, up or down from one foot to the next.
-        max_turn: rad between both feet.
 
     Raises:
         PlanError: With the number of the step at fault.
     """
     feet = {foot.side: foot for foot in sort_feet(start)}
-    _check_pair(feet, None, min_width, max_turn)
+    _check_pair(feet, None, min_width)
     previous = ""
     for i, step in enumerate(steps):
         if step.side == previous:
             raise PlanError(f"the {step.side} foot steps twice: the feet take turns", i)
-        other = feet[SIDES[1 - SIDES.index(step.side)]]
-        away = step.position - other.position
-        distance, height = float(np.hypot(away[0], away[1])), abs(float(away[2]))
-        if distance > max_length:
-            raise PlanError(
-                f"is {distance:.3f} m from the other foot, at most {max_length:.3f} m", i
-            )
-        if height > max_height:
-            raise PlanError(f"is {height:.3f} m up or down, at most {max_height:.3f} m", i)
         feet[step.side] = step
-        _check_pair(feet, i, min_width, max_turn)
+        _check_pair(feet, i, min_width)
         previous = step.side
 
 
-def _check_pair(
-    feet: dict[str, Footstep], step: int | None, min_width: float, max_turn: float
-) -> None:
+def _check_pair(feet: dict[str, Footstep], step: int | None, min_width: float) -> None:
     left, right = feet["left"], feet["right"]
     turn = abs(wrap_angle(left.yaw - right.yaw))
-    if turn > max_turn:
-        raise PlanError(f"turns by {turn:.3f} rad to the other foot, at most {max_turn:.3f}", step)
+    if turn > MAX_TURN:
+        raise PlanError(f"turns by {turn:.3f} rad to the other foot, at most {MAX_TURN:.3f}", step)
     away = left.position - right.position
     for foot in (left, right):
         width = float(-away[0] * np.sin(foot.yaw) + away[1] * np.cos(foot.yaw))

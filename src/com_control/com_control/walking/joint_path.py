@@ -10,7 +10,7 @@ import numpy as np
 
 from com_control.exceptions import PlanError
 from com_control.walking.biped import Biped
-from com_control.walking.com_ik import TOLERANCE, ComIk
+from com_control.walking.com_ik import ComIk
 from com_control.walking.leg_ik import sole_pose
 from com_control.walking.walk_plan import Samples, quintic
 from com_model.arrays import Array, FrozenArrays
@@ -114,22 +114,19 @@ class WalkJoints(FrozenArrays):
     com_errors: Array  # (N,) m
 
 
-def solve_joints(ik: ComIk, samples: Samples, tolerance: float = TOLERANCE) -> WalkJoints:
+def solve_joints(ik: ComIk, samples: Samples) -> WalkJoints:
     """Finds the joint angles of a walk, within the limits of the URDF.
-
-    Args:
-        tolerance: m, of the CoM.
 
     Raises:
         PlanError: A point is out of reach, or beyond the limits of a joint's position or speed; the
             message names the time and the joint.
     """
     R_pelvis = np.ascontiguousarray(samples.R_pelvis @ heading_to_pelvis(ik.biped))
-    path = ik.solve_path(samples.com, samples.feet, R_pelvis, tolerance)
+    path = ik.solve_path(samples.com, samples.feet, R_pelvis)
     bad = np.flatnonzero(path.outcomes)
     if len(bad):
         i = int(bad[0])
-        found = ik.solve(samples.com[i], samples.feet[i], R_pelvis[i], tolerance)
+        found = ik.solve(samples.com[i], samples.feet[i], R_pelvis[i])
         reason = found.reason or "the solution is not reached from the point before"
         raise PlanError(
             f"the walk cannot be walked at {samples.time[i]:.3f} s: {reason}: make the steps "

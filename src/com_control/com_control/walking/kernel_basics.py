@@ -12,8 +12,7 @@ from com_model.arrays import Array
 from com_model.geometry.vector_kernels import cross, dot, rotate
 from com_model.geometry.vectors import Vector
 
-Rows = tuple[Vector, Vector, Vector]
-"""A matrix (3, 3) by its rows."""
+Rows = tuple[Vector, Vector, Vector]  # a matrix (3, 3) by its rows
 
 LEAST = 1e-300  # least pivot, so that what is singular makes a step that is too long, not NaN
 _TAN_PI_8 = 0.41421356237309503
@@ -23,8 +22,7 @@ _ATAN_4, _ATAN_5, _ATAN_6 = 0.11111111015196207, -0.09090904575601479, 0.0769218
 _ATAN_7, _ATAN_8, _ATAN_9 = -0.06664510590458302, 0.05858141383948651, -0.050854100046779774
 _ATAN_10, _ATAN_11 = 0.0392305029451484, -0.019175464973476723
 
-inner = njit(error_model="numpy")
-"""Compiles without a branch for a division by zero, which gives infinity."""
+inner = njit(error_model="numpy")  # no branch for a division by zero, which gives infinity
 
 
 @inner

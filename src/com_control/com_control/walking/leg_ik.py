@@ -26,8 +26,7 @@ from com_model.compiled import compiled
 from com_model.geometry.vector_kernels import add, cross, dot, sub
 from com_model.geometry.vectors import Vector
 
-Record = Any
-"""An element of an array of LEG."""
+Record = Any  # an element of an array of LEG
 
 LEG = np.dtype(
     [

@@ -34,8 +34,7 @@ from com_model.arrays import Array
 from com_model.geometry.vector_kernels import add, cross, dot, sub
 from com_model.geometry.vectors import Vector
 
-Record = Any
-"""An element of an array of LEG or ROBOT."""
+Record = Any  # an element of an array of LEG or ROBOT
 
 LEG = np.dtype(
     [
@@ -88,9 +87,8 @@ ROBOT = np.dtype(
     ]
 )
 
-CONVERGED, STALLED = 0, 1
-STRETCHED, LIMITED = 2, 4
-"""Bits of the outcome of a point; a leg's are shifted left by 4 for the right one."""
+# Bits of the outcome of a point; a leg's are shifted left by 4 for the right one.
+CONVERGED, STALLED, STRETCHED, LIMITED = 0, 1, 2, 4
 
 
 class Pose(NamedTuple):

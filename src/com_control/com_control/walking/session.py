@@ -157,7 +157,14 @@ class WalkSession:
             way = plan_approach(
                 posture, first, self._biped.model, self._approach_time, SPEED_FRACTION
             )
-            self._check_approach(way)
+            moved = sole_slip(self._biped, way.q[:: max(len(way.q) // 10, 1)])
+            if moved > SLIP:
+                raise PlanError(
+                    f"on the way to the walk's first posture the soles would slip by {moved:.3f} m "
+                    "or rad: bring the robot nearer to its nominal posture, or give a com_height "
+                    "nearer to that at which it stands"
+                )
+            check_path(self._biped.model, way)
         except PlanError as error:
             self.refuse(str(error))
             return None
@@ -212,7 +219,10 @@ class WalkSession:
             jump: s, by which the clock of the readings has jumped before this one.
         """
         if jump:
-            self._shift_clock(jump)
+            self._begin, self._last = self._begin + jump, -np.inf
+            if self._commanded is not None:
+                self._commanded = self._commanded.shifted(jump)
+            self.guard.change_clock(jump)
         self._wait_for_feet(reading.time - self._last)
         problem, self._reading = self.guard.reason, reading
         if reading.time >= self._last:
@@ -232,12 +242,6 @@ class WalkSession:
         if self.state is not State.PLANNING:
             self._set_standing(reading)
         return None
-
-    def _shift_clock(self, by: float) -> None:
-        self._begin, self._last = self._begin + by, -np.inf
-        if self._commanded is not None:
-            self._commanded = self._commanded.shifted(by)
-        self.guard.change_clock(by)
 
     def _wait_for_feet(self, dt: float) -> None:
         """Puts off what is left of the walk by what the stabiliser's plan has waited in dt, s."""
@@ -331,16 +335,6 @@ class WalkSession:
         q, qd = self._feed_back(time, *self._commanded.sample(time))
         sent, speeds = self.guard.limit(np.array([time]), q[None], qd[None])
         return sent[0], speeds[0]
-
-    def _check_approach(self, way: JointPath) -> None:
-        moved = sole_slip(self._biped, way.q[:: max(len(way.q) // 10, 1)])
-        if moved > SLIP:
-            raise PlanError(
-                f"on the way to the walk's first posture the soles would slip by {moved:.3f} m or "
-                "rad: bring the robot nearer to its nominal posture, or give a com_height nearer "
-                "to that at which it stands"
-            )
-        check_path(self._biped.model, way)
 
     def _halt(self, reason: str, state: State, now: float) -> Command:
         assert self._commanded is not None  # noqa: S101 - it moves

@@ -18,15 +18,8 @@ from com_control.exceptions import BipedError
 from com_control.walking.biped import JOINTS, Biped
 from com_control.walking.com_ik import ComIk
 from com_control.walking.joint_path import heading_to_pelvis
-from com_control.walking.stabiliser_law import tick
-from com_control.walking.stabiliser_state import (
-    Body,
-    Gains,
-    Sensed,
-    Table,
-    make_memory,
-    make_target,
-)
+from com_control.walking.stabiliser_law import MAX_OFFSET, OFFSET_TIME, tick
+from com_control.walking.stabiliser_state import Body, Sensed, Table, make_memory, make_target
 from com_control.walking.walk_monitor import SoleZmp
 from com_control.walking.walk_plan import Samples, WalkPlan, quintic
 from com_model import RobotConfig, Sesc
@@ -57,7 +50,7 @@ class Fault(IntEnum):
     FALLEN = 6
 
 
-FIXES = {
+FIXES = {  # what each means and how to fix it
     Fault.NONE: "",
     Fault.BEYOND_REACH: "the centre of mass is farther from the plan than the soles can correct",
     Fault.OFFSET_BOUND: "the centre of mass is too far from the model's: identify the robot first",
@@ -66,7 +59,6 @@ FIXES = {
     Fault.UNREACHABLE: "the legs do not reach what feedback asks for: lower com_height",
     Fault.FALLEN: "the robot has fallen by its measured tilt or height: set it upright",
 }
-"""What each means and how to fix it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,12 +136,7 @@ class Stabiliser:
     """
 
     def __init__(
-        self,
-        biped: Biped,
-        stiffness: ArrayLike,
-        period: float = 0.005,
-        delay: float = 0.005,
-        gains: Gains | None = None,
+        self, biped: Biped, stiffness: ArrayLike, period: float = 0.005, delay: float = 0.005
     ) -> None:
         corners = [leg.foot.corners for leg in biped.legs]
         self._stiffness = np.asarray(stiffness, dtype=float)
@@ -159,7 +146,7 @@ class Stabiliser:
             )
         if not (self._stiffness > 0.0).all():
             raise BipedError(f"the ankles' stiffness is {self._stiffness}: give numbers above 0")
-        self.biped, self._gains = biped, Gains() if gains is None else gains
+        self.biped = biped
         self._dead_time = delay + 2.5 * period
         self._ik, self._to_pelvis = ComIk(biped), heading_to_pelvis(biped)
         self._up = biped.root_in_pelvis()[0].T @ self._to_pelvis[:, 2]  # in the root link's axes
@@ -186,9 +173,7 @@ class Stabiliser:
         self._q, self._failures, self._implausible = q.copy(), 0, 0.0
         self._ik.restart()
         sensed = Sensed(np.eye(3), np.zeros((2, 3, 4)), np.zeros(3), np.zeros((2, 6)))
-        self._tick = entry_point(
-            tick, self.body, self._gains, self.table, sensed, 0.0, 0.0, memory, self.target
-        )
+        self._tick = entry_point(tick, self.body, self.table, sensed, 0.0, 0.0, memory, self.target)
 
     def replace(self, plan: WalkPlan, samples: Samples) -> None:
         """Goes on with another plan that is near the present one and has the same feet for now."""
@@ -209,7 +194,7 @@ class Stabiliser:
     def offset(self) -> tuple[Array, Array]:
         """Where the CoM is beyond the model, x and y (2,) m, and its sigma; inf: not yet known."""
         b, square = self.memory.offset
-        if self._found_for < SETTLING * self._gains.offset_time:
+        if self._found_for < SETTLING * OFFSET_TIME:
             return b.copy(), np.full(2, np.inf)
         return b.copy(), np.sqrt(square + (SYSTEMATIC * self.body.height) ** 2)
 
@@ -244,7 +229,7 @@ class Stabiliser:
             R_world_root = self._attitude_by_sole(soles)
         sensed = Sensed(np.ascontiguousarray(R_world_root), soles, self._sesc.com(q), at_soles)
         target = self.target
-        self._tick(self.body, self._gains, self.table, sensed, dt, lead, self.memory, target)
+        self._tick(self.body, self.table, sensed, dt, lead, self.memory, target)
         self._solve(target.com, target.feet, target.R_pelvis @ self._to_pelvis)
         self._found_for += dt * bool(np.isfinite(at_soles).all())
         fault = self._fault(R_world_root, at_soles, upright)
@@ -282,7 +267,7 @@ class Stabiliser:
             (Fault.UNREACHABLE, self._failures > FAILURES),
             (Fault.NO_IMU, not upright),
             (Fault.NO_WRENCH, not np.isfinite(wrenches).all()),
-            (Fault.OFFSET_BOUND, offset >= self._gains.max_offset * h * (1.0 - 1e-9)),
+            (Fault.OFFSET_BOUND, offset >= MAX_OFFSET * h * (1.0 - 1e-9)),
             (Fault.BEYOND_REACH, self.margin < 0.0),
         )
         return next((fault for fault, holds in found if holds), Fault.NONE)

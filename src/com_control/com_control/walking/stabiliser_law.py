@@ -25,7 +25,7 @@ from math import cos, exp, floor, hypot, sin
 import numpy as np
 from numba import njit
 
-from com_control.walking.stabiliser_state import Body, Gains, Memory, Sensed, Table, Target
+from com_control.walking.stabiliser_state import Body, Memory, Sensed, Table, Target
 from com_model.arrays import Array
 from com_model.compiled import compiled
 from com_model.dynamics import GRAVITY
@@ -39,6 +39,12 @@ SEARCH_SPEED, SEARCH_DEPTH = 0.12, 0.1  # of h per s, and of h
 STEEPEST = 0.3  # slope
 MAX_LAG = 0.5  # rad, beyond which the lean would drive the servos' resonance
 MAX_SURPRISE = 0.03  # of h, of one measurement of the offset
+# Gains, one set for all robots; lengths are over the CoM's height h.
+PROPORTIONAL, INTEGRAL, MAX_INTEGRAL = 1.0, 0.3, 0.03  # k_p; k_i / w
+LEAN, LEAN_SPEED, MAX_LEAN = 1.0, 0.3, 0.08  # G; G_v
+ANKLE, ANKLE_LEAK, MAX_TILT = 0.5, 1.0, 0.25  # A T_t kappa; s, T_a; rad
+FORCE_DIFFERENCE = 0.01  # A_z, 1/s
+OFFSET_TIME, MAX_OFFSET = 1.5, 0.075  # s, T_b
 MARGIN = 0.85  # of the sole's size, within which the ZMP is asked for
 
 
@@ -188,9 +194,7 @@ def move_feet(
 
 
 @njit
-def move_ankles(
-    body: Body, gains: Gains, dt: float, memory: Memory, wrenches: Array, asked: Array
-) -> None:
+def move_ankles(body: Body, dt: float, memory: Memory, wrenches: Array, asked: Array) -> None:
     """Ankle admittance: tilts of the soles, by moments asked for at points (2, 2) m of each."""
     weight = body.mass * GRAVITY
     for k in range(2):
@@ -206,9 +210,9 @@ def move_ankles(
             dead_zone(-load * asked[k, 0] - wrenches[k, 4], 0.1 * load * length),
         )
         for j in range(2):
-            A = gains.ankle / (body.dead_time * body.kappa[j])
-            rate = -A / (weight * body.height) * error[j] - memory.tilts[k, j] / gains.ankle_leak
-            memory.tilts[k, j] = clip(memory.tilts[k, j] + rate * dt, gains.max_tilt)
+            A = ANKLE / (body.dead_time * body.kappa[j])
+            rate = -A / (weight * body.height) * error[j] - memory.tilts[k, j] / ANKLE_LEAK
+            memory.tilts[k, j] = clip(memory.tilts[k, j] + rate * dt, MAX_TILT)
 
 
 @njit
@@ -284,14 +288,7 @@ def command(
 
 @compiled()
 def tick(
-    body: Body,
-    gains: Gains,
-    table: Table,
-    sensed: Sensed,
-    dt: float,
-    lead: float,
-    memory: Memory,
-    target: Target,
+    body: Body, table: Table, sensed: Sensed, dt: float, lead: float, memory: Memory, target: Target
 ) -> None:
     """Goes on by a measurement.
 
@@ -347,22 +344,22 @@ def tick(
         if carries and 0.8 * weight < total[2] < 1.2 * weight:
             by_wrench = measured_zmp[j] + h / total[2] * total[j]
             rest = by_wrench - c_k - (zmp[j] - c_r + a_r / (w * w)) - memory.offset[0, j]
-            part = min(dt / gains.offset_time, 1.0)
+            part = min(dt / OFFSET_TIME, 1.0)
             rest = clip(rest, MAX_SURPRISE * h)
             moved = memory.offset[0, j] + part * rest
-            memory.offset[0, j] = clip(moved, gains.max_offset * h)
+            memory.offset[0, j] = clip(moved, MAX_OFFSET * h)
             memory.offset[1, j] += 0.3 * part * (rest * rest - memory.offset[1, j])
         c, v = memory.motion[0, j] + memory.offset[0, j], memory.motion[1, j]
         errors[j] = c - c_r + (v - v_r) / w
-        limit = gains.max_integral * h
-        memory.integral[j] += gains.integral * w * errors[j] * dt
+        limit = MAX_INTEGRAL * h
+        memory.integral[j] += INTEGRAL * w * errors[j] * dt
         memory.integral[j] = clip(memory.integral[j], limit)
-        zmp[j] += (1.0 + gains.proportional) * errors[j] + memory.integral[j]
+        zmp[j] += (1.0 + PROPORTIONAL) * errors[j] + memory.integral[j]
         quick = w * body.kappa[1 - j] ** 0.5 * body.dead_time  # phase lag where the servos resonate
-        goal = gains.lean * (c - c_r) + gains.lean_speed / w * (v - v_r)
+        goal = LEAN * (c - c_r) + LEAN_SPEED / w * (v - v_r)
         goal *= min(1.0, MAX_LAG / quick) * (1.0 if known else 0.5)
         memory.lean[j] += (1.0 - exp(-2.0 * w * dt)) * (goal - memory.lean[j])
-        leaning[j] = -clip(memory.lean[j], gains.max_lean * h)
+        leaning[j] = -clip(memory.lean[j], MAX_LEAN * h)
         target.estimate[j], target.estimate[3 + j] = c, v
         target.estimate[5 + j] = c + v / w
         target.estimate[7 + j] = c_r + v_r / w
@@ -374,10 +371,10 @@ def tick(
     if known:
         share, asked = load_share(table, i, f, feet, zmp), np.empty((2, 2))
         ask_moments(body, table, i, feet, zmp, share, asked)
-        move_ankles(body, gains, dt, memory, sensed.wrenches, asked)
+        move_ankles(body, dt, memory, sensed.wrenches, asked)
         both = table.swing[i, 0] < 0.0 and table.swing[i, 1] < 0.0
         if both and carries:
-            change = gains.force_difference * h * dt * ((2.0 * share - 1.0) - loads[0] + loads[1])
+            change = FORCE_DIFFERENCE * h * dt * ((2.0 * share - 1.0) - loads[0] + loads[1])
             memory.feet[0, 2] -= 0.5 * change
             memory.feet[1, 2] += 0.5 * change
         standing = not table.moves[0] < t < table.moves[1]

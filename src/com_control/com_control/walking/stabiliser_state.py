@@ -7,23 +7,6 @@ import numpy as np
 from com_model.arrays import Array
 
 
-class Gains(NamedTuple):
-    """Gains, one set for all robots; lengths are over the CoM's height h."""
-
-    proportional: float = 1.0  # k_p
-    integral: float = 0.3  # k_i / w
-    lean: float = 1.0  # G
-    lean_speed: float = 0.3  # G_v
-    max_lean: float = 0.08
-    max_integral: float = 0.03
-    ankle: float = 0.5  # A T_t kappa
-    ankle_leak: float = 1.0  # s, T_a
-    max_tilt: float = 0.25  # rad
-    force_difference: float = 0.01  # A_z, 1/s
-    offset_time: float = 1.5  # s, T_b
-    max_offset: float = 0.075
-
-
 class Body(NamedTuple):
     """What the law needs of a robot."""
 
@@ -90,19 +73,8 @@ class Target(NamedTuple):
 
 def make_memory() -> Memory:
     """Memory of a stabiliser before its first tick."""
-    two = (2, 2)
-    return Memory(
-        np.zeros(4),
-        np.zeros(two),
-        np.zeros(two),
-        np.zeros(2),
-        np.zeros(2),
-        np.zeros(two),
-        np.zeros((2, 3)),
-        np.zeros((2, 4)),
-        np.zeros(2),
-        np.zeros(2),
-    )
+    shapes = (4, (2, 2), (2, 2), 2, 2, (2, 2), (2, 3), (2, 4), 2, 2)
+    return Memory(*(np.zeros(shape) for shape in shapes))
 
 
 def make_target() -> Target:

@@ -26,8 +26,7 @@ from com_model.dynamics import GRAVITY
 from com_model.geometry.rotations import skew
 from com_model.parameters import live_parameter
 
-MIN_FORCE = 0.02
-"""Fraction of the weight below which the ZMP is not determined."""
+MIN_FORCE = 0.02  # fraction of the weight below which the ZMP is not determined
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +62,6 @@ class CheckLimits:
     )
 
 
-def _tilted(reading: Reading, most: float) -> str:
-    tilt = reading.tilt
-    return f"its root is tilted by {tilt:.2f} rad, at most {most:.2f}" if tilt > most else ""
-
-
 class WalkChecks:
     """WalkChecks of one robot."""
 
@@ -83,7 +77,7 @@ class WalkChecks:
         return (
             self.missing(reading)
             or self.fallen(reading)
-            or self._not_upright(reading)
+            or self._tilted(reading, self.limits.max_tilt, "the robot does not stand upright: ")
             or self._unloaded(reading)
             or self._posture_problem(reading, commanded)
         )
@@ -100,12 +94,13 @@ class WalkChecks:
 
     def fallen(self, reading: Reading) -> str:
         """That the robot has fallen, or nearly."""
-        tilted = _tilted(reading, self.limits.fallen_tilt)
+        tilted = self._tilted(reading, self.limits.fallen_tilt)
         return tilted and f"{tilted}: set it upright on both feet"
 
-    def _not_upright(self, reading: Reading) -> str:
-        tilted = _tilted(reading, self.limits.max_tilt)
-        return tilted and f"the robot does not stand upright: {tilted}"
+    def _tilted(self, reading: Reading, most: float, what: str = "") -> str:
+        tilt = reading.tilt
+        text = f"{what}its root is tilted by {tilt:.2f} rad, at most {most:.2f}"
+        return text if tilt > most else ""
 
     def _unloaded(self, reading: Reading) -> str:
         if not self._use_wrenches or reading.wrenches is None:

@@ -5,7 +5,7 @@ Feet in the air go along quintics, with continuous acceleration ([CCGD] 2.3).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, isfinite, sqrt
+from math import isfinite, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,9 +49,6 @@ class Timing:
         0.0, "m, by which it is inwards of it, towards the other foot", (-1.0, 1.0)
     )
     min_width: float = parameter(0.1, "m, see check_footsteps", (0.0, 10.0))
-    max_length: float = parameter(inf, "m, see check_footsteps", (0.0, inf))
-    max_height: float = parameter(inf, "m, see check_footsteps", (0.0, inf))
-    max_turn: float = parameter(0.8, "rad, see check_footsteps", (0.0, 1.6))
 
     def __post_init__(self) -> None:
         check_options(self, PlanError)
@@ -96,14 +93,7 @@ class WalkPlan:
     ) -> None:
         self.timing = timing = Timing() if timing is None else timing
         self.start, self.steps = sort_feet(start), tuple(steps)
-        check_footsteps(
-            self.start,
-            self.steps,
-            timing.min_width,
-            timing.max_length,
-            timing.max_height,
-            timing.max_turn,
-        )
+        check_footsteps(self.start, self.steps, timing.min_width)
         period = timing.step_time + timing.double_support
         count = len(self.steps)
         first = timing.start_time + timing.double_support

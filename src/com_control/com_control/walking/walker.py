@@ -21,11 +21,10 @@ from com_control.walking.pelvis_map import STALLED, STRETCHED
 from com_control.walking.walk_plan import Samples, Timing, WalkPlan, quintic
 from com_control.walking.zmp import refine
 from com_model.arrays import Array
-from com_model.robot_config import WalkingSizes
 
+# exact: the CoM follows the pendulum. refined: the ZMP of the whole robot is the planned one.
+# ccgd: the pelvis is found by the paper's algorithm, in steps of 1 mm.
 METHODS = ("exact", "refined", "ccgd")
-"""exact: the CoM follows the pendulum. refined: the ZMP of the whole robot is the planned one.
-ccgd: the pelvis is found by the paper's algorithm, in steps of 1 mm."""
 HEIGHT_FRACTION = 0.98  # CoM in a walk over its height as the robot stands: knees are not straight
 STEP_FRACTION = 0.2  # length of a step over the height of the CoM
 MAX_DURATION = 300.0  # s; a longer walk is given in parts
@@ -70,7 +69,15 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
     """
     if request.method not in (None, *METHODS):
         raise PlanError(f"method is {request.method!r}: give one of {', '.join(METHODS)}")
-    request = request.with_defaults(_configured(biped.sizes))
+    sizes = biped.sizes
+    configured = WalkRequest(
+        half_width=None if sizes.step_width is None else 0.5 * sizes.step_width,
+        step_length=sizes.step_length,
+        step_height=sizes.step_height,
+        step_time=sizes.step_time,
+        com_height=sizes.com_height,
+    )
+    request = request.with_defaults(configured)
     given = _given(request, Timing)
     height = given.setdefault("com_height", HEIGHT_FRACTION * float(stance.com[2]))
     given.setdefault("step_height", LIFT_FRACTION * height)
@@ -90,16 +97,6 @@ def make_plan(request: WalkRequest, biped: Biped, stance: Stance) -> WalkPlan:
             f"one plan: give at most {max_steps} at a time"
         )
     return WalkPlan(stance.feet, steps, timing)
-
-
-def _configured(sizes: WalkingSizes) -> WalkRequest:
-    return WalkRequest(
-        half_width=None if sizes.step_width is None else 0.5 * sizes.step_width,
-        step_length=sizes.step_length,
-        step_height=sizes.step_height,
-        step_time=sizes.step_time,
-        com_height=sizes.com_height,
-    )
 
 
 def _given(request: WalkRequest, kind: type[Timing] | type[WalkParameters]) -> dict[str, Any]:
@@ -189,8 +186,14 @@ class Walker:
                 in the way; with the time.
             BipedError: method is ccgd and the legs are not of the usual build.
         """
-        solve = {"exact": self._exact, "refined": self._refined, "ccgd": self._in_steps}[method]
-        samples, q, note = solve(plan)
+        note = ""
+        if method == "refined":
+            found = refine(self._ik, plan, self._dt)
+            samples, q, note = found.samples, found.joints.q, found.reason
+        else:
+            samples = plan.sample(plan.grid(self._dt))
+            in_steps = method == "ccgd"
+            q = self._in_steps(plan, samples) if in_steps else solve_joints(self._ik, samples).q
         qd = np.gradient(q, samples.time, axis=0)
         qd[[0, -1]] = 0.0
         path = JointPath(samples.time, q, qd)
@@ -223,7 +226,9 @@ class Walker:
     def _shorter(self, walk: Walk, steps: Sequence[Footstep], t: float) -> Walk | None:
         try:
             plan = WalkPlan(walk.plan.start, steps, walk.plan.timing)
-            if not _is_near(walk.plan, plan, t):
+            now, then = (which.sample([t]) for which in (walk.plan, plan))
+            away, faster = now.com[0] - then.com[0], now.com_velocity[0] - then.com_velocity[0]
+            if np.linalg.norm(away) >= NEAR or np.linalg.norm(faster) >= NEAR_SPEED:
                 return None
             other = self.solve(plan, walk.method)
             path = walk.path.followed_by(_blend(walk.path, other.path, t))
@@ -232,18 +237,9 @@ class Walker:
             return None
         return replace(other, path=clip_to_limits(self.biped.model, path))
 
-    def _exact(self, plan: WalkPlan) -> tuple[Samples, Array, str]:
-        samples = plan.sample(plan.grid(self._dt))
-        return samples, solve_joints(self._ik, samples).q, ""
-
-    def _refined(self, plan: WalkPlan) -> tuple[Samples, Array, str]:
-        walk = refine(self._ik, plan, self._dt)
-        return walk.samples, walk.joints.q, walk.reason
-
-    def _in_steps(self, plan: WalkPlan) -> tuple[Samples, Array, str]:
-        samples = plan.sample(plan.grid(self._dt))
-        start = solve_joints(self._ik, plan.sample(plan.grid(self._dt)[:2])).pelvis[0]
+    def _in_steps(self, plan: WalkPlan, samples: Samples) -> Array:
         R_pelvis = samples.R_pelvis @ heading_to_pelvis(self.biped)
+        start = solve_joints(self._ik, plan.sample(plan.grid(self._dt)[:2])).pelvis[0]
         found = self._ik.solve_in_steps(samples.com, samples.feet, R_pelvis, start)
         missed = found.outcomes & (STALLED | STRETCHED | STRETCHED << 4)
         if missed.any():
@@ -252,7 +248,7 @@ class Walker:
                 f"the walk cannot be walked at {late:.3f} s: the algorithm of [CCGD] does not "
                 "reach feet and CoM; try the method exact, which gives the reason"
             )
-        return samples, self._ik.full(found.q), ""
+        return self._ik.full(found.q)
 
 
 def _closing_step(start: Sequence[Footstep], steps: Sequence[Footstep]) -> tuple[Footstep, ...]:
@@ -266,13 +262,6 @@ def _closing_step(start: Sequence[Footstep], steps: Sequence[Footstep]) -> tuple
     away = apart if side == "left" else -apart
     x, y = last.x - away * np.sin(last.yaw), last.y + away * np.cos(last.yaw)
     return (Footstep(side, float(x), float(y), last.z, last.yaw),)
-
-
-def _is_near(walk: WalkPlan, other: WalkPlan, t: float) -> bool:
-    """Whether the CoM of two plans is nearly the same at a time."""
-    (a, b) = (plan.sample([t]) for plan in (walk, other))
-    away, faster = a.com[0] - b.com[0], a.com_velocity[0] - b.com_velocity[0]
-    return bool(np.linalg.norm(away) < NEAR and np.linalg.norm(faster) < NEAR_SPEED)
 
 
 def _blend(path: JointPath, other: JointPath, t: float) -> JointPath:

@@ -39,12 +39,8 @@ from com_model.dynamics import GRAVITY
 from com_model.dynamics.inverse_dynamics import Dynamics
 
 PASSES = 6
-ZMP_TOLERANCE = 1e-4
-"""m, largest distance of the robot's ZMP to the planned one that counts as met."""
-
+ZMP_TOLERANCE = 1e-4  # m, distance of the robot's ZMP to the planned one that counts as met
 _LEVERS = 0.5, 3.0  # least and greatest k
-
-
 _MIN_LOAD = 0.05  # fraction of the weight below which there is no ZMP
 
 
@@ -64,7 +60,9 @@ def ground_wrench(dynamics: Dynamics, path: RobotPath) -> Array:
     R = as_array("path.R_root", path.R_root, (count, 3, 3))
     p = as_array("path.p_root", path.p_root, (count, 3))
     qd, qdd = differences(path.q, path.dt)
-    omega, omega_dot = _angular_motion(R, path.dt)
+    turns = np.zeros((count + 1, 3))  # from sample to sample, in the rotating axes
+    turns[1:-1] = Rotation.from_matrix(R[:-1].transpose(0, 2, 1) @ R[1:]).as_rotvec()
+    omega, omega_dot = 0.5 * (turns[1:] + turns[:-1]) / path.dt, np.diff(turns, axis=0) / path.dt**2
     acceleration = differences(p, path.dt)[1] + [0.0, 0.0, GRAVITY]
     specific_force = np.einsum("nji,nj->ni", R, acceleration)
     own = dynamics.root_wrenches(path.q, qd, qdd, omega, omega_dot, specific_force)
@@ -102,13 +100,6 @@ def differences(values: Array, dt: float) -> tuple[Array, Array]:
     before = np.concatenate((values[:1], values[:-1]))
     after = np.concatenate((values[1:], values[-1:]))
     return (after - before) / (2.0 * dt), (after - 2.0 * values + before) / dt**2
-
-
-def _angular_motion(R: Array, dt: float) -> tuple[Array, Array]:
-    """Angular velocity and acceleration (N, 3) in the rotating axes, by differences."""
-    steps = np.zeros((len(R) + 1, 3))
-    steps[1:-1] = Rotation.from_matrix(R[:-1].transpose(0, 2, 1) @ R[1:]).as_rotvec()
-    return 0.5 * (steps[1:] + steps[:-1]) / dt, (steps[1:] - steps[:-1]) / dt**2
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ Subscribes:
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,18 +161,19 @@ class TrunkRecording:
         """Return all estimates, or only the last few, as arrays; until a time of the trot, s."""
         zero = self.began_ns or (self.samples[0][0] if self.samples else 0)
         end_ns, loaded_ns = zero + until * NS_PER_S, self._loaded_ns
-        samples, tilts, gaits = (
-            [row for row in rows if row[0] <= end_ns][-last:]
-            for rows in (self.samples, self.tilts, self.gaits)
-        )
+
+        def recent(rows: list[Any]) -> list[Any]:
+            return [row for row in rows if row[0] <= end_ns][-last:]
+
+        samples, tilts, gaits = map(recent, (self.samples, self.tilts, self.gaits))
         changes = {row[1] for row in self.samples if row[1]}
         noticed_ns = min((stamp for stamp in changes if stamp >= loaded_ns), default=0)
 
-        def since(rows: Sequence[tuple]) -> Array:
-            return np.array([row[0] - zero for row in rows], dtype=float) / NS_PER_S
+        def since(rows: list[Any]) -> Array:
+            return np.array([row[0] - zero for row in rows], dtype=np.float64) / NS_PER_S
 
-        values = np.array([row[3] for row in samples], dtype=float).reshape(-1, 8)
-        gait = np.array([row[1:] for row in gaits], dtype=float).reshape(-1, 3)
+        values = np.array([row[3] for row in samples], dtype=np.float64).reshape(-1, 8)
+        gait = np.array([row[1:] for row in gaits], dtype=np.float64).reshape(-1, 3)
         return TrunkSeries(
             time=since(samples),
             status=np.array([row[2] for row in samples], dtype=np.int64),
@@ -180,7 +181,7 @@ class TrunkRecording:
             std=values[:, 4:],
             truth=np.array([self._truths.get(row[0], UNKNOWN) for row in samples]).reshape(-1, 4),
             tilt_time=since(tilts),
-            tilt=np.array([row[1:] for row in tilts], dtype=float).reshape(-1, 2),
+            tilt=np.array([row[1:] for row in tilts], dtype=np.float64).reshape(-1, 2),
             gait_time=since(gaits),
             shift=gait[:, :2],
             saturated=gait[:, 2] > 0.0,
